@@ -1,0 +1,91 @@
+//! What could not be handled, and where it goes.
+
+use std::{sync::Arc, time::SystemTime};
+
+use crate::{BoxFuture, event::Event, settlement::Ack, sink::SinkError};
+
+/// Where dead letters go. The event stays unsettled until its letter is stored.
+pub trait DeadLetterStore: Send + Sync + 'static {
+    /// What reports and logs call this store, for example `file:dead-letters.ndjson`.
+    fn describe(&self) -> String;
+
+    /// Takes a letter to be stored. Never waits: the number of letters on their way is bounded by the number of
+    /// events that the engine has in flight.
+    fn store(&self, letter: DeadLetter);
+
+    /// Stores and confirms all that was taken. Nothing may be stored afterwards.
+    ///
+    /// # Errors
+    /// What could not be stored (it was refused), in words for an operator.
+    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>>;
+
+    /// Why the store cannot store any more, once that has happened.
+    fn failure(&self) -> Option<SinkError>;
+}
+
+/// One dead letter, with all that an operator needs to judge and replay it.
+#[derive(Debug)]
+pub struct DeadLetter {
+    /// The event, where the bytes were one.
+    pub event: Option<Event>,
+    /// The bytes, where they were none.
+    pub raw: Option<Vec<u8>>,
+    /// Why it is here.
+    pub reason: Reason,
+    /// The last error, in words.
+    pub error: String,
+    /// How often it was attempted.
+    pub attempts: u32,
+    /// When it was taken from its source.
+    pub first_at: SystemTime,
+    /// When it was given up.
+    pub last_at: SystemTime,
+    /// The source that it came from.
+    pub source: Arc<str>,
+    /// Its position there.
+    pub position: u64,
+    /// The pool, where it reached one.
+    pub pool: Option<Arc<str>>,
+    /// The handler, where it reached one.
+    pub handler: Option<Arc<str>>,
+    /// Confirmed when the letter is stored; dropped, it refuses.
+    pub ack: Ack,
+}
+
+/// Why an event became a dead letter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The bytes were no event.
+    Malformed,
+    /// No handler is named for its type.
+    NoHandler,
+    /// Its order key is missing or no scalar, and the handler needs one.
+    KeyMissing,
+    /// The handler rejected it.
+    Rejected,
+    /// Every attempt failed.
+    RetriesExhausted,
+    /// It killed its worker as often as the poison limit allows.
+    Poisoned,
+    /// Its pool was full, and says `on_full: dead_letter`.
+    PoolFull,
+    /// An output of its handler could not be used.
+    BadOutput,
+}
+
+impl Reason {
+    /// The spelling used in stored letters, reports and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed",
+            Self::NoHandler => "no_handler",
+            Self::KeyMissing => "key_missing",
+            Self::Rejected => "rejected",
+            Self::RetriesExhausted => "retries_exhausted",
+            Self::Poisoned => "poisoned",
+            Self::PoolFull => "pool_full",
+            Self::BadOutput => "bad_output",
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The contract of a handler: one event in, zero or more events out, or a [`Failure`] that says what to do next.
+//!
+//! A [`HandlerFactory`] belongs to the configuration and is shared; each worker of a pool builds its own
+//! [`Handler`] from it, so a handler may keep state (a process, a connection) without locks.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{BoxFuture, event::Event};
+
+/// Builds one [`Handler`] for each worker of a pool.
+pub trait HandlerFactory: Send + Sync + 'static {
+    /// Builds the handler of one worker. Cheap: what takes time (starting a process, connecting) belongs into the
+    /// first [`Handler::handle`].
+    ///
+    /// # Errors
+    /// A sentence for the operator; the worker tries again with backoff.
+    fn build(&self, worker: usize) -> Result<Box<dyn Handler>, String>;
+}
+
+/// Handles events one at a time.
+pub trait Handler: Send + 'static {
+    /// Starts one attempt. Handlers that need not wait answer [`Handling::Done`], which costs no allocation.
+    ///
+    /// Dropping the future cancels the attempt at its next await.
+    fn handle<'a>(&'a mut self, event: &'a Event, attempt: &'a Attempt) -> Handling<'a>;
+
+    /// Ends what the handler keeps open, within `patience`.
+    fn stop(&mut self, patience: Duration) -> BoxFuture<'_, ()> {
+        let _ = patience;
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// An attempt that is done, or one that has to be awaited.
+pub enum Handling<'a> {
+    /// The result is there.
+    Done(HandlerResult),
+    /// The result has to be awaited.
+    Later(BoxFuture<'a, HandlerResult>),
+}
+
+/// What an attempt ends in.
+pub type HandlerResult = Result<Outputs, Failure>;
+
+/// What a handler makes of an event that it handled.
+#[derive(Debug, Clone, Default)]
+pub enum Outputs {
+    /// Nothing goes on.
+    #[default]
+    None,
+    /// The event itself goes on, as it is.
+    Same,
+    /// These events go on, in this order.
+    Events(Vec<Event>),
+}
+
+/// What a handler may know of the attempt it makes.
+#[derive(Debug, Clone)]
+pub struct Attempt {
+    /// 1 for the first attempt.
+    pub number: u32,
+    /// The pool that handles the event.
+    pub pool: Arc<str>,
+    /// The handler's name in the configuration.
+    pub handler: Arc<str>,
+    /// The index of the worker within its pool.
+    pub worker: usize,
+}
+
+/// Why an attempt failed, in words, and what follows from it.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// What the engine does next.
+    pub kind: FailureKind,
+    /// What happened, where, in words for an operator.
+    pub error: String,
+}
+
+/// What the engine does after a failed attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FailureKind {
+    /// Try again: after `after` where the other side named a time, otherwise after the configured backoff.
+    Retry {
+        /// The wait that the other side asked for.
+        after: Option<Duration>,
+    },
+    /// The attempt took longer than its limit: as `Retry`, counted apart.
+    Timeout,
+    /// The event cannot be handled: a dead letter at once.
+    Reject,
+    /// The worker process died with this event in hand: counts against the event's poison limit.
+    Crash,
+    /// The event was given back unstarted: tried again soon, no attempt counted.
+    Released,
+    /// The handler itself is misconfigured or refused (a wrong credential): it is paused and probed, and no event
+    /// is blamed.
+    Pause,
+}
+
+impl Failure {
+    /// A failure of this kind.
+    pub fn new(kind: FailureKind, error: impl Into<String>) -> Self {
+        Self { kind, error: error.into() }
+    }
+
+    /// A failure that another attempt may mend.
+    pub fn retry(error: impl Into<String>) -> Self {
+        Self::new(FailureKind::Retry { after: None }, error)
+    }
+
+    /// A failure that no attempt will mend.
+    pub fn reject(error: impl Into<String>) -> Self {
+        Self::new(FailureKind::Reject, error)
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.error)
+    }
+}

@@ -1,0 +1,17 @@
+//! An event-consumer runtime on [`greenroom`] pools.
+//!
+//! Events come from a [`Source`](source::Source), are handled by named pools of workers, and go on to a
+//! [`Sink`](sink::Sink). Each event taken carries one [settlement](settlement): it is acknowledged once, or
+//! refused once, and the engine's report adds up.
+
+pub mod dead_letter;
+pub mod event;
+pub mod handler;
+pub mod settlement;
+pub mod sink;
+pub mod source;
+
+use std::{future::Future, pin::Pin};
+
+/// A boxed future that can move between threads: what the object-safe contracts of this crate return.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

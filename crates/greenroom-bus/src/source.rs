@@ -1,0 +1,71 @@
+//! The contract of a source: batches of events, each with its position.
+
+use crate::{BoxFuture, event::Event};
+
+/// Where events come from. The engine pulls; a source never pushes, so that back-pressure is its natural state.
+pub trait Source: Send + 'static {
+    /// What reports, logs and dead letters call this source, for example `file:orders.ndjson`.
+    fn describe(&self) -> String;
+
+    /// Appends the next batch to `into` (at least one item, at most some thousand), waiting until there is one.
+    ///
+    /// # Errors
+    /// The source cannot go on (the file vanished, the archive is damaged). What was appended before is valid.
+    ///
+    /// # Cancel safety
+    /// A dropped future has taken nothing that the next call does not return.
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> BoxFuture<'a, Result<Pull, SourceError>>;
+
+    /// How much of a finite input has been read, between 0 and 1. `None` where the end is not known.
+    fn progress(&self) -> Option<f64> {
+        None
+    }
+
+    /// True when what was refused can be read again by a later run.
+    fn replayable(&self) -> bool;
+}
+
+/// Whether a source has more to give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pull {
+    /// Call again.
+    More,
+    /// That was the last batch (it may be empty).
+    End,
+}
+
+/// One item of a source.
+#[derive(Debug)]
+pub struct Taken {
+    /// Where it stood: a line number for files, an offset for logs. Rises within a source.
+    pub position: u64,
+    /// The event, or what could not be read as one.
+    pub event: Result<Event, Malformed>,
+}
+
+/// An item that is no event. Its bytes are kept for the dead letters.
+#[derive(Debug)]
+pub struct Malformed {
+    /// The bytes as they were read.
+    pub raw: Vec<u8>,
+    /// What is wrong, and where in the bytes.
+    pub reason: String,
+}
+
+/// A source that cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[error("{source_name}: {reason}")]
+#[non_exhaustive]
+pub struct SourceError {
+    /// [`Source::describe`].
+    pub source_name: String,
+    /// What happened, and what to do next.
+    pub reason: String,
+}
+
+impl SourceError {
+    /// An error of the source with this description.
+    pub fn new(source_name: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { source_name: source_name.into(), reason: reason.into() }
+    }
+}
