@@ -1,1 +1,53 @@
-//! x
+//! Actor pools: one address in front of many supervised workers.
+//!
+//! A single actor handles one message at a time, which keeps its state simple and makes it a bottleneck. A [`Pool`] is
+//! one address in front of many: it bounds, distributes, supervises, restarts and counts.
+//!
+//! ```
+//! use greenroom::prelude::*;
+//!
+//! struct Renderer;
+//!
+//! impl Actor for Renderer {
+//!     type Message = String;
+//!     type Reply = usize;
+//!     type Error = std::convert::Infallible;
+//!
+//!     async fn handle(&mut self, page: String, _cx: &mut Context<Self>) -> Result<usize, Self::Error> {
+//!         Ok(page.len())
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let pool = Pool::new(|_slot| Renderer).workers(8).mailbox(100).spawn().await?;
+//! assert_eq!(pool.call("a page".to_owned()).await?, 6); // a typed reply or a typed error, never a hang
+//! pool.send("another".to_owned()).await?; // waits while the pool is full
+//! let report = pool.stop(Stop::within(std::time::Duration::from_secs(30))).await;
+//! assert!(report.left_over.is_empty());
+//! # Ok(()) }
+//! ```
+
+mod actor;
+mod context;
+mod dead_letter;
+mod delivery;
+mod error;
+mod failure;
+pub mod pool;
+mod reply;
+
+pub use actor::{Actor, Answer, ExitReason};
+pub use context::Context;
+pub use dead_letter::{DeadLetter, DeadLetterReason};
+pub use delivery::Delivery;
+pub use error::{CallError, NotAccepted, SendError, SpawnError, TrySendError};
+pub use failure::{
+    Backoff, Cause, FailedAttempt, FailurePolicy, FailureTable, Finally, Row, Verdict,
+};
+pub use pool::{Address, Pool, PoolBuilder, PoolStats, Restarts, Stop, StopReport};
+pub use reply::ReplyPort;
+
+/// What most users import.
+pub mod prelude {
+    pub use crate::{Actor, Answer, Context, Delivery, Pool, Stop};
+}

@@ -1,0 +1,106 @@
+//! The actor: state that one message at a time may touch.
+
+use std::future::Future;
+
+use crate::{Context, Delivery};
+
+/// State that handles one message at a time.
+///
+/// One method serves sends and calls: the reply of a send is dropped. The simple case is [`handle`](Self::handle),
+/// which owns the message. An actor that wants to keep the message in place (to look only, to answer later) implements
+/// [`receive`](Self::receive) instead.
+///
+/// ```
+/// use greenroom::prelude::*;
+///
+/// struct Counter(u64);
+///
+/// impl Actor for Counter {
+///     type Message = u64;
+///     type Reply = u64;
+///     type Error = std::convert::Infallible;
+///
+///     async fn handle(&mut self, add: u64, _cx: &mut Context<Self>) -> Result<u64, Self::Error> {
+///         self.0 += add;
+///         Ok(self.0)
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let counter = Pool::new(|_slot| Counter(0)).workers(1).spawn().await?;
+/// counter.send(2).await?;
+/// assert_eq!(counter.call(3).await?, 5);
+/// # Ok(()) }
+/// ```
+pub trait Actor: Sized + Send + 'static {
+    /// What it handles.
+    type Message: Send + 'static;
+    /// What a call is answered with.
+    type Reply: Send + 'static;
+    /// What a handler may fail with. An error is a result, not a crash: the worker goes on.
+    type Error: Send + 'static;
+
+    /// Handles one message.
+    ///
+    /// # Errors
+    /// What the failure policy of the pool decides about; by default a caller gets it, and a send becomes a dead
+    /// letter.
+    fn handle(
+        &mut self,
+        message: Self::Message,
+        cx: &mut Context<Self>,
+    ) -> impl Future<Output = Result<Self::Reply, Self::Error>> + Send;
+
+    /// Handles one delivery, which stays the runtime's until its outcome is settled. What is left in it after an error
+    /// or a panic is still there for another attempt or the dead letters.
+    ///
+    /// # Errors
+    /// As [`handle`](Self::handle).
+    fn receive(
+        &mut self,
+        delivery: &mut Delivery<Self::Message, Self::Reply, Self::Error>,
+        cx: &mut Context<Self>,
+    ) -> impl Future<Output = Result<Answer<Self::Reply>, Self::Error>> + Send {
+        async move { self.handle(delivery.take(), cx).await.map(Answer::Reply) }
+    }
+
+    /// Called once before the first message, and again after each restart. May be slow: no other worker waits for it.
+    ///
+    /// # Errors
+    /// The start failed; the pool tries again with backoff, or fails to spawn when no worker could start.
+    fn started(
+        &mut self,
+        cx: &mut Context<Self>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        let _ = cx;
+        std::future::ready(Ok(()))
+    }
+
+    /// Called once when the worker stops for good after a graceful stop.
+    fn stopped(&mut self, reason: &ExitReason) -> impl Future<Output = ()> + Send {
+        let _ = reason;
+        std::future::ready(())
+    }
+}
+
+/// How a delivery was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer<R> {
+    /// With this reply.
+    Reply(R),
+    /// The reply port was taken out of the delivery and is answered from elsewhere.
+    Elsewhere,
+}
+
+/// Why a worker ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExitReason {
+    /// The pool was stopped and its work is done.
+    Shutdown,
+    /// A handler panicked with this message.
+    Panicked {
+        /// The panic's message, where it was text.
+        message: String,
+    },
+}

@@ -1,0 +1,34 @@
+//! What a pool could not handle, handed to whoever wants to keep it.
+
+/// A message that was accepted and could not be handled.
+#[derive(Debug)]
+pub struct DeadLetter<M, E> {
+    /// The message, where the handler had not consumed it or a spare copy exists.
+    pub message: Option<M>,
+    /// Why.
+    pub reason: DeadLetterReason,
+    /// The handler's error, where there is one and no caller got it.
+    pub error: Option<E>,
+    /// The panic's message, where there was one.
+    pub panic: Option<String>,
+    /// How many attempts were made.
+    pub attempts: u32,
+}
+
+/// Why a message became a dead letter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DeadLetterReason {
+    /// Its handler failed, and the policy makes no further attempt.
+    Failed,
+    /// Its handler panicked, and the policy makes no further attempt.
+    Panicked,
+    /// It killed as many workers as the poison limit allows.
+    Poisoned,
+    /// It was a call, and its caller had gone before it was handled.
+    Abandoned,
+    /// Its handler was dropped at the deadline of a stop, and had consumed the message.
+    Killed,
+    /// No worker was left to handle it.
+    NoWorkers,
+}

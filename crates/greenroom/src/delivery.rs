@@ -1,0 +1,77 @@
+//! A message together with what the runtime knows of it, lent to the actor that handles it.
+
+use crate::ReplyPort;
+
+/// A message on loan: the runtime owns it until its outcome is settled.
+#[derive(Debug)]
+pub struct Delivery<M, R, E> {
+    pub(crate) message: Option<M>,
+    /// Allocated only for calls and for messages that have failed before.
+    pub(crate) extra: Option<Box<Extra<R, E>>>,
+}
+
+/// What a plain send does not have.
+#[derive(Debug)]
+pub(crate) struct Extra<R, E> {
+    /// Present while the call is unanswered.
+    pub(crate) port: Option<ReplyPort<R, E>>,
+    /// Attempts that have failed so far and count.
+    pub(crate) failures: u32,
+    /// Attempts so far, counted or not.
+    pub(crate) attempts: u32,
+    /// Workers that died with this message in hand.
+    pub(crate) kills: u32,
+}
+
+impl<R, E> Extra<R, E> {
+    pub(crate) fn new(port: Option<ReplyPort<R, E>>) -> Box<Self> {
+        Box::new(Self { port, failures: 0, attempts: 0, kills: 0 })
+    }
+}
+
+impl<M, R, E> Delivery<M, R, E> {
+    /// Takes the message out.
+    ///
+    /// # Panics
+    /// When it has been taken before.
+    #[track_caller]
+    #[expect(
+        clippy::expect_used,
+        reason = "a documented panic: taking twice is a bug of the handler"
+    )]
+    pub fn take(&mut self) -> M {
+        self.message.take().expect("the message of this delivery was taken before")
+    }
+
+    /// The message, where it has not been taken.
+    pub fn message(&self) -> Option<&M> {
+        self.message.as_ref()
+    }
+
+    /// The message, to be changed in place. What is changed is what a further attempt sees, unless the pool keeps a
+    /// spare copy.
+    pub fn message_mut(&mut self) -> Option<&mut M> {
+        self.message.as_mut()
+    }
+
+    /// Takes the reply port of a call out, to be answered later from anywhere; the handler then returns
+    /// [`Answer::Elsewhere`](crate::Answer::Elsewhere). `None` for a send.
+    pub fn take_reply_port(&mut self) -> Option<ReplyPort<R, E>> {
+        self.extra.as_mut().and_then(|extra| extra.port.take())
+    }
+
+    /// True when somebody waits for the reply.
+    pub fn is_call(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.port.is_some())
+    }
+
+    /// Which attempt this is; 1 for the first. Attempts that do not count towards a limit are included.
+    pub fn attempt(&self) -> u32 {
+        self.extra.as_ref().map_or(1, |extra| extra.attempts + 1)
+    }
+
+    /// How many attempts have failed and count towards the limit.
+    pub fn failures(&self) -> u32 {
+        self.extra.as_ref().map_or(0, |extra| extra.failures)
+    }
+}

@@ -1,0 +1,196 @@
+//! What follows when an attempt fails: one table for errors and panics.
+//!
+//! ```text
+//!                      plain pool                    with retry(attempts, backoff)
+//! handler's error      a call gets the error,        tried again, then as in a plain pool
+//!                      a send is a dead letter
+//! panic                dead letter                   tried again, then a dead letter;
+//!                                                    after `poison_limit` panics quarantined
+//! ```
+
+use std::time::Duration;
+
+/// Exponential backoff with jitter.
+///
+/// The n-th wait is `first * 2^(n-1)`, at most `max`, of which a random half is taken off ("equal jitter", described by
+/// Marc Brooker in "Exponential Backoff And Jitter", AWS Architecture Blog, 2015), so that what failed together does
+/// not come back together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backoff {
+    /// The first wait.
+    pub first: Duration,
+    /// The longest wait.
+    pub max: Duration,
+}
+
+impl Backoff {
+    /// A backoff from `first` to `max`.
+    pub const fn new(first: Duration, max: Duration) -> Self {
+        Self { first, max }
+    }
+
+    /// The wait after the n-th failure (1 for the first), with `chance` between 0 and 1 deciding the jitter.
+    pub fn wait(&self, failures: u32, chance: f64) -> Duration {
+        let doublings = failures.saturating_sub(1).min(31);
+        let whole = self.first.saturating_mul(1 << doublings).min(self.max);
+        whole.mul_f64(0.5 + 0.5 * chance.clamp(0.0, 1.0))
+    }
+}
+
+/// Why an attempt failed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Cause<'a, E> {
+    /// The handler returned this error.
+    Error(&'a E),
+    /// The handler panicked with this message. Its worker is restarted.
+    Panic(&'a str),
+}
+
+/// A failed attempt, as the failure policy sees it.
+#[derive(Debug)]
+pub struct FailedAttempt<'a, E> {
+    /// What happened.
+    pub cause: Cause<'a, E>,
+    /// How many attempts have failed and count, this one included.
+    pub failures: u32,
+}
+
+/// What follows from a failed attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Another attempt after this wait. In a keyed pool the key waits, not the worker.
+    Retry {
+        /// How long the message waits.
+        after: Duration,
+        /// Whether the failed attempt counts.
+        counted: bool,
+    },
+    /// A dead letter.
+    DeadLetter,
+    /// Dropped, and counted.
+    Drop,
+    /// Given back to the caller; a send becomes a dead letter.
+    Return,
+}
+
+/// A row of the failure table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Row {
+    /// Up to this many attempts in all, then `finally`.
+    Retry {
+        /// Attempts in all, the first included.
+        attempts: u32,
+        /// The waits between them.
+        backoff: Backoff,
+        /// What follows when all have failed.
+        finally: Finally,
+    },
+    /// No further attempt.
+    Once(Finally),
+}
+
+/// What follows when no further attempt is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finally {
+    /// A dead letter.
+    DeadLetter,
+    /// Dropped, and counted.
+    Drop,
+    /// Given back to the caller; a send becomes a dead letter.
+    Return,
+}
+
+impl From<Finally> for Verdict {
+    fn from(finally: Finally) -> Self {
+        match finally {
+            Finally::DeadLetter => Self::DeadLetter,
+            Finally::Drop => Self::Drop,
+            Finally::Return => Self::Return,
+        }
+    }
+}
+
+impl Row {
+    /// The verdict on the n-th failure.
+    pub fn verdict(&self, failures: u32, chance: f64) -> Verdict {
+        match *self {
+            Self::Retry { attempts, backoff, .. } if failures < attempts => {
+                Verdict::Retry { after: backoff.wait(failures, chance), counted: true }
+            }
+            Self::Retry { finally, .. } | Self::Once(finally) => finally.into(),
+        }
+    }
+}
+
+/// The failure table of a pool: a row for errors and one for panics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailureTable {
+    /// For errors that the handler returns.
+    pub error: Row,
+    /// For panics.
+    pub panic: Row,
+}
+
+impl Default for FailureTable {
+    /// Errors return to the caller, panics are dead letters.
+    fn default() -> Self {
+        Self { error: Row::Once(Finally::Return), panic: Row::Once(Finally::DeadLetter) }
+    }
+}
+
+/// Decides what follows from a failed attempt. A closure is one; [`FailureTable`] is another.
+pub trait FailurePolicy<E>: Send + Sync + 'static {
+    /// Decides. `chance` is a random number between 0 and 1, for jitter.
+    fn decide(&self, attempt: FailedAttempt<'_, E>, chance: f64) -> Verdict;
+}
+
+impl<E: 'static> FailurePolicy<E> for FailureTable {
+    fn decide(&self, attempt: FailedAttempt<'_, E>, chance: f64) -> Verdict {
+        let row = match attempt.cause {
+            Cause::Error(_) => self.error,
+            Cause::Panic(_) => self.panic,
+        };
+        row.verdict(attempt.failures, chance)
+    }
+}
+
+impl<E, F> FailurePolicy<E> for F
+where
+    F: Fn(FailedAttempt<'_, E>, f64) -> Verdict + Send + Sync + 'static,
+{
+    fn decide(&self, attempt: FailedAttempt<'_, E>, chance: f64) -> Verdict {
+        self(attempt, chance)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BACKOFF: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(30));
+
+    #[test]
+    fn waits_double_up_to_the_longest() {
+        assert_eq!(BACKOFF.wait(1, 1.0), Duration::from_millis(200));
+        assert_eq!(BACKOFF.wait(2, 1.0), Duration::from_millis(400));
+        assert_eq!(BACKOFF.wait(4, 0.0), Duration::from_millis(800));
+        assert_eq!(BACKOFF.wait(40, 1.0), Duration::from_secs(30));
+        assert_eq!(BACKOFF.wait(u32::MAX, 1.0), Duration::from_secs(30));
+    }
+
+    #[test]
+    fn p18_each_row_of_the_table_gives_its_verdict() {
+        let retry = Row::Retry { attempts: 3, backoff: BACKOFF, finally: Finally::Drop };
+        let table = FailureTable { error: retry, panic: Row::Once(Finally::DeadLetter) };
+        let error = |failures| FailedAttempt { cause: Cause::Error(&()), failures };
+        let after = Duration::from_millis(200);
+        assert_eq!(table.decide(error(1), 1.0), Verdict::Retry { after, counted: true });
+        assert!(matches!(table.decide(error(2), 1.0), Verdict::Retry { .. }));
+        assert_eq!(table.decide(error(3), 1.0), Verdict::Drop);
+        let panic = FailedAttempt::<()> { cause: Cause::Panic("boom"), failures: 1 };
+        assert_eq!(table.decide(panic, 1.0), Verdict::DeadLetter);
+        let plain = FailureTable::default();
+        assert_eq!(plain.decide(error(1), 1.0), Verdict::Return);
+    }
+}

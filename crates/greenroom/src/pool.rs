@@ -1,0 +1,130 @@
+//! Pools: one address in front of many workers.
+//!
+//! ```text
+//! sender ──permit──▶ shard ──▶ inbox │ outbox ──▶ worker ──▶ handler ──▶ outcome, reply
+//!                    by key or       │ taken one message at a time, by whoever is awake
+//!                    by sender       └─ wake only when a shard becomes ready
+//! ```
+//!
+//! No task stands between sender and worker, and no message is bound to a worker before it is started. With
+//! [`ordered_by`](PoolBuilder::ordered_by), messages of one key are handled one at a time, in order; a key whose handler
+//! suspends, or that waits for another attempt, waits in a lane of its own and holds up nobody else.
+//!
+//! The price: a pool with more than one worker and no key promises no order at all.
+
+use std::{fmt, future::Future, marker::PhantomData, ops::Deref, pin::Pin, sync::Arc};
+
+mod address;
+mod bell;
+mod block_queue;
+mod builder;
+mod clock;
+mod core;
+mod entry;
+mod hold;
+mod lanes;
+mod permits;
+mod restart;
+mod shard;
+mod stats;
+mod stop;
+mod tally;
+mod wake;
+mod worker;
+
+pub use address::{Address, Permit};
+pub use builder::PoolBuilder;
+pub use restart::Restarts;
+pub use stats::PoolStats;
+pub use stop::{Stop, StopReport};
+
+use crate::Actor;
+
+/// A running pool: an [`Address`] (to which it dereferences) together with the right to look at it and to stop it.
+///
+/// Dropping the pool and all its addresses handles what is queued, then stops the workers.
+pub struct Pool<A: Actor> {
+    address: Address<A::Message, A::Reply, A::Error>,
+    control: Arc<dyn Control<A::Message>>,
+    actor: PhantomData<fn(A)>,
+}
+
+type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What a pool can be told, whatever its keys are.
+trait Control<M>: Send + Sync {
+    fn stats(&self) -> PoolStats;
+    fn stop(self: Arc<Self>, how: Stop) -> BoxFuture<'static, StopReport<M>>;
+}
+
+impl<A, K> Control<A::Message> for core::Core<A, K>
+where
+    A: Actor,
+    K: std::hash::Hash + Eq + Send + Sync + 'static,
+{
+    fn stats(&self) -> PoolStats {
+        PoolStats::of(self)
+    }
+
+    fn stop(self: Arc<Self>, how: Stop) -> BoxFuture<'static, StopReport<A::Message>> {
+        Box::pin(stop::stop(self, how))
+    }
+}
+
+impl<A: Actor> Pool<A> {
+    /// Sets up a pool whose workers are built by `factory`, called once per start with the index of the slot. It runs on
+    /// the runtime's blocking pool, so it may block.
+    #[expect(clippy::new_ret_no_self, reason = "a pool is started by its builder")]
+    pub fn new(factory: impl Fn(usize) -> A + Send + Sync + 'static) -> PoolBuilder<A> {
+        PoolBuilder::new(Arc::new(move |slot| Ok(factory(slot))))
+    }
+
+    /// As [`new`](Self::new), for a factory that may fail. A worker that cannot be restarted is tried again with backoff,
+    /// for ever; its slot is never lost.
+    pub fn try_new<E: fmt::Display>(
+        factory: impl Fn(usize) -> Result<A, E> + Send + Sync + 'static,
+    ) -> PoolBuilder<A> {
+        PoolBuilder::new(Arc::new(move |slot| factory(slot).map_err(|error| error.to_string())))
+    }
+
+    fn spawned<K>(core: Arc<core::Core<A, K>>) -> Self
+    where
+        K: std::hash::Hash + Eq + Send + Sync + 'static,
+    {
+        let address = Address::new(core.clone());
+        Self { address, control: core, actor: PhantomData }
+    }
+
+    /// What senders hold.
+    pub fn address(&self) -> Address<A::Message, A::Reply, A::Error> {
+        self.address.clone()
+    }
+
+    /// What the pool is doing. Takes the lock of each shard for a moment.
+    pub fn stats(&self) -> PoolStats {
+        self.control.stats()
+    }
+
+    /// Stops the pool, and returns what was not handled. Works while the pool is saturated and handlers are stuck: a
+    /// graceful stop returns half a second after its deadline at the latest.
+    ///
+    /// # Cancel safety
+    /// A dropped future has closed the pool; call again to see it end.
+    pub async fn stop(&self, how: Stop) -> StopReport<A::Message> {
+        self.control.clone().stop(how).await
+    }
+}
+
+impl<A: Actor> Deref for Pool<A> {
+    type Target = Address<A::Message, A::Reply, A::Error>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.address
+    }
+}
+
+impl<A: Actor> fmt::Debug for Pool<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,275 @@
+//! From a factory to a running pool.
+
+use std::{hash::Hash, sync::Arc};
+
+use tokio::sync::mpsc;
+
+use super::{
+    Pool, clock,
+    core::{Core, Settings},
+    restart::Restarts,
+    worker::{self, Factory},
+};
+use crate::{Actor, Backoff, DeadLetter, FailurePolicy, FailureTable, Finally, Row, SpawnError};
+
+/// The most workers of one pool.
+const MAX_WORKERS: usize = 65_536;
+/// The largest capacity of one pool: what tokio's semaphore can count on every platform is larger.
+const MAX_CAPACITY: usize = 100_000_000;
+/// Workers, unless said otherwise.
+const DEFAULT_WORKERS: usize = 3;
+/// Messages per worker that may wait, unless said otherwise.
+const DEFAULT_MAILBOX: usize = 1_000;
+/// Workers that one message may kill, unless said otherwise.
+const DEFAULT_POISON_LIMIT: u32 = 2;
+
+/// A pool that is being set up. Nothing runs before [`spawn`](Self::spawn).
+#[must_use = "a builder does nothing until it is spawned"]
+pub struct PoolBuilder<A: Actor, K = ()> {
+    factory: Factory<A>,
+    name: String,
+    workers: usize,
+    mailbox: usize,
+    capacity: Option<usize>,
+    key_of: Option<Box<dyn Fn(&A::Message) -> Option<K> + Send + Sync>>,
+    policy: Box<dyn FailurePolicy<A::Error>>,
+    copy: Option<fn(&A::Message) -> A::Message>,
+    poison_limit: u32,
+    restarts: Restarts,
+    on_dead_letter: Option<Box<dyn Fn(DeadLetter<A::Message, A::Error>) + Send + Sync>>,
+    seed: Option<u64>,
+}
+
+impl<A: Actor> PoolBuilder<A> {
+    pub(crate) fn new(factory: Factory<A>) -> Self {
+        Self {
+            factory,
+            name: "pool".to_owned(),
+            workers: DEFAULT_WORKERS,
+            mailbox: DEFAULT_MAILBOX,
+            capacity: None,
+            key_of: None,
+            policy: Box::new(FailureTable::default()),
+            copy: None,
+            poison_limit: DEFAULT_POISON_LIMIT,
+            restarts: Restarts::default(),
+            on_dead_letter: None,
+            seed: None,
+        }
+    }
+
+    /// Handles messages of one key one at a time, in the order in which they were accepted; different keys do not wait
+    /// for one another, and any worker may handle any key.
+    ///
+    /// The function runs in the sender, before the message is accepted. A key should be cheap to clone and compare: an
+    /// integer, an `Arc<str>`.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # struct Handler; impl Actor for Handler { type Message = (u64, &'static str); type Reply = (); type Error = ();
+    /// # async fn handle(&mut self, _: Self::Message, _: &mut Context<Self>) -> Result<(), ()> { Ok(()) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let orders = Pool::new(|_slot| Handler).workers(64).ordered_by(|order: &(u64, _)| order.0).spawn().await?;
+    /// orders.send((17, "created")).await?;
+    /// orders.send((17, "paid")).await?; // never before "created" is done
+    /// # Ok(()) }
+    /// ```
+    pub fn ordered_by<K: Hash + Eq + Send + Sync + 'static>(
+        self,
+        key: impl Fn(&A::Message) -> K + Send + Sync + 'static,
+    ) -> PoolBuilder<A, K> {
+        self.ordered_by_opt(move |message| Some(key(message)))
+    }
+
+    /// As [`ordered_by`](Self::ordered_by), for messages of which some have no key: those are handled in any order.
+    pub fn ordered_by_opt<K: Hash + Eq + Send + Sync + 'static>(
+        self,
+        key: impl Fn(&A::Message) -> Option<K> + Send + Sync + 'static,
+    ) -> PoolBuilder<A, K> {
+        PoolBuilder {
+            factory: self.factory,
+            name: self.name,
+            workers: self.workers,
+            mailbox: self.mailbox,
+            capacity: self.capacity,
+            key_of: Some(Box::new(key)),
+            policy: self.policy,
+            copy: self.copy,
+            poison_limit: self.poison_limit,
+            restarts: self.restarts,
+            on_dead_letter: self.on_dead_letter,
+            seed: self.seed,
+        }
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
+    /// What logs and reports call the pool; its workers are `<name>-<index>`. `pool` unless said otherwise.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// How many messages may be in hand at once: 1 to 65,536; 3 unless said otherwise. As many as there are cores for
+    /// handlers that compute; many more for handlers that wait, at a few hundred bytes each.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers;
+        self
+    }
+
+    /// How many messages per worker may be accepted and not started; 1,000 unless said otherwise. The bound is one for
+    /// the whole pool: `workers x mailbox`.
+    pub fn mailbox(mut self, messages: usize) -> Self {
+        self.mailbox = messages;
+        self
+    }
+
+    /// How many messages in all may be accepted and not started, instead of `workers x mailbox`.
+    pub fn capacity(mut self, messages: usize) -> Self {
+        self.capacity = Some(messages);
+        self
+    }
+
+    /// What follows when a handler fails or panics, instead of the default [`FailureTable`]. A verdict that asks for
+    /// another attempt is followed only where the handler left the message in its delivery; otherwise the message is a
+    /// dead letter. See [`retry`](Self::retry) for a pool that keeps copies.
+    pub fn failure_policy(mut self, policy: impl FailurePolicy<A::Error>) -> Self {
+        self.policy = Box::new(policy);
+        self
+    }
+
+    /// Attempts a message that fails or panics up to `attempts` times in all. In a keyed pool the key waits meanwhile
+    /// and the worker goes on. Keeps a copy of each message while it is in hand.
+    pub fn retry(self, attempts: u32, backoff: Backoff) -> Self
+    where
+        A::Message: Clone,
+    {
+        let again = |finally| Row::Retry { attempts, backoff, finally };
+        let table =
+            FailureTable { error: again(Finally::Return), panic: again(Finally::DeadLetter) };
+        self.retry_with(A::Message::clone, table)
+    }
+
+    /// As [`failure_policy`](Self::failure_policy), and keeps a copy of each message while it is in hand, made by `copy`.
+    pub fn retry_with(
+        mut self,
+        copy: fn(&A::Message) -> A::Message,
+        policy: impl FailurePolicy<A::Error>,
+    ) -> Self {
+        self.copy = Some(copy);
+        self.failure_policy(policy)
+    }
+
+    /// A message whose handler has panicked this often is a dead letter, whatever the policy says; 2 unless said
+    /// otherwise.
+    pub fn poison_limit(mut self, kills: u32) -> Self {
+        self.poison_limit = kills.max(1);
+        self
+    }
+
+    /// The restart budget of each worker.
+    pub fn restarts(mut self, restarts: Restarts) -> Self {
+        self.restarts = restarts;
+        self
+    }
+
+    /// Is told each dead letter, on the worker that gave it up. Must not block.
+    pub fn on_dead_letter(
+        mut self,
+        hook: impl Fn(DeadLetter<A::Message, A::Error>) + Send + Sync + 'static,
+    ) -> Self {
+        self.on_dead_letter = Some(Box::new(hook));
+        self
+    }
+
+    /// Seeds what is random in the pool (jitter, the hash of keys), for tests that replay.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Starts the workers, all at once, and returns as soon as one of them runs; the others follow.
+    ///
+    /// # Errors
+    /// A setting out of range, or no worker that could be started; nothing is left running then.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub async fn spawn(self) -> Result<Pool<A>, SpawnError> {
+        let capacity = self.checked_capacity()?;
+        let runtime = tokio::runtime::Handle::current();
+        let awake_limit = runtime.metrics().num_workers();
+        let settings = Settings {
+            name: Arc::from(self.name),
+            workers: self.workers,
+            capacity,
+            key_of: self.key_of,
+            policy: self.policy,
+            copy: self.copy,
+            poison_limit: self.poison_limit,
+            restarts: self.restarts,
+            on_dead_letter: self.on_dead_letter,
+            seed: self.seed.unwrap_or_else(random_seed),
+        };
+        let core = Arc::new(Core::new(settings, awake_limit, runtime));
+        start(&core, &self.factory).await?;
+        Ok(Pool::spawned(core))
+    }
+
+    fn checked_capacity(&self) -> Result<usize, SpawnError> {
+        let out_of_range = |setting, value, range| SpawnError::OutOfRange { setting, value, range };
+        if !(1..=MAX_WORKERS).contains(&self.workers) {
+            return Err(out_of_range("workers", self.workers, "1 to 65,536"));
+        }
+        let capacity = self.capacity.unwrap_or_else(|| self.workers.saturating_mul(self.mailbox));
+        if !(1..=MAX_CAPACITY).contains(&capacity) {
+            return Err(out_of_range("capacity", capacity, "1 to 100,000,000"));
+        }
+        Ok(capacity)
+    }
+}
+
+fn random_seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(0_u8)
+}
+
+async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Arc<Core<A, K>>,
+    factory: &Factory<A>,
+) -> Result<(), SpawnError> {
+    let (started, mut outcomes) = mpsc::unbounded_channel();
+    let run =
+        |index| tokio::spawn(worker::run(core.clone(), index, factory.clone(), started.clone()));
+    let tasks: Vec<_> = (0..core.settings.workers).map(run).collect();
+    drop(started);
+    let guard = AbortOnDrop(Some(tasks));
+    let mut reason = None;
+    while let Some(outcome) = outcomes.recv().await {
+        match outcome {
+            Ok(()) => {
+                tokio::spawn(clock::run(core.clone()));
+                *core.tasks.lock().await = guard.defuse();
+                return Ok(());
+            }
+            Err(error) => reason = reason.or(Some(error)),
+        }
+    }
+    let reason = reason.unwrap_or_else(|| "the runtime is shutting down".to_owned());
+    Err(SpawnError::NoWorkerStarted { pool: core.settings.name.to_string(), reason })
+}
+
+/// Leaves nothing running when a spawn fails or is cancelled.
+struct AbortOnDrop(Option<Vec<tokio::task::JoinHandle<()>>>);
+
+impl AbortOnDrop {
+    fn defuse(mut self) -> Vec<tokio::task::JoinHandle<()>> {
+        self.0.take().unwrap_or_default()
+    }
+}
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.iter().flatten().for_each(tokio::task::JoinHandle::abort);
+    }
+}

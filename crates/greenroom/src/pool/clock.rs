@@ -1,0 +1,197 @@
+//! The clock of a pool: retries that come due, and workers that compute for too long.
+//!
+//! One task per pool. While any worker is awake it ticks, and at each tick takes the drain token from holders that have
+//! not finished a message since the last one, and wakes one more worker where work is ready and nothing moves. While
+//! none is awake it sleeps until the next retry is due, or until the bell rings.
+
+use std::{
+    cmp::Reverse,
+    collections::BinaryHeap,
+    hash::Hash,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::{
+    bell::Bell,
+    core::{Core, Queued},
+    lanes::LaneId,
+    tally,
+};
+use crate::Actor;
+
+/// How long a handler may compute before its shard is given to others. Long enough to cost nothing (64 uncontended
+/// locks per tick), short enough that neighbours of a computing key wait for milliseconds.
+const TICK: Duration = Duration::from_millis(2);
+
+pub(crate) struct Clock<A: Actor, K> {
+    pub(crate) bell: Bell,
+    due: Mutex<BinaryHeap<Reverse<Alarm<A, K>>>>,
+    /// Orders alarms of the same instant.
+    next: AtomicU64,
+    /// Messages without a key among the alarms.
+    messages: AtomicUsize,
+}
+
+struct Alarm<A: Actor, K> {
+    at: Instant,
+    number: u64,
+    index: usize,
+    what: What<A, K>,
+}
+
+enum What<A: Actor, K> {
+    Lane(LaneId),
+    Message(Box<Queued<A, K>>),
+}
+
+impl<A: Actor, K> PartialEq for Alarm<A, K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl<A: Actor, K> Eq for Alarm<A, K> {}
+
+impl<A: Actor, K> PartialOrd for Alarm<A, K> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<A: Actor, K> Ord for Alarm<A, K> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
+
+impl<A: Actor, K> Clock<A, K> {
+    pub(crate) fn new() -> Self {
+        Self {
+            bell: Bell::default(),
+            due: Mutex::default(),
+            next: AtomicU64::new(0),
+            messages: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn park_lane(&self, index: usize, id: LaneId, after: Duration) {
+        self.set(index, after, What::Lane(id));
+    }
+
+    pub(crate) fn park_message(&self, index: usize, entry: Queued<A, K>, after: Duration) {
+        self.messages.fetch_add(1, Ordering::Relaxed);
+        self.set(index, after, What::Message(Box::new(entry)));
+    }
+
+    fn set(&self, index: usize, after: Duration, what: What<A, K>) {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let alarm = Alarm { at: Instant::now() + after, number, index, what };
+        let earliest = {
+            let mut due = self.due.lock();
+            due.push(Reverse(alarm));
+            due.peek().is_some_and(|Reverse(first)| first.number == number)
+        };
+        if earliest {
+            self.bell.ring_loud();
+        }
+    }
+
+    fn next_at(&self) -> Option<Instant> {
+        self.due.lock().peek().map(|Reverse(alarm)| alarm.at)
+    }
+
+    fn pop_due(&self, now: Instant) -> Option<Alarm<A, K>> {
+        let mut due = self.due.lock();
+        if due.peek().is_none_or(|Reverse(alarm)| alarm.at > now) {
+            return None;
+        }
+        due.pop().map(|Reverse(alarm)| alarm)
+    }
+
+    /// Messages without a key that wait for another attempt.
+    pub(crate) fn messages(&self) -> usize {
+        self.messages.load(Ordering::Relaxed)
+    }
+
+    /// Takes every message without a key that waits. Lanes keep theirs.
+    pub(crate) fn drain(&self) -> Vec<Queued<A, K>> {
+        let alarms = std::mem::take(&mut *self.due.lock()).into_vec();
+        let messages: Vec<_> = alarms
+            .into_iter()
+            .filter_map(|Reverse(alarm)| match alarm.what {
+                What::Message(entry) => Some(*entry),
+                What::Lane(_) => None,
+            })
+            .collect();
+        self.messages.fetch_sub(messages.len(), Ordering::Relaxed);
+        messages
+    }
+}
+
+/// Runs until the pool has ended.
+pub(crate) async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: Arc<Core<A, K>>) {
+    let mut moved = Moved::default();
+    while !core.ended.load(Ordering::Acquire) {
+        ring_alarms(&core);
+        let awake = core.wake.awake() > 0 || core.wake.any_ready();
+        if awake {
+            moved.tick(&core);
+        }
+        wait(&core, awake).await;
+    }
+}
+
+fn ring_alarms<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
+    let now = Instant::now();
+    while let Some(alarm) = core.clock.pop_due(now) {
+        match alarm.what {
+            What::Lane(id) => core.wake_lane(alarm.index, id),
+            What::Message(entry) => {
+                core.clock.messages.fetch_sub(1, Ordering::Relaxed);
+                core.wake_message(alarm.index, *entry);
+            }
+        }
+    }
+}
+
+async fn wait<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>, awake: bool) {
+    let bell = &core.clock.bell;
+    let tick = awake.then(|| Instant::now() + TICK);
+    let until = [core.clock.next_at(), tick].into_iter().flatten().min();
+    if !awake {
+        bell.fall_asleep();
+        if core.wake.awake() > 0 || core.wake.any_ready() || core.ended.load(Ordering::Acquire) {
+            bell.ring();
+        }
+    }
+    match until {
+        Some(at) => {
+            let _ = tokio::time::timeout_at(at, bell.rung()).await;
+        }
+        None => bell.rung().await,
+    }
+}
+
+/// What has moved since the last tick.
+#[derive(Default)]
+struct Moved {
+    done: u64,
+}
+
+impl Moved {
+    fn tick<A: Actor, K: Hash + Eq + Send + Sync + 'static>(&mut self, core: &Core<A, K>) {
+        let revoked = core.revoke_stuck_tokens();
+        let done = tally::sum(&core.tallies, |tally| &tally.started);
+        let still = done == std::mem::replace(&mut self.done, done);
+        if revoked || (still && core.wake.any_ready()) {
+            core.wake.one_more(&core.clock.bell);
+        }
+    }
+}

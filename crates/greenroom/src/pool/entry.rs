@@ -1,0 +1,21 @@
+//! A message as it lies in a queue.
+
+use crate::delivery::Extra;
+
+/// A queued message. What a plain send does not need costs one empty pointer.
+pub(crate) struct Entry<M, R, E, K> {
+    pub(crate) message: M,
+    /// For calls, and for messages that have failed before.
+    pub(crate) extra: Option<Box<Extra<R, E>>>,
+    /// Computed in the sender. `None` in a pool without order, and for a message without a key.
+    pub(crate) key: Option<K>,
+    /// Of the key, seeded per pool.
+    pub(crate) hash: u32,
+}
+
+impl<M, R, E, K> Entry<M, R, E, K> {
+    /// True for a message that has been attempted before.
+    pub(crate) fn is_retry(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.attempts > 0)
+    }
+}

@@ -1,0 +1,295 @@
+//! What a worker holds while it works. It lies outside the future that may panic or be dropped, and has one way out.
+
+use std::{
+    hash::Hash,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use super::{
+    core::{Core, ExtraOf, Queued},
+    entry::Entry,
+    lanes::LaneId,
+    tally::count,
+};
+use crate::{
+    Actor, Answer, CallError, Cause, DeadLetter, DeadLetterReason, Delivery, FailedAttempt, Verdict,
+};
+
+/// Where the message in hand came from, and what the worker owns because of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Source {
+    /// Nowhere any more: the message stands alone.
+    None,
+    /// The queue of a pool without order.
+    Shared { index: usize, run: u32 },
+    /// The head of a keyed shard, with its drain token.
+    Head { index: usize, epoch: u64, hash: Option<u32>, run: u32 },
+    /// A lane that this worker runs; `run` messages of it in a row.
+    Lane { index: usize, id: LaneId, run: u32 },
+}
+
+/// Whether the worker counts as awake, and how it came to rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Posture {
+    Awake,
+    /// In the idle list, or just taken off it by a waker.
+    LyingDown,
+    /// In a suspended handler, or between restarts.
+    Suspended,
+}
+
+pub(crate) type DeliveryOf<A> =
+    Delivery<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
+
+pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+    pub(crate) core: Arc<Core<A, K>>,
+    pub(crate) worker: usize,
+    pub(crate) source: Source,
+    pub(crate) delivery: DeliveryOf<A>,
+    /// A copy for another attempt, where one may be asked for.
+    pub(crate) spare: Option<A::Message>,
+    /// A message has been started whose outcome is not settled.
+    pub(crate) in_hand: bool,
+    pub(crate) posture: Posture,
+    pub(crate) cursor: u32,
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
+    pub(crate) fn new(core: Arc<Core<A, K>>, worker: usize) -> Self {
+        Self {
+            core,
+            worker,
+            source: Source::None,
+            delivery: Delivery { message: None, extra: None },
+            spare: None,
+            in_hand: false,
+            posture: Posture::Suspended,
+            cursor: worker as u32 % 64,
+        }
+    }
+
+    /// Takes the next message in hand. False when there is none.
+    pub(crate) fn take(&mut self) -> bool {
+        loop {
+            let source = std::mem::replace(&mut self.source, Source::None);
+            let next = self.core.next(self.worker, source);
+            let Some((source, entry)) =
+                next.or_else(|| self.core.take(self.worker, &mut self.cursor))
+            else {
+                return false;
+            };
+            self.source = source;
+            if self.begin(entry) {
+                return true;
+            }
+        }
+    }
+
+    /// Starts a message: from here on it is in hand. False when its caller has gone, which settles it.
+    fn begin(&mut self, entry: Queued<A, K>) -> bool {
+        self.core.permits.give();
+        if entry.is_retry() {
+            self.core.tally.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+        self.delivery = Delivery { message: Some(entry.message), extra: entry.extra };
+        self.set_in_hand(true);
+        let port = self.delivery.extra.as_ref().and_then(|extra| extra.port.as_ref());
+        if port.is_some_and(|port| port.is_abandoned()) {
+            self.dead_letter(DeadLetterReason::Abandoned, None, None);
+            return false;
+        }
+        if let (Some(copy), Some(message)) = (self.core.settings.copy, &self.delivery.message) {
+            self.spare = Some(copy(message));
+        }
+        count(&self.core.tallies[self.worker].started);
+        true
+    }
+
+    fn set_in_hand(&mut self, in_hand: bool) {
+        self.in_hand = in_hand;
+        self.core.tallies[self.worker].in_hand.store(u64::from(in_hand), Ordering::Relaxed);
+    }
+
+    /// Settles an attempt that returned.
+    pub(crate) fn settle(&mut self, result: Result<Answer<A::Reply>, A::Error>) {
+        match result {
+            Ok(answer) => self.handled(answer),
+            Err(error) => {
+                let failures = self.delivery.failures() + 1;
+                let attempt = FailedAttempt { cause: Cause::Error(&error), failures };
+                match self.core.settings.policy.decide(attempt, self.core.chance()) {
+                    Verdict::Retry { after, counted } => {
+                        self.retry(after, counted, Some(error), None)
+                    }
+                    Verdict::DeadLetter => {
+                        self.dead_letter(DeadLetterReason::Failed, Some(error), None)
+                    }
+                    Verdict::Drop => self.drop_message(),
+                    Verdict::Return if self.delivery.is_call() => self.give_back(error),
+                    Verdict::Return => {
+                        self.dead_letter(DeadLetterReason::Failed, Some(error), None)
+                    }
+                }
+            }
+        }
+    }
+
+    fn handled(&mut self, answer: Answer<A::Reply>) {
+        count(&self.core.tallies[self.worker].handled);
+        let (message, extra) = self.finish();
+        if let (Answer::Reply(reply), Some(port)) = (answer, extra.and_then(|extra| extra.port)) {
+            let _ = port.reply(reply);
+        }
+        drop(message);
+    }
+
+    fn give_back(&mut self, error: A::Error) {
+        count(&self.core.tallies[self.worker].failed);
+        let (_message, extra) = self.finish();
+        if let Some(port) = extra.and_then(|extra| extra.port) {
+            port.fail(error);
+        }
+    }
+
+    fn drop_message(&mut self) {
+        count(&self.core.tallies[self.worker].dropped);
+        self.finish();
+    }
+
+    /// Ends the time in hand. The message is the one left in place, or the spare copy.
+    fn finish(&mut self) -> (Option<A::Message>, Option<Box<ExtraOf<A>>>) {
+        self.set_in_hand(false);
+        let spare = self.spare.take();
+        (self.delivery.message.take().or(spare), self.delivery.extra.take())
+    }
+
+    fn dead_letter(
+        &mut self,
+        reason: DeadLetterReason,
+        error: Option<A::Error>,
+        panic: Option<String>,
+    ) {
+        count(&self.core.tallies[self.worker].dead_lettered);
+        let attempts = match reason {
+            DeadLetterReason::Abandoned => self.delivery.attempt() - 1,
+            _ => self.delivery.attempt(),
+        };
+        let kills = self.delivery.extra.as_ref().map_or(1, |extra| extra.kills + 1);
+        let (message, extra) = self.finish();
+        let port = extra.and_then(|extra| extra.port);
+        let mut letter = DeadLetter { message, reason, error, panic, attempts };
+        if let Some(port) = port {
+            port.resolve(call_error(&mut letter, kills));
+        }
+        self.core.report_dead_letter(letter);
+    }
+
+    fn retry(
+        &mut self,
+        after: Duration,
+        counted: bool,
+        error: Option<A::Error>,
+        panic: Option<String>,
+    ) {
+        let spare = self.spare.take();
+        let Some(message) = self.delivery.message.take().or(spare) else {
+            let reason =
+                panic.as_ref().map_or(DeadLetterReason::Failed, |_| DeadLetterReason::Panicked);
+            return self.dead_letter(reason, error, panic);
+        };
+        let mut extra = self.delivery.extra.take().unwrap_or_else(|| ExtraOf::<A>::new(None));
+        extra.attempts += 1;
+        extra.failures += u32::from(counted);
+        extra.kills += u32::from(panic.is_some());
+        self.set_in_hand(false);
+        count(&self.core.tallies[self.worker].retries);
+        let entry = Entry { message, extra: Some(extra), key: None, hash: 0 };
+        let source = std::mem::replace(&mut self.source, Source::None);
+        self.source = self.core.park(self.worker, source, entry, after);
+    }
+
+    /// Settles the message that was in hand when the handler panicked, and gives up the place it came from.
+    pub(crate) fn panicked(&mut self, panic: String) {
+        if self.in_hand {
+            self.settle_panic(panic);
+        }
+        let source = std::mem::replace(&mut self.source, Source::None);
+        self.core.release(self.worker, source);
+    }
+
+    fn settle_panic(&mut self, panic: String) {
+        let kills = self.delivery.extra.as_ref().map_or(1, |extra| extra.kills + 1);
+        let failures = self.delivery.failures() + 1;
+        let attempt = FailedAttempt { cause: Cause::Panic(&panic), failures };
+        let core = self.core.clone();
+        let decide = || core.settings.policy.decide(attempt, core.chance());
+        let verdict = std::panic::catch_unwind(std::panic::AssertUnwindSafe(decide));
+        match verdict.unwrap_or(Verdict::DeadLetter) {
+            Verdict::Retry { .. } if kills >= self.core.settings.poison_limit => {
+                self.dead_letter(DeadLetterReason::Poisoned, None, Some(panic));
+            }
+            Verdict::Retry { after, counted } => self.retry(after, counted, None, Some(panic)),
+            Verdict::Drop => self.drop_message(),
+            Verdict::DeadLetter | Verdict::Return => {
+                self.dead_letter(DeadLetterReason::Panicked, None, Some(panic));
+            }
+        }
+    }
+
+    /// The worker is dropped with a message in hand: at the deadline of a stop, or with its runtime.
+    fn killed(&mut self) {
+        if self.delivery.message.is_none() && self.spare.is_none() {
+            return self.dead_letter(DeadLetterReason::Killed, None, None);
+        }
+        count(&self.core.tallies[self.worker].returned);
+        let (message, extra) = self.finish();
+        if let Some(port) = extra.and_then(|extra| extra.port) {
+            port.resolve(CallError::Stopped);
+        }
+        self.core.left_over.lock().extend(message);
+    }
+
+    pub(crate) fn wake_up(&mut self) {
+        self.core.wake.enter();
+        self.posture = Posture::Awake;
+    }
+
+    pub(crate) fn rest(&mut self) {
+        self.posture = Posture::Suspended;
+        self.core.wake.leave(&self.core.clock.bell);
+    }
+}
+
+fn call_error<M, E>(letter: &mut DeadLetter<M, E>, kills: u32) -> CallError<E> {
+    match letter.reason {
+        DeadLetterReason::Poisoned => CallError::Poisoned { kills },
+        DeadLetterReason::Panicked => CallError::Panicked(letter.panic.clone().unwrap_or_default()),
+        DeadLetterReason::Failed => match letter.error.take() {
+            Some(error) => CallError::Failed(error),
+            None => CallError::Dropped,
+        },
+        DeadLetterReason::NoWorkers => CallError::NoWorkers,
+        DeadLetterReason::Killed => CallError::Stopped,
+        DeadLetterReason::Abandoned => CallError::Dropped,
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Hold<A, K> {
+    fn drop(&mut self) {
+        if self.in_hand {
+            self.killed();
+        }
+        let source = std::mem::replace(&mut self.source, Source::None);
+        self.core.release(self.worker, source);
+        match self.posture {
+            Posture::Awake => self.core.wake.leave(&self.core.clock.bell),
+            Posture::LyingDown => self.core.wake.forget(self.worker, &self.core.clock.bell),
+            Posture::Suspended if self.core.wake.any_ready() => {
+                self.core.wake.one(&self.core.clock.bell);
+            }
+            Posture::Suspended => {}
+        }
+        self.core.progress.notify_waiters();
+    }
+}

@@ -1,0 +1,156 @@
+//! Lanes: the places in line behind keys that wait.
+//!
+//! A lane exists only for a key whose message is suspended, waits for a retry, or has given way to others. Its state
+//! says who owns the key:
+//!
+//! ```text
+//!            open(worker)                    quota used up, timer fired, worker died
+//!   (none) ───────────────▶ Running(worker) ─────────────────────────────▶ Ready
+//!      ▲                     │    ▲    │                                     │
+//!      └──── queue empty ────┘    └────│─────────── taken by a worker ───────┘
+//!                                      └── retry ──▶ Parked ── timer ──▶ Ready
+//! ```
+//!
+//! Lanes are found by the hash of their key; keys themselves are compared by the caller, outside the lock, because
+//! comparing runs user code.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
+
+use super::entry::Entry;
+
+/// The name of a lane within its shard: the hash of its key and a number that is never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LaneId {
+    pub(crate) hash: u32,
+    number: u64,
+}
+
+/// Who owns the key of a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LaneState {
+    /// This worker has a message of the key in hand. Left by close, give way, park.
+    Running(usize),
+    /// The clock does: the first message waits for its next attempt. Left by the timer, or by a stop.
+    Parked,
+    /// Nobody does; it stands in the shard's list of ready lanes. Left when a worker takes it, or by a stop.
+    Ready,
+}
+
+pub(crate) struct Lane<M, R, E, K> {
+    pub(crate) id: LaneId,
+    pub(crate) key: Arc<K>,
+    pub(crate) state: LaneState,
+    /// Later messages of the key, in order of acceptance; the first may be one that waits for another attempt.
+    pub(crate) queue: VecDeque<Entry<M, R, E, K>>,
+}
+
+/// The lanes of one shard.
+pub(crate) struct Lanes<M, R, E, K> {
+    by_hash: HashMap<u32, Vec<Lane<M, R, E, K>>, foldhash::fast::FixedState>,
+    next_number: u64,
+    /// Messages in all lanes.
+    queued: usize,
+}
+
+/// With more room than this, an empty table gives its memory back.
+const KEPT_WHEN_EMPTY: usize = 64;
+
+impl<M, R, E, K> Lanes<M, R, E, K> {
+    pub(crate) fn new() -> Self {
+        Self { by_hash: HashMap::default(), next_number: 0, queued: 0 }
+    }
+
+    pub(crate) fn queued(&self) -> usize {
+        self.queued
+    }
+
+    /// The lanes whose keys may equal one with this hash.
+    pub(crate) fn candidates(&self, hash: u32) -> Vec<(LaneId, Arc<K>)> {
+        let chain = self.by_hash.get(&hash);
+        chain.into_iter().flatten().map(|lane| (lane.id, lane.key.clone())).collect()
+    }
+
+    pub(crate) fn has(&self, hash: u32) -> bool {
+        self.by_hash.contains_key(&hash)
+    }
+
+    pub(crate) fn open(&mut self, hash: u32, key: Arc<K>, state: LaneState) -> LaneId {
+        let id = LaneId { hash, number: self.next_number };
+        self.next_number += 1;
+        let lane = Lane { id, key, state, queue: VecDeque::new() };
+        self.by_hash.entry(hash).or_default().push(lane);
+        id
+    }
+
+    pub(crate) fn get(&mut self, id: LaneId) -> Option<&mut Lane<M, R, E, K>> {
+        self.by_hash.get_mut(&id.hash)?.iter_mut().find(|lane| lane.id == id)
+    }
+
+    /// The lane with this hash that this worker runs.
+    pub(crate) fn run_by(&self, hash: u32, worker: usize) -> Option<LaneId> {
+        let chain = self.by_hash.get(&hash)?;
+        chain.iter().find(|lane| lane.state == LaneState::Running(worker)).map(|lane| lane.id)
+    }
+
+    pub(crate) fn push_back(
+        &mut self,
+        id: LaneId,
+        entry: Entry<M, R, E, K>,
+    ) -> Result<(), Entry<M, R, E, K>> {
+        match self.get(id) {
+            Some(lane) => lane.queue.push_back(entry),
+            None => return Err(entry),
+        }
+        self.queued += 1;
+        Ok(())
+    }
+
+    pub(crate) fn push_front(
+        &mut self,
+        id: LaneId,
+        entry: Entry<M, R, E, K>,
+    ) -> Result<(), Entry<M, R, E, K>> {
+        match self.get(id) {
+            Some(lane) => lane.queue.push_front(entry),
+            None => return Err(entry),
+        }
+        self.queued += 1;
+        Ok(())
+    }
+
+    pub(crate) fn pop_front(&mut self, id: LaneId) -> Option<Entry<M, R, E, K>> {
+        let entry = self.get(id)?.queue.pop_front()?;
+        self.queued -= 1;
+        Some(entry)
+    }
+
+    /// Removes a lane. What is returned holds user data: drop it outside the lock.
+    pub(crate) fn close(&mut self, id: LaneId) -> Option<Lane<M, R, E, K>> {
+        let chain = self.by_hash.get_mut(&id.hash)?;
+        let place = chain.iter().position(|lane| lane.id == id)?;
+        let lane = chain.swap_remove(place);
+        if chain.is_empty() {
+            self.by_hash.remove(&id.hash);
+        }
+        if self.by_hash.is_empty() && self.by_hash.capacity() > KEPT_WHEN_EMPTY {
+            self.by_hash = HashMap::default();
+        }
+        self.queued -= lane.queue.len();
+        Some(lane)
+    }
+
+    /// Every message that waits here, and no lane that nobody runs any more.
+    pub(crate) fn drain(&mut self) -> Vec<Entry<M, R, E, K>> {
+        self.queued = 0;
+        let lanes = self.by_hash.values_mut().flatten();
+        let entries = lanes.flat_map(|lane| std::mem::take(&mut lane.queue)).collect();
+        self.by_hash.retain(|_, chain| {
+            chain.retain(|lane| matches!(lane.state, LaneState::Running(_)));
+            !chain.is_empty()
+        });
+        entries
+    }
+}

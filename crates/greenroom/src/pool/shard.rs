@@ -1,0 +1,149 @@
+//! A shard: a part of a pool's queue, with an inbox that senders fill and an outbox that workers empty.
+//!
+//! ```text
+//!  senders ──▶ inbox (lock 1) ══ swapped whole ══▶ outbox (lock 2) ──▶ workers, one message at a time
+//!                                                  lanes, ready lanes, drain token
+//! ```
+//!
+//! Two locks, so that senders and workers meet only when the outbox has run empty; a worker's lock is its own cache
+//! line most of the time. Nothing is taken in batches: whatever has not been started lies in the outbox, where any
+//! worker can take it, so nothing has to be given back and nothing waits behind a handler that takes long.
+//!
+//! # The drain token
+//! In a keyed pool only the holder of the token takes from the outbox, one message at a time, so nothing of a key can
+//! overtake. The holder leaves the key that it has in hand in the token. When its handler suspends, that key gets a
+//! lane and the token is passed on. When its handler computes for longer than a tick, the clock does the same on its
+//! behalf ([`revoke`](Outbox::revoke)): the epoch tells the holder, when it comes back, that it now runs a lane.
+//!
+//! # Scheduled
+//! `inbox.scheduled` is true while somebody is bound to look at the shard: its bit is set in the pool's ready map, or
+//! a worker holds its token or is looking. Only a worker that has seen the outbox and the inbox empty, under both
+//! locks, clears it; the sender that sets it must set the bit. Lock order: outbox, then inbox.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use super::{
+    block_queue::BlockQueue,
+    entry::Entry,
+    lanes::{LaneId, LaneState, Lanes},
+};
+
+pub(crate) struct Shard<M, R, E, K> {
+    pub(crate) inbox: Mutex<Inbox<M, R, E, K>>,
+    pub(crate) outbox: Mutex<Outbox<M, R, E, K>>,
+}
+
+pub(crate) struct Inbox<M, R, E, K> {
+    pub(crate) queue: BlockQueue<Entry<M, R, E, K>>,
+    /// Messages accepted here since the start; the ledger's left side.
+    pub(crate) accepted: u64,
+    /// See the module's documentation.
+    pub(crate) scheduled: bool,
+    /// Set once, under this lock, so that nothing is accepted after it.
+    pub(crate) closed: bool,
+}
+
+pub(crate) struct Outbox<M, R, E, K> {
+    pub(crate) queue: BlockQueue<Entry<M, R, E, K>>,
+    pub(crate) lanes: Lanes<M, R, E, K>,
+    /// Lanes that nobody owns, in the order in which they became ready.
+    pub(crate) ready: VecDeque<LaneId>,
+    /// Present while a worker drains the outbox of a keyed pool.
+    pub(crate) token: Option<Token<K>>,
+    /// The epoch of the next token.
+    next_epoch: u64,
+    /// What the clock saw at its last tick.
+    seen: Option<(u64, u64)>,
+    /// Whether the next worker looks at the queue before the ready lanes: they take turns.
+    pub(crate) queue_first: bool,
+}
+
+/// The right to take from the outbox.
+pub(crate) struct Token<K> {
+    pub(crate) epoch: u64,
+    pub(crate) worker: usize,
+    /// Rises with each message taken.
+    pub(crate) taken: u64,
+    /// The key in hand and its hash; `None` for a message without a key.
+    pub(crate) in_hand: Option<(u32, K)>,
+    /// True while the holder compares keys outside the lock: its message is not started, so the token stays.
+    pub(crate) comparing: bool,
+}
+
+impl<M, R, E, K> Shard<M, R, E, K> {
+    pub(crate) fn new() -> Self {
+        let inbox =
+            Inbox { queue: BlockQueue::new(), accepted: 0, scheduled: false, closed: false };
+        let outbox = Outbox {
+            queue: BlockQueue::new(),
+            lanes: Lanes::new(),
+            ready: VecDeque::new(),
+            token: None,
+            next_epoch: 0,
+            seen: None,
+            queue_first: false,
+        };
+        Self { inbox: Mutex::new(inbox), outbox: Mutex::new(outbox) }
+    }
+
+    /// Fills an empty outbox from the inbox. False, and no longer scheduled, when there is nothing in either.
+    pub(crate) fn refill(&self, outbox: &mut MutexGuard<'_, Outbox<M, R, E, K>>) -> bool {
+        if !outbox.queue.is_empty() {
+            return true;
+        }
+        let mut inbox = self.inbox.lock();
+        if inbox.queue.is_empty() {
+            inbox.scheduled = false;
+            return false;
+        }
+        std::mem::swap(&mut inbox.queue, &mut outbox.queue);
+        true
+    }
+
+    /// True when messages wait behind the holder of the token.
+    pub(crate) fn has_waiting(&self, outbox: &Outbox<M, R, E, K>) -> bool {
+        !outbox.queue.is_empty() || !self.inbox.lock().queue.is_empty()
+    }
+}
+
+impl<M, R, E, K> Outbox<M, R, E, K> {
+    /// Gives the token to `worker`, without a message yet.
+    pub(crate) fn grant(&mut self, worker: usize) -> u64 {
+        let epoch = self.next_epoch;
+        self.next_epoch += 1;
+        self.token = Some(Token { epoch, worker, taken: 0, in_hand: None, comparing: false });
+        epoch
+    }
+
+    /// The token, where it is still the one of this epoch.
+    pub(crate) fn held(&mut self, epoch: u64) -> Option<&mut Token<K>> {
+        self.token.as_mut().filter(|token| token.epoch == epoch)
+    }
+
+    /// Takes the token away from its holder and gives the key in hand a lane that the holder runs. Returns the lane.
+    pub(crate) fn pass_on(&mut self) -> Option<LaneId> {
+        let token = self.token.take()?;
+        let (hash, key) = token.in_hand?;
+        Some(self.lanes.open(hash, Arc::new(key), LaneState::Running(token.worker)))
+    }
+
+    /// Passes the token on when its holder has not finished a message since the last tick and others wait behind it.
+    pub(crate) fn revoke(&mut self, waiting: bool) -> bool {
+        let now = self.token.as_ref().map(|token| (token.epoch, token.taken));
+        let stuck = now.is_some() && now == self.seen;
+        self.seen = now;
+        let comparing = self.token.as_ref().is_some_and(|token| token.comparing);
+        let revoked = stuck && waiting && !comparing;
+        if revoked {
+            self.pass_on();
+        }
+        revoked
+    }
+
+    /// Messages in the outbox and its lanes.
+    pub(crate) fn queued(&self) -> usize {
+        self.queue.len() + self.lanes.queued()
+    }
+}

@@ -1,0 +1,43 @@
+//! The ledger's right side: what became of messages, counted by one writer each.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// Counters of one worker, on a cache line of its own, written by that worker (or, once it is gone, by whoever cleans
+/// up behind it) with plain loads and stores.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct WorkerTally {
+    pub(crate) handled: AtomicU64,
+    pub(crate) failed: AtomicU64,
+    pub(crate) dead_lettered: AtomicU64,
+    pub(crate) dropped: AtomicU64,
+    pub(crate) returned: AtomicU64,
+    pub(crate) retries: AtomicU64,
+    pub(crate) restarts: AtomicU64,
+    /// Attempts started.
+    pub(crate) started: AtomicU64,
+    /// 1 while a message is in hand.
+    pub(crate) in_hand: AtomicU64,
+}
+
+/// Counters with several, rare writers.
+#[derive(Debug, Default)]
+pub(crate) struct PoolTally {
+    pub(crate) rejected: AtomicU64,
+    /// Messages given back by a stop before they were started.
+    pub(crate) returned: AtomicU64,
+    /// Messages for which no worker was left.
+    pub(crate) dead_lettered: AtomicU64,
+    /// Messages that wait for another attempt.
+    pub(crate) waiting: AtomicUsize,
+}
+
+/// Adds one to a counter that only the caller writes.
+pub(crate) fn count(counter: &AtomicU64) {
+    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+}
+
+/// A sum over all workers.
+pub(crate) fn sum(tallies: &[WorkerTally], of: fn(&WorkerTally) -> &AtomicU64) -> u64 {
+    tallies.iter().map(|tally| of(tally).load(Ordering::Relaxed)).sum()
+}

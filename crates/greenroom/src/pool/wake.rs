@@ -1,0 +1,182 @@
+//! Sleeping and waking: who runs when there is work.
+//!
+//! A pool may have thousands of workers and two cores. What matters is how many workers are *awake*: polled now, or
+//! woken and about to be. A worker whose handler is suspended is not awake.
+//!
+//! # The protocol
+//! * Work is announced by a bit in the ready map ([`mark`](Wake::mark)), then [`one`](Wake::one) wakes an idle worker,
+//!   unless as many are awake as there are cores, or none is idle.
+//! * A worker that finds no work (steps: enter the idle list; `awake -= 1`; fence; look at the map again) and a worker
+//!   whose handler suspends (`awake -= 1`; fence; look) both end in [`leave`](Wake::leave).
+//!
+//! The race is between a sender that marks and sees `awake` at its limit, and the last awake worker that leaves and
+//! sees the map empty. Mark and look are separated from the access to `awake` by sequentially consistent fences on
+//! both sides, so at least one of them sees the other: either the sender finds room and wakes, or the leaving worker
+//! finds the bit and wakes somebody, possibly itself.
+//!
+//! The same holds for two wakers of which one has raised `awake` and then finds nobody idle: it lowers it and looks
+//! again.
+//!
+//! The waker takes the worker off the idle list and raises `awake` on its behalf, so a wake-up belongs to exactly one
+//! worker. One that dies first passes it on ([`forget`](Wake::forget)).
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::bell::Bell;
+
+pub(crate) struct Wake {
+    /// A bit per shard that somebody should look at.
+    ready: AtomicU64,
+    /// Workers that are polled, or woken and about to be.
+    awake: AtomicUsize,
+    /// As many as can run at once.
+    limit: usize,
+    /// Idle workers, the last to fall asleep first: its caches are warmest.
+    idle: Mutex<Vec<usize>>,
+    /// The length of `idle`, to be read without its lock.
+    idle_count: AtomicUsize,
+    /// One per worker.
+    notify: Box<[Notify]>,
+}
+
+impl Wake {
+    pub(crate) fn new(workers: usize, limit: usize) -> Self {
+        Self {
+            ready: AtomicU64::new(0),
+            awake: AtomicUsize::new(0),
+            limit: limit.max(1),
+            idle: Mutex::default(),
+            idle_count: AtomicUsize::new(0),
+            notify: (0..workers).map(|_| Notify::new()).collect(),
+        }
+    }
+
+    /// Somebody should look at this shard.
+    pub(crate) fn mark(&self, shard: usize) {
+        let bit = 1 << shard;
+        if self.ready.load(Ordering::Relaxed) & bit == 0 {
+            self.ready.fetch_or(bit, Ordering::AcqRel);
+        }
+    }
+
+    /// Takes the first ready shard at or behind `cursor`, going round.
+    pub(crate) fn claim(&self, cursor: u32) -> Option<usize> {
+        loop {
+            let ready = self.ready.load(Ordering::Acquire);
+            if ready == 0 {
+                return None;
+            }
+            let shard = (ready.rotate_right(cursor).trailing_zeros() + cursor) % 64;
+            let bit = 1 << shard;
+            if self.ready.fetch_and(!bit, Ordering::AcqRel) & bit != 0 {
+                return Some(shard as usize);
+            }
+        }
+    }
+
+    pub(crate) fn any_ready(&self) -> bool {
+        self.ready.load(Ordering::Relaxed) != 0
+    }
+
+    pub(crate) fn awake(&self) -> usize {
+        self.awake.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn idle(&self) -> usize {
+        self.idle_count.load(Ordering::Relaxed)
+    }
+
+    /// Wakes an idle worker, unless enough are awake. True when one was woken.
+    pub(crate) fn one(&self, bell: &Bell) -> bool {
+        self.one_within(self.limit, bell)
+    }
+
+    /// Wakes an idle worker although as many are awake as there are cores: they have not made any progress.
+    pub(crate) fn one_more(&self, bell: &Bell) -> bool {
+        self.one_within(usize::MAX, bell)
+    }
+
+    fn one_within(&self, limit: usize, bell: &Bell) -> bool {
+        loop {
+            fence(Ordering::SeqCst);
+            let awake = self.awake.load(Ordering::Relaxed);
+            if awake >= limit || self.idle_count.load(Ordering::Relaxed) == 0 {
+                return false;
+            }
+            let raised = awake + 1;
+            let swapped =
+                self.awake.compare_exchange(awake, raised, Ordering::SeqCst, Ordering::Relaxed);
+            if swapped.is_err() {
+                continue;
+            }
+            if let Some(worker) = self.pop_idle() {
+                self.notify[worker].notify_one();
+                bell.ring();
+                return true;
+            }
+            self.awake.fetch_sub(1, Ordering::SeqCst);
+            fence(Ordering::SeqCst);
+            if !self.any_ready() {
+                return false;
+            }
+        }
+    }
+
+    fn pop_idle(&self) -> Option<usize> {
+        let mut idle = self.idle.lock();
+        let worker = idle.pop();
+        self.idle_count.store(idle.len(), Ordering::SeqCst);
+        worker
+    }
+
+    /// Wakes every idle worker, to look at what has changed.
+    pub(crate) fn all(&self) {
+        while let Some(worker) = self.pop_idle() {
+            self.awake.fetch_add(1, Ordering::SeqCst);
+            self.notify[worker].notify_one();
+        }
+    }
+
+    /// The caller is polled (again).
+    pub(crate) fn enter(&self) {
+        self.awake.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// The caller is not polled any more.
+    pub(crate) fn leave(&self, bell: &Bell) {
+        self.awake.fetch_sub(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        if self.any_ready() {
+            self.one(bell);
+        }
+    }
+
+    /// Enters the idle list; the caller then leaves, and waits for [`woken`](Self::woken).
+    pub(crate) fn lie_down(&self, worker: usize) {
+        let mut idle = self.idle.lock();
+        idle.push(worker);
+        self.idle_count.store(idle.len(), Ordering::SeqCst);
+    }
+
+    /// Waits until a waker has taken the worker off the idle list.
+    pub(crate) async fn woken(&self, worker: usize) {
+        self.notify[worker].notified().await;
+    }
+
+    /// A worker goes that had lain down. Passes a wake-up that it was given on to another.
+    pub(crate) fn forget(&self, worker: usize, bell: &Bell) {
+        let mut idle = self.idle.lock();
+        let place = idle.iter().position(|other| *other == worker);
+        if let Some(place) = place {
+            idle.remove(place);
+        }
+        self.idle_count.store(idle.len(), Ordering::SeqCst);
+        drop(idle);
+        if place.is_none() {
+            self.leave(bell);
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! The life of a worker: start, work, panic, restart, end.
+
+use std::{
+    any::Any,
+    future::{Future, poll_fn},
+    hash::Hash,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    sync::{Arc, atomic::Ordering},
+    task::Poll,
+    time::Duration,
+};
+
+use tokio::{sync::mpsc, time::Instant};
+
+use super::{
+    core::Core,
+    hold::{Hold, Posture},
+    restart::RestartLog,
+    tally::count,
+};
+use crate::{Actor, Answer, CallError, Context, DeadLetter, DeadLetterReason, ExitReason};
+
+/// Builds the actor of a slot. Called once per start, on the runtime's blocking pool.
+pub(crate) type Factory<A> = Arc<dyn Fn(usize) -> Result<A, String> + Send + Sync>;
+
+/// What a first start came to.
+pub(crate) type Started = mpsc::UnboundedSender<Result<(), String>>;
+
+/// Runs the worker of one slot until the pool has ended or the slot is disabled.
+pub(crate) async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: Arc<Core<A, K>>,
+    worker: usize,
+    factory: Factory<A>,
+    started: Started,
+) {
+    let mut cx = Context::new(core.settings.name.clone(), worker);
+    let first = start(&factory, worker, &mut cx).await;
+    let outcome = first.as_ref().map(|_| ()).map_err(Clone::clone);
+    let _ = started.send(outcome);
+    drop(started);
+    let mut actor = match first {
+        Ok(actor) => actor,
+        Err(_) => match start_again(&core, &factory, worker, &mut cx).await {
+            Some(actor) => actor,
+            None => return,
+        },
+    };
+    let mut log = RestartLog::default();
+    let mut hold = Hold::new(core.clone(), worker);
+    loop {
+        hold.wake_up();
+        let Err(panic) = CatchUnwind(Box::pin(work(&mut hold, &mut actor, &mut cx))).await else {
+            hold.rest();
+            end(actor).await;
+            return;
+        };
+        let message = panic_message(&*panic);
+        tracing::error!(
+            worker = cx.name(),
+            panic = message,
+            "a handler panicked; the worker is restarted"
+        );
+        hold.panicked(message);
+        hold.rest();
+        let _ = catch_unwind(AssertUnwindSafe(move || drop(actor)));
+        let Some(wait) = log.next(&core.settings.restarts, Instant::now(), core.chance()) else {
+            disable(&core, &cx);
+            return;
+        };
+        pause(&core, wait).await;
+        count(&core.tallies[worker].restarts);
+        cx.restarted();
+        actor = match start_again(&core, &factory, worker, &mut cx).await {
+            Some(actor) => actor,
+            None => return,
+        };
+    }
+}
+
+/// Handles messages until the pool has ended.
+async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    hold: &mut Hold<A, K>,
+    actor: &mut A,
+    cx: &mut Context<A>,
+) {
+    let mut handled = 0_u32;
+    loop {
+        while !hold.core.ended.load(Ordering::Acquire) && hold.take() {
+            // Another worker is woken for what else is ready. The runtime puts it where only this thread looks, so
+            // this worker steps back once, before it perhaps computes for long.
+            if hold.core.wake.any_ready() && hold.core.wake.one(&hold.core.clock.bell) {
+                tokio::task::yield_now().await;
+            }
+            // A used-up cooperative budget makes ready resources look pending, which would open lanes for nothing.
+            if !tokio::task::coop::has_budget_remaining() {
+                tokio::task::yield_now().await;
+            }
+            let result = attempt(hold, actor, cx).await;
+            hold.settle(result);
+            handled = handled.wrapping_add(1);
+            if handled.is_multiple_of(MESSAGES_PER_TURN) {
+                tokio::task::yield_now().await;
+            }
+        }
+        if hold.core.ended.load(Ordering::Acquire) {
+            return;
+        }
+        idle(hold).await;
+    }
+}
+
+/// Messages handled before other tasks of the runtime get a turn.
+const MESSAGES_PER_TURN: u32 = 64;
+
+/// One attempt: polls the handler, and lets go of the shard when it suspends.
+async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    hold: &mut Hold<A, K>,
+    actor: &mut A,
+    cx: &mut Context<A>,
+) -> Result<Answer<A::Reply>, A::Error> {
+    let Hold { core, worker, source, delivery, posture, .. } = hold;
+    let mut handler = pin!(actor.receive(delivery, cx));
+    poll_fn(|task| {
+        if *posture == Posture::Suspended {
+            core.wake.enter();
+            *posture = Posture::Awake;
+        }
+        let polled = handler.as_mut().poll(task);
+        if polled.is_pending() {
+            *source = core.suspend(*worker, *source);
+            *posture = Posture::Suspended;
+            core.wake.leave(&core.clock.bell);
+        }
+        polled
+    })
+    .await
+}
+
+/// Waits until there is something to do.
+async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A, K>) {
+    let core = hold.core.clone();
+    core.wake.lie_down(hold.worker);
+    hold.posture = Posture::LyingDown;
+    core.wake.leave(&core.clock.bell);
+    if core.closing.load(Ordering::SeqCst) {
+        core.progress.notify_waiters();
+        if core.ended.load(Ordering::SeqCst) {
+            core.wake.all();
+        }
+    }
+    core.wake.woken(hold.worker).await;
+    hold.posture = Posture::Awake;
+}
+
+async fn start<A: Actor>(
+    factory: &Factory<A>,
+    worker: usize,
+    cx: &mut Context<A>,
+) -> Result<A, String> {
+    let build = factory.clone();
+    let built = tokio::task::spawn_blocking(move || build(worker)).await;
+    let mut actor = built.map_err(|error| match error.try_into_panic() {
+        Ok(panic) => format!("the factory panicked: {}", panic_message(&*panic)),
+        Err(error) => error.to_string(),
+    })??;
+    match CatchUnwind(Box::pin(actor.started(cx))).await {
+        Ok(Ok(())) => Ok(actor),
+        Ok(Err(_)) => Err("the `started` hook failed".to_owned()),
+        Err(panic) => Err(format!("the `started` hook panicked: {}", panic_message(&*panic))),
+    }
+}
+
+/// Tries until the factory works again, however long that takes: a slot is never lost (P20). `None` once the pool has
+/// ended.
+async fn start_again<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    factory: &Factory<A>,
+    worker: usize,
+    cx: &mut Context<A>,
+) -> Option<A> {
+    let backoff = core.settings.restarts.backoff;
+    for failures in 1.. {
+        if core.ended.load(Ordering::Acquire) {
+            return None;
+        }
+        match start(factory, worker, cx).await {
+            Ok(actor) => return Some(actor),
+            Err(reason) => tracing::warn!(
+                worker = cx.name(),
+                reason,
+                "a worker could not be started; trying again"
+            ),
+        }
+        pause(core, backoff.wait(failures, core.chance())).await;
+    }
+    None
+}
+
+/// Waits for this long, or until the pool has ended.
+async fn pause<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>, wait: Duration) {
+    let until = Instant::now() + wait;
+    loop {
+        let progress = core.progress.notified();
+        if core.ended.load(Ordering::SeqCst) {
+            return;
+        }
+        if tokio::time::timeout_at(until, progress).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn end<A: Actor>(mut actor: A) {
+    let stopped = async {
+        actor.stopped(&ExitReason::Shutdown).await;
+    };
+    if CatchUnwind(Box::pin(stopped)).await.is_err() {
+        tracing::error!("a `stopped` hook panicked");
+    }
+}
+
+/// The budget of a slot is used up (P19). With no slot left, what is queued cannot be handled any more.
+fn disable<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>, cx: &Context<A>) {
+    tracing::error!(worker = cx.name(), "too many restarts; the worker's slot is disabled");
+    if core.live.fetch_sub(1, Ordering::SeqCst) > 1 {
+        return;
+    }
+    tracing::error!(pool = cx.pool(), "no worker is left; the pool refuses messages");
+    core.close();
+    for entry in core.drain_queues() {
+        if entry.is_retry() {
+            core.tally.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+        core.tally.dead_lettered.fetch_add(1, Ordering::Relaxed);
+        let (port, attempts) = match entry.extra {
+            Some(extra) => (extra.port, extra.attempts),
+            None => (None, 0),
+        };
+        if let Some(port) = port {
+            port.resolve(CallError::NoWorkers);
+        }
+        let message = Some(entry.message);
+        let reason = DeadLetterReason::NoWorkers;
+        core.report_dead_letter(DeadLetter { message, reason, error: None, panic: None, attempts });
+    }
+    core.progress.notify_waiters();
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => (*text).to_owned(),
+        (_, Some(text)) => text.clone(),
+        _ => "a panic without a message".to_owned(),
+    }
+}
+
+/// Catches panics around a whole future, once per life of a worker and not once per message.
+struct CatchUnwind<F>(std::pin::Pin<Box<F>>);
+
+impl<F: Future> Future for CatchUnwind<F> {
+    type Output = Result<F::Output, Box<dyn Any + Send>>;
+
+    fn poll(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> Poll<Self::Output> {
+        match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    }
+}

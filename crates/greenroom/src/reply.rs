@@ -1,0 +1,43 @@
+//! The way back of a call.
+
+use tokio::sync::oneshot;
+
+use crate::CallError;
+
+/// Where the reply of one call goes. Dropping it resolves the caller with [`CallError::Dropped`].
+#[derive(Debug)]
+pub struct ReplyPort<R, E>(oneshot::Sender<Result<R, CallError<E>>>);
+
+pub(crate) type Reply<R, E> = oneshot::Receiver<Result<R, CallError<E>>>;
+
+pub(crate) fn channel<R, E>() -> (ReplyPort<R, E>, Reply<R, E>) {
+    let (sender, receiver) = oneshot::channel();
+    (ReplyPort(sender), receiver)
+}
+
+impl<R, E> ReplyPort<R, E> {
+    /// Answers the call. Returns the reply when nobody waits for it any more.
+    ///
+    /// # Errors
+    /// The reply, when the caller has gone.
+    pub fn reply(self, reply: R) -> Result<(), R> {
+        self.0.send(Ok(reply)).map_err(|unsent| match unsent {
+            Ok(reply) => reply,
+            Err(_) => unreachable!("what was sent is a reply"),
+        })
+    }
+
+    /// Answers the call with the handler's error. A caller that has gone does not hear it.
+    pub fn fail(self, error: E) {
+        self.resolve(CallError::Failed(error));
+    }
+
+    /// True when nobody waits for the reply any more.
+    pub fn is_abandoned(&self) -> bool {
+        self.0.is_closed()
+    }
+
+    pub(crate) fn resolve(self, error: CallError<E>) {
+        let _ = self.0.send(Err(error));
+    }
+}
