@@ -251,11 +251,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 if let Some(token) = outbox.held(epoch) {
                     token.comparing = false;
                 }
-                match lane.map(|id| outbox.lanes.push_back(id, entry)) {
-                    Some(Ok(())) => continue,
-                    Some(Err(unqueued)) => entry = unqueued,
-                    None => unreachable!("an entry that is compared is kept"),
+                // The lane may have closed meanwhile: then the key is free. None can have opened, because only the
+                // holder of the token opens lanes for messages of this queue.
+                if let Some(id) = lane {
+                    match outbox.lanes.push_back(id, entry) {
+                        Ok(()) => continue,
+                        Err(unqueued) => entry = unqueued,
+                    }
                 }
+            }
+            if outbox.exceeds(epoch, &entry, QUOTA) {
+                outbox.stand_aside(entry);
+                self.wake.mark(index);
+                continue;
             }
             let key = entry.key.take().map(|key| (entry.hash, key));
             let hash = key.as_ref().map(|(hash, _)| *hash);

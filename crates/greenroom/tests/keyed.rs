@@ -1,0 +1,317 @@
+//! Order per key without head-of-line blocking (keyed-pools.md, K01 to K08).
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use greenroom::{Actor, Backoff, Context, Pool, Stop};
+use tokio::sync::Semaphore;
+
+/// Runs a closure for each message.
+struct Run<F>(F);
+
+type Job = (u64, u64);
+
+impl<F, Fut> Actor for Run<F>
+where
+    F: FnMut(Job) -> Fut + Send + 'static,
+    Fut: Future<Output = Result<(), ()>> + Send,
+{
+    type Message = Job;
+    type Reply = ();
+    type Error = ();
+
+    async fn handle(&mut self, job: Job, _cx: &mut Context<Self>) -> Result<(), ()> {
+        (self.0)(job).await
+    }
+}
+
+const PATIENCE: Stop = Stop::within(Duration::from_secs(60));
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn k01_order_per_key_holds_under_real_threads() {
+    const KEYS: u64 = 50;
+    const EACH: u64 = 2_000;
+    let last: Arc<Vec<Mutex<u64>>> = Arc::new((0..KEYS).map(|_| Mutex::new(0)).collect());
+    let seen = last.clone();
+    let pool = Pool::new(move |_| {
+        let last = seen.clone();
+        Run(move |(key, number): Job| {
+            let last = last.clone();
+            async move {
+                if number.is_multiple_of(7) {
+                    tokio::task::yield_now().await;
+                }
+                let mut last = last[key as usize].try_lock().expect("a key is in hand twice");
+                assert_eq!(*last + 1, number, "key {key}");
+                *last = number;
+                Ok(())
+            }
+        })
+    })
+    .workers(16)
+    .capacity(500)
+    .ordered_by(|job: &Job| job.0)
+    .spawn()
+    .await
+    .unwrap();
+    let mut producers = tokio::task::JoinSet::new();
+    for producer in 0..4 {
+        let address = pool.address();
+        producers.spawn(async move {
+            for number in 1..=EACH {
+                for key in (0..KEYS).filter(|key| key % 4 == producer) {
+                    address.send((key, number)).await.unwrap();
+                }
+            }
+        });
+    }
+    while producers.join_next().await.is_some() {}
+    let report = pool.stop(PATIENCE).await;
+    assert_eq!(report.stats.handled, KEYS * EACH, "{:?}", report.stats);
+    assert!(report.stats.ledger_holds());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn k03_a_handler_that_computes_delays_its_own_key_only() {
+    const OTHERS: usize = 1_000;
+    let done = Arc::new(AtomicUsize::new(0));
+    let overtaken = Arc::new(AtomicBool::new(false));
+    let (count, flag) = (done.clone(), overtaken.clone());
+    let pool = Pool::new(move |_| {
+        let (done, overtaken) = (count.clone(), flag.clone());
+        Run(move |(key, number): Job| {
+            let (done, overtaken) = (done.clone(), overtaken.clone());
+            async move {
+                match (key, number) {
+                    // Computes, without suspending, until every other key has been handled.
+                    (0, 0) => {
+                        while done.load(Ordering::Acquire) < OTHERS {
+                            std::hint::spin_loop();
+                        }
+                    }
+                    (0, _) => {
+                        overtaken.store(done.load(Ordering::Acquire) < OTHERS, Ordering::Release)
+                    }
+                    _ => {
+                        done.fetch_add(1, Ordering::AcqRel);
+                    }
+                }
+                Ok(())
+            }
+        })
+    })
+    .workers(8)
+    .capacity(10_000)
+    .ordered_by(|job: &Job| job.0)
+    .spawn()
+    .await
+    .unwrap();
+    pool.send((0, 0)).await.unwrap();
+    pool.send((0, 1)).await.unwrap();
+    for key in 1..=OTHERS as u64 {
+        pool.send((key, 0)).await.unwrap();
+    }
+    let report = pool.stop(PATIENCE).await;
+    assert_eq!(report.stats.handled as usize, OTHERS + 2);
+    assert!(
+        !overtaken.load(Ordering::Acquire),
+        "the second message of the key ran beside the first"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn k01_a_suspended_key_holds_up_no_other() {
+    let gate = Arc::new(Semaphore::new(0));
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let (opened, seen) = (gate.clone(), log.clone());
+    let pool = Pool::new(move |_| {
+        let (gate, log) = (opened.clone(), seen.clone());
+        Run(move |job: Job| {
+            let (gate, log) = (gate.clone(), log.clone());
+            async move {
+                if job == (1, 0) {
+                    gate.acquire().await.unwrap().forget();
+                }
+                log.lock().unwrap().push(job);
+                Ok(())
+            }
+        })
+    })
+    .workers(2)
+    .ordered_by(|job: &Job| job.0)
+    .spawn()
+    .await
+    .unwrap();
+    for job in [(1, 0), (1, 1), (2, 0), (3, 0)] {
+        pool.send(job).await.unwrap();
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(log.lock().unwrap().len(), 2, "the other keys are done while the first waits");
+    assert_eq!((pool.stats().queued, pool.stats().in_hand), (1, 1));
+    gate.add_permits(1);
+    pool.stop(PATIENCE).await;
+    let ones: Vec<_> = log.lock().unwrap().iter().filter(|job| job.0 == 1).copied().collect();
+    assert_eq!(ones, [(1, 0), (1, 1)]);
+}
+
+#[tokio::test]
+async fn k02_keys_that_are_done_leave_nothing_behind() {
+    let pool = Pool::new(|_| {
+        Run(|(_, number): Job| async move {
+            if number.is_multiple_of(3) {
+                tokio::task::yield_now().await;
+            }
+            Ok(())
+        })
+    })
+    .workers(8)
+    .ordered_by(|job: &Job| job.0)
+    .spawn()
+    .await
+    .unwrap();
+    for key in 0..20_000 {
+        pool.send((key, key)).await.unwrap();
+    }
+    pool.address();
+    let report = pool.stop(PATIENCE).await;
+    assert_eq!(report.stats.handled, 20_000);
+    assert_eq!(report.stats.queued, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn k04_a_hot_key_gives_way_to_others() {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let seen = log.clone();
+    let pool = Pool::new(move |_| {
+        let log = seen.clone();
+        Run(move |job: Job| {
+            let log = log.clone();
+            async move {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                log.lock().unwrap().push(job.0);
+                Ok(())
+            }
+        })
+    })
+    .workers(1)
+    .capacity(10_000)
+    .ordered_by(|job: &Job| job.0)
+    .spawn()
+    .await
+    .unwrap();
+    for number in 0..200 {
+        pool.send((1, number)).await.unwrap();
+    }
+    for key in 2..6 {
+        pool.send((key, 0)).await.unwrap();
+    }
+    pool.stop(PATIENCE).await;
+    let log = log.lock().unwrap();
+    let first_other = log.iter().position(|key| *key != 1).unwrap();
+    assert!(first_other <= 16, "{first_other} of one key in a row while others are ready");
+    assert_eq!(log.len(), 204);
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Colliding(u64);
+
+impl std::hash::Hash for Colliding {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        0_u8.hash(state);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn k05_keys_with_the_same_hash_do_not_wait_for_one_another() {
+    let done = Arc::new(Mutex::new(HashMap::new()));
+    let seen = done.clone();
+    let pool = Pool::new(move |_| {
+        let done = seen.clone();
+        Run(move |(key, _): Job| {
+            let done = done.clone();
+            async move {
+                if key == 0 {
+                    tokio::time::sleep(Duration::from_secs(3_600)).await;
+                }
+                done.lock().unwrap().insert(key, tokio::time::Instant::now());
+                Ok(())
+            }
+        })
+    })
+    .workers(2)
+    .ordered_by(|job: &Job| Colliding(job.0))
+    .spawn()
+    .await
+    .unwrap();
+    let start = tokio::time::Instant::now();
+    for key in 0..10 {
+        pool.send((key, 0)).await.unwrap();
+    }
+    pool.stop(Stop::within(Duration::from_secs(7_200))).await;
+    let done = done.lock().unwrap();
+    assert!((1..10).all(|key| done[&key] - start < Duration::from_secs(1)));
+    assert!(done[&0] - start >= Duration::from_secs(3_600));
+}
+
+#[tokio::test(start_paused = true)]
+async fn k07_a_retry_parks_the_key_and_not_the_worker() {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let seen = log.clone();
+    let failed = Arc::new(AtomicBool::new(false));
+    let pool = Pool::new(move |_| {
+        let (log, failed) = (seen.clone(), failed.clone());
+        Run(move |job: Job| {
+            let (log, failed) = (log.clone(), failed.clone());
+            async move {
+                if job == (1, 0) && !failed.swap(true, Ordering::SeqCst) {
+                    return Err(());
+                }
+                log.lock().unwrap().push(job);
+                Ok(())
+            }
+        })
+    })
+    .workers(1)
+    .ordered_by(|job: &Job| job.0)
+    .retry(3, Backoff::new(Duration::from_secs(10), Duration::from_secs(10)))
+    .spawn()
+    .await
+    .unwrap();
+    for job in [(1, 0), (1, 1), (2, 0), (2, 1)] {
+        pool.send(job).await.unwrap();
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(*log.lock().unwrap(), [(2, 0), (2, 1)]);
+    assert_eq!((pool.stats().waiting, pool.stats().queued, pool.stats().idle), (1, 1, 1));
+    let report = pool.stop(PATIENCE).await;
+    assert_eq!(*log.lock().unwrap(), [(2, 0), (2, 1), (1, 0), (1, 1)]);
+    assert_eq!(report.stats.retries, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn k08_after_the_last_attempt_the_lane_goes_on() {
+    let dead = Arc::new(Mutex::new(Vec::new()));
+    let letters = dead.clone();
+    let pool =
+        Pool::new(|_| Run(|job: Job| async move { if job.1 == 0 { Err(()) } else { Ok(()) } }))
+            .workers(2)
+            .ordered_by(|job: &Job| job.0)
+            .retry(3, Backoff::new(Duration::from_millis(100), Duration::from_secs(1)))
+            .on_dead_letter(move |letter| {
+                letters.lock().unwrap().push((letter.message, letter.attempts))
+            })
+            .spawn()
+            .await
+            .unwrap();
+    pool.send((1, 0)).await.unwrap();
+    pool.call((1, 1)).await.unwrap();
+    let report = pool.stop(PATIENCE).await;
+    assert_eq!(*dead.lock().unwrap(), [(Some((1, 0)), 3)]);
+    assert_eq!((report.stats.handled, report.stats.dead_lettered, report.stats.retries), (1, 1, 2));
+}

@@ -1,0 +1,294 @@
+//! Random programs on virtual time: whatever handlers, callers and stops do, the ledger adds up, no two messages of a
+//! key are in hand at once, keys keep their order, and the bound holds.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use greenroom::{
+    Actor, Backoff, CallError, Context, DeadLetter, FailureTable, Finally, Pool, PoolBuilder,
+    Restarts, Row, Stop,
+};
+use proptest::prelude::*;
+
+#[derive(Debug, Clone, Copy)]
+enum Deed {
+    Return,
+    Sleep(u64),
+    YieldTwice,
+    Fail,
+    FailOnce,
+    Panic,
+    PanicOnce,
+}
+
+#[derive(Debug, Clone)]
+struct Message {
+    key: Option<u8>,
+    number: u32,
+    deed: Deed,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    in_hand: HashSet<u8>,
+    last_started: HashMap<u8, u32>,
+    attempted: HashSet<u32>,
+    done: HashSet<u32>,
+    violations: Vec<String>,
+}
+
+/// A key that hashes to few values.
+#[derive(PartialEq, Eq)]
+struct Key(u8, u8);
+
+impl std::hash::Hash for Key {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (self.0 % self.1).hash(state);
+    }
+}
+
+struct Worker(Arc<Mutex<Seen>>);
+
+/// Marks the key as in hand until the handler is done, panics, or is dropped.
+struct InHand(Arc<Mutex<Seen>>, Option<u8>);
+
+impl InHand {
+    fn begin(seen: &Arc<Mutex<Seen>>, message: &Message) -> (Self, bool) {
+        let mut log = seen.lock().unwrap();
+        let first = log.attempted.insert(message.number);
+        if let Some(key) = message.key {
+            if !log.in_hand.insert(key) {
+                log.violations.push(format!("key {key} is in hand twice"));
+            }
+            let last = log.last_started.insert(key, message.number);
+            if last.is_some_and(|last| last > message.number) {
+                log.violations.push(format!("key {key}: {} after {last:?}", message.number));
+            }
+        }
+        (Self(seen.clone(), message.key), first)
+    }
+}
+
+impl Drop for InHand {
+    fn drop(&mut self) {
+        if let Some(key) = self.1 {
+            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).in_hand.remove(&key);
+        }
+    }
+}
+
+impl Actor for Worker {
+    type Message = Message;
+    type Reply = u32;
+    type Error = ();
+
+    async fn handle(&mut self, message: Message, _cx: &mut Context<Self>) -> Result<u32, ()> {
+        let (in_hand, first) = InHand::begin(&self.0, &message);
+        match message.deed {
+            Deed::Return => {}
+            Deed::Sleep(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
+            Deed::YieldTwice => {
+                tokio::task::yield_now().await;
+                tokio::task::yield_now().await;
+            }
+            Deed::Fail => return Err(()),
+            Deed::FailOnce if first => return Err(()),
+            Deed::Panic => panic!("on purpose"),
+            Deed::PanicOnce if first => panic!("on purpose, once"),
+            Deed::FailOnce | Deed::PanicOnce => {}
+        }
+        drop(in_hand);
+        self.0.lock().unwrap().done.insert(message.number);
+        Ok(message.number)
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Send(Option<u8>, Deed),
+    TrySend(Option<u8>, Deed),
+    Call(Option<u8>, Deed),
+    AbandonedCall(Option<u8>, Deed),
+    Wait(u64),
+    Breathe,
+}
+
+#[derive(Debug, Clone)]
+struct Program {
+    workers: usize,
+    capacity: usize,
+    keyed: bool,
+    retries: bool,
+    seed: u64,
+    /// Keys hash to this many values, so that different keys collide.
+    hashes: u8,
+    steps: Vec<Step>,
+    stop_within: Option<u64>,
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    prop_oneof![
+        6 => Just(Deed::Return),
+        3 => (0u64..50).prop_map(Deed::Sleep),
+        2 => Just(Deed::YieldTwice),
+        1 => Just(Deed::Fail),
+        2 => Just(Deed::FailOnce),
+        1 => Just(Deed::Panic),
+        1 => Just(Deed::PanicOnce),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let key = || prop_oneof![1 => Just(None), 6 => (0u8..4).prop_map(Some), 2 => any::<u8>().prop_map(Some)];
+    prop_oneof![
+        6 => (key(), deed()).prop_map(|(key, deed)| Step::Send(key, deed)),
+        3 => (key(), deed()).prop_map(|(key, deed)| Step::TrySend(key, deed)),
+        2 => (key(), deed()).prop_map(|(key, deed)| Step::Call(key, deed)),
+        1 => (key(), deed()).prop_map(|(key, deed)| Step::AbandonedCall(key, deed)),
+        1 => (0u64..60).prop_map(Step::Wait),
+        1 => Just(Step::Breathe),
+    ]
+}
+
+fn program() -> impl Strategy<Value = Program> {
+    (
+        prop_oneof![Just(1usize), 2usize..6],
+        1usize..20,
+        any::<bool>(),
+        any::<bool>(),
+        any::<u64>(),
+        prop_oneof![Just(1u8), Just(3), Just(255)],
+        prop::collection::vec(step(), 0..60),
+        prop::option::weighted(0.5, 0u64..100),
+    )
+        .prop_map(|(workers, capacity, keyed, retries, seed, hashes, steps, stop_within)| {
+            Program { workers, capacity, keyed, retries, seed, hashes, steps, stop_within }
+        })
+}
+
+#[derive(Default)]
+struct Outcomes {
+    accepted: u64,
+    rejected: u64,
+    resolved: usize,
+    calls: usize,
+    dead: Arc<Mutex<Vec<Option<u32>>>>,
+}
+
+fn builder(program: &Program, seen: &Arc<Mutex<Seen>>, outcomes: &Outcomes) -> PoolBuilder<Worker> {
+    let (seen, dead) = (seen.clone(), outcomes.dead.clone());
+    let builder = Pool::new(move |_slot| Worker(seen.clone()))
+        .workers(program.workers)
+        .capacity(program.capacity)
+        .seed(program.seed)
+        .restarts(Restarts { max: 1_000, ..Restarts::default() })
+        .on_dead_letter(move |letter: DeadLetter<Message, ()>| {
+            dead.lock().unwrap().push(letter.message.map(|message| message.number));
+        });
+    if !program.retries {
+        return builder;
+    }
+    let backoff = Backoff::new(Duration::from_millis(10), Duration::from_millis(100));
+    let row = Row::Retry { attempts: 3, backoff, finally: Finally::Return };
+    builder.retry_with(Message::clone, FailureTable { error: row, panic: row })
+}
+
+async fn run(program: Program) -> Result<(), TestCaseError> {
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let mut outcomes = Outcomes::default();
+    let builder = builder(&program, &seen, &outcomes);
+    let pool = if program.keyed {
+        let hashes = program.hashes;
+        builder
+            .ordered_by_opt(move |message: &Message| message.key.map(|key| Key(key, hashes)))
+            .spawn()
+            .await
+    } else {
+        builder.spawn().await
+    }
+    .unwrap();
+    let mut calls = tokio::task::JoinSet::new();
+    for (number, step) in program.steps.iter().enumerate() {
+        // Without an order, two messages of a key may be in hand at once.
+        let message = |key: Option<u8>, deed| {
+            let ordered = program.keyed || program.workers == 1 && !program.retries;
+            Message { key: key.filter(|_| ordered), number: number as u32, deed }
+        };
+        match *step {
+            Step::Send(key, deed) => {
+                pool.send(message(key, deed)).await.unwrap();
+                outcomes.accepted += 1;
+            }
+            Step::TrySend(key, deed) => match pool.try_send(message(key, deed)) {
+                Ok(()) => outcomes.accepted += 1,
+                Err(_) => outcomes.rejected += 1,
+            },
+            Step::Call(key, deed) => {
+                let (address, message) = (pool.address(), message(key, deed));
+                outcomes.calls += 1;
+                calls.spawn(async move { address.call(message).await });
+                tokio::task::yield_now().await;
+            }
+            Step::AbandonedCall(key, deed) => {
+                let call = pool.call(message(key, deed));
+                let _ = tokio::time::timeout(Duration::from_millis(1), call).await;
+            }
+            Step::Wait(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
+            Step::Breathe => tokio::task::yield_now().await,
+        }
+        let stats = pool.stats();
+        prop_assert!(stats.queued <= program.capacity as u64, "{stats:?}");
+        prop_assert!(stats.in_hand <= program.workers as u64, "{stats:?}");
+        prop_assert!(stats.ledger_holds(), "{stats:?}");
+    }
+    let within = Duration::from_millis(program.stop_within.unwrap_or(1_000_000));
+    let report = pool.stop(Stop::within(within)).await;
+    while let Some(call) = calls.join_next().await {
+        match call.unwrap() {
+            Err(CallError::Dropped) => prop_assert!(false, "a call ended as dropped"),
+            _ => outcomes.resolved += 1,
+        }
+    }
+    prop_assert_eq!(outcomes.resolved, outcomes.calls);
+    let stats = report.stats;
+    prop_assert!(stats.ledger_holds() && stats.accepted == stats.settled(), "{stats:?}");
+    prop_assert!(stats.accepted >= outcomes.accepted);
+    prop_assert_eq!(stats.returned as usize, report.left_over.len());
+    prop_assert_eq!(stats.dead_lettered as usize, outcomes.dead.lock().unwrap().len());
+    prop_assert!(report.wedged.is_empty());
+    if program.stop_within.is_none() {
+        prop_assert!(report.left_over.is_empty());
+    }
+    let seen = seen.lock().unwrap();
+    prop_assert_eq!(&seen.violations, &Vec::<String>::new());
+    prop_assert_eq!(stats.handled as usize, seen.done.len());
+    let returned: HashSet<u32> = report.left_over.iter().map(|message| message.number).collect();
+    prop_assert!(returned.is_disjoint(&seen.done));
+    Ok(())
+}
+
+fn programs() -> u32 {
+    std::env::var("GREENROOM_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(2_000)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: programs(), failure_persistence: None, max_shrink_iters: 4_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn p26_k01_every_message_has_one_outcome_and_keys_keep_their_order(program in program()) {
+        std::panic::set_hook(Box::new(|_| {}));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        let result = runtime.block_on(async {
+            tokio::time::timeout(Duration::from_secs(100_000), run(program)).await
+        });
+        let _ = std::panic::take_hook();
+        result.expect("the program did not end: a wake-up or an outcome was lost")?;
+    }
+}
