@@ -260,7 +260,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                     }
                 }
             }
-            if outbox.exceeds(epoch, &entry, QUOTA) {
+            if outbox.exceeds(&entry, QUOTA) {
                 outbox.stand_aside(entry);
                 self.wake.mark(index);
                 continue;

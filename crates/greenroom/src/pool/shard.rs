@@ -56,6 +56,8 @@ pub(crate) struct Outbox<M, R, E, K> {
     next_epoch: u64,
     /// What the clock saw at its last tick.
     seen: Option<(u64, u64)>,
+    /// How many messages of one hash were taken from the queue in a row, and that hash.
+    streak: (u32, u32),
     /// Whether the next worker looks at the queue before the ready lanes: they take turns.
     pub(crate) queue_first: bool,
 }
@@ -68,8 +70,6 @@ pub(crate) struct Token<K> {
     pub(crate) taken: u64,
     /// The key in hand and its hash; `None` for a message without a key.
     pub(crate) in_hand: Option<(u32, K)>,
-    /// How many messages of one hash were taken in a row, and that hash.
-    streak: (u32, u32),
     /// True while the holder compares keys outside the lock: its message is not started, so the token stays.
     pub(crate) comparing: bool,
 }
@@ -85,6 +85,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             token: None,
             next_epoch: 0,
             seen: None,
+            streak: (0, 0),
             queue_first: false,
         };
         Self { inbox: Mutex::new(inbox), outbox: Mutex::new(outbox) }
@@ -115,14 +116,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     pub(crate) fn grant(&mut self, worker: usize) -> u64 {
         let epoch = self.next_epoch;
         self.next_epoch += 1;
-        self.token = Some(Token {
-            epoch,
-            worker,
-            taken: 0,
-            streak: (0, 0),
-            in_hand: None,
-            comparing: false,
-        });
+        self.token = Some(Token { epoch, worker, taken: 0, in_hand: None, comparing: false });
         epoch
     }
 
@@ -153,15 +147,11 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
 
     /// True when a key has had its quota in a row and others may be ready behind it (K04). Goes by the hash: keys that
     /// collide share a streak, which costs them a lane and no order.
-    pub(crate) fn exceeds(&mut self, epoch: u64, entry: &Entry<M, R, E, K>, quota: u32) -> bool {
-        let others = !self.queue.is_empty();
-        let Some(token) = self.token.as_mut().filter(|token| token.epoch == epoch) else {
-            return false;
-        };
-        let (count, hash) = token.streak;
+    pub(crate) fn exceeds(&mut self, entry: &Entry<M, R, E, K>, quota: u32) -> bool {
+        let (count, hash) = self.streak;
         let same = entry.key.is_some() && count > 0 && hash == entry.hash;
-        token.streak = if same { (count + 1, hash) } else { (1, entry.hash) };
-        token.streak.0 > quota && others
+        self.streak = if same { (count + 1, hash) } else { (1, entry.hash) };
+        self.streak.0 > quota && !self.queue.is_empty()
     }
 
     /// Gives a message's key a lane of its own that is ready, behind everybody else's.
@@ -171,9 +161,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         let unplaced = self.lanes.push_back(id, entry);
         debug_assert!(unplaced.is_ok(), "a lane just opened is there");
         self.ready.push_back(id);
-        if let Some(token) = &mut self.token {
-            token.streak = (0, 0);
-        }
+        self.streak = (0, 0);
     }
 
     /// Messages in the outbox and its lanes.
