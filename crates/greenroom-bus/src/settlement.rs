@@ -29,8 +29,7 @@ struct Shared {
 impl Ack {
     /// The first part of a new settlement, which reports to `settle`.
     pub fn new(settle: Box<dyn Settle>) -> Self {
-        let shared =
-            Shared { open: AtomicU32::new(1), refused: AtomicBool::new(false), settle };
+        let shared = Shared { open: AtomicU32::new(1), refused: AtomicBool::new(false), settle };
         Self { shared: Some(Arc::new(shared)) }
     }
 

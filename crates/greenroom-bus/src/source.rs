@@ -14,7 +14,8 @@ pub trait Source: Send + 'static {
     ///
     /// # Cancel safety
     /// A dropped future has taken nothing that the next call does not return.
-    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> BoxFuture<'a, Result<Pull, SourceError>>;
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>)
+    -> BoxFuture<'a, Result<Pull, SourceError>>;
 
     /// How much of a finite input has been read, between 0 and 1. `None` where the end is not known.
     fn progress(&self) -> Option<f64> {

@@ -1,0 +1,107 @@
+//! What can be wrong with bytes that should be an event, and with data that should be of a type.
+
+/// Why bytes are no CloudEvent. The text names the attribute, what was expected and what was found.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EventError {
+    /// The bytes are not UTF-8, as JSON has to be.
+    #[error("invalid UTF-8 at column {column}")]
+    InvalidUtf8 {
+        /// The first bad byte, counted from 1.
+        column: usize,
+    },
+    /// The bytes are not JSON, or not the JSON of an event.
+    #[error("no JSON event: {message} at {}column {column}", line_prefix(*line))]
+    Json {
+        /// What the parser met.
+        message: String,
+        /// Counted from 1. Always 1 for events that are lines.
+        line: usize,
+        /// Counted in bytes.
+        column: usize,
+    },
+    /// A required attribute is not there.
+    #[error("required attribute `{name}` is missing")]
+    Missing {
+        /// The attribute.
+        name: &'static str,
+    },
+    /// An attribute has the wrong type or form.
+    #[error("attribute `{name}` must be {expected}, found {found}")]
+    Attribute {
+        /// The attribute.
+        name: String,
+        /// What it has to be.
+        expected: &'static str,
+        /// What it is, shortened.
+        found: String,
+    },
+    /// CloudEvents allows lower-case letters and digits in attribute names, nothing else.
+    #[error("`{name}` is no attribute name: only lower-case letters a-z and digits are allowed")]
+    Name {
+        /// The name as it was found, shortened.
+        name: String,
+    },
+    /// A name is there twice.
+    #[error("`{name}` is there twice")]
+    Duplicate {
+        /// The name.
+        name: String,
+    },
+    /// `data` and `data_base64` exclude each other.
+    #[error("both `data` and `data_base64` are there: an event has one of them")]
+    TwoData,
+    /// The data of an event under construction could not be serialised.
+    #[error("data cannot be written as JSON: {0}")]
+    Data(String),
+    /// An event within a batch is wrong.
+    #[error("event {index} of the batch: {error}")]
+    InBatch {
+        /// Its place, counted from 1.
+        index: usize,
+        /// What is wrong with it.
+        error: Box<EventError>,
+    },
+}
+
+fn line_prefix(line: usize) -> String {
+    if line > 1 { format!("line {line} ") } else { String::new() }
+}
+
+impl From<serde_json::Error> for EventError {
+    fn from(error: serde_json::Error) -> Self {
+        let text = error.to_string();
+        let place = format!(" at line {} column {}", error.line(), error.column());
+        let message = text.strip_suffix(&place).unwrap_or(&text).to_owned();
+        Self::Json { message, line: error.line(), column: error.column() }
+    }
+}
+
+/// Why the data of an event could not be read as the type that was asked for.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DataError {
+    /// The event has no data.
+    #[error("the event has no data")]
+    Missing,
+    /// The data is binary, and its content type is not JSON.
+    #[error("the data is `{content_type}`, not JSON")]
+    NotJson {
+        /// The declared content type, or `application/octet-stream`.
+        content_type: String,
+    },
+    /// The data is JSON of another shape.
+    #[error("the data is not of the expected shape: {0}")]
+    Shape(#[from] serde_json::Error),
+}
+
+/// At most so many characters of a wrong value are repeated in an error.
+const SHOWN_CHARS: usize = 40;
+
+/// A text as errors show it: quoted, and shortened where it is long.
+pub(super) fn shown(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{:?}...", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}

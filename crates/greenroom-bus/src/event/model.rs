@@ -1,0 +1,209 @@
+//! The event itself: what it holds, and how it is read.
+
+use std::{fmt, sync::Arc};
+
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::error::DataError;
+
+/// A CloudEvent. Cloning it copies a reference.
+#[derive(Clone)]
+pub struct Event {
+    inner: Arc<Inner>,
+}
+
+pub(super) struct Inner {
+    pub(super) attributes: Attributes,
+    /// Of its own, because it is what events are most often ordered by: a key is then a clone of this reference.
+    pub(super) subject: Option<Arc<str>>,
+    /// In the order in which they came; no name is there twice.
+    pub(super) extensions: Vec<(Box<str>, ExtensionValue)>,
+    pub(super) data: Data,
+}
+
+/// Six attributes in one text, so that they cost one allocation. None of them may be empty, so an empty one is
+/// one that is not there.
+pub(super) struct Attributes {
+    text: Box<str>,
+    ends: [usize; 6],
+}
+
+impl Attributes {
+    /// Id, source, type, time, content type and schema, in this order; empty where there is none.
+    pub(super) fn new(parts: [&str; 6]) -> Self {
+        let mut text = String::with_capacity(parts.iter().map(|part| part.len()).sum());
+        let ends = parts.map(|part| {
+            text.push_str(part);
+            text.len()
+        });
+        Self { text: text.into_boxed_str(), ends }
+    }
+
+    fn part(&self, index: usize) -> &str {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.text[start..self.ends[index]]
+    }
+
+    fn optional(&self, index: usize) -> Option<&str> {
+        Some(self.part(index)).filter(|part| !part.is_empty())
+    }
+}
+
+/// The payload of an event.
+#[derive(Debug)]
+pub enum Data {
+    /// There is none.
+    None,
+    /// JSON as it was read, on one line: within an event its text has no line feed. Where `datacontenttype` is
+    /// not JSON this is a JSON string, and its content is the payload.
+    Json(Box<RawValue>),
+    /// Bytes (`data_base64`).
+    Binary(Bytes),
+}
+
+/// The value of an extension attribute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExtensionValue {
+    /// A text; times, URIs and binary values are texts, too.
+    Text(Box<str>),
+    /// A truth value.
+    Bool(bool),
+    /// A whole number. CloudEvents stops at 32 bits; producers do not, so 64 bits are read and written.
+    Integer(i64),
+}
+
+impl Event {
+    pub(super) fn new(inner: Inner) -> Self {
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// `id`: together with the source, what identifies the event.
+    pub fn id(&self) -> &str {
+        self.inner.attributes.part(0)
+    }
+
+    /// `source`: where it happened.
+    pub fn source(&self) -> &str {
+        self.inner.attributes.part(1)
+    }
+
+    /// `type`: what happened. Events are routed by it.
+    pub fn ty(&self) -> &str {
+        self.inner.attributes.part(2)
+    }
+
+    /// `subject`: what it happened to. Shared, so that an order key is a cheap clone.
+    pub fn subject(&self) -> Option<&Arc<str>> {
+        self.inner.subject.as_ref()
+    }
+
+    /// `time`: when it happened, RFC 3339, as it was written.
+    pub fn time(&self) -> Option<&str> {
+        self.inner.attributes.optional(3)
+    }
+
+    /// `datacontenttype`: the media type of the data; none means JSON.
+    pub fn datacontenttype(&self) -> Option<&str> {
+        self.inner.attributes.optional(4)
+    }
+
+    /// `dataschema`: the schema of the data.
+    pub fn dataschema(&self) -> Option<&str> {
+        self.inner.attributes.optional(5)
+    }
+
+    /// The extension attributes in their order.
+    pub fn extensions(&self) -> impl ExactSizeIterator<Item = (&str, &ExtensionValue)> {
+        self.inner.extensions.iter().map(|(name, value)| (&**name, value))
+    }
+
+    /// One extension attribute.
+    pub fn extension(&self, name: &str) -> Option<&ExtensionValue> {
+        self.extensions().find_map(|(found, value)| (found == name).then_some(value))
+    }
+
+    /// The payload, as it came.
+    pub fn data(&self) -> &Data {
+        &self.inner.data
+    }
+
+    /// Whether `datacontenttype` says JSON: `application/json`, any `+json`, or nothing at all.
+    pub fn declares_json(&self) -> bool {
+        let Some(declared) = self.datacontenttype() else { return true };
+        let media = declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        media.ends_with("/json") || media.ends_with("+json")
+    }
+
+    /// Decodes the data, which has to be JSON.
+    ///
+    /// # Errors
+    /// There is no data, it is not JSON, or JSON of another shape. The event keeps its bytes.
+    pub fn data_as<T: DeserializeOwned>(&self) -> Result<T, DataError> {
+        match self.data() {
+            Data::None => Err(DataError::Missing),
+            Data::Json(raw) => Ok(serde_json::from_str(raw.get())?),
+            Data::Binary(bytes) if self.declares_json() => Ok(serde_json::from_slice(bytes)?),
+            Data::Binary(_) => Err(DataError::NotJson {
+                content_type: self.datacontenttype().unwrap_or_default().to_owned(),
+            }),
+        }
+    }
+}
+
+/// Equal in every attribute and in the data, byte by byte.
+impl PartialEq for Event {
+    fn eq(&self, other: &Self) -> bool {
+        let (a, b) = (&*self.inner, &*other.inner);
+        Arc::ptr_eq(&self.inner, &other.inner)
+            || (a.attributes.ends == b.attributes.ends
+                && a.attributes.text == b.attributes.text
+                && a.subject == b.subject
+                && a.extensions == b.extensions
+                && a.data == b.data)
+    }
+}
+
+impl PartialEq for Data {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::None, Self::None) => true,
+            (Self::Json(a), Self::Json(b)) => a.get() == b.get(),
+            (Self::Binary(a), Self::Binary(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = Vec::new();
+        self.write_json(&mut text);
+        write!(f, "Event({})", String::from_utf8_lossy(&text))
+    }
+}
+
+impl From<&str> for ExtensionValue {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for ExtensionValue {
+    fn from(text: String) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<bool> for ExtensionValue {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl From<i64> for ExtensionValue {
+    fn from(value: i64) -> Self {
+        Self::Integer(value)
+    }
+}

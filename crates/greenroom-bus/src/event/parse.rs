@@ -1,0 +1,136 @@
+//! Events from JSON: structured mode and batches.
+
+use std::{borrow::Cow, fmt};
+
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::{
+    draft::{Draft, Found},
+    error::EventError,
+    model::Event,
+};
+
+impl Event {
+    /// Reads one event from the CloudEvents JSON format. White space around it is allowed, more is not.
+    ///
+    /// # Errors
+    /// The bytes are not UTF-8, not JSON, or not an event; the error names the place or the attribute.
+    pub fn parse(json: &[u8]) -> Result<Self, EventError> {
+        serde_json::from_str::<Draft<'_>>(text(json)?)?.finish()
+    }
+
+    /// Reads a JSON array of events.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse), for the first event that is wrong: a batch is all or nothing.
+    pub fn parse_batch(json: &[u8]) -> Result<Vec<Self>, EventError> {
+        let drafts = serde_json::from_str::<Vec<Draft<'_>>>(text(json)?)?;
+        let event = |(at, draft): (usize, Draft<'_>)| {
+            draft
+                .finish()
+                .map_err(|error| EventError::InBatch { index: at + 1, error: error.into() })
+        };
+        drafts.into_iter().enumerate().map(event).collect()
+    }
+}
+
+/// Checked once here, so that the parser need not check text by text.
+fn text(json: &[u8]) -> Result<&str, EventError> {
+    std::str::from_utf8(json)
+        .map_err(|error| EventError::InvalidUtf8 { column: error.valid_up_to() + 1 })
+}
+
+impl<'de> Deserialize<'de> for Draft<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(DraftVisitor)
+    }
+}
+
+struct DraftVisitor;
+
+impl<'de> Visitor<'de> for DraftVisitor {
+    type Value = Draft<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a CloudEvent (a JSON object)")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut draft = Draft::default();
+        while let Some(Name(name)) = map.next_key()? {
+            match &*name {
+                "data" => draft.set_json(Cow::Borrowed(map.next_value::<&RawValue>()?)),
+                "data_base64" => draft.set_base64(map.next_value()?),
+                name => draft.set(name, map.next_value()?),
+            }
+        }
+        Ok(draft)
+    }
+}
+
+/// A member's name: borrowed from the input unless it holds escapes.
+struct Name<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Name<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match deserializer.deserialize_str(FoundVisitor)? {
+            Found::Text(name) => Ok(Self(name)),
+            _ => Err(D::Error::custom("expected a member name")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Found<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(FoundVisitor)
+    }
+}
+
+struct FoundVisitor;
+
+impl<'de> Visitor<'de> for FoundVisitor {
+    type Value = Found<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an attribute")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Found::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Found::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
+        Ok(Found::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
+        Ok(Found::Integer(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
+        Ok(i64::try_from(value).map_or_else(|_| Found::Other(value.to_string()), Found::Integer))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
+        Ok(Found::Other(value.to_string()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Found::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Found::Other("an array".to_owned()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Found::Other("an object".to_owned()))
+    }
+}

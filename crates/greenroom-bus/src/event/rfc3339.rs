@@ -1,0 +1,113 @@
+//! RFC 3339 times: the check that a text is one, and the text of a system time in UTC.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Whether `text` is an RFC 3339 date and time, such as `2026-01-31T12:00:00.5+01:00`.
+pub(crate) fn is_time(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let Some((date_time, rest)) = bytes.split_at_checked(19) else { return false };
+    has_shape(date_time, b"dddd-dd-ddTdd:dd:dd")
+        && in_range(date_time)
+        && is_offset(without_fraction(rest))
+}
+
+/// `d` stands for a digit, `T` for either case of that letter or a space, all else for itself.
+fn has_shape(bytes: &[u8], shape: &[u8]) -> bool {
+    bytes.len() == shape.len()
+        && bytes.iter().zip(shape).all(|(byte, wanted)| match wanted {
+            b'd' => byte.is_ascii_digit(),
+            b'T' => matches!(byte, b'T' | b't' | b' '),
+            _ => byte == wanted,
+        })
+}
+
+fn two_digits(bytes: &[u8], at: usize) -> u8 {
+    (bytes[at] - b'0') * 10 + (bytes[at + 1] - b'0')
+}
+
+/// A second of 60 is a leap second.
+fn in_range(date_time: &[u8]) -> bool {
+    (1..=12).contains(&two_digits(date_time, 5))
+        && (1..=31).contains(&two_digits(date_time, 8))
+        && two_digits(date_time, 11) < 24
+        && two_digits(date_time, 14) < 60
+        && two_digits(date_time, 17) <= 60
+}
+
+/// What follows a fraction of a second. Without digits after the point nothing is taken off, and no offset matches.
+fn without_fraction(rest: &[u8]) -> &[u8] {
+    let Some(fraction) = rest.strip_prefix(b".") else { return rest };
+    let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if digits == 0 { rest } else { &fraction[digits..] }
+}
+
+fn is_offset(offset: &[u8]) -> bool {
+    match offset {
+        [b'Z' | b'z'] => true,
+        [b'+' | b'-', clock @ ..] => {
+            has_shape(clock, b"dd:dd") && two_digits(clock, 0) < 24 && two_digits(clock, 3) < 60
+        }
+        _ => false,
+    }
+}
+
+/// The time in UTC, with milliseconds. Times before 1970 are written as 1970.
+pub(crate) fn format_utc(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (days, second) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    let milli = since.subsec_millis();
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
+}
+
+/// Year, month and day of a day counted from 1970-01-01, for days from then on.
+/// Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn times_of_rfc_3339_are_known_from_others() {
+        for good in ["2026-01-31T12:00:00Z", "2009-02-16t13:53:10.25+01:00", "1990-12-31T23:59:60Z"]
+        {
+            assert!(is_time(good), "{good}");
+        }
+        for bad in [
+            "",
+            "2026-01-31",
+            "2026-13-31T12:00:00Z",
+            "2026-01-31T12:00:00",
+            "2026-01-31T12:00:00.Z",
+        ] {
+            assert!(!is_time(bad), "{bad}");
+        }
+        assert!(!is_time("2026-01-31T12:00:00+1:00"));
+        assert!(!is_time("äääääääääääääääääääää"));
+    }
+
+    #[test]
+    fn system_times_are_written_in_utc() {
+        let at = |seconds, millis| {
+            UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_millis(millis)
+        };
+        assert_eq!(format_utc(at(0, 0)), "1970-01-01T00:00:00.000Z");
+        assert_eq!(format_utc(at(951_782_400, 7)), "2000-02-29T00:00:00.007Z");
+        assert_eq!(format_utc(at(1_798_761_599, 999)), "2026-12-31T23:59:59.999Z");
+        assert!(is_time(&format_utc(SystemTime::now())));
+    }
+}

@@ -1,0 +1,135 @@
+//! Events to JSON, always on one line.
+
+use std::io::Write;
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+
+use super::model::{Data, Event, ExtensionValue};
+
+/// The value of an extension attribute that is added while an event is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExtraValue<'a> {
+    /// A text.
+    Text(&'a str),
+    /// A whole number.
+    Integer(i64),
+}
+
+impl Event {
+    /// Appends the event in the CloudEvents JSON format, on one line, without a line feed at its end.
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        self.write_json_with(&[], out);
+    }
+
+    /// As [`write_json`](Self::write_json), with these extension attributes added; they take the place of the
+    /// event's own of the same name. Names are written as they are: lower-case letters and digits.
+    pub fn write_json_with(&self, extra: &[(&str, ExtraValue<'_>)], out: &mut Vec<u8>) {
+        out.extend_from_slice(br#"{"specversion":"1.0""#);
+        self.write_attributes(out);
+        for (name, value) in self.extensions() {
+            if !extra.iter().any(|(added, _)| *added == name) {
+                write_name(name, out);
+                write_extension(value, out);
+            }
+        }
+        for (name, value) in extra {
+            write_name(name, out);
+            match value {
+                ExtraValue::Text(text) => write_text(text, out),
+                ExtraValue::Integer(number) => write_integer(*number, out),
+            }
+        }
+        self.write_data(out);
+        out.push(b'}');
+    }
+
+    fn write_attributes(&self, out: &mut Vec<u8>) {
+        let attributes = [
+            ("id", Some(self.id())),
+            ("source", Some(self.source())),
+            ("type", Some(self.ty())),
+            ("subject", self.subject().map(|subject| &**subject)),
+            ("time", self.time()),
+            ("datacontenttype", self.datacontenttype()),
+            ("dataschema", self.dataschema()),
+        ];
+        for (name, text) in attributes {
+            if let Some(text) = text {
+                write_name(name, out);
+                write_text(text, out);
+            }
+        }
+    }
+
+    fn write_data(&self, out: &mut Vec<u8>) {
+        match self.data() {
+            Data::None => {}
+            Data::Json(raw) => {
+                write_name("data", out);
+                out.extend_from_slice(raw.get().as_bytes());
+            }
+            Data::Binary(bytes) => {
+                write_name("data_base64", out);
+                write_base64(bytes, out);
+            }
+        }
+    }
+}
+
+fn write_name(name: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
+}
+
+fn write_extension(value: &ExtensionValue, out: &mut Vec<u8>) {
+    match value {
+        ExtensionValue::Text(text) => write_text(text, out),
+        ExtensionValue::Bool(true) => out.extend_from_slice(b"true"),
+        ExtensionValue::Bool(false) => out.extend_from_slice(b"false"),
+        ExtensionValue::Integer(number) => write_integer(*number, out),
+    }
+}
+
+/// Appends bytes as a JSON string of standard base64.
+pub(crate) fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    out.extend_from_slice(BASE64_STANDARD.encode(bytes).as_bytes());
+    out.push(b'"');
+}
+
+/// Appends a whole number.
+pub(crate) fn write_integer(number: impl std::fmt::Display, out: &mut Vec<u8>) {
+    // Writing to a vector cannot fail.
+    let _ = write!(out, "{number}");
+}
+
+/// Appends a JSON string. Runs of bytes that need no escape are copied at once.
+pub(crate) fn write_text(text: &str, out: &mut Vec<u8>) {
+    let bytes = text.as_bytes();
+    let mut plain = 0;
+    out.push(b'"');
+    for (at, &byte) in bytes.iter().enumerate() {
+        if byte < 0x20 || byte == b'"' || byte == b'\\' {
+            out.extend_from_slice(&bytes[plain..at]);
+            write_escape(byte, out);
+            plain = at + 1;
+        }
+    }
+    out.extend_from_slice(&bytes[plain..]);
+    out.push(b'"');
+}
+
+fn write_escape(byte: u8, out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    match byte {
+        b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+        b'\n' => out.extend_from_slice(b"\\n"),
+        b'\r' => out.extend_from_slice(b"\\r"),
+        b'\t' => out.extend_from_slice(b"\\t"),
+        _ => {
+            out.extend_from_slice(b"\\u00");
+            out.extend_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+        }
+    }
+}
