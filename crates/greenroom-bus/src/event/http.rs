@@ -75,11 +75,8 @@ pub fn write_binary(event: &Event) -> BinaryMessage<'_> {
 /// # Errors
 /// The message says that it carries events, and does not. Both a bad attribute and a body that does not fit its
 /// content type count.
-pub fn read<'a>(
-    headers: impl IntoIterator<Item = (&'a str, &'a [u8])> + Clone,
-    body: &Bytes,
-) -> Result<Vec<Event>, EventError> {
-    match mode(headers.clone()) {
+pub fn read(headers: &[(&str, &[u8])], body: &Bytes) -> Result<Vec<Event>, EventError> {
+    match mode(headers) {
         None => Ok(Vec::new()),
         Some(Mode::Binary) => Ok(vec![read_binary(headers, body)?]),
         Some(Mode::Structured) => Ok(vec![Event::parse(body)?]),
@@ -88,7 +85,7 @@ pub fn read<'a>(
 }
 
 /// The mode that the headers announce, `None` for a message that carries no event.
-fn mode<'a>(headers: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Option<Mode> {
+fn mode(headers: &[(&str, &[u8])]) -> Option<Mode> {
     let mut mode = None;
     for (name, value) in headers {
         if name.eq_ignore_ascii_case("content-type") {
@@ -108,10 +105,7 @@ fn mode<'a>(headers: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Option<Mo
 ///
 /// # Errors
 /// An attribute is missing or has a form that CloudEvents does not allow, or the body does not fit its content type.
-pub fn read_binary<'a>(
-    headers: impl IntoIterator<Item = (&'a str, &'a [u8])>,
-    body: &Bytes,
-) -> Result<Event, EventError> {
+pub fn read_binary(headers: &[(&str, &[u8])], body: &Bytes) -> Result<Event, EventError> {
     let mut draft = Draft::default();
     let mut content_type = None;
     for (name, value) in headers {
@@ -257,12 +251,7 @@ mod tests {
     }
 
     fn required<'a>() -> Vec<(&'a str, &'a [u8])> {
-        vec![
-            ("ce-specversion", b"1.0"),
-            ("CE-Id", b"1"),
-            ("ce-source", b"/s"),
-            ("ce-type", b"t"),
-        ]
+        vec![("ce-specversion", b"1.0"), ("CE-Id", b"1"), ("ce-source", b"/s"), ("ce-type", b"t")]
     }
 
     #[test]
@@ -301,7 +290,7 @@ mod tests {
             .build()
             .unwrap();
         let message = write_binary(&event);
-        assert_eq!(read(headers(&message), &message.body).unwrap(), [event]);
+        assert_eq!(read(&headers(&message), &message.body).unwrap(), [event]);
     }
 
     #[test]
@@ -313,14 +302,14 @@ mod tests {
             .unwrap();
         let message = write_binary(&event);
         assert_eq!(message.body, "two\nlines");
-        assert_eq!(read(headers(&message), &message.body).unwrap(), [event]);
+        assert_eq!(read(&headers(&message), &message.body).unwrap(), [event]);
     }
 
     #[test]
     fn m01_header_names_have_no_case_and_values_may_be_quoted() {
         let mut headers = required();
         headers.push(("Ce-Subject", br#""a \"b\" %41%""#));
-        let event = read_binary(headers, &Bytes::new()).unwrap();
+        let event = read_binary(&headers, &Bytes::new()).unwrap();
         assert_eq!(event.subject().map(|subject| &**subject), Some("a \"b\" A%"));
     }
 
@@ -329,32 +318,32 @@ mod tests {
         let one = r#"{"specversion":"1.0","id":"1","source":"s","type":"t"}"#;
         let structured: Vec<(&str, &[u8])> =
             vec![("Content-Type", b"application/cloudevents+json; charset=utf-8")];
-        assert_eq!(read(structured, &Bytes::from(one)).unwrap().len(), 1);
+        assert_eq!(read(&structured, &Bytes::from(one)).unwrap().len(), 1);
         let batch: Vec<(&str, &[u8])> = vec![("content-type", BATCH.as_bytes())];
-        assert_eq!(read(batch, &Bytes::from(format!("[{one},{one}]"))).unwrap().len(), 2);
+        assert_eq!(read(&batch, &Bytes::from(format!("[{one},{one}]"))).unwrap().len(), 2);
         let plain: Vec<(&str, &[u8])> = vec![("content-type", b"text/plain")];
-        assert_eq!(read(plain, &Bytes::from("ok")).unwrap(), []);
+        assert_eq!(read(&plain, &Bytes::from("ok")).unwrap(), []);
     }
 
     #[test]
     fn m01_a_message_that_is_no_event_says_why() {
-        let missing = read(vec![("ce-specversion", &b"1.0"[..])], &Bytes::new()).unwrap_err();
+        let missing = read(&[("ce-specversion", b"1.0")], &Bytes::new()).unwrap_err();
         assert_eq!(missing, EventError::Missing { name: "id" });
         let mut headers = required();
         headers.push(("content-type", b"application/json"));
-        let broken = read_binary(headers, &Bytes::from("{")).unwrap_err();
+        let broken = read_binary(&headers, &Bytes::from("{")).unwrap_err();
         assert!(matches!(broken, EventError::Json { .. }), "{broken}");
         let mut headers = required();
         headers.push(("ce-subject", b"%FF"));
-        let broken = read_binary(headers, &Bytes::new()).unwrap_err();
+        let broken = read_binary(&headers, &Bytes::new()).unwrap_err();
         assert!(matches!(broken, EventError::Attribute { .. }), "{broken}");
     }
 
     #[test]
     fn m01_a_body_without_a_type_is_json_where_it_can_be() {
-        let event = read_binary(required(), &Bytes::from("{\"n\":1}")).unwrap();
+        let event = read_binary(&required(), &Bytes::from("{\"n\":1}")).unwrap();
         assert!(matches!(event.data(), Data::Json(_)));
-        let event = read_binary(required(), &Bytes::from("not json")).unwrap();
+        let event = read_binary(&required(), &Bytes::from("not json")).unwrap();
         assert!(matches!(event.data(), Data::Binary(_)));
     }
 }

@@ -134,7 +134,10 @@ impl ExecFactory {
     /// A sentence for the operator if there is no command to run or no time to run it in.
     pub fn new(config: ExecConfig) -> Result<Self, String> {
         if config.command.first().is_none_or(String::is_empty) {
-            return Err("exec: `command` is empty; name a program, such as [\"python3\", \"worker.py\"]".into());
+            return Err(
+                "exec: `command` is empty; name a program, such as [\"python3\", \"worker.py\"]"
+                    .into(),
+            );
         }
         if config.timeout.is_zero() {
             return Err("exec: `timeout` is 0; give the longest time that an event may take".into());
@@ -214,15 +217,18 @@ impl Exec {
         loop {
             let mut process = self.ready(attempt).await?;
             self.next = NextStart::AfterKill;
-            let broken = match timeout(self.config.timeout, process.ask(event, attempt.number)).await {
-                Ok(Ok(result)) => return self.answered(process, result),
-                Ok(Err(broken)) => broken,
-                Err(_) => return Err(self.timed_out(process, attempt).await),
-            };
+            let broken =
+                match timeout(self.config.timeout, process.ask(event, attempt.number)).await {
+                    Ok(Ok(result)) => return self.answered(process, result),
+                    Ok(Err(broken)) => broken,
+                    Err(_) => return Err(self.timed_out(process, attempt).await),
+                };
             let Some(why) = self.bury(process, broken, attempt).await else { continue };
             crashes += 1;
             if crashes == CRASHES_TO_BLAME {
-                let error = format!("exec: the worker process crashed twice in a row with this event in hand: {why}");
+                let error = format!(
+                    "exec: the worker process crashed twice in a row with this event in hand: {why}"
+                );
                 return Err(Failure::new(FailureKind::Crash, error));
             }
         }
@@ -244,7 +250,12 @@ impl Exec {
     }
 
     /// Waits until a process that gave no answer is gone; returns why it crashed, or `None` after a recycle.
-    async fn bury(&mut self, process: Process, broken: Broken, attempt: &Attempt) -> Option<String> {
+    async fn bury(
+        &mut self,
+        process: Process,
+        broken: Broken,
+        attempt: &Attempt,
+    ) -> Option<String> {
         match process.bury(broken).await {
             End::Recycled => {
                 self.recycled();
@@ -263,7 +274,9 @@ impl Exec {
             match process.ended() {
                 None => return Ok(process),
                 Some(status) if status.success() => self.recycled(),
-                Some(status) => self.crashed(&format!("it ended with {status} while idle"), attempt),
+                Some(status) => {
+                    self.crashed(&format!("it ended with {status} while idle"), attempt)
+                }
             }
         }
         self.start(attempt).await
@@ -272,14 +285,16 @@ impl Exec {
     async fn start(&mut self, attempt: &Attempt) -> Result<Process, Failure> {
         if self.next == NextStart::AfterCrash {
             let now = Instant::now();
-            let delay = self.restarts.take(now, &mut rand::rng()).map_err(|wait| self.exhausted(wait))?;
+            let delay =
+                self.restarts.take(now, &mut rand::rng()).map_err(|wait| self.exhausted(wait))?;
             // The restart is taken: an attempt that is cancelled while it waits does not pay twice.
             self.next = NextStart::AfterKill;
             if !delay.is_zero() {
                 sleep(delay).await;
             }
         }
-        let process = Process::start(&self.config, attempt).map_err(|error| self.cannot_start(&error))?;
+        let process =
+            Process::start(&self.config, attempt).map_err(|error| self.cannot_start(&error))?;
         if self.next == NextStart::AfterKill {
             self.counters.restarts.fetch_add(1, Relaxed);
         }
@@ -324,5 +339,6 @@ impl Exec {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests;

@@ -34,9 +34,7 @@ use reqwest::{Client, header::HeaderMap};
 pub use status::{Row, STATUS_MAP, Verdict, verdict};
 
 use self::target::Target;
-use super::{
-    Attempt, Failure, FailureKind, Handler, HandlerFactory, HandlerResult, Handling,
-};
+use super::{Attempt, Failure, FailureKind, Handler, HandlerFactory, HandlerResult, Handling};
 use crate::event::Event;
 
 /// How an event is written into a request.
@@ -109,7 +107,7 @@ struct Shared {
     config: HttpConfig,
     target: Target,
     client: Client,
-    /// The configured headers, marked as secret so that no log shows their values.
+    /// The credentials of the URL and the configured headers, marked as secret so that no log shows their values.
     headers: HeaderMap,
 }
 
@@ -119,14 +117,16 @@ impl HttpFactory {
     /// # Errors
     /// A sentence for the operator if the URL or a header cannot be used, a limit is 0, or TLS cannot be set up.
     pub fn new(config: HttpConfig) -> Result<Self, String> {
-        for (name, time) in [("timeout", config.timeout), ("connect_timeout", config.connect_timeout)] {
+        for (name, time) in
+            [("timeout", config.timeout), ("connect_timeout", config.connect_timeout)]
+        {
             if time.is_zero() {
                 return Err(format!("http: `{name}` is 0; give the longest time that it may take"));
             }
         }
-        let target = Target::parse(&config.url)?;
-        let headers = request::configured(&config.headers)?;
+        let mut target = Target::parse(&config.url)?;
         let client = target::client(&config, &target)?;
+        let headers = request::configured(target.take_credentials(&client)?, &config.headers)?;
         Ok(Self { shared: Arc::new(Shared { config, target, client, headers }) })
     }
 }

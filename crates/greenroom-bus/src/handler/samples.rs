@@ -8,7 +8,11 @@ use crate::event::Event;
 /// An event with this id and this JSON data.
 pub(super) fn event(id: &str, data: &str) -> Event {
     let data = RawValue::from_string(data.to_owned()).expect("JSON");
-    Event::builder(id, "/samples", "sample.made").subject("s").data_raw(data).build().expect("an event")
+    Event::builder(id, "/samples", "sample.made")
+        .subject("s")
+        .data_raw(data)
+        .build()
+        .expect("an event")
 }
 
 /// A first attempt.

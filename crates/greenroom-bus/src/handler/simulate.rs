@@ -60,7 +60,8 @@ impl SimulateFactory {
 
 impl HandlerFactory for SimulateFactory {
     fn build(&self, worker: usize) -> Result<Box<dyn Handler>, String> {
-        let seed = self.config.seed.wrapping_add((worker as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let seed =
+            self.config.seed.wrapping_add((worker as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
         Ok(Box::new(Simulate { config: self.config.clone(), rng: StdRng::seed_from_u64(seed) }))
     }
 }

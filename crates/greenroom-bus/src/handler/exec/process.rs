@@ -130,7 +130,9 @@ impl Process {
     pub(super) async fn bury(mut self, broken: Broken) -> End {
         self.stdin = None;
         let status = match &broken {
-            Broken::Closed => timeout(EXIT_GRACE, self.child.wait()).await.ok().and_then(Result::ok),
+            Broken::Closed => {
+                timeout(EXIT_GRACE, self.child.wait()).await.ok().and_then(Result::ok)
+            }
             Broken::Misbehaved(_) => None,
         };
         match (status, broken) {

@@ -94,9 +94,9 @@ fn expect_only_its_fields(fields: &Fields<'_>) -> Result<(), String> {
         ("retry_after_ms", fields.retry_after_ms.is_some() && outcome != "failure"),
     ];
     match stray.iter().find(|(_, stray)| *stray) {
-        Some((name, _)) => {
-            Err(format!("it answered with `{name}`, which does not go with the outcome \"{outcome}\""))
-        }
+        Some((name, _)) => Err(format!(
+            "it answered with `{name}`, which does not go with the outcome \"{outcome}\""
+        )),
         None => Ok(()),
     }
 }
@@ -109,7 +109,9 @@ fn outputs(events: Vec<&RawValue>) -> HandlerResult {
     }
     let parse = |(index, raw): (usize, &&RawValue)| {
         Event::parse(raw.get().as_bytes()).map_err(|error| {
-            Failure::reject(format!("exec: `events[{index}]` of the answer is no CloudEvent: {error}"))
+            Failure::reject(format!(
+                "exec: `events[{index}]` of the answer is no CloudEvent: {error}"
+            ))
         })
     };
     events.iter().enumerate().map(parse).collect::<Result<_, _>>().map(Outputs::Events)
@@ -154,7 +156,10 @@ mod tests {
             kind(r#"{"token":"7","outcome":"failure","retry_after_ms":50}"#),
             FailureKind::Retry { after: Some(Duration::from_millis(50)) }
         );
-        assert_eq!(kind(r#"{"token":"7","outcome":"failure"}"#), FailureKind::Retry { after: None });
+        assert_eq!(
+            kind(r#"{"token":"7","outcome":"failure"}"#),
+            FailureKind::Retry { after: None }
+        );
         assert_eq!(kind(r#"{"token":"7","outcome":"reject","error":"x"}"#), FailureKind::Reject);
         assert_eq!(kind(r#"{"token":"7","outcome":"released"}"#), FailureKind::Released);
     }
@@ -188,8 +193,12 @@ mod tests {
         assert!(misunderstood(r#"{"token":"7"}"#).contains("without an \"outcome\""));
         assert!(misunderstood(r#"{"token":"7","outcome":"ok"}"#).contains("\"ok\""));
         assert!(misunderstood(r#"{"token":"7","outcome":"pass","event":[]}"#).contains("event"));
-        assert!(misunderstood(r#"{"token":"7","outcome":"pass","events":[]}"#).contains("`events`"));
-        assert!(misunderstood(r#"{"token":"7","outcome":"success","error":"x"}"#).contains("`error`"));
+        assert!(
+            misunderstood(r#"{"token":"7","outcome":"pass","events":[]}"#).contains("`events`")
+        );
+        assert!(
+            misunderstood(r#"{"token":"7","outcome":"success","error":"x"}"#).contains("`error`")
+        );
     }
 
     #[test]

@@ -17,19 +17,29 @@ use crate::{
 const ATTEMPT: HeaderName = HeaderName::from_static("greenroom-attempt");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// The headers from the configuration, marked as secret.
+/// The credentials of the URL and the headers from the configuration, which win; all marked as secret.
 ///
 /// # Errors
 /// A sentence for the operator; it does not repeat the value.
-pub(super) fn configured(headers: &[(String, String)]) -> Result<HeaderMap, String> {
-    let mut map = HeaderMap::with_capacity(headers.len());
+pub(super) fn configured(
+    credentials: HeaderMap,
+    headers: &[(String, String)],
+) -> Result<HeaderMap, String> {
+    let mut map = HeaderMap::with_capacity(headers.len() + 1);
     for (name, value) in headers {
         let key = HeaderName::try_from(name)
             .map_err(|_| format!("http: `headers` has {name:?}, which is no header name"))?;
-        let mut value = HeaderValue::try_from(value)
-            .map_err(|_| format!("http: the value of the header {name:?} has a line break or a control character"))?;
+        let mut value = HeaderValue::try_from(value).map_err(|_| {
+            format!(
+                "http: the value of the header {name:?} has a line break or a control character"
+            )
+        })?;
         value.set_sensitive(true);
         map.append(key, value);
+    }
+    for (key, mut value) in credentials.into_iter().filter_map(|(key, value)| Some((key?, value))) {
+        value.set_sensitive(true);
+        map.entry(key).or_insert(value);
     }
     Ok(map)
 }

@@ -38,9 +38,13 @@ async fn settled(shared: &Shared, mut response: Response) -> HandlerResult {
             shared.target.shown, shared.config.max_response
         )));
     }
-    let headers = response.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-    let events = http::read(headers, &body).map_err(|error| {
-        Failure::reject(format!("http: the response of {} is no CloudEvent: {error}", shared.target.shown))
+    let headers: Vec<_> =
+        response.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+    let events = http::read(&headers, &body).map_err(|error| {
+        Failure::reject(format!(
+            "http: the response of {} is no CloudEvent: {error}",
+            shared.target.shown
+        ))
     })?;
     Ok(match events.is_empty() {
         false => Outputs::Events(events),
@@ -70,7 +74,11 @@ fn wait(response: &Response) -> Option<Duration> {
 }
 
 /// Reads the body up to `limit` bytes, and says whether that was all of it.
-async fn read(shared: &Shared, response: &mut Response, limit: usize) -> Result<(Bytes, bool), Failure> {
+async fn read(
+    shared: &Shared,
+    response: &mut Response,
+    limit: usize,
+) -> Result<(Bytes, bool), Failure> {
     let Some(first) = chunk(shared, response).await? else { return Ok((Bytes::new(), true)) };
     let mut body = BytesMut::from(first);
     while body.len() <= limit {

@@ -29,8 +29,7 @@ fn date(value: &str) -> Option<SystemTime> {
 /// Seconds into the day.
 fn clock(value: &str) -> Option<u64> {
     let mut parts = value.splitn(3, ':').map(str::parse::<u64>);
-    let (hours, minutes, seconds) =
-        (parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?);
+    let (hours, minutes, seconds) = (parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?);
     (hours < 24 && minutes < 60 && seconds <= 60).then_some(hours * 3600 + minutes * 60 + seconds)
 }
 
@@ -66,7 +65,8 @@ mod tests {
 
     #[test]
     fn u04_retry_after_that_says_nothing_is_no_wait_named() {
-        for value in ["", "soon", "-1", "1.5", "Sun, 06 Nov 1994", "Sun, 06 Foo 1994 08:49:37 GMT"] {
+        for value in ["", "soon", "-1", "1.5", "Sun, 06 Nov 1994", "Sun, 06 Foo 1994 08:49:37 GMT"]
+        {
             assert_eq!(parse(value, at(0)), None, "{value:?}");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reqwest::{Client, ClientBuilder, Url, redirect};
+use reqwest::{Client, ClientBuilder, Url, header::HeaderMap, redirect};
 use rustls::crypto::ring;
 
 use super::HttpConfig;
@@ -21,12 +21,29 @@ impl Target {
     /// password.
     pub(super) fn parse(url: &str) -> Result<Self, String> {
         let url = Url::parse(url).map_err(|error| {
-            format!("http: `url` cannot be read: {error}; give one such as http://localhost:9000/events")
+            format!(
+                "http: `url` cannot be read: {error}; give one such as http://localhost:9000/events"
+            )
         })?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(format!("http: `url` has the scheme {:?}; use http or https", url.scheme()));
+            return Err(format!(
+                "http: `url` has the scheme {:?}; use http or https",
+                url.scheme()
+            ));
         }
         Ok(Self { shown: shown(&url), url })
+    }
+
+    /// Takes user and password out of the URL and returns them as a header; no header if there are none.
+    ///
+    /// # Errors
+    /// A sentence for the operator if the client cannot make a request from the URL.
+    pub(super) fn take_credentials(&mut self, client: &Client) -> Result<HeaderMap, String> {
+        let mut request = client.post(self.url.clone()).build().map_err(|error| {
+            format!("http: no request can be made to {}: {}", self.shown, error.without_url())
+        })?;
+        self.url = request.url().clone();
+        Ok(std::mem::take(request.headers_mut()))
     }
 }
 
@@ -47,9 +64,9 @@ pub(super) fn client(config: &HttpConfig, target: &Target) -> Result<Client, Str
         .redirect(redirect::Policy::none())
         .timeout(config.timeout)
         .connect_timeout(config.connect_timeout.min(config.timeout));
-    with_tls(builder, &target.url)?
-        .build()
-        .map_err(|error| format!("http: the client for {} cannot be built: {error:?}", target.shown))
+    with_tls(builder, &target.url)?.build().map_err(|error| {
+        format!("http: the client for {} cannot be built: {error:?}", target.shown)
+    })
 }
 
 /// Plain HTTP must work on a machine without any root certificates, such as an empty container: it gets a
