@@ -18,6 +18,7 @@
 mod builder;
 mod draft;
 mod error;
+pub mod http;
 mod model;
 mod order_key;
 mod parse;

@@ -3,6 +3,16 @@
 //! A [`HandlerFactory`] belongs to the configuration and is shared; each worker of a pool builds its own
 //! [`Handler`] from it, so a handler may keep state (a process, a connection) without locks.
 
+pub mod discard;
+pub mod exec;
+pub mod http;
+pub mod log;
+pub mod pass;
+pub mod simulate;
+
+#[cfg(test)]
+mod samples;
+
 use std::{sync::Arc, time::Duration};
 
 use crate::{BoxFuture, event::Event};
@@ -15,6 +25,12 @@ pub trait HandlerFactory: Send + Sync + 'static {
     /// # Errors
     /// A sentence for the operator; the worker tries again with backoff.
     fn build(&self, worker: usize) -> Result<Box<dyn Handler>, String>;
+
+    /// How often handlers of this factory restarted what they run (a process that died or was killed), all workers
+    /// together. 0 for a handler that runs nothing of its own.
+    fn restarts(&self) -> u64 {
+        0
+    }
 }
 
 /// Handles events one at a time.

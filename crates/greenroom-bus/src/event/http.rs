@@ -1,0 +1,349 @@
+//! CloudEvents over HTTP: events to and from headers and a body, apart from any client or server.
+//!
+//! In *binary* mode the attributes are `ce-*` headers and the data is the body; in *structured* mode the whole event
+//! is a JSON body; in *batch* mode the body is a JSON array of events. Source: the CloudEvents HTTP protocol binding
+//! 1.0.2. Headers are pairs of a name and a value here, so that a client's response and a server's request are read
+//! by the same code.
+
+use std::{borrow::Cow, fmt::Write};
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+
+use super::{
+    draft::{Draft, Found},
+    error::EventError,
+    model::{Data, Event, ExtensionValue},
+};
+
+/// The media type of one event in structured mode.
+pub const STRUCTURED: &str = "application/cloudevents+json";
+
+/// The media type of an array of events.
+pub const BATCH: &str = "application/cloudevents-batch+json";
+
+/// What a data body is when the event does not say: the JSON format's default.
+const DEFAULT_DATA_TYPE: &str = "application/json";
+
+/// An event in binary mode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BinaryMessage<'a> {
+    /// Lower-case names and encoded values, `content-type` among them where there is one.
+    pub headers: Vec<(Cow<'static, str>, Cow<'a, str>)>,
+    /// The data; empty where the event has none.
+    pub body: Bytes,
+}
+
+/// Which of the three modes a message is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Binary,
+    Structured,
+    Batch,
+}
+
+/// Writes an event in binary mode.
+pub fn write_binary(event: &Event) -> BinaryMessage<'_> {
+    let body = body(event);
+    let known = [
+        ("ce-id", Some(event.id())),
+        ("ce-source", Some(event.source())),
+        ("ce-type", Some(event.ty())),
+        ("ce-subject", event.subject().map(|subject| &**subject)),
+        ("ce-time", event.time()),
+        ("ce-dataschema", event.dataschema()),
+    ];
+    let mut headers = Vec::with_capacity(known.len() + 2 + event.extensions().len());
+    headers.push((Cow::Borrowed("ce-specversion"), Cow::Borrowed("1.0")));
+    for (name, value) in known {
+        headers.extend(value.map(|value| (Cow::Borrowed(name), encode(value))));
+    }
+    for (name, value) in event.extensions() {
+        headers.push((Cow::Owned(format!("ce-{name}")), extension(value)));
+    }
+    let default = (!matches!(event.data(), Data::None)).then_some(DEFAULT_DATA_TYPE);
+    if let Some(media_type) = event.datacontenttype().or(default) {
+        headers.push((Cow::Borrowed("content-type"), Cow::Borrowed(media_type)));
+    }
+    BinaryMessage { headers, body }
+}
+
+/// Reads the events that a message carries, in any mode; none if it is no CloudEvents message at all.
+///
+/// Header names may be in any case. A header value is percent-decoded, and quotes around it are taken off.
+///
+/// # Errors
+/// The message says that it carries events, and does not. Both a bad attribute and a body that does not fit its
+/// content type count.
+pub fn read(headers: &[(&str, &[u8])], body: &Bytes) -> Result<Vec<Event>, EventError> {
+    match mode(headers) {
+        None => Ok(Vec::new()),
+        Some(Mode::Binary) => Ok(vec![read_binary(headers, body)?]),
+        Some(Mode::Structured) => Ok(vec![Event::parse(body)?]),
+        Some(Mode::Batch) => Event::parse_batch(body),
+    }
+}
+
+/// The mode that the headers announce, `None` for a message that carries no event.
+fn mode(headers: &[(&str, &[u8])]) -> Option<Mode> {
+    let mut mode = None;
+    for (name, value) in headers {
+        if name.eq_ignore_ascii_case("content-type") {
+            match media_type(value).as_str() {
+                STRUCTURED => return Some(Mode::Structured),
+                BATCH => return Some(Mode::Batch),
+                _ => {}
+            }
+        } else if name.eq_ignore_ascii_case("ce-specversion") {
+            mode = Some(Mode::Binary);
+        }
+    }
+    mode
+}
+
+/// Reads one event in binary mode.
+///
+/// # Errors
+/// An attribute is missing or has a form that CloudEvents does not allow, or the body does not fit its content type.
+pub fn read_binary(headers: &[(&str, &[u8])], body: &Bytes) -> Result<Event, EventError> {
+    let mut draft = Draft::default();
+    let mut content_type = None;
+    for (name, value) in headers {
+        let name = name.to_ascii_lowercase();
+        if let Some(attribute) = name.strip_prefix("ce-") {
+            draft.set(attribute, Found::Text(decode(attribute, value)?.into()));
+        } else if name == "content-type" {
+            content_type = Some(text("datacontenttype", value.to_vec())?);
+        }
+    }
+    set_data(&mut draft, content_type.as_deref(), body)?;
+    if let Some(content_type) = content_type {
+        draft.set("datacontenttype", Found::Text(content_type.into()));
+    }
+    draft.finish()
+}
+
+/// A body becomes what its content type says; one without a type becomes JSON where it is JSON.
+fn set_data(draft: &mut Draft<'_>, declared: Option<&str>, body: &Bytes) -> Result<(), EventError> {
+    if body.is_empty() {
+        return Ok(());
+    }
+    let media = declared.map(|declared| media_type(declared.as_bytes()));
+    match media.as_deref() {
+        None => match json(body) {
+            Ok(raw) => draft.set_json(Cow::Owned(raw)),
+            Err(_) => draft.set_data(Data::Binary(body.clone())),
+        },
+        Some(media) if media.ends_with("/json") || media.ends_with("+json") => {
+            draft.set_json(Cow::Owned(json(body)?));
+        }
+        Some(media) if media.starts_with("text/") && std::str::from_utf8(body).is_ok() => {
+            let text = serde_json::value::to_raw_value(&String::from_utf8_lossy(body))?;
+            draft.set_json(Cow::Owned(text));
+        }
+        Some(_) => draft.set_data(Data::Binary(body.clone())),
+    }
+    Ok(())
+}
+
+fn json(body: &[u8]) -> Result<Box<RawValue>, EventError> {
+    Ok(serde_json::from_slice(body)?)
+}
+
+/// The data as a body: JSON data of another declared type is a string whose content is meant.
+fn body(event: &Event) -> Bytes {
+    match event.data() {
+        Data::None => Bytes::new(),
+        Data::Binary(bytes) => bytes.clone(),
+        Data::Json(raw) if event.declares_json() => Bytes::copy_from_slice(raw.get().as_bytes()),
+        Data::Json(raw) => match serde_json::from_str::<String>(raw.get()) {
+            Ok(text) => text.into(),
+            Err(_) => Bytes::copy_from_slice(raw.get().as_bytes()),
+        },
+    }
+}
+
+fn extension(value: &ExtensionValue) -> Cow<'_, str> {
+    match value {
+        ExtensionValue::Text(text) => encode(text),
+        ExtensionValue::Bool(true) => Cow::Borrowed("true"),
+        ExtensionValue::Bool(false) => Cow::Borrowed("false"),
+        ExtensionValue::Integer(number) => Cow::Owned(number.to_string()),
+    }
+}
+
+/// The media type in lower case, without parameters.
+fn media_type(value: &[u8]) -> String {
+    let value = String::from_utf8_lossy(value);
+    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// Percent-encodes what a header value must not hold as it is: everything outside printable ASCII, space, quote and
+/// percent (HTTP binding, 3.1.3.2).
+pub fn encode(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let mut encoded = String::with_capacity(text.len() + 16);
+    for byte in text.bytes() {
+        if is_plain(byte) {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    Cow::Owned(encoded)
+}
+
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, 0x21..=0x7E) && byte != b'"' && byte != b'%'
+}
+
+/// The text behind a header value. A percent sign that begins no code stands for itself.
+fn decode(attribute: &str, value: &[u8]) -> Result<String, EventError> {
+    let value = unquote(value.trim_ascii());
+    let mut decoded = Vec::with_capacity(value.len());
+    let mut rest = &*value;
+    while let Some((first, tail)) = rest.split_first() {
+        let (byte, after) = percent(rest).map_or((*first, tail), |byte| (byte, &rest[3..]));
+        decoded.push(byte);
+        rest = after;
+    }
+    text(attribute, decoded)
+}
+
+/// The byte that `%XX` at the start of `bytes` stands for.
+fn percent(bytes: &[u8]) -> Option<u8> {
+    let [b'%', high, low, ..] = *bytes else { return None };
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    u8::try_from(digit(high)? * 16 + digit(low)?).ok()
+}
+
+/// Takes the quotes off a quoted string, and the backslashes within it.
+fn unquote(value: &[u8]) -> Cow<'_, [u8]> {
+    let [b'"', inner @ .., b'"'] = value else { return Cow::Borrowed(value) };
+    let mut escaped = false;
+    let mut unquoted = Vec::with_capacity(inner.len());
+    for byte in inner {
+        escaped = *byte == b'\\' && !escaped;
+        if !escaped {
+            unquoted.push(*byte);
+        }
+    }
+    Cow::Owned(unquoted)
+}
+
+fn text(attribute: &str, bytes: Vec<u8>) -> Result<String, EventError> {
+    String::from_utf8(bytes).map_err(|error| EventError::Attribute {
+        name: attribute.to_owned(),
+        expected: "UTF-8 once it is percent-decoded",
+        found: format!("{:?}", error.utf8_error().to_string()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers<'a>(message: &'a BinaryMessage<'_>) -> Vec<(&'a str, &'a [u8])> {
+        message.headers.iter().map(|(name, value)| (&**name, value.as_bytes())).collect()
+    }
+
+    fn required<'a>() -> Vec<(&'a str, &'a [u8])> {
+        vec![("ce-specversion", b"1.0"), ("CE-Id", b"1"), ("ce-source", b"/s"), ("ce-type", b"t")]
+    }
+
+    #[test]
+    fn m01_binary_mode_has_the_headers_of_the_binding() {
+        let event = Event::builder("a 1", "/shop", "order.placed")
+            .subject("Zoë \"100%\"")
+            .time("2026-01-31T12:00:00Z")
+            .extension("priority", 3)
+            .extension("hot", true)
+            .data_json(&[1, 2])
+            .build()
+            .unwrap();
+        let message = write_binary(&event);
+        let expected: Vec<(&str, &[u8])> = vec![
+            ("ce-specversion", b"1.0"),
+            ("ce-id", b"a%201"),
+            ("ce-source", b"/shop"),
+            ("ce-type", b"order.placed"),
+            ("ce-subject", b"Zo%C3%AB%20%22100%25%22"),
+            ("ce-time", b"2026-01-31T12:00:00Z"),
+            ("ce-priority", b"3"),
+            ("ce-hot", b"true"),
+            ("content-type", b"application/json"),
+        ];
+        assert_eq!(headers(&message), expected);
+        assert_eq!(message.body, "[1,2]");
+    }
+
+    #[test]
+    fn m01_binary_mode_there_and_back_keeps_the_event() {
+        let event = Event::builder("ä%20", "urn:x", "t")
+            .subject("a\tb")
+            .datacontenttype("application/octet-stream")
+            .extension("traceparent", "00-ab cd")
+            .data_binary(&b"\x00\xff"[..])
+            .build()
+            .unwrap();
+        let message = write_binary(&event);
+        assert_eq!(read(&headers(&message), &message.body).unwrap(), [event]);
+    }
+
+    #[test]
+    fn m01_text_travels_as_its_content() {
+        let event = Event::builder("1", "s", "t")
+            .datacontenttype("text/plain")
+            .data_json("two\nlines")
+            .build()
+            .unwrap();
+        let message = write_binary(&event);
+        assert_eq!(message.body, "two\nlines");
+        assert_eq!(read(&headers(&message), &message.body).unwrap(), [event]);
+    }
+
+    #[test]
+    fn m01_header_names_have_no_case_and_values_may_be_quoted() {
+        let mut headers = required();
+        headers.push(("Ce-Subject", br#""a \"b\" %41%""#));
+        let event = read_binary(&headers, &Bytes::new()).unwrap();
+        assert_eq!(event.subject().map(|subject| &**subject), Some("a \"b\" A%"));
+    }
+
+    #[test]
+    fn m01_structured_and_batch_are_known_by_content_type() {
+        let one = r#"{"specversion":"1.0","id":"1","source":"s","type":"t"}"#;
+        let structured: Vec<(&str, &[u8])> =
+            vec![("Content-Type", b"application/cloudevents+json; charset=utf-8")];
+        assert_eq!(read(&structured, &Bytes::from(one)).unwrap().len(), 1);
+        let batch: Vec<(&str, &[u8])> = vec![("content-type", BATCH.as_bytes())];
+        assert_eq!(read(&batch, &Bytes::from(format!("[{one},{one}]"))).unwrap().len(), 2);
+        let plain: Vec<(&str, &[u8])> = vec![("content-type", b"text/plain")];
+        assert_eq!(read(&plain, &Bytes::from("ok")).unwrap(), []);
+    }
+
+    #[test]
+    fn m01_a_message_that_is_no_event_says_why() {
+        let missing = read(&[("ce-specversion", b"1.0")], &Bytes::new()).unwrap_err();
+        assert_eq!(missing, EventError::Missing { name: "id" });
+        let mut headers = required();
+        headers.push(("content-type", b"application/json"));
+        let broken = read_binary(&headers, &Bytes::from("{")).unwrap_err();
+        assert!(matches!(broken, EventError::Json { .. }), "{broken}");
+        let mut headers = required();
+        headers.push(("ce-subject", b"%FF"));
+        let broken = read_binary(&headers, &Bytes::new()).unwrap_err();
+        assert!(matches!(broken, EventError::Attribute { .. }), "{broken}");
+    }
+
+    #[test]
+    fn m01_a_body_without_a_type_is_json_where_it_can_be() {
+        let event = read_binary(&required(), &Bytes::from("{\"n\":1}")).unwrap();
+        assert!(matches!(event.data(), Data::Json(_)));
+        let event = read_binary(&required(), &Bytes::from("not json")).unwrap();
+        assert!(matches!(event.data(), Data::Binary(_)));
+    }
+}

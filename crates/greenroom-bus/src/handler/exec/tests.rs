@@ -1,0 +1,343 @@
+//! The protocol against real processes.
+
+use std::{collections::BTreeMap, fs, path::Path, time::Duration};
+
+use tempfile::TempDir;
+use tokio::time::Instant;
+
+use super::*;
+use crate::handler::{Outputs, samples};
+
+/// A worker and the counters of its factory.
+struct Worker {
+    factory: ExecFactory,
+    handler: Box<dyn Handler>,
+}
+
+impl Worker {
+    fn new(config: ExecConfig) -> Self {
+        let factory = ExecFactory::new(config).unwrap();
+        let handler = factory.build(0).unwrap();
+        Self { factory, handler }
+    }
+
+    /// A shell that runs `answer` for each line, with the token in `$t` and the line in `$line`.
+    fn shell(answer: &str) -> Self {
+        Self::new(shell(answer))
+    }
+
+    async fn handle(&mut self, id: &str) -> HandlerResult {
+        let (event, attempt) = (samples::event(id, "{\"n\":1}"), samples::attempt());
+        samples::settle(self.handler.handle(&event, &attempt)).await
+    }
+
+    async fn failure(&mut self, id: &str) -> Failure {
+        self.handle(id).await.expect_err(id)
+    }
+
+    /// Restarts, crashes and recycles.
+    fn counts(&self) -> (u64, u64, u64) {
+        (self.factory.restarts(), self.factory.crashes(), self.factory.recycles())
+    }
+}
+
+fn program(command: &[&str]) -> ExecConfig {
+    let command = command.iter().map(|part| (*part).to_owned()).collect();
+    ExecConfig { command, timeout: Duration::from_secs(10), ..ExecConfig::default() }
+}
+
+fn shell(answer: &str) -> ExecConfig {
+    let script = format!(
+        r#"reply() {{ printf '{{"token":"%s","outcome":"%s"}}\n' "$t" "$1"; }}
+while IFS= read -r line; do t=${{line#*\"token\":\"}}; t=${{t%%\"*}}
+{answer}
+done"#
+    );
+    program(&["sh", "-c", &script])
+}
+
+fn with_dir(mut config: ExecConfig, dir: &TempDir) -> ExecConfig {
+    let path = dir.path().to_str().unwrap().to_owned();
+    config.env = BTreeMap::from([("DIR".to_owned(), path)]);
+    config
+}
+
+fn is_alive(pid: &str) -> bool {
+    let state = fs::read_to_string(Path::new("/proc").join(pid.trim()).join("stat"));
+    // A zombie is dead: it waits for its parent, which may be slow here.
+    state.is_ok_and(|state| !state.contains(") Z "))
+}
+
+const PYTHON: &str = r#"
+import json, sys
+for line in sys.stdin:
+    job = json.loads(line)
+    event = job["event"]
+    out = {"specversion": "1.0", "id": event["id"] + "-out", "source": "py", "type": "made"}
+    print(json.dumps({"token": job["token"], "outcome": "success", "events": [out]}), flush=True)
+"#;
+
+const NODE: &str = r#"
+const lines = require("readline").createInterface({ input: process.stdin });
+lines.on("line", line => {
+  const { token, attempt, event } = JSON.parse(line);
+  const error = `attempt ${attempt} of ${event.id}`;
+  console.log(JSON.stringify({ token, outcome: "failure", error, retry_after_ms: 250 }));
+});
+"#;
+
+#[tokio::test]
+async fn u02_python_worker_answers_with_events() {
+    let mut worker = Worker::new(program(&["python3", "-c", PYTHON]));
+    for id in ["a", "b"] {
+        let Ok(Outputs::Events(events)) = worker.handle(id).await else { panic!("no events") };
+        assert_eq!(events[0].id(), format!("{id}-out"));
+    }
+    assert_eq!(worker.counts(), (0, 0, 0));
+}
+
+#[tokio::test]
+async fn u02_node_worker_sees_the_attempt_and_names_a_wait() {
+    let mut worker = Worker::new(program(&["node", "-e", NODE]));
+    let failure = worker.failure("a").await;
+    let after = Some(Duration::from_millis(250));
+    assert_eq!(failure.kind, FailureKind::Retry { after });
+    assert_eq!(failure.error, "attempt 1 of a");
+}
+
+#[tokio::test]
+async fn u02_shell_worker_passes_rejects_and_releases() {
+    let mut worker = Worker::shell(
+        r#"case $line in *'"id":"p"'*) reply pass;; *'"id":"r"'*) reply reject;; *) reply released;; esac"#,
+    );
+    assert!(matches!(worker.handle("p").await, Ok(Outputs::Same)));
+    assert_eq!(worker.failure("r").await.kind, FailureKind::Reject);
+    assert_eq!(worker.failure("x").await.kind, FailureKind::Released);
+    assert_eq!(worker.counts(), (0, 0, 0));
+}
+
+#[tokio::test]
+async fn u05_heartbeats_and_blank_lines_are_passed_over() {
+    let mut worker = Worker::shell(r#"echo '{"heartbeat":true}'; echo; reply pass"#);
+    assert!(matches!(worker.handle("a").await, Ok(Outputs::Same)));
+    assert!(matches!(worker.handle("b").await, Ok(Outputs::Same)));
+}
+
+#[tokio::test]
+async fn u05_heartbeats_do_not_extend_the_timeout() {
+    let config = shell("while :; do echo '{\"heartbeat\":true}'; sleep 0.02; done");
+    let mut worker = Worker::new(ExecConfig { timeout: Duration::from_millis(200), ..config });
+    assert_eq!(worker.failure("a").await.kind, FailureKind::Timeout);
+}
+
+#[tokio::test]
+async fn u02_an_event_that_crashes_one_process_succeeds_in_place_on_the_next() {
+    let dir = TempDir::new().unwrap();
+    let config = shell(r#"[ -e "$DIR/died" ] || { : > "$DIR/died"; exit 3; }; reply pass"#);
+    let mut worker = Worker::new(with_dir(config, &dir));
+    assert!(matches!(worker.handle("a").await, Ok(Outputs::Same)));
+    assert_eq!(worker.counts(), (1, 1, 0));
+}
+
+#[tokio::test]
+async fn p18_an_event_that_crashes_two_processes_in_a_row_is_blamed() {
+    let mut worker = Worker::shell(
+        r#"case $line in *'"id":"poison"'*) echo last words >&2; exit 3;; esac; reply pass"#,
+    );
+    assert!(worker.handle("good").await.is_ok());
+    let failure = worker.failure("poison").await;
+    assert_eq!(failure.kind, FailureKind::Crash);
+    assert!(failure.error.contains("exit status: 3"), "{}", failure.error);
+    assert!(failure.error.contains("last words"), "{}", failure.error);
+    assert!(worker.handle("good").await.is_ok());
+    assert_eq!(worker.counts(), (2, 2, 0));
+}
+
+#[tokio::test]
+async fn u05_a_line_that_is_not_understood_is_a_crash() {
+    for (answer, why) in [
+        ("echo hello", "hello"),
+        (r#"t=999; reply pass"#, "999"),
+        ("reply fine", "fine"),
+        ("reply pass-; ", "pass-"),
+    ] {
+        let mut worker = Worker::shell(answer);
+        let failure = worker.failure("a").await;
+        assert_eq!(failure.kind, FailureKind::Crash, "{answer}");
+        assert!(failure.error.contains(why), "{answer}: {}", failure.error);
+        assert_eq!(worker.counts(), (1, 2, 0), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn u05_an_answer_of_a_past_token_is_a_crash() {
+    let mut worker = Worker::shell(r#"[ "$t" = 2 ] && t=1; reply pass"#);
+    assert!(worker.handle("a").await.is_ok());
+    // The fresh process counts from 1 again, and answers.
+    assert!(worker.handle("b").await.is_ok());
+    assert_eq!(worker.counts(), (1, 1, 0));
+}
+
+#[tokio::test]
+async fn u05_an_endless_line_is_a_crash() {
+    let mut worker = Worker::shell("head -c 17000000 /dev/zero");
+    let failure = worker.failure("a").await;
+    assert_eq!(failure.kind, FailureKind::Crash);
+    assert!(failure.error.contains("16777216 bytes"), "{}", failure.error);
+}
+
+#[tokio::test]
+async fn u02_a_hung_process_is_gone_before_its_timeout_is_reported() {
+    let dir = TempDir::new().unwrap();
+    // The child hangs too: the kill has to reach the group.
+    let config = shell(r#"sleep 60 & echo "$$ $!" > "$DIR/pids"; wait"#);
+    let config = ExecConfig { timeout: Duration::from_millis(300), ..with_dir(config, &dir) };
+    let mut worker = Worker::new(config);
+    let failure = worker.failure("a").await;
+    assert_eq!(failure.kind, FailureKind::Timeout);
+    assert!(failure.error.contains("300ms"), "{}", failure.error);
+    let pids = fs::read_to_string(dir.path().join("pids")).unwrap();
+    let (process, child) = pids.split_once(' ').unwrap();
+    assert!(!is_alive(process), "the process outlived its timeout");
+    assert!(!is_alive(child), "what the process started outlived its timeout");
+    assert_eq!(worker.counts().1, 0);
+}
+
+#[tokio::test]
+async fn u02_a_timeout_is_followed_by_a_fresh_process() {
+    let config = shell(r#"case $line in *'"id":"slow"'*) sleep 60;; esac; reply pass"#);
+    let config = ExecConfig { timeout: Duration::from_millis(300), ..config };
+    let mut worker = Worker::new(config);
+    assert_eq!(worker.failure("slow").await.kind, FailureKind::Timeout);
+    assert!(worker.handle("fast").await.is_ok());
+    assert_eq!(worker.counts(), (1, 0, 0));
+}
+
+#[tokio::test]
+async fn u02_a_cancelled_attempt_kills_its_process() {
+    let dir = TempDir::new().unwrap();
+    let config = shell(
+        r#"echo $$ > "$DIR/pid.tmp"; mv "$DIR/pid.tmp" "$DIR/pid"; case $line in *'"id":"slow"'*) sleep 60;; esac; reply pass"#,
+    );
+    let mut worker = Worker::new(with_dir(config, &dir));
+    let pid = dir.path().join("pid");
+    let started = async {
+        while !pid.exists() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::select! {
+        _ = worker.handle("slow") => panic!("it answered"),
+        () = started => {}
+    }
+    let slow = fs::read_to_string(&pid).unwrap();
+    assert!(worker.handle("fast").await.is_ok());
+    assert!(!is_alive(&slow), "the process of the cancelled attempt lives");
+    assert_ne!(fs::read_to_string(&pid).unwrap(), slow);
+    assert_eq!(worker.counts(), (1, 0, 0));
+}
+
+#[tokio::test]
+async fn u02_a_command_that_cannot_be_started_pauses_the_handler() {
+    let mut worker = Worker::new(program(&["greenroom-no-such-program", "secret"]));
+    let failure = worker.failure("a").await;
+    assert_eq!(failure.kind, FailureKind::Pause);
+    assert!(
+        failure.error.starts_with("exec: cannot start \"greenroom-no-such-program\": No such file")
+    );
+    assert!(failure.error.contains("check `command`") && !failure.error.contains("secret"));
+    assert_eq!(worker.counts(), (0, 0, 0));
+}
+
+#[tokio::test]
+async fn u02_an_exit_with_code_0_between_events_is_a_recycle() {
+    let mut worker = Worker::shell("reply pass; exit 0");
+    for id in ["a", "b", "c", "d", "e", "f"] {
+        assert!(worker.handle(id).await.is_ok(), "{id}");
+    }
+    assert_eq!(worker.counts(), (0, 0, 5));
+}
+
+#[tokio::test]
+async fn u02_a_first_event_swallowed_with_code_0_is_a_crash() {
+    let mut worker = Worker::shell("exit 0");
+    assert_eq!(worker.failure("a").await.kind, FailureKind::Crash);
+    assert_eq!(worker.counts(), (1, 2, 0));
+}
+
+#[tokio::test]
+async fn p17_a_budget_used_up_pauses_the_handler_until_the_window_has_passed() {
+    let dir = TempDir::new().unwrap();
+    let restart = RestartLimit { max: 1, window: Duration::from_millis(400) };
+    let config = shell(r#"[ -e "$DIR/well" ] || exit 3; reply pass"#);
+    let mut worker = Worker::new(ExecConfig { restart, ..with_dir(config, &dir) });
+    let start = Instant::now();
+    assert_eq!(worker.failure("a").await.kind, FailureKind::Crash);
+    let failure = worker.failure("a").await;
+    assert_eq!(failure.kind, FailureKind::Pause);
+    assert!(failure.error.contains("more than 1 times within 400ms"), "{}", failure.error);
+    fs::write(dir.path().join("well"), "").unwrap();
+    tokio::time::sleep_until(start + Duration::from_millis(900)).await;
+    assert!(worker.handle("a").await.is_ok());
+}
+
+#[tokio::test]
+async fn u05_end_of_stdin_lets_the_process_finish() {
+    let dir = TempDir::new().unwrap();
+    let mut config = with_dir(shell("reply pass"), &dir);
+    config.command[2].push_str("\necho done > \"$DIR/finished\"");
+    let mut worker = Worker::new(config);
+    worker.handle("a").await.unwrap();
+    worker.handler.stop(Duration::from_secs(10)).await;
+    assert_eq!(fs::read_to_string(dir.path().join("finished")).unwrap(), "done\n");
+}
+
+#[tokio::test]
+async fn u05_a_process_that_does_not_finish_is_killed_after_the_patience() {
+    let dir = TempDir::new().unwrap();
+    let mut config = with_dir(shell("echo $$ > \"$DIR/pid\"; reply pass"), &dir);
+    config.command[2].push_str("\nsleep 60");
+    let mut worker = Worker::new(config);
+    worker.handle("a").await.unwrap();
+    let start = Instant::now();
+    worker.handler.stop(Duration::from_millis(100)).await;
+    assert!(start.elapsed() < Duration::from_secs(5));
+    assert!(!is_alive(&fs::read_to_string(dir.path().join("pid")).unwrap()));
+}
+
+#[tokio::test]
+async fn u02_a_megabyte_on_stderr_does_not_block_the_worker() {
+    let mut worker = Worker::shell("head -c 1000000 /dev/zero | tr '\\0' 'x' >&2; reply pass");
+    assert!(worker.handle("a").await.is_ok());
+}
+
+#[tokio::test]
+async fn u02_a_large_event_and_many_heartbeats_do_not_wait_for_each_other() {
+    let beats = r#"i=0; while [ $i -lt 4000 ]; do echo '{"heartbeat":true}'; i=$((i+1)); done"#;
+    let mut config = shell("reply pass");
+    // More heartbeats than a pipe holds are written before the first read.
+    config.command[2].insert_str(0, &format!("{beats}\n"));
+    let mut worker = Worker::new(config);
+    let data = format!("\"{}\"", "x".repeat(100_000));
+    let (event, attempt) = (samples::event("a", &data), samples::attempt());
+    let result = samples::settle(worker.handler.handle(&event, &attempt)).await;
+    assert!(matches!(result, Ok(Outputs::Same)));
+}
+
+#[tokio::test]
+async fn u02_environment_and_directory_reach_the_process() {
+    let dir = TempDir::new().unwrap();
+    let config =
+        shell(r#"[ -e marker ] && [ -n "$DIR" ] && [ -n "$PATH" ] && reply pass || reply reject"#);
+    let cwd = Some(dir.path().to_owned());
+    fs::write(dir.path().join("marker"), "").unwrap();
+    let mut worker = Worker::new(ExecConfig { cwd, ..with_dir(config, &dir) });
+    assert!(worker.handle("a").await.is_ok());
+}
+
+#[test]
+fn u02_settings_that_cannot_work_are_refused() {
+    assert!(ExecFactory::new(ExecConfig::default()).unwrap_err().contains("`command` is empty"));
+    let config = ExecConfig { timeout: Duration::ZERO, ..program(&["true"]) };
+    assert!(ExecFactory::new(config).unwrap_err().contains("`timeout` is 0"));
+}

@@ -1,0 +1,182 @@
+//! `http`: each event is posted to a URL, in the CloudEvents HTTP binding.
+//!
+//! ```text
+//! POST /prices HTTP/1.1                     HTTP/1.1 200 OK
+//! ce-specversion: 1.0                       ce-specversion: 1.0
+//! ce-id: 17                            ──▶  ce-id: 17-priced
+//! ce-source: /shop                          …
+//! ce-type: order.placed                ◀──
+//! greenroom-attempt: 1                      {"price":12}
+//! idempotency-key: /shop 17
+//! content-type: application/json
+//!
+//! {"n":1}
+//! ```
+//!
+//! The events that the response carries go to the outputs: one in binary mode (`ce-*` headers) or structured mode
+//! (`application/cloudevents+json`), or several as a batch (`application/cloudevents-batch+json`). Any other
+//! successful response settles the event and hands nothing on, or the event itself where `pass` is set.
+//! What follows from another status is in [`STATUS_MAP`].
+//!
+//! After a timeout the target may still be at work on the event while the next attempt arrives. The idempotency key,
+//! which is the same in all attempts at an event, lets the target notice.
+
+mod request;
+mod response;
+mod retry_after;
+mod status;
+mod target;
+
+use std::{sync::Arc, time::Duration};
+
+use reqwest::{Client, header::HeaderMap};
+
+pub use status::{Row, STATUS_MAP, Verdict, verdict};
+
+use self::target::Target;
+use super::{Attempt, Failure, FailureKind, Handler, HandlerFactory, HandlerResult, Handling};
+use crate::event::Event;
+
+/// How an event is written into a request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Attributes as headers, data as body.
+    #[default]
+    Binary,
+    /// The whole event as a JSON body.
+    Structured,
+}
+
+/// Where to post, and how.
+#[derive(Clone, PartialEq, Eq)]
+pub struct HttpConfig {
+    /// `http` or `https`. A user and a password in it are sent as basic authentication, and never shown.
+    pub url: String,
+    /// Default: binary.
+    pub mode: Mode,
+    /// How long an attempt may take, connecting and reading the response included. Default: 5 s.
+    pub timeout: Duration,
+    /// How long connecting may take, TLS included. Default: 2 s; never more than `timeout`.
+    pub connect_timeout: Duration,
+    /// Headers added to each request, such as `authorization`. They win over those of the event.
+    pub headers: Vec<(String, String)>,
+    /// The longest response body in bytes that is read. Default: 16 MiB.
+    pub max_response: usize,
+    /// Whether the event itself goes on after a successful response that carries no event. Default: no.
+    pub pass: bool,
+}
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        Self {
+            url: String::new(),
+            mode: Mode::Binary,
+            timeout: Duration::from_secs(5),
+            connect_timeout: Duration::from_secs(2),
+            headers: Vec::new(),
+            max_response: 16 * 1024 * 1024,
+            pass: false,
+        }
+    }
+}
+
+/// Leaves out what may be secret: the URL and the values of the headers.
+impl std::fmt::Debug for HttpConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
+        f.debug_struct("HttpConfig")
+            .field("mode", &self.mode)
+            .field("timeout", &self.timeout)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("headers", &names)
+            .field("max_response", &self.max_response)
+            .field("pass", &self.pass)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Builds [`Http`] handlers, which share one client and its connections.
+#[derive(Debug, Clone)]
+pub struct HttpFactory {
+    shared: Arc<Shared>,
+}
+
+/// What all workers use: made once, never changed.
+#[derive(Debug)]
+struct Shared {
+    config: HttpConfig,
+    target: Target,
+    client: Client,
+    /// The credentials of the URL and the configured headers, marked as secret so that no log shows their values.
+    headers: HeaderMap,
+}
+
+impl HttpFactory {
+    /// A factory of handlers that post to `config.url`. Connects to nothing yet.
+    ///
+    /// # Errors
+    /// A sentence for the operator if the URL or a header cannot be used, a limit is 0, or TLS cannot be set up.
+    pub fn new(config: HttpConfig) -> Result<Self, String> {
+        for (name, time) in
+            [("timeout", config.timeout), ("connect_timeout", config.connect_timeout)]
+        {
+            if time.is_zero() {
+                return Err(format!("http: `{name}` is 0; give the longest time that it may take"));
+            }
+        }
+        let mut target = Target::parse(&config.url)?;
+        let client = target::client(&config, &target)?;
+        let headers = request::configured(target.take_credentials(&client)?, &config.headers)?;
+        Ok(Self { shared: Arc::new(Shared { config, target, client, headers }) })
+    }
+}
+
+impl HandlerFactory for HttpFactory {
+    fn build(&self, _worker: usize) -> Result<Box<dyn Handler>, String> {
+        Ok(Box::new(Http { shared: self.shared.clone() }))
+    }
+}
+
+/// Posts each event and reads what follows from the response.
+#[derive(Debug)]
+pub struct Http {
+    shared: Arc<Shared>,
+}
+
+impl Handler for Http {
+    fn handle<'a>(&'a mut self, event: &'a Event, attempt: &'a Attempt) -> Handling<'a> {
+        Handling::Later(Box::pin(self.shared.attempt(event, attempt)))
+    }
+}
+
+impl Shared {
+    async fn attempt(&self, event: &Event, attempt: &Attempt) -> HandlerResult {
+        let request = request::build(self, event, attempt)?;
+        let response = self.client.execute(request).await.map_err(|error| self.broken(error))?;
+        response::settle(self, response).await
+    }
+
+    /// No response, or half of one.
+    fn broken(&self, error: reqwest::Error) -> Failure {
+        let shown = &self.target.shown;
+        let is_connecting = error.is_connect();
+        if error.is_timeout() && !is_connecting {
+            let text = format!("http: no answer from {shown} within {:?}", self.config.timeout);
+            return Failure::new(FailureKind::Timeout, text);
+        }
+        let what = if is_connecting { "cannot connect to" } else { "lost the connection to" };
+        Failure::retry(format!("http: {what} {shown}: {}", causes(&error.without_url())))
+    }
+}
+
+/// An error with what is behind it, innermost last, without the layers that say nothing of their own.
+fn causes(error: &reqwest::Error) -> String {
+    let mut innermost: &dyn std::error::Error = error;
+    while let Some(cause) = innermost.source() {
+        innermost = cause;
+    }
+    innermost.to_string()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! Where events are posted, and the client that carries them there.
+
+use std::sync::Arc;
+
+use reqwest::{Client, ClientBuilder, Url, header::HeaderMap, redirect};
+use rustls::crypto::ring;
+
+use super::HttpConfig;
+
+/// A URL that was understood, with the text by which logs and errors call it.
+#[derive(Debug, Clone)]
+pub(super) struct Target {
+    pub(super) url: Url,
+    /// The URL without credentials, query and fragment, any of which may be secret.
+    pub(super) shown: String,
+}
+
+impl Target {
+    /// # Errors
+    /// A sentence for the operator if this is no URL to post to. It does not repeat the URL, which may hold a
+    /// password.
+    pub(super) fn parse(url: &str) -> Result<Self, String> {
+        let url = Url::parse(url).map_err(|error| {
+            format!(
+                "http: `url` cannot be read: {error}; give one such as http://localhost:9000/events"
+            )
+        })?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(format!(
+                "http: `url` has the scheme {:?}; use http or https",
+                url.scheme()
+            ));
+        }
+        Ok(Self { shown: shown(&url), url })
+    }
+
+    /// Takes user and password out of the URL and returns them as a header; no header if there are none.
+    ///
+    /// # Errors
+    /// A sentence for the operator if the client cannot make a request from the URL.
+    pub(super) fn take_credentials(&mut self, client: &Client) -> Result<HeaderMap, String> {
+        let mut request = client.post(self.url.clone()).build().map_err(|error| {
+            format!("http: no request can be made to {}: {}", self.shown, error.without_url())
+        })?;
+        self.url = request.url().clone();
+        Ok(std::mem::take(request.headers_mut()))
+    }
+}
+
+fn shown(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{}://{host}{port}{}", url.scheme(), url.path())
+}
+
+/// A client for one target: connections are kept, HTTP/2 is used where the server offers it, redirects are not
+/// followed.
+///
+/// # Errors
+/// A sentence for the operator, where TLS cannot be set up on this machine.
+pub(super) fn client(config: &HttpConfig, target: &Target) -> Result<Client, String> {
+    let builder = Client::builder()
+        .user_agent(concat!("greenroom/", env!("CARGO_PKG_VERSION")))
+        .redirect(redirect::Policy::none())
+        .timeout(config.timeout)
+        .connect_timeout(config.connect_timeout.min(config.timeout));
+    with_tls(builder, &target.url)?.build().map_err(|error| {
+        format!("http: the client for {} cannot be built: {error:?}", target.shown)
+    })
+}
+
+/// Plain HTTP must work on a machine without any root certificates, such as an empty container: it gets a
+/// configuration that trusts nobody and is never asked.
+fn with_tls(builder: ClientBuilder, url: &Url) -> Result<ClientBuilder, String> {
+    if url.scheme() == "https" {
+        // An error means that the program has installed a provider already: that one is used.
+        let _ = ring::default_provider().install_default();
+        return Ok(builder);
+    }
+    let nobody = rustls::ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| format!("http: TLS cannot be set up: {error}"))?
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth();
+    Ok(builder.tls_backend_preconfigured(nobody))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn u01_target_is_shown_without_its_secrets() {
+        let target = Target::parse("https://me:secret@host:8443/path?token=secret#part").unwrap();
+        assert_eq!(target.shown, "https://host:8443/path");
+    }
+
+    #[test]
+    fn u01_target_must_be_a_url_to_post_to() {
+        assert!(Target::parse("localhost:9000").unwrap_err().contains("use http or https"));
+        assert!(Target::parse("/events").unwrap_err().contains("cannot be read"));
+    }
+
+    #[tokio::test]
+    async fn u01_a_client_can_be_built_for_https() {
+        let config = HttpConfig { url: "https://localhost/".into(), ..HttpConfig::default() };
+        let target = Target::parse(&config.url).unwrap();
+        client(&config, &target).unwrap();
+    }
+}

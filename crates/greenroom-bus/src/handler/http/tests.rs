@@ -1,0 +1,247 @@
+//! The handler against a real server that answers with what the test wrote.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+};
+
+use super::*;
+use crate::handler::{Outputs, samples};
+
+/// A server that gives the same response to every request.
+struct Server {
+    url: String,
+    /// The requests as they came, head and body.
+    requests: mpsc::UnboundedReceiver<String>,
+    connections: Arc<AtomicUsize>,
+}
+
+impl Server {
+    /// `None` takes requests and never answers.
+    async fn start(response: Option<String>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://me:secret@{}/in?key=secret", listener.local_addr().unwrap());
+        let (sender, requests) = mpsc::unbounded_channel();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let counted = connections.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                counted.fetch_add(1, SeqCst);
+                tokio::spawn(serve(stream, response.clone(), sender.clone()));
+            }
+        });
+        Self { url, requests, connections }
+    }
+
+    async fn answering(status: &str, headers: &str, body: &str) -> Self {
+        let length = body.len();
+        let head = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n{headers}\r\n");
+        Self::start(Some(head + body)).await
+    }
+
+    fn config(&self) -> HttpConfig {
+        HttpConfig { url: self.url.clone(), ..HttpConfig::default() }
+    }
+
+    async fn post(&self) -> HandlerResult {
+        post(self.config()).await
+    }
+}
+
+/// Reads requests with a content length, one after the other.
+async fn serve(
+    mut stream: TcpStream,
+    response: Option<String>,
+    seen: mpsc::UnboundedSender<String>,
+) {
+    let mut bytes = Vec::new();
+    while stream.read_buf(&mut bytes).await.is_ok_and(|read| read > 0) {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+        if body.len() < length.map_or(0, |length| length.parse().unwrap()) {
+            continue;
+        }
+        bytes.clear();
+        let _ = seen.send(text);
+        if let Some(response) = &response {
+            stream.write_all(response.as_bytes()).await.unwrap();
+        }
+    }
+}
+
+async fn post(config: HttpConfig) -> HandlerResult {
+    let (event, attempt) = (samples::event("a 1", "{\"n\":1}"), samples::attempt());
+    let mut handler = HttpFactory::new(config).unwrap().build(0).unwrap();
+    samples::settle(handler.handle(&event, &attempt)).await
+}
+
+async fn failure(status: &str, headers: &str) -> Failure {
+    let server = Server::answering(status, headers, "why\nso").await;
+    server.post().await.expect_err(status)
+}
+
+#[tokio::test]
+async fn u01_binary_request_has_these_headers_and_no_others() {
+    let mut server = Server::answering("204 No Content", "", "").await;
+    let config = HttpConfig { headers: vec![("X-Team".into(), "blue".into())], ..server.config() };
+    assert!(matches!(post(config).await, Ok(Outputs::None)));
+    let request = server.requests.recv().await.unwrap();
+    let (head, body) = request.split_once("\r\n\r\n").unwrap();
+    let mut lines = head.lines();
+    assert_eq!(lines.next(), Some("POST /in?key=secret HTTP/1.1"));
+    let mut headers: Vec<_> = lines.filter(|line| !line.starts_with("host: ")).collect();
+    headers.sort_unstable();
+    let expected = [
+        "accept: */*",
+        "authorization: Basic bWU6c2VjcmV0",
+        "ce-id: a%201",
+        "ce-source: /samples",
+        "ce-specversion: 1.0",
+        "ce-subject: s",
+        "ce-type: sample.made",
+        "content-length: 7",
+        "content-type: application/json",
+        "greenroom-attempt: 1",
+        "idempotency-key: /samples a%201",
+        concat!("user-agent: greenroom/", env!("CARGO_PKG_VERSION")),
+        "x-team: blue",
+    ];
+    assert_eq!(headers, expected);
+    assert_eq!(body, "{\"n\":1}");
+}
+
+#[tokio::test]
+async fn u01_structured_request_carries_the_whole_event() {
+    let mut server = Server::answering("200 OK", "", "fine").await;
+    let config = HttpConfig { mode: Mode::Structured, pass: true, ..server.config() };
+    assert!(matches!(post(config).await, Ok(Outputs::Same)));
+    let request = server.requests.recv().await.unwrap();
+    let (head, body) = request.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains("content-type: application/cloudevents+json"), "{head}");
+    assert!(!head.contains("ce-id") && head.contains("greenroom-attempt: 1"), "{head}");
+    assert_eq!(Event::parse(body.as_bytes()).unwrap(), samples::event("a 1", "{\"n\":1}"));
+}
+
+#[tokio::test]
+async fn u01_outputs_are_read_from_the_response() {
+    let one = r#"{"specversion":"1.0","id":"out","source":"s","type":"t"}"#;
+    let batch = format!("[{one},{one}]");
+    let cases = [
+        ("content-type: application/cloudevents+json\r\n", one, 1),
+        ("content-type: application/cloudevents-batch+json\r\n", &batch, 2),
+        ("ce-specversion: 1.0\r\nce-id: out\r\nce-source: s\r\nce-type: t\r\n", "{}", 1),
+    ];
+    for (headers, body, count) in cases {
+        let server = Server::answering("200 OK", headers, body).await;
+        let Ok(Outputs::Events(events)) = server.post().await else { panic!("{headers}") };
+        assert_eq!(events.len(), count, "{headers}");
+        assert!(events.iter().all(|event| event.id() == "out"), "{headers}");
+    }
+}
+
+#[tokio::test]
+async fn u01_a_response_that_claims_events_and_has_none_rejects() {
+    let headers = "content-type: application/cloudevents+json\r\n";
+    let failure = Server::answering("200 OK", headers, "{}").await.post().await.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Reject);
+    assert!(failure.error.contains("no CloudEvent: required attribute"), "{}", failure.error);
+}
+
+#[tokio::test]
+async fn u01_a_response_beyond_the_limit_rejects() {
+    let server = Server::answering("200 OK", "", &"x".repeat(1000)).await;
+    let config = |max_response| HttpConfig { max_response, ..server.config() };
+    assert!(post(config(1000)).await.is_ok());
+    let failure = post(config(999)).await.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Reject);
+    assert!(failure.error.contains("max_response"), "{}", failure.error);
+}
+
+#[tokio::test]
+async fn u04_statuses_become_failures_that_say_what_happened() {
+    let wait = |after: u64| FailureKind::Retry { after: Some(Duration::from_secs(after)) };
+    let cases = [
+        ("500 Internal Server Error", "", FailureKind::Retry { after: None }),
+        ("429 Too Many Requests", "retry-after: 7\r\n", wait(7)),
+        ("503 Service Unavailable", "retry-after: Sun, 06 Nov 1994 08:49:37 GMT\r\n", wait(0)),
+        ("404 Not Found", "", FailureKind::Reject),
+        ("401 Unauthorized", "", FailureKind::Pause),
+        ("302 Found", "location: http://127.0.0.1:1/\r\n", FailureKind::Reject),
+    ];
+    for (status, headers, kind) in cases {
+        let failure = failure(status, headers).await;
+        assert_eq!(failure.kind, kind, "{status}");
+        assert!(failure.error.starts_with(&format!("http: {status} from http://127.0.0.1:")));
+        assert!(failure.error.contains("/in: why\\nso"), "{}", failure.error);
+        assert!(!failure.error.contains("secret"), "{}", failure.error);
+    }
+}
+
+#[tokio::test]
+async fn u04_an_error_quotes_the_first_bytes_of_a_long_body() {
+    let server = Server::answering("500 No", "", &"y".repeat(100_000)).await;
+    let failure = server.post().await.unwrap_err();
+    assert_eq!(failure.error.matches('y').count(), 200);
+}
+
+#[tokio::test]
+async fn u04_no_answer_in_time_is_a_timeout() {
+    let server = Server::start(None).await;
+    let config = HttpConfig { timeout: Duration::from_millis(100), ..server.config() };
+    let failure = post(config).await.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Timeout);
+    assert!(failure.error.contains("within 100ms"), "{}", failure.error);
+    assert!(!failure.error.contains("secret"), "{}", failure.error);
+}
+
+#[tokio::test]
+async fn u04_a_body_that_stalls_is_a_timeout() {
+    let server = Server::start(Some("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nab".into())).await;
+    let config = HttpConfig { timeout: Duration::from_millis(100), ..server.config() };
+    assert_eq!(post(config).await.unwrap_err().kind, FailureKind::Timeout);
+}
+
+#[tokio::test]
+async fn u04_a_refused_connection_is_tried_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/?key=secret", listener.local_addr().unwrap());
+    drop(listener);
+    let failure = post(HttpConfig { url, ..HttpConfig::default() }).await.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Retry { after: None });
+    assert!(failure.error.contains("cannot connect to http://127.0.0.1:"), "{}", failure.error);
+    assert!(failure.error.contains("refused") && !failure.error.contains("secret"));
+}
+
+#[tokio::test]
+async fn u01_workers_share_connections_and_errors_keep_them() {
+    let server = Server::answering("500 No", "", "not now").await;
+    let factory = HttpFactory::new(server.config()).unwrap();
+    let (event, attempt) = (samples::event("a", "{}"), samples::attempt());
+    for worker in 0..10 {
+        let mut handler = factory.build(worker).unwrap();
+        samples::settle(handler.handle(&event, &attempt)).await.unwrap_err();
+    }
+    assert_eq!(server.connections.load(SeqCst), 1);
+}
+
+#[test]
+fn u01_settings_that_cannot_work_are_refused_without_their_secrets() {
+    let url = || "http://localhost/".to_owned();
+    let config = HttpConfig { url: url(), timeout: Duration::ZERO, ..HttpConfig::default() };
+    assert!(HttpFactory::new(config).unwrap_err().contains("`timeout` is 0"));
+    let headers = vec![("authorization".to_owned(), "secret\n".to_owned())];
+    let config = HttpConfig { url: url(), headers, ..HttpConfig::default() };
+    assert!(!format!("{config:?}").contains("secret"));
+    let error = HttpFactory::new(config).unwrap_err();
+    assert!(error.contains("authorization") && !error.contains("secret"), "{error}");
+}

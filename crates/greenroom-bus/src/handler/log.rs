@@ -1,0 +1,73 @@
+//! `log`: one line in the log for each event, and nothing on the outputs.
+//!
+//! The line carries type, subject and id at `info`; the data follows at `debug` only, since it may be large or
+//! private.
+
+use std::borrow::Cow;
+
+use crate::event::{Data, Event};
+
+use super::{Attempt, Handler, HandlerFactory, Handling, Outputs};
+
+/// How many bytes of an event's data one line shows.
+const SHOWN: usize = 4096;
+
+/// Builds [`Log`] handlers; they have no state and no settings.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LogFactory;
+
+/// Writes a line for each event.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Log;
+
+impl HandlerFactory for LogFactory {
+    fn build(&self, _worker: usize) -> Result<Box<dyn Handler>, String> {
+        Ok(Box::new(Log))
+    }
+}
+
+impl Handler for Log {
+    fn handle<'a>(&'a mut self, event: &'a Event, attempt: &'a Attempt) -> Handling<'a> {
+        let subject = event.subject().map_or("-", |subject| &**subject);
+        tracing::info!(handler = %attempt.handler, r#type = event.ty(), subject, id = event.id(), "event");
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            let data = shown(event.data());
+            tracing::debug!(handler = %attempt.handler, id = event.id(), %data, "data");
+        }
+        Handling::Done(Ok(Outputs::None))
+    }
+}
+
+/// The data as text for people, cut where it is long.
+fn shown(data: &Data) -> Cow<'_, str> {
+    let text = match data {
+        Data::None => return Cow::Borrowed("none"),
+        Data::Binary(bytes) => return Cow::Owned(format!("{} bytes", bytes.len())),
+        Data::Json(raw) => raw.get(),
+    };
+    match text.len() {
+        0..=SHOWN => Cow::Borrowed(text),
+        _ => Cow::Owned(format!("{}…", &text[..text.floor_char_boundary(SHOWN)])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handler::samples;
+
+    #[test]
+    fn u03_log_hands_nothing_on() {
+        let (event, attempt) = (samples::event("a", "{}"), samples::attempt());
+        assert!(matches!(Log.handle(&event, &attempt), Handling::Done(Ok(Outputs::None))));
+    }
+
+    #[test]
+    fn data_in_the_log_is_cut_where_it_is_long() {
+        let short = samples::event("a", "{\"n\":1}");
+        assert_eq!(shown(short.data()), "{\"n\":1}");
+        let long = samples::event("a", &format!("\"{}\"", "ü".repeat(SHOWN)));
+        let text = shown(long.data());
+        assert!(text.len() <= SHOWN + '…'.len_utf8() && text.ends_with('…'), "{}", text.len());
+    }
+}

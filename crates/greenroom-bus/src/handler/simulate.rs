@@ -1,0 +1,161 @@
+//! `simulate`: a handler that takes its time and sometimes fails, then hands the event on as `pass` does.
+//!
+//! It stands in for a real target while pools, retries and dead letters are tried out. Each worker draws from a
+//! generator of its own, seeded from the factory's seed and the worker's index: with one worker a run repeats itself
+//! exactly, and workers do not draw the same numbers.
+
+use std::{ops::RangeInclusive, time::Duration};
+
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+
+use crate::event::Event;
+
+use super::{Attempt, Failure, Handler, HandlerFactory, HandlerResult, Handling, Outputs};
+
+/// What a simulated target does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SimulateConfig {
+    /// How long an attempt takes, uniformly distributed. Default: `0..=0`, which costs no timer.
+    pub latency: RangeInclusive<Duration>,
+    /// The share of attempts that fail and may be tried again, from 0 (default) to 1.
+    pub failures: f64,
+    /// Where the random numbers start. Default: 0.
+    pub seed: u64,
+}
+
+impl Default for SimulateConfig {
+    fn default() -> Self {
+        Self { latency: Duration::ZERO..=Duration::ZERO, failures: 0.0, seed: 0 }
+    }
+}
+
+/// Builds [`Simulate`] handlers.
+#[derive(Debug, Clone)]
+pub struct SimulateFactory {
+    config: SimulateConfig,
+}
+
+impl SimulateFactory {
+    /// A factory of handlers that behave as `config` says.
+    ///
+    /// # Errors
+    /// A sentence for the operator if `failures` is no probability or the latency range runs backwards.
+    pub fn new(config: SimulateConfig) -> Result<Self, String> {
+        if !(0.0..=1.0).contains(&config.failures) {
+            return Err(format!(
+                "simulate: `failures` is {}; give a share between 0 and 1, such as 0.01",
+                config.failures
+            ));
+        }
+        if config.latency.is_empty() {
+            return Err(format!(
+                "simulate: `latency` runs from {:?} down to {:?}; put the smaller bound first",
+                config.latency.start(),
+                config.latency.end()
+            ));
+        }
+        Ok(Self { config })
+    }
+}
+
+impl HandlerFactory for SimulateFactory {
+    fn build(&self, worker: usize) -> Result<Box<dyn Handler>, String> {
+        let seed =
+            self.config.seed.wrapping_add((worker as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        Ok(Box::new(Simulate { config: self.config.clone(), rng: StdRng::seed_from_u64(seed) }))
+    }
+}
+
+/// Waits, fails now and then, and hands the event on otherwise.
+#[derive(Debug)]
+pub struct Simulate {
+    config: SimulateConfig,
+    /// Drawn from twice an attempt at most: for the latency, then for the outcome.
+    rng: StdRng,
+}
+
+impl Simulate {
+    fn latency(&mut self) -> Duration {
+        let (least, most) = (*self.config.latency.start(), *self.config.latency.end());
+        if least == most { least } else { self.rng.random_range(least..=most) }
+    }
+
+    fn outcome(&mut self) -> HandlerResult {
+        if self.config.failures > 0.0 && self.rng.random_bool(self.config.failures) {
+            return Err(Failure::retry("simulate: this attempt was drawn to fail"));
+        }
+        Ok(Outputs::Same)
+    }
+}
+
+impl Handler for Simulate {
+    fn handle<'a>(&'a mut self, _event: &'a Event, _attempt: &'a Attempt) -> Handling<'a> {
+        let (latency, outcome) = (self.latency(), self.outcome());
+        if latency.is_zero() {
+            return Handling::Done(outcome);
+        }
+        Handling::Later(Box::pin(async move {
+            tokio::time::sleep(latency).await;
+            outcome
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handler::samples;
+
+    fn handler(latency_ms: (u64, u64), failures: f64) -> Box<dyn Handler> {
+        let latency = Duration::from_millis(latency_ms.0)..=Duration::from_millis(latency_ms.1);
+        let config = SimulateConfig { latency, failures, seed: 7 };
+        SimulateFactory::new(config).unwrap().build(0).unwrap()
+    }
+
+    #[test]
+    fn u03_simulate_without_latency_needs_no_await() {
+        let (event, attempt) = (samples::event("a", "{}"), samples::attempt());
+        let mut handler = handler((0, 0), 0.0);
+        assert!(matches!(handler.handle(&event, &attempt), Handling::Done(Ok(Outputs::Same))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn u03_simulate_draws_latency_from_its_range() {
+        let (event, attempt) = (samples::event("a", "{}"), samples::attempt());
+        let mut handler = handler((10, 20), 0.0);
+        let mut seen = Vec::new();
+        for _ in 0..50 {
+            let start = tokio::time::Instant::now();
+            samples::settle(handler.handle(&event, &attempt)).await.unwrap();
+            seen.push(start.elapsed().as_millis());
+        }
+        assert!(seen.iter().all(|ms| (10..=21).contains(ms)), "{seen:?}");
+        assert!(seen.iter().max() > seen.iter().min(), "{seen:?}");
+    }
+
+    #[test]
+    fn u03_simulate_fails_its_share_and_a_seed_repeats_itself() {
+        let (event, attempt) = (samples::event("a", "{}"), samples::attempt());
+        let run = || -> Vec<bool> {
+            let mut handler = handler((0, 0), 0.25);
+            let failed = |h: &mut Box<dyn Handler>| match h.handle(&event, &attempt) {
+                Handling::Done(result) => result.is_err(),
+                Handling::Later(_) => panic!("awaits without latency"),
+            };
+            (0..2000).map(|_| failed(&mut handler)).collect()
+        };
+        let first = run();
+        let failed = first.iter().filter(|f| **f).count();
+        assert!((400..600).contains(&failed), "{failed} of 2000 failed");
+        assert_eq!(first, run());
+    }
+
+    #[test]
+    fn u03_simulate_refuses_settings_that_mean_nothing() {
+        let config = SimulateConfig { failures: 1.5, ..SimulateConfig::default() };
+        assert!(SimulateFactory::new(config).unwrap_err().contains("between 0 and 1"));
+        let latency = Duration::from_millis(2)..=Duration::from_millis(1);
+        let config = SimulateConfig { latency, ..SimulateConfig::default() };
+        assert!(SimulateFactory::new(config).unwrap_err().contains("smaller bound first"));
+    }
+}
