@@ -341,3 +341,53 @@ fn u02_settings_that_cannot_work_are_refused() {
     let config = ExecConfig { timeout: Duration::ZERO, ..program(&["true"]) };
     assert!(ExecFactory::new(config).unwrap_err().contains("`timeout` is 0"));
 }
+
+fn in_repository(path: &str) -> String {
+    format!("{}/../../{path}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn example(file: &str) -> String {
+    in_repository(&format!("examples/process-workers/{file}"))
+}
+
+/// Runs a worker of the examples on those of its events that `takes` names; counts passed, made and rejected.
+async fn run_example(runtime: &str, file: &str, takes: &str) -> (usize, usize, usize) {
+    let mut worker = Worker::new(program(&[runtime, &example(file)]));
+    let attempt = samples::attempt();
+    let mut counts = (0, 0, 0);
+    for line in fs::read_to_string(example("events.ndjson")).unwrap().lines() {
+        let event = Event::parse(line.as_bytes()).unwrap();
+        if !event.ty().starts_with(takes) {
+            continue;
+        }
+        match samples::settle(worker.handler.handle(&event, &attempt)).await {
+            Ok(Outputs::Same) => counts.0 += 1,
+            Ok(Outputs::Events(events)) => counts.1 += events.len(),
+            Err(failure) if failure.kind == FailureKind::Reject => counts.2 += 1,
+            other => panic!("{file} at {}: {other:?}", event.id()),
+        }
+    }
+    assert_eq!(worker.counts(), (0, 0, 0), "{file}");
+    counts
+}
+
+#[tokio::test]
+async fn u02_the_example_workers_handle_their_events() {
+    let runs = tokio::join!(
+        run_example("python3", "worker.py", "python."),
+        run_example("node", "worker.mjs", "node."),
+        run_example("sh", "worker.sh", "shell."),
+    );
+    assert_eq!(runs, ((0, 100, 0), (97, 0, 3), (100, 0, 0)));
+}
+
+#[test]
+fn u05_the_page_on_the_protocol_shows_the_example_workers_and_every_outcome() {
+    let page = fs::read_to_string(in_repository("docs/process-protocol.md")).unwrap();
+    for file in ["worker.py", "worker.mjs", "worker.sh"] {
+        assert!(page.contains(&fs::read_to_string(example(file)).unwrap()), "{file}");
+    }
+    for outcome in ["success", "pass", "failure", "reject", "released"] {
+        assert!(page.contains(&format!("| `{outcome}` |")), "{outcome}");
+    }
+}
