@@ -5,7 +5,7 @@ use std::sync::Arc;
 use reqwest::{Client, ClientBuilder, Url, header::HeaderMap, redirect};
 use rustls::crypto::ring;
 
-use super::HttpConfig;
+use super::{HttpConfig, causes};
 
 /// A URL that was understood, with the text by which logs and errors call it.
 #[derive(Debug, Clone)]
@@ -65,7 +65,7 @@ pub(super) fn client(config: &HttpConfig, target: &Target) -> Result<Client, Str
         .timeout(config.timeout)
         .connect_timeout(config.connect_timeout.min(config.timeout));
     with_tls(builder, &target.url)?.build().map_err(|error| {
-        format!("http: the client for {} cannot be built: {error:?}", target.shown)
+        format!("http: the client for {} cannot be built: {}", target.shown, causes(&error))
     })
 }
 
