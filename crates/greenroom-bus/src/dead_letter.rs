@@ -1,5 +1,7 @@
 //! What could not be handled, and where it goes.
 
+pub mod file;
+
 use std::{sync::Arc, time::SystemTime};
 
 use crate::{BoxFuture, event::Event, settlement::Ack, sink::SinkError};

@@ -1,5 +1,9 @@
 //! The contract of a sink: it accepts events in order, stores them, and only then confirms them.
 
+pub mod file;
+pub(crate) mod line_writer;
+pub(crate) mod storage;
+
 use std::sync::Arc;
 
 use crate::{BoxFuture, event::Event, settlement::Ack};

@@ -1,5 +1,8 @@
 //! The contract of a source: batches of events, each with its position.
 
+pub mod file;
+pub mod generator;
+
 use crate::{BoxFuture, event::Event};
 
 /// Where events come from. The engine pulls; a source never pushes, so that back-pressure is its natural state.

@@ -8,6 +8,9 @@ use serde_json::value::RawValue;
 
 use super::error::DataError;
 
+/// What an event takes beside its texts: names and quotes when written, counts and lengths in memory.
+const FRAME_BYTES: usize = 128;
+
 /// A CloudEvent. Cloning it copies a reference.
 #[derive(Clone)]
 pub struct Event {
@@ -127,6 +130,22 @@ impl Event {
     /// The payload, as it came.
     pub fn data(&self) -> &Data {
         &self.inner.data
+    }
+
+    /// About how many bytes the event takes, in memory and as a line: for bounds, not for accounts.
+    pub fn approximate_bytes(&self) -> usize {
+        let data = match self.data() {
+            Data::None => 0,
+            Data::Json(raw) => raw.get().len(),
+            Data::Binary(bytes) => bytes.len() / 3 * 4,
+        };
+        let subject = self.subject().map_or(0, |subject| subject.len());
+        let extension = |(name, value): &(Box<str>, ExtensionValue)| match value {
+            ExtensionValue::Text(text) => name.len() + text.len(),
+            _ => name.len(),
+        };
+        let extensions: usize = self.inner.extensions.iter().map(extension).sum();
+        FRAME_BYTES + self.inner.attributes.text.len() + subject + extensions + data
     }
 
     /// Whether `datacontenttype` says JSON: `application/json`, any `+json`, or nothing at all.

@@ -91,10 +91,18 @@ fn write_extension(value: &ExtensionValue, out: &mut Vec<u8>) {
     }
 }
 
+/// Encoded at once: a multiple of three, so that only the last piece is padded, and small beside a large event.
+const BASE64_PIECE: usize = 48 * 1024;
+
 /// Appends bytes as a JSON string of standard base64.
 pub(crate) fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
+    let mut encoded = String::new();
     out.push(b'"');
-    out.extend_from_slice(BASE64_STANDARD.encode(bytes).as_bytes());
+    for piece in bytes.chunks(BASE64_PIECE) {
+        encoded.clear();
+        BASE64_STANDARD.encode_string(piece, &mut encoded);
+        out.extend_from_slice(encoded.as_bytes());
+    }
     out.push(b'"');
 }
 

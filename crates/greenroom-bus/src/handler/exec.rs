@@ -1,7 +1,8 @@
 //! `exec`: events handled by programs in any language, as long-lived worker processes.
 //!
 //! Each worker of the pool owns one process, started when its first event comes. One event is in hand at a time; the
-//! pool's workers are the parallelism. The protocol is one line of JSON each way:
+//! pool's workers are the parallelism. The protocol is one line of JSON each way; `docs/process-protocol.md` has it for
+//! authors of workers, with examples in Python, Node and shell:
 //!
 //! ```text
 //! greenroom ── {"token":"17","attempt":1,"event":{"specversion":"1.0","id":"a1",…}} ──▶ stdin

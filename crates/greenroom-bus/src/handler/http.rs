@@ -169,7 +169,7 @@ impl Shared {
     }
 }
 
-/// An error with what is behind it, innermost last, without the layers that say nothing of their own.
+/// What is behind an error: the layers around it say only that a request failed, which is known.
 fn causes(error: &reqwest::Error) -> String {
     let mut innermost: &dyn std::error::Error = error;
     while let Some(cause) = innermost.source() {

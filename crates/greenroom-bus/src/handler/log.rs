@@ -57,9 +57,18 @@ mod tests {
     use crate::handler::samples;
 
     #[test]
-    fn u03_log_hands_nothing_on() {
-        let (event, attempt) = (samples::event("a", "{}"), samples::attempt());
-        assert!(matches!(Log.handle(&event, &attempt), Handling::Done(Ok(Outputs::None))));
+    fn u03_log_writes_a_line_and_hands_nothing_on() {
+        let (event, attempt) = (samples::event("a", "{\"n\":1}"), samples::attempt());
+        let recorder = samples::Recorder::default();
+        let result = tracing::subscriber::with_default(recorder.clone(), || {
+            matches!(Log.handle(&event, &attempt), Handling::Done(Ok(Outputs::None)))
+        });
+        assert!(result);
+        let expected = [
+            "INFO message=event handler=sample type=\"sample.made\" subject=\"s\" id=\"a\"",
+            "DEBUG message=data handler=sample id=\"a\" data={\"n\":1}",
+        ];
+        assert_eq!(recorder.lines(), expected);
     }
 
     #[test]

@@ -1,6 +1,14 @@
 //! Events and attempts for the tests of handlers.
 
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
+use tracing::{
+    Metadata, Subscriber,
+    field::{Field, Visit},
+    span::{Attributes, Id, Record},
+};
 
 use super::{Attempt, HandlerResult, Handling};
 use crate::event::Event;
@@ -25,5 +33,50 @@ pub(super) async fn settle(handling: Handling<'_>) -> HandlerResult {
     match handling {
         Handling::Done(result) => result,
         Handling::Later(result) => result.await,
+    }
+}
+
+/// A log that keeps its lines: each is the level, then the fields as `name=value`.
+#[derive(Clone, Default)]
+pub(super) struct Recorder {
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Recorder {
+    /// The lines so far.
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.lines.lock().clone()
+    }
+}
+
+impl Subscriber for Recorder {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        let mut line = Fields(event.metadata().level().to_string());
+        event.record(&mut line);
+        self.lines.lock().push(line.0);
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+struct Fields(String);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        self.0.push_str(&format!(" {}={value:?}", field.name()));
     }
 }

@@ -4,23 +4,50 @@ use std::io::Write;
 
 use crate::event::Event;
 
+/// The Unicode line and paragraph separators share these first two bytes of UTF-8; the third tells them apart.
+const SEPARATOR: [u8; 2] = [0xE2, 0x80];
+
 /// Writes the line of this attempt into `line`, which is emptied first.
 ///
-/// The token comes first, so that a worker without a JSON parser can cut it out. Data keeps the bytes in which it
-/// arrived, line breaks between its tokens included; those become spaces, for here a line end ends the event.
+/// The token comes first, so that a worker without a JSON parser can cut it out. The data keeps the bytes in which it
+/// arrived, but for those that a worker's runtime may take for the end of a line.
 pub(super) fn write(token: u64, attempt: u32, event: &Event, line: &mut Vec<u8>) {
     line.clear();
     // Writing into memory cannot fail.
     let _ = write!(line, "{{\"token\":\"{token}\",\"attempt\":{attempt},\"event\":");
-    let start = line.len();
     event.write_json(line);
-    // JSON has raw line breaks between tokens only: within strings they are escaped.
-    for byte in &mut line[start..] {
+    join_lines(line);
+    escape_separators(line);
+    line.extend_from_slice(b"}\n");
+}
+
+/// JSON has raw line breaks between tokens only, where a space means the same. Events have no line feeds, but may
+/// have carriage returns, at which Python ends a line.
+fn join_lines(line: &mut [u8]) {
+    for byte in line {
         if matches!(*byte, b'\n' | b'\r') {
             *byte = b' ';
         }
     }
-    line.extend_from_slice(b"}\n");
+}
+
+/// Node's readline ends a line at U+2028 and U+2029, too. JSON has them within strings only, where their escapes mean
+/// the same.
+fn escape_separators(line: &mut Vec<u8>) {
+    if !line.contains(&SEPARATOR[0]) {
+        return;
+    }
+    let mut at = 0;
+    while let Some(found) = line[at..].windows(3).position(is_separator) {
+        at += found;
+        let escape = if line[at + 2] == 0xA8 { br"\u2028" } else { br"\u2029" };
+        line.splice(at..at + 3, escape.iter().copied());
+        at += escape.len();
+    }
+}
+
+fn is_separator(bytes: &[u8]) -> bool {
+    bytes[..2] == SEPARATOR && matches!(bytes[2], 0xA8 | 0xA9)
 }
 
 #[cfg(test)]
@@ -39,5 +66,16 @@ mod tests {
         assert_eq!(text.matches('\n').count(), 1, "{text}");
         let whole: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(whole["event"]["data"]["text"], "two\nlines");
+    }
+
+    #[test]
+    fn u05_unicode_line_separators_are_escaped() {
+        let event = samples::event("a", "{\"text\":\"€ one\u{2028}two\u{2029}\"}");
+        let mut line = Vec::new();
+        write(1, 1, &event, &mut line);
+        let text = String::from_utf8(line).unwrap();
+        assert!(text.contains(r"€ one\u2028two\u2029"), "{text}");
+        let whole: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(whole["event"]["data"]["text"], "€ one\u{2028}two\u{2029}");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use reqwest::{Client, ClientBuilder, Url, header::HeaderMap, redirect};
 use rustls::crypto::ring;
 
-use super::HttpConfig;
+use super::{HttpConfig, causes};
 
 /// A URL that was understood, with the text by which logs and errors call it.
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ fn shown(url: &Url) -> String {
 }
 
 /// A client for one target: connections are kept, HTTP/2 is used where the server offers it, redirects are not
-/// followed.
+/// followed, and the environment's proxies are not used: events go where the configuration says.
 ///
 /// # Errors
 /// A sentence for the operator, where TLS cannot be set up on this machine.
@@ -62,10 +62,11 @@ pub(super) fn client(config: &HttpConfig, target: &Target) -> Result<Client, Str
     let builder = Client::builder()
         .user_agent(concat!("greenroom/", env!("CARGO_PKG_VERSION")))
         .redirect(redirect::Policy::none())
+        .no_proxy()
         .timeout(config.timeout)
         .connect_timeout(config.connect_timeout.min(config.timeout));
     with_tls(builder, &target.url)?.build().map_err(|error| {
-        format!("http: the client for {} cannot be built: {error:?}", target.shown)
+        format!("http: the client for {} cannot be built: {}", target.shown, causes(&error))
     })
 }
 

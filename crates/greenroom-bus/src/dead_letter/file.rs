@@ -1,0 +1,106 @@
+//! Dead letters in a file, one a line (D06).
+
+use std::path::Path;
+
+use super::{DeadLetter, DeadLetterStore};
+use crate::{
+    BoxFuture,
+    event::{rfc3339::format_utc, write_base64, write_integer, write_text},
+    settlement::Ack,
+    sink::{
+        SinkError,
+        file::cannot_open,
+        line_writer::{Line, LineWriter},
+        storage::LazyFile,
+    },
+};
+
+/// Writes each dead letter as a line of NDJSON, all fields in every line, null where there is nothing:
+/// `event`, `raw_base64`, `reason`, `error`, `attempts`, `first_at`, `last_at`, `source`, `position`, `pool`,
+/// `handler`. Times are RFC 3339 in UTC.
+///
+/// A letter is confirmed when its line is synced to the disk. The file is made when the first letter comes.
+pub struct FileDeadLetterStore {
+    writer: LineWriter<DeadLetter>,
+}
+
+impl FileDeadLetterStore {
+    /// Checks that the file can be made, or opens it where it is there already. A torn last line, left by a crash,
+    /// is cut off: it was never confirmed.
+    ///
+    /// # Errors
+    /// Its directory is missing or not writable, or the file ends in something that is no torn letter.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, SinkError> {
+        let path = path.as_ref();
+        let name = format!("file:{}", path.display());
+        let writer = LazyFile::open(path).and_then(|file| LineWriter::start(name.clone(), file));
+        Ok(Self { writer: writer.map_err(|error| cannot_open(name, &error))? })
+    }
+}
+
+impl DeadLetterStore for FileDeadLetterStore {
+    fn describe(&self) -> String {
+        self.writer.name().to_owned()
+    }
+
+    fn store(&self, letter: DeadLetter) {
+        self.writer.accept_beyond_bounds(letter);
+    }
+
+    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
+        Box::pin(self.writer.finish())
+    }
+
+    fn failure(&self) -> Option<SinkError> {
+        self.writer.failure()
+    }
+}
+
+impl Line for DeadLetter {
+    fn bytes(&self) -> usize {
+        let event = self.event.as_ref().map_or(0, |event| event.approximate_bytes());
+        event + self.raw.as_ref().map_or(0, Vec::len) + self.error.len()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"event\":");
+        optional(self.event.as_ref(), out, |event, out| event.write_json(out));
+        out.extend_from_slice(b",\"raw_base64\":");
+        optional(self.raw.as_deref(), out, write_base64);
+        text("reason", self.reason.as_str(), out);
+        text("error", &self.error, out);
+        out.extend_from_slice(b",\"attempts\":");
+        write_integer(self.attempts, out);
+        text("first_at", &format_utc(self.first_at), out);
+        text("last_at", &format_utc(self.last_at), out);
+        text("source", &self.source, out);
+        out.extend_from_slice(b",\"position\":");
+        write_integer(self.position, out);
+        out.extend_from_slice(b",\"pool\":");
+        optional(self.pool.as_deref(), out, write_text);
+        out.extend_from_slice(b",\"handler\":");
+        optional(self.handler.as_deref(), out, write_text);
+        out.push(b'}');
+    }
+
+    fn into_ack(self) -> Ack {
+        self.ack
+    }
+}
+
+fn text(name: &str, value: &str, out: &mut Vec<u8>) {
+    out.push(b',');
+    write_text(name, out);
+    out.push(b':');
+    write_text(value, out);
+}
+
+fn optional<T: ?Sized>(value: Option<&T>, out: &mut Vec<u8>, write: impl FnOnce(&T, &mut Vec<u8>)) {
+    match value {
+        Some(value) => write(value, out),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

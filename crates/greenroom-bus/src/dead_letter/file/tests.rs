@@ -1,0 +1,121 @@
+use std::{
+    fs,
+    sync::mpsc,
+    time::{Duration, UNIX_EPOCH},
+};
+
+use super::*;
+use crate::{dead_letter::Reason, event::Event, settlement::Settle};
+
+struct Tell(mpsc::Sender<bool>);
+
+impl Settle for Tell {
+    fn settled(&self, acknowledged: bool) {
+        let _ = self.0.send(acknowledged);
+    }
+}
+
+fn letter(tell: &mpsc::Sender<bool>) -> DeadLetter {
+    DeadLetter {
+        event: Some(Event::builder("1", "s", "t").data_json(&1.5).build().unwrap()),
+        raw: None,
+        reason: Reason::RetriesExhausted,
+        error: "503 \"busy\"\nlater".to_owned(),
+        attempts: 5,
+        first_at: UNIX_EPOCH,
+        last_at: UNIX_EPOCH + Duration::from_millis(1_500),
+        source: "file:in".into(),
+        position: 7,
+        pool: Some("erp".into()),
+        handler: Some("prices".into()),
+        ack: Ack::new(Box::new(Tell(tell.clone()))),
+    }
+}
+
+fn malformed(raw: Vec<u8>, tell: &mpsc::Sender<bool>) -> DeadLetter {
+    let reason = Reason::Malformed;
+    DeadLetter { event: None, raw: Some(raw), reason, pool: None, handler: None, ..letter(tell) }
+}
+
+#[tokio::test]
+async fn d06_letters_have_exactly_the_documented_fields() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("dead.ndjson");
+    let (tell, told) = mpsc::channel();
+    let store = FileDeadLetterStore::open(&path).unwrap();
+    store.store(letter(&tell));
+    store.store(malformed(b"\xff\n".to_vec(), &tell));
+    store.finish().await.unwrap();
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [true, true]);
+    let expected = concat!(
+        r#"{"event":{"specversion":"1.0","id":"1","source":"s","type":"t","data":1.5},"raw_base64":null,"#,
+        r#""reason":"retries_exhausted","error":"503 \"busy\"\nlater","attempts":5,"#,
+        r#""first_at":"1970-01-01T00:00:00.000Z","last_at":"1970-01-01T00:00:01.500Z","#,
+        r#""source":"file:in","position":7,"pool":"erp","handler":"prices"}"#,
+        "\n",
+        r#"{"event":null,"raw_base64":"/wo=","#,
+        r#""reason":"malformed","error":"503 \"busy\"\nlater","attempts":5,"#,
+        r#""first_at":"1970-01-01T00:00:00.000Z","last_at":"1970-01-01T00:00:01.500Z","#,
+        r#""source":"file:in","position":7,"pool":null,"handler":null}"#,
+        "\n",
+    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+}
+
+#[tokio::test]
+async fn d06_large_raw_bytes_survive() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("dead.ndjson");
+    let (tell, _told) = mpsc::channel();
+    let raw: Vec<u8> = (0..200_001_u32).map(|n| n as u8).collect();
+    let store = FileDeadLetterStore::open(&path).unwrap();
+    store.store(malformed(raw.clone(), &tell));
+    store.finish().await.unwrap();
+    let line: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let decoded = base64::Engine::decode(
+        &base64::prelude::BASE64_STANDARD,
+        line["raw_base64"].as_str().unwrap(),
+    );
+    assert_eq!(decoded.unwrap(), raw);
+}
+
+#[tokio::test]
+async fn the_file_is_made_with_the_first_letter() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("dead.ndjson");
+    FileDeadLetterStore::open(&path).unwrap().finish().await.unwrap();
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_missing_directory_is_an_error_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("none/dead.ndjson");
+    let error = FileDeadLetterStore::open(&path).err().unwrap().to_string();
+    assert!(error.contains("none/dead.ndjson: cannot be opened"), "{error}");
+}
+
+#[tokio::test]
+async fn d06_letters_are_appended_after_a_torn_one_is_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("dead.ndjson");
+    fs::write(&path, "{}\n{\"event\":nu").unwrap();
+    let (tell, _told) = mpsc::channel();
+    let store = FileDeadLetterStore::open(&path).unwrap();
+    store.store(letter(&tell));
+    store.finish().await.unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.starts_with("{}\n{\"event\":{"), "{text}");
+    assert_eq!(text.lines().count(), 2);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn d06_what_cannot_be_stored_is_refused() {
+    let (tell, told) = mpsc::channel();
+    let store = FileDeadLetterStore::open("/dev/full").unwrap();
+    store.store(letter(&tell));
+    assert!(store.finish().await.is_err());
+    assert!(store.failure().is_some());
+    assert_eq!(told.recv_timeout(Duration::from_secs(10)), Ok(false));
+}

@@ -1,0 +1,102 @@
+//! Events into a file, one a line, in the order in which they were handled (B05, C12).
+
+use std::path::Path;
+
+use super::{
+    Outgoing, Sink, SinkError,
+    line_writer::{Line, LineWriter},
+    storage::{DiskFile, StandardOutput, Storage},
+};
+use crate::{BoxFuture, event::ExtraValue, settlement::Ack};
+
+/// How a [`FileSink`] opens its file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FileSinkOptions {
+    /// Starts anew instead of appending. Default: false.
+    pub truncate: bool,
+}
+
+/// Writes each event as a line of NDJSON, with the extension attributes `greenroompool` and `greenroomattempt`.
+///
+/// An event is confirmed when its line is synced to the disk; many lines share a sync. Memory: at most 16,384 lines
+/// and 8 MiB are queued, or one line that is larger. When the file cannot be written any more it is cut back to what
+/// was confirmed, the rest is refused, and so is all that comes later.
+pub struct FileSink {
+    writer: LineWriter<Outgoing>,
+}
+
+impl FileSink {
+    /// Opens or creates a file; `-` is standard output, which is flushed, but cannot be synced. A torn last line,
+    /// left by a crash, is cut off: it was never confirmed.
+    ///
+    /// # Errors
+    /// The file cannot be opened for writing, or ends in something that is no torn event.
+    pub fn open(path: impl AsRef<Path>, options: FileSinkOptions) -> Result<Self, SinkError> {
+        let path = path.as_ref();
+        let name = format!("file:{}", path.display());
+        if path.as_os_str() == "-" {
+            return Self::start(name, StandardOutput);
+        }
+        match DiskFile::open(path, options.truncate) {
+            Ok(file) => Self::start(name, file),
+            Err(error) => Err(cannot_open(name, &error)),
+        }
+    }
+
+    fn start(name: String, storage: impl Storage) -> Result<Self, SinkError> {
+        let writer =
+            LineWriter::start(name.clone(), storage).map_err(|error| cannot_open(name, &error))?;
+        Ok(Self { writer })
+    }
+}
+
+/// The error of a file that cannot be opened.
+pub(crate) fn cannot_open(name: String, error: &std::io::Error) -> SinkError {
+    SinkError::new(
+        name,
+        format!("cannot be opened for writing: {error}; check the path and its permissions"),
+    )
+}
+
+impl Sink for FileSink {
+    fn describe(&self) -> String {
+        self.writer.name().to_owned()
+    }
+
+    fn try_accept(&self, outgoing: Outgoing) -> Result<(), Outgoing> {
+        self.writer.try_accept(outgoing)
+    }
+
+    fn accept<'a>(&'a self, outgoing: Outgoing) -> BoxFuture<'a, ()> {
+        Box::pin(self.writer.accept(outgoing))
+    }
+
+    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
+        Box::pin(self.writer.finish())
+    }
+
+    fn failure(&self) -> Option<SinkError> {
+        self.writer.failure()
+    }
+}
+
+impl Line for Outgoing {
+    fn bytes(&self) -> usize {
+        self.event.approximate_bytes()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        let extra = [
+            ("greenroompool", ExtraValue::Text(&self.pool)),
+            ("greenroomattempt", ExtraValue::Integer(self.attempt.into())),
+        ];
+        self.event.write_json_with(&extra, out);
+    }
+
+    fn into_ack(self) -> Ack {
+        self.ack
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,320 @@
+use std::{
+    fs, io,
+    sync::{Arc, mpsc},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+
+use super::*;
+use crate::{
+    event::{Event, ExtensionValue},
+    settlement::Settle,
+};
+
+/// Longer than anything here may take; a test that gets there fails.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Tells how each settlement ended, in order.
+struct Tell(mpsc::Sender<bool>);
+
+impl Settle for Tell {
+    fn settled(&self, acknowledged: bool) {
+        let _ = self.0.send(acknowledged);
+    }
+}
+
+fn outgoing(id: u32, tell: &mpsc::Sender<bool>) -> Outgoing {
+    let event = Event::builder(id.to_string(), "s", "t").data_json(&id).build().unwrap();
+    Outgoing { event, pool: "erp".into(), attempt: 2, ack: Ack::new(Box::new(Tell(tell.clone()))) }
+}
+
+fn large(bytes: usize, tell: &mpsc::Sender<bool>) -> Outgoing {
+    let event = Event::builder("1", "s", "t").data_json(&"x".repeat(bytes)).build().unwrap();
+    Outgoing { event, ..outgoing(0, tell) }
+}
+
+fn open(path: &Path) -> FileSink {
+    FileSink::open(path, FileSinkOptions::default()).unwrap()
+}
+
+fn ids(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.is_empty() || text.ends_with('\n'));
+    text.lines().map(|line| Event::parse(line.as_bytes()).unwrap().id().to_owned()).collect()
+}
+
+/// A storage whose steps are seen and can be made to wait or fail.
+#[derive(Clone, Default)]
+struct Fake(Arc<Mutex<FakeState>>);
+
+#[derive(Default)]
+struct FakeState {
+    bytes: Vec<u8>,
+    synced: usize,
+    syncs: usize,
+    reverts: usize,
+    fail_append: bool,
+    fail_sync: bool,
+    gate: Option<mpsc::Receiver<()>>,
+}
+
+impl Storage for Fake {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.0.lock();
+        if state.fail_append {
+            return Err(io::Error::from(io::ErrorKind::StorageFull));
+        }
+        state.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let gate = self.0.lock().gate.take();
+        if let Some(gate) = gate {
+            let _ = gate.recv();
+        }
+        let mut state = self.0.lock();
+        if state.fail_sync {
+            return Err(io::Error::other("lost the disk"));
+        }
+        state.syncs += 1;
+        state.synced = state.bytes.len();
+        Ok(())
+    }
+
+    fn revert(&mut self) -> io::Result<()> {
+        let mut state = self.0.lock();
+        state.reverts += 1;
+        let synced = state.synced;
+        state.bytes.truncate(synced);
+        Ok(())
+    }
+}
+
+fn fake() -> (FileSink, Fake) {
+    let fake = Fake::default();
+    (FileSink::start("file:fake".to_owned(), fake.clone()).unwrap(), fake)
+}
+
+#[tokio::test]
+async fn c12_lines_are_events_with_pool_and_attempt_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("done.ndjson");
+    let (tell, told) = mpsc::channel();
+    let sink = open(&path);
+    for id in 0..5_000 {
+        sink.accept(outgoing(id, &tell)).await;
+    }
+    sink.finish().await.unwrap();
+    assert_eq!(told.try_iter().filter(|confirmed| *confirmed).count(), 5_000);
+    let expected: Vec<String> = (0..5_000).map(|id: u32| id.to_string()).collect();
+    assert_eq!(ids(&path), expected);
+    let text = fs::read_to_string(&path).unwrap();
+    let event = Event::parse(text.lines().next().unwrap().as_bytes()).unwrap();
+    assert_eq!(event.extension("greenroompool"), Some(&ExtensionValue::from("erp")));
+    assert_eq!(event.extension("greenroomattempt"), Some(&ExtensionValue::Integer(2)));
+}
+
+#[tokio::test]
+async fn b05_appends_by_default_and_truncates_by_option() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("done.ndjson");
+    let (tell, _told) = mpsc::channel();
+    for (truncate, expected) in [(false, vec!["1"]), (false, vec!["1", "1"]), (true, vec!["1"])] {
+        let sink = FileSink::open(&path, FileSinkOptions { truncate }).unwrap();
+        sink.accept(outgoing(1, &tell)).await;
+        sink.finish().await.unwrap();
+        assert_eq!(ids(&path), expected);
+    }
+}
+
+#[tokio::test]
+async fn b05_a_torn_last_line_is_cut_when_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("done.ndjson");
+    let (tell, _told) = mpsc::channel();
+    let whole = r#"{"specversion":"1.0","id":"0","source":"s","type":"t"}"#;
+    for torn in ["", "{", r#"{"specversion":"1.0","#, &format!("{{{}", "x".repeat(200_000))] {
+        fs::write(&path, format!("{whole}\n{torn}")).unwrap();
+        let sink = open(&path);
+        sink.accept(outgoing(1, &tell)).await;
+        sink.finish().await.unwrap();
+        assert_eq!(ids(&path), ["0", "1"]);
+    }
+    fs::write(&path, "{\"torn").unwrap();
+    open(&path).finish().await.unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"");
+}
+
+#[test]
+fn a_file_that_is_no_output_is_not_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("letter.txt");
+    fs::write(&path, "dear all").unwrap();
+    let error = FileSink::open(&path, FileSinkOptions::default()).err().unwrap().to_string();
+    assert!(error.contains("letter.txt") && error.contains("another path"), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), b"dear all");
+}
+
+#[test]
+fn a_path_that_cannot_be_opened_is_an_error_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    for path in [dir.path().to_owned(), dir.path().join("none/x")] {
+        let error = FileSink::open(&path, FileSinkOptions::default()).err().unwrap().to_string();
+        assert!(
+            error.starts_with(&format!("file:{}: cannot be opened", path.display())),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn b05_nothing_is_confirmed_before_the_sync() {
+    let (sink, fake) = fake();
+    let (open_gate, gate) = mpsc::channel();
+    fake.0.lock().gate = Some(gate);
+    let (tell, told) = mpsc::channel();
+    sink.accept(outgoing(1, &tell)).await;
+    while fake.0.lock().gate.is_some() {
+        tokio::task::yield_now().await;
+    }
+    assert!(!fake.0.lock().bytes.is_empty(), "written, and waiting in the sync");
+    assert!(told.try_recv().is_err());
+    open_gate.send(()).unwrap();
+    assert_eq!(told.recv_timeout(PATIENCE), Ok(true));
+    assert_eq!(fake.0.lock().syncs, 1);
+}
+
+#[tokio::test]
+async fn b05_is_confirmed_when_nothing_more_comes() {
+    let (sink, fake) = fake();
+    let (tell, told) = mpsc::channel();
+    for id in 0..3 {
+        sink.accept(outgoing(id, &tell)).await;
+        assert_eq!(told.recv_timeout(PATIENCE), Ok(true), "without a finish");
+    }
+    assert_eq!(fake.0.lock().syncs, 3);
+}
+
+#[tokio::test]
+async fn b05_many_lines_share_a_sync() {
+    let (sink, fake) = fake();
+    let (tell, told) = mpsc::channel();
+    for id in 0..10_000 {
+        sink.accept(outgoing(id, &tell)).await;
+    }
+    sink.finish().await.unwrap();
+    assert_eq!(told.try_iter().filter(|confirmed| *confirmed).count(), 10_000);
+    let syncs = fake.0.lock().syncs;
+    assert!(syncs < 1_000, "{syncs}");
+}
+
+#[tokio::test]
+async fn b05_a_full_sink_gives_back_and_waiting_is_cancel_safe() {
+    let (sink, fake) = fake();
+    let (open_gate, gate) = mpsc::channel();
+    fake.0.lock().gate = Some(gate);
+    let (tell, told) = mpsc::channel();
+    sink.accept(outgoing(0, &tell)).await;
+    while fake.0.lock().gate.is_some() {
+        tokio::task::yield_now().await;
+    }
+    let mut accepted = 1;
+    let given_back = loop {
+        match sink.try_accept(large(1 << 20, &tell)) {
+            Ok(()) => accepted += 1,
+            Err(given_back) => break given_back,
+        }
+        assert!(accepted < 20, "unbounded");
+    };
+    let mut waiting = sink.accept(given_back);
+    assert!(futures_poll(&mut waiting).is_none());
+    drop(waiting);
+    assert_eq!(told.try_recv(), Ok(false), "what was cancelled is refused");
+    open_gate.send(()).unwrap();
+    sink.finish().await.unwrap();
+    assert_eq!(told.try_iter().filter(|confirmed| *confirmed).count(), accepted);
+}
+
+fn futures_poll<T>(future: &mut BoxFuture<'_, T>) -> Option<T> {
+    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    match future.as_mut().poll(&mut cx) {
+        std::task::Poll::Ready(value) => Some(value),
+        std::task::Poll::Pending => None,
+    }
+}
+
+#[tokio::test]
+async fn an_event_larger_than_the_queue_passes_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("done.ndjson");
+    let (tell, told) = mpsc::channel();
+    let sink = open(&path);
+    sink.accept(large(20 << 20, &tell)).await;
+    sink.accept(outgoing(2, &tell)).await;
+    sink.finish().await.unwrap();
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [true, true]);
+    assert_eq!(ids(&path), ["1", "2"]);
+}
+
+#[tokio::test]
+async fn a_failed_write_refuses_all_and_cuts_back_to_what_was_confirmed() {
+    let (sink, fake) = fake();
+    let (tell, told) = mpsc::channel();
+    sink.accept(outgoing(1, &tell)).await;
+    assert_eq!(told.recv_timeout(PATIENCE), Ok(true));
+    let confirmed = fake.0.lock().bytes.clone();
+    fake.0.lock().fail_append = true;
+    sink.accept(outgoing(2, &tell)).await;
+    assert_eq!(told.recv_timeout(PATIENCE), Ok(false));
+    assert!(sink.failure().unwrap().to_string().contains("file:fake: cannot be written"));
+    assert!(sink.try_accept(outgoing(3, &tell)).is_ok());
+    sink.accept(outgoing(4, &tell)).await;
+    assert_eq!(told.recv_timeout(PATIENCE), Ok(false));
+    assert_eq!(told.recv_timeout(PATIENCE), Ok(false));
+    assert!(sink.finish().await.is_err());
+    assert_eq!(fake.0.lock().bytes, confirmed);
+}
+
+#[tokio::test]
+async fn a_failed_sync_takes_the_lines_back() {
+    let (sink, fake) = fake();
+    let (tell, told) = mpsc::channel();
+    fake.0.lock().fail_sync = true;
+    sink.accept(outgoing(1, &tell)).await;
+    assert_eq!(told.recv_timeout(PATIENCE), Ok(false));
+    assert!(sink.failure().unwrap().to_string().contains("lost the disk"));
+    assert!(sink.finish().await.is_err());
+    let state = fake.0.lock();
+    assert!(state.bytes.is_empty() && state.reverts == 1);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_full_disk_refuses_and_is_told() {
+    let (tell, told) = mpsc::channel();
+    let sink = open(Path::new("/dev/full"));
+    sink.accept(outgoing(1, &tell)).await;
+    assert_eq!(told.recv_timeout(PATIENCE), Ok(false));
+    let error = sink.finish().await.unwrap_err().to_string();
+    assert!(error.contains("/dev/full") && error.contains("No space left"), "{error}");
+}
+
+struct PanicOnSettle;
+
+impl Settle for PanicOnSettle {
+    fn settled(&self, _: bool) {
+        panic!("a settlement that panics");
+    }
+}
+
+#[tokio::test]
+async fn a_panic_while_confirming_ends_in_a_failure_not_in_a_hang() {
+    let (sink, _fake) = fake();
+    let (tell, _told) = mpsc::channel();
+    let ack = Ack::new(Box::new(PanicOnSettle));
+    sink.accept(Outgoing { ack, ..outgoing(1, &tell) }).await;
+    assert!(sink.finish().await.unwrap_err().to_string().contains("panicked"));
+    sink.accept(outgoing(2, &tell)).await;
+}

@@ -1,0 +1,335 @@
+//! Lines that are confirmed when they are safe: a thread that writes, syncs, and only then confirms.
+//!
+//! ```text
+//! accept ──room──▶ queue ──batch──▶ serialise ──append──▶ sync ──▶ confirm, in order
+//!           │                                      │
+//!           └ given back once serialised           └ any error: revert, refuse all that is not confirmed, for ever
+//! ```
+//!
+//! Many lines share a sync: at most one in [`SYNC_EVERY`] while lines keep coming, and one as soon as they pause.
+//! The thread is woken when a pause ends or a batch is full, not line by line.
+
+use std::{
+    io,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::{Semaphore, TryAcquireError, watch};
+
+use super::{SinkError, storage::Storage};
+use crate::settlement::Ack;
+
+/// Syncs are this far apart while lines keep coming. Each costs the disk some milliseconds, whatever its size.
+const SYNC_EVERY: Duration = Duration::from_millis(100);
+/// How long a batch collects, and how long no line must have come for a pause.
+const PAUSE: Duration = Duration::from_millis(1);
+/// What is queued takes at most this many bytes.
+const QUEUE_BYTES: usize = 8 * 1024 * 1024;
+/// What is queued is at most this many lines: each takes at least its share of [`QUEUE_BYTES`].
+const QUEUE_LINES: usize = 16 * 1024;
+/// So many bytes queued are a batch that need not collect any longer.
+const BATCH_BYTES: usize = QUEUE_BYTES / 4;
+/// Serialised bytes are handed to the storage in pieces of about this size.
+const APPEND_BYTES: usize = 256 * 1024;
+
+/// Something that becomes a line.
+pub(crate) trait Line: Send + 'static {
+    /// About how many bytes it takes while it is queued.
+    fn bytes(&self) -> usize;
+
+    /// Appends the line, without the line feed.
+    fn write(&self, out: &mut Vec<u8>);
+
+    /// What to confirm once the line is safe. The rest is dropped.
+    fn into_ack(self) -> Ack;
+}
+
+/// The sending side of a writer thread. Dropped, it lets the thread write what it has taken, and end.
+pub(crate) struct LineWriter<L: Line> {
+    shared: Arc<Shared<L>>,
+}
+
+struct Shared<L> {
+    /// What errors call the place.
+    name: String,
+    state: Mutex<State<L>>,
+    /// Wakes the thread: at `wake_at`, when finishing.
+    work: Condvar,
+    /// One permit is one byte. Taken before a line is queued, given back once it is serialised; first come, first
+    /// served. Closed when nothing can be stored any more.
+    room: Semaphore,
+    /// True once the thread has confirmed or refused everything.
+    ended: watch::Sender<bool>,
+}
+
+struct State<L> {
+    /// In order of acceptance, with the permits that each holds.
+    queue: Vec<(L, usize)>,
+    bytes: usize,
+    /// The thread wants to be woken when so many bytes are queued. `usize::MAX` while it is awake.
+    wake_at: usize,
+    finishing: bool,
+    failure: Option<SinkError>,
+}
+
+/// What the thread does next.
+enum Next {
+    Write,
+    Pause,
+    End,
+}
+
+impl<L: Line> LineWriter<L> {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The system has no thread to give.
+    pub(crate) fn start(name: String, storage: impl Storage) -> io::Result<Self> {
+        let state = State {
+            queue: Vec::new(),
+            bytes: 0,
+            wake_at: usize::MAX,
+            finishing: false,
+            failure: None,
+        };
+        let shared = Arc::new(Shared {
+            name,
+            state: Mutex::new(state),
+            work: Condvar::new(),
+            room: Semaphore::new(QUEUE_BYTES),
+            ended: watch::Sender::new(false),
+        });
+        let thread =
+            Thread { shared: shared.clone(), storage, unsynced: Vec::new(), unsynced_since: None };
+        thread::Builder::new().name("greenroom-writer".to_owned()).spawn(move || thread.run())?;
+        Ok(Self { shared })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// Queues a line, or gives it back when there is no room. After a failure or the end it is refused.
+    pub(crate) fn try_accept(&self, line: L) -> Result<(), L> {
+        let room = room_of(&line);
+        match self.shared.room.try_acquire_many(permits(room)) {
+            Ok(permit) => {
+                permit.forget();
+                self.shared.push(line, room);
+                Ok(())
+            }
+            Err(TryAcquireError::NoPermits) => Err(line),
+            Err(TryAcquireError::Closed) => Ok(()),
+        }
+    }
+
+    /// Waits for room in order of arrival, then queues the line. Cancelled, it drops the line, which refuses it.
+    pub(crate) async fn accept(&self, line: L) {
+        let room = room_of(&line);
+        if let Ok(permit) = self.shared.room.acquire_many(permits(room)).await {
+            permit.forget();
+            self.shared.push(line, room);
+        }
+    }
+
+    /// Queues a line whatever the room: its number is bounded by others.
+    pub(crate) fn accept_beyond_bounds(&self, line: L) {
+        self.shared.push(line, 0);
+    }
+
+    /// Writes, syncs and confirms all that was accepted.
+    pub(crate) async fn finish(&self) -> Result<(), SinkError> {
+        self.shared.finish();
+        // The sender lives in `shared`, so the wait cannot fail.
+        let _ = self.shared.ended.subscribe().wait_for(|ended| *ended).await;
+        self.failure().map_or(Ok(()), Err)
+    }
+
+    pub(crate) fn failure(&self) -> Option<SinkError> {
+        self.shared.state.lock().failure.clone()
+    }
+}
+
+impl<L: Line> Drop for LineWriter<L> {
+    fn drop(&mut self) {
+        self.shared.finish();
+    }
+}
+
+/// A line larger than the queue takes the whole of it, and so passes alone.
+fn room_of(line: &impl Line) -> usize {
+    line.bytes().clamp(QUEUE_BYTES / QUEUE_LINES, QUEUE_BYTES)
+}
+
+fn permits(room: usize) -> u32 {
+    u32::try_from(room).unwrap_or(u32::MAX)
+}
+
+impl<L: Line> Shared<L> {
+    fn push(&self, line: L, room: usize) {
+        // A line that comes too late is dropped, and so refused, outside the lock.
+        let mut late = None;
+        let mut wake = false;
+        {
+            let mut state = self.state.lock();
+            if state.finishing || state.failure.is_some() {
+                late = Some(line);
+            } else {
+                state.bytes += line.bytes().max(1);
+                state.queue.push((line, room));
+                wake = state.take_wake();
+            }
+        }
+        if wake {
+            self.work.notify_one();
+        }
+        drop(late);
+    }
+
+    fn finish(&self) {
+        self.state.lock().finishing = true;
+        self.work.notify_one();
+    }
+
+    /// Waits for lines, and moves them to `into`.
+    fn next(&self, into: &mut Vec<(L, usize)>, unsynced: bool) -> Next {
+        let mut state = self.state.lock();
+        while state.queue.is_empty() && !state.finishing {
+            state.wake_at = 1;
+            if !unsynced {
+                self.work.wait(&mut state);
+            } else if self.work.wait_for(&mut state, PAUSE).timed_out() && state.queue.is_empty() {
+                return Next::Pause;
+            }
+        }
+        if state.queue.is_empty() {
+            return Next::End;
+        }
+        if !state.finishing && state.bytes < BATCH_BYTES {
+            state.wake_at = BATCH_BYTES;
+            self.work.wait_for(&mut state, PAUSE);
+        }
+        state.wake_at = usize::MAX;
+        state.bytes = 0;
+        std::mem::swap(&mut state.queue, into);
+        Next::Write
+    }
+
+    /// Nothing is stored from here on; what is queued is refused.
+    fn fail(&self, reason: String) {
+        let error = SinkError::new(self.name.clone(), reason);
+        tracing::error!(%error, "stopped storing");
+        let refused = {
+            let mut state = self.state.lock();
+            state.failure.get_or_insert(error);
+            std::mem::take(&mut state.queue)
+        };
+        self.room.close();
+        drop(refused);
+    }
+}
+
+impl<L> State<L> {
+    fn take_wake(&mut self) -> bool {
+        let wake = self.bytes >= self.wake_at;
+        if wake {
+            self.wake_at = usize::MAX;
+        }
+        wake
+    }
+}
+
+struct Thread<L: Line, S: Storage> {
+    shared: Arc<Shared<L>>,
+    storage: S,
+    /// Appended, not yet safe. Dropped, they refuse.
+    unsynced: Vec<Ack>,
+    /// When the first of them was appended. None while everything is safe.
+    unsynced_since: Option<Instant>,
+}
+
+/// The storage failed: the failure is told, and nothing more is written.
+struct GaveUp;
+
+impl<L: Line, S: Storage> Thread<L, S> {
+    fn run(mut self) {
+        // What ends the loop early has told itself.
+        let _ = self.write_until_end();
+    }
+
+    fn write_until_end(&mut self) -> Result<(), GaveUp> {
+        let (mut batch, mut buffer) = (Vec::new(), Vec::new());
+        loop {
+            match self.shared.next(&mut batch, !self.unsynced.is_empty()) {
+                Next::Write => self.append(&mut batch, &mut buffer)?,
+                Next::Pause => self.sync()?,
+                Next::End => return self.sync(),
+            }
+            if self.unsynced_since.is_some_and(|since| since.elapsed() >= SYNC_EVERY) {
+                self.sync()?;
+            }
+        }
+    }
+
+    fn append(&mut self, batch: &mut Vec<(L, usize)>, buffer: &mut Vec<u8>) -> Result<(), GaveUp> {
+        self.unsynced_since.get_or_insert_with(Instant::now);
+        let mut room = 0;
+        for (line, permits) in batch.drain(..) {
+            line.write(buffer);
+            buffer.push(b'\n');
+            room += permits;
+            self.unsynced.push(line.into_ack());
+            if buffer.len() >= APPEND_BYTES {
+                self.hand_over(buffer)?;
+                self.shared.room.add_permits(std::mem::take(&mut room));
+            }
+        }
+        self.hand_over(buffer)?;
+        self.shared.room.add_permits(room);
+        Ok(())
+    }
+
+    /// Leaves the buffer empty, and no larger than usual after a line of unusual size.
+    fn hand_over(&mut self, buffer: &mut Vec<u8>) -> Result<(), GaveUp> {
+        self.storage.append(buffer).map_err(|error| self.give_up(&error))?;
+        buffer.clear();
+        buffer.shrink_to(2 * APPEND_BYTES);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), GaveUp> {
+        if !self.unsynced.is_empty() {
+            self.storage.sync().map_err(|error| self.give_up(&error))?;
+            self.unsynced.drain(..).for_each(Ack::confirm);
+        }
+        self.unsynced_since = None;
+        Ok(())
+    }
+
+    /// Tells the failure before the lines that it concerns are dropped, and so refused.
+    fn give_up(&mut self, error: &io::Error) -> GaveUp {
+        let rest = match self.storage.revert() {
+            Ok(()) => String::new(),
+            Err(error) => format!(" (a torn last line may be left: it could not be cut: {error})"),
+        };
+        self.shared.fail(format!(
+            "cannot be written: {error}{rest}; what was not confirmed was refused: make room or choose another path, then run again"
+        ));
+        GaveUp
+    }
+}
+
+/// However the thread ends, nothing that it held or that comes later waits for ever.
+impl<L: Line, S: Storage> Drop for Thread<L, S> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.shared.fail("the writer thread panicked; see the log, and run again".to_owned());
+        }
+        self.unsynced.clear();
+        self.shared.room.close();
+        self.shared.ended.send_replace(true);
+    }
+}

@@ -1,0 +1,152 @@
+//! Plain, gzip and zstd, told apart by their first bytes.
+
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+
+use flate2::bufread::MultiGzDecoder;
+use ruzstd::decoding::{
+    BlockDecodingStrategy, FrameDecoder,
+    errors::{FrameDecoderError, ReadFrameHeaderError},
+};
+
+/// Read from the system at once, before decompression.
+const READ_BYTES: usize = 128 * 1024;
+const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
+const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+/// A skippable zstd frame, which may stand first, begins with `0x184d2a5?`, little endian.
+const ZSTD_SKIPPABLE: &[u8] = &[0x2a, 0x4d, 0x18];
+
+/// The input's content, whichever way it is compressed.
+///
+/// # Errors
+/// The first bytes cannot be read.
+pub(super) fn decompressed(mut input: impl Read + Send + 'static) -> io::Result<Box<dyn Read>> {
+    let mut magic = Vec::with_capacity(ZSTD_MAGIC.len());
+    (&mut input).take(ZSTD_MAGIC.len() as u64).read_to_end(&mut magic)?;
+    let kind = Kind::of(&magic);
+    let input = Cursor::new(magic).chain(input);
+    Ok(match kind {
+        Kind::Plain => Box::new(input),
+        Kind::Gzip => {
+            let input = BufReader::with_capacity(READ_BYTES, input);
+            Box::new(Damaged { kind: "gzip", input: MultiGzDecoder::new(input) })
+        }
+        Kind::Zstd => {
+            let input = BufReader::with_capacity(READ_BYTES, input);
+            Box::new(Damaged { kind: "zstd", input: ZstdFrames::new(input) })
+        }
+    })
+}
+
+enum Kind {
+    Plain,
+    Gzip,
+    Zstd,
+}
+
+impl Kind {
+    fn of(magic: &[u8]) -> Self {
+        let skippable = magic.first().is_some_and(|byte| byte & 0xf0 == 0x50);
+        match magic {
+            magic if magic.starts_with(GZIP_MAGIC) => Self::Gzip,
+            ZSTD_MAGIC => Self::Zstd,
+            [_, rest @ ..] if skippable && rest == ZSTD_SKIPPABLE => Self::Zstd,
+            _ => Self::Plain,
+        }
+    }
+}
+
+/// Says in its errors that the archive is damaged or truncated.
+struct Damaged<R> {
+    kind: &'static str,
+    input: R,
+}
+
+impl<R: Read> Read for Damaged<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.input.read(buffer).map_err(|error| {
+            let what = match error.kind() {
+                io::ErrorKind::UnexpectedEof => "truncated",
+                io::ErrorKind::Interrupted => return error,
+                _ => "damaged",
+            };
+            io::Error::other(format!("the {} archive is {what}: {error}", self.kind))
+        })
+    }
+}
+
+/// One zstd frame after the other; the decoder itself knows only one.
+struct ZstdFrames<R> {
+    input: R,
+    decoder: FrameDecoder,
+    within_frame: bool,
+}
+
+impl<R: BufRead> ZstdFrames<R> {
+    fn new(input: R) -> Self {
+        Self { input, decoder: FrameDecoder::new(), within_frame: false }
+    }
+
+    /// False at the end of the input.
+    fn begin_frame(&mut self) -> io::Result<bool> {
+        while !self.input.fill_buf()?.is_empty() {
+            match self.decoder.reset(&mut self.input) {
+                Ok(()) => {
+                    self.within_frame = true;
+                    return Ok(true);
+                }
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                    length,
+                    ..
+                })) => self.skip(length)?,
+                Err(error) => return Err(io::Error::other(error)),
+            }
+        }
+        Ok(false)
+    }
+
+    fn skip(&mut self, length: u32) -> io::Result<()> {
+        let skipped = io::copy(&mut (&mut self.input).take(length.into()), &mut io::sink())?;
+        if skipped < length.into() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(())
+    }
+
+    /// The decoder reads the frame's checksum, and leaves the comparison to us.
+    fn end_frame(&mut self) -> io::Result<()> {
+        self.within_frame = false;
+        let stored = self.decoder.get_checksum_from_data();
+        if stored.is_some() && stored != self.decoder.get_calculated_checksum() {
+            return Err(io::Error::other("the checksum of a frame is wrong"));
+        }
+        Ok(())
+    }
+
+    fn decode_block(&mut self) -> io::Result<()> {
+        if self.input.fill_buf()?.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.decoder
+            .decode_blocks(&mut self.input, BlockDecodingStrategy::UptoBlocks(1))
+            .map(drop)
+            .map_err(io::Error::other)
+    }
+}
+
+impl<R: BufRead> Read for ZstdFrames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if !self.within_frame && !self.begin_frame()? {
+                return Ok(0);
+            }
+            if self.decoder.can_collect() > 0 {
+                return self.decoder.read(buffer);
+            }
+            if self.decoder.is_finished() {
+                self.end_frame()?;
+            } else {
+                self.decode_block()?;
+            }
+        }
+    }
+}
