@@ -34,3 +34,6 @@ pub(crate) use write::{write_base64, write_integer, write_text};
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod sdk_tests;

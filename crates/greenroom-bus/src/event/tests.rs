@@ -242,8 +242,8 @@ fn extension() -> impl Strategy<Value = ExtensionValue> {
 }
 
 prop_compose! {
-    fn event()(
-        id in ".+", source in ".+", ty in ".+", subject in prop::option::of(".+"), schema in prop::option::of(".+"),
+    pub(super) fn event()(
+        id in ".+", source in ".+", ty in ".+", subject in prop::option::of(".+"), schema in prop::option::of("urn:[a-z]{1,9}"),
         extensions in prop::collection::btree_map("x[a-z0-9]{0,8}", extension(), 0..4),
         json in prop::option::of(json()), bytes in prop::collection::vec(any::<u8>(), 0..50), binary in any::<bool>(),
     ) -> Event {
