@@ -70,6 +70,8 @@ pub enum Reason {
     RetriesExhausted,
     /// It killed its worker as often as the poison limit allows.
     Poisoned,
+    /// Every worker of its pool was disabled after too many restarts.
+    NoWorkers,
     /// Its pool was full, and says `on_full: dead_letter`.
     PoolFull,
     /// An output of its handler could not be used.
@@ -86,6 +88,7 @@ impl Reason {
             Self::Rejected => "rejected",
             Self::RetriesExhausted => "retries_exhausted",
             Self::Poisoned => "poisoned",
+            Self::NoWorkers => "no_workers",
             Self::PoolFull => "pool_full",
             Self::BadOutput => "bad_output",
         }

@@ -1,12 +1,15 @@
 //! An event-consumer runtime on [`greenroom`] pools.
 //!
 //! Events come from a [`Source`](source::Source), are handled by named pools of workers, and go on to a
-//! [`Sink`](sink::Sink). Each event taken carries one [settlement](settlement): it is acknowledged once, or
+//! [`Sink`](sink::Sink). Each event taken carries one [settlement]: it is acknowledged once, or
 //! refused once, and the engine's report adds up.
 
 pub mod dead_letter;
+pub mod engine;
 pub mod event;
 pub mod handler;
+pub mod pattern;
+pub mod router;
 pub mod settlement;
 pub mod sink;
 pub mod source;

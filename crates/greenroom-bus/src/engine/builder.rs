@@ -1,0 +1,220 @@
+//! From names and parts to an engine.
+
+use std::{
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
+
+use greenroom::Pool;
+use tokio::sync::watch;
+
+use super::{
+    Engine, Phase,
+    config::{BuildError, DEFAULT_POOL, HandlerConfig, NoHandler, OutageConfig, PoolConfig},
+    ledger::Ledger,
+    outage::Outage,
+    run::SharedPool,
+    shared::{Handler, Output, PoolSettings, Shared},
+    worker::{self, BusWorker},
+};
+use crate::{
+    dead_letter::DeadLetterStore, pattern::Pattern, router::Router, sink::Sink, source::Source,
+};
+
+/// How long a drain may take, unless said otherwise.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Above 1,000,000 millionths: how much of the input has been read is not known.
+const UNKNOWN: u64 = u64::MAX >> 16;
+
+/// Sets an engine up. Nothing runs before [`build`](Self::build).
+#[must_use = "a builder does nothing until it is built"]
+pub struct EngineBuilder {
+    inputs: Vec<Box<dyn Source>>,
+    pools: Vec<(String, PoolConfig)>,
+    handlers: Vec<(String, HandlerConfig)>,
+    outputs: Vec<Output>,
+    dead_letters: Option<Arc<dyn DeadLetterStore>>,
+    no_handler: NoHandler,
+    outage: OutageConfig,
+    deadline: Duration,
+}
+
+impl Default for EngineBuilder {
+    fn default() -> Self {
+        Self {
+            inputs: Vec::new(),
+            pools: Vec::new(),
+            handlers: Vec::new(),
+            outputs: Vec::new(),
+            dead_letters: None,
+            no_handler: NoHandler::default(),
+            outage: OutageConfig::default(),
+            deadline: DEADLINE,
+        }
+    }
+}
+
+impl EngineBuilder {
+    /// Reads events from here.
+    pub fn input(mut self, source: Box<dyn Source>) -> Self {
+        self.inputs.push(source);
+        self
+    }
+
+    /// A named pool. The pool `default` exists anyway; named here, it gets this configuration.
+    pub fn pool(mut self, name: impl Into<String>, config: PoolConfig) -> Self {
+        self.pools.push((name.into(), config));
+        self
+    }
+
+    /// A named handler.
+    pub fn handler(mut self, name: impl Into<String>, config: HandlerConfig) -> Self {
+        self.handlers.push((name.into(), config));
+        self
+    }
+
+    /// Sends what handlers produce, and `on` covers, here. The first output that covers an event gets it.
+    pub fn output(mut self, on: Vec<Pattern>, sink: Arc<dyn Sink>) -> Self {
+        self.outputs.push(Output { on, sink });
+        self
+    }
+
+    /// Where dead letters go.
+    pub fn dead_letters(mut self, store: Arc<dyn DeadLetterStore>) -> Self {
+        self.dead_letters = Some(store);
+        self
+    }
+
+    /// What happens to events that no handler is named for; a dead letter unless said otherwise.
+    pub fn no_handler(mut self, no_handler: NoHandler) -> Self {
+        self.no_handler = no_handler;
+        self
+    }
+
+    /// When a handler is taken to be in outage.
+    pub fn outage(mut self, outage: OutageConfig) -> Self {
+        self.outage = outage;
+        self
+    }
+
+    /// How long a drain may take; 30 s unless said otherwise.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Starts the pools. Nothing is read before [`Engine::run`].
+    ///
+    /// # Errors
+    /// What is wrong with the names or sizes, or why a pool could not start.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub async fn build(mut self) -> Result<Engine, BuildError> {
+        if self.inputs.is_empty() {
+            return Err(BuildError::NoInput);
+        }
+        let dead_letters = self.dead_letters.take().ok_or(BuildError::NoDeadLetters)?;
+        let pools = self.pool_settings()?;
+        let (handlers, router) = self.handlers(&pools)?;
+        let settings = pools.iter().map(|(name, config)| PoolSettings {
+            name: Arc::from(name.as_str()),
+            on_full: config.on_full,
+            failed_attempts: AtomicU64::new(0),
+        });
+        let shared = Arc::new(Shared {
+            router,
+            handlers,
+            pools: settings.collect(),
+            outputs: std::mem::take(&mut self.outputs),
+            dead_letters,
+            no_handler: self.no_handler,
+            ledger: Arc::new(Ledger::new()),
+            inputs: self.inputs.iter().map(|source| Arc::from(source.describe())).collect(),
+        });
+        let mut running = Vec::new();
+        for (place, (name, config)) in pools.iter().enumerate() {
+            running.push(spawn(&shared, place, name, config).await?);
+        }
+        Ok(Engine {
+            shared,
+            pools: running,
+            read: self.inputs.iter().map(|_| Arc::new(AtomicU64::new(UNKNOWN))).collect(),
+            sources: self.inputs,
+            deadline: self.deadline,
+            outage_limit: self.outage.limit,
+            phase: watch::Sender::new(Phase::Run),
+        })
+    }
+
+    /// The pools, `default` among them.
+    fn pool_settings(&self) -> Result<Vec<(String, PoolConfig)>, BuildError> {
+        let mut pools: Vec<(String, PoolConfig)> = Vec::new();
+        for (name, config) in &self.pools {
+            if name.is_empty() {
+                return Err(BuildError::PoolNameEmpty);
+            }
+            if pools.iter().any(|(other, _)| other == name) {
+                return Err(BuildError::PoolExists(name.clone()));
+            }
+            pools.push((name.clone(), *config));
+        }
+        if !pools.iter().any(|(name, _)| name == DEFAULT_POOL) {
+            pools.insert(0, (DEFAULT_POOL.to_owned(), PoolConfig::default()));
+        }
+        Ok(pools)
+    }
+
+    fn handlers(
+        &self,
+        pools: &[(String, PoolConfig)],
+    ) -> Result<(Vec<Handler>, Router), BuildError> {
+        let mut handlers: Vec<Handler> = Vec::new();
+        let mut router = Router::default();
+        for (place, (name, config)) in self.handlers.iter().enumerate() {
+            let exists = |reason| BuildError::HandlerExists { handler: name.clone(), reason };
+            if handlers.iter().any(|other| *other.name == **name) {
+                return Err(exists("another handler has that name".to_owned()));
+            }
+            let pool = pools.iter().position(|(pool, _)| *pool == config.pool);
+            let not_found =
+                || BuildError::PoolNotFound { handler: name.clone(), pool: config.pool.clone() };
+            let pool = pool.ok_or_else(not_found)?;
+            for on in &config.on {
+                router.add(on, place).map_err(|taken| {
+                    let first = self.handlers[taken.first].0.as_str();
+                    exists(format!("{} is handled by {first:?} already", taken.on))
+                })?;
+            }
+            let outage = Outage::new(self.outage);
+            handlers.push(Handler {
+                name: Arc::from(name.as_str()),
+                config: config.clone(),
+                pool,
+                outage,
+            });
+        }
+        Ok((handlers, router))
+    }
+}
+
+async fn spawn(
+    shared: &Arc<Shared>,
+    place: usize,
+    name: &str,
+    config: &PoolConfig,
+) -> Result<SharedPool, BuildError> {
+    let (workers, letters) = (shared.clone(), shared.clone());
+    let pool = Pool::new(move |slot| BusWorker::new(workers.clone(), place, slot))
+        .name(name)
+        .workers(config.workers)
+        .capacity(config.queue)
+        .restarts(config.restarts)
+        .failure_policy(worker::policy)
+        .on_dead_letter(move |letter| worker::bury(&letters, letter))
+        .ordered_by_opt(|job: &super::shared::Job| job.line.clone())
+        .spawn()
+        .await?;
+    Ok(Arc::new(pool))
+}

@@ -1,0 +1,154 @@
+//! What an engine is built from.
+
+use std::{sync::Arc, time::Duration};
+
+use greenroom::{Backoff, Restarts};
+
+use crate::{event::OrderBy, handler::HandlerFactory, pattern::Pattern};
+
+/// A named pool of workers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PoolConfig {
+    /// Events in hand at once; 1 unless said otherwise.
+    pub workers: usize,
+    /// Events accepted and not started, for the whole pool; 1,000 unless said otherwise.
+    pub queue: usize,
+    /// What happens to an event that finds the queue full.
+    pub on_full: OnFull,
+    /// How often a worker whose handler panicked is restarted.
+    pub restarts: Restarts,
+}
+
+impl Default for PoolConfig {
+    fn default() -> Self {
+        Self { workers: 1, queue: 1_000, on_full: OnFull::Pause, restarts: Restarts::default() }
+    }
+}
+
+/// What happens to an event whose pool is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnFull {
+    /// It waits beside the pool; other pools go on. Its source pauses once 10,000 events wait so.
+    Pause,
+    /// It is refused: its source may deliver it again.
+    Reject,
+    /// It becomes a dead letter.
+    DeadLetter,
+}
+
+/// A handler, what it is for, and how it is run.
+#[derive(Clone)]
+pub struct HandlerConfig {
+    /// The event types it handles.
+    pub on: Vec<Pattern>,
+    /// The pool that runs it; `default` unless said otherwise.
+    pub pool: String,
+    /// Events with the same value here are handled one at a time, in order. `None`: no order.
+    pub order_by: Option<OrderBy>,
+    /// Whether an event without that value is a dead letter; otherwise it is handled without order.
+    pub key_required: bool,
+    /// How failures are retried.
+    pub retry: Retry,
+    /// Builds the handler of each worker.
+    pub factory: Arc<dyn HandlerFactory>,
+}
+
+impl HandlerConfig {
+    /// A handler in the `default` pool, without order, with the usual retries.
+    pub fn new(on: Vec<Pattern>, factory: Arc<dyn HandlerFactory>) -> Self {
+        let retry = Retry::default();
+        Self {
+            on,
+            pool: DEFAULT_POOL.to_owned(),
+            order_by: None,
+            key_required: false,
+            retry,
+            factory,
+        }
+    }
+}
+
+/// The pool that always exists.
+pub const DEFAULT_POOL: &str = "default";
+
+/// How failed attempts are repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// Attempts in all; 5 unless said otherwise.
+    pub attempts: u32,
+    /// The waits between them; 200 ms to 30 s unless said otherwise.
+    pub backoff: Backoff,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        let backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(30));
+        Self { attempts: 5, backoff }
+    }
+}
+
+/// What happens to an event that no handler is named for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NoHandler {
+    /// It becomes a dead letter.
+    #[default]
+    DeadLetter,
+    /// It is acknowledged and counted.
+    Ignore,
+    /// It is refused.
+    Refuse,
+}
+
+/// When a handler is taken to be in outage rather than fed bad events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutageConfig {
+    /// Failed attempts in a row, over at least two events; 20 unless said otherwise.
+    pub failures: u32,
+    /// Or failures only, over at least two events, for this long; 10 s unless said otherwise.
+    pub window: Duration,
+    /// How long a run whose inputs have ended waits for a handler in outage; 5 min unless said otherwise.
+    pub limit: Duration,
+}
+
+impl Default for OutageConfig {
+    fn default() -> Self {
+        Self { failures: 20, window: Duration::from_secs(10), limit: Duration::from_secs(300) }
+    }
+}
+
+/// An engine that cannot be built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// There is nothing to read.
+    #[error("there is no input: name at least one")]
+    NoInput,
+    /// There is no place for dead letters.
+    #[error("there is no place for dead letters: name one")]
+    NoDeadLetters,
+    /// A pool needs a name.
+    #[error("a pool has an empty name")]
+    PoolNameEmpty,
+    /// A pool is named twice.
+    #[error("the pool {0:?} exists already")]
+    PoolExists(String),
+    /// A handler names a pool that does not exist.
+    #[error("the handler {handler:?} names the pool {pool:?}, which does not exist")]
+    PoolNotFound {
+        /// The handler.
+        handler: String,
+        /// The pool that it names.
+        pool: String,
+    },
+    /// A handler is named twice, or another handles the same type or pattern.
+    #[error("the handler {handler:?} cannot be added: {reason}")]
+    HandlerExists {
+        /// The handler.
+        handler: String,
+        /// What is taken, and by whom.
+        reason: String,
+    },
+    /// A pool could not be started.
+    #[error(transparent)]
+    Spawn(#[from] greenroom::SpawnError),
+}

@@ -1,0 +1,275 @@
+//! From a source to the pools: events are routed, given their settlement and their place in line.
+//!
+//! A pool that is full does not stop the others: its events wait beside it, in order, up to a bound, and only then is
+//! the source asked for nothing more.
+
+use std::{
+    collections::VecDeque,
+    future::poll_fn,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::Poll,
+};
+
+use greenroom::{Address, NotAccepted, TrySendError};
+use tokio::{sync::watch, time::Instant};
+
+use super::{
+    config::{NoHandler, OnFull},
+    ledger::Ticket,
+    order_audit::Line,
+    phase::Phase,
+    shared::{Given, Job, Origin, Shared},
+    worker::BusError,
+};
+use crate::{
+    BoxFuture,
+    dead_letter::Reason,
+    event::Event,
+    settlement::{Ack, Outcome},
+    source::{Pull, Source, SourceError, Taken},
+};
+
+/// Events that may wait beside full pools before their source pauses (R05).
+const RUN_AHEAD: usize = 10_000;
+
+/// Events routed before other tasks get a turn: the workers that they woke sit behind this task on its thread.
+const EVENTS_PER_TURN: usize = 32;
+
+pub(crate) type JobAddress = Address<Job, (), BusError>;
+
+pub(crate) struct Intake {
+    shared: Arc<Shared>,
+    /// The place of the input.
+    input: u32,
+    source: Box<dyn Source>,
+    pools: Vec<JobAddress>,
+    /// Events that wait beside each pool, in order.
+    waiting: Vec<VecDeque<Job>>,
+    /// The number of the last event taken.
+    number: u64,
+    /// The part of the input that has been read, in millionths; shown as progress.
+    progress: Arc<AtomicU64>,
+}
+
+impl Intake {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        input: u32,
+        source: Box<dyn Source>,
+        pools: Vec<JobAddress>,
+        progress: Arc<AtomicU64>,
+    ) -> Self {
+        let waiting = pools.iter().map(|_| VecDeque::new()).collect();
+        Self { shared, input, source, pools, waiting, number: 0, progress }
+    }
+
+    /// Runs until the source has ended and nothing waits, or until the engine stops its inputs. What still waits then is
+    /// handed to the pools while they drain.
+    ///
+    /// # Errors
+    /// The source could not go on.
+    pub(crate) async fn run(
+        mut self,
+        mut phase: watch::Receiver<Phase>,
+    ) -> Result<(), SourceError> {
+        let mut batch = Vec::new();
+        let mut ended = Ok(Pull::More);
+        while matches!(ended, Ok(Pull::More)) && *phase.borrow_and_update() == Phase::Run {
+            let room = self.held_back() < RUN_AHEAD;
+            let wake = tokio::select! {
+                biased;
+                _ = phase.changed() => continue,
+                pool = reserved(&self.pools, &self.waiting) => Some(pool),
+                pulled = self.source.pull(&mut batch), if room => { ended = pulled; None }
+            };
+            match wake {
+                Some(pool) => self.feed(pool),
+                None => self.route(&mut batch).await,
+            }
+            self.show_progress();
+        }
+        drop(self.source);
+        while self.waiting.iter().any(|waiting| !waiting.is_empty())
+            && *phase.borrow_and_update() != Phase::Now
+        {
+            tokio::select! {
+                biased;
+                _ = phase.changed() => {}
+                pool = reserved(&self.pools, &self.waiting) => feed(&self.pools[pool], &mut self.waiting[pool]),
+            }
+        }
+        ended.map(|_| ())
+    }
+
+    fn held_back(&self) -> usize {
+        self.waiting.iter().map(VecDeque::len).sum()
+    }
+
+    fn show_progress(&self) {
+        if let Some(part) = self.source.progress() {
+            self.progress.store((part * 1e6) as u64, Ordering::Relaxed);
+        }
+    }
+
+    async fn route(&mut self, batch: &mut Vec<Taken>) {
+        let taken_at = Instant::now();
+        let count = batch.len() as u64;
+        self.shared.ledger.taken.fetch_add(count, Ordering::AcqRel);
+        for (place, taken) in batch.drain(..).enumerate() {
+            self.number += 1;
+            let origin = Origin {
+                input: self.input,
+                position: taken.position,
+                number: self.number,
+                taken_at,
+            };
+            self.route_one(taken, origin);
+            if place % EVENTS_PER_TURN == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    fn route_one(&mut self, taken: Taken, origin: Origin) {
+        let event = match taken.event {
+            Ok(event) => event,
+            Err(malformed) => {
+                let given = Given {
+                    event: None,
+                    raw: Some(malformed.raw),
+                    reason: Reason::Malformed,
+                    error: malformed.reason,
+                    attempts: 0,
+                    handler: None,
+                };
+                return self.shared.dead_letter(origin, self.settlement(origin, None), given);
+            }
+        };
+        let Some(handler) = self.shared.router.route(event.ty()) else {
+            return self.unhandled(event, origin);
+        };
+        match self.line(&event, handler) {
+            Ok(line) => self.admit(event, handler, line, origin),
+            Err(error) => {
+                let ack = self.settlement(origin, None);
+                let job = Job { event, handler, line: None, origin, ack };
+                self.shared.give_up(job, Reason::KeyMissing, error, 0);
+            }
+        }
+    }
+
+    fn settlement(&self, origin: Origin, line: Option<Line>) -> Ack {
+        if let Some(line) = &line {
+            self.shared.ledger.audit.taken(line);
+        }
+        let ledger = self.shared.ledger.clone();
+        Ack::new(Ticket { ledger, taken_at: origin.taken_at, line })
+    }
+
+    /// The line that an event stands in. A key that cannot be had is an error where one is required.
+    fn line(&self, event: &Event, handler: usize) -> Result<Option<Line>, String> {
+        let config = &self.shared.handlers[handler].config;
+        let Some(order_by) = &config.order_by else { return Ok(None) };
+        let key = match order_by.key(event) {
+            Ok(Some(key)) => key,
+            Ok(None) if !config.key_required => return Ok(None),
+            Ok(None) => {
+                return Err(format!(
+                    "the event has no {order_by}, by which its handler keeps order"
+                ));
+            }
+            Err(error) => return Err(error.to_string()),
+        };
+        Ok(Some(Line { input: self.input, handler: handler as u32, key }))
+    }
+
+    fn unhandled(&self, event: Event, origin: Origin) {
+        let ack = self.settlement(origin, None);
+        match self.shared.no_handler {
+            NoHandler::Ignore => {
+                ack.set_outcome(Outcome::Ignored);
+                ack.confirm();
+            }
+            NoHandler::Refuse => ack.refuse(),
+            NoHandler::DeadLetter => {
+                let error = format!("no handler is named for the type {:?}", event.ty());
+                let (raw, handler) = (None, None);
+                let reason = Reason::NoHandler;
+                let given = Given { event: Some(event), raw, reason, error, attempts: 0, handler };
+                self.shared.dead_letter(origin, ack, given);
+            }
+        }
+    }
+
+    fn admit(&mut self, event: Event, handler: usize, line: Option<Line>, origin: Origin) {
+        let ack = self.settlement(origin, line.clone());
+        let pool = self.shared.handlers[handler].pool;
+        let job = Job { event, handler, line, origin, ack };
+        if !self.waiting[pool].is_empty() {
+            self.waiting[pool].push_back(job);
+            return;
+        }
+        match self.pools[pool].try_send(job) {
+            Ok(()) => {}
+            Err(TrySendError::Full(job)) => self.full(pool, job),
+            Err(other) => self.gone(other),
+        }
+    }
+
+    fn full(&mut self, pool: usize, job: Job) {
+        match self.shared.pools[pool].on_full {
+            OnFull::Pause => self.waiting[pool].push_back(job),
+            OnFull::Reject => job.ack.refuse(),
+            OnFull::DeadLetter => {
+                let error = format!("the pool {:?} is full", self.shared.pools[pool].name);
+                self.shared.give_up(job, Reason::PoolFull, error, 0);
+            }
+        }
+    }
+
+    /// The pool takes nothing any more: the event is a dead letter when its workers are gone, and refused by a stop.
+    fn gone(&self, error: TrySendError<Job>) {
+        if error.without_message() == NotAccepted::NoWorkers {
+            let why = "every worker of its pool was disabled after too many restarts";
+            self.shared.give_up(error.into_message(), Reason::NoWorkers, why.to_owned(), 0);
+        }
+    }
+
+    fn feed(&mut self, pool: usize) {
+        feed(&self.pools[pool], &mut self.waiting[pool]);
+    }
+}
+
+/// Hands what waits beside a pool over, as far as there is room. A pool that has stopped refuses it.
+fn feed(pool: &JobAddress, waiting: &mut VecDeque<Job>) {
+    while let Some(job) = waiting.pop_front() {
+        match pool.try_send(job) {
+            Ok(()) => {}
+            Err(TrySendError::Full(job)) => return waiting.push_front(job),
+            Err(_) => return waiting.clear(),
+        }
+    }
+}
+
+/// Waits until one of the pools beside which events wait has room, or has stopped. Never, where none waits.
+async fn reserved(pools: &[JobAddress], waiting: &[VecDeque<Job>]) -> usize {
+    type Room<'a> = (usize, BoxFuture<'a, ()>);
+    let mut rooms: Vec<Room<'_>> = Vec::new();
+    for (place, pool) in pools.iter().enumerate().filter(|(place, _)| !waiting[*place].is_empty()) {
+        let room = async move {
+            drop(pool.reserve().await);
+        };
+        rooms.push((place, Box::pin(room) as Pin<Box<_>>));
+    }
+    poll_fn(|task| {
+        let ready = rooms
+            .iter_mut()
+            .find_map(|(place, room)| room.as_mut().poll(task).is_ready().then_some(*place));
+        ready.map_or(Poll::Pending, Poll::Ready)
+    })
+    .await
+}

@@ -1,0 +1,149 @@
+//! What became of the events taken: `taken = handled + dead_lettered + ignored + refused`.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use hdrhistogram::Histogram;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::order_audit::{Line, OrderAudit};
+use crate::{
+    dead_letter::Reason,
+    settlement::{Outcome, Settle, Settled},
+};
+
+/// The slowest keys that a report names.
+const SLOWEST: usize = 10;
+
+/// Latencies above this are counted as this: an hour, in microseconds.
+const LONGEST_US: u64 = 3_600_000_000;
+
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    pub(crate) taken: AtomicU64,
+    pub(crate) handled: AtomicU64,
+    pub(crate) dead_lettered: AtomicU64,
+    pub(crate) ignored: AtomicU64,
+    pub(crate) refused: AtomicU64,
+    pub(crate) retried: AtomicU64,
+    pub(crate) repeated: AtomicU64,
+    pub(crate) out_of_order: AtomicU64,
+    /// Events queued in pools or waiting for another attempt, when last looked at.
+    pub(crate) queued: AtomicU64,
+    pub(crate) peak_queued: AtomicU64,
+    pub(crate) reasons: Mutex<BTreeMap<&'static str, u64>>,
+    pub(crate) audit: OrderAudit,
+    latency: Mutex<Histogram<u64>>,
+    slowest: Slowest,
+}
+
+impl Ledger {
+    pub(crate) fn new() -> Self {
+        let zero = || AtomicU64::new(0);
+        Self {
+            taken: zero(),
+            handled: zero(),
+            dead_lettered: zero(),
+            ignored: zero(),
+            refused: zero(),
+            retried: zero(),
+            repeated: zero(),
+            out_of_order: zero(),
+            queued: zero(),
+            peak_queued: zero(),
+            reasons: Mutex::default(),
+            audit: OrderAudit::default(),
+            latency: Mutex::new(histogram()),
+            slowest: Slowest::default(),
+        }
+    }
+
+    pub(crate) fn all_settled(&self) -> u64 {
+        let counters = [&self.handled, &self.dead_lettered, &self.ignored, &self.refused];
+        counters.iter().map(|counter| counter.load(Ordering::Acquire)).sum()
+    }
+
+    pub(crate) fn count_reason(&self, reason: Reason) {
+        *self.reasons.lock().entry(reason.as_str()).or_default() += 1;
+    }
+
+    /// The latency at these quantiles, in microseconds.
+    pub(crate) fn latency(&self, quantiles: [f64; 3]) -> [u64; 3] {
+        let latency = self.latency.lock();
+        quantiles.map(|quantile| latency.value_at_quantile(quantile))
+    }
+
+    pub(crate) fn slowest(&self) -> Vec<(Line, Duration)> {
+        let mut slowest: Vec<_> = self.slowest.keys.lock().clone().into_iter().collect();
+        slowest.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+        slowest
+    }
+}
+
+/// Two significant digits are enough for a report; the table then takes some tens of kilobytes.
+fn histogram() -> Histogram<u64> {
+    let bounded = Histogram::new_with_bounds(1, LONGEST_US, 2);
+    bounded.unwrap_or_else(|_| unreachable!("the bounds are constants that the histogram accepts"))
+}
+
+/// The keys whose events took longest from taken to settled.
+#[derive(Debug, Default)]
+struct Slowest {
+    /// The shortest time that enters the table, in microseconds; read without its lock.
+    threshold: AtomicU64,
+    keys: Mutex<HashMap<Line, Duration, foldhash::fast::RandomState>>,
+}
+
+impl Slowest {
+    fn offer(&self, line: &Line, time: Duration) {
+        if (time.as_micros() as u64) <= self.threshold.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut keys = self.keys.lock();
+        let longest = keys.entry(line.clone()).or_default();
+        *longest = time.max(*longest);
+        if keys.len() > SLOWEST {
+            let least = keys.iter().min_by_key(|(_, time)| **time).map(|(line, _)| line.clone());
+            least.and_then(|line| keys.remove(&line));
+        }
+        if keys.len() == SLOWEST {
+            let least = keys.values().min().copied().unwrap_or_default();
+            self.threshold.store(least.as_micros() as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The settlement of one event.
+pub(crate) struct Ticket {
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) taken_at: Instant,
+    /// The line that it stands in, where it has an order.
+    pub(crate) line: Option<Line>,
+}
+
+impl Settle for Ticket {
+    fn settled(&self, how: Settled) {
+        let ledger = &self.ledger;
+        let time = self.taken_at.elapsed();
+        if let Some(line) = &self.line {
+            ledger.audit.settled(line);
+            ledger.slowest.offer(line, time);
+        }
+        let counter = match how {
+            Settled::Acknowledged(Outcome::Handled) => &ledger.handled,
+            Settled::Acknowledged(Outcome::DeadLettered) => &ledger.dead_lettered,
+            Settled::Acknowledged(Outcome::Ignored) => &ledger.ignored,
+            Settled::Refused => &ledger.refused,
+        };
+        let micros = (time.as_micros() as u64).clamp(1, LONGEST_US);
+        ledger.latency.lock().saturating_record(micros);
+        counter.fetch_add(1, Ordering::AcqRel);
+    }
+}

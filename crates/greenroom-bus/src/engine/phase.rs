@@ -1,0 +1,12 @@
+//! How far a stop has come.
+
+/// The phases of an engine's life. They only move forward.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Inputs are read. Left by `drain` and `stop_now`, or when every input has ended.
+    Run,
+    /// Nothing more is read; what was taken is handled, within the deadline. Left by `stop_now`.
+    Drain,
+    /// Handlers are dropped at their next await, and what is left is refused.
+    Now,
+}

@@ -1,0 +1,117 @@
+//! What a run came to.
+
+use std::{collections::BTreeMap, time::Duration};
+
+/// The final report of a run. `taken = handled + dead_lettered + ignored + refused`.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct RunReport {
+    /// Items taken from the inputs, malformed ones included.
+    pub taken: u64,
+    /// Events handled, whose outputs are stored.
+    pub handled: u64,
+    /// Events without a handler that the configuration says to ignore.
+    pub ignored: u64,
+    /// Items stored as dead letters.
+    pub dead_lettered: u64,
+    /// Events given back to their source: not handled, and not stored anywhere.
+    pub refused: u64,
+    /// Attempts that were followed by another.
+    pub retried: u64,
+    /// Attempts that may have had an effect although they failed: timeouts, and processes that died.
+    pub repeated_at_most: u64,
+    /// Restarts of workers and worker processes.
+    pub restarts: u64,
+    /// Events that left after a later one of their key. Anything but 0 is a bug.
+    pub out_of_order: u64,
+    /// From the start of the run to its end.
+    pub elapsed: Duration,
+    /// The 50th, 99th and 99.9th percentile of the time from taken to settled.
+    pub latency: [Duration; 3],
+    /// The most events that were queued in pools at once, sampled 20 times a second.
+    pub peak_queued: u64,
+    /// The most memory that the process has had resident, where the system tells.
+    pub peak_rss_bytes: Option<u64>,
+    /// The keys whose events took longest from taken to settled.
+    pub slowest_keys: Vec<SlowKey>,
+    /// Dead letters by reason.
+    pub dead_letters_by_reason: BTreeMap<&'static str, u64>,
+    /// A row for each pool.
+    pub pools: Vec<PoolReport>,
+    /// Where events went.
+    pub outputs: Vec<String>,
+    /// Where dead letters went.
+    pub dead_letters: String,
+    /// What went wrong with inputs, outputs, dead letters or workers, in words.
+    pub errors: Vec<String>,
+}
+
+impl RunReport {
+    /// True when every item taken has exactly one outcome.
+    pub fn adds_up(&self) -> bool {
+        self.taken == self.handled + self.dead_lettered + self.ignored + self.refused
+    }
+
+    /// True when nothing was refused and nothing went wrong.
+    pub fn is_clean(&self) -> bool {
+        self.refused == 0 && self.errors.is_empty()
+    }
+
+    /// Items settled for each second of the run.
+    pub fn events_per_second(&self) -> f64 {
+        let settled = (self.taken - self.refused) as f64;
+        settled / self.elapsed.as_secs_f64().max(1e-9)
+    }
+}
+
+/// A key and the longest time that one of its events took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlowKey {
+    /// The key.
+    pub key: String,
+    /// The handler by which it is ordered.
+    pub handler: String,
+    /// From taken to settled.
+    pub longest: Duration,
+}
+
+/// What one pool did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolReport {
+    /// Its name.
+    pub name: String,
+    /// Its workers.
+    pub workers: usize,
+    /// Events whose handler was done with them.
+    pub handled: u64,
+    /// Attempts that failed.
+    pub failed_attempts: u64,
+    /// Events given up.
+    pub dead_lettered: u64,
+    /// Restarts of its workers.
+    pub restarts: u64,
+}
+
+/// What a run has done so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// Items taken.
+    pub taken: u64,
+    /// Items settled.
+    pub settled: u64,
+    /// Of those, dead letters.
+    pub dead_lettered: u64,
+    /// Events queued in pools or waiting for another attempt.
+    pub queued: u64,
+    /// The part of all inputs that has been read, between 0 and 1, where every input knows its end.
+    pub read: Option<f64>,
+}
+
+/// The most memory that this process has had resident: `VmHWM` of Linux.
+pub(crate) fn peak_rss_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1_024)
+}

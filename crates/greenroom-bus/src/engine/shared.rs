@@ -1,0 +1,140 @@
+//! What inputs, workers and the report of one engine share.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::SystemTime,
+};
+
+use tokio::time::Instant;
+
+use super::{
+    config::{HandlerConfig, NoHandler, OnFull},
+    ledger::Ledger,
+    order_audit::Line,
+    outage::Outage,
+};
+use crate::{
+    dead_letter::{DeadLetter, DeadLetterStore, Reason},
+    event::Event,
+    pattern::Pattern,
+    router::Router,
+    settlement::{Ack, Outcome},
+    sink::Sink,
+};
+
+/// A handler with its health.
+pub(crate) struct Handler {
+    pub(crate) name: Arc<str>,
+    pub(crate) config: HandlerConfig,
+    /// The place of its pool.
+    pub(crate) pool: usize,
+    pub(crate) outage: Outage,
+}
+
+/// An output with what it is for.
+pub(crate) struct Output {
+    pub(crate) on: Vec<Pattern>,
+    pub(crate) sink: Arc<dyn Sink>,
+}
+
+/// What a pool does that its workers and inputs must know.
+pub(crate) struct PoolSettings {
+    pub(crate) name: Arc<str>,
+    pub(crate) on_full: OnFull,
+    /// Attempts that failed.
+    pub(crate) failed_attempts: AtomicU64,
+}
+
+pub(crate) struct Shared {
+    pub(crate) router: Router,
+    pub(crate) handlers: Vec<Handler>,
+    pub(crate) pools: Vec<PoolSettings>,
+    pub(crate) outputs: Vec<Output>,
+    pub(crate) dead_letters: Arc<dyn DeadLetterStore>,
+    pub(crate) no_handler: NoHandler,
+    pub(crate) ledger: Arc<Ledger>,
+    /// What inputs, dead letters and reports call each input.
+    pub(crate) inputs: Vec<Arc<str>>,
+}
+
+/// An event on its way through a pool.
+pub(crate) struct Job {
+    pub(crate) event: Event,
+    /// The place of its handler.
+    pub(crate) handler: usize,
+    /// The line that it stands in; none for an event without order.
+    pub(crate) line: Option<Line>,
+    /// Where it came from.
+    pub(crate) origin: Origin,
+    /// Its settlement; dropped with the job, it refuses the event.
+    pub(crate) ack: Ack,
+}
+
+/// Where an event came from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origin {
+    /// The place of its input.
+    pub(crate) input: u32,
+    /// Its position there.
+    pub(crate) position: u64,
+    /// Its number among the events of its input, from 1.
+    pub(crate) number: u64,
+    pub(crate) taken_at: Instant,
+}
+
+/// What became a dead letter, and why.
+pub(crate) struct Given {
+    pub(crate) event: Option<Event>,
+    pub(crate) raw: Option<Vec<u8>>,
+    pub(crate) reason: Reason,
+    pub(crate) error: String,
+    pub(crate) attempts: u32,
+    pub(crate) handler: Option<usize>,
+}
+
+impl Shared {
+    /// Stores a dead letter; the event is settled when it is stored.
+    pub(crate) fn dead_letter(&self, origin: Origin, ack: Ack, given: Given) {
+        ack.set_outcome(Outcome::DeadLettered);
+        self.ledger.count_reason(given.reason);
+        let handler = given.handler.map(|place| &self.handlers[place]);
+        let last_at = SystemTime::now();
+        self.dead_letters.store(DeadLetter {
+            event: given.event,
+            raw: given.raw,
+            reason: given.reason,
+            error: given.error,
+            attempts: given.attempts,
+            first_at: last_at.checked_sub(origin.taken_at.elapsed()).unwrap_or(last_at),
+            last_at,
+            source: self.inputs[origin.input as usize].clone(),
+            position: origin.position,
+            pool: handler.map(|handler| self.pools[handler.pool].name.clone()),
+            handler: handler.map(|handler| handler.name.clone()),
+            ack,
+        });
+    }
+
+    /// A job that no attempt will help any more.
+    pub(crate) fn give_up(&self, job: Job, reason: Reason, error: String, attempts: u32) {
+        let handler = Some(job.handler);
+        let given = Given { event: Some(job.event), raw: None, reason, error, attempts, handler };
+        self.dead_letter(job.origin, job.ack, given);
+    }
+
+    /// The output for events of this type: the first that covers it.
+    pub(crate) fn output(&self, ty: &str) -> Option<&Output> {
+        self.outputs.iter().find(|output| output.on.iter().any(|pattern| pattern.matches(ty)))
+    }
+
+    /// An event leaves in its turn, or out of it.
+    pub(crate) fn leaves(&self, line: Option<&Line>, number: u64) {
+        if line.is_some_and(|line| !self.ledger.audit.left(line, number)) {
+            self.ledger.out_of_order.fetch_add(1, Ordering::Relaxed);
+            tracing::error!(?line, number, "an event left out of order; please report this");
+        }
+    }
+}

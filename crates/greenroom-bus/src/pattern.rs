@@ -1,0 +1,158 @@
+//! Patterns over event types: segments between dots, `*` for one segment, `**` for any number of them.
+
+use std::{cmp::Reverse, fmt, str::FromStr};
+
+/// A pattern over event types, for example `order.created`, `order.*` or `**`.
+///
+/// ```
+/// use greenroom_bus::pattern::Pattern;
+///
+/// let pattern: Pattern = "order.**".parse()?;
+/// assert!(pattern.matches("order.line.added") && pattern.matches("order"));
+/// assert!(!pattern.matches("orders"));
+/// # Ok::<(), greenroom_bus::pattern::PatternError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Pattern {
+    text: String,
+    segments: Vec<Segment>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Segment {
+    Exactly(String),
+    One,
+    Any,
+}
+
+/// A pattern that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PatternError {
+    /// There is nothing in it, or nothing between two dots.
+    #[error(
+        "the pattern {0:?} has an empty segment; write for example `order.created`, `order.*` or `**`"
+    )]
+    EmptySegment(String),
+    /// A star that does not stand for whole segments.
+    #[error(
+        "in the pattern {0:?} a star stands beside other characters; `*` is one whole segment, `**` any number"
+    )]
+    PartialStar(String),
+}
+
+/// How specific a pattern is; the greatest wins. Literal segments count first, then `*`, then fewer `**`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Specificity {
+    exact: bool,
+    literal: usize,
+    single: usize,
+    any: Reverse<usize>,
+}
+
+impl FromStr for Pattern {
+    type Err = PatternError;
+
+    fn from_str(text: &str) -> Result<Self, PatternError> {
+        let segment = |segment: &str| match segment {
+            "" => Err(PatternError::EmptySegment(text.to_owned())),
+            "*" => Ok(Segment::One),
+            "**" => Ok(Segment::Any),
+            starred if starred.contains('*') => Err(PatternError::PartialStar(text.to_owned())),
+            literal => Ok(Segment::Exactly(literal.to_owned())),
+        };
+        let segments = text.split('.').map(segment).collect::<Result<_, _>>()?;
+        Ok(Self { text: text.to_owned(), segments })
+    }
+}
+
+impl Pattern {
+    /// The type, when the pattern names exactly one.
+    pub fn exact(&self) -> Option<&str> {
+        let exact = self.segments.iter().all(|segment| matches!(segment, Segment::Exactly(_)));
+        exact.then_some(self.text.as_str())
+    }
+
+    /// True when the pattern covers this type.
+    pub fn matches(&self, ty: &str) -> bool {
+        let segments: Vec<&str> = ty.split('.').collect();
+        covers(&self.segments, &segments)
+    }
+
+    /// How specific the pattern is.
+    pub fn specificity(&self) -> Specificity {
+        let count = |kind: fn(&Segment) -> bool| self.segments.iter().filter(|s| kind(s)).count();
+        Specificity {
+            exact: self.exact().is_some(),
+            literal: count(|segment| matches!(segment, Segment::Exactly(_))),
+            single: count(|segment| matches!(segment, Segment::One)),
+            any: Reverse(count(|segment| matches!(segment, Segment::Any))),
+        }
+    }
+}
+
+fn covers(pattern: &[Segment], ty: &[&str]) -> bool {
+    match pattern.split_first() {
+        None => ty.is_empty(),
+        Some((Segment::Any, rest)) => (0..=ty.len()).any(|skipped| covers(rest, &ty[skipped..])),
+        Some((segment, rest)) => ty.split_first().is_some_and(|(first, others)| {
+            let fits = match segment {
+                Segment::Exactly(literal) => literal == first,
+                Segment::One | Segment::Any => true,
+            };
+            fits && covers(rest, others)
+        }),
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(text: &str) -> Pattern {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn r03_stars_stand_for_whole_segments() {
+        let cases = [
+            ("a.b", "a.b", true),
+            ("a.b", "a.b.c", false),
+            ("a.*", "a.b", true),
+            ("a.*", "a", false),
+            ("a.*", "a.b.c", false),
+            ("a.**", "a", true),
+            ("a.**", "a.b.c", true),
+            ("**", "anything.at.all", true),
+            ("**.created", "order.line.created", true),
+            ("**.created", "order.created.late", false),
+            ("*.**.z", "a.z", true),
+            ("*.**.z", "z", false),
+        ];
+        for (text, ty, expected) in cases {
+            assert_eq!(pattern(text).matches(ty), expected, "{text} on {ty}");
+        }
+    }
+
+    #[test]
+    fn r03_the_more_specific_pattern_is_greater() {
+        let order = ["**", "*", "*.*", "a.**", "a.*", "a.b.**", "a.b"];
+        for (less, more) in order.iter().zip(&order[1..]) {
+            assert!(pattern(less).specificity() < pattern(more).specificity(), "{less} < {more}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_cannot_be_meant_is_an_error() {
+        for text in ["", "a..b", ".a", "a."] {
+            assert_eq!(text.parse::<Pattern>(), Err(PatternError::EmptySegment(text.to_owned())));
+        }
+        assert!(matches!("a.b*".parse::<Pattern>(), Err(PatternError::PartialStar(_))));
+    }
+}
