@@ -12,6 +12,8 @@ use tracing_subscriber::{
 
 use crate::cli::LogFormat;
 
+const LEVELS: &str = "off, error, warn, info, debug, trace, or `target=level,...`";
+
 /// Starts logging. A level on the command line wins over `RUST_LOG`.
 ///
 /// # Errors
@@ -40,10 +42,13 @@ fn filter(
 ) -> Result<(Targets, Option<String>), String> {
     let default = Targets::new().with_default(LevelFilter::INFO);
     if let Some(level) = level {
-        let parsed = level.parse().map_err(|_| {
-            format!("`--log-level {level}` is no level: off, error, warn, info, debug, trace, or `target=level,...`")
-        })?;
-        return Ok((parsed, None));
+        // A bare word would otherwise be taken for a target with all of its lines shown.
+        let words = level.split(',').filter(|part| !part.contains('='));
+        let known = words.into_iter().all(|word| word.parse::<LevelFilter>().is_ok());
+        return match level.parse() {
+            Ok(targets) if known => Ok((targets, None)),
+            _ => Err(format!("`--log-level {level}` is no level: {LEVELS}")),
+        };
     }
     match variable.map(str::parse) {
         None => Ok((default, None)),

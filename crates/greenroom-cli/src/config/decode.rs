@@ -207,19 +207,21 @@ impl Decoder<'_> {
         path: &str,
         record: &mut Record,
     ) {
-        for opt in
-            group.options.iter().filter(|opt| !given.iter().any(|(name, _)| *name == opt.name))
-        {
+        let mut defaults = Vec::new();
+        for opt in group.options.iter().filter(|opt| !record.fields.contains_key(opt.name)) {
+            let given = given.iter().any(|(name, _)| *name == opt.name);
             match opt.presence {
-                Presence::Optional => {}
-                Presence::Required => self.problems.push(missing(opt, group, at)),
+                Presence::Required if !given => self.problems.push(missing(opt, group, at)),
+                // Also instead of a value that was wrong, so that the checks after this one see the rest.
                 Presence::Default(text) => {
                     if let Some(value) = self.default(opt, text, path) {
-                        record.fields.insert(opt.name, value);
+                        defaults.push((opt.name, value));
                     }
                 }
+                Presence::Required | Presence::Optional => {}
             }
         }
+        record.fields.extend(defaults);
     }
 
     /// Defaults go through the decoder like anything else; a test decodes each of them.
