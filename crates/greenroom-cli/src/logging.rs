@@ -10,7 +10,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-use crate::cli::LogFormat;
+use crate::{cli::LogFormat, progress::AboveBar};
 
 const LEVELS: &str = "off, error, warn, info, debug, trace, or `target=level,...`";
 
@@ -21,7 +21,7 @@ const LEVELS: &str = "off, error, warn, info, debug, trace, or `target=level,...
 pub(crate) fn start(format: Option<LogFormat>, level: Option<&str>) -> Result<(), String> {
     let variable = env::var("RUST_LOG").ok().filter(|text| !text.is_empty());
     let (filter, unread) = filter(level, variable.as_deref())?;
-    let lines = fmt::layer().with_writer(io::stderr);
+    let lines = fmt::layer().with_writer(AboveBar::default);
     let layer = match format {
         Some(LogFormat::Json) => lines.json().boxed(),
         Some(LogFormat::Human) | None => {

@@ -1,7 +1,8 @@
 //! What a run shows while it goes on (O08): a bar on a terminal, a log line every five seconds otherwise.
 
 use std::{
-    io::{self, IsTerminal},
+    io::{self, IsTerminal, Write},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
@@ -48,7 +49,8 @@ pub async fn show(snapshot: impl Fn() -> Snapshot) {
 }
 
 async fn draw(snapshot: impl Fn() -> Snapshot) {
-    let bar = Cleared(ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr()));
+    let bar =
+        Cleared::new(ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr()));
     let mut pace = Pace::new(Instant::now());
     let mut ticks = ticks(REDRAW);
     let mut finite = None;
@@ -88,12 +90,41 @@ fn style(finite: bool) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
+/// The bar on the screen, so that log lines can be written above it.
+static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
 /// Clears the bar when the future that draws it is dropped, so that the report stands alone.
 struct Cleared(ProgressBar);
 
+impl Cleared {
+    fn new(bar: ProgressBar) -> Self {
+        *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
+        Self(bar)
+    }
+}
+
 impl Drop for Cleared {
     fn drop(&mut self) {
+        SHOWN.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.0.finish_and_clear();
+    }
+}
+
+/// Standard error for log lines: while a bar is shown, they are written above it.
+#[derive(Debug, Default)]
+pub(crate) struct AboveBar;
+
+impl Write for AboveBar {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let bar = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match bar {
+            Some(bar) => bar.suspend(|| io::stderr().write(line)),
+            None => io::stderr().write(line),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
     }
 }
 
@@ -190,6 +221,16 @@ mod tests {
         pace.observe(1000, start + Duration::from_secs(1));
         let rate = pace.observe(1000, start + Duration::from_secs(2));
         assert!((rate - 700.0).abs() < 1e-6, "{rate}");
+    }
+
+    #[test]
+    fn o08_the_bar_is_gone_when_its_future_is_dropped() {
+        let bar = ProgressBar::hidden();
+        let cleared = Cleared::new(bar.clone());
+        assert!(SHOWN.lock().unwrap().is_some());
+        AboveBar.write_all(b"").unwrap();
+        drop(cleared);
+        assert!(SHOWN.lock().unwrap().is_none() && bar.is_finished());
     }
 
     #[test]

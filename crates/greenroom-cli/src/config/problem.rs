@@ -117,7 +117,12 @@ impl Problems {
             Severity::Warning => ("warning", YELLOW),
         };
         // Writing into a String cannot fail.
-        let _ = writeln!(out, "{}: {}", paint.with(code, word), paint.with(BOLD, &problem.message));
+        let _ = writeln!(
+            out,
+            "{}: {}",
+            paint.with(code, word),
+            paint.with(BOLD, &printable(&problem.message))
+        );
         match &problem.place {
             Place::Set(path) => {
                 let _ = writeln!(out, " {} --set {path}", paint.with(BLUE, "-->"));
@@ -132,7 +137,7 @@ impl Problems {
             }
         }
         if let Some(help) = &problem.help {
-            let _ = writeln!(out, "  {} help: {help}", paint.with(BLUE, "="));
+            let _ = writeln!(out, "  {} help: {}", paint.with(BLUE, "="), printable(help));
         }
         out.push('\n');
     }
@@ -143,8 +148,13 @@ fn snippet(number: usize, line: &str, caret: &str, paint: &Paint, out: &mut Stri
     let gutter = " ".repeat(number.len());
     let bar = paint.with(BLUE, "|");
     let number = paint.with(BLUE, &number);
-    let _ = writeln!(out, "{gutter} {bar}\n{number} {bar} {}", line.trim_end());
+    let _ = writeln!(out, "{gutter} {bar}\n{number} {bar} {}", printable(line.trim_end()));
     let _ = writeln!(out, "{gutter} {bar} {caret}");
+}
+
+/// What a file holds must not steer the terminal. Tabs stay, one character for one.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
 /// Tabs before the caret stay tabs, so that it stands under its character.

@@ -60,14 +60,21 @@ impl Reach<'_> {
             Ok(found) if found.is_dir() => {
                 self.error(&at, format!("`{shown}` is a directory"), "name a file");
             }
-            Ok(_) => match fs::File::open(path) {
-                Ok(_) => {
-                    self.read.insert(identity(path), format!("`{key}`"));
+            // Opening a pipe would wait for its writer.
+            Ok(found) => {
+                match if found.is_file() { fs::File::open(path).map(drop) } else { Ok(()) } {
+                    Ok(()) => {
+                        self.read.insert(identity(path), format!("`{key}`"));
+                    }
+                    Err(error) => {
+                        self.error(
+                            &at,
+                            format!("cannot read `{shown}`: {error}"),
+                            "make it readable",
+                        );
+                    }
                 }
-                Err(error) => {
-                    self.error(&at, format!("cannot read `{shown}`: {error}"), "make it readable")
-                }
-            },
+            }
             Err(error) => {
                 let help = "paths start at the directory of the configuration file";
                 self.error(&at, format!("cannot read `{shown}`: {error}"), help);
@@ -88,7 +95,10 @@ impl Reach<'_> {
             self.error(&at, text, "choose another file");
             return;
         }
-        if let Some(other) = self.written.insert(identity, key.to_owned()) {
+        // Several writers share a device (`/dev/null`), but no file.
+        let device = fs::metadata(path).is_ok_and(|found| !found.is_file());
+        let other = self.written.insert(identity, key.to_owned());
+        if let Some(other) = other.filter(|_| !device) {
             let text = format!("`{shown}` is written by `{other}` too");
             self.error(&at, text, "choose another file");
         }
