@@ -131,7 +131,6 @@ impl BusWorker {
         }
         BusError { failure, retry: entry.config.retry, waits }
     }
-
 }
 
 /// Hands what a handler produced to the outputs, in order, and confirms the event's own part.

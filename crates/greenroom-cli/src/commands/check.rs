@@ -1,0 +1,43 @@
+//! `greenroom check FILE`: every problem in one run.
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use crate::{
+    cli::Source,
+    config::{self, Config, Problems},
+    exit::{self, Exit},
+    logging::colour_on_stderr,
+};
+
+/// Checks a configuration and says what it found.
+pub fn check(source: &Source) -> ExitCode {
+    match load(source) {
+        Ok((config, problems)) => exit::answer(&verdict(source, &config, &problems)),
+        Err(exit) => exit.into(),
+    }
+}
+
+/// Loads a configuration and prints its problems on standard error.
+///
+/// # Errors
+/// The configuration has errors; they have been printed.
+pub(crate) fn load(source: &Source) -> Result<(Config, Problems), Exit> {
+    let (config, problems) = config::load(&source.file, &source.settings);
+    // Nothing is left to be told when standard error is gone.
+    let _ = io::stderr().write_all(problems.render(colour_on_stderr()).as_bytes());
+    config.map(|config| (config, problems)).ok_or(Exit::BadConfiguration)
+}
+
+fn verdict(source: &Source, config: &Config, problems: &Problems) -> String {
+    let parts = [
+        (config.inputs.len(), "input"),
+        (config.pools.len(), "pool"),
+        (config.handlers.len(), "handler"),
+        (config.outputs.len(), "output"),
+    ];
+    let parts: Vec<_> = parts.iter().map(|(count, word)| config::plural(*count, word)).collect();
+    format!("{}: {} ({})\n", source.file.display(), problems.summary(), parts.join(", "))
+}

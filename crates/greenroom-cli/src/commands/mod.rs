@@ -1,0 +1,6 @@
+//! The commands, one per file.
+
+pub mod check;
+pub mod init;
+pub mod run;
+pub mod schema;

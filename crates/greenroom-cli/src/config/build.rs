@@ -1,0 +1,226 @@
+//! From checked records to typed structs. What a record lacks was wrong and has been reported: then its part is
+//! left out, so that the rest can still be looked at.
+
+use std::path::{Path, PathBuf};
+
+use super::{
+    problem::{Problem, Problems},
+    record::{Places, Record},
+    types::{
+        Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig, HttpMode,
+        InputConfig, InputKind, NoHandler, OnFull, OutageConfig, OutputConfig, PoolConfig,
+    },
+};
+
+/// The queue of a pool that does not name one, in all (R01).
+const QUEUE: usize = 1000;
+
+/// Builds what can be built.
+pub(super) struct Builder<'a> {
+    /// Where relative paths start.
+    pub(super) directory: &'a Path,
+    /// Where things were written.
+    pub(super) places: &'a Places,
+    /// Takes what only shows when values are put together.
+    pub(super) problems: &'a mut Problems,
+}
+
+impl Builder<'_> {
+    /// The configuration; parts that had problems are missing from it.
+    pub(super) fn config(&mut self, mut root: Record) -> Option<Config> {
+        let mut outage = root.group("outage")?;
+        Some(Config {
+            inputs: each(root.named("inputs"), |name, record| self.input(name, record)),
+            pools: self.pools(root.named("pools").unwrap_or_default()),
+            handlers: each(root.named("handlers"), |name, record| self.handler(name, record)),
+            outputs: each(root.named("outputs"), |name, record| self.output(name, record)),
+            no_handler: no_handler(root.text("no_handler").as_deref()),
+            dead_letters: self.path(root.group("dead_letters")?.group("file")?.text("path")?),
+            shutdown_deadline: root.group("shutdown")?.duration("deadline")?,
+            outage: OutageConfig {
+                failures: narrow(outage.count("failures")?),
+                window: outage.duration("window")?,
+                limit: outage.duration("limit")?,
+            },
+        })
+    }
+
+    fn input(&self, name: String, mut record: Record) -> Option<InputConfig> {
+        let kind = if let Some(mut file) = record.group("file") {
+            InputKind::File {
+                path: self.path(file.text("path")?),
+                max_event: file.count("max_event")?,
+            }
+        } else {
+            InputKind::Generator(generator(record.group("generator")?)?)
+        };
+        Some(InputConfig { name, kind })
+    }
+
+    fn pools(&mut self, records: Vec<(String, Record)>) -> Vec<PoolConfig> {
+        let named_default = records.iter().any(|(name, _)| name == "default");
+        let default = PoolConfig {
+            name: "default".to_owned(),
+            workers: 1,
+            queue: QUEUE,
+            on_full: OnFull::Pause,
+            max_restarts: 3,
+            max_per_key: QUEUE / 4,
+        };
+        let mut pools = if named_default { Vec::new() } else { vec![default] };
+        pools.extend(each(Some(records), |name, record| self.pool(name, record)));
+        pools
+    }
+
+    fn pool(&mut self, name: String, mut record: Record) -> Option<PoolConfig> {
+        let workers: usize = narrow(record.count("workers")?);
+        let inbox = format!("pools.{name}.inbox_size");
+        let queue = match (record.count("queue"), record.count("inbox_size")) {
+            (Some(_), Some(_)) => {
+                let problem = Problem::error(
+                    "`inbox_size` and `queue` are two ways to say the same",
+                    self.places.at(&inbox).place,
+                );
+                self.problems.push(problem.help("keep `queue`, which counts for the whole pool"));
+                return None;
+            }
+            (Some(queue), None) => narrow(queue),
+            (None, Some(each)) => workers.saturating_mul(narrow(each)),
+            (None, None) => QUEUE,
+        };
+        Some(PoolConfig {
+            workers,
+            queue,
+            on_full: on_full(&record.text("on_full")?),
+            max_restarts: narrow(record.count("max_restarts")?),
+            max_per_key: record.count("max_per_key").map_or((queue / 4).max(1), narrow),
+            name,
+        })
+    }
+
+    fn handler(&self, name: String, mut record: Record) -> Option<HandlerConfig> {
+        let mut retry = record.group("retry")?;
+        Some(HandlerConfig {
+            on: record.texts("on")?,
+            pool: record.text("pool")?,
+            order_by: record.text("order_by"),
+            key_required: record.flag("key_required")?,
+            attempts: narrow(retry.count("attempts")?),
+            backoff: retry.range("backoff")?,
+            kind: self.handler_kind(&mut record)?,
+            name,
+        })
+    }
+
+    fn handler_kind(&self, record: &mut Record) -> Option<HandlerKind> {
+        if let Some(mut simulate) = record.group("simulate") {
+            return Some(HandlerKind::Simulate {
+                latency: simulate.range("latency")?,
+                failures: simulate.number("failures")?,
+                seed: simulate.count("seed"),
+            });
+        }
+        if let Some(exec) = record.group("exec") {
+            return self.exec(exec).map(HandlerKind::Exec);
+        }
+        if let Some(http) = record.group("http") {
+            return self::http(http).map(HandlerKind::Http);
+        }
+        let bare =
+            [("pass", HandlerKind::Pass), ("log", HandlerKind::Log), ("drop", HandlerKind::Drop)];
+        bare.into_iter().find_map(|(name, kind)| record.group(name).map(|_| kind))
+    }
+
+    fn exec(&self, mut record: Record) -> Option<ExecConfig> {
+        let mut restart = record.group("restart")?;
+        let beside = Some(self.directory.to_owned()).filter(|dir| !dir.as_os_str().is_empty());
+        Some(ExecConfig {
+            command: record.texts("command")?,
+            timeout: record.duration("timeout")?,
+            restart_max: narrow(restart.count("max")?),
+            restart_window: restart.duration("window")?,
+            env: record.variables("env")?,
+            cwd: record.text("cwd").map(|cwd| self.path(cwd)).or(beside),
+        })
+    }
+
+    fn output(&self, name: String, mut record: Record) -> Option<OutputConfig> {
+        let mut file = record.group("file")?;
+        Some(OutputConfig {
+            on: record.texts("on")?,
+            path: self.path(file.text("path")?),
+            truncate: file.flag("truncate")?,
+            name,
+        })
+    }
+
+    fn path(&self, written: String) -> PathBuf {
+        if written == "-" { PathBuf::from(written) } else { self.directory.join(written) }
+    }
+}
+
+fn each<T>(
+    records: Option<Vec<(String, Record)>>,
+    mut build: impl FnMut(String, Record) -> Option<T>,
+) -> Vec<T> {
+    records
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|(name, record)| build(name, record))
+        .collect()
+}
+
+fn generator(mut record: Record) -> Option<GeneratorConfig> {
+    Some(GeneratorConfig {
+        count: record.count("count"),
+        rate: record.rate("rate"),
+        keys: record.count("keys")?,
+        zipf: record.number("zipf")?,
+        types: record.texts("types")?,
+        payload: record.count("payload")?,
+        seed: record.count("seed")?,
+    })
+}
+
+fn http(mut record: Record) -> Option<HttpConfig> {
+    let structured = record.text("mode")? == "structured";
+    Some(HttpConfig {
+        url: record.text("url")?,
+        timeout: record.duration("timeout")?,
+        mode: if structured { HttpMode::Structured } else { HttpMode::Binary },
+        pass: record.flag("pass")?,
+    })
+}
+
+fn no_handler(word: Option<&str>) -> NoHandler {
+    match word {
+        Some("ignore") => NoHandler::Ignore,
+        Some("refuse") => NoHandler::Refuse,
+        _ => NoHandler::DeadLetter,
+    }
+}
+
+fn on_full(word: &str) -> OnFull {
+    match word {
+        "reject" => OnFull::Reject,
+        "dead_letter" => OnFull::DeadLetter,
+        _ => OnFull::Pause,
+    }
+}
+
+/// The table's ranges lie within every type used here.
+fn narrow<T: TryFrom<u64> + Bounded>(value: u64) -> T {
+    T::try_from(value).unwrap_or(T::MAX)
+}
+
+trait Bounded {
+    const MAX: Self;
+}
+
+impl Bounded for u32 {
+    const MAX: Self = u32::MAX;
+}
+
+impl Bounded for usize {
+    const MAX: Self = usize::MAX;
+}

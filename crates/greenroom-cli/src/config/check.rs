@@ -1,0 +1,223 @@
+//! What only shows when values are looked at together: names that must exist, types taken twice, patterns, URLs.
+//! What lies outside the file is looked at in [`reach`](super::reach).
+
+use std::collections::HashMap;
+
+use url::Url;
+
+use super::{
+    pattern,
+    problem::{Problem, Problems},
+    record::Places,
+    types::{Config, HandlerConfig, HandlerKind, InputKind},
+};
+
+/// Reports every problem of a configuration that shows without looking outside of it.
+pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
+    let mut checker = Checker { config, places, problems };
+    checker.empty_sections();
+    checker.pools();
+    checker.types_taken_twice();
+    for handler in &config.handlers {
+        checker.handler(handler);
+    }
+    for output in &config.outputs {
+        checker.patterns(&format!("outputs.{}.on", output.name), &output.on);
+    }
+    checker.unreached_handlers();
+}
+
+struct Checker<'a> {
+    config: &'a Config,
+    places: &'a Places,
+    problems: &'a mut Problems,
+}
+
+impl Checker<'_> {
+    fn error(&mut self, path: &str, message: impl Into<String>, help: impl Into<String>) {
+        self.problems.push(Problem::error(message, self.places.at(path).place).help(help));
+    }
+
+    fn warning(&mut self, path: &str, message: impl Into<String>, help: impl Into<String>) {
+        self.problems.push(Problem::warning(message, self.places.at(path).place).help(help));
+    }
+
+    /// A section with parts that were all wrong is not empty: its places are known.
+    fn empty_sections(&mut self) {
+        for (section, what) in [("inputs", "no input"), ("handlers", "no handler")] {
+            if self.places.has(section) && !self.places.has_inside(section) {
+                self.error(section, what, format!("name at least one under `{section}`"));
+            }
+        }
+    }
+
+    fn pools(&mut self) {
+        for pool in &self.config.pools {
+            let path = format!("pools.{}", pool.name);
+            let used = self.config.handlers.iter().any(|handler| handler.pool == pool.name);
+            // A pool of a handler that could not be read may be named there.
+            let unread = self.incomplete_handlers();
+            if !used && !unread && self.places.has(&path) {
+                let text = format!("no handler names the pool `{}`", pool.name);
+                self.warning(
+                    &path,
+                    text,
+                    format!("write `pool: {}` in a handler, or remove it", pool.name),
+                );
+            }
+            if pool.max_per_key > pool.queue && self.places.has(&format!("{path}.max_per_key")) {
+                let text = format!("`max_per_key` is above the queue of {}", pool.queue);
+                self.error(
+                    &format!("{path}.max_per_key"),
+                    text,
+                    "one key could fill the pool; make it smaller",
+                );
+            }
+        }
+    }
+
+    fn incomplete_handlers(&self) -> bool {
+        self.places.names_in("handlers").count() != self.config.handlers.len()
+    }
+
+    fn types_taken_twice(&mut self) {
+        let mut taken: HashMap<&str, &str> = HashMap::new();
+        for handler in &self.config.handlers {
+            for (index, on) in handler.on.iter().enumerate() {
+                let path = format!("handlers.{}.on.{index}", handler.name);
+                match taken.insert(on, &handler.name) {
+                    None => {}
+                    Some(first) if first == handler.name => {
+                        self.error(&path, "the same entry twice", "remove one of them");
+                    }
+                    Some(first) => {
+                        let shown = self.places.at(&path).show(on);
+                        let text = format!("`{shown}` is taken by the handler `{first}` already");
+                        self.error(
+                            &path,
+                            text,
+                            "an event goes to one handler; remove one of the two",
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    fn handler(&mut self, handler: &HandlerConfig) {
+        let path = format!("handlers.{}", handler.name);
+        self.patterns(&format!("{path}.on"), &handler.on);
+        self.pool_exists(&format!("{path}.pool"), &handler.pool);
+        self.order(&path, handler);
+        match &handler.kind {
+            HandlerKind::Http(http) => self.url(&format!("{path}.http.url"), &http.url),
+            HandlerKind::Exec(exec) => self.variables(&format!("{path}.exec.env"), &exec.env),
+            _ => {}
+        }
+    }
+
+    fn pool_exists(&mut self, path: &str, pool: &str) {
+        if pool == "default" || self.places.has(&format!("pools.{pool}")) {
+            return;
+        }
+        let shown = self.places.at(path).show(pool);
+        let known: Vec<_> =
+            self.places.names_in("pools").filter(|name| *name != "default").collect();
+        let near = known.iter().find(|name| strsim::jaro_winkler(name, pool) > 0.8);
+        let help = match near {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => "name it under `pools`, or leave `pool` out for `default`".to_owned(),
+        };
+        self.error(path, format!("there is no pool `{shown}`"), help);
+    }
+
+    fn patterns(&mut self, path: &str, patterns: &[String]) {
+        for (index, text) in patterns.iter().enumerate() {
+            if let Err(why) = pattern::validate(text) {
+                let path = format!("{path}.{index}");
+                let shown = self.places.at(&path).show(text);
+                let help = "for example `order.created`, `order.*` or `**`";
+                self.error(&path, format!("`{shown}` is not a type or pattern: {why}"), help);
+            }
+        }
+    }
+
+    fn order(&mut self, path: &str, handler: &HandlerConfig) {
+        let at = format!("{path}.order_by");
+        match handler.order_by.as_deref() {
+            None if handler.key_required => {
+                self.error(
+                    &format!("{path}.key_required"),
+                    "`key_required` without `order_by`",
+                    "say what the key is, for example `order_by: subject`",
+                );
+            }
+            Some(pointer) if pointer.starts_with('/') && !is_pointer(pointer) => {
+                let help = "`~` is written `~0` in it, and `/` inside a name `~1`";
+                self.error(&at, "this is not a JSON pointer", help);
+            }
+            Some(name) if !name.starts_with('/') && !is_attribute(name) => {
+                let shown = self.places.at(&at).show(name);
+                let help = match name.strip_prefix("data.") {
+                    Some(inner) => {
+                        format!("for a field of the data write `/{}`", inner.replace('.', "/"))
+                    }
+                    None => "lower-case letters and digits, or a JSON pointer that begins with `/`"
+                        .to_owned(),
+                };
+                self.error(&at, format!("`{shown}` is not the name of an attribute"), help);
+            }
+            _ => {}
+        }
+    }
+
+    fn url(&mut self, path: &str, text: &str) {
+        let help = "for example `http://localhost:9000/path`";
+        match Url::parse(text) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {}
+            Ok(_) => self.error(path, "this is not an http or https URL", help),
+            Err(error) => self.error(path, format!("this is not a URL: {error}"), help),
+        }
+    }
+
+    fn variables(&mut self, path: &str, env: &[(String, String)]) {
+        for (name, value) in env {
+            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+                let text = format!("`{}` cannot be an environment variable", name.escape_debug());
+                self.error(path, text, "no `=` in the name, and no NUL anywhere");
+            }
+        }
+    }
+
+    /// Decided only where every event type is known: all inputs are generators.
+    fn unreached_handlers(&mut self) {
+        let mut types = Vec::new();
+        for input in &self.config.inputs {
+            let InputKind::Generator(generator) = &input.kind else { return };
+            types.extend(generator.types.iter().map(String::as_str));
+        }
+        if self.places.names_in("inputs").count() != self.config.inputs.len() || types.is_empty() {
+            return;
+        }
+        for handler in &self.config.handlers {
+            let reached = types.iter().any(|t| handler.on.iter().any(|on| pattern::matches(on, t)));
+            if !reached {
+                let text = format!("nothing reaches the handler `{}`", handler.name);
+                let help = format!("the generators make {} only", types.join(", "));
+                self.warning(&format!("handlers.{}.on", handler.name), text, help);
+            }
+        }
+    }
+}
+
+/// CloudEvents 1.0: names are lower-case letters and digits. The data is no attribute.
+fn is_attribute(name: &str) -> bool {
+    let valid = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    !name.is_empty() && valid && name != "data"
+}
+
+/// RFC 6901, section 3.
+fn is_pointer(pointer: &str) -> bool {
+    let mut escapes = pointer.split('~').skip(1);
+    escapes.all(|rest| rest.starts_with('0') || rest.starts_with('1'))
+}

@@ -1,0 +1,136 @@
+//! The table of options as JSON Schema (draft 2020-12), for editors.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    options::ROOT,
+    problem::Problems,
+    schema::{Group, Kind, Opt, Presence},
+    tree::{self, Node},
+    yaml,
+};
+
+/// The schema of the configuration file.
+pub fn json_schema() -> Value {
+    let mut schema = Map::new();
+    schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+    schema.insert("title".to_owned(), json!("Greenroom configuration"));
+    schema.extend(group(&ROOT));
+    Value::Object(schema)
+}
+
+fn group(group: &Group) -> Map<String, Value> {
+    let mut properties = Map::new();
+    for opt in group.options.iter().filter(|opt| opt.is_built()) {
+        for (index, name) in opt.spellings().into_iter().enumerate() {
+            properties.insert(name, option(opt, index > 0));
+        }
+    }
+    let mut schema = Map::new();
+    schema.insert("description".to_owned(), json!(group.doc));
+    let nullable = group.options.iter().all(|opt| opt.presence != Presence::Required);
+    let kind = if nullable && group.one_of.is_empty() {
+        json!(["object", "null"])
+    } else {
+        json!("object")
+    };
+    schema.insert("type".to_owned(), kind);
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    schema.insert("additionalProperties".to_owned(), json!(false));
+    let required: Vec<_> = group
+        .options
+        .iter()
+        .filter(|opt| opt.presence == Presence::Required)
+        .map(|opt| opt.name)
+        .collect();
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), json!(required));
+    }
+    if !group.one_of.is_empty() {
+        let kinds: Vec<_> = group.one_of.iter().map(|name| json!({ "required": [name] })).collect();
+        schema.insert("oneOf".to_owned(), json!(kinds));
+    }
+    schema
+}
+
+fn option(opt: &Opt, other_spelling: bool) -> Value {
+    let mut schema = kind(&opt.kind);
+    if let Some(fields) = schema.as_object_mut() {
+        fields.insert("description".to_owned(), json!(opt.doc));
+        if let Some(default) = opt.default().and_then(default) {
+            fields.insert("default".to_owned(), default);
+        }
+        if other_spelling {
+            fields.insert("deprecated".to_owned(), json!(true));
+        }
+    }
+    schema
+}
+
+/// Values may come from the environment or a file, wherever they are not text anyway.
+const REFERENCE: &str = r"\$\{[A-Za-z_]|^file:";
+
+fn kind(kind: &Kind) -> Value {
+    let number = r"[0-9][0-9_]*(\.[0-9]+)?";
+    let duration = format!("{number} *(us|ms|s|m|min|h|d)");
+    let or_reference = |schema: Value| json!({ "anyOf": [schema, pattern(REFERENCE)] });
+    match kind {
+        Kind::Flag => or_reference(json!({ "type": "boolean" })),
+        Kind::Count { min, max } => {
+            let digits = pattern("^[0-9][0-9_]*_[0-9_]*$");
+            let integer = json!({ "type": "integer", "minimum": min, "maximum": max });
+            json!({ "anyOf": [integer, digits, pattern(REFERENCE)] })
+        }
+        Kind::Number { min, max } => {
+            or_reference(json!({ "type": "number", "minimum": min, "maximum": max }))
+        }
+        Kind::Text => json!({ "type": "string", "minLength": 1 }),
+        Kind::Path => json!({ "type": "string" }),
+        Kind::Url => json!({ "type": "string", "minLength": 1, "format": "uri-reference" }),
+        Kind::Duration { .. } => pattern(&format!("^{duration}$|{REFERENCE}")),
+        Kind::DurationRange => pattern(&format!(r"^{duration}(\.\.{duration})?$|{REFERENCE}")),
+        Kind::Size { min, max } => {
+            let text = pattern(&format!("^{number} *([kKMG]?B|[KMG]iB)?$|{REFERENCE}"));
+            json!({ "anyOf": [{ "type": "integer", "minimum": min, "maximum": max }, text] })
+        }
+        Kind::Rate => pattern(&format!("^{number} */ *(s|sec|m|min|h)$|{REFERENCE}")),
+        Kind::Choice { words, .. } => or_reference(json!({ "enum": words })),
+        Kind::Texts => json!({ "anyOf": [
+            { "type": "string", "minLength": 1 },
+            { "type": "array", "minItems": 1, "items": { "type": "string", "minLength": 1 } },
+        ] }),
+        Kind::Command => json!({ "type": "array", "minItems": 1, "items": { "type": "string" } }),
+        Kind::Variables => {
+            json!({ "type": ["object", "null"], "additionalProperties": { "type": "string" } })
+        }
+        Kind::Group(inner) => Value::Object(group(inner)),
+        Kind::Named(inner) => json!({
+            "type": ["object", "null"],
+            "propertyNames": { "pattern": "^[A-Za-z0-9_-]{1,64}$" },
+            "additionalProperties": group(inner),
+        }),
+        Kind::Later(_) => json!(false),
+    }
+}
+
+fn pattern(pattern: &str) -> Value {
+    json!({ "type": "string", "pattern": pattern })
+}
+
+fn default(text: &str) -> Option<Value> {
+    yaml::parse(text, &mut Problems::default()).map(|node| plain(&node))
+}
+
+fn plain(node: &Node) -> Value {
+    match &node.value {
+        tree::Value::Null => Value::Null,
+        tree::Value::Bool(value) => json!(value),
+        tree::Value::Int(value) => json!(value),
+        tree::Value::Float(value) => json!(value),
+        tree::Value::Text(value) => json!(value),
+        tree::Value::List(items) => items.iter().map(plain).collect(),
+        tree::Value::Map(entries) => {
+            entries.iter().map(|entry| (entry.key.clone(), plain(&entry.node))).collect()
+        }
+    }
+}

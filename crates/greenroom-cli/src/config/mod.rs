@@ -1,0 +1,114 @@
+//! The configuration file: from text to typed structs, with every problem found in one run.
+//!
+//! ```text
+//! YAML or TOML ─▶ tree with places ─▶ --set ─▶ ${NAME}, file: ─▶ table of options ─▶ structs ─▶ checks
+//! ```
+
+mod build;
+mod check;
+mod decode;
+mod interpolate;
+mod json_schema;
+mod options;
+mod overrides;
+mod pattern;
+mod problem;
+mod reach;
+mod record;
+mod reference;
+mod scalar;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod toml;
+mod tree;
+mod types;
+mod units;
+mod yaml;
+
+use std::{env, fs, path::Path};
+
+use self::{build::Builder, interpolate::World, tree::Node};
+pub use self::{
+    json_schema::json_schema,
+    problem::{Problem, Problems, Severity, plural},
+    reference::reference,
+    tree::{Place, Span},
+    types::{
+        Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig, HttpMode,
+        InputConfig, InputKind, NoHandler, OnFull, OutageConfig, OutputConfig, PoolConfig,
+    },
+    units::{DurationRange, Rate},
+};
+
+/// A configuration is written by hand; a larger file is a mistake.
+const MAX_FILE: u64 = 16 << 20;
+
+/// Loads a file, applies the settings of the command line (`a.b=value`), and checks everything, the files and
+/// programs that it names included. Relative paths are resolved against the directory of the file.
+///
+/// Returns the configuration, unless there were errors, and all problems; warnings may stand beside a configuration.
+pub fn load(file: &Path, settings: &[String]) -> (Option<Config>, Problems) {
+    let text = match read(file) {
+        Ok(text) => text,
+        Err(problem) => {
+            let mut problems = Problems::new(file.display().to_string(), "");
+            problems.push(problem);
+            return (None, problems);
+        }
+    };
+    let lookup = |name: &str| env::var(name).ok();
+    let directory = file.parent().unwrap_or(Path::new(""));
+    let world = World { env: &lookup, directory };
+    let mut problems = Problems::new(file.display().to_string(), &text);
+    let config = Source { file, text: &text, settings, world: &world }.config(&mut problems);
+    (config.filter(|_| problems.errors() == 0), problems)
+}
+
+fn read(file: &Path) -> Result<String, Problem> {
+    let unread = |why: String| {
+        Problem::error(format!("cannot read the configuration: {why}"), Place::whole_file())
+            .help("`greenroom init` writes one to start from")
+    };
+    let found = fs::metadata(file).map_err(|error| unread(error.to_string()))?;
+    if found.is_dir() {
+        return Err(unread("it is a directory".to_owned()));
+    }
+    if found.len() > MAX_FILE {
+        return Err(unread(format!("it holds {} bytes, more than {MAX_FILE}", found.len())));
+    }
+    let bytes = fs::read(file).map_err(|error| unread(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        unread(format!("it is not UTF-8 text (byte {at})"))
+    })
+}
+
+/// All that a configuration is made from.
+struct Source<'a> {
+    file: &'a Path,
+    text: &'a str,
+    settings: &'a [String],
+    world: &'a World<'a>,
+}
+
+impl Source<'_> {
+    fn config(&self, problems: &mut Problems) -> Option<Config> {
+        let mut root = self.tree(problems)?;
+        for setting in self.settings {
+            overrides::apply(&mut root, setting, problems);
+        }
+        interpolate::interpolate(&mut root, self.world, problems);
+        let (record, places) = decode::decode(&root, &options::ROOT, problems);
+        let directory = self.world.directory;
+        let config = Builder { directory, places: &places, problems }.config(record)?;
+        check::check(&config, &places, problems);
+        reach::check(&config, self.file, &places, problems);
+        Some(config)
+    }
+
+    fn tree(&self, problems: &mut Problems) -> Option<Node> {
+        let toml = self.file.extension().is_some_and(|extension| extension == "toml");
+        if toml { toml::parse(self.text, problems) } else { yaml::parse(self.text, problems) }
+    }
+}

@@ -1,0 +1,498 @@
+//! Every option of the configuration, written down once.
+
+use super::schema::{
+    Group,
+    Kind::{self, *},
+    Opt,
+    Presence::{self, *},
+};
+
+const DAY_MS: u64 = 86_400_000;
+const GIB: u64 = 1 << 30;
+
+const fn opt(name: &'static str, kind: Kind, presence: Presence, doc: &'static str) -> Opt {
+    Opt { name, aliases: &[], kind, presence, doc }
+}
+
+const fn later(name: &'static str, text: &'static str) -> Opt {
+    Opt { name, aliases: &[], kind: Later(text), presence: Optional, doc: "" }
+}
+
+const fn group(title: &'static str, doc: &'static str, options: &'static [Opt]) -> Group {
+    Group { title, doc, options, one_of: &[] }
+}
+
+/// The whole file.
+pub(super) static ROOT: Group = group(
+    "the configuration",
+    "One file says where events come from, which pools of workers there are, what handles which events, and where \
+     results and dead letters go. Relative paths start at the directory of the file.",
+    &[
+        opt("inputs", Named(&INPUT), Required, "Where events come from, by name."),
+        opt("pools", Named(&POOL), Optional, "Pools of workers, by name. `default` always exists."),
+        opt("handlers", Named(&HANDLER), Required, "What handles which events, by name."),
+        opt(
+            "outputs",
+            Named(&OUTPUT),
+            Optional,
+            "Where handled events go, by name. Each event goes to the first output that matches.",
+        ),
+        opt(
+            "no_handler",
+            Choice { words: &["dead_letter", "ignore", "refuse"], later: &[] },
+            Default("dead_letter"),
+            "What happens to an event that no handler takes: `dead_letter` stores it with the reason, `ignore` \
+             acknowledges and counts it, `refuse` leaves it unacknowledged, and the run ends with exit code 3.",
+        ),
+        opt(
+            "dead_letters",
+            Group(&DEAD_LETTERS),
+            Default("{}"),
+            "Where events go that could not be handled.",
+        ),
+        opt("shutdown", Group(&SHUTDOWN), Default("{}"), "How a run ends."),
+        opt(
+            "outage",
+            Group(&OUTAGE),
+            Default("{}"),
+            "When failures are an outage of the target and no fault of the events.",
+        ),
+        later("admin", "the admin listener (dashboard, metrics, API) is not part of this version"),
+    ],
+);
+
+/// `inputs.<name>`
+pub(super) static INPUT: Group = Group {
+    title: "an input",
+    doc: "Where events come from: exactly one kind.",
+    options: &[
+        opt("file", Group(&FILE_INPUT), Optional, "Reads a file once, from its start to its end."),
+        opt(
+            "generator",
+            Group(&GENERATOR),
+            Optional,
+            "Makes events up, the same ones for the same seed.",
+        ),
+        later("http", "`http` inputs are not part of this version"),
+        later("kafka", "`kafka` inputs are not part of this version"),
+        later("nats", "`nats` inputs are not part of this version"),
+        later(
+            "memory",
+            "`memory` inputs are for programs that use the library; they have no configuration",
+        ),
+    ],
+    one_of: &["file", "generator"],
+};
+
+static FILE_INPUT: Group = group(
+    "a file input",
+    "One CloudEvent (JSON) on each line; plain, gzip or zstd, told apart by their content.",
+    &[
+        opt("path", Path, Required, "The file. `-` is standard input."),
+        opt(
+            "max_event",
+            Size { min: 1024, max: GIB },
+            Default("16MiB"),
+            "The longest line that is read as an event; a longer one becomes a dead letter.",
+        ),
+        later("follow", "`follow` (tailing a growing file) is not part of this version"),
+        later(
+            "checkpoint",
+            "`checkpoint` (continuing where the last run ended) is not part of this version",
+        ),
+    ],
+);
+
+static GENERATOR: Group = group(
+    "a generator",
+    "Events made up from a seed, for trying things out and for measuring.",
+    &[
+        opt(
+            "count",
+            Count { min: 1, max: 1_000_000_000_000 },
+            Optional,
+            "How many. Without it, until a signal.",
+        ),
+        opt("rate", Rate, Optional, "How fast. Without it, as fast as they are handled."),
+        opt(
+            "keys",
+            Count { min: 1, max: 100_000_000 },
+            Default("1000"),
+            "How many different subjects.",
+        ),
+        opt(
+            "zipf",
+            Number { min: 0.0, max: 10.0 },
+            Default("1.0"),
+            "How uneven the subjects are: 0 is even, 1 gives the n-th of them a share of 1/n.",
+        ),
+        opt("types", Texts, Default("[greenroom.generated]"), "The event types, taken in turn."),
+        opt(
+            "payload",
+            Size { min: 0, max: 16 << 20 },
+            Default("100"),
+            "The size of the data of each event.",
+        ),
+        opt(
+            "seed",
+            Count { min: 0, max: i64::MAX as u64 },
+            Default("1"),
+            "The same seed makes the same events.",
+        ),
+    ],
+);
+
+/// `pools.<name>`
+pub(super) static POOL: Group = group(
+    "a pool",
+    "Workers that share a queue. A pool that is full or slow does not stop another.",
+    &[
+        Opt {
+            name: "workers",
+            aliases: &["pool_size"],
+            kind: Count { min: 1, max: 65_536 },
+            presence: Default("1"),
+            doc: "How many events the pool handles at a time.",
+        },
+        opt(
+            "queue",
+            Count { min: 1, max: 10_000_000 },
+            Optional,
+            "How many events may wait, in all; 1000 when neither this nor `inbox_size` is given.",
+        ),
+        opt(
+            "inbox_size",
+            Count { min: 1, max: 10_000_000 },
+            Optional,
+            "How many events may wait for each worker: another way to write `queue`, which is then workers x inbox_size.",
+        ),
+        opt(
+            "on_full",
+            Choice { words: &["pause", "reject", "dead_letter"], later: &[] },
+            Default("pause"),
+            "What happens when the queue is full: `pause` lets its events wait and, after a while, their input; \
+             `reject` refuses them to the source; `dead_letter` stores them.",
+        ),
+        opt(
+            "max_restarts",
+            Count { min: 0, max: 1_000_000 },
+            Default("3"),
+            "How often a worker that panics may be restarted before it is given up.",
+        ),
+        opt(
+            "max_per_key",
+            Count { min: 1, max: 10_000_000 },
+            Optional,
+            "How many events may wait behind one key, so that one key cannot fill the pool; a quarter of the queue when left out.",
+        ),
+        opt(
+            "on_final_failure",
+            Choice { words: &["skip"], later: &["park", "stop"] },
+            Default("skip"),
+            "What happens to a key whose event failed for good: `skip` stores the event as a dead letter and goes on with the next.",
+        ),
+        later("rate", "the rate limit of a pool is not part of this version"),
+        later("preset", "presets are not part of this version; write `workers` and `queue`"),
+        later(
+            "engine",
+            "the choice of an engine is not part of this version; pools are keyed where a handler says `order_by`",
+        ),
+        later("weight", "`weight` is not part of this version"),
+        later("retry", "`retry` belongs to a handler in this version"),
+        later("timeout", "`timeout` belongs to a handler in this version"),
+        later("autoscale", "`autoscale` is not part of this version"),
+        later("autotune", "`autotune` is not part of this version"),
+        later("batch", "`batch` is not part of this version"),
+        later(
+            "limit",
+            "`limit` is not part of this version; `workers` bounds what is handled at a time",
+        ),
+        later("enable_event_stream", "the event stream is not part of this version"),
+    ],
+);
+
+/// `handlers.<name>`
+pub(super) static HANDLER: Group = Group {
+    title: "a handler",
+    doc: "What is done with the events of some types: exactly one kind.",
+    options: &[
+        opt(
+            "on",
+            Texts,
+            Required,
+            "The event types: a type, a pattern or a list. `*` stands for one segment between dots, `**` for any number of them.",
+        ),
+        opt("pool", Text, Default("default"), "The pool that handles them."),
+        opt(
+            "order_by",
+            Text,
+            Optional,
+            "Events with the same value here are handled one at a time, in their order: an attribute (`subject`), an \
+             extension, or a JSON pointer into the data (`/order/id`). Without it, events have no order.",
+        ),
+        opt(
+            "key_required",
+            Flag,
+            Default("false"),
+            "With `true`, an event without a value at `order_by` becomes a dead letter; otherwise it is handled without order.",
+        ),
+        opt("retry", Group(&RETRY), Default("{}"), "What happens after a failed attempt."),
+        opt("pass", Group(&NOTHING), Optional, "The event goes to the outputs as it is."),
+        opt("log", Group(&NOTHING), Optional, "The event is written to the log."),
+        opt("drop", Group(&NOTHING), Optional, "The event is acknowledged and goes nowhere."),
+        opt("simulate", Group(&SIMULATE), Optional, "Waits, sometimes fails, then does as `pass`."),
+        opt(
+            "exec",
+            Group(&EXEC),
+            Optional,
+            "Hands the event to long-lived worker processes, one for each worker of the pool.",
+        ),
+        opt("http", Group(&HTTP), Optional, "Posts the event to a URL, as CloudEvents over HTTP."),
+        later("fan_out", "`fan_out` is not part of this version"),
+        later("matcher", "matchers are not part of this version; `on` chooses by type"),
+        later("timeout", "`timeout` belongs inside `exec` or `http`"),
+        later("rate", "the rate limit of a handler is not part of this version"),
+    ],
+    one_of: &["pass", "log", "drop", "simulate", "exec", "http"],
+};
+
+static NOTHING: Group = group("this handler", "Has no options.", &[]);
+
+static RETRY: Group = group(
+    "retry",
+    "A failed event is tried again in its place: later events of its key wait, the worker does not.",
+    &[
+        opt(
+            "attempts",
+            Count { min: 1, max: 1_000_000 },
+            Default("5"),
+            "How often an event is tried in all; then it is a dead letter.",
+        ),
+        opt(
+            "backoff",
+            DurationRange,
+            Default("200ms..30s"),
+            "The wait before the second attempt and the longest wait; it doubles in between, with jitter.",
+        ),
+    ],
+);
+
+static SIMULATE: Group = group(
+    "simulate",
+    "A stand-in for a real handler.",
+    &[
+        opt(
+            "latency",
+            DurationRange,
+            Default("0ms..5ms"),
+            "How long an event takes, evenly distributed.",
+        ),
+        opt(
+            "failures",
+            Number { min: 0.0, max: 1.0 },
+            Default("0.01"),
+            "The share of attempts that fail.",
+        ),
+        opt(
+            "seed",
+            Count { min: 0, max: i64::MAX as u64 },
+            Optional,
+            "Makes the failures the same in every run; random when left out.",
+        ),
+    ],
+);
+
+static EXEC: Group = group(
+    "exec",
+    "One event per line on standard input, one result per line on standard output, standard error to the log.",
+    &[
+        opt(
+            "command",
+            Command,
+            Required,
+            "The program and its arguments. It is not run by a shell.",
+        ),
+        opt(
+            "timeout",
+            Duration { min_ms: 1, max_ms: DAY_MS },
+            Default("30s"),
+            "How long an event may take; then the process is killed and the event tried again.",
+        ),
+        opt(
+            "restart",
+            Group(&RESTART),
+            Default("{}"),
+            "How often a process that dies is started anew.",
+        ),
+        opt(
+            "env",
+            Variables,
+            Default("{}"),
+            "Environment variables for the process, added to those of greenroom.",
+        ),
+        opt(
+            "cwd",
+            Path,
+            Optional,
+            "The directory in which the process runs; the directory of the configuration file when left out.",
+        ),
+    ],
+);
+
+static RESTART: Group = group(
+    "restart",
+    "A process that dies more often than this within the window is given up.",
+    &[
+        opt(
+            "max",
+            Count { min: 0, max: 1_000_000 },
+            Default("3"),
+            "How many times within the window.",
+        ),
+        opt("window", Duration { min_ms: 1, max_ms: DAY_MS }, Default("60s"), "The window."),
+    ],
+);
+
+static HTTP: Group = group(
+    "http",
+    "2xx settles; 408, 425, 429, 5xx, a timeout or a refused connection is tried again; 401 and 403 pause the handler; \
+     any other answer makes a dead letter.",
+    &[
+        opt("url", Url, Required, "Where to post to."),
+        opt(
+            "timeout",
+            Duration { min_ms: 1, max_ms: DAY_MS },
+            Default("5s"),
+            "How long one attempt may take.",
+        ),
+        opt(
+            "mode",
+            Choice { words: &["binary", "structured"], later: &[] },
+            Default("binary"),
+            "`binary` sends the data as the body and the attributes as `ce-` headers; `structured` sends the event as JSON.",
+        ),
+        opt(
+            "pass",
+            Flag,
+            Default("false"),
+            "With `true`, an event that was accepted goes to the outputs when the answer holds no event.",
+        ),
+    ],
+);
+
+/// `outputs.<name>`
+pub(super) static OUTPUT: Group = Group {
+    title: "an output",
+    doc: "Where handled events go: exactly one kind.",
+    options: &[
+        opt(
+            "on",
+            Texts,
+            Default("\"**\""),
+            "The event types: a type, a pattern or a list, as for handlers.",
+        ),
+        opt(
+            "file",
+            Group(&FILE_OUTPUT),
+            Optional,
+            "Appends to a file, one CloudEvent (JSON) per line, in the order of handling.",
+        ),
+        later("kafka", "`kafka` outputs are not part of this version"),
+        later("nats", "`nats` outputs are not part of this version"),
+        later(
+            "http",
+            "`http` outputs are not part of this version; an `http` handler posts events",
+        ),
+        later(
+            "all",
+            "`all` is not part of this version: the first matching output takes the event",
+        ),
+    ],
+    one_of: &["file"],
+};
+
+static FILE_OUTPUT: Group = group(
+    "a file output",
+    "Written and synced before the events are acknowledged.",
+    &[
+        opt(
+            "path",
+            Path,
+            Required,
+            "The file. It is created when it is missing; its directory is not.",
+        ),
+        opt("truncate", Flag, Default("false"), "With `true`, every run starts the file anew."),
+    ],
+);
+
+static DEAD_LETTERS: Group = group(
+    "dead_letters",
+    "An event that becomes a dead letter is acknowledged once the letter is stored.",
+    &[
+        opt(
+            "file",
+            Group(&DEAD_LETTER_FILE),
+            Default("{}"),
+            "Appends to a file, one letter (JSON) per line.",
+        ),
+        later(
+            "store",
+            "the `store` for dead letters is not part of this version; use `file: { path: dead-letters.ndjson }`",
+        ),
+        later(
+            "kafka",
+            "`kafka` dead letters are not part of this version; use `file: { path: dead-letters.ndjson }`",
+        ),
+        later(
+            "nats",
+            "`nats` dead letters are not part of this version; use `file: { path: dead-letters.ndjson }`",
+        ),
+    ],
+);
+
+static DEAD_LETTER_FILE: Group = group(
+    "a dead-letter file",
+    "One JSON object per line: the event or the raw bytes, the reason, the last error, the attempts.",
+    &[opt(
+        "path",
+        Path,
+        Default("dead-letters.ndjson"),
+        "The file. It is created when it is missing; its directory is not.",
+    )],
+);
+
+static SHUTDOWN: Group = group(
+    "shutdown",
+    "The first Ctrl-C drains, the second stops at once.",
+    &[opt(
+        "deadline",
+        Duration { min_ms: 0, max_ms: DAY_MS },
+        Default("30s"),
+        "How long draining may take; what is left then is refused, so that its source delivers it again.",
+    )],
+);
+
+static OUTAGE: Group = group(
+    "outage",
+    "In an outage attempts are not counted and nothing is dead-lettered: intake pauses and one event probes at a time.",
+    &[
+        opt(
+            "failures",
+            Count { min: 2, max: 1_000_000 },
+            Default("20"),
+            "So many failed attempts in a row, over at least two events, are an outage.",
+        ),
+        opt(
+            "window",
+            Duration { min_ms: 1, max_ms: DAY_MS },
+            Default("10s"),
+            "So long with failures only is an outage.",
+        ),
+        opt(
+            "limit",
+            Duration { min_ms: 1, max_ms: DAY_MS },
+            Default("5m"),
+            "So long after the inputs have ended a run in an outage gives up: the rest is refused, exit code 3.",
+        ),
+    ],
+);

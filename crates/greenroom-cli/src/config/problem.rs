@@ -1,0 +1,186 @@
+//! Problems of a configuration, collected in one run and shown in the way of rustc.
+
+use std::fmt::Write;
+
+use super::tree::Place;
+
+/// How bad a problem is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The configuration cannot be run.
+    Error,
+    /// It can, and probably does not do what was meant.
+    Warning,
+}
+
+/// One problem: what, where, and what to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Problem {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong.
+    pub message: String,
+    /// Where.
+    pub place: Place,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Problem {
+    /// A problem that keeps the configuration from being run.
+    pub fn error(message: impl Into<String>, place: Place) -> Self {
+        Self { severity: Severity::Error, message: message.into(), place, help: None }
+    }
+
+    /// A problem that does not.
+    pub fn warning(message: impl Into<String>, place: Place) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(message, place) }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// All problems of one configuration, with what is needed to show them.
+#[derive(Debug, Clone, Default)]
+pub struct Problems {
+    list: Vec<Problem>,
+    file: String,
+    lines: Vec<String>,
+}
+
+impl Problems {
+    /// No problems yet, in a file of this name and text.
+    pub fn new(file: impl Into<String>, text: &str) -> Self {
+        Self {
+            list: Vec::new(),
+            file: file.into(),
+            lines: text.lines().map(str::to_owned).collect(),
+        }
+    }
+
+    /// Adds one.
+    pub fn push(&mut self, problem: Problem) {
+        self.list.push(problem);
+    }
+
+    /// The problems, in the order of the file; those of `--set` last.
+    pub fn sorted(&self) -> Vec<&Problem> {
+        let mut list: Vec<_> = self.list.iter().collect();
+        list.sort_by(|a, b| (&a.place, a.severity).cmp(&(&b.place, b.severity)));
+        list
+    }
+
+    /// The number of errors.
+    pub fn errors(&self) -> usize {
+        self.list.iter().filter(|problem| problem.severity == Severity::Error).count()
+    }
+
+    /// The number of warnings.
+    pub fn warnings(&self) -> usize {
+        self.list.len() - self.errors()
+    }
+
+    /// All problems and a summary as text, with colour codes if `colour`. Empty when there are none.
+    pub fn render(&self, colour: bool) -> String {
+        if self.list.is_empty() {
+            return String::new();
+        }
+        let paint = Paint { colour };
+        let mut out = String::new();
+        for problem in self.sorted() {
+            self.render_one(problem, &paint, &mut out);
+        }
+        out.push_str(&self.summary());
+        out.push('\n');
+        out
+    }
+
+    /// For example `2 errors, 1 warning`.
+    pub fn summary(&self) -> String {
+        let parts = [(self.errors(), "error"), (self.warnings(), "warning")];
+        let parts: Vec<_> = parts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(n, word)| plural(*n, word))
+            .collect();
+        if parts.is_empty() { "no problems".to_owned() } else { parts.join(", ") }
+    }
+
+    fn render_one(&self, problem: &Problem, paint: &Paint, out: &mut String) {
+        let (word, code) = match problem.severity {
+            Severity::Error => ("error", RED),
+            Severity::Warning => ("warning", YELLOW),
+        };
+        // Writing into a String cannot fail.
+        let _ = writeln!(
+            out,
+            "{}: {}",
+            paint.with(code, word),
+            paint.with(BOLD, &printable(&problem.message))
+        );
+        match &problem.place {
+            Place::Set(path) => {
+                let _ = writeln!(out, " {} --set {path}", paint.with(BLUE, "-->"));
+            }
+            Place::Source(span) => {
+                let at = format!("{}:{}:{}", self.file, span.line, span.column);
+                let _ = writeln!(out, " {} {at}", paint.with(BLUE, "-->"));
+                if let Some(line) = self.lines.get(span.line - 1).filter(|_| span.width > 0) {
+                    let caret = underline(line, span.column, span.width);
+                    snippet(span.line, line, &paint.with(code, &caret), paint, out);
+                }
+            }
+        }
+        if let Some(help) = &problem.help {
+            let _ = writeln!(out, "  {} help: {}", paint.with(BLUE, "="), printable(help));
+        }
+        out.push('\n');
+    }
+}
+
+fn snippet(number: usize, line: &str, caret: &str, paint: &Paint, out: &mut String) {
+    let number = number.to_string();
+    let gutter = " ".repeat(number.len());
+    let bar = paint.with(BLUE, "|");
+    let number = paint.with(BLUE, &number);
+    let _ = writeln!(out, "{gutter} {bar}\n{number} {bar} {}", printable(line.trim_end()));
+    let _ = writeln!(out, "{gutter} {bar} {caret}");
+}
+
+/// What a file holds must not steer the terminal. Tabs stay, one character for one.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
+
+/// Tabs before the caret stay tabs, so that it stands under its character.
+fn underline(line: &str, column: usize, width: usize) -> String {
+    let indent = line.chars().chain(std::iter::repeat(' ')).take(column - 1);
+    let indent: String = indent.map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+    let room = line.trim_end().chars().count().saturating_sub(column - 1).max(1);
+    indent + &"^".repeat(width.clamp(1, room))
+}
+
+/// `1 input`, `2 inputs`.
+pub fn plural(count: usize, word: &str) -> String {
+    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
+}
+
+const RED: &str = "1;31";
+const YELLOW: &str = "1;33";
+const BLUE: &str = "1;34";
+const BOLD: &str = "1";
+
+struct Paint {
+    colour: bool,
+}
+
+impl Paint {
+    fn with(&self, code: &str, text: &str) -> String {
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}

@@ -1,0 +1,180 @@
+//! What lies outside the file: inputs that must be there, directories to write to, programs to start.
+
+use std::{
+    collections::HashMap,
+    env,
+    ffi::OsString,
+    fs::{self, OpenOptions},
+    io,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    problem::{Problem, Problems},
+    record::{Places, Written},
+    types::{Config, ExecConfig, HandlerKind, InputKind},
+};
+
+/// Reports every file, directory and program that cannot be reached from here.
+pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mut Problems) {
+    let mut reach = Reach { places, problems, read: HashMap::new(), written: HashMap::new() };
+    reach.read.insert(identity(file), "the configuration file".to_owned());
+    for input in &config.inputs {
+        if let InputKind::File { path, .. } = &input.kind {
+            reach.input(&format!("inputs.{}.file.path", input.name), path);
+        }
+    }
+    for output in &config.outputs {
+        reach.output(&format!("outputs.{}.file.path", output.name), &output.path);
+    }
+    reach.output("dead_letters.file.path", &config.dead_letters);
+    for handler in &config.handlers {
+        if let HandlerKind::Exec(exec) = &handler.kind {
+            reach.program(&format!("handlers.{}.exec", handler.name), exec);
+        }
+    }
+}
+
+struct Reach<'a> {
+    places: &'a Places,
+    problems: &'a mut Problems,
+    read: HashMap<PathBuf, String>,
+    written: HashMap<PathBuf, String>,
+}
+
+impl Reach<'_> {
+    fn error(&mut self, at: &Written, message: String, help: &str) {
+        self.problems.push(Problem::error(message, at.place.clone()).help(help));
+    }
+
+    fn input(&mut self, key: &str, path: &Path) {
+        let at = self.places.at(key);
+        if path == Path::new("-") {
+            if self.read.insert(path.to_owned(), key.to_owned()).is_some() {
+                self.error(&at, "standard input is read twice".to_owned(), "one input can read it");
+            }
+            return;
+        }
+        let shown = at.show(&path.display().to_string());
+        match fs::metadata(path) {
+            Ok(found) if found.is_dir() => {
+                self.error(&at, format!("`{shown}` is a directory"), "name a file");
+            }
+            // Opening a pipe would wait for its writer.
+            Ok(found) => {
+                match if found.is_file() { fs::File::open(path).map(drop) } else { Ok(()) } {
+                    Ok(()) => {
+                        self.read.insert(identity(path), format!("`{key}`"));
+                    }
+                    Err(error) => {
+                        self.error(
+                            &at,
+                            format!("cannot read `{shown}`: {error}"),
+                            "make it readable",
+                        );
+                    }
+                }
+            }
+            Err(error) => {
+                let help = "paths start at the directory of the configuration file";
+                self.error(&at, format!("cannot read `{shown}`: {error}"), help);
+            }
+        }
+    }
+
+    fn output(&mut self, key: &str, path: &Path) {
+        let at = self.places.at(key);
+        let shown = at.show(&path.display().to_string());
+        if path == Path::new("-") {
+            self.error(&at, "standard output is not an output".to_owned(), "name a file");
+            return;
+        }
+        let identity = identity(path);
+        if let Some(reader) = self.read.get(&identity) {
+            let text = format!("`{shown}` would be written over {reader}, which is read");
+            self.error(&at, text, "choose another file");
+            return;
+        }
+        // Several writers share a device (`/dev/null`), but no file.
+        let device = fs::metadata(path).is_ok_and(|found| !found.is_file());
+        let other = self.written.insert(identity, key.to_owned());
+        if let Some(other) = other.filter(|_| !device) {
+            let text = format!("`{shown}` is written by `{other}` too");
+            self.error(&at, text, "choose another file");
+        }
+        if let Err(error) = try_to_write(path) {
+            let help = "greenroom creates files, not directories; create the directory, or make it writable";
+            self.error(&at, format!("cannot write `{shown}`: {error}"), help);
+        }
+    }
+
+    fn program(&mut self, key: &str, exec: &ExecConfig) {
+        let cwd_at = self.places.at(&format!("{key}.cwd"));
+        if let Some(cwd) = exec.cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
+            let shown = cwd_at.show(&cwd.display().to_string());
+            self.error(&cwd_at, format!("`{shown}` is not a directory"), "create it");
+            return;
+        }
+        let Some(program) = exec.command.first() else { return };
+        if !is_runnable(program, exec) {
+            let at = self.places.at(&format!("{key}.command.0"));
+            let text = format!("cannot find the program `{}`", at.show(program));
+            let help = if program.contains('/') {
+                "it has to be an executable file; its path starts at the directory in which it runs"
+            } else {
+                "install it, or write its path"
+            };
+            self.error(&at, text, help);
+        }
+    }
+}
+
+/// The same file has the same identity however it was written; what is missing is known by its directory.
+fn identity(path: &Path) -> PathBuf {
+    if let Ok(full) = path.canonicalize() {
+        return full;
+    }
+    let directory =
+        path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (directory.canonicalize(), path.file_name()) {
+        (Ok(directory), Some(name)) => directory.join(name),
+        _ => path.to_owned(),
+    }
+}
+
+/// Permissions alone do not tell (read-only mounts, other users): the file is opened; a missing one is created and
+/// removed again.
+fn try_to_write(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(io::Error::other("it is a directory")),
+        // Opening a pipe would wait for its reader.
+        Ok(found) if !found.is_file() => Ok(()),
+        Ok(_) => OpenOptions::new().append(true).open(path).map(drop),
+        Err(_) => {
+            OpenOptions::new().write(true).create_new(true).open(path)?;
+            fs::remove_file(path)
+        }
+    }
+}
+
+fn is_runnable(program: &str, exec: &ExecConfig) -> bool {
+    if program.contains('/') {
+        let base = exec.cwd.clone().unwrap_or_default();
+        return is_executable(&base.join(program));
+    }
+    let own =
+        exec.env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| OsString::from(path));
+    let Some(search) = own.or_else(|| env::var_os("PATH")) else { return false };
+    env::split_paths(&search).any(|directory| is_executable(&directory.join(program)))
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(path: &Path) -> bool {
+    path.is_file() || path.with_extension("exe").is_file()
+}

@@ -1,0 +1,109 @@
+//! The table of options as a reference page (Markdown).
+
+use std::fmt::Write;
+
+use super::{
+    options::ROOT,
+    schema::{Group, Kind, Opt, Presence},
+};
+
+/// The page `docs/configuration.md`.
+pub fn reference() -> String {
+    let mut page = Page { out: INTRODUCTION.to_owned() };
+    page.out.push_str(ROOT.doc);
+    page.out.push('\n');
+    page.group("", &ROOT);
+    page.out
+}
+
+const INTRODUCTION: &str = "\
+# Configuration
+
+<!-- Written by `greenroom schema --reference` from the table of options; a test keeps it current. -->
+
+YAML, or TOML with the same names when the file ends in `.toml`. Every name may be written in camel case too.
+`greenroom check FILE` finds all problems at once; `greenroom schema` prints a JSON Schema for editors.
+
+- Durations: `200ms`, `5s`, `1m`, `1h`. Ranges: `200ms..30s`. Sizes: `64KiB`, `1MiB`, or bytes. Rates: `20/s`,
+  `100/min`. Counts may be grouped: `1_000_000`.
+- `${NAME}` and `${NAME:-default}` in a value are replaced from the environment; `$${` is a plain `${`.
+- A value `file:PATH` is replaced by the content of that file, without the newline at its end. Values that come
+  from the environment or a file never appear in messages.
+- `--set a.b=value` sets a single value; it is read as YAML.
+
+";
+
+struct Page {
+    out: String,
+}
+
+impl Page {
+    // Writing into a String cannot fail.
+    fn group(&mut self, path: &str, group: &Group) {
+        if group.options.is_empty() {
+            return;
+        }
+        let built: Vec<_> = group.options.iter().filter(|opt| opt.is_built()).collect();
+        self.out.push_str("\n| key | takes | default | meaning |\n|---|---|---|---|\n");
+        for opt in &built {
+            let (name, takes, default) = (names(opt), takes(&opt.kind), default(opt, group));
+            let _ = writeln!(
+                self.out,
+                "| {name} | {takes} | {default} | {} |",
+                opt.doc.replace('|', "\\|")
+            );
+        }
+        self.later(group);
+        for opt in built {
+            self.inner(path, opt);
+        }
+    }
+
+    fn later(&mut self, group: &Group) {
+        let later: Vec<_> = group.options.iter().filter(|opt| !opt.is_built()).collect();
+        if later.is_empty() {
+            return;
+        }
+        let names: Vec<_> = later.iter().map(|opt| format!("`{}`", opt.name)).collect();
+        let _ = writeln!(self.out, "\nKnown, and refused by this version: {}.", names.join(", "));
+    }
+
+    fn inner(&mut self, path: &str, opt: &Opt) {
+        let (suffix, inner) = match opt.kind {
+            Kind::Group(inner) => ("", inner),
+            Kind::Named(inner) => (".NAME", inner),
+            _ => return,
+        };
+        if inner.options.is_empty() {
+            return;
+        }
+        let dot = if path.is_empty() { "" } else { "." };
+        let path = format!("{path}{dot}{}{suffix}", opt.name);
+        let _ = writeln!(self.out, "\n## `{path}`\n\n{}", inner.doc);
+        self.group(&path, inner);
+    }
+}
+
+fn names(opt: &Opt) -> String {
+    let aliases: String = opt.aliases.iter().map(|alias| format!(", `{alias}`")).collect();
+    format!("`{}`{aliases}", opt.name)
+}
+
+fn takes(kind: &Kind) -> String {
+    match kind {
+        Kind::Group(inner) if inner.options.is_empty() => "`{}`".to_owned(),
+        Kind::Group(_) => "a mapping, see below".to_owned(),
+        Kind::Named(_) => "names, each with a mapping, see below".to_owned(),
+        _ => kind.expected(),
+    }
+}
+
+fn default(opt: &Opt, group: &Group) -> String {
+    match opt.presence {
+        Presence::Default(text) => format!("`{text}`"),
+        Presence::Required => "required".to_owned(),
+        Presence::Optional if group.one_of == [opt.name] => "required".to_owned(),
+        Presence::Optional if group.one_of.contains(&opt.name) => "one of the kinds".to_owned(),
+        Presence::Optional => String::new(),
+    }
+}

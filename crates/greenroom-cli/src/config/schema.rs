@@ -1,0 +1,200 @@
+//! The language in which the options are written down once: checks, defaults, the JSON Schema and the reference
+//! page all come from it.
+
+use super::units;
+
+/// A mapping with known keys.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// What messages call it, with an article: `a pool`.
+    pub title: &'static str,
+    /// What it is for.
+    pub doc: &'static str,
+    /// Its keys.
+    pub options: &'static [Opt],
+    /// Keys of which exactly one has to be given; empty where there is no such choice.
+    pub one_of: &'static [&'static str],
+}
+
+/// One key: what it takes, what it defaults to, what it means.
+#[derive(Debug)]
+pub(super) struct Opt {
+    /// Its name, in snake case. The camel-case spelling is accepted too.
+    pub name: &'static str,
+    /// Other names that are accepted, each in camel case too.
+    pub aliases: &'static [&'static str],
+    /// What it takes.
+    pub kind: Kind,
+    /// What holds when it is left out.
+    pub presence: Presence,
+    /// What it means, and how to choose it.
+    pub doc: &'static str,
+}
+
+/// What holds when an option is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Presence {
+    /// It must be given.
+    Required,
+    /// Nothing; the documentation says what that means.
+    Optional,
+    /// As if this had been written, in YAML.
+    Default(&'static str),
+}
+
+/// What an option takes.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kind {
+    /// `true` or `false`.
+    Flag,
+    /// A whole number within the bounds, both included.
+    Count {
+        /// The smallest.
+        min: u64,
+        /// The largest.
+        max: u64,
+    },
+    /// A number within the bounds, both included.
+    Number {
+        /// The smallest.
+        min: f64,
+        /// The largest.
+        max: f64,
+    },
+    /// Text, not empty.
+    Text,
+    /// The path of a file or a directory.
+    Path,
+    /// An `http` or `https` URL.
+    Url,
+    /// A duration, in milliseconds from..=to.
+    Duration {
+        /// The shortest, in milliseconds.
+        min_ms: u64,
+        /// The longest, in milliseconds.
+        max_ms: u64,
+    },
+    /// Two durations with `..` between them.
+    DurationRange,
+    /// Bytes within the bounds, both included.
+    Size {
+        /// The smallest.
+        min: u64,
+        /// The largest.
+        max: u64,
+    },
+    /// So many per second, minute or hour.
+    Rate,
+    /// One of these words.
+    Choice {
+        /// The words.
+        words: &'static [&'static str],
+        /// Words that belong to later versions, and are refused by name.
+        later: &'static [&'static str],
+    },
+    /// One text or a list of texts, at least one.
+    Texts,
+    /// A list of texts, at least one: a program and its arguments.
+    Command,
+    /// A mapping from names to texts.
+    Variables,
+    /// A mapping with known keys.
+    Group(&'static Group),
+    /// A mapping from the user's names to mappings with known keys.
+    Named(&'static Group),
+    /// Known, and not part of this version: refused with this text.
+    Later(&'static str),
+}
+
+impl Opt {
+    /// Every accepted spelling, the proper one first.
+    pub(super) fn spellings(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for name in std::iter::once(&self.name).chain(self.aliases) {
+            for spelling in [(*name).to_owned(), camel_case(name)] {
+                if !all.contains(&spelling) {
+                    all.push(spelling);
+                }
+            }
+        }
+        all
+    }
+
+    /// True when `key` is one of the accepted spellings.
+    pub(super) fn is_named(&self, key: &str) -> bool {
+        std::iter::once(&self.name)
+            .chain(self.aliases)
+            .any(|name| *name == key || camel_case(name) == key)
+    }
+
+    /// True when this version has it.
+    pub(super) fn is_built(&self) -> bool {
+        !matches!(self.kind, Kind::Later(_))
+    }
+
+    /// The default as YAML, where there is one.
+    pub(super) fn default(&self) -> Option<&'static str> {
+        match self.presence {
+            Presence::Default(text) => Some(text),
+            Presence::Required | Presence::Optional => None,
+        }
+    }
+}
+
+impl Kind {
+    /// What is expected, as it reads after "expected".
+    pub(super) fn expected(&self) -> String {
+        match self {
+            Self::Flag => "`true` or `false`".to_owned(),
+            Self::Count { min, max } => format!("a whole number from {min} to {max}"),
+            Self::Number { min, max } => format!("a number from {min} to {max}"),
+            Self::Text => "text".to_owned(),
+            Self::Path => "a path".to_owned(),
+            Self::Url => "an http or https URL".to_owned(),
+            Self::Duration { min_ms, max_ms } => format!(
+                "a duration from {} to {}",
+                units::show_duration(std::time::Duration::from_millis(*min_ms)),
+                units::show_duration(std::time::Duration::from_millis(*max_ms))
+            ),
+            Self::DurationRange => "a range of durations, the shorter first".to_owned(),
+            Self::Size { min, max } => {
+                format!("a size from {} to {}", units::show_size(*min), units::show_size(*max))
+            }
+            Self::Rate => "a rate above zero".to_owned(),
+            Self::Choice { words, .. } => {
+                let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
+                words.join(" or ")
+            }
+            Self::Texts => "text or a list of texts".to_owned(),
+            Self::Command => "a list of texts".to_owned(),
+            Self::Variables => "a mapping from names to texts".to_owned(),
+            Self::Group(_) | Self::Named(_) => "a mapping".to_owned(),
+            Self::Later(_) => "nothing".to_owned(),
+        }
+    }
+
+    /// A valid value, for messages.
+    pub(super) fn example(&self) -> Option<&'static str> {
+        match self {
+            Self::Duration { .. } => Some("`200ms`, `5s`, `1m` or `1h`"),
+            Self::DurationRange => Some("`200ms..30s`"),
+            Self::Size { .. } => Some("`64KiB`, `1MiB` or a number of bytes"),
+            Self::Rate => Some("`20/s` or `100/min`"),
+            Self::Command => Some("`[\"python3\", \"worker.py\"]`"),
+            Self::Url => Some("`http://localhost:9000/path`"),
+            _ => None,
+        }
+    }
+}
+
+/// `max_per_key` as `maxPerKey`.
+pub(super) fn camel_case(name: &str) -> String {
+    let mut parts = name.split('_');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let mut letters = part.chars();
+        out.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        out.push_str(letters.as_str());
+    }
+    out
+}

@@ -1,0 +1,452 @@
+//! The configuration as a whole, from text to problems or structs.
+
+mod shape;
+mod values;
+
+use std::{path::Path, time::Duration};
+
+use super::{
+    interpolate::World,
+    options::ROOT,
+    schema::{Group, Kind},
+    *,
+};
+
+/// Inputs and a handler that every configuration needs; `extra` follows.
+const BASE: &str = "inputs: { in: { generator: { count: 1, types: [a] } } }\n";
+
+fn env(name: &str) -> Option<String> {
+    match name {
+        "WORKERS" => Some("7".to_owned()),
+        "SECRET" => Some("hunter2".to_owned()),
+        "EMPTY" => Some(String::new()),
+        _ => None,
+    }
+}
+
+struct Loaded {
+    config: Option<Config>,
+    problems: Problems,
+}
+
+fn load_with(file: &str, text: &str, settings: &[&str], directory: &Path) -> Loaded {
+    let settings: Vec<_> = settings.iter().map(|&setting| setting.to_owned()).collect();
+    let world = World { env: &env, directory };
+    let mut problems = Problems::new(file, text);
+    let file = Path::new(file);
+    let source = Source { file, text, settings: &settings, world: &world };
+    let config = source.config(&mut problems);
+    Loaded { config: config.filter(|_| problems.errors() == 0), problems }
+}
+
+fn load(text: &str) -> Loaded {
+    let directory = tempfile::tempdir().unwrap();
+    load_with("c.yaml", text, &[], directory.path())
+}
+
+impl Loaded {
+    fn good(self) -> Config {
+        let shown = self.problems.render(false);
+        self.config.unwrap_or_else(|| panic!("{shown}"))
+    }
+
+    fn text(&self) -> String {
+        self.problems.render(false)
+    }
+
+    /// `line:column message` of each problem.
+    fn lines(&self) -> Vec<String> {
+        let line = |problem: &&Problem| match &problem.place {
+            Place::Source(span) => format!("{}:{} {}", span.line, span.column, problem.message),
+            Place::Set(path) => format!("--set {path} {}", problem.message),
+        };
+        self.problems.sorted().iter().map(line).collect()
+    }
+}
+
+fn pool(option: &str) -> String {
+    format!(
+        "{BASE}handlers: {{ h: {{ on: a, pool: p, pass: {{}} }} }}\npools: {{ p: {{ {option} }} }}\n"
+    )
+}
+
+fn handler(option: &str) -> String {
+    format!("{BASE}handlers: {{ h: {{ on: a, {option} }} }}\n")
+}
+
+fn generator(option: &str) -> String {
+    format!(
+        "inputs: {{ in: {{ generator: {{ {option} }} }} }}\nhandlers: {{ h: {{ on: '**', pass: {{}} }} }}\n"
+    )
+}
+
+fn root(option: &str) -> String {
+    format!("{BASE}handlers: {{ h: {{ on: a, pass: {{}} }} }}\n{option}\n")
+}
+
+#[test]
+fn every_default_of_the_table_decodes() {
+    fn check(group: &'static Group, seen: &mut usize) {
+        for opt in group.options {
+            if let Some(text) = opt.default() {
+                let node = yaml::parse(text, &mut Problems::default()).unwrap();
+                let entry =
+                    tree::Entry { key: opt.name.to_owned(), place: node.place.clone(), node };
+                let map = tree::Node::new(tree::Value::Map(vec![entry]), Place::whole_file());
+                let mut problems = Problems::default();
+                decode::decode(&map, group, &mut problems);
+                let about = format!("`{}` has to be", opt.name);
+                assert!(!problems.render(false).contains(&about), "{}", problems.render(false));
+                *seen += 1;
+            }
+            if let Kind::Group(inner) | Kind::Named(inner) = opt.kind {
+                check(inner, seen);
+            }
+        }
+    }
+    let mut seen = 0;
+    check(&ROOT, &mut seen);
+    assert!(seen > 30, "{seen}");
+}
+
+#[test]
+fn every_option_is_documented_and_named_once() {
+    fn check(group: &'static Group) {
+        let mut names: Vec<_> = group.options.iter().flat_map(|opt| opt.spellings()).collect();
+        names.sort();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count, "{}", group.title);
+        for opt in group.options {
+            assert!(!opt.is_built() || opt.doc.ends_with('.'), "{}: {}", opt.name, opt.doc);
+            if let Kind::Group(inner) | Kind::Named(inner) = opt.kind {
+                check(inner);
+            }
+        }
+        assert!(group.one_of.iter().all(|name| group.options.iter().any(|opt| opt.name == *name)));
+    }
+    check(&ROOT);
+}
+
+/// One row for each option: a good value, one of the wrong type, one out of range or otherwise impossible.
+#[test]
+fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
+    type Wrap = fn(&str) -> String;
+    let rows: &[(Wrap, &str, &str, &[&str])] = &[
+        (pool, "workers", "1_000", &["five", "0", "65537", "-1", "1.5", "1e9", "", "[1]", "'5'"]),
+        (pool, "pool_size", "65536", &["0", "65_537", "x"]),
+        (pool, "poolSize", "2", &["0", "true"]),
+        (pool, "queue", "10_000_000", &["0", "10000001", "many"]),
+        (pool, "inbox_size", "1", &["0", "10000001", "{}"]),
+        (pool, "inboxSize", "5", &["0"]),
+        (pool, "on_full", "reject", &["3", "rejct", "drop"]),
+        (pool, "onFull", "dead_letter", &["Pause"]),
+        (pool, "max_restarts", "0", &["1000001", "-1", "few"]),
+        (pool, "maxRestarts", "1_000_000", &["no"]),
+        (pool, "max_per_key", "10", &["0", "some"]),
+        (pool, "on_final_failure", "skip", &["park", "stop", "jump", "1"]),
+        (generator, "count", "1", &["0", "all"]),
+        (generator, "rate", "20/s", &["20", "0/s", "20/fortnight"]),
+        (generator, "rate", "100/min", &["-1/s"]),
+        (generator, "keys", "1", &["0", "few"]),
+        (generator, "zipf", "0", &["-0.1", "11", "steep"]),
+        (generator, "types", "[a.b, c]", &["[]", "[1]", "''", "{}"]),
+        (generator, "types", "a", &["5"]),
+        (generator, "payload", "64KiB", &["17MiB", "big", "-1"]),
+        (generator, "seed", "0", &["-1", "x"]),
+        (handler, "pass: {}, key_required", "false", &["maybe", "1"]),
+        (
+            handler,
+            "pass: {}, order_by",
+            "subject",
+            &["5", "''", "Subject", "data.id", "/a~2", "data"],
+        ),
+        (handler, "pass: {}, orderBy", "/order/id", &["[a]"]),
+        (handler, "pass: {}, pool", "default", &["other", "1"]),
+        (
+            handler,
+            "pass: {}, retry",
+            "{ attempts: 1 }",
+            &["{ attempts: 0 }", "{ attempts: x }", "5"],
+        ),
+        (
+            handler,
+            "pass: {}, retry",
+            "{ backoff: 0ms..1s }",
+            &["{ backoff: 1s..0s }", "{ backoff: 5 }"],
+        ),
+        (handler, "pass", "", &["{ x: 1 }", "5", "[]"]),
+        (handler, "log", "{}", &["{ level: 1 }"]),
+        (handler, "drop", "{}", &["yes"]),
+        (handler, "simulate", "{ latency: 5ms }", &["{ latency: 5 }", "{ latency: slow }"]),
+        (handler, "simulate", "{ failures: 1 }", &["{ failures: 1.1 }", "{ failures: -0.1 }"]),
+        (handler, "simulate", "{ seed: 7 }", &["{ seed: x }"]),
+        (
+            handler,
+            "exec",
+            "{ command: [sh, '', -c] }",
+            &["{ command: sh }", "{ command: [] }", "{}"],
+        ),
+        (handler, "exec", "{ command: [sh], timeout: 1ms }", &["{ command: [sh], timeout: 0s }"]),
+        (handler, "exec", "{ command: [sh], timeout: 24h }", &["{ command: [sh], timeout: 25h }"]),
+        (
+            handler,
+            "exec",
+            "{ command: [sh], restart: { max: 0, window: 1s } }",
+            &[
+                "{ command: [sh], restart: { max: -1 } }",
+                "{ command: [sh], restart: { window: 0s } }",
+            ],
+        ),
+        (
+            handler,
+            "exec",
+            "{ command: [sh], env: { A: b } }",
+            &[
+                "{ command: [sh], env: { A: 1 } }",
+                "{ command: [sh], env: 1 }",
+                "{ command: [sh], env: { 'A=': b } }",
+            ],
+        ),
+        (
+            handler,
+            "exec",
+            "{ command: [sh], cwd: . }",
+            &["{ command: [sh], cwd: nowhere }", "{ command: [sh], cwd: 1 }"],
+        ),
+        (
+            handler,
+            "http",
+            "{ url: 'http://a/b' }",
+            &["{}", "{ url: a }", "{ url: 'ftp://a' }", "{ url: 5 }", "{ url: 'http://' }"],
+        ),
+        (
+            handler,
+            "http",
+            "{ url: 'https://a', timeout: 1m }",
+            &["{ url: 'https://a', timeout: 5 }"],
+        ),
+        (
+            handler,
+            "http",
+            "{ url: 'https://a', mode: structured }",
+            &["{ url: 'https://a', mode: text }"],
+        ),
+        (handler, "http", "{ url: 'https://a', pass: true }", &["{ url: 'https://a', pass: 1 }"]),
+        (root, "no_handler", "ignore", &["error", "1"]),
+        (root, "noHandler", "refuse", &["later"]),
+        (
+            root,
+            "dead_letters",
+            "{ file: { path: x } }",
+            &["{ file: { path: 1 } }", "{ store: {} }", "{ file: { path: no/x } }"],
+        ),
+        (
+            root,
+            "shutdown",
+            "{ deadline: 0s }",
+            &["{ deadline: 30 }", "{ deadline: 25h }", "{ dedline: 1s }"],
+        ),
+        (
+            root,
+            "outage",
+            "{ failures: 2, window: 1s, limit: 1s }",
+            &["{ failures: 1 }", "{ window: 0s }", "{ limit: x }"],
+        ),
+        (
+            root,
+            "outputs",
+            "{ o: { file: { path: x, truncate: true } } }",
+            &[
+                "{ o: { file: { path: x, truncate: 1 } } }",
+                "{ o: {} }",
+                "{ o: { file: {} } }",
+                "{ o: { file: { path: '-' } } }",
+                "{ o: { on: 'a..b', file: { path: x } } }",
+                "{ 'a.b': { file: { path: x } } }",
+            ],
+        ),
+    ];
+    for (wrap, option, good, bad) in rows {
+        load(&wrap(&format!("{option}: {good}"))).good();
+        for value in *bad {
+            let loaded = load(&wrap(&format!("{option}: {value}")));
+            assert_eq!(loaded.problems.errors(), 1, "{option}: {value}\n{}", loaded.text());
+        }
+    }
+}
+
+#[test]
+fn defaults_are_those_of_the_specification() {
+    let config =
+        load(&root("pools: { p: { workers: 4 } }\noutputs: { o: { file: { path: x } } }")).good();
+    assert_eq!(config.no_handler, NoHandler::DeadLetter);
+    assert_eq!(config.dead_letters.file_name().unwrap(), "dead-letters.ndjson");
+    assert_eq!(config.shutdown_deadline, Duration::from_secs(30));
+    let outage = OutageConfig {
+        failures: 20,
+        window: Duration::from_secs(10),
+        limit: Duration::from_secs(300),
+    };
+    assert_eq!(config.outage, outage);
+    let default = PoolConfig {
+        name: "default".into(),
+        workers: 1,
+        queue: 1000,
+        on_full: OnFull::Pause,
+        max_restarts: 3,
+        max_per_key: 250,
+    };
+    assert_eq!(config.pools[0], default);
+    assert_eq!(config.pools[1], PoolConfig { name: "p".into(), workers: 4, ..default });
+    let handler = &config.handlers[0];
+    assert_eq!(
+        (handler.attempts, handler.pool.as_str(), handler.key_required),
+        (5, "default", false)
+    );
+    assert_eq!(handler.backoff.to_string(), "200ms..30s");
+    assert_eq!(config.outputs[0].on, ["**"]);
+    assert!(!config.outputs[0].truncate);
+}
+
+#[test]
+fn r01_the_default_pool_of_the_file_has_the_defaults_of_any_pool() {
+    let implied = load(&root("")).good();
+    let written = load(&root("pools: { default: }")).good();
+    assert_eq!(implied.pools, written.pools);
+}
+
+#[test]
+fn h01_inbox_size_counts_for_each_worker() {
+    let config = load(&pool("poolSize: 256, inboxSize: 1000")).good();
+    let found = config.pools.iter().find(|pool| pool.name == "p").unwrap();
+    assert_eq!((found.workers, found.queue, found.max_per_key), (256, 256_000, 64_000));
+    let both = load(&pool("queue: 5, inbox_size: 5"));
+    assert!(both.text().contains("two ways to say the same"), "{}", both.text());
+    let twice = load(&pool("workers: 5, pool_size: 5"));
+    assert!(twice.text().contains("`workers` is given twice"), "{}", twice.text());
+}
+
+#[test]
+fn what_belongs_to_later_versions_is_refused_by_name() {
+    for (text, expected) in [
+        (pool("rate: 1/s"), "rate limit of a pool"),
+        (pool("preset: orders"), "presets are not part"),
+        (pool("engine: keyed"), "choice of an engine"),
+        (pool("on_final_failure: park"), "`park` is not part of this version"),
+        (handler("pass: {}, fan_out: true"), "`fan_out` is not part"),
+        (root("admin: {}"), "admin listener"),
+        (root("dead_letters: { store: {} }"), "the `store` for dead letters"),
+        (root("outputs: { o: { kafka: {} } }"), "`kafka` outputs"),
+        (root("").replace("generator: { count: 1, types: [a] }", "http: {}"), "`http` inputs"),
+        (
+            root("").replace(
+                "generator: { count: 1, types: [a] }",
+                "file: { path: '-', follow: true }",
+            ),
+            "`follow`",
+        ),
+        (
+            root("").replace(
+                "generator: { count: 1, types: [a] }",
+                "file: { path: '-', checkpoint: x }",
+            ),
+            "`checkpoint`",
+        ),
+    ] {
+        let loaded = load(&text);
+        assert_eq!(loaded.problems.errors(), 1, "{}", loaded.text());
+        assert!(loaded.text().contains(expected), "{}", loaded.text());
+        assert!(!loaded.text().contains("unknown key"), "{}", loaded.text());
+    }
+}
+
+#[test]
+fn r01_a_type_has_one_handler() {
+    let text =
+        format!("{BASE}handlers:\n  h: {{ on: [a, 'b.*'], pass: }}\n  g: {{ on: a, drop: }}\n");
+    assert_eq!(load(&text).lines(), ["4:12 `a` is taken by the handler `h` already"]);
+}
+
+#[test]
+fn c02_pools_without_handlers_and_handlers_without_events_are_warned_about() {
+    let text = format!(
+        "{BASE}handlers: {{ h: {{ on: z, pass: }}, i: {{ on: '*', drop: }} }}\npools: {{ q: {{}} }}\n"
+    );
+    let loaded = load(&text);
+    assert_eq!(
+        loaded.lines(),
+        ["2:22 nothing reaches the handler `h`", "3:10 no handler names the pool `q`"]
+    );
+    assert_eq!(loaded.problems.summary(), "2 warnings");
+    loaded.good();
+}
+
+#[test]
+fn sections_that_are_missing_or_empty_are_errors() {
+    assert_eq!(
+        load("pools: {}\n").lines(),
+        ["1:1 the configuration needs `inputs`", "1:1 the configuration needs `handlers`"]
+    );
+    assert_eq!(load("inputs: {}\nhandlers:\n").lines(), ["1:1 no input", "2:1 no handler"]);
+    let kinds = load(&handler("pool: default"));
+    assert!(kinds.text().contains("a handler needs a kind"), "{}", kinds.text());
+    let two = load(&handler("pass: {}, drop: {}"));
+    assert!(
+        two.text().contains("a handler has one kind, but `drop` follows `pass`"),
+        "{}",
+        two.text()
+    );
+}
+
+#[test]
+fn c02_files_that_cannot_be_reached_are_errors() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("in.ndjson"), "").unwrap();
+    let config = |input: &str, output: &str| {
+        format!(
+            "inputs: {{ i: {{ file: {{ path: {input} }} }} }}\nhandlers: {{ h: {{ on: a, pass: }} }}\n\
+             outputs: {{ o: {{ file: {{ path: {output} }} }} }}\n"
+        )
+    };
+    let load = |input: &str, output: &str| {
+        load_with("c.yaml", &config(input, output), &[], directory.path())
+    };
+    for (input, output, expected) in [
+        ("missing", "out", "1:30 cannot read"),
+        (".", "out", "1:30 `"),
+        ("in.ndjson", "no/out", "3:31 cannot write"),
+        ("in.ndjson", ".", "3:31 cannot write"),
+        ("in.ndjson", "./in.ndjson", "3:31 `"),
+        ("in.ndjson", "dead-letters.ndjson", "1:1 `"),
+    ] {
+        let loaded = load(input, output);
+        assert_eq!(loaded.problems.errors(), 1, "{}", loaded.text());
+        assert!(loaded.lines()[0].starts_with(expected), "{:?}", loaded.lines());
+    }
+    let config = load("in.ndjson", "out").good();
+    assert_eq!(config.outputs[0].path, directory.path().join("out"));
+    assert!(!directory.path().join("out").exists(), "checking leaves nothing behind");
+}
+
+#[test]
+fn the_json_schema_has_every_option_and_default() {
+    let schema = json_schema();
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert_eq!(schema["required"], serde_json::json!(["inputs", "handlers"]));
+    let pool = &schema["properties"]["pools"]["additionalProperties"];
+    assert_eq!(pool["properties"]["workers"]["default"], 1);
+    assert_eq!(pool["properties"]["workers"]["anyOf"][0]["maximum"], 65_536);
+    assert_eq!(pool["properties"]["poolSize"]["deprecated"], true);
+    assert_eq!(pool["properties"].get("rate"), None);
+    let handler = &schema["properties"]["handlers"]["additionalProperties"];
+    assert_eq!(handler["oneOf"].as_array().unwrap().len(), 6);
+    assert_eq!(handler["properties"]["http"]["properties"]["mode"]["default"], "binary");
+}
+
+#[test]
+fn the_reference_page_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    assert!(page == reference(), "run `greenroom schema --reference > docs/configuration.md`");
+}

@@ -1,0 +1,166 @@
+//! YAML into the tree. One document, no anchors, aliases or tags, each key once.
+
+use std::borrow::Cow;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, StrInput};
+
+use super::{
+    problem::{Problem, Problems},
+    tree::{Entry, Node, Place, Span, Value, plain_scalar},
+};
+
+/// Deeper than any configuration needs; bounds the recursion on hostile input.
+const MAX_DEPTH: usize = 32;
+
+/// Reads the text of a YAML file. `None` when it is not YAML, or nothing at all; the problems say why.
+pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
+    let mut reader = Reader { parser: Parser::new_from_str(text), problems };
+    let root = reader.document();
+    match root {
+        Ok(node) => node,
+        Err(problem) => {
+            problems.push(problem);
+            None
+        }
+    }
+}
+
+struct Reader<'input, 'p> {
+    parser: Parser<'input, StrInput<'input>>,
+    problems: &'p mut Problems,
+}
+
+type Step<'input> = (Event<'input>, saphyr_parser::Span);
+
+impl<'input> Reader<'input, '_> {
+    fn next(&mut self) -> Result<Step<'input>, Problem> {
+        match self.parser.next_event() {
+            Some(Ok(step)) => Ok(step),
+            Some(Err(error)) => Err(syntax(&error)),
+            None => Ok((Event::StreamEnd, saphyr_parser::Span::default())),
+        }
+    }
+
+    fn document(&mut self) -> Result<Option<Node>, Problem> {
+        loop {
+            match self.next()? {
+                (Event::StreamEnd, _) => {
+                    return Err(Problem::error("the configuration is empty", Place::whole_file())
+                        .help("`greenroom init` writes one to start from"));
+                }
+                (Event::StreamStart | Event::DocumentStart(_), _) => {}
+                step => {
+                    let node = self.node(step, 0)?;
+                    self.end()?;
+                    return Ok(Some(node));
+                }
+            }
+        }
+    }
+
+    fn end(&mut self) -> Result<(), Problem> {
+        loop {
+            match self.next()? {
+                (Event::StreamEnd, _) => return Ok(()),
+                (Event::DocumentEnd | Event::Nothing, _) => {}
+                (_, span) => {
+                    return Err(Problem::error("a second document in the file", place(span))
+                        .help("keep one document; remove what follows `---`"));
+                }
+            }
+        }
+    }
+
+    fn node(&mut self, (event, span): Step<'input>, depth: usize) -> Result<Node, Problem> {
+        if depth > MAX_DEPTH {
+            return Err(Problem::error("nested too deeply", place(span)));
+        }
+        let value = match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                plain(anchor, tag.is_some(), span)?;
+                scalar(text, style)
+            }
+            Event::SequenceStart(anchor, tag) => {
+                plain(anchor, tag.is_some(), span)?;
+                self.list(depth)?
+            }
+            Event::MappingStart(anchor, tag) => {
+                plain(anchor, tag.is_some(), span)?;
+                self.map(depth)?
+            }
+            _ => return Err(reference(span)),
+        };
+        Ok(Node::new(value, place(span)))
+    }
+
+    fn list(&mut self, depth: usize) -> Result<Value, Problem> {
+        let mut items = Vec::new();
+        loop {
+            match self.next()? {
+                (Event::SequenceEnd, _) => return Ok(Value::List(items)),
+                step => items.push(self.node(step, depth + 1)?),
+            }
+        }
+    }
+
+    fn map(&mut self, depth: usize) -> Result<Value, Problem> {
+        let mut entries: Vec<Entry> = Vec::new();
+        loop {
+            let (key, at) = match self.next()? {
+                (Event::MappingEnd, _) => return Ok(Value::Map(entries)),
+                (Event::Scalar(text, _, anchor, tag), span) => {
+                    plain(anchor, tag.is_some(), span)?;
+                    (text.into_owned(), place(span))
+                }
+                (_, span) => return Err(Problem::error("a key has to be text", place(span))),
+            };
+            let step = self.next()?;
+            let node = self.node(step, depth + 1)?;
+            match entries.iter().find(|entry| entry.key == key) {
+                Some(first) => self.problems.push(twice(&key, at, &first.place)),
+                None => entries.push(Entry { key, place: at, node }),
+            }
+        }
+    }
+}
+
+fn scalar(text: Cow<'_, str>, style: ScalarStyle) -> Value {
+    match style {
+        ScalarStyle::Plain => plain_scalar(&text),
+        _ => Value::Text(text.into_owned()),
+    }
+}
+
+fn plain(anchor: usize, tagged: bool, span: saphyr_parser::Span) -> Result<(), Problem> {
+    match (anchor, tagged) {
+        (0, false) => Ok(()),
+        (0, true) => Err(Problem::error("tags are not read here", place(span))
+            .help("write the value without `!`; quote it if it is text")),
+        _ => Err(reference(span)),
+    }
+}
+
+fn reference(span: saphyr_parser::Span) -> Problem {
+    Problem::error("anchors and aliases are not read here", place(span))
+        .help("write the value out where it is used, or use `${NAME}`")
+}
+
+fn twice(key: &str, at: Place, first: &Place) -> Problem {
+    let problem = Problem::error(format!("`{key}` is given twice"), at);
+    match first {
+        Place::Source(span) => problem.help(format!("it was first given on line {}", span.line)),
+        Place::Set(_) => problem,
+    }
+}
+
+fn syntax(error: &ScanError) -> Problem {
+    let at = error.marker();
+    let span = Span { line: at.line().max(1), column: at.col() + 1, width: 1 };
+    Problem::error(format!("this is not valid YAML: {}", error.info()), Place::Source(span))
+}
+
+/// Blocks span lines; the stretch shown is what lies on the first of them.
+fn place(span: saphyr_parser::Span) -> Place {
+    let width = if span.start.line() == span.end.line() { span.len().max(1) } else { 1 };
+    Place::Source(Span { line: span.start.line().max(1), column: span.start.col() + 1, width })
+}

@@ -1,0 +1,52 @@
+//! Exit codes (C01), and how a command ends with words.
+
+use std::{
+    fmt,
+    io::{self, Write},
+    process::ExitCode,
+};
+
+/// How a command ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// 0: everything was handled, ignored or dead-lettered by policy.
+    Success,
+    /// 1: it could not run.
+    CouldNotRun,
+    /// 2: the configuration or the command line is wrong.
+    BadConfiguration,
+    /// 3: it ended with events refused or unsettled.
+    Refused,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Success => 0,
+            Exit::CouldNotRun => 1,
+            Exit::BadConfiguration => 2,
+            Exit::Refused => 3,
+        })
+    }
+}
+
+impl Exit {
+    /// Says on standard error why, and what to do next.
+    pub fn because(self, message: impl fmt::Display) -> ExitCode {
+        // Nothing is left to be told when standard error is gone.
+        let _ = writeln!(io::stderr(), "error: {message}");
+        self.into()
+    }
+}
+
+/// Prints an answer on standard output.
+pub fn answer(text: &str) -> ExitCode {
+    match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
+        Ok(()) => Exit::Success.into(),
+        // The reader has seen enough (`greenroom schema | head`).
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success.into(),
+        Err(error) => {
+            Exit::CouldNotRun.because(format_args!("cannot write to standard output: {error}"))
+        }
+    }
+}

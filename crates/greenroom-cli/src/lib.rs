@@ -1,0 +1,45 @@
+//! The `greenroom` command: one configuration file, events in, handlers, outputs, a report.
+//!
+//! - [`config`]: the file, checked in one run against one table of options.
+//! - [`report`] and [`progress`]: what a run tells while it goes on and when it has ended.
+//! - [`commands`]: `run`, `check`, `schema`, `init`.
+
+pub mod cli;
+pub mod commands;
+pub mod config;
+pub mod exit;
+mod logging;
+mod panics;
+pub mod progress;
+pub mod report;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use self::cli::{Cli, Command};
+
+/// Reads the command line and does what it says.
+pub fn main() -> ExitCode {
+    panics::install();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    if let Err(why) = logging::start(cli.log, cli.log_level.as_deref()) {
+        return exit::Exit::BadConfiguration.because(why);
+    }
+    match cli.command {
+        Command::Run(run) => commands::run::from_file(&run.source, run.report),
+        Command::Check(source) => commands::check::check(&source),
+        Command::Schema { reference } => commands::schema::print(reference),
+        Command::Init(init) => commands::init::init(&init),
+    }
+}
+
+/// Help and version are answers; anything else is a mistake.
+fn usage(error: &clap::Error) -> ExitCode {
+    // Nothing is left to be told when the terminal is gone.
+    let _ = error.print();
+    if error.use_stderr() { exit::Exit::BadConfiguration.into() } else { ExitCode::SUCCESS }
+}

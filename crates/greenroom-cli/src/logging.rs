@@ -1,0 +1,91 @@
+//! Logs on standard error (C10): for people, or as JSON.
+
+use std::{env, io, io::IsTerminal};
+
+use tracing_subscriber::{
+    Layer,
+    filter::{LevelFilter, Targets},
+    fmt,
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
+};
+
+use crate::{cli::LogFormat, progress::AboveBar};
+
+const LEVELS: &str = "off, error, warn, info, debug, trace, or `target=level,...`";
+
+/// Starts logging. A level on the command line wins over `RUST_LOG`.
+///
+/// # Errors
+/// The level is none; says what levels there are.
+pub(crate) fn start(format: Option<LogFormat>, level: Option<&str>) -> Result<(), String> {
+    let variable = env::var("RUST_LOG").ok().filter(|text| !text.is_empty());
+    let (filter, unread) = filter(level, variable.as_deref())?;
+    let lines = fmt::layer().with_writer(AboveBar::default);
+    let layer = match format {
+        Some(LogFormat::Json) => lines.json().boxed(),
+        Some(LogFormat::Human) | None => {
+            lines.with_ansi(colour_on_stderr()).with_target(false).boxed()
+        }
+    };
+    tracing_subscriber::registry().with(layer.with_filter(filter)).init();
+    if let Some(text) = unread {
+        tracing::warn!("RUST_LOG={text} is no level and no `target=level,...`; logging at info");
+    }
+    Ok(())
+}
+
+/// The filter, and the value of `RUST_LOG` where it could not be read.
+fn filter(
+    level: Option<&str>,
+    variable: Option<&str>,
+) -> Result<(Targets, Option<String>), String> {
+    let default = Targets::new().with_default(LevelFilter::INFO);
+    if let Some(level) = level {
+        // A bare word would otherwise be taken for a target with all of its lines shown.
+        let words = level.split(',').filter(|part| !part.contains('='));
+        let known = words.into_iter().all(|word| word.parse::<LevelFilter>().is_ok());
+        return match level.parse() {
+            Ok(targets) if known => Ok((targets, None)),
+            _ => Err(format!("`--log-level {level}` is no level: {LEVELS}")),
+        };
+    }
+    match variable.map(str::parse) {
+        None => Ok((default, None)),
+        Some(Ok(targets)) => Ok((targets, None)),
+        Some(Err(_)) => Ok((default, variable.map(str::to_owned))),
+    }
+}
+
+/// Colour is for terminals, unless NO_COLOR says otherwise (no-color.org).
+pub(crate) fn colour_on_stderr() -> bool {
+    io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn enables(filter: &Targets, level: tracing::Level) -> bool {
+        filter.would_enable("greenroom_bus::engine", &level)
+    }
+
+    #[test]
+    fn c10_info_is_the_default_and_the_command_line_wins() {
+        let (default, _) = filter(None, None).unwrap();
+        assert!(
+            enables(&default, tracing::Level::INFO) && !enables(&default, tracing::Level::DEBUG)
+        );
+        let (variable, _) = filter(None, Some("greenroom_bus=debug")).unwrap();
+        assert!(enables(&variable, tracing::Level::DEBUG));
+        let (flag, _) = filter(Some("error"), Some("debug")).unwrap();
+        assert!(!enables(&flag, tracing::Level::WARN));
+    }
+
+    #[test]
+    fn c10_a_level_that_is_none_is_refused_and_a_strange_variable_is_told() {
+        assert!(filter(Some("loud"), None).unwrap_err().contains("off, error, warn"));
+        let (_, unread) = filter(None, Some("a[b{c=d}]=loud")).unwrap();
+        assert_eq!(unread.as_deref(), Some("a[b{c=d}]=loud"));
+    }
+}

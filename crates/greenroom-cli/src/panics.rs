@@ -1,0 +1,29 @@
+//! A panic is our mistake: the user sees one line, not a stack trace (C11).
+
+use std::{
+    io::{self, Write},
+    panic::{self, PanicHookInfo},
+    process, thread,
+};
+
+/// Replaces the hook that prints a stack trace. A panic of the main thread ends the process with exit code 1; in
+/// other threads it is caught by whoever runs them.
+pub(crate) fn install() {
+    panic::set_hook(Box::new(|info| {
+        // Nothing is left to be told when standard error is gone.
+        let _ = writeln!(io::stderr(), "{}", line(info));
+        if thread::current().name() == Some("main") {
+            process::exit(1);
+        }
+    }));
+}
+
+fn line(info: &PanicHookInfo<'_>) -> String {
+    let place = info.location().map_or_else(|| "unknown place".to_owned(), ToString::to_string);
+    let what = info.payload_as_str().unwrap_or("unknown cause").replace('\n', " ");
+    let version = env!("CARGO_PKG_VERSION");
+    format!(
+        "internal error: {what} ({place}, version {version}); please report it at {}/issues",
+        env!("CARGO_PKG_REPOSITORY")
+    )
+}

@@ -1,0 +1,242 @@
+//! What a run shows while it goes on (O08): a bar on a terminal, a log line every five seconds otherwise.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+use crate::report::grouped;
+
+/// Often enough to look alive; drawing costs nothing that matters.
+const REDRAW: Duration = Duration::from_millis(200);
+/// Rare enough for a log.
+const LOG_EVERY: Duration = Duration::from_secs(5);
+/// The bar counts in this many steps.
+const STEPS: u64 = 10_000;
+/// How much the last interval weighs in the rate shown, so that it is steady and still follows.
+const NEWEST: f64 = 0.3;
+
+/// A run, at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Snapshot {
+    /// Events taken.
+    pub taken: u64,
+    /// Events settled, in whatever way.
+    pub settled: u64,
+    /// Those of them that became dead letters.
+    pub dead_lettered: u64,
+    /// Events that wait in the pools.
+    pub queued: u64,
+    /// How much of all finite inputs was read, between 0 and 1; `None` where an end is not known.
+    pub fraction: Option<f64>,
+}
+
+/// Shows progress until the future is dropped: on standard error, as a bar if that is a terminal and as log lines
+/// otherwise. `snapshot` is called a few times a second at most.
+///
+/// # Cancel safety
+/// Made to be dropped, for example as the losing branch of a `select!`; the bar is cleared then.
+pub async fn show(snapshot: impl Fn() -> Snapshot) {
+    if io::stderr().is_terminal() {
+        draw(snapshot).await;
+    } else {
+        log(snapshot).await;
+    }
+}
+
+async fn draw(snapshot: impl Fn() -> Snapshot) {
+    let bar =
+        Cleared::new(ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr()));
+    let mut pace = Pace::new(Instant::now());
+    let mut ticks = ticks(REDRAW);
+    let mut finite = None;
+    loop {
+        ticks.tick().await;
+        let now = snapshot();
+        let line = pace.line(&now, Instant::now());
+        if finite != Some(now.fraction.is_some()) {
+            finite = Some(now.fraction.is_some());
+            bar.0.set_style(style(now.fraction.is_some()));
+        }
+        bar.0.set_position((now.fraction.unwrap_or(0.0) * STEPS as f64) as u64);
+        bar.0.set_message(line);
+        bar.0.tick();
+    }
+}
+
+async fn log(snapshot: impl Fn() -> Snapshot) {
+    let mut pace = Pace::new(Instant::now());
+    let mut ticks = ticks(LOG_EVERY);
+    loop {
+        ticks.tick().await;
+        let line = pace.line(&snapshot(), Instant::now());
+        tracing::info!("{line}");
+    }
+}
+
+fn ticks(period: Duration) -> tokio::time::Interval {
+    let mut ticks = interval_at(Instant::now() + period, period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}
+
+fn style(finite: bool) -> ProgressStyle {
+    let template = if finite { "{bar:30} {percent:>3}%  {msg}" } else { "{spinner} {msg}" };
+    // The templates are ours; a test reads both.
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+/// The bar on the screen, so that log lines can be written above it.
+static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Clears the bar when the future that draws it is dropped, so that the report stands alone.
+struct Cleared(ProgressBar);
+
+impl Cleared {
+    fn new(bar: ProgressBar) -> Self {
+        *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
+        Self(bar)
+    }
+}
+
+impl Drop for Cleared {
+    fn drop(&mut self) {
+        SHOWN.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.0.finish_and_clear();
+    }
+}
+
+/// Standard error for log lines: while a bar is shown, they are written above it.
+#[derive(Debug, Default)]
+pub(crate) struct AboveBar;
+
+impl Write for AboveBar {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let bar = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match bar {
+            Some(bar) => bar.suspend(|| io::stderr().write(line)),
+            None => io::stderr().write(line),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+/// Rate and estimated end, from one look to the next.
+struct Pace {
+    started: Instant,
+    last: Instant,
+    settled: u64,
+    rate: Option<f64>,
+}
+
+impl Pace {
+    fn new(now: Instant) -> Self {
+        Self { started: now, last: now, settled: 0, rate: None }
+    }
+
+    fn line(&mut self, snapshot: &Snapshot, now: Instant) -> String {
+        let rate = self.observe(snapshot.settled, now);
+        let mut line = format!(
+            "{} events, {}/s, {} in flight, {} queued",
+            grouped(snapshot.settled),
+            grouped(rate.round() as u64),
+            grouped(snapshot.taken.saturating_sub(snapshot.settled)),
+            grouped(snapshot.queued),
+        );
+        if snapshot.dead_lettered > 0 {
+            line.push_str(&format!(", {} dead letters", grouped(snapshot.dead_lettered)));
+        }
+        if let Some(left) = snapshot.fraction.and_then(|fraction| self.left(fraction, now)) {
+            line.push_str(&format!(", about {} left", human(left)));
+        }
+        line
+    }
+
+    fn observe(&mut self, settled: u64, now: Instant) -> f64 {
+        let seconds = (now - self.last).as_secs_f64();
+        if seconds <= 0.0 {
+            return self.rate.unwrap_or(0.0);
+        }
+        let newest = settled.saturating_sub(self.settled) as f64 / seconds;
+        let rate = self.rate.map_or(newest, |old| old + NEWEST * (newest - old));
+        (self.last, self.settled, self.rate) = (now, settled, Some(rate));
+        rate
+    }
+
+    /// As much time for what is left as for what was read, in proportion.
+    fn left(&self, fraction: f64, now: Instant) -> Option<Duration> {
+        const TOO_EARLY: f64 = 0.01;
+        if !(TOO_EARLY..1.0).contains(&fraction) {
+            return None;
+        }
+        let elapsed = (now - self.started).as_secs_f64();
+        Duration::try_from_secs_f64(elapsed * (1.0 - fraction) / fraction).ok()
+    }
+}
+
+fn human(duration: Duration) -> String {
+    match duration.as_secs() {
+        seconds @ 0..60 => format!("{} s", seconds.max(1)),
+        seconds @ 60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        seconds => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn snapshot(settled: u64, fraction: Option<f64>) -> Snapshot {
+        Snapshot { taken: settled + 10, settled, dead_lettered: 0, queued: 4, fraction }
+    }
+
+    #[test]
+    fn o08_a_line_has_events_rate_flight_and_estimated_end() {
+        let start = Instant::now();
+        let mut pace = Pace::new(start);
+        let line = pace.line(&snapshot(5_000, Some(0.25)), start + Duration::from_secs(5));
+        assert_eq!(line, "5,000 events, 1,000/s, 10 in flight, 4 queued, about 15 s left");
+    }
+
+    #[test]
+    fn o08_without_a_known_end_there_is_no_estimate_and_dead_letters_show() {
+        let start = Instant::now();
+        let mut pace = Pace::new(start);
+        let now = Snapshot { dead_lettered: 2, ..snapshot(1, None) };
+        let line = pace.line(&now, start + Duration::from_secs(1));
+        assert_eq!(line, "1 events, 1/s, 10 in flight, 4 queued, 2 dead letters");
+    }
+
+    #[test]
+    fn the_rate_follows_the_newest_interval() {
+        let start = Instant::now();
+        let mut pace = Pace::new(start);
+        pace.observe(1000, start + Duration::from_secs(1));
+        let rate = pace.observe(1000, start + Duration::from_secs(2));
+        assert!((rate - 700.0).abs() < 1e-6, "{rate}");
+    }
+
+    #[test]
+    fn o08_the_bar_is_gone_when_its_future_is_dropped() {
+        let bar = ProgressBar::hidden();
+        let cleared = Cleared::new(bar.clone());
+        assert!(SHOWN.lock().unwrap().is_some());
+        AboveBar.write_all(b"").unwrap();
+        drop(cleared);
+        assert!(SHOWN.lock().unwrap().is_none() && bar.is_finished());
+    }
+
+    #[test]
+    fn the_templates_of_the_bar_are_valid() {
+        for template in ["{bar:30} {percent:>3}%  {msg}", "{spinner} {msg}"] {
+            assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The binary as a user meets it: exit codes, what goes where, and no stack traces.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot start its binary has failed")]
+
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
+
+const GOOD: &str =
+    "inputs: { i: { generator: { count: 1 } } }\nhandlers: { h: { on: '**', pass: } }\n";
+
+fn greenroom(directory: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_greenroom"))
+        .args(args)
+        .current_dir(directory)
+        .env_remove("RUST_LOG")
+        .output()
+        .unwrap()
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn c02_check_answers_0_for_a_good_configuration() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("c.yaml"), GOOD).unwrap();
+    let output = greenroom(directory.path(), &["check", "c.yaml"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(stdout(&output), "c.yaml: no problems (1 input, 1 pool, 1 handler, 0 outputs)\n");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left behind");
+}
+
+#[test]
+fn c01_check_and_run_answer_2_for_a_bad_one_and_say_where() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("c.yaml"), format!("{GOOD}shutdwon: {{}}\n")).unwrap();
+    for command in ["check", "run"] {
+        let output = greenroom(directory.path(), &[command, "c.yaml"]);
+        assert_eq!(code(&output), 2);
+        assert_eq!(stdout(&output), "");
+        let text = stderr(&output);
+        assert!(text.contains(" --> c.yaml:3:1\n"), "{text}");
+        assert!(text.contains("did you mean `shutdown`?") && text.ends_with("1 error\n"), "{text}");
+        assert!(!text.contains('\x1b'), "no colour codes without a terminal: {text}");
+    }
+}
+
+#[test]
+fn c01_settings_reach_the_check() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("c.yaml"), GOOD).unwrap();
+    let output =
+        greenroom(directory.path(), &["check", "c.yaml", "--set", "pools.default.workers=0"]);
+    assert_eq!(code(&output), 2);
+    assert!(stderr(&output).contains(" --> --set pools.default.workers\n"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_missing_configuration_is_told_with_what_to_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = greenroom(directory.path(), &["run", "none.yaml"]);
+    assert_eq!(code(&output), 2);
+    assert!(stderr(&output).contains("greenroom init"), "{}", stderr(&output));
+}
+
+#[test]
+fn c01_wrong_command_lines_answer_2_and_help_answers_0() {
+    let directory = tempfile::tempdir().unwrap();
+    for args in [
+        &["frobnicate"][..],
+        &[],
+        &["check"],
+        &["run", "x", "--report", "xml"],
+        &["schema", "--log-level", "loud"],
+        &["init", "kafka"],
+        &["init", "nonsense"],
+    ] {
+        let output = greenroom(directory.path(), args);
+        assert_eq!(code(&output), 2, "{args:?}: {}", stderr(&output));
+        assert!(!stderr(&output).is_empty());
+    }
+    for args in [&["--help"][..], &["--version"], &["run", "--help"]] {
+        assert_eq!(code(&greenroom(directory.path(), args)), 0, "{args:?}");
+    }
+    let later = greenroom(directory.path(), &["init", "nats"]);
+    assert!(stderr(&later).contains("not part of this version"));
+}
+
+#[test]
+fn schema_prints_json() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = greenroom(directory.path(), &["schema"]);
+    assert_eq!(code(&output), 0);
+    let schema: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(schema["additionalProperties"], false);
+}
+
+#[test]
+fn c03_init_writes_a_configuration_that_passes_check_and_overwrites_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = greenroom(directory.path(), &["init", "--dir", "shop"]);
+    assert_eq!(code(&first), 0, "{}", stderr(&first));
+    assert!(
+        stdout(&first).contains("next: greenroom run shop/greenroom.yaml"),
+        "{}",
+        stdout(&first)
+    );
+    let check = greenroom(directory.path(), &["check", "shop/greenroom.yaml"]);
+    assert_eq!(code(&check), 0, "{}", stderr(&check));
+    assert_eq!(stderr(&check), "");
+
+    let worker = directory.path().join("shop/worker.py");
+    std::fs::write(&worker, "mine").unwrap();
+    std::fs::remove_file(directory.path().join("shop/greenroom.yaml")).unwrap();
+    let second = greenroom(directory.path(), &["init", "orders", "--dir", "shop"]);
+    assert_eq!(code(&second), 1);
+    assert!(stderr(&second).contains("orders.ndjson"), "{}", stderr(&second));
+    assert_eq!(std::fs::read_to_string(&worker).unwrap(), "mine");
+    assert!(!directory.path().join("shop/greenroom.yaml").exists(), "all or nothing");
+
+    let forced = greenroom(directory.path(), &["init", "--dir", "shop", "--force"]);
+    assert_eq!(code(&forced), 0, "{}", stderr(&forced));
+    assert_ne!(std::fs::read_to_string(&worker).unwrap(), "mine");
+}
+
+/// Skipped where there is no Python, as the configuration itself would say.
+#[test]
+fn u05_the_worker_of_init_answers_every_event() {
+    use std::io::Write;
+    if Command::new("python3").arg("--version").output().is_err() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    greenroom(directory.path(), &["init"]);
+    let events = std::fs::read_to_string(directory.path().join("orders.ndjson")).unwrap();
+    let events: Vec<_> = events.lines().filter(|line| line.contains("\"order.")).collect();
+    let mut worker = Command::new("python3")
+        .arg("worker.py")
+        .current_dir(directory.path())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = worker.stdin.take().unwrap();
+    for (token, event) in events.iter().enumerate() {
+        writeln!(input, "{{\"token\":\"{token}\",\"attempt\":1,\"event\":{event}}}").unwrap();
+    }
+    drop(input);
+    let output = worker.wait_with_output().unwrap();
+    let text = stdout(&output);
+    assert_eq!(text.lines().count(), events.len());
+    assert_eq!(text.matches("\"reject\"").count(), 1, "{text}");
+    assert_eq!(text.matches("\"pass\"").count(), events.len() - 1, "{text}");
+}
