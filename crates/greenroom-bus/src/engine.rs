@@ -38,7 +38,7 @@ pub use config::{
     BuildError, DEFAULT_POOL, HandlerConfig, NoHandler, OnFull, OutageConfig, PoolConfig, Retry,
 };
 pub use phase::Phase;
-pub use report::{PoolReport, Progress, RunReport, SlowKey};
+pub use report::{OutputReport, PoolReport, Progress, RunReport, SlowKey};
 
 use self::{shared::Shared, worker::BusWorker};
 use crate::source::Source;

@@ -31,6 +31,11 @@ pub trait HandlerFactory: Send + Sync + 'static {
     fn restarts(&self) -> u64 {
         0
     }
+
+    /// How often a worker process died with an event in hand: attempts whose effect is not known.
+    fn crashes(&self) -> u64 {
+        0
+    }
 }
 
 /// Handles events one at a time.

@@ -75,8 +75,13 @@ impl EngineBuilder {
     }
 
     /// Sends what handlers produce, and `on` covers, here. The first output that covers an event gets it.
-    pub fn output(mut self, on: Vec<Pattern>, sink: Arc<dyn Sink>) -> Self {
-        self.outputs.push(Output { on, sink });
+    pub fn output(
+        mut self,
+        name: impl Into<String>,
+        on: Vec<Pattern>,
+        sink: Arc<dyn Sink>,
+    ) -> Self {
+        self.outputs.push(Output { name: name.into(), events: AtomicU64::new(0), on, sink });
         self
     }
 

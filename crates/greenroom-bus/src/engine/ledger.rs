@@ -32,8 +32,8 @@ pub(crate) struct Ledger {
     pub(crate) dead_lettered: AtomicU64,
     pub(crate) ignored: AtomicU64,
     pub(crate) refused: AtomicU64,
-    pub(crate) retried: AtomicU64,
-    pub(crate) repeated: AtomicU64,
+    /// Attempts that timed out: their effect is not known.
+    pub(crate) timed_out: AtomicU64,
     pub(crate) out_of_order: AtomicU64,
     /// Events queued in pools or waiting for another attempt, when last looked at.
     pub(crate) queued: AtomicU64,
@@ -53,8 +53,7 @@ impl Ledger {
             dead_lettered: zero(),
             ignored: zero(),
             refused: zero(),
-            retried: zero(),
-            repeated: zero(),
+            timed_out: zero(),
             out_of_order: zero(),
             queued: zero(),
             peak_queued: zero(),

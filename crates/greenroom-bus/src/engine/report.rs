@@ -38,8 +38,8 @@ pub struct RunReport {
     pub dead_letters_by_reason: BTreeMap<&'static str, u64>,
     /// A row for each pool.
     pub pools: Vec<PoolReport>,
-    /// Where events went.
-    pub outputs: Vec<String>,
+    /// A row for each output.
+    pub outputs: Vec<OutputReport>,
     /// Where dead letters went.
     pub dead_letters: String,
     /// What went wrong with inputs, outputs, dead letters or workers, in words.
@@ -90,6 +90,17 @@ pub struct PoolReport {
     pub dead_lettered: u64,
     /// Restarts of its workers.
     pub restarts: u64,
+}
+
+/// What one output got.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputReport {
+    /// Its name.
+    pub name: String,
+    /// Where it stores, for example `file:done.ndjson`.
+    pub target: String,
+    /// Events handed to it. Those that it could not store count as refused.
+    pub events: u64,
 }
 
 /// What a run has done so far.

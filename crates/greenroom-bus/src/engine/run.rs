@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use super::{
-    Control, Engine, Phase, PoolReport, RunReport, SlowKey,
+    Control, Engine, OutputReport, Phase, PoolReport, RunReport, SlowKey,
     intake::{Intake, JobAddress},
     report::peak_rss_bytes,
 };
@@ -223,6 +223,13 @@ impl Run {
             handler: shared.handlers[line.handler as usize].name.to_string(),
             longest,
         });
+        let crashes: u64 =
+            shared.handlers.iter().map(|handler| handler.config.factory.crashes()).sum();
+        let outputs = shared.outputs.iter().map(|output| OutputReport {
+            name: output.name.clone(),
+            target: output.sink.describe(),
+            events: load(&output.events),
+        });
         RunReport {
             taken,
             handled: load(&ledger.handled),
@@ -230,7 +237,7 @@ impl Run {
             dead_lettered: load(&ledger.dead_lettered),
             refused: load(&ledger.refused) + unsettled,
             retried: stats.iter().map(|stats| stats.retries).sum(),
-            repeated_at_most: load(&ledger.repeated),
+            repeated_at_most: load(&ledger.timed_out) + crashes,
             restarts: stats.iter().map(|stats| stats.restarts).sum::<u64>() + processes,
             out_of_order: load(&ledger.out_of_order),
             elapsed: self.started.elapsed(),
@@ -252,7 +259,7 @@ impl Run {
                     restarts: stats.restarts,
                 })
                 .collect(),
-            outputs: shared.outputs.iter().map(|output| output.sink.describe()).collect(),
+            outputs: outputs.collect(),
             dead_letters: shared.dead_letters.describe(),
             errors: self.errors,
         }

@@ -36,6 +36,9 @@ pub(crate) struct Handler {
 
 /// An output with what it is for.
 pub(crate) struct Output {
+    pub(crate) name: String,
+    /// Events handed to it.
+    pub(crate) events: AtomicU64,
     pub(crate) on: Vec<Pattern>,
     pub(crate) sink: Arc<dyn Sink>,
 }

@@ -126,8 +126,8 @@ impl BusWorker {
                 }
             }
         }
-        if matches!(failure.kind, FailureKind::Timeout | FailureKind::Crash) {
-            self.shared.ledger.repeated.fetch_add(1, Ordering::Relaxed);
+        if failure.kind == FailureKind::Timeout {
+            self.shared.ledger.timed_out.fetch_add(1, Ordering::Relaxed);
         }
         BusError { failure, retry: entry.config.retry, waits }
     }
@@ -152,6 +152,7 @@ async fn emit(shared: &Shared, job: Job, outputs: Outputs, attempt: u32) {
 
 async fn pass_on(shared: &Shared, pool: &Arc<str>, event: Event, ack: &Ack, attempt: u32) {
     let Some(output) = shared.output(event.ty()) else { return };
+    output.events.fetch_add(1, Ordering::Relaxed);
     let outgoing = Outgoing { event, pool: pool.clone(), attempt, ack: ack.child() };
     if let Err(outgoing) = output.sink.try_accept(outgoing) {
         output.sink.accept(outgoing).await;

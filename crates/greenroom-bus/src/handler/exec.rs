@@ -146,11 +146,6 @@ impl ExecFactory {
         Ok(Self { config: Arc::new(config), counters: Arc::default() })
     }
 
-    /// How many processes died, or were killed for an answer that was not understood.
-    pub fn crashes(&self) -> u64 {
-        self.counters.crashes.load(Relaxed)
-    }
-
     /// How many processes ended with code 0 and nothing in hand.
     pub fn recycles(&self) -> u64 {
         self.counters.recycles.load(Relaxed)
@@ -170,6 +165,11 @@ impl HandlerFactory for ExecFactory {
 
     fn restarts(&self) -> u64 {
         self.counters.restarts.load(Relaxed)
+    }
+
+    /// How many processes died, or were killed for an answer that was not understood.
+    fn crashes(&self) -> u64 {
+        self.counters.crashes.load(Relaxed)
     }
 }
 

@@ -1,0 +1,174 @@
+//! From a configuration to an engine: opens what it names, and says what could not be opened.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use greenroom::{Backoff, Restarts};
+use greenroom_bus::{
+    dead_letter::file::FileDeadLetterStore,
+    engine::{self, BuildError, Engine, EngineBuilder},
+    event::OrderBy,
+    handler::{
+        HandlerFactory,
+        discard::DiscardFactory,
+        exec::{ExecConfig, ExecFactory, RestartLimit},
+        http::{HttpConfig, HttpFactory, Mode},
+        log::LogFactory,
+        pass::PassFactory,
+        simulate::{SimulateConfig, SimulateFactory},
+    },
+    pattern::Pattern,
+    sink::file::{FileSink, FileSinkOptions},
+    source::{
+        Source,
+        file::{FileSource, FileSourceOptions},
+        generator::{GeneratorOptions, GeneratorSource},
+    },
+};
+
+use crate::config::{
+    Config, GeneratorConfig, HandlerConfig, HandlerKind, HttpMode, InputKind, NoHandler, OnFull,
+    OutputConfig, PoolConfig,
+};
+
+/// Builds the engine and starts its pools.
+///
+/// # Errors
+/// What could not be opened or started, and why.
+pub(super) async fn engine(config: &Config) -> Result<Engine, String> {
+    let mut builder = Engine::builder()
+        .no_handler(match config.no_handler {
+            NoHandler::DeadLetter => engine::NoHandler::DeadLetter,
+            NoHandler::Ignore => engine::NoHandler::Ignore,
+            NoHandler::Refuse => engine::NoHandler::Refuse,
+        })
+        .outage(engine::OutageConfig {
+            failures: config.outage.failures,
+            window: config.outage.window,
+            limit: config.outage.limit,
+        })
+        .deadline(config.shutdown_deadline);
+    for input in &config.inputs {
+        builder =
+            builder.input(source(&input.kind).map_err(|why| within("input", &input.name, why))?);
+    }
+    for pool in &config.pools {
+        builder = builder.pool(&pool.name, pool_config(pool));
+    }
+    for handler in &config.handlers {
+        let added = handler_config(handler).map_err(|why| within("handler", &handler.name, why))?;
+        builder = builder.handler(&handler.name, added);
+    }
+    for output in &config.outputs {
+        builder = add_output(builder, output).map_err(|why| within("output", &output.name, why))?;
+    }
+    let letters =
+        FileDeadLetterStore::open(&config.dead_letters).map_err(|error| error.to_string())?;
+    builder
+        .dead_letters(Arc::new(letters))
+        .build()
+        .await
+        .map_err(|error: BuildError| error.to_string())
+}
+
+fn within(what: &str, name: &str, why: String) -> String {
+    format!("{what} `{name}`: {why}")
+}
+
+fn source(kind: &InputKind) -> Result<Box<dyn Source>, String> {
+    match kind {
+        InputKind::File { path, max_event } => {
+            let max_event = usize::try_from(*max_event).unwrap_or(usize::MAX);
+            let source = FileSource::open(path, FileSourceOptions { max_event });
+            Ok(Box::new(source.map_err(|error| error.to_string())?))
+        }
+        InputKind::Generator(config) => Ok(Box::new(generator(config)?)),
+    }
+}
+
+fn generator(config: &GeneratorConfig) -> Result<GeneratorSource, String> {
+    let options = GeneratorOptions {
+        seed: config.seed,
+        count: config.count,
+        rate: config.rate.map(|rate| rate.per_second),
+        keys: u32::try_from(config.keys).map_err(|_| "`keys` is above 4,294,967,295".to_owned())?,
+        zipf: config.zipf,
+        types: config.types.clone(),
+        payload: usize::try_from(config.payload).unwrap_or(usize::MAX),
+    };
+    GeneratorSource::new(options).map_err(|error| error.to_string())
+}
+
+fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
+    engine::PoolConfig {
+        workers: pool.workers,
+        queue: pool.queue,
+        on_full: match pool.on_full {
+            OnFull::Pause => engine::OnFull::Pause,
+            OnFull::Reject => engine::OnFull::Reject,
+            OnFull::DeadLetter => engine::OnFull::DeadLetter,
+        },
+        restarts: Restarts { max: pool.max_restarts, ..Restarts::default() },
+    }
+}
+
+fn handler_config(config: &HandlerConfig) -> Result<engine::HandlerConfig, String> {
+    let mut handler = engine::HandlerConfig::new(patterns(&config.on)?, factory(&config.kind)?);
+    handler.pool.clone_from(&config.pool);
+    handler.key_required = config.key_required;
+    handler.order_by = match &config.order_by {
+        Some(order_by) => Some(order_by.parse::<OrderBy>().map_err(|error| error.to_string())?),
+        None => None,
+    };
+    handler.retry = engine::Retry {
+        attempts: config.attempts,
+        backoff: Backoff::new(config.backoff.from, config.backoff.to),
+    };
+    Ok(handler)
+}
+
+fn patterns(on: &[String]) -> Result<Vec<Pattern>, String> {
+    on.iter().map(|on| on.parse::<Pattern>().map_err(|error| error.to_string())).collect()
+}
+
+fn factory(kind: &HandlerKind) -> Result<Arc<dyn HandlerFactory>, String> {
+    Ok(match kind {
+        HandlerKind::Pass => Arc::new(PassFactory),
+        HandlerKind::Log => Arc::new(LogFactory),
+        HandlerKind::Drop => Arc::new(DiscardFactory),
+        HandlerKind::Simulate { latency, failures, seed } => {
+            let (latency, failures) = (latency.from..=latency.to, *failures);
+            let seed = seed.unwrap_or_else(clock_seed);
+            Arc::new(SimulateFactory::new(SimulateConfig { latency, failures, seed })?)
+        }
+        HandlerKind::Exec(config) => Arc::new(ExecFactory::new(ExecConfig {
+            command: config.command.clone(),
+            timeout: config.timeout,
+            restart: RestartLimit { max: config.restart_max, window: config.restart_window },
+            env: config.env.iter().cloned().collect(),
+            cwd: config.cwd.clone(),
+        })?),
+        HandlerKind::Http(config) => Arc::new(HttpFactory::new(HttpConfig {
+            url: config.url.clone(),
+            timeout: config.timeout,
+            mode: match config.mode {
+                HttpMode::Binary => Mode::Binary,
+                HttpMode::Structured => Mode::Structured,
+            },
+            pass: config.pass,
+            ..HttpConfig::default()
+        })?),
+    })
+}
+
+/// A seed that differs from run to run.
+fn clock_seed() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.unwrap_or(Duration::ZERO).as_nanos() as u64
+}
+
+fn add_output(builder: EngineBuilder, output: &OutputConfig) -> Result<EngineBuilder, String> {
+    let options = FileSinkOptions { truncate: output.truncate };
+    let sink =
+        FileSink::open(Path::new(&output.path), options).map_err(|error| error.to_string())?;
+    Ok(builder.output(&output.name, patterns(&output.on)?, Arc::new(sink)))
+}

@@ -1,0 +1,96 @@
+//! Signals: the first drains, the second stops, and a thread sees to it that the process ends.
+
+use std::{io::Write, sync::mpsc, thread, time::Duration};
+
+use greenroom_bus::engine::Control;
+use tokio::{signal, task::JoinHandle};
+
+/// How long after its deadline a stop may take before the process is ended (G05).
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Watches for signals until it is dropped.
+pub(super) struct Watch(JoinHandle<()>);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Starts to watch.
+///
+/// # Errors
+/// The system does not let signals be handled.
+pub(super) fn watch(control: Control, deadline: Duration) -> Result<Watch, String> {
+    let mut signals = Signals::new().map_err(|error| format!("cannot handle signals: {error}"))?;
+    let watching = tokio::spawn(async move {
+        signals.next().await;
+        tracing::info!("draining: no more input is read; interrupt again to stop now");
+        let overdue = end_by(deadline + GRACE);
+        control.drain();
+        signals.next().await;
+        tracing::warn!("stopping now: what is left is refused");
+        drop(overdue);
+        let _overdue = end_by(GRACE);
+        control.stop_now();
+        std::future::pending::<()>().await;
+    });
+    Ok(Watch(watching))
+}
+
+/// Ends the process after this time, unless what is returned is dropped before. A thread of its own, because handlers
+/// that block may hold every thread on which a timer could fire.
+fn end_by(limit: Duration) -> mpsc::Sender<()> {
+    let (cancel, cancelled) = mpsc::channel::<()>();
+    let overdue = move || {
+        if cancelled.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
+            let _ = writeln!(
+                std::io::stderr(),
+                "error: the run did not end in time; what was not settled is refused"
+            );
+            std::process::exit(3);
+        }
+    };
+    // Without a thread there is no watchdog; the deadline itself still holds.
+    drop(thread::Builder::new().name("watchdog".to_owned()).spawn(overdue));
+    cancel
+}
+
+#[cfg(unix)]
+struct Signals {
+    interrupt: signal::unix::Signal,
+    terminate: signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        use signal::unix::{SignalKind, signal};
+        let interrupt = signal(SignalKind::interrupt())?;
+        let terminate = signal(SignalKind::terminate())?;
+        Ok(Self { interrupt, terminate })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) {
+        if signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
