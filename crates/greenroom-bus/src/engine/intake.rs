@@ -184,7 +184,7 @@ impl Intake {
             }
             Err(error) => return Err(error.to_string()),
         };
-        Ok(Some(Line { input: self.input, handler: handler as u32, key }))
+        Ok(Some(self.shared.ledger.audit.line(self.input, handler, key)))
     }
 
     fn unhandled(&self, event: Event, origin: Origin) {
