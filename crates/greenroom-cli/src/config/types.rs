@@ -80,8 +80,6 @@ pub struct PoolConfig {
     pub on_full: OnFull,
     /// How often a panicking worker may be restarted.
     pub max_restarts: u32,
-    /// How many events may wait behind one key.
-    pub max_per_key: usize,
 }
 
 /// What happens to an event whose pool is full.
