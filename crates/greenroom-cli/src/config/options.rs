@@ -126,7 +126,12 @@ static GENERATOR: Group = group(
             Default("1.0"),
             "How uneven the subjects are: 0 is even, 1 gives the n-th of them a share of 1/n.",
         ),
-        opt("types", Texts, Default("[greenroom.generated]"), "The event types, taken in turn."),
+        opt(
+            "types",
+            Texts,
+            Default("[greenroom.generated]"),
+            "The event types, each as likely as the others.",
+        ),
         opt(
             "payload",
             Size { min: 0, max: 16 << 20 },

@@ -59,7 +59,7 @@ pub struct GeneratorConfig {
     pub keys: u64,
     /// The exponent of their distribution; 0 is even.
     pub zipf: f64,
-    /// The event types, taken in turn; at least one.
+    /// The event types, each as likely as the others; at least one.
     pub types: Vec<String>,
     /// The size of the data, in bytes.
     pub payload: u64,
