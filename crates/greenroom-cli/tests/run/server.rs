@@ -77,7 +77,8 @@ fn serve(
         };
         match answer(number, &request) {
             Answer::Status(status, headers) => {
-                write!(writer, "HTTP/1.1 {status} So\r\ncontent-length: 0\r\n{headers}\r\n")?;
+                let answer = format!("HTTP/1.1 {status} So\r\ncontent-length: 0\r\n{headers}\r\n");
+                writer.write_all(answer.as_bytes())?;
             }
             Answer::Never => thread::sleep(Duration::from_secs(60)),
         }
