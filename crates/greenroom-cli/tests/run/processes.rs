@@ -45,7 +45,7 @@ fn u05_workers_in_python_and_shell_pass_answer_and_reject() {
 inputs: { i: { file: { path: in } } }
 pools: { default: { workers: 2 } }
 handlers:
-  p: { on: py, exec: { command: [python3, w.py], env: { GREETING: hello } } }
+  p: { on: py, exec: { command: [python3, -IS, w.py], env: { GREETING: hello } } }
   s: { on: sh, exec: { command: [sh, w.sh] } }
 outputs: { done: { file: { path: done } } }
 ",
@@ -81,7 +81,7 @@ printf '{"token":"%s","outcome":"reject","error":"not wanted"}\n' "$token"; done
 #[test]
 fn p18_workers_that_kill_themselves_lose_and_swap_nothing() {
     let restart = "restart: { max: 1000, window: 60s }";
-    let stage = Stage::with(&exec(8, "[python3, w.py]", restart, ""));
+    let stage = Stage::with(&exec(8, "[python3, -IS, w.py]", restart, ""));
     stage.write("w.py", PASS);
     let events = events(3_000);
     stage.write_events("in", &events);
@@ -98,7 +98,7 @@ fn p18_workers_that_kill_themselves_lose_and_swap_nothing() {
 #[test]
 fn d04_an_event_that_kills_every_worker_is_given_up_and_the_others_are_handled() {
     let restart = "restart: { max: 1000, window: 60s }";
-    let stage = Stage::with(&exec(2, "[python3, w.py]", restart, ""));
+    let stage = Stage::with(&exec(2, "[python3, -IS, w.py]", restart, ""));
     stage.write("w.py", PASS.replace("handled == 100", "job['event']['id'] == 'e7'"));
     let events = events(20);
     stage.write_events("in", &events);
@@ -112,7 +112,7 @@ fn d04_an_event_that_kills_every_worker_is_given_up_and_the_others_are_handled()
 #[test]
 fn u02_a_worker_that_hangs_is_killed_at_its_timeout_and_its_event_given_up() {
     // The start of Python counts towards the timeout; where that is slow, others are tried again, too.
-    let stage = Stage::with(&exec(2, "[python3, w.py]", "timeout: 400ms", ""));
+    let stage = Stage::with(&exec(2, "[python3, -IS, w.py]", "timeout: 400ms", ""));
     let hangs = PASS
         .replace("handled == 100", "job['event']['id'] == 'e2'")
         .replace("os.kill(os.getpid(), signal.SIGKILL)", "signal.pause()");
