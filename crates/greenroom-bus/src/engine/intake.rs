@@ -35,8 +35,9 @@ use crate::{
 /// Events that may wait beside full pools before their source pauses (R05).
 const RUN_AHEAD: usize = 10_000;
 
-/// Events routed before other tasks get a turn: the workers that they woke sit behind this task on its thread.
-const EVENTS_PER_TURN: usize = 32;
+/// Events routed before they are handed to the pools, and other tasks get a turn. Waking workers is paid once for all of
+/// them; the workers that are woken sit behind this task on its thread.
+const EVENTS_PER_TURN: usize = 256;
 
 pub(crate) type JobAddress = Address<Job, (), BusError>;
 
@@ -155,18 +156,15 @@ impl Intake {
         if batch.is_empty() {
             tokio::task::yield_now().await;
         }
-        for (place, taken) in batch.drain(..).enumerate() {
-            self.number += 1;
-            let origin = Origin {
-                input: self.input,
-                position: taken.position,
-                number: self.number,
-                taken_at,
-            };
-            self.route_one(taken, origin);
-            if place % EVENTS_PER_TURN == 0 {
-                tokio::task::yield_now().await;
+        let mut rest = batch.drain(..).peekable();
+        while rest.peek().is_some() {
+            for taken in rest.by_ref().take(EVENTS_PER_TURN) {
+                self.number += 1;
+                let (input, position, number) = (self.input, taken.position, self.number);
+                self.route_one(taken, Origin { input, position, number, taken_at });
             }
+            feed(&self.shared, &self.pools, &mut self.waiting);
+            tokio::task::yield_now().await;
         }
     }
 
@@ -245,7 +243,8 @@ impl Intake {
         let ack = self.settlement(origin, line.clone());
         let pool = self.shared.handlers[handler].pool;
         let job = Job { event, handler, line, origin, attempts: 0, ack };
-        if !self.waiting[pool].is_empty() {
+        // Events that may wait are handed over together, at the end of the turn.
+        if self.shared.pools[pool].on_full == OnFull::Pause {
             self.waiting[pool].push_back(job);
             return;
         }
@@ -289,15 +288,9 @@ fn gone(shared: &Shared, why: NotAccepted, job: Job) {
 /// Hands what waits beside pools over, as far as there is room and nobody else waits for it.
 fn feed(shared: &Shared, pools: &[JobAddress], waiting: &mut [VecDeque<Job>]) {
     for (pool, waiting) in pools.iter().zip(waiting) {
-        while let Some(job) = waiting.pop_front() {
-            match pool.try_send(job) {
-                Ok(()) => {}
-                Err(TrySendError::Full(job)) => {
-                    waiting.push_front(job);
-                    break;
-                }
-                Err(other) => gone(shared, other.without_message(), other.into_message()),
-            }
+        match pool.try_send_many(waiting) {
+            Ok(_) | Err(NotAccepted::Full) => {}
+            Err(why) => waiting.drain(..).for_each(|job| gone(shared, why, job)),
         }
     }
 }
