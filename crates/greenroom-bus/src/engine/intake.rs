@@ -18,7 +18,7 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{
     config::{NoHandler, OnFull},
-    ledger::Ticket,
+    ledger::{Batch, Ticket},
     order_audit::Line,
     phase::Phase,
     shared::{Given, Job, Origin, Shared},
@@ -54,6 +54,8 @@ pub(crate) struct Intake {
     waiting: Vec<VecDeque<Job>>,
     /// The number of the last event taken.
     number: u64,
+    /// The batch being routed.
+    batch: Arc<Batch>,
     /// The part of the input that has been read, in millionths; shown as progress.
     progress: Arc<AtomicU64>,
     reading: Reading,
@@ -79,7 +81,8 @@ impl Intake {
         let waiting = pools.iter().map(|_| VecDeque::new()).collect();
         shared.reading.fetch_add(1, Ordering::AcqRel);
         let reading = Reading(shared.clone());
-        Self { shared, input, source, pools, waiting, number: 0, progress, reading }
+        let batch = Arc::new(Batch { ledger: shared.ledger.clone(), taken_at: Instant::now() });
+        Self { shared, input, source, pools, waiting, number: 0, batch, progress, reading }
     }
 
     /// Runs until the source has ended and nothing waits, or until the engine stops its inputs. What still waits then is
@@ -158,6 +161,7 @@ impl Intake {
         }
         let mut rest = batch.drain(..).peekable();
         while rest.peek().is_some() {
+            self.batch = Arc::new(Batch { ledger: self.shared.ledger.clone(), taken_at });
             for taken in rest.by_ref().take(EVENTS_PER_TURN) {
                 self.number += 1;
                 let (input, position, number) = (self.input, taken.position, self.number);
@@ -180,7 +184,7 @@ impl Intake {
                     attempts: 0,
                     handler: None,
                 };
-                return self.shared.dead_letter(origin, self.settlement(origin, None), given);
+                return self.shared.dead_letter(origin, self.settlement(None), given);
             }
         };
         let Some(handler) = self.shared.router.route(event.ty()) else {
@@ -189,19 +193,18 @@ impl Intake {
         match self.line(&event, handler) {
             Ok(line) => self.admit(event, handler, line, origin),
             Err(error) => {
-                let ack = self.settlement(origin, None);
+                let ack = self.settlement(None);
                 let job = Job { event, handler, line: None, origin, attempts: 0, ack };
                 self.shared.give_up(job, Reason::KeyMissing, error);
             }
         }
     }
 
-    fn settlement(&self, origin: Origin, line: Option<Line>) -> Ack {
+    fn settlement(&self, line: Option<Line>) -> Ack {
         if let Some(line) = &line {
             self.shared.ledger.audit.taken(line);
         }
-        let ledger = self.shared.ledger.clone();
-        Ack::new(Ticket { ledger, taken_at: origin.taken_at, line })
+        Ack::new(Ticket { batch: self.batch.clone(), line })
     }
 
     /// The line that an event stands in. A key that cannot be had is an error where one is required.
@@ -222,7 +225,7 @@ impl Intake {
     }
 
     fn unhandled(&self, event: Event, origin: Origin) {
-        let ack = self.settlement(origin, None);
+        let ack = self.settlement(None);
         match self.shared.no_handler {
             NoHandler::Ignore => {
                 ack.set_outcome(Outcome::Ignored);
@@ -240,7 +243,7 @@ impl Intake {
     }
 
     fn admit(&mut self, event: Event, handler: usize, line: Option<Line>, origin: Origin) {
-        let ack = self.settlement(origin, line.clone());
+        let ack = self.settlement(line.clone());
         let pool = self.shared.handlers[handler].pool;
         let job = Job { event, handler, line, origin, attempts: 0, ack };
         // Events that may wait are handed over together, at the end of the turn.
