@@ -1,5 +1,7 @@
 //! Order per key without head-of-line blocking (keyed-pools.md, K01 to K08).
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::{
     collections::HashMap,
     sync::{

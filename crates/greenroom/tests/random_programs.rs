@@ -1,6 +1,8 @@
 //! Random programs on virtual time: whatever handlers, callers and stops do, the ledger adds up, no two messages of a
 //! key are in hand at once, keys keep their order, and the bound holds.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::{
     collections::{HashMap, HashSet},
     sync::{Arc, Mutex},

@@ -12,9 +12,11 @@ pub(crate) struct Bell {
 }
 
 impl Bell {
-    /// Rouses the clock if it is asleep.
+    /// Rouses the clock if it is asleep. Call it after raising the count of awake workers: of that (sequentially
+    /// consistent) write and this load, and of the clock's write of `asleep` and its look at the count, one sees the
+    /// other.
     pub(crate) fn ring(&self) {
-        if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::AcqRel) {
+        if self.asleep.load(Ordering::SeqCst) && self.asleep.swap(false, Ordering::AcqRel) {
             self.notify.notify_one();
         }
     }
