@@ -197,6 +197,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// # Panics
     /// Outside a tokio runtime.
     pub async fn spawn(self) -> Result<Pool<A>, SpawnError> {
+        self.spawn_core().await.map(Pool::spawned)
+    }
+
+    pub(crate) async fn spawn_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
         let capacity = self.checked_capacity()?;
         let runtime = tokio::runtime::Handle::current();
         let awake_limit = runtime.metrics().num_workers();
@@ -214,7 +218,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         };
         let core = Arc::new(Core::new(settings, awake_limit, runtime));
         start(&core, &self.factory).await?;
-        Ok(Pool::spawned(core))
+        Ok(core)
     }
 
     fn checked_capacity(&self) -> Result<usize, SpawnError> {

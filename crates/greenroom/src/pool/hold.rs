@@ -64,7 +64,10 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     /// A message has been started whose outcome is not settled.
     pub(crate) in_hand: bool,
     pub(crate) posture: Posture,
+    /// Which shard it looks at first.
     pub(crate) cursor: u32,
+    /// It has roused the clock, and must step back once before it computes: the clock stands behind it.
+    pub(crate) roused: bool,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
@@ -78,6 +81,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             in_hand: false,
             posture: Posture::Suspended,
             cursor: worker as u32 % 64,
+            roused: false,
         }
     }
 
@@ -291,7 +295,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     pub(crate) fn wake_up(&mut self) {
-        self.core.wake.enter(&self.core.clock.bell);
+        self.roused |= self.core.wake.enter(&self.core.clock.bell);
         self.posture = Posture::Awake;
     }
 

@@ -140,10 +140,10 @@ impl Wake {
         }
     }
 
-    /// The caller is polled (again). The clock is roused, to watch for how long.
-    pub(crate) fn enter(&self, bell: &Bell) {
+    /// The caller is polled (again). The clock is roused, to watch for how long; true when it was asleep.
+    pub(crate) fn enter(&self, bell: &Bell) -> bool {
         self.awake.fetch_add(1, Ordering::SeqCst);
-        bell.ring();
+        bell.ring()
     }
 
     /// The caller is not polled any more.

@@ -129,9 +129,11 @@ async fn breathe(turn: &mut u32) {
 
 /// Before a handler is polled, which may compute for long.
 async fn ready<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A, K>) {
-    // Another worker is woken for what else is ready. The runtime puts it where only this thread looks, so
-    // this worker steps back once, before it perhaps computes for long.
-    if hold.core.wake.any_ready() && hold.core.wake.one(&hold.core.clock.bell) {
+    // Another worker is woken for what else is ready, or the clock was. The runtime puts it where only this thread
+    // looks, so this worker steps back once, before it perhaps computes for long.
+    let roused = std::mem::take(&mut hold.roused);
+    let woke = hold.core.wake.any_ready() && hold.core.wake.one(&hold.core.clock.bell);
+    if roused || woke {
         tokio::task::yield_now().await;
     }
     // A used-up cooperative budget makes ready resources look pending, which would open lanes for nothing.
@@ -149,11 +151,11 @@ async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     actor: &mut A,
     cx: &mut Context<A>,
 ) -> Result<Answer<A::Reply>, A::Error> {
-    let Hold { core, worker, source, delivery, posture, .. } = hold;
+    let Hold { core, worker, source, delivery, posture, roused, .. } = hold;
     let mut handler = pin!(actor.receive(delivery, cx));
     poll_fn(|task| {
         if *posture == Posture::Suspended {
-            core.wake.enter(&core.clock.bell);
+            *roused |= core.wake.enter(&core.clock.bell);
             *posture = Posture::Awake;
         }
         let polled = handler.as_mut().poll(task);
@@ -301,6 +303,61 @@ impl<F: Future> Future for CatchUnwind<F> {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
             Err(panic) => Poll::Ready(Err(panic)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Pool, Restarts, Stop};
+
+    struct Worker;
+
+    impl Actor for Worker {
+        type Message = u64;
+        type Reply = ();
+        type Error = ();
+
+        async fn handle(&mut self, number: u64, _cx: &mut Context<Self>) -> Result<(), ()> {
+            match number % 10 {
+                0 => panic!("on purpose"),
+                1 => return Err(()),
+                2..5 => tokio::time::sleep(Duration::from_millis(number % 7)).await,
+                5 => tokio::task::yield_now().await,
+                _ => {}
+            }
+            Ok(())
+        }
+    }
+
+    async fn messages_of_all_kinds(seed: u64) -> Arc<Core<Worker, u64>> {
+        let restarts = Restarts { max: 1_000_000, ..Restarts::default() };
+        let pool = Pool::new(|_| Worker).workers(5).restarts(restarts);
+        let core = pool.ordered_by(|number: &u64| number % 3).spawn_core().await.unwrap();
+        let pool = Pool::spawned(core.clone());
+        for number in 0..200 {
+            pool.send(number * seed).await.unwrap();
+        }
+        // Long enough for every restart; the pool is not stopped by its last address.
+        tokio::time::sleep(Duration::from_secs(100_000)).await;
+        std::mem::forget(pool);
+        core
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_is_awake_when_nothing_happens() {
+        for seed in [1, 3, 7] {
+            let core = messages_of_all_kinds(seed).await;
+            assert_eq!((core.wake.awake(), core.wake.idle()), (0, 5));
+            assert!(!core.wake.any_ready());
+            // Workers that are dropped while they lie, and while they work, take their count along.
+            let address = crate::Address::new(core.clone());
+            address.send(2).await.unwrap();
+            tokio::task::yield_now().await;
+            core.aborts.get().unwrap().iter().for_each(tokio::task::AbortHandle::abort);
+            crate::pool::stop::stop(core.clone(), Stop::Now).await;
+            assert_eq!((core.wake.awake(), core.wake.idle()), (0, 0));
         }
     }
 }
