@@ -23,6 +23,9 @@ pub struct Backoff {
     pub max: Duration,
 }
 
+/// The longest wait there is, a hundred years: `Duration::MAX` cannot be multiplied.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
 impl Backoff {
     /// A backoff from `first` to `max`.
     pub const fn new(first: Duration, max: Duration) -> Self {
@@ -33,7 +36,7 @@ impl Backoff {
     pub fn wait(&self, failures: u32, chance: f64) -> Duration {
         let doublings = failures.saturating_sub(1).min(31);
         let whole = self.first.saturating_mul(1 << doublings).min(self.max);
-        whole.mul_f64(0.5 + 0.5 * chance.clamp(0.0, 1.0))
+        whole.min(LONGEST).mul_f64(0.5 + 0.5 * chance.clamp(0.0, 1.0))
     }
 }
 
@@ -177,6 +180,7 @@ mod tests {
         assert_eq!(BACKOFF.wait(4, 0.0), Duration::from_millis(800));
         assert_eq!(BACKOFF.wait(40, 1.0), Duration::from_secs(30));
         assert_eq!(BACKOFF.wait(u32::MAX, 1.0), Duration::from_secs(30));
+        assert_eq!(Backoff::new(Duration::MAX, Duration::MAX).wait(9, 1.0), LONGEST);
     }
 
     #[test]

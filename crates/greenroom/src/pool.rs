@@ -20,6 +20,8 @@ mod block_queue;
 mod builder;
 mod clock;
 mod core;
+mod discard;
+mod employed;
 mod entry;
 mod hold;
 mod lanes;

@@ -315,3 +315,46 @@ async fn k08_after_the_last_attempt_the_lane_goes_on() {
     assert_eq!(*dead.lock().unwrap(), [(Some((1, 0)), 3)]);
     assert_eq!((report.stats.handled, report.stats.dead_lettered, report.stats.retries), (1, 1, 2));
 }
+
+/// Two workers are suspended, so the clock sleeps. One of them comes back and takes a message that computes; what lies
+/// behind it in the same shard must not wait for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn k03_a_worker_that_comes_back_from_a_wait_delays_its_own_key_only() {
+    let (done, overtook) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (seen, flag) = (done.clone(), overtook.clone());
+    let pool = Pool::new(move |_| {
+        let (done, overtook) = (seen.clone(), flag.clone());
+        Run(move |(key, wait): Job| {
+            let (done, overtook) = (done.clone(), overtook.clone());
+            async move {
+                match key {
+                    1 | 2 => tokio::time::sleep(Duration::from_millis(wait)).await,
+                    3 => {
+                        let patience = std::time::Instant::now() + Duration::from_secs(5);
+                        while !done.load(Ordering::Acquire) && std::time::Instant::now() < patience
+                        {
+                            std::hint::spin_loop();
+                        }
+                        overtook.store(done.load(Ordering::Acquire), Ordering::Release);
+                    }
+                    _ => done.store(true, Ordering::Release),
+                }
+                Ok(())
+            }
+        })
+    })
+    .workers(2)
+    .ordered_by(|job: &Job| Colliding(job.0))
+    .spawn()
+    .await
+    .unwrap();
+    pool.send((1, 50)).await.unwrap();
+    pool.send((2, 150)).await.unwrap();
+    while pool.stats().in_hand < 2 {
+        tokio::task::yield_now().await;
+    }
+    pool.send((3, 0)).await.unwrap();
+    pool.send((4, 0)).await.unwrap();
+    pool.stop(PATIENCE).await;
+    assert!(overtook.load(Ordering::Acquire), "a key waited for another that computes");
+}

@@ -1,5 +1,7 @@
 //! What becomes of messages: calls that always resolve, panics, restarts, bounds, stops (actors-and-pools.md).
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::{
     sync::{
         Arc, Mutex,

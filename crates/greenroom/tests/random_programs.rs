@@ -1,6 +1,8 @@
 //! Random programs on virtual time: whatever handlers, callers and stops do, the ledger adds up, no two messages of a
 //! key are in hand at once, keys keep their order, and the bound holds.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::{
     collections::{HashMap, HashSet},
     sync::{Arc, Mutex},
@@ -8,8 +10,8 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Backoff, CallError, Context, DeadLetter, FailureTable, Finally, Pool, PoolBuilder,
-    Restarts, Row, Stop,
+    Actor, Answer, Backoff, CallError, Cause, Context, DeadLetter, Delivery, FailedAttempt,
+    FailureTable, Finally, NotAccepted, Pool, PoolBuilder, PoolStats, Restarts, Row, Stop, Verdict,
 };
 use proptest::prelude::*;
 
@@ -18,10 +20,53 @@ enum Deed {
     Return,
     Sleep(u64),
     YieldTwice,
-    Fail,
-    FailOnce,
+    Fail(u8),
+    FailOnce(u8),
     Panic,
     PanicOnce,
+    /// Leaves the message in place and fails, the first time only.
+    LookAndFailOnce(u8),
+    /// Leaves the message in place and panics.
+    LookAndPanic,
+}
+
+/// What the scripted policy makes of an error: the handler's wish (above these: another attempt), plus [`ONCE`] where
+/// the next attempt will work.
+const RETURN: u8 = 0;
+const BURY: u8 = 1;
+const DROP: u8 = 2;
+const ONCE: u8 = 4;
+
+fn scripted(attempt: FailedAttempt<'_, u8>, chance: f64) -> Verdict {
+    let after = Duration::from_millis(10).mul_f64(chance);
+    match attempt.cause {
+        Cause::Error(wish) if wish % ONCE == RETURN => Verdict::Return,
+        Cause::Error(wish) if wish % ONCE == BURY => Verdict::DeadLetter,
+        Cause::Error(wish) if wish % ONCE == DROP => Verdict::Drop,
+        Cause::Error(wish) if *wish >= ONCE => Verdict::Retry { after, counted: false },
+        _ if attempt.failures < 3 => Verdict::Retry { after, counted: true },
+        _ => Verdict::Drop,
+    }
+}
+
+/// Who decides what follows from a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Policy {
+    Plain,
+    Retries,
+    Scripted,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// Everything is handled, then looked at, then the pool is stopped.
+    Quiet,
+    Within(u64),
+    Now,
+    /// A graceful stop with this deadline, and after a while another that wants it now.
+    Both(u64, u64),
+    /// The pool is dropped.
+    Dropped,
 }
 
 #[derive(Debug, Clone)]
@@ -88,9 +133,9 @@ impl Drop for InHand {
 impl Actor for Worker {
     type Message = Message;
     type Reply = u32;
-    type Error = ();
+    type Error = u8;
 
-    async fn handle(&mut self, message: Message, _cx: &mut Context<Self>) -> Result<u32, ()> {
+    async fn handle(&mut self, message: Message, _cx: &mut Context<Self>) -> Result<u32, u8> {
         let (in_hand, first) = InHand::begin(&self.0, &message);
         match message.deed {
             Deed::Return => {}
@@ -99,15 +144,37 @@ impl Actor for Worker {
                 tokio::task::yield_now().await;
                 tokio::task::yield_now().await;
             }
-            Deed::Fail => return Err(()),
-            Deed::FailOnce if first => return Err(()),
+            Deed::Fail(wish) => return Err(wish),
+            Deed::FailOnce(wish) if first => return Err(wish + ONCE),
+            Deed::LookAndFailOnce(_) | Deed::LookAndPanic => {}
             Deed::Panic => panic!("on purpose"),
             Deed::PanicOnce if first => panic!("on purpose, once"),
-            Deed::FailOnce | Deed::PanicOnce => {}
+            Deed::FailOnce(_) | Deed::PanicOnce => {}
         }
         drop(in_hand);
         self.0.lock().unwrap().done.insert(message.number);
         Ok(message.number)
+    }
+
+    async fn receive(
+        &mut self,
+        delivery: &mut Delivery<Message, u32, u8>,
+        cx: &mut Context<Self>,
+    ) -> Result<Answer<u32>, u8> {
+        let message = delivery.message().unwrap();
+        let new = !self.0.lock().unwrap().attempted.contains(&message.number);
+        match message.deed {
+            Deed::LookAndFailOnce(wish) if new => {
+                let (_in_hand, _) = InHand::begin(&self.0, message);
+                tokio::task::yield_now().await;
+                Err(wish + ONCE)
+            }
+            Deed::LookAndPanic => {
+                let (_in_hand, _) = InHand::begin(&self.0, message);
+                panic!("on purpose, with the message in place")
+            }
+            _ => self.handle(delivery.take(), cx).await.map(Answer::Reply),
+        }
     }
 }
 
@@ -126,12 +193,12 @@ struct Program {
     workers: usize,
     capacity: usize,
     keyed: bool,
-    retries: bool,
+    policy: Policy,
     seed: u64,
     /// Keys hash to this many values, so that different keys collide.
     hashes: u8,
     steps: Vec<Step>,
-    stop_within: Option<u64>,
+    ending: Ending,
 }
 
 fn deed() -> impl Strategy<Value = Deed> {
@@ -139,8 +206,10 @@ fn deed() -> impl Strategy<Value = Deed> {
         6 => Just(Deed::Return),
         3 => (0u64..50).prop_map(Deed::Sleep),
         2 => Just(Deed::YieldTwice),
-        1 => Just(Deed::Fail),
-        2 => Just(Deed::FailOnce),
+        1 => (0u8..4).prop_map(Deed::Fail),
+        2 => (0u8..4).prop_map(Deed::FailOnce),
+        1 => (0u8..4).prop_map(Deed::LookAndFailOnce),
+        1 => Just(Deed::LookAndPanic),
         1 => Just(Deed::Panic),
         1 => Just(Deed::PanicOnce),
     ]
@@ -158,19 +227,36 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+fn ending() -> impl Strategy<Value = Ending> {
+    prop_oneof![
+        4 => Just(Ending::Quiet),
+        4 => (0u64..100).prop_map(Ending::Within),
+        1 => Just(Ending::Now),
+        2 => (0u64..100, 0u64..100).prop_map(|(within, after)| Ending::Both(within, after)),
+        1 => Just(Ending::Dropped),
+    ]
+}
+
 fn program() -> impl Strategy<Value = Program> {
     (
         prop_oneof![Just(1usize), 2usize..6],
         1usize..20,
         any::<bool>(),
-        any::<bool>(),
+        prop_oneof![Just(Policy::Plain), Just(Policy::Retries), Just(Policy::Scripted)],
         any::<u64>(),
         prop_oneof![Just(1u8), Just(3), Just(255)],
         prop::collection::vec(step(), 0..60),
-        prop::option::weighted(0.5, 0u64..100),
+        ending(),
     )
-        .prop_map(|(workers, capacity, keyed, retries, seed, hashes, steps, stop_within)| {
-            Program { workers, capacity, keyed, retries, seed, hashes, steps, stop_within }
+        .prop_map(|(workers, capacity, keyed, policy, seed, hashes, steps, ending)| Program {
+            workers,
+            capacity,
+            keyed,
+            policy,
+            seed,
+            hashes,
+            steps,
+            ending,
         })
 }
 
@@ -190,15 +276,64 @@ fn builder(program: &Program, seen: &Arc<Mutex<Seen>>, outcomes: &Outcomes) -> P
         .capacity(program.capacity)
         .seed(program.seed)
         .restarts(Restarts { max: 1_000, ..Restarts::default() })
-        .on_dead_letter(move |letter: DeadLetter<Message, ()>| {
+        .on_dead_letter(move |letter: DeadLetter<Message, u8>| {
             dead.lock().unwrap().push(letter.message.map(|message| message.number));
         });
-    if !program.retries {
-        return builder;
-    }
     let backoff = Backoff::new(Duration::from_millis(10), Duration::from_millis(100));
     let row = Row::Retry { attempts: 3, backoff, finally: Finally::Return };
-    builder.retry_with(Message::clone, FailureTable { error: row, panic: row })
+    match (program.policy, program.seed % 2) {
+        (Policy::Plain, _) => builder,
+        (Policy::Retries, _) => {
+            builder.retry_with(Message::clone, FailureTable { error: row, panic: row })
+        }
+        (Policy::Scripted, 0) => builder.failure_policy(scripted),
+        (Policy::Scripted, _) => builder.retry_with(Message::clone, scripted),
+    }
+}
+
+/// On virtual time: longer than all retries and restarts take.
+const A_DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// Nothing happens any more: nothing is owned, and nobody is forgotten.
+fn check_quiet(pool: &Pool<Worker>, program: &Program) -> Result<(), TestCaseError> {
+    let stats = pool.stats();
+    prop_assert_eq!(stats.accepted, stats.settled(), "{:?}", stats);
+    prop_assert_eq!((stats.idle, stats.live), (program.workers, program.workers));
+    let permits: Vec<_> = (0..program.capacity).map(|_| pool.try_reserve()).collect();
+    prop_assert!(permits.iter().all(Result::is_ok), "a permit was lost");
+    prop_assert_eq!(
+        pool.try_reserve().err(),
+        Some(NotAccepted::Full),
+        "a permit came from nowhere"
+    );
+    Ok(())
+}
+
+struct Stopped {
+    left_over: Vec<Message>,
+    wedged: Vec<String>,
+    stats: PoolStats,
+}
+
+async fn stop(pool: &Pool<Worker>, ending: Ending) -> Stopped {
+    let (first, second) = match ending {
+        Ending::Quiet | Ending::Dropped => (Stop::within(A_DAY), None),
+        Ending::Within(ms) => (Stop::within(Duration::from_millis(ms)), None),
+        Ending::Now => (Stop::Now, None),
+        Ending::Both(within, after) => (Stop::within(Duration::from_millis(within)), Some(after)),
+    };
+    let second = async {
+        let after = Duration::from_millis(second?);
+        tokio::time::sleep(after).await;
+        Some(pool.stop(Stop::Now).await)
+    };
+    let (first, second) = tokio::join!(pool.stop(first), second);
+    let (mut left_over, mut wedged) = (first.left_over, first.wedged);
+    if let Some(second) = second {
+        left_over.extend(second.left_over);
+        wedged.extend(second.wedged);
+    }
+    Stopped { left_over, wedged, stats: pool.stats() }
 }
 
 async fn run(program: Program) -> Result<(), TestCaseError> {
@@ -219,7 +354,7 @@ async fn run(program: Program) -> Result<(), TestCaseError> {
     for (number, step) in program.steps.iter().enumerate() {
         // Without an order, two messages of a key may be in hand at once.
         let message = |key: Option<u8>, deed| {
-            let ordered = program.keyed || program.workers == 1 && !program.retries;
+            let ordered = program.keyed || program.workers == 1 && program.policy == Policy::Plain;
             Message { key: key.filter(|_| ordered), number: number as u32, in_turn: true, deed }
         };
         match *step {
@@ -250,11 +385,26 @@ async fn run(program: Program) -> Result<(), TestCaseError> {
         prop_assert!(stats.in_hand <= program.workers as u64, "{stats:?}");
         prop_assert!(stats.ledger_holds(), "{stats:?}");
     }
-    let within = Duration::from_millis(program.stop_within.unwrap_or(1_000_000));
-    let report = pool.stop(Stop::within(within)).await;
+    if program.ending == Ending::Dropped {
+        drop(pool);
+        while let Some(call) = calls.join_next().await {
+            let answer = call.unwrap();
+            prop_assert!(!matches!(answer, Err(CallError::Stopped)), "a message was not handled");
+        }
+        tokio::time::sleep(A_DAY).await;
+        prop_assert_eq!(Arc::strong_count(&seen), 1, "the pool is still there");
+        return Ok(());
+    }
+    if program.ending == Ending::Quiet {
+        tokio::time::sleep(A_DAY).await;
+        check_quiet(&pool, &program)?;
+    }
+    let report = stop(&pool, program.ending).await;
     while let Some(call) = calls.join_next().await {
         match call.unwrap() {
-            Err(CallError::Dropped) => prop_assert!(false, "a call ended as dropped"),
+            Err(CallError::Dropped) if program.policy != Policy::Scripted => {
+                prop_assert!(false, "a call ended as dropped")
+            }
             _ => outcomes.resolved += 1,
         }
     }
@@ -265,7 +415,7 @@ async fn run(program: Program) -> Result<(), TestCaseError> {
     prop_assert_eq!(stats.returned as usize, report.left_over.len());
     prop_assert_eq!(stats.dead_lettered as usize, outcomes.dead.lock().unwrap().len());
     prop_assert!(report.wedged.is_empty());
-    if program.stop_within.is_none() {
+    if program.ending == Ending::Quiet {
         prop_assert!(report.left_over.is_empty());
     }
     let seen = seen.lock().unwrap();
@@ -277,7 +427,7 @@ async fn run(program: Program) -> Result<(), TestCaseError> {
 }
 
 fn programs() -> u32 {
-    std::env::var("GREENROOM_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(1_000)
+    std::env::var("GREENROOM_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(400)
 }
 
 proptest! {

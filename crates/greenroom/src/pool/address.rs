@@ -1,8 +1,13 @@
 //! What senders hold.
 
 use std::{
-    collections::VecDeque, fmt, future::Future, hash::Hash, pin::Pin, sync::Arc,
-    sync::atomic::Ordering,
+    collections::VecDeque,
+    fmt,
+    future::Future,
+    hash::Hash,
+    pin::Pin,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 
 use super::{
@@ -196,12 +201,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         }
         self.close();
         let runtime = self.runtime.clone();
-        runtime.spawn(stop::stop(self, Stop::within(FOREVER)));
+        runtime.spawn(stop::stop(self, Stop::within(Duration::MAX)));
     }
 }
-
-/// A deadline that is never reached: a hundred years.
-const FOREVER: std::time::Duration = std::time::Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// The address of a pool: cheap to clone, to be held by senders. The pool drains and stops when the last one is
 /// dropped.
@@ -309,17 +311,14 @@ impl<M, R, E> Address<M, R, E> {
     }
 
     async fn push(&self, message: M, port: Option<ReplyPort<R, E>>) -> Pushed<M, R, E> {
-        let Unaccepted { message, port, why } = match self.door.try_push(message, port, self.sender)
+        let Unaccepted { message, port, .. } = match self.door.try_push(message, port, self.sender)
         {
             Err(unaccepted) if unaccepted.why == NotAccepted::Full => unaccepted,
             other => return other,
         };
         match self.door.permit().await {
             Ok(()) => self.door.push_permitted(message, port, self.sender),
-            Err(Closed) => {
-                let why = if why == NotAccepted::Full { self.door.why_closed() } else { why };
-                Err(Unaccepted { message, port, why })
-            }
+            Err(Closed) => Err(Unaccepted { message, port, why: self.door.why_closed() }),
         }
     }
 

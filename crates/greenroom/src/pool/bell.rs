@@ -12,11 +12,16 @@ pub(crate) struct Bell {
 }
 
 impl Bell {
-    /// Rouses the clock if it is asleep.
-    pub(crate) fn ring(&self) {
-        if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::AcqRel) {
+    /// Rouses the clock if it is asleep. Call it after raising the count of awake workers: of that (sequentially
+    /// consistent) write and this load, and of the clock's write of `asleep` and its look at the count, one sees the
+    /// other. True when the clock was asleep.
+    pub(crate) fn ring(&self) -> bool {
+        let asleep =
+            self.asleep.load(Ordering::SeqCst) && self.asleep.swap(false, Ordering::AcqRel);
+        if asleep {
             self.notify.notify_one();
         }
+        asleep
     }
 
     /// Rouses the clock from whatever it waits for: a timer may have become the earliest.

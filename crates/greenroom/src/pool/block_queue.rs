@@ -6,6 +6,9 @@ use std::collections::VecDeque;
 /// queue wastes little.
 const BLOCK: usize = 64;
 
+/// An empty queue with room for more blocks than this gives the memory back.
+const KEPT_WHEN_EMPTY: usize = 64;
+
 /// A first-in first-out queue of fixed-size blocks, of which one emptied block is kept for the next push.
 #[derive(Debug)]
 pub(crate) struct BlockQueue<T> {
@@ -59,8 +62,17 @@ impl<T> BlockQueue<T> {
         self.len -= usize::from(item.is_some());
         if block.is_empty() {
             self.spare = self.blocks.pop_front();
+            if self.blocks.is_empty() && self.blocks.capacity() > KEPT_WHEN_EMPTY {
+                self.blocks = VecDeque::new();
+            }
         }
         item
+    }
+
+    /// How many blocks the queue has room for.
+    #[cfg(test)]
+    pub(crate) fn room(&self) -> usize {
+        self.blocks.capacity()
     }
 
     fn block(&mut self) -> VecDeque<T> {

@@ -2,11 +2,12 @@
 
 use std::{hash::Hash, sync::Arc};
 
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, task::AbortHandle};
 
 use super::{
     Pool, clock,
-    core::{Core, Settings},
+    core::{CopyOf, Core, KeyOf, OnDeadLetter, Settings},
+    employed::Employed,
     restart::Restarts,
     worker::{self, Factory},
 };
@@ -31,12 +32,12 @@ pub struct PoolBuilder<A: Actor, K = ()> {
     workers: usize,
     mailbox: usize,
     capacity: Option<usize>,
-    key_of: Option<Box<dyn Fn(&A::Message) -> Option<K> + Send + Sync>>,
+    key_of: Option<KeyOf<A, K>>,
     policy: Box<dyn FailurePolicy<A::Error>>,
-    copy: Option<fn(&A::Message) -> A::Message>,
+    copy: Option<CopyOf<A>>,
     poison_limit: u32,
     restarts: Restarts,
-    on_dead_letter: Option<Box<dyn Fn(DeadLetter<A::Message, A::Error>) + Send + Sync>>,
+    on_dead_letter: Option<OnDeadLetter<A>>,
     seed: Option<u64>,
 }
 
@@ -196,6 +197,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// # Panics
     /// Outside a tokio runtime.
     pub async fn spawn(self) -> Result<Pool<A>, SpawnError> {
+        self.spawn_core().await.map(Pool::spawned)
+    }
+
+    pub(crate) async fn spawn_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
         let capacity = self.checked_capacity()?;
         let runtime = tokio::runtime::Handle::current();
         let awake_limit = runtime.metrics().num_workers();
@@ -213,7 +218,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         };
         let core = Arc::new(Core::new(settings, awake_limit, runtime));
         start(&core, &self.factory).await?;
-        Ok(Pool::spawned(core))
+        Ok(core)
     }
 
     fn checked_capacity(&self) -> Result<usize, SpawnError> {
@@ -239,17 +244,18 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     factory: &Factory<A>,
 ) -> Result<(), SpawnError> {
     let (started, mut outcomes) = mpsc::unbounded_channel();
-    let run =
-        |index| tokio::spawn(worker::run(core.clone(), index, factory.clone(), started.clone()));
-    let tasks: Vec<_> = (0..core.settings.workers).map(run).collect();
+    let run = |index| {
+        let worker = worker::run(Employed::new(core), index, factory.clone(), started.clone());
+        tokio::spawn(worker).abort_handle()
+    };
+    let guard = AbortOnDrop((0..core.settings.workers).map(run).collect());
     drop(started);
-    let guard = AbortOnDrop(Some(tasks));
     let mut reason = None;
     while let Some(outcome) = outcomes.recv().await {
         match outcome {
             Ok(()) => {
-                tokio::spawn(clock::run(core.clone()));
-                *core.tasks.lock().await = guard.defuse();
+                tokio::spawn(clock::run(Employed::new(core)));
+                core.aborts.get_or_init(|| guard.defuse());
                 return Ok(());
             }
             Err(error) => reason = reason.or(Some(error)),
@@ -260,16 +266,16 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Leaves nothing running when a spawn fails or is cancelled.
-struct AbortOnDrop(Option<Vec<tokio::task::JoinHandle<()>>>);
+struct AbortOnDrop(Vec<AbortHandle>);
 
 impl AbortOnDrop {
-    fn defuse(mut self) -> Vec<tokio::task::JoinHandle<()>> {
-        self.0.take().unwrap_or_default()
+    fn defuse(mut self) -> Vec<AbortHandle> {
+        std::mem::take(&mut self.0)
     }
 }
 
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {
-        self.0.iter().flatten().for_each(tokio::task::JoinHandle::abort);
+        self.0.iter().for_each(AbortHandle::abort);
     }
 }

@@ -8,10 +8,7 @@ use std::{
     cmp::Reverse,
     collections::BinaryHeap,
     hash::Hash,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
     time::Duration,
 };
 
@@ -21,8 +18,8 @@ use tokio::time::Instant;
 use super::{
     bell::Bell,
     core::{Core, Queued},
-    lanes::LaneId,
-    tally,
+    employed::Employed,
+    lanes::{KEPT_WHEN_EMPTY, LaneId},
 };
 use crate::Actor;
 
@@ -92,7 +89,7 @@ impl<A: Actor, K> Clock<A, K> {
 
     fn set(&self, index: usize, after: Duration, what: What<A, K>) {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let alarm = Alarm { at: Instant::now() + after, number, index, what };
+        let alarm = Alarm { at: later(after), number, index, what };
         let earliest = {
             let mut due = self.due.lock();
             due.push(Reverse(alarm));
@@ -112,7 +109,11 @@ impl<A: Actor, K> Clock<A, K> {
         if due.peek().is_none_or(|Reverse(alarm)| alarm.at > now) {
             return None;
         }
-        due.pop().map(|Reverse(alarm)| alarm)
+        let alarm = due.pop().map(|Reverse(alarm)| alarm);
+        if due.is_empty() && due.capacity() > KEPT_WHEN_EMPTY {
+            *due = BinaryHeap::new();
+        }
+        alarm
     }
 
     /// Messages without a key that wait for another attempt.
@@ -135,11 +136,17 @@ impl<A: Actor, K> Clock<A, K> {
     }
 }
 
+/// This long from now, or as late as makes no difference: a wait may be said to be without end.
+pub(crate) fn later(after: Duration) -> Instant {
+    const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+    Instant::now() + after.min(FOREVER)
+}
+
 /// Runs until the pool has ended.
-pub(crate) async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: Arc<Core<A, K>>) {
+pub(crate) async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: Employed<A, K>) {
     let mut moved = Moved::default();
     while !core.ended.load(Ordering::Acquire) {
-        ring_alarms(&core);
+        while core.clock.ring_next(&core) {}
         let awake = core.wake.awake() > 0 || core.wake.any_ready();
         if awake {
             moved.tick(&core);
@@ -148,16 +155,18 @@ pub(crate) async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: Ar
     }
 }
 
-fn ring_alarms<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
-    let now = Instant::now();
-    while let Some(alarm) = core.clock.pop_due(now) {
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Clock<A, K> {
+    /// Rings one alarm that is due. False when there is none.
+    pub(crate) fn ring_next(&self, core: &Core<A, K>) -> bool {
+        let Some(alarm) = self.pop_due(Instant::now()) else { return false };
         match alarm.what {
             What::Lane(id) => core.wake_lane(alarm.index, id),
             What::Message(entry) => {
-                core.clock.messages.fetch_sub(1, Ordering::Relaxed);
+                self.messages.fetch_sub(1, Ordering::Relaxed);
                 core.wake_message(alarm.index, *entry);
             }
         }
+        true
     }
 }
 
@@ -182,14 +191,13 @@ async fn wait<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>,
 /// What has moved since the last tick.
 #[derive(Default)]
 struct Moved {
-    done: u64,
+    taken: u64,
 }
 
 impl Moved {
     fn tick<A: Actor, K: Hash + Eq + Send + Sync + 'static>(&mut self, core: &Core<A, K>) {
-        let revoked = core.revoke_stuck_tokens();
-        let done = tally::sum(&core.tallies, |tally| &tally.started);
-        let still = done == std::mem::replace(&mut self.done, done);
+        let (revoked, taken) = core.revoke_stuck_tokens();
+        let still = taken == std::mem::replace(&mut self.taken, taken);
         if revoked || (still && core.wake.any_ready()) {
             core.wake.one_more(&core.clock.bell);
         }

@@ -8,6 +8,7 @@ use std::{
 
 use super::{
     core::{Core, ExtraOf, Queued},
+    discard::discard,
     entry::Entry,
     lanes::LaneId,
     tally::count,
@@ -27,6 +28,17 @@ pub(crate) enum Source {
     Head { index: usize, epoch: u64, hash: Option<u32>, run: u32 },
     /// A lane that this worker runs; `run` messages of it in a row.
     Lane { index: usize, id: LaneId, run: u32 },
+}
+
+/// What a look for work came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// A message is in hand.
+    InHand,
+    /// A message was settled without being handled.
+    Skipped,
+    /// There is no work, and the worker has no place any more.
+    Nothing,
 }
 
 /// Whether the worker counts as awake, and how it came to rest.
@@ -52,7 +64,10 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     /// A message has been started whose outcome is not settled.
     pub(crate) in_hand: bool,
     pub(crate) posture: Posture,
+    /// Which shard it looks at first.
     pub(crate) cursor: u32,
+    /// It has roused the clock, and must step back once before it computes: the clock stands behind it.
+    pub(crate) roused: bool,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
@@ -66,44 +81,41 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             in_hand: false,
             posture: Posture::Suspended,
             cursor: worker as u32 % 64,
+            roused: false,
         }
     }
 
-    /// Takes the next message in hand. False when there is none.
-    pub(crate) fn take(&mut self) -> bool {
-        loop {
-            let source = std::mem::replace(&mut self.source, Source::None);
-            let next = self.core.next(self.worker, source);
-            let Some((source, entry)) =
-                next.or_else(|| self.core.take(self.worker, &mut self.cursor))
-            else {
-                return false;
-            };
-            self.source = source;
-            if self.begin(entry) {
-                return true;
-            }
-        }
+    /// Takes the next message.
+    pub(crate) fn take(&mut self) -> Taken {
+        let source = std::mem::replace(&mut self.source, Source::None);
+        let next = self.core.next(self.worker, source);
+        let Some((source, entry)) = next.or_else(|| self.core.take(self.worker, &mut self.cursor))
+        else {
+            return Taken::Nothing;
+        };
+        self.source = source;
+        self.begin(entry)
     }
 
-    /// Starts a message: from here on it is in hand. False when its caller has gone, which settles it.
-    fn begin(&mut self, entry: Queued<A, K>) -> bool {
+    /// Takes a message in hand, unless its caller has gone.
+    fn begin(&mut self, mut entry: Queued<A, K>) -> Taken {
         self.core.permits.give();
         if entry.is_retry() {
             self.core.tally.waiting.fetch_sub(1, Ordering::Relaxed);
         }
+        let key = entry.key.take();
         self.delivery = Delivery { message: Some(entry.message), extra: entry.extra };
         self.set_in_hand(true);
+        discard(key);
         let port = self.delivery.extra.as_ref().and_then(|extra| extra.port.as_ref());
         if port.is_some_and(|port| port.is_abandoned()) {
             self.dead_letter(DeadLetterReason::Abandoned, None, None);
-            return false;
+            return Taken::Skipped;
         }
         if let (Some(copy), Some(message)) = (self.core.settings.copy, &self.delivery.message) {
             self.spare = Some(copy(message));
         }
-        count(&self.core.tallies[self.worker].started);
-        true
+        Taken::InHand
     }
 
     fn set_in_hand(&mut self, in_hand: bool) {
@@ -138,30 +150,39 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn handled(&mut self, answer: Answer<A::Reply>) {
         count(&self.core.tallies[self.worker].handled);
         let (message, extra) = self.finish();
-        if let (Answer::Reply(reply), Some(port)) = (answer, extra.and_then(|extra| extra.port)) {
-            let _ = port.reply(reply);
+        match (answer, extra.and_then(|extra| extra.port)) {
+            (Answer::Reply(reply), Some(port)) => discard(port.reply(reply)),
+            (answer, port) => discard((answer, port)),
         }
-        drop(message);
+        discard(message);
     }
 
     fn give_back(&mut self, error: A::Error) {
         count(&self.core.tallies[self.worker].failed);
-        let (_message, extra) = self.finish();
+        let (message, extra) = self.finish();
         if let Some(port) = extra.and_then(|extra| extra.port) {
             port.fail(error);
         }
+        discard(message);
     }
 
     fn drop_message(&mut self) {
         count(&self.core.tallies[self.worker].dropped);
-        self.finish();
+        discard(self.finish());
     }
 
     /// Ends the time in hand. The message is the one left in place, or the spare copy.
     fn finish(&mut self) -> (Option<A::Message>, Option<Box<ExtraOf<A>>>) {
+        let message = self.take_message();
         self.set_in_hand(false);
+        (message, self.delivery.extra.take())
+    }
+
+    fn take_message(&mut self) -> Option<A::Message> {
         let spare = self.spare.take();
-        (self.delivery.message.take().or(spare), self.delivery.extra.take())
+        let Some(message) = self.delivery.message.take() else { return spare };
+        discard(spare);
+        Some(message)
     }
 
     fn dead_letter(
@@ -192,12 +213,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         error: Option<A::Error>,
         panic: Option<String>,
     ) {
-        let spare = self.spare.take();
-        let Some(message) = self.delivery.message.take().or(spare) else {
+        if self.core.ended.load(Ordering::SeqCst) {
+            discard(error);
+            return self.killed();
+        }
+        let Some(message) = self.take_message() else {
             let reason =
                 panic.as_ref().map_or(DeadLetterReason::Failed, |_| DeadLetterReason::Panicked);
             return self.dead_letter(reason, error, panic);
         };
+        discard(error);
         let mut extra = self.delivery.extra.take().unwrap_or_else(|| ExtraOf::<A>::new(None));
         extra.attempts += 1;
         extra.failures += u32::from(counted);
@@ -214,6 +239,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if self.in_hand {
             self.settle_panic(panic);
         }
+        self.give_up_place();
+    }
+
+    fn give_up_place(&mut self) {
         let source = std::mem::replace(&mut self.source, Source::None);
         self.core.release(self.worker, source);
     }
@@ -224,8 +253,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let attempt = FailedAttempt { cause: Cause::Panic(&panic), failures };
         let core = self.core.clone();
         let decide = || core.settings.policy.decide(attempt, core.chance());
+        if kills >= self.core.settings.poison_limit && kills > 1 {
+            return self.dead_letter(DeadLetterReason::Poisoned, None, Some(panic));
+        }
         let verdict = std::panic::catch_unwind(std::panic::AssertUnwindSafe(decide));
-        match verdict.unwrap_or(Verdict::DeadLetter) {
+        match verdict.unwrap_or_else(|policy| {
+            discard(policy);
+            Verdict::DeadLetter
+        }) {
             Verdict::Retry { .. } if kills >= self.core.settings.poison_limit => {
                 self.dead_letter(DeadLetterReason::Poisoned, None, Some(panic));
             }
@@ -237,7 +272,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// The worker is dropped with a message in hand: at the deadline of a stop, or with its runtime.
+    /// The worker is dropped with a message in hand, at the deadline of a stop or with its runtime; or the message
+    /// would be attempted again, and the pool has ended.
     fn killed(&mut self) {
         if self.delivery.message.is_none() && self.spare.is_none() {
             return self.dead_letter(DeadLetterReason::Killed, None, None);
@@ -250,14 +286,24 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.core.left_over.lock().extend(message);
     }
 
+    /// Settles what is in hand without asking anybody, and gives up the place.
+    fn let_go(&mut self) {
+        if self.in_hand {
+            self.killed();
+        }
+        self.give_up_place();
+    }
+
     pub(crate) fn wake_up(&mut self) {
-        self.core.wake.enter();
+        self.roused |= self.core.wake.enter(&self.core.clock.bell);
         self.posture = Posture::Awake;
     }
 
+    /// The caller has no message in hand and is not polled for a while.
     pub(crate) fn rest(&mut self) {
         self.posture = Posture::Suspended;
         self.core.wake.leave(&self.core.clock.bell);
+        self.core.tell_progress();
     }
 }
 
@@ -277,11 +323,7 @@ fn call_error<M, E>(letter: &mut DeadLetter<M, E>, kills: u32) -> CallError<E> {
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Hold<A, K> {
     fn drop(&mut self) {
-        if self.in_hand {
-            self.killed();
-        }
-        let source = std::mem::replace(&mut self.source, Source::None);
-        self.core.release(self.worker, source);
+        self.let_go();
         match self.posture {
             Posture::Awake => self.core.wake.leave(&self.core.clock.bell),
             Posture::LyingDown => self.core.wake.forget(self.worker, &self.core.clock.bell),
@@ -290,6 +332,5 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Hold<A, K> {
             }
             Posture::Suspended => {}
         }
-        self.core.progress.notify_waiters();
     }
 }

@@ -47,16 +47,19 @@ pub(crate) struct Lane<M, R, E, K> {
     pub(crate) queue: VecDeque<Entry<M, R, E, K>>,
 }
 
+/// Lanes by the hash of their key, which is seeded already. Few chains are longer than one.
+type ByHash<L> = HashMap<u32, Vec<L>, foldhash::fast::FixedState>;
+
 /// The lanes of one shard.
 pub(crate) struct Lanes<M, R, E, K> {
-    by_hash: HashMap<u32, Vec<Lane<M, R, E, K>>, foldhash::fast::FixedState>,
+    by_hash: ByHash<Lane<M, R, E, K>>,
     next_number: u64,
     /// Messages in all lanes.
     queued: usize,
 }
 
 /// With more room than this, an empty table gives its memory back.
-const KEPT_WHEN_EMPTY: usize = 64;
+pub(crate) const KEPT_WHEN_EMPTY: usize = 64;
 
 impl<M, R, E, K> Lanes<M, R, E, K> {
     pub(crate) fn new() -> Self {
@@ -142,15 +145,28 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         Some(lane)
     }
 
-    /// Every message that waits here, and no lane that nobody runs any more.
-    pub(crate) fn drain(&mut self) -> Vec<Entry<M, R, E, K>> {
+    /// Takes every message that waits here, in order within a lane, and every lane that nobody runs. What is returned
+    /// holds keys: drop it outside the lock.
+    pub(crate) fn drain(&mut self, into: &mut Vec<Entry<M, R, E, K>>) -> Vec<Lane<M, R, E, K>> {
         self.queued = 0;
-        let lanes = self.by_hash.values_mut().flatten();
-        let entries = lanes.flat_map(|lane| std::mem::take(&mut lane.queue)).collect();
-        self.by_hash.retain(|_, chain| {
-            chain.retain(|lane| matches!(lane.state, LaneState::Running(_)));
-            !chain.is_empty()
-        });
-        entries
+        let mut unowned = Vec::new();
+        for chain in self.by_hash.values_mut() {
+            chain.iter_mut().for_each(|lane| into.extend(lane.queue.drain(..)));
+            let running = |lane: &mut Lane<_, _, _, _>| matches!(lane.state, LaneState::Running(_));
+            unowned.extend(chain.extract_if(.., |lane| !running(lane)));
+        }
+        self.by_hash.retain(|_, chain| !chain.is_empty());
+        unowned
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_hash.is_empty()
+    }
+
+    /// How many lanes the table has room for.
+    #[cfg(test)]
+    pub(crate) fn room(&self) -> usize {
+        self.by_hash.capacity()
     }
 }

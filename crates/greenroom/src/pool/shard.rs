@@ -27,7 +27,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::{
     block_queue::BlockQueue,
     entry::Entry,
-    lanes::{LaneId, LaneState, Lanes},
+    lanes::{KEPT_WHEN_EMPTY, LaneId, LaneState, Lanes},
 };
 
 pub(crate) struct Shard<M, R, E, K> {
@@ -54,6 +54,8 @@ pub(crate) struct Outbox<M, R, E, K> {
     pub(crate) token: Option<Token<K>>,
     /// The epoch of the next token.
     next_epoch: u64,
+    /// Messages taken so far, from the queue and from lanes: what the clock sees of progress.
+    pub(crate) taken: u64,
     /// What the clock saw at its last tick.
     seen: Option<(u64, u64)>,
     /// How many messages of one hash were taken from the queue in a row, and that hash.
@@ -84,6 +86,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             ready: VecDeque::new(),
             token: None,
             next_epoch: 0,
+            taken: 0,
             seen: None,
             streak: (0, 0),
             queue_first: false,
@@ -123,6 +126,54 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     /// The token, where it is still the one of this epoch.
     pub(crate) fn held(&mut self, epoch: u64) -> Option<&mut Token<K>> {
         self.token.as_mut().filter(|token| token.epoch == epoch)
+    }
+
+    /// The holder has this key in hand from here on.
+    pub(crate) fn publish(&mut self, epoch: u64, key: Option<(u32, K)>) {
+        let Some(token) = self.held(epoch) else {
+            debug_assert!(false, "only the holder of the token publishes");
+            return;
+        };
+        debug_assert!(
+            token.in_hand.is_none(),
+            "the last key was taken out, to be dropped unlocked"
+        );
+        token.taken += 1;
+        token.in_hand = key;
+    }
+
+    /// The holder compares keys outside the lock, or has done so.
+    pub(crate) fn compare(&mut self, epoch: u64, comparing: bool) {
+        if let Some(token) = self.held(epoch) {
+            token.comparing = comparing;
+        }
+    }
+
+    /// Takes the next message of the queue.
+    pub(crate) fn pop_queue(&mut self) -> Option<Entry<M, R, E, K>> {
+        let entry = self.queue.pop_front()?;
+        self.taken = self.taken.wrapping_add(1);
+        Some(entry)
+    }
+
+    /// Takes the next message of a lane.
+    pub(crate) fn pop_lane(&mut self, id: LaneId) -> Option<Entry<M, R, E, K>> {
+        let entry = self.lanes.pop_front(id)?;
+        self.taken = self.taken.wrapping_add(1);
+        Some(entry)
+    }
+
+    pub(crate) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Takes the lane that has been ready for longest off the list. The list does not keep the memory of a crowd.
+    pub(crate) fn next_ready(&mut self) -> Option<LaneId> {
+        let id = self.ready.pop_front();
+        if self.ready.is_empty() && self.ready.capacity() > KEPT_WHEN_EMPTY {
+            self.ready = VecDeque::new();
+        }
+        id
     }
 
     /// Takes the token away from its holder and gives the key in hand a lane that the holder runs. Returns the lane.

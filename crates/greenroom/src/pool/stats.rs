@@ -1,8 +1,11 @@
 //! What a pool is doing, in figures.
 
-use std::{hash::Hash, sync::atomic::Ordering};
+use std::{
+    hash::Hash,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
-use super::{core::Core, tally::sum};
+use super::{core::Core, tally::WorkerTally};
 use crate::Actor;
 
 /// A snapshot of a pool. Exact when no thread is inside the pool; otherwise each figure is of its own moment.
@@ -47,33 +50,49 @@ pub struct PoolStats {
 
 impl PoolStats {
     pub(crate) fn of<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> Self {
-        let tallies = &core.tallies;
         let waiting = core.tally.waiting.load(Ordering::Relaxed);
-        Self {
+        let mut stats = Self {
             configured: core.settings.workers,
             live: core.live.load(Ordering::Relaxed),
             idle: core.wake.idle(),
             capacity: core.settings.capacity,
             accepted: core.accepted(),
             rejected: core.tally.rejected.load(Ordering::Relaxed),
-            handled: sum(tallies, |tally| &tally.handled),
-            failed: sum(tallies, |tally| &tally.failed),
-            dead_lettered: sum(tallies, |tally| &tally.dead_lettered)
-                + core.tally.dead_lettered.load(Ordering::Relaxed),
-            dropped: sum(tallies, |tally| &tally.dropped),
-            returned: sum(tallies, |tally| &tally.returned)
-                + core.tally.returned.load(Ordering::Relaxed),
+            handled: 0,
+            failed: 0,
+            dead_lettered: core.tally.dead_lettered.load(Ordering::Relaxed),
+            dropped: 0,
+            returned: core.tally.returned.load(Ordering::Relaxed),
             queued: core.depth().saturating_sub(waiting) as u64,
             waiting: waiting as u64,
-            in_hand: sum(tallies, |tally| &tally.in_hand),
-            retries: sum(tallies, |tally| &tally.retries),
-            restarts: sum(tallies, |tally| &tally.restarts),
-        }
+            in_hand: 0,
+            retries: 0,
+            restarts: 0,
+        };
+        core.tallies.iter().for_each(|tally| stats.add(tally));
+        stats
+    }
+
+    fn add(&mut self, tally: &WorkerTally) {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        self.handled += read(&tally.handled);
+        self.failed += read(&tally.failed);
+        self.dead_lettered += read(&tally.dead_lettered);
+        self.dropped += read(&tally.dropped);
+        self.returned += read(&tally.returned);
+        self.in_hand += read(&tally.in_hand);
+        self.retries += read(&tally.retries);
+        self.restarts += read(&tally.restarts);
     }
 
     /// Messages that have their outcome.
     pub fn settled(&self) -> u64 {
         self.handled + self.failed + self.dead_lettered + self.dropped + self.returned
+    }
+
+    /// True when every accepted message has its outcome.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.accepted == self.settled()
     }
 
     /// True when every accepted message is accounted for once.

@@ -1,15 +1,19 @@
 //! Stopping: refuse new work, handle what is queued, and say what was not handled.
 
 use std::{
+    collections::HashSet,
     hash::Hash,
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{Ordering, fence},
+    },
     time::Duration,
 };
 
-use tokio::time::Instant;
+use tokio::{task::AbortHandle, time::Instant};
 
-use super::{core::Core, stats::PoolStats};
-use crate::{Actor, CallError};
+use super::{clock::later, core::Core, stats::PoolStats};
+use crate::Actor;
 
 /// How a pool is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,82 +51,108 @@ pub struct StopReport<M> {
 /// take where the deadline has passed.
 const LET_GO: Duration = Duration::from_millis(500);
 
-/// How long `stopped` hooks may take after [`Stop::Now`].
+/// How long `stopped` hooks may take after [`Stop::Now`], at least.
 const HOOKS: Duration = Duration::from_secs(10);
 
-/// Stops the pool. Called again, it waits for the same end and finds nothing left over.
+/// Stops the pool. Any number of stops may run at once; each waits as it was told to, and who comes first to the end
+/// gets what was left over.
 pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: Arc<Core<A, K>>,
     how: Stop,
 ) -> StopReport<A::Message> {
     core.close();
-    let mut until = Instant::now() + HOOKS;
-    if let Stop::Graceful { within } = how {
-        let deadline = Instant::now() + within;
-        let _ = tokio::time::timeout_at(deadline, drained(&core)).await;
-        until = deadline.max(Instant::now() + LET_GO);
+    match how {
+        Stop::Graceful { within } => drain_until(&core, later(within)).await,
+        Stop::Now => finish_in_hand(&core).await,
     }
-    core.ended.store(true, Ordering::SeqCst);
-    core.wake.all();
-    core.clock.bell.ring_loud();
-    core.progress.notify_waiters();
-    let wedged = end_workers(&core, how, until).await;
-    let mut left_over = std::mem::take(&mut *core.left_over.lock());
-    for entry in core.drain_queues() {
-        if entry.is_retry() {
-            core.tally.waiting.fetch_sub(1, Ordering::Relaxed);
-        }
-        core.tally.returned.fetch_add(1, Ordering::Relaxed);
-        if let Some(port) = entry.extra.and_then(|extra| extra.port) {
-            port.resolve(CallError::Stopped);
-        }
-        left_over.push(entry.message);
-    }
+    let wedged = match core.running.load(Ordering::SeqCst) {
+        0 => Vec::new(),
+        _ => busy(&core).map(|worker| format!("{}-{worker}", core.settings.name)).collect(),
+    };
+    core.give_back_queued();
+    let left_over = std::mem::take(&mut *core.left_over.lock());
     StopReport { left_over, wedged, stats: PoolStats::of(&core) }
 }
 
-/// Waits until every accepted message has its outcome.
-async fn drained<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
-    loop {
-        let mut progress = std::pin::pin!(core.progress.notified());
-        progress.as_mut().enable();
-        // Pairs with the fence of a worker that lies down: its counts are seen, or it sees `closing` and notifies.
-        std::sync::atomic::fence(Ordering::SeqCst);
-        let stats = PoolStats::of(core);
-        if stats.accepted == stats.settled()
-            || core.live.load(Ordering::SeqCst) == 0
-            || core.ended.load(Ordering::SeqCst)
-        {
+/// Handles what is queued, then lets the workers end. At the deadline handlers are dropped.
+async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    deadline: Instant,
+) {
+    let drained = || PoolStats::of(core).is_settled() || core.live.load(Ordering::SeqCst) == 0;
+    let ended = || core.ended.load(Ordering::SeqCst);
+    let _ = wait_until(core, deadline, || drained() || ended()).await;
+    core.end();
+    if all_gone(core, deadline).await {
+        return;
+    }
+    // Twice: a worker may have taken its last message in hand just when the pool ended.
+    for _ in 0..2 {
+        abort(core, busy(core));
+        if all_gone(core, Instant::now() + LET_GO / 2).await {
             return;
         }
-        progress.await;
+    }
+    abort(core, 0..core.settings.workers);
+}
+
+/// Starts nothing more, and waits for what is in hand. `stopped` hooks that take too long are dropped.
+async fn finish_in_hand<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
+    core.end();
+    let mut had_time: HashSet<usize> = (0..core.settings.workers).collect();
+    busy(core).for_each(|worker| {
+        had_time.remove(&worker);
+    });
+    while !all_gone(core, Instant::now() + HOOKS).await {
+        let still_busy: HashSet<usize> = busy(core).collect();
+        abort(core, had_time.difference(&still_busy).copied());
+        had_time =
+            (0..core.settings.workers).filter(|worker| !still_busy.contains(worker)).collect();
     }
 }
 
-/// Ends the tasks of the workers. Idle ones end by themselves and run their `stopped` hook. At a deadline the others
-/// are aborted, which drops their handler at its next await. Returns the names of those that do not let go.
-async fn end_workers<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+/// Waits until every task of the pool has ended. False at the deadline.
+async fn all_gone<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
-    how: Stop,
-    until: Instant,
-) -> Vec<String> {
-    let mut tasks = core.tasks.lock().await;
-    let busy = |worker: usize| core.tallies[worker].in_hand.load(Ordering::Relaxed) == 1;
-    if matches!(how, Stop::Graceful { .. }) {
-        let in_hand = tasks.iter().enumerate().filter(|(worker, _)| busy(*worker));
-        in_hand.for_each(|(_, task)| task.abort());
-    }
-    let mut wedged = Vec::new();
-    for (worker, task) in tasks.iter_mut().enumerate() {
-        if how == Stop::Now && busy(worker) {
-            let _ = task.await;
-        } else if tokio::time::timeout_at(until, &mut *task).await.is_err() {
-            task.abort();
-            if busy(worker) {
-                wedged.push(format!("{}-{worker}", core.settings.name));
-            }
+    deadline: Instant,
+) -> bool {
+    wait_until(core, deadline, || core.running.load(Ordering::SeqCst) == 0).await
+}
+
+/// Looks whenever something has happened, until `done` says so (true) or the deadline has come (false).
+async fn wait_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    deadline: Instant,
+    done: impl Fn() -> bool,
+) -> bool {
+    loop {
+        let progress = core.progress.notified();
+        // Pairs with the fence of a worker that lies down: its counts are seen, or it sees `closing` and notifies.
+        fence(Ordering::SeqCst);
+        if done() {
+            return true;
+        }
+        if tokio::time::timeout_at(deadline, progress).await.is_err() {
+            return done();
         }
     }
-    tasks.clear();
-    wedged
+}
+
+/// Workers with a message in hand.
+fn busy<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+) -> impl Iterator<Item = usize> {
+    let tallies = core.tallies.iter().enumerate();
+    let busy = tallies.filter(|(_, tally)| tally.in_hand.load(Ordering::Relaxed) == 1);
+    busy.map(|(worker, _)| worker)
+}
+
+/// Drops what these workers run at its next await. In a handler that is the message in hand; a worker between two
+/// awaits is not interrupted.
+fn abort<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    workers: impl Iterator<Item = usize>,
+) {
+    let Some(aborts) = core.aborts.get() else { return };
+    workers.filter_map(|worker| aborts.get(worker)).for_each(AbortHandle::abort);
 }

@@ -14,8 +14,6 @@ pub(crate) struct WorkerTally {
     pub(crate) returned: AtomicU64,
     pub(crate) retries: AtomicU64,
     pub(crate) restarts: AtomicU64,
-    /// Attempts started.
-    pub(crate) started: AtomicU64,
     /// 1 while a message is in hand.
     pub(crate) in_hand: AtomicU64,
 }
@@ -35,9 +33,4 @@ pub(crate) struct PoolTally {
 /// Adds one to a counter that only the caller writes.
 pub(crate) fn count(counter: &AtomicU64) {
     counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-}
-
-/// A sum over all workers.
-pub(crate) fn sum(tallies: &[WorkerTally], of: fn(&WorkerTally) -> &AtomicU64) -> u64 {
-    tallies.iter().map(|tally| of(tally).load(Ordering::Relaxed)).sum()
 }

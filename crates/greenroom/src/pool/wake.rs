@@ -34,8 +34,8 @@ pub(crate) struct Wake {
     awake: AtomicUsize,
     /// As many as can run at once.
     limit: usize,
-    /// Idle workers, the last to fall asleep first: its caches are warmest.
-    idle: Mutex<Vec<usize>>,
+    /// The last to fall asleep is woken first: its caches are warmest.
+    idle: Mutex<Idle>,
     /// The length of `idle`, to be read without its lock.
     idle_count: AtomicUsize,
     /// One per worker.
@@ -48,7 +48,7 @@ impl Wake {
             ready: AtomicU64::new(0),
             awake: AtomicUsize::new(0),
             limit: limit.max(1),
-            idle: Mutex::default(),
+            idle: Mutex::new(Idle::new(workers)),
             idle_count: AtomicUsize::new(0),
             notify: (0..workers).map(|_| Notify::new()).collect(),
         }
@@ -89,7 +89,7 @@ impl Wake {
     }
 
     pub(crate) fn awake(&self) -> usize {
-        self.awake.load(Ordering::Relaxed)
+        self.awake.load(Ordering::SeqCst)
     }
 
     pub(crate) fn idle(&self) -> usize {
@@ -135,7 +135,7 @@ impl Wake {
     fn pop_idle(&self) -> Option<usize> {
         let mut idle = self.idle.lock();
         let worker = idle.pop();
-        self.idle_count.store(idle.len(), Ordering::SeqCst);
+        self.idle_count.store(idle.stack.len(), Ordering::SeqCst);
         worker
     }
 
@@ -147,9 +147,10 @@ impl Wake {
         }
     }
 
-    /// The caller is polled (again).
-    pub(crate) fn enter(&self) {
+    /// The caller is polled (again). The clock is roused, to watch for how long; true when it was asleep.
+    pub(crate) fn enter(&self, bell: &Bell) -> bool {
         self.awake.fetch_add(1, Ordering::SeqCst);
+        bell.ring()
     }
 
     /// The caller is not polled any more.
@@ -165,7 +166,7 @@ impl Wake {
     pub(crate) fn lie_down(&self, worker: usize) {
         let mut idle = self.idle.lock();
         idle.push(worker);
-        self.idle_count.store(idle.len(), Ordering::SeqCst);
+        self.idle_count.store(idle.stack.len(), Ordering::SeqCst);
     }
 
     /// Waits until a waker has taken the worker off the idle list.
@@ -176,14 +177,53 @@ impl Wake {
     /// A worker goes that had lain down. Passes a wake-up that it was given on to another.
     pub(crate) fn forget(&self, worker: usize, bell: &Bell) {
         let mut idle = self.idle.lock();
-        let place = idle.iter().position(|other| *other == worker);
-        if let Some(place) = place {
-            idle.remove(place);
-        }
-        self.idle_count.store(idle.len(), Ordering::SeqCst);
+        let lay = idle.remove(worker);
+        self.idle_count.store(idle.stack.len(), Ordering::SeqCst);
         drop(idle);
-        if place.is_none() {
+        if !lay {
             self.leave(bell);
         }
+    }
+}
+
+/// Idle workers, the last to fall asleep on top. Any of them leaves at the same price, because thousands leave at once
+/// when a runtime goes.
+struct Idle {
+    stack: Vec<usize>,
+    /// Where in the stack each worker is; [`UP`] when it is not.
+    place: Box<[usize]>,
+}
+
+/// The place of a worker that is not idle.
+const UP: usize = usize::MAX;
+
+impl Idle {
+    fn new(workers: usize) -> Self {
+        Self { stack: Vec::new(), place: vec![UP; workers].into() }
+    }
+
+    fn push(&mut self, worker: usize) {
+        debug_assert_eq!(self.place[worker], UP, "nobody lies down twice");
+        self.place[worker] = self.stack.len();
+        self.stack.push(worker);
+    }
+
+    fn pop(&mut self) -> Option<usize> {
+        let worker = self.stack.pop()?;
+        self.place[worker] = UP;
+        Some(worker)
+    }
+
+    /// False when the worker was not there.
+    fn remove(&mut self, worker: usize) -> bool {
+        let place = std::mem::replace(&mut self.place[worker], UP);
+        if place == UP {
+            return false;
+        }
+        self.stack.swap_remove(place);
+        if let Some(moved) = self.stack.get(place) {
+            self.place[*moved] = place;
+        }
+        true
     }
 }

@@ -14,12 +14,15 @@ use std::{
 use tokio::{sync::mpsc, time::Instant};
 
 use super::{
+    clock::later,
     core::Core,
-    hold::{Hold, Posture},
+    discard::discard,
+    employed::Employed,
+    hold::{Hold, Posture, Taken},
     restart::RestartLog,
     tally::count,
 };
-use crate::{Actor, Answer, CallError, Context, DeadLetter, DeadLetterReason, ExitReason};
+use crate::{Actor, Answer, Context, ExitReason};
 
 /// Builds the actor of a slot. Called once per start, on the runtime's blocking pool.
 pub(crate) type Factory<A> = Arc<dyn Fn(usize) -> Result<A, String> + Send + Sync>;
@@ -29,7 +32,7 @@ pub(crate) type Started = mpsc::UnboundedSender<Result<(), String>>;
 
 /// Runs the worker of one slot until the pool has ended or the slot is disabled.
 pub(crate) async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: Arc<Core<A, K>>,
+    core: Employed<A, K>,
     worker: usize,
     factory: Factory<A>,
     started: Started,
@@ -39,9 +42,10 @@ pub(crate) async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let outcome = first.as_ref().map(|_| ()).map_err(Clone::clone);
     let _ = started.send(outcome);
     drop(started);
-    let mut actor = match first {
-        Ok(actor) => actor,
-        Err(_) => match start_again(&core, &factory, worker, &mut cx).await {
+    let failures = u32::from(first.is_err());
+    let mut actor = match first.ok() {
+        Some(actor) => actor,
+        None => match start_again(&core, &factory, worker, &mut cx, failures).await {
             Some(actor) => actor,
             None => return,
         },
@@ -55,15 +59,8 @@ pub(crate) async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             end(actor).await;
             return;
         };
-        let message = panic_message(&*panic);
-        tracing::error!(
-            worker = cx.name(),
-            panic = message,
-            "a handler panicked; the worker is restarted"
-        );
-        hold.panicked(message);
-        hold.rest();
-        let _ = catch_unwind(AssertUnwindSafe(move || drop(actor)));
+        bury(&mut hold, &cx, panic);
+        discard(actor);
         let Some(wait) = log.next(&core.settings.restarts, Instant::now(), core.chance()) else {
             disable(&core, &cx);
             return;
@@ -71,11 +68,28 @@ pub(crate) async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         pause(&core, wait).await;
         count(&core.tallies[worker].restarts);
         cx.restarted();
-        actor = match start_again(&core, &factory, worker, &mut cx).await {
+        actor = match start_again(&core, &factory, worker, &mut cx, 0).await {
             Some(actor) => actor,
             None => return,
         };
     }
+}
+
+/// Settles what a worker held that panicked, and lets others go on with the rest.
+fn bury<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    hold: &mut Hold<A, K>,
+    cx: &Context<A>,
+    panic: Box<dyn Any + Send>,
+) {
+    let message = panic_message(&*panic);
+    discard(panic);
+    tracing::error!(
+        worker = cx.name(),
+        panic = message,
+        "a handler panicked; the worker is restarted"
+    );
+    hold.panicked(message);
+    hold.rest();
 }
 
 /// Handles messages until the pool has ended.
@@ -84,29 +98,47 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     actor: &mut A,
     cx: &mut Context<A>,
 ) {
-    let mut handled = 0_u32;
+    let mut turn = 0_u32;
     loop {
-        while !hold.core.ended.load(Ordering::Acquire) && hold.take() {
-            // Another worker is woken for what else is ready. The runtime puts it where only this thread looks, so
-            // this worker steps back once, before it perhaps computes for long.
-            if hold.core.wake.any_ready() && hold.core.wake.one(&hold.core.clock.bell) {
-                tokio::task::yield_now().await;
-            }
-            // A used-up cooperative budget makes ready resources look pending, which would open lanes for nothing.
-            if !tokio::task::coop::has_budget_remaining() {
-                tokio::task::yield_now().await;
-            }
-            let result = attempt(hold, actor, cx).await;
-            hold.settle(result);
-            handled = handled.wrapping_add(1);
-            if handled.is_multiple_of(MESSAGES_PER_TURN) {
-                tokio::task::yield_now().await;
+        while !hold.core.ended.load(Ordering::Acquire) {
+            match hold.take() {
+                Taken::Nothing => break,
+                Taken::Skipped => breathe(&mut turn).await,
+                Taken::InHand => {
+                    ready(hold).await;
+                    let result = attempt(hold, actor, cx).await;
+                    hold.settle(result);
+                    breathe(&mut turn).await;
+                }
             }
         }
         if hold.core.ended.load(Ordering::Acquire) {
             return;
         }
         idle(hold).await;
+    }
+}
+
+/// Lets other tasks of the runtime have a turn now and then.
+async fn breathe(turn: &mut u32) {
+    *turn = turn.wrapping_add(1);
+    if turn.is_multiple_of(MESSAGES_PER_TURN) {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Before a handler is polled, which may compute for long.
+async fn ready<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A, K>) {
+    // Another worker is woken for what else is ready, or the clock was. The runtime puts it where only this thread
+    // looks, so this worker steps back once, before it perhaps computes for long.
+    let roused = std::mem::take(&mut hold.roused);
+    let woke = hold.core.wake.any_ready() && hold.core.wake.one(&hold.core.clock.bell);
+    if roused || woke {
+        tokio::task::yield_now().await;
+    }
+    // A used-up cooperative budget makes ready resources look pending, which would open lanes for nothing.
+    if !tokio::task::coop::has_budget_remaining() {
+        tokio::task::yield_now().await;
     }
 }
 
@@ -119,11 +151,11 @@ async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     actor: &mut A,
     cx: &mut Context<A>,
 ) -> Result<Answer<A::Reply>, A::Error> {
-    let Hold { core, worker, source, delivery, posture, .. } = hold;
+    let Hold { core, worker, source, delivery, posture, roused, .. } = hold;
     let mut handler = pin!(actor.receive(delivery, cx));
     poll_fn(|task| {
         if *posture == Posture::Suspended {
-            core.wake.enter();
+            *roused |= core.wake.enter(&core.clock.bell);
             *posture = Posture::Awake;
         }
         let polled = handler.as_mut().poll(task);
@@ -143,11 +175,9 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A,
     core.wake.lie_down(hold.worker);
     hold.posture = Posture::LyingDown;
     core.wake.leave(&core.clock.bell);
-    if core.closing.load(Ordering::SeqCst) {
-        core.progress.notify_waiters();
-        if core.ended.load(Ordering::SeqCst) {
-            core.wake.all();
-        }
+    core.tell_progress();
+    if core.ended.load(Ordering::SeqCst) {
+        core.wake.all();
     }
     core.wake.woken(hold.worker).await;
     hold.posture = Posture::Awake;
@@ -164,27 +194,56 @@ async fn start<A: Actor>(
         Ok(panic) => format!("the factory panicked: {}", panic_message(&*panic)),
         Err(error) => error.to_string(),
     })??;
-    match CatchUnwind(Box::pin(actor.started(cx))).await {
-        Ok(Ok(())) => Ok(actor),
-        Ok(Err(_)) => Err("the `started` hook failed".to_owned()),
-        Err(panic) => Err(format!("the `started` hook panicked: {}", panic_message(&*panic))),
-    }
+    let reason = match CatchUnwind(Box::pin(actor.started(cx))).await {
+        Ok(Ok(())) => return Ok(actor),
+        Ok(Err(error)) => start_failed(error),
+        Err(panic) => {
+            let reason = format!("the `started` hook panicked: {}", panic_message(&*panic));
+            discard(panic);
+            reason
+        }
+    };
+    discard(actor);
+    Err(reason)
+}
+
+/// The error of an actor may be of any type; it is quoted where it is text or an error in a box, and named otherwise.
+fn start_failed<E: 'static>(error: E) -> String {
+    let any: &dyn Any = &error;
+    let text = any.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| any.downcast_ref::<&str>().copied()).map(str::to_owned);
+    let text = text.or_else(|| {
+        let boxed = any.downcast_ref::<Box<dyn std::error::Error + Send + Sync>>();
+        boxed.map(ToString::to_string)
+    });
+    let text = text.unwrap_or_else(|| std::any::type_name::<E>().to_owned());
+    discard(error);
+    format!("the `started` hook failed: {text}")
 }
 
 /// Tries until the factory works again, however long that takes: a slot is never lost (P20). `None` once the pool has
-/// ended.
+/// ended; a start that takes long is left to itself then.
 async fn start_again<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     factory: &Factory<A>,
     worker: usize,
     cx: &mut Context<A>,
+    mut failures: u32,
 ) -> Option<A> {
     let backoff = core.settings.restarts.backoff;
-    for failures in 1.. {
-        if core.ended.load(Ordering::Acquire) {
+    loop {
+        if failures > 0 {
+            pause(core, backoff.wait(failures, core.chance())).await;
+        }
+        if core.ended.load(Ordering::SeqCst) {
             return None;
         }
-        match start(factory, worker, cx).await {
+        let started = tokio::select! {
+            biased;
+            () = core.over() => return None,
+            started = start(factory, worker, cx) => started,
+        };
+        match started {
             Ok(actor) => return Some(actor),
             Err(reason) => tracing::warn!(
                 worker = cx.name(),
@@ -192,23 +251,13 @@ async fn start_again<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                 "a worker could not be started; trying again"
             ),
         }
-        pause(core, backoff.wait(failures, core.chance())).await;
+        failures = failures.saturating_add(1);
     }
-    None
 }
 
 /// Waits for this long, or until the pool has ended.
 async fn pause<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>, wait: Duration) {
-    let until = Instant::now() + wait;
-    loop {
-        let progress = core.progress.notified();
-        if core.ended.load(Ordering::SeqCst) {
-            return;
-        }
-        if tokio::time::timeout_at(until, progress).await.is_err() {
-            return;
-        }
-    }
+    let _ = tokio::time::timeout_at(later(wait), core.over()).await;
 }
 
 async fn end<A: Actor>(mut actor: A) {
@@ -228,22 +277,7 @@ fn disable<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>, cx
     }
     tracing::error!(pool = cx.pool(), "no worker is left; the pool refuses messages");
     core.close();
-    for entry in core.drain_queues() {
-        if entry.is_retry() {
-            core.tally.waiting.fetch_sub(1, Ordering::Relaxed);
-        }
-        core.tally.dead_lettered.fetch_add(1, Ordering::Relaxed);
-        let (port, attempts) = match entry.extra {
-            Some(extra) => (extra.port, extra.attempts),
-            None => (None, 0),
-        };
-        if let Some(port) = port {
-            port.resolve(CallError::NoWorkers);
-        }
-        let message = Some(entry.message);
-        let reason = DeadLetterReason::NoWorkers;
-        core.report_dead_letter(DeadLetter { message, reason, error: None, panic: None, attempts });
-    }
+    core.bury_queued();
     core.progress.notify_waiters();
 }
 
@@ -269,6 +303,61 @@ impl<F: Future> Future for CatchUnwind<F> {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
             Err(panic) => Poll::Ready(Err(panic)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Pool, Restarts, Stop};
+
+    struct Worker;
+
+    impl Actor for Worker {
+        type Message = u64;
+        type Reply = ();
+        type Error = ();
+
+        async fn handle(&mut self, number: u64, _cx: &mut Context<Self>) -> Result<(), ()> {
+            match number % 10 {
+                0 => panic!("on purpose"),
+                1 => return Err(()),
+                2..5 => tokio::time::sleep(Duration::from_millis(number % 7)).await,
+                5 => tokio::task::yield_now().await,
+                _ => {}
+            }
+            Ok(())
+        }
+    }
+
+    async fn messages_of_all_kinds(seed: u64) -> Arc<Core<Worker, u64>> {
+        let restarts = Restarts { max: 1_000_000, ..Restarts::default() };
+        let pool = Pool::new(|_| Worker).workers(5).restarts(restarts);
+        let core = pool.ordered_by(|number: &u64| number % 3).spawn_core().await.unwrap();
+        let pool = Pool::spawned(core.clone());
+        for number in 0..200 {
+            pool.send(number * seed).await.unwrap();
+        }
+        // Long enough for every restart; the pool is not stopped by its last address.
+        tokio::time::sleep(Duration::from_secs(100_000)).await;
+        std::mem::forget(pool);
+        core
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_is_awake_when_nothing_happens() {
+        for seed in [1, 3, 7] {
+            let core = messages_of_all_kinds(seed).await;
+            assert_eq!((core.wake.awake(), core.wake.idle()), (0, 5));
+            assert!(!core.wake.any_ready());
+            // Workers that are dropped while they lie, and while they work, take their count along.
+            let address = crate::Address::new(core.clone());
+            address.send(2).await.unwrap();
+            tokio::task::yield_now().await;
+            core.aborts.get().unwrap().iter().for_each(tokio::task::AbortHandle::abort);
+            crate::pool::stop::stop(core.clone(), Stop::Now).await;
+            assert_eq!((core.wake.awake(), core.wake.idle()), (0, 0));
         }
     }
 }

@@ -1,0 +1,90 @@
+//! The end of a pool, seen from its queues: closing them, and emptying them when nobody will.
+
+use std::{hash::Hash, sync::atomic::Ordering};
+
+use super::{Core, Queued};
+use crate::{Actor, CallError, DeadLetter, DeadLetterReason, pool::discard::discard};
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// Refuses every later message, under the lock of each shard.
+    pub(crate) fn close(&self) {
+        self.closing.store(true, Ordering::SeqCst);
+        self.permits.close();
+        for shard in &self.shards {
+            shard.inbox.lock().closed = true;
+        }
+    }
+
+    /// All is done, or nothing more is to be started: workers end when they look next.
+    pub(crate) fn end(&self) {
+        self.ended.store(true, Ordering::SeqCst);
+        self.wake.all();
+        self.clock.bell.ring_loud();
+        self.over.notify_waiters();
+        self.progress.notify_waiters();
+    }
+
+    /// Tells whoever stops the pool that a message may have been the last one.
+    pub(crate) fn tell_progress(&self) {
+        if self.closing.load(Ordering::SeqCst) {
+            self.progress.notify_waiters();
+        }
+    }
+
+    /// Resolves once the pool has ended.
+    pub(crate) async fn over(&self) {
+        let over = self.over.notified();
+        if !self.ended.load(Ordering::SeqCst) {
+            over.await;
+        }
+    }
+
+    /// Gives back every message that waits anywhere. Only after `close`, when nobody will handle them.
+    pub(crate) fn give_back_queued(&self) {
+        for entry in self.drain_queues() {
+            self.tally.returned.fetch_add(1, Ordering::Relaxed);
+            if let Some(port) = entry.extra.and_then(|extra| extra.port) {
+                port.resolve(CallError::Stopped);
+            }
+            self.left_over.lock().push(entry.message);
+        }
+    }
+
+    /// Makes a dead letter of every message that waits anywhere. Only after `close`, when no slot is left.
+    pub(crate) fn bury_queued(&self) {
+        for entry in self.drain_queues() {
+            self.tally.dead_lettered.fetch_add(1, Ordering::Relaxed);
+            let (port, attempts) = match entry.extra {
+                Some(extra) => (extra.port, extra.attempts),
+                None => (None, 0),
+            };
+            if let Some(port) = port {
+                port.resolve(CallError::NoWorkers);
+            }
+            let message = Some(entry.message);
+            let reason = DeadLetterReason::NoWorkers;
+            let letter = DeadLetter { message, reason, error: None, panic: None, attempts };
+            self.report_dead_letter(letter);
+        }
+    }
+
+    /// Takes every message that waits anywhere, those of a key in their order.
+    fn drain_queues(&self) -> Vec<Queued<A, K>> {
+        let mut drained = Vec::new();
+        for shard in &self.shards {
+            let mut outbox = shard.outbox.lock();
+            outbox.ready.clear();
+            let unowned = outbox.lanes.drain(&mut drained);
+            drained.extend(std::iter::from_fn(|| outbox.queue.pop_front()));
+            let mut inbox = shard.inbox.lock();
+            drained.extend(std::iter::from_fn(|| inbox.queue.pop_front()));
+            drop((inbox, outbox));
+            discard(unowned);
+        }
+        drained.extend(self.clock.drain());
+        let retries = drained.iter().filter(|entry| entry.is_retry()).count();
+        self.tally.waiting.fetch_sub(retries, Ordering::Relaxed);
+        drained.iter_mut().for_each(|entry| discard(entry.key.take()));
+        drained
+    }
+}

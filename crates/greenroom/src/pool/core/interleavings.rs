@@ -1,0 +1,281 @@
+//! Every order of steps that workers, the clock and senders may take, tried at random on a core without tasks: a step
+//! here is what happens under one hold of the locks there. Whatever the order, a key has one owner, keeps its order,
+//! and nothing is forgotten.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use proptest::prelude::*;
+
+use super::{Core, Queued, Settings};
+use crate::{
+    Actor, Context, FailureTable, Restarts,
+    delivery::Extra,
+    pool::{entry::Entry, hold::Source},
+};
+
+struct Nobody;
+
+/// A key and a number that rises.
+type Message = (Option<u8>, u32);
+
+impl Actor for Nobody {
+    type Message = Message;
+    type Reply = ();
+    type Error = ();
+
+    async fn handle(&mut self, _: Message, _: &mut Context<Self>) -> Result<(), ()> {
+        Ok(())
+    }
+}
+
+/// A key that hashes to few values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Key(u8);
+
+impl std::hash::Hash for Key {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (self.0 % 3).hash(state);
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Push(Option<u8>),
+    /// The worker goes on: settles what it has in hand and looks for more.
+    GoOn(usize),
+    /// Its handler suspends.
+    Suspend(usize),
+    /// What it has in hand is to be tried again.
+    Retry(usize),
+    /// It panics, or is killed: gives up its place.
+    Release(usize),
+    /// The clock ticks.
+    Tick,
+    /// The next retry comes due.
+    Due,
+}
+
+const WORKERS: usize = 3;
+
+fn step() -> impl Strategy<Value = Step> {
+    let key = prop_oneof![1 => Just(None), 8 => (0u8..5).prop_map(Some)];
+    prop_oneof![
+        8 => key.prop_map(Step::Push),
+        8 => (0..WORKERS).prop_map(Step::GoOn),
+        2 => (0..WORKERS).prop_map(Step::Suspend),
+        1 => (0..WORKERS).prop_map(Step::Retry),
+        1 => (0..WORKERS).prop_map(Step::Release),
+        3 => Just(Step::Tick),
+        1 => Just(Step::Due),
+    ]
+}
+
+struct Worker {
+    source: Source,
+    in_hand: Option<Message>,
+    attempts: u32,
+    cursor: u32,
+}
+
+struct Stage {
+    core: Core<Nobody, Key>,
+    workers: Vec<Worker>,
+    pushed: u32,
+    done: HashSet<u32>,
+    last: HashMap<u8, u32>,
+}
+
+impl Stage {
+    fn new(workers: usize) -> Self {
+        let settings = Settings {
+            name: Arc::from("stage"),
+            workers,
+            capacity: 1_000,
+            key_of: Some(Box::new(|message: &Message| message.0.map(Key))),
+            policy: Box::new(FailureTable::default()),
+            copy: None,
+            poison_limit: 2,
+            restarts: Restarts::default(),
+            on_dead_letter: None,
+            seed: 1,
+        };
+        let core = Core::new(settings, 1, tokio::runtime::Handle::current());
+        let worker = |_| Worker { source: Source::None, in_hand: None, attempts: 0, cursor: 0 };
+        let workers = (0..workers).map(worker).collect();
+        Self { core, workers, pushed: 0, done: HashSet::new(), last: HashMap::new() }
+    }
+
+    fn push(&mut self, key: Option<u8>) {
+        let message = (key, self.pushed);
+        self.pushed += 1;
+        self.core.permits.try_take().unwrap();
+        let (key, hash) = self.core.key(&message);
+        assert!(self.core.push(Entry { message, extra: None, key, hash }, 0).is_ok());
+    }
+
+    fn go_on(&mut self, index: usize) -> Result<bool, TestCaseError> {
+        let worker = &mut self.workers[index];
+        if let Some((_, number)) = worker.in_hand.take() {
+            prop_assert!(self.done.insert(number), "{number} was handled twice");
+        }
+        let source = std::mem::replace(&mut worker.source, Source::None);
+        let next = self.core.next(index, source);
+        let Some((source, entry)) = next.or_else(|| self.core.take(index, &mut worker.cursor))
+        else {
+            return Ok(false);
+        };
+        worker.source = source;
+        self.start(index, entry)?;
+        Ok(true)
+    }
+
+    fn start(&mut self, index: usize, entry: Queued<Nobody, Key>) -> Result<(), TestCaseError> {
+        self.core.permits.give();
+        if let Some(key) = entry.message.0 {
+            let owners = self.workers.iter().filter_map(|worker| worker.in_hand?.0);
+            prop_assert!(owners.into_iter().all(|owner| owner != key), "key {key} in hand twice");
+            let last = self.last.insert(key, entry.message.1);
+            prop_assert!(last.is_none_or(|last| last <= entry.message.1), "key {key} out of order");
+        }
+        let worker = &mut self.workers[index];
+        worker.attempts = entry.extra.map_or(0, |extra| extra.attempts);
+        worker.in_hand = Some(entry.message);
+        if worker.attempts > 0 {
+            self.core.tally.waiting.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn retry(&mut self, index: usize) {
+        let worker = &mut self.workers[index];
+        let Some(message) = worker.in_hand.take() else { return };
+        let mut extra = Extra::new(None);
+        extra.attempts = worker.attempts + 1;
+        let entry = Entry { message, extra: Some(extra), key: None, hash: 0 };
+        let source = std::mem::replace(&mut worker.source, Source::None);
+        worker.source = self.core.park(index, source, entry, Duration::ZERO);
+    }
+
+    fn release(&mut self, index: usize) {
+        let worker = &mut self.workers[index];
+        if let Some((_, number)) = worker.in_hand.take() {
+            self.done.insert(number);
+        }
+        let source = std::mem::replace(&mut worker.source, Source::None);
+        self.core.release(index, source);
+    }
+
+    fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
+        match step {
+            Step::Push(key) => self.push(key),
+            Step::GoOn(worker) => drop(self.go_on(worker)?),
+            Step::Suspend(index) if self.workers[index].in_hand.is_some() => {
+                let worker = &mut self.workers[index];
+                worker.source = self.core.suspend(index, worker.source);
+            }
+            Step::Suspend(_) => {}
+            Step::Retry(worker) => self.retry(worker),
+            Step::Release(worker) => self.release(worker),
+            Step::Tick => drop(self.core.revoke_stuck_tokens()),
+            Step::Due => drop(self.core.clock.ring_next(&self.core)),
+        }
+        Ok(())
+    }
+
+    /// Lets everybody go on until nobody finds anything.
+    fn finish(&mut self) -> Result<(), TestCaseError> {
+        loop {
+            let mut found = self.core.clock.ring_next(&self.core);
+            for worker in 0..self.workers.len() {
+                found |= self.go_on(worker)?;
+            }
+            if !found {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Nothing is left, and nothing is owned.
+    fn check_empty(&self) -> Result<(), TestCaseError> {
+        prop_assert_eq!(self.done.len() as u32, self.pushed, "messages were forgotten");
+        prop_assert_eq!(self.core.depth(), 0);
+        for shard in &self.core.shards {
+            let outbox = shard.outbox.lock();
+            prop_assert!(outbox.token.is_none(), "a token without holder");
+            prop_assert!(outbox.lanes.is_empty(), "a lane without owner");
+            prop_assert!(!outbox.has_ready());
+            prop_assert!(!shard.inbox.lock().scheduled, "the next sender would not wake anybody");
+        }
+        (0..1_000).try_for_each(|_| {
+            prop_assert_eq!(self.core.permits.try_take(), Ok(()), "a permit was lost");
+            Ok(())
+        })?;
+        prop_assert!(self.core.permits.try_take().is_err(), "a permit was given twice");
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn k01_a_key_has_one_owner_and_its_order_whoever_moves_first(
+        workers in 1..=WORKERS,
+        steps in prop::collection::vec(step(), 0..300),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let _inside = runtime.enter();
+        let mut stage = Stage::new(workers);
+        for step in steps {
+            match step {
+                Step::GoOn(w) | Step::Suspend(w) | Step::Retry(w) | Step::Release(w) if w >= workers => {}
+                step => stage.take(step)?,
+            }
+        }
+        stage.finish()?;
+        stage.check_empty()?;
+    }
+}
+
+#[test]
+fn k02_a_crowd_of_suspended_keys_leaves_no_memory_behind() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let _inside = runtime.enter();
+    let mut stage = Stage::new(1);
+    stage.core.settings.key_of = None;
+    for number in 0..100_000_u32 {
+        let message = (None, number);
+        let entry = Entry { message, extra: None, key: Some(Key(number as u8)), hash: number };
+        assert!(stage.core.push(entry, 0).is_ok());
+    }
+    let mut outbox = stage.core.shards[0].outbox.lock();
+    assert!(stage.core.shards[0].refill(&mut outbox));
+    while let Some(entry) = outbox.pop_queue() {
+        outbox.stand_aside(entry);
+    }
+    assert!(outbox.lanes.room() >= 100_000);
+    while let Some(id) = outbox.next_ready() {
+        assert!(outbox.pop_lane(id).is_some());
+        assert!(outbox.lanes.close(id).is_some());
+    }
+    assert_eq!((outbox.lanes.room(), outbox.ready.capacity()), (0, 0));
+    assert!(outbox.queue.room() <= 64 && stage.core.shards[0].inbox.lock().queue.room() <= 64);
+}
+
+#[test]
+fn k05_a_comparison_that_panics_loses_nothing() {
+    struct Touchy;
+    impl PartialEq for Touchy {
+        fn eq(&self, _: &Self) -> bool {
+            panic!("cannot be compared")
+        }
+    }
+    impl Eq for Touchy {}
+    let mut lanes = crate::pool::lanes::Lanes::<(), (), (), Touchy>::new();
+    let id = lanes.open(7, Arc::new(Touchy), crate::pool::lanes::LaneState::Parked);
+    assert_eq!(super::take::find_lane(lanes.candidates(7), Some(&Touchy)), Some(id));
+}

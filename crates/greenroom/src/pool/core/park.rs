@@ -1,0 +1,121 @@
+//! Parking: messages that wait for another attempt, each at the head of its key's lane or, without a key, alone.
+
+use std::{
+    hash::Hash,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use super::{Core, Queued};
+use crate::{
+    Actor,
+    pool::{
+        hold::Source,
+        lanes::{LaneId, LaneState},
+    },
+};
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// Puts a message that is to be attempted again at the head of its key's lane, owned by the clock until `after` has
+    /// passed. A message without a key waits alone. Returns what the worker's place has become.
+    pub(crate) fn park(
+        &self,
+        worker: usize,
+        source: Source,
+        entry: Queued<A, K>,
+        after: Duration,
+    ) -> Source {
+        self.permits.take_back();
+        self.tally.waiting.fetch_add(1, Ordering::Relaxed);
+        match source {
+            Source::Head { index, epoch, .. } => {
+                self.park_head(worker, source, index, epoch, entry, after)
+            }
+            Source::Lane { index, id, .. } => {
+                self.park_in_lane(index, id, entry, after);
+                Source::None
+            }
+            Source::Shared { index, .. } => {
+                self.clock.park_message(index, entry, after);
+                source
+            }
+            Source::None => {
+                self.clock.park_message(0, entry, after);
+                Source::None
+            }
+        }
+    }
+
+    /// Parks the message of a holder of the token, which keeps it and goes on with other keys; or, where the clock has
+    /// taken the token away, that of the runner of a lane.
+    fn park_head(
+        &self,
+        worker: usize,
+        source: Source,
+        index: usize,
+        epoch: u64,
+        entry: Queued<A, K>,
+        after: Duration,
+    ) -> Source {
+        let mut outbox = self.shards[index].outbox.lock();
+        let Some(token) = outbox.held(epoch) else {
+            drop(outbox);
+            match self.demote(worker, source) {
+                Source::Lane { index, id, .. } => self.park_in_lane(index, id, entry, after),
+                _ => self.clock.park_message(index, entry, after),
+            }
+            return Source::None;
+        };
+        match token.in_hand.take() {
+            Some((hash, key)) => {
+                let id = outbox.lanes.open(hash, Arc::new(key), LaneState::Parked);
+                let unplaced = outbox.lanes.push_front(id, entry);
+                drop(outbox);
+                debug_assert!(unplaced.is_ok(), "a lane just opened is there");
+                self.clock.park_lane(index, id, after);
+            }
+            None => {
+                drop(outbox);
+                self.clock.park_message(index, entry, after);
+            }
+        }
+        source
+    }
+
+    fn park_in_lane(&self, index: usize, id: LaneId, entry: Queued<A, K>, after: Duration) {
+        let mut outbox = self.shards[index].outbox.lock();
+        let unplaced = outbox.lanes.push_front(id, entry);
+        if let Some(lane) = outbox.lanes.get(id) {
+            lane.state = LaneState::Parked;
+        }
+        drop(outbox);
+        debug_assert!(unplaced.is_ok(), "a lane that is run is there");
+        self.clock.park_lane(index, id, after);
+    }
+
+    /// A lane's wait is over.
+    pub(crate) fn wake_lane(&self, index: usize, id: LaneId) {
+        let mut outbox = self.shards[index].outbox.lock();
+        match outbox.lanes.get(id) {
+            Some(lane) if lane.state == LaneState::Parked => lane.state = LaneState::Ready,
+            _ => return,
+        }
+        outbox.ready.push_back(id);
+        drop(outbox);
+        self.announce(index);
+    }
+
+    /// A message without a key has waited for its next attempt: it goes to the front.
+    pub(crate) fn wake_message(&self, index: usize, entry: Queued<A, K>) {
+        let shard = &self.shards[index];
+        let mut outbox = shard.outbox.lock();
+        outbox.queue.push_front(entry);
+        shard.inbox.lock().scheduled = true;
+        drop(outbox);
+        self.announce(index);
+        // The last worker may have gone, and what was queued with it, while this message was between two places.
+        if self.live.load(Ordering::SeqCst) == 0 {
+            self.bury_queued();
+        }
+    }
+}

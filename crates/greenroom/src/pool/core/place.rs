@@ -1,0 +1,99 @@
+//! The place a worker works from, and how it is given up: the drain token of a shard, or the lane of a key.
+
+use std::hash::Hash;
+
+use super::Core;
+use crate::{
+    Actor,
+    pool::{
+        discard::discard,
+        hold::Source,
+        lanes::{LaneId, LaneState},
+    },
+};
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// What a holder has become whose token was taken away: the runner of its key's lane, or of nothing. A worker runs
+    /// one lane at a time, so its own is the one with the hash of the key that it had in hand.
+    pub(super) fn demote(&self, worker: usize, source: Source) -> Source {
+        let Source::Head { index, hash, .. } = source else { return source };
+        let outbox = self.shards[index].outbox.lock();
+        match hash.and_then(|hash| outbox.lanes.run_by(hash, worker)) {
+            Some(id) => Source::Lane { index, id, run: 0 },
+            None => Source::None,
+        }
+    }
+
+    /// The handler of a message suspends: its key gets a lane, and the shard is passed on to others.
+    pub(crate) fn suspend(&self, worker: usize, source: Source) -> Source {
+        let Source::Head { index, epoch, .. } = source else { return source };
+        let shard = &self.shards[index];
+        let mut outbox = shard.outbox.lock();
+        if outbox.held(epoch).is_none() {
+            drop(outbox);
+            return self.demote(worker, source);
+        }
+        let lane = outbox.pass_on();
+        let more = shard.refill(&mut outbox);
+        drop(outbox);
+        if more {
+            self.wake.mark(index);
+        }
+        lane.map_or(Source::None, |id| Source::Lane { index, id, run: 0 })
+    }
+
+    /// Gives up the place that a worker works from: after a panic, a kill, or a full budget. The caller then looks for
+    /// work, or leaves: what was marked here is seen by one of the two.
+    pub(crate) fn release(&self, worker: usize, source: Source) {
+        match source {
+            Source::None | Source::Shared { .. } => {}
+            Source::Lane { index, id, .. } => self.release_lane(index, id),
+            Source::Head { index, epoch, .. } => {
+                let shard = &self.shards[index];
+                let mut outbox = shard.outbox.lock();
+                if outbox.held(epoch).is_none() {
+                    drop(outbox);
+                    return self.release(worker, self.demote(worker, source));
+                }
+                let token = outbox.token.take();
+                let more = shard.refill(&mut outbox);
+                drop(outbox);
+                discard(token);
+                if more {
+                    self.wake.mark(index);
+                }
+            }
+        }
+    }
+
+    pub(super) fn release_lane(&self, index: usize, id: LaneId) {
+        let mut outbox = self.shards[index].outbox.lock();
+        let Some(lane) = outbox.lanes.get(id) else { return };
+        if lane.queue.is_empty() {
+            let closed = outbox.lanes.close(id);
+            drop(outbox);
+            return discard(closed);
+        }
+        lane.state = LaneState::Ready;
+        outbox.ready.push_back(id);
+        drop(outbox);
+        self.wake.mark(index);
+    }
+
+    /// Takes the token from holders that compute for longer than a tick (K03). Returns whether one was taken, and how
+    /// many messages the pool's shards have given out so far.
+    pub(crate) fn revoke_stuck_tokens(&self) -> (bool, u64) {
+        let (mut any, mut taken) = (false, 0_u64);
+        for (index, shard) in self.shards.iter().enumerate() {
+            let mut outbox = shard.outbox.lock();
+            taken = taken.wrapping_add(outbox.taken);
+            let waiting = outbox.token.is_some() && shard.has_waiting(&outbox);
+            if outbox.revoke(waiting) {
+                drop(outbox);
+                self.wake.mark(index);
+                any = true;
+            }
+        }
+        (any, taken)
+    }
+}

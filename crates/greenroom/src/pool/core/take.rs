@@ -1,0 +1,228 @@
+//! Taking messages: from ready lanes, and from the queue of a shard.
+//!
+//! In a keyed pool everything between "the token is mine" and "the key in hand is published" happens under one hold of
+//! the outbox's lock, so the clock never finds a token whose holder has moved on. The one exception is the comparison
+//! of keys, which is user code: it runs without the lock, and the token says so meanwhile.
+
+use std::{hash::Hash, panic::AssertUnwindSafe, sync::Arc};
+
+use parking_lot::MutexGuard;
+
+use super::{Core, OutboxOf, Queued};
+use crate::{
+    Actor,
+    pool::{
+        discard::discard,
+        hold::Source,
+        lanes::{LaneId, LaneState},
+    },
+};
+
+/// Messages that one worker takes from a shard before it lets the runtime run other tasks.
+const BUDGET: u32 = 64;
+
+/// Messages of one key in a row while others are ready (K04).
+const QUOTA: u32 = 16;
+
+type Taken<A, K> = Option<(Source, Queued<A, K>)>;
+
+type Locked<'a, A, K> = MutexGuard<'a, OutboxOf<A, K>>;
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// Looks for work in every ready shard, beginning behind the one that was served last.
+    pub(crate) fn take(&self, worker: usize, cursor: &mut u32) -> Taken<A, K> {
+        while let Some(index) = self.wake.claim(*cursor) {
+            *cursor = (index as u32 + 1) % 64;
+            if let Some(work) = self.take_from(index, worker, 0) {
+                return Some(work);
+            }
+        }
+        None
+    }
+
+    /// The next message from where the last one came from, or `None` when its place has been given up.
+    pub(crate) fn next(&self, worker: usize, source: Source) -> Taken<A, K> {
+        match source {
+            Source::None => None,
+            Source::Shared { index, run } if run < BUDGET => self.take_from(index, worker, run + 1),
+            Source::Shared { .. } => None,
+            Source::Head { index, epoch, run, .. } if run < BUDGET => {
+                let mut outbox = self.shards[index].outbox.lock();
+                if outbox.held(epoch).is_some() {
+                    return self.advance(index, outbox, epoch, run + 1);
+                }
+                drop(outbox);
+                self.next(worker, self.demote(worker, source))
+            }
+            Source::Head { .. } => {
+                self.release(worker, source);
+                None
+            }
+            Source::Lane { index, id, run } => self.next_in_lane(index, id, run),
+        }
+    }
+
+    /// Ready lanes and the queue take turns. The queue of a keyed shard belongs to the holder of the token.
+    fn take_from(&self, index: usize, worker: usize, run: u32) -> Taken<A, K> {
+        let shard = &self.shards[index];
+        let mut outbox = shard.outbox.lock();
+        let may_drain = outbox.token.is_none();
+        let queue_first = outbox.queue_first && may_drain && shard.refill(&mut outbox);
+        if !queue_first && let Some(id) = outbox.next_ready() {
+            outbox.queue_first = true;
+            let more = outbox.has_ready() || (may_drain && shard.refill(&mut outbox));
+            return self.take_lane(index, outbox, id, worker, more);
+        }
+        outbox.queue_first = false;
+        if !may_drain {
+            return None;
+        }
+        if !self.keyed() {
+            return self.take_shared(index, outbox, run);
+        }
+        if outbox.has_ready() {
+            self.wake.mark(index);
+        }
+        let epoch = outbox.grant(worker);
+        self.advance(index, outbox, epoch, 0)
+    }
+
+    fn take_lane(
+        &self,
+        index: usize,
+        mut outbox: Locked<'_, A, K>,
+        id: LaneId,
+        worker: usize,
+        more: bool,
+    ) -> Taken<A, K> {
+        if let Some(lane) = outbox.lanes.get(id) {
+            lane.state = LaneState::Running(worker);
+        }
+        let entry = outbox.pop_lane(id);
+        debug_assert!(entry.is_some(), "a ready lane has a message");
+        drop(outbox);
+        if more {
+            self.wake.mark(index);
+        }
+        entry.map(|entry| (Source::Lane { index, id, run: 0 }, entry))
+    }
+
+    fn take_shared(&self, index: usize, mut outbox: Locked<'_, A, K>, run: u32) -> Taken<A, K> {
+        let shard = &self.shards[index];
+        if !shard.refill(&mut outbox) {
+            return None;
+        }
+        let entry = outbox.pop_queue()?;
+        let more = shard.refill(&mut outbox);
+        drop(outbox);
+        if more {
+            self.wake.mark(index);
+        }
+        Some((Source::Shared { index, run }, entry))
+    }
+
+    /// Takes the next message that may run, as the holder of the shard's token. Messages whose key is busy go to that
+    /// key's lane. Gives the token back when there is nothing.
+    fn advance(
+        &self,
+        index: usize,
+        mut outbox: Locked<'_, A, K>,
+        epoch: u64,
+        run: u32,
+    ) -> Taken<A, K> {
+        // The key of the last message is done with: a lane opened for it from here on would have no owner.
+        let finished = outbox.held(epoch).and_then(|token| token.in_hand.take());
+        let entry = self.next_free(index, &mut outbox, epoch);
+        let (taken, token) = match entry {
+            Some(mut entry) => {
+                let key = entry.key.take().map(|key| (entry.hash, key));
+                let hash = key.as_ref().map(|(hash, _)| *hash);
+                outbox.publish(epoch, key);
+                (Some((Source::Head { index, epoch, hash, run }, entry)), None)
+            }
+            None => (None, outbox.token.take()),
+        };
+        drop(outbox);
+        discard((finished, token));
+        taken
+    }
+
+    /// The next message of the queue whose key nobody owns and which has not had its quota.
+    fn next_free(
+        &self,
+        index: usize,
+        outbox: &mut Locked<'_, A, K>,
+        epoch: u64,
+    ) -> Option<Queued<A, K>> {
+        while self.shards[index].refill(outbox) {
+            let entry = outbox.pop_queue()?;
+            let entry = match self.behind_its_lane(outbox, epoch, entry) {
+                Some(free) => free,
+                None => continue,
+            };
+            if !outbox.exceeds(&entry, QUOTA) {
+                return Some(entry);
+            }
+            outbox.stand_aside(entry);
+            self.wake.mark(index);
+        }
+        None
+    }
+
+    /// Puts a message into the lane of its key, or gives it back where there is none.
+    fn behind_its_lane(
+        &self,
+        outbox: &mut Locked<'_, A, K>,
+        epoch: u64,
+        entry: Queued<A, K>,
+    ) -> Option<Queued<A, K>> {
+        if entry.key.is_none() || !outbox.lanes.has(entry.hash) {
+            return Some(entry);
+        }
+        let candidates = outbox.lanes.candidates(entry.hash);
+        outbox.compare(epoch, true);
+        let lane = MutexGuard::unlocked(outbox, || find_lane(candidates, entry.key.as_ref()));
+        outbox.compare(epoch, false);
+        // The lane may have closed meanwhile: then the key is free. None can have opened, because only the holder of
+        // the token opens lanes for messages of this queue, and the clock leaves a token alone that compares.
+        match lane {
+            Some(id) => outbox.lanes.push_back(id, entry).err(),
+            None => Some(entry),
+        }
+    }
+
+    fn next_in_lane(&self, index: usize, id: LaneId, run: u32) -> Taken<A, K> {
+        let mut outbox = self.shards[index].outbox.lock();
+        let others = outbox.has_ready() || !outbox.queue.is_empty() || self.wake.any_ready();
+        if run + 1 >= QUOTA && others {
+            drop(outbox);
+            self.release_lane(index, id);
+            return None;
+        }
+        if let Some(entry) = outbox.pop_lane(id) {
+            return Some((Source::Lane { index, id, run: run + 1 }, entry));
+        }
+        let closed = outbox.lanes.close(id);
+        drop(outbox);
+        discard(closed);
+        None
+    }
+}
+
+/// The lane whose key is this one. Where a comparison panics, the message waits behind the first lane with its hash:
+/// keys that cannot be compared have no order to keep, and nothing is lost.
+pub(super) fn find_lane<K: Eq>(
+    candidates: Vec<(LaneId, Arc<K>)>,
+    key: Option<&K>,
+) -> Option<LaneId> {
+    let compare = || candidates.iter().find(|(_, open)| Some(&**open) == key).map(|(id, _)| *id);
+    let found = match std::panic::catch_unwind(AssertUnwindSafe(compare)) {
+        Ok(found) => found,
+        Err(panic) => {
+            discard(panic);
+            candidates.first().map(|(id, _)| *id)
+        }
+    };
+    discard(candidates);
+    found
+}
