@@ -1,12 +1,12 @@
 //! The `exec` handler: workers that work, die, hang, talk nonsense, or are not there.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use crate::{
     order::{Repeats, assert_all_in_order},
-    stage::{Stage, event, events},
+    stage::{Run, Stage, event, events},
 };
 
 /// A configuration with one `exec` handler; more options of the handler's kind, and more of the file.
@@ -182,4 +182,25 @@ fn d09_a_program_that_cannot_be_started_pauses_the_handler() {
     let report = run.counted(3, [5, 0, 0, 5]);
     assert!(report["errors"][0].as_str().unwrap().contains("cannot start \"./w\""), "{report}");
     assert!(run.took < Duration::from_secs(5), "{run:?}");
+}
+
+#[test]
+fn u05_a_process_runs_beside_the_configuration_or_where_cwd_says() {
+    let stage = Stage::new();
+    std::fs::create_dir_all(stage.path("here/there")).unwrap();
+    stage.write("here/greenroom.yaml", exec(1, "[sh, w.sh]", "", ""));
+    let answers = r#"touch seen; while IFS= read -r line; do token=${line#*\"token\":\"}
+printf '{"token":"%s","outcome":"pass"}\n' "${token%%\"*}"; done"#;
+    stage.write("here/w.sh", answers);
+    stage.write("here/there/w.sh", answers);
+    stage.write_events("here/in", &events(1));
+    for (set, seen) in [("", "here/seen"), (" --set handlers.h.exec.cwd=there", "here/there/seen")]
+    {
+        assert!(!stage.path(seen).exists());
+        let words = format!("run here/greenroom.yaml --report json{set}");
+        let started = Instant::now();
+        let output = stage.command(&words).output().unwrap();
+        Run::of(output, started).counted(0, [1, 1, 0, 0]);
+        assert!(stage.path(seen).exists(), "{seen}");
+    }
 }
