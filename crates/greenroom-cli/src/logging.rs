@@ -1,11 +1,12 @@
 //! Logs on standard error (C10): for people, or as JSON.
 
-use std::{env, io, io::IsTerminal};
+use std::{env, io, io::IsTerminal, time::SystemTime};
 
 use tracing_subscriber::{
     Layer,
     filter::{LevelFilter, Targets},
     fmt,
+    fmt::{format::Writer, time::FormatTime},
     layer::SubscriberExt,
     util::SubscriberInitExt,
 };
@@ -25,7 +26,12 @@ pub(crate) fn start(format: Option<LogFormat>, level: Option<&str>) -> Result<()
     let layer = match format {
         Some(LogFormat::Json) => lines.json().boxed(),
         Some(LogFormat::Human) | None => {
-            lines.with_ansi(colour_on_stderr()).with_target(false).boxed()
+            let lines = lines.with_ansi(colour_on_stderr()).with_target(false);
+            if io::stderr().is_terminal() {
+                lines.with_timer(TimeOfDay).boxed()
+            } else {
+                lines.boxed()
+            }
         }
     };
     tracing_subscriber::registry().with(layer.with_filter(filter)).init();
@@ -33,6 +39,22 @@ pub(crate) fn start(format: Option<LogFormat>, level: Option<&str>) -> Result<()
         tracing::warn!("RUST_LOG={text} is no level and no `target=level,...`; logging at info");
     }
     Ok(())
+}
+
+/// The time of day in UTC, to the second: who watches a terminal knows the date and wants short lines.
+struct TimeOfDay;
+
+impl FormatTime for TimeOfDay {
+    fn format_time(&self, to: &mut Writer<'_>) -> std::fmt::Result {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        to.write_str(&time_of_day(now.as_secs()))
+    }
+}
+
+/// `seconds` since 1970 as `17:04:09Z`.
+fn time_of_day(seconds: u64) -> String {
+    let (hours, minutes) = (seconds / 3_600 % 24, seconds / 60 % 60);
+    format!("{hours:02}:{minutes:02}:{:02}Z", seconds % 60)
 }
 
 /// The filter, and the value of `RUST_LOG` where it could not be read.
@@ -68,6 +90,11 @@ mod tests {
 
     fn enables(filter: &Targets, level: tracing::Level) -> bool {
         filter.would_enable("greenroom_bus::engine", &level)
+    }
+
+    #[test]
+    fn c10_the_time_on_a_terminal_is_the_time_of_day() {
+        assert_eq!(time_of_day(86_400 * 20_000 + 17 * 3_600 + 4 * 60 + 9), "17:04:09Z");
     }
 
     #[test]

@@ -29,8 +29,6 @@ pub struct Snapshot {
     pub settled: u64,
     /// Those of them that became dead letters.
     pub dead_lettered: u64,
-    /// Events that wait in the pools.
-    pub queued: u64,
     /// How much of all finite inputs was read, between 0 and 1; `None` where an end is not known.
     pub fraction: Option<f64>,
 }
@@ -85,7 +83,8 @@ fn ticks(period: Duration) -> tokio::time::Interval {
 }
 
 fn style(finite: bool) -> ProgressStyle {
-    let template = if finite { "{bar:30} {percent:>3}%  {msg}" } else { "{spinner} {msg}" };
+    let template =
+        if finite { "{bar:12} {percent:>3}%  {wide_msg}" } else { "{spinner} {wide_msg}" };
     // The templates are ours; a test reads both.
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
@@ -144,11 +143,10 @@ impl Pace {
     fn line(&mut self, snapshot: &Snapshot, now: Instant) -> String {
         let rate = self.observe(snapshot.settled, now);
         let mut line = format!(
-            "{} events, {}/s, {} in flight, {} queued",
+            "{} events, {}/s, {} in flight",
             grouped(snapshot.settled),
             grouped(rate.round() as u64),
             grouped(snapshot.taken.saturating_sub(snapshot.settled)),
-            grouped(snapshot.queued),
         );
         if snapshot.dead_lettered > 0 {
             line.push_str(&format!(", {} dead letters", grouped(snapshot.dead_lettered)));
@@ -194,7 +192,7 @@ mod tests {
     use super::*;
 
     fn snapshot(settled: u64, fraction: Option<f64>) -> Snapshot {
-        Snapshot { taken: settled + 10, settled, dead_lettered: 0, queued: 4, fraction }
+        Snapshot { taken: settled + 10, settled, dead_lettered: 0, fraction }
     }
 
     #[test]
@@ -202,7 +200,7 @@ mod tests {
         let start = Instant::now();
         let mut pace = Pace::new(start);
         let line = pace.line(&snapshot(5_000, Some(0.25)), start + Duration::from_secs(5));
-        assert_eq!(line, "5,000 events, 1,000/s, 10 in flight, 4 queued, about 15 s left");
+        assert_eq!(line, "5,000 events, 1,000/s, 10 in flight, about 15 s left");
     }
 
     #[test]
@@ -211,7 +209,7 @@ mod tests {
         let mut pace = Pace::new(start);
         let now = Snapshot { dead_lettered: 2, ..snapshot(1, None) };
         let line = pace.line(&now, start + Duration::from_secs(1));
-        assert_eq!(line, "1 events, 1/s, 10 in flight, 4 queued, 2 dead letters");
+        assert_eq!(line, "1 events, 1/s, 10 in flight, 2 dead letters");
     }
 
     #[test]
@@ -235,7 +233,7 @@ mod tests {
 
     #[test]
     fn the_templates_of_the_bar_are_valid() {
-        for template in ["{bar:30} {percent:>3}%  {msg}", "{spinner} {msg}"] {
+        for template in ["{bar:12} {percent:>3}%  {wide_msg}", "{spinner} {wide_msg}"] {
             assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
         }
     }

@@ -9,7 +9,7 @@ use crate::cli::ReportFormat;
 /// So many slow keys are enough for a reader; JSON has all that were kept.
 const KEYS_IN_TEXT: usize = 5;
 /// The end of a key tells more than its beginning: paths and numbers differ there.
-const KEY_LENGTH: usize = 60;
+const KEY_LENGTH: usize = 45;
 
 /// What a run did. `taken = handled + dead_lettered + ignored + refused` (G08).
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -226,7 +226,8 @@ impl RunReport {
                 grouped(pool.restarts),
             ]
         });
-        let heads = ["pool", "workers", "handled", "failed attempts", "dead letters", "restarts"];
+        // Restarts of worker processes are in the sum above only: they belong to handlers.
+        let heads = ["pool", "workers", "handled", "failed attempts", "dead letters", "panics"];
         out.push('\n');
         table_of(out, &heads, table.collect());
     }
@@ -430,7 +431,7 @@ mod tests {
         let text = RunReport { slowest_keys: (0..10).map(key).collect(), ..report() }.text();
         let keys: Vec<_> = text.lines().filter(|line| line.contains("xx")).collect();
         assert_eq!(keys.len(), 5, "{text}");
-        assert!(keys[4].starts_with(&format!("...{}4 (h)", "x".repeat(59))), "{text}");
+        assert!(keys[4].starts_with(&format!("...{}4 (h)", "x".repeat(44))), "{text}");
     }
 
     #[test]

@@ -221,7 +221,8 @@ impl<L: Line> Shared<L> {
     /// Nothing is stored from here on; what is queued is refused.
     fn fail(&self, reason: String) {
         let error = SinkError::new(self.name.clone(), reason);
-        tracing::error!(%error, "stopped storing");
+        // Whoever runs the sink tells the user.
+        tracing::debug!(%error, "stopped storing");
         let refused = {
             let mut state = self.state.lock();
             state.failure.get_or_insert(error);

@@ -73,6 +73,7 @@ fn write(path: &Path, content: &str, force: bool) -> io::Result<()> {
 }
 
 fn next_steps(directory: &Path) -> String {
+    let directory = directory.strip_prefix(".").unwrap_or(directory);
     let files: String = ORDERS
         .iter()
         .map(|(name, _)| format!("wrote {}\n", directory.join(name).display()))

@@ -58,7 +58,6 @@ fn snapshot(control: &Control) -> Snapshot {
         taken: progress.taken,
         settled: progress.settled,
         dead_lettered: progress.dead_lettered,
-        queued: progress.queued,
         fraction: progress.read,
     }
 }

@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 32;
 
 /// Reads the text of a YAML file. `None` when it is not YAML, or nothing at all; the problems say why.
 pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
-    let mut reader = Reader { parser: Parser::new_from_str(text), problems };
+    let mut reader = Reader { parser: Parser::new_from_str(text), text, problems };
     let root = reader.document();
     match root {
         Ok(node) => node,
@@ -27,6 +27,7 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
 
 struct Reader<'input, 'p> {
     parser: Parser<'input, StrInput<'input>>,
+    text: &'input str,
     problems: &'p mut Problems,
 }
 
@@ -36,7 +37,7 @@ impl<'input> Reader<'input, '_> {
     fn next(&mut self) -> Result<Step<'input>, Problem> {
         match self.parser.next_event() {
             Some(Ok(step)) => Ok(step),
-            Some(Err(error)) => Err(syntax(&error)),
+            Some(Err(error)) => Err(syntax(&error, self.text)),
             None => Ok((Event::StreamEnd, saphyr_parser::Span::default())),
         }
     }
@@ -153,10 +154,16 @@ fn twice(key: &str, at: Place, first: &Place) -> Problem {
     }
 }
 
-fn syntax(error: &ScanError) -> Problem {
+fn syntax(error: &ScanError, text: &str) -> Problem {
     let at = error.marker();
     let span = Span { line: at.line().max(1), column: at.col() + 1, width: 1 };
-    Problem::error(format!("this is not valid YAML: {}", error.info()), Place::Source(span))
+    let problem =
+        Problem::error(format!("this is not valid YAML: {}", error.info()), Place::Source(span));
+    let line = text.lines().nth(span.line - 1).unwrap_or_default();
+    if line.contains("${") {
+        return problem.help("inside `{ }` and `[ ]`, `${NAME}` needs quotes: `\"${NAME}\"`");
+    }
+    problem
 }
 
 /// Blocks span lines; the stretch shown is what lies on the first of them.

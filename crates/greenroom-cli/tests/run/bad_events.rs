@@ -145,6 +145,14 @@ fn b01_a_line_of_64_mib_is_a_dead_letter_and_memory_stays_sane() {
 }
 
 #[test]
+fn b01_max_event_is_the_longest_line_that_is_taken() {
+    let stage = Stage::with(CONFIG);
+    stage.write_events("in", &[event("1", "t", "s", json!("x".repeat(2_000)))]);
+    stage.run().counted(0, [1, 1, 0, 0]);
+    stage.run_with("--set inputs.i.file.max_event=1KiB", b"").counted(0, [1, 0, 1, 0]);
+}
+
+#[test]
 fn b01_an_input_that_breaks_off_is_an_error_after_what_was_whole() {
     let stage = Stage::with(CONFIG);
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

@@ -113,3 +113,15 @@ fn o11_the_report_for_people_begins_with_a_verdict() {
     assert_eq!(refused.code, 3);
     assert!(refused.stdout.starts_with("ended with 9 refused: 9 taken"), "{}", refused.stdout);
 }
+
+#[test]
+fn c11_a_variable_that_needs_quotes_is_told() {
+    let stage = Stage::with("inputs: { i: { generator: { count: ${COUNT} } } }\n");
+    let run = check(&stage, "check greenroom.yaml");
+    assert_eq!(run.code, 2);
+    assert!(
+        run.stderr.contains("needs quotes") && run.stderr.contains("yaml:1:37"),
+        "{}",
+        run.stderr
+    );
+}

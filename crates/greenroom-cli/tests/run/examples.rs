@@ -10,7 +10,8 @@ use crate::{
 #[test]
 fn init_writes_a_configuration_that_runs_as_it_is() {
     let stage = Stage::new();
-    assert!(stage.command("init --dir shop").status().unwrap().success());
+    let init = stage.command("init --dir shop").output().unwrap();
+    assert!(init.status.success(), "{init:?}");
     let started = Instant::now();
     let output = stage.command("run shop/greenroom.yaml --report json").output().unwrap();
     let report = Run::of(output, started).report();

@@ -198,3 +198,23 @@ fn u03_log_writes_every_event_to_the_log() {
         run.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(logged.iter().filter(|line| line.to_string().contains("test.happened")).count(), 3);
 }
+
+#[test]
+fn r05_a_full_pool_makes_its_events_wait_or_refuses_or_dead_letters_them() {
+    let stage = Stage::with(
+        "
+inputs: { i: { file: { path: in } } }
+pools: { default: { workers: 1, queue: 2 } }
+handlers: { all: { on: '**', order_by: subject, simulate: { latency: 5ms..5ms, failures: 0 } } }
+",
+    );
+    stage.write_events("in", &events(40));
+    stage.run().counted(0, [40, 40, 0, 0]);
+    let rejects = stage.run_with("--set pools.default.on_full=reject", b"");
+    let report = rejects.report();
+    assert_eq!((rejects.code, report["refused"].as_u64() > Some(20)), (3, true), "{report}");
+    let letters = stage.run_with("--set pools.default.on_full=dead_letter", b"");
+    let report = letters.report();
+    assert_eq!((letters.code, &report["refused"]), (0, &json!(0)), "{report}");
+    assert!(report["dead_letters_by_reason"]["pool_full"].as_u64() > Some(20), "{report}");
+}
