@@ -14,12 +14,14 @@ mod builder;
 mod config;
 mod intake;
 mod ledger;
+mod letters;
 mod order_audit;
 mod outage;
 mod phase;
 mod report;
 mod run;
 mod shared;
+mod tasks;
 mod worker;
 
 use std::{
@@ -82,16 +84,17 @@ impl Control {
         });
     }
 
-    /// What the run has done so far.
+    /// What the run has done so far. Never more settled than taken.
     pub fn progress(&self) -> Progress {
         let ledger = &self.shared.ledger;
+        let counts = ledger.counts();
         let read = self.read.iter().map(|read| read.load(Ordering::Relaxed));
         let known = read.clone().all(|read| read <= 1_000_000);
         let mean = read.sum::<u64>() as f64 / (self.read.len().max(1) as f64 * 1e6);
         Progress {
-            taken: ledger.taken.load(Ordering::Relaxed),
-            settled: ledger.all_settled(),
-            dead_lettered: ledger.dead_lettered.load(Ordering::Relaxed),
+            taken: counts.taken,
+            settled: counts.settled(),
+            dead_lettered: counts.dead_lettered,
             queued: ledger.queued.load(Ordering::Relaxed),
             read: known.then_some(mean),
         }

@@ -73,10 +73,9 @@ impl Pattern {
         exact.then_some(self.text.as_str())
     }
 
-    /// True when the pattern covers this type.
+    /// True when the pattern covers this type. Takes time in the product of their lengths at most, and no memory.
     pub fn matches(&self, ty: &str) -> bool {
-        let segments: Vec<&str> = ty.split('.').collect();
-        covers(&self.segments, &segments)
+        covers(&self.segments, ty)
     }
 
     /// How specific the pattern is.
@@ -91,17 +90,39 @@ impl Pattern {
     }
 }
 
-fn covers(pattern: &[Segment], ty: &[&str]) -> bool {
-    match pattern.split_first() {
-        None => ty.is_empty(),
-        Some((Segment::Any, rest)) => (0..=ty.len()).any(|skipped| covers(rest, &ty[skipped..])),
-        Some((segment, rest)) => ty.split_first().is_some_and(|(first, others)| {
-            let fits = match segment {
-                Segment::Exactly(literal) => literal == first,
-                Segment::One | Segment::Any => true,
-            };
-            fits && covers(rest, others)
-        }),
+impl Segment {
+    fn fits(&self, word: &str) -> bool {
+        match self {
+            Self::Exactly(literal) => literal == word,
+            Self::One | Self::Any => true,
+        }
+    }
+}
+
+/// Goes through both from the left; where they part, the last `**` takes one word more. A `**` before that need not be
+/// tried again: whatever it could take, the last one can take as well.
+fn covers(pattern: &[Segment], ty: &str) -> bool {
+    let (mut at, mut words) = (0, ty.split('.'));
+    let mut last_any = None;
+    loop {
+        let mut rest = words.clone();
+        match (pattern.get(at), rest.next()) {
+            (Some(Segment::Any), _) => {
+                at += 1;
+                last_any = Some((at, words.clone()));
+            }
+            (None, None) => return true,
+            (Some(segment), Some(word)) if segment.fits(word) => {
+                at += 1;
+                words = rest;
+            }
+            (_, None) => return false,
+            (_, Some(_)) => {
+                let Some((behind, from)) = &mut last_any else { return false };
+                from.next();
+                (at, words) = (*behind, from.clone());
+            }
+        }
     }
 }
 
@@ -134,10 +155,23 @@ mod tests {
             ("**.created", "order.created.late", false),
             ("*.**.z", "a.z", true),
             ("*.**.z", "z", false),
+            ("**.a.**.b", "a.x.a.b.b", true),
+            ("**.a.**.b", "x.b.a", false),
+            ("**.**", "a", true),
+            ("a.**.b.*", "a.b.b.c", true),
+            ("a.**.b.*", "a.b.b", true),
+            ("a.**.b.*", "a.b", false),
         ];
         for (text, ty, expected) in cases {
             assert_eq!(pattern(text).matches(ty), expected, "{text} on {ty}");
         }
+    }
+
+    #[test]
+    fn a_long_type_is_matched_in_time_against_many_stars() {
+        let stars = pattern(&("**.a.".repeat(20) + "c"));
+        let ty = "a.".repeat(2_000) + "b";
+        assert!(!stars.matches(&ty));
     }
 
     #[test]

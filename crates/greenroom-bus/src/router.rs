@@ -10,7 +10,25 @@ use crate::pattern::Pattern;
 /// of random types cannot fill the memory.
 const REMEMBERED: usize = 4_096;
 
+/// Types with more bytes than this are not remembered, for the same reason.
+const REMEMBERED_BYTES: usize = 256;
+
 /// Routes event types to the places in a list of handlers.
+///
+/// A type that a handler names exactly costs one look into a table. Any other is matched against the patterns once, the
+/// most specific first, and then remembered; of two patterns that are equally specific, the one added first wins.
+///
+/// ```
+/// use greenroom_bus::router::Router;
+///
+/// let mut router = Router::default();
+/// router.add(&"order.**".parse()?, 0)?;
+/// router.add(&"order.created".parse()?, 1)?;
+/// assert_eq!(router.route("order.created"), Some(1));
+/// assert_eq!(router.route("order.line.added"), Some(0));
+/// assert_eq!(router.route("price.changed"), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Router {
     exact: HashMap<String, usize, foldhash::fast::RandomState>,
@@ -65,11 +83,15 @@ impl Router {
         }
         let found =
             self.patterns.iter().find(|(pattern, _)| pattern.matches(ty)).map(|(_, place)| *place);
+        self.remember(ty, found);
+        found
+    }
+
+    fn remember(&self, ty: &str, found: Option<usize>) {
         let mut remembered = self.remembered.write();
-        if remembered.len() < REMEMBERED {
+        if remembered.len() < REMEMBERED && ty.len() <= REMEMBERED_BYTES {
             remembered.insert(ty.to_owned(), found);
         }
-        found
     }
 }
 
@@ -100,6 +122,23 @@ mod tests {
     fn r08_a_type_that_nobody_names_has_no_route() {
         assert_eq!(router(&["order.*"]).route("price"), None);
         assert_eq!(router(&["order"]).route("price"), None);
+    }
+
+    #[test]
+    fn random_types_do_not_fill_the_memory() {
+        let router = router(&["order.*"]);
+        for n in 0..2 * REMEMBERED {
+            assert_eq!(router.route(&format!("order.{n}")), Some(0));
+        }
+        assert_eq!(router.remembered.read().len(), REMEMBERED);
+        let long = format!("order.{}", "x".repeat(REMEMBERED_BYTES));
+        assert_eq!(self::router(&["order.*"]).route(&long), Some(0));
+    }
+
+    #[test]
+    fn of_two_equally_specific_patterns_the_first_wins() {
+        assert_eq!(router(&["order.*", "*.created"]).route("order.created"), Some(0));
+        assert_eq!(router(&["*.created", "order.*"]).route("order.created"), Some(0));
     }
 
     #[test]

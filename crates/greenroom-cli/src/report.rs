@@ -6,6 +6,11 @@ use serde::Serialize;
 
 use crate::cli::ReportFormat;
 
+/// So many slow keys are enough for a reader; JSON has all that were kept.
+const KEYS_IN_TEXT: usize = 5;
+/// The end of a key tells more than its beginning: paths and numbers differ there.
+const KEY_LENGTH: usize = 60;
+
 /// What a run did. `taken = handled + dead_lettered + ignored + refused` (G08).
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct RunReport {
@@ -99,7 +104,7 @@ pub struct OutputRow {
     pub name: String,
     /// What it writes to, for example `file:done.ndjson`.
     pub target: String,
-    /// Events stored.
+    /// Events handed to it; those that it could not store count as refused.
     pub events: u64,
 }
 
@@ -120,21 +125,48 @@ impl RunReport {
     }
 
     fn text(&self) -> String {
-        let mut out = String::new();
+        let mut out = self.verdict();
+        for error in &self.errors {
+            let _ = writeln!(out, "error: {error}");
+        }
+        if self.refused > 0 {
+            out.push_str(
+                "refused events were neither handled nor stored: run again to have them handled\n",
+            );
+        }
+        out.push('\n');
         self.ledger(&mut out);
         self.measures(&mut out);
         self.reasons(&mut out);
         self.pool_table(&mut out);
         self.output_table(&mut out);
         self.slowest(&mut out);
-        for error in &self.errors {
-            let _ = write!(out, "\nerror: {error}\n");
-        }
         out
     }
 
+    /// What most readers want to know, in one line.
+    fn verdict(&self) -> String {
+        let how = match (self.out_of_order, self.refused, self.errors.len()) {
+            (0, 0, 0) => "done".to_owned(),
+            (0, 0, 1) => "ended with an error".to_owned(),
+            (0, 0, errors) => format!("ended with {errors} errors"),
+            (0, refused, _) => format!("ended with {} refused", grouped(refused)),
+            (swapped, ..) => {
+                format!("ended with {} out of order (a defect: please report it)", grouped(swapped))
+            }
+        };
+        let mut counts =
+            format!("{} taken, {} handled", grouped(self.taken), grouped(self.handled));
+        for (count, name) in [(self.dead_lettered, "dead-lettered"), (self.ignored, "ignored")] {
+            if count > 0 {
+                let _ = write!(counts, ", {} {name}", grouped(count));
+            }
+        }
+        format!("{how}: {counts} in {}\n", seconds(self.elapsed_s))
+    }
+
     fn ledger(&self, out: &mut String) {
-        rows(
+        numbers(
             out,
             &[
                 ("taken", grouped(self.taken)),
@@ -158,7 +190,7 @@ impl RunReport {
         rows(
             out,
             &[
-                ("elapsed", format!("{:.2} s", self.elapsed_s)),
+                ("elapsed", seconds(self.elapsed_s)),
                 ("events/s", grouped(self.events_per_s.round() as u64)),
                 ("latency", latency),
                 ("peak queued", grouped(self.peak_queued)),
@@ -178,7 +210,7 @@ impl RunReport {
             .map(|(reason, count)| vec![reason.clone(), grouped(*count)]);
         table_of(
             out,
-            &[&format!("dead letters ({})", self.dead_letters), "events"],
+            &[&format!("dead letters ({})", self.dead_letters), "items"],
             table.collect(),
         );
     }
@@ -215,12 +247,32 @@ impl RunReport {
             return;
         }
         out.push('\n');
-        let table = self.slowest_keys.iter().map(|slow| {
-            let key = slow.key.escape_debug().to_string();
-            vec![format!("{key} ({})", slow.handler), format!("{:.1} ms", slow.ms)]
+        let table = self.slowest_keys.iter().take(KEYS_IN_TEXT).map(|slow| {
+            let key = shortened(&slow.key.escape_debug().to_string());
+            vec![format!("{key} ({})", slow.handler), micros((slow.ms * 1e3) as u64)]
         });
-        table_of(out, &["slowest keys", "time"], table.collect());
+        table_of(out, &["slowest keys (handler)", "taken to settled"], table.collect());
     }
+}
+
+/// As [`rows`], with the values to the right.
+fn numbers(out: &mut String, numbers: &[(&str, String)]) {
+    let width = numbers.iter().map(|(_, value)| value.len()).max().unwrap_or(0);
+    let aligned: Vec<_> =
+        numbers.iter().map(|(name, value)| (*name, format!("{value:>width$}"))).collect();
+    rows(out, &aligned);
+}
+
+/// The end of a long key.
+fn shortened(key: &str) -> String {
+    let length = key.chars().count();
+    if length <= KEY_LENGTH {
+        return key.to_owned();
+    }
+    key.chars().skip(length - KEY_LENGTH).fold("...".to_owned(), |mut end, letter| {
+        end.push(letter);
+        end
+    })
 }
 
 fn rows(out: &mut String, rows: &[(&str, String)]) {
@@ -259,6 +311,10 @@ pub(crate) fn grouped(number: u64) -> String {
         out.push(digit);
     }
     out
+}
+
+fn seconds(seconds: f64) -> String {
+    if seconds < 10.0 { format!("{seconds:.2} s") } else { format!("{seconds:.1} s") }
 }
 
 fn mebibytes(bytes: u64) -> String {
@@ -333,11 +389,48 @@ mod tests {
     #[test]
     fn o11_text_is_aligned_and_escapes_keys() {
         let text = report().render(ReportFormat::Text);
-        assert!(text.contains("taken             1,234,567\n"), "{text}");
+        assert!(
+            text.contains("taken             1,234,567\nhandled           1,234,560\n"),
+            "{text}"
+        );
+        assert!(text.contains("dead-lettered             7\n"), "{text}");
         assert!(text.contains("latency      p50 250 us, p99 12.5 ms, p999 2.00 s\n"), "{text}");
         assert!(text.contains("default       50        0"), "{text}");
         assert!(text.contains("a\\tb (orders)"), "{text}");
         assert!(text.contains("malformed") && text.contains("      7\n"), "{text}");
+    }
+
+    #[test]
+    fn o11_text_begins_with_a_verdict() {
+        let first = |report: &RunReport| {
+            report.render(ReportFormat::Text).lines().next().unwrap_or_default().to_owned()
+        };
+        let good = RunReport { elapsed_s: 0.912, ..report() };
+        assert_eq!(
+            first(&good),
+            "done: 1,234,567 taken, 1,234,560 handled, 7 dead-lettered in 0.91 s"
+        );
+        let refused = RunReport { refused: 3, errors: vec!["disk full".into()], ..report() };
+        assert!(first(&refused).starts_with("ended with 3 refused: 1,234,567 taken"));
+        let text = refused.render(ReportFormat::Text);
+        assert!(text.contains("\nerror: disk full\nrefused events"), "{text}");
+        let failed = RunReport { errors: vec!["an input failed".into()], ..report() };
+        assert!(first(&failed).starts_with("ended with an error: "));
+        let swapped = RunReport { out_of_order: 2, refused: 1, ..report() };
+        assert!(first(&swapped).starts_with("ended with 2 out of order (a defect"));
+    }
+
+    #[test]
+    fn o11_text_names_five_slow_keys_at_most_and_the_ends_of_long_ones() {
+        let key = |n: usize| SlowKey {
+            key: format!("{}{n}", "x".repeat(99)),
+            handler: "h".into(),
+            ms: 0.5,
+        };
+        let text = RunReport { slowest_keys: (0..10).map(key).collect(), ..report() }.text();
+        let keys: Vec<_> = text.lines().filter(|line| line.contains("xx")).collect();
+        assert_eq!(keys.len(), 5, "{text}");
+        assert!(keys[4].starts_with(&format!("...{}4 (h)", "x".repeat(59))), "{text}");
     }
 
     #[test]

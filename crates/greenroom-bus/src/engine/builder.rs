@@ -1,7 +1,10 @@
 //! From names and parts to an engine.
 
 use std::{
-    sync::{Arc, atomic::AtomicU64},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize},
+    },
     time::Duration,
 };
 
@@ -12,9 +15,10 @@ use super::{
     Engine, Phase,
     config::{BuildError, DEFAULT_POOL, HandlerConfig, NoHandler, OutageConfig, PoolConfig},
     ledger::Ledger,
+    order_audit::Line,
     outage::Outage,
     run::SharedPool,
-    shared::{Handler, Output, PoolSettings, Shared},
+    shared::{Handler, Job, Output, PoolSettings, Shared},
     worker::{self, BusWorker},
 };
 use crate::{
@@ -38,7 +42,11 @@ pub struct EngineBuilder {
     no_handler: NoHandler,
     outage: OutageConfig,
     deadline: Duration,
+    line_of: LineOf,
 }
+
+/// What a pool keeps in order.
+type LineOf = fn(&Job) -> Option<Line>;
 
 impl Default for EngineBuilder {
     fn default() -> Self {
@@ -51,6 +59,7 @@ impl Default for EngineBuilder {
             no_handler: NoHandler::default(),
             outage: OutageConfig::default(),
             deadline: DEADLINE,
+            line_of: |job| job.line.clone(),
         }
     }
 }
@@ -127,6 +136,7 @@ impl EngineBuilder {
             name: Arc::from(name.as_str()),
             on_full: config.on_full,
             failed_attempts: AtomicU64::new(0),
+            further_attempts: AtomicU64::new(0),
         });
         let shared = Arc::new(Shared {
             router,
@@ -135,12 +145,13 @@ impl EngineBuilder {
             outputs: std::mem::take(&mut self.outputs),
             dead_letters,
             no_handler: self.no_handler,
-            ledger: Arc::new(Ledger::new()),
+            ledger: Arc::new(Ledger::new(pools.len())),
             inputs: self.inputs.iter().map(|source| Arc::from(source.describe())).collect(),
+            reading: AtomicUsize::new(0),
         });
         let mut running = Vec::new();
         for (place, (name, config)) in pools.iter().enumerate() {
-            running.push(spawn(&shared, place, name, config).await?);
+            running.push(spawn(&shared, place, name, config, self.line_of).await?);
         }
         Ok(Engine {
             shared,
@@ -151,6 +162,13 @@ impl EngineBuilder {
             outage_limit: self.outage.limit,
             phase: watch::Sender::new(Phase::Run),
         })
+    }
+
+    /// Pools that keep no order, though events stand in lines: to see that the audit notices.
+    #[cfg(test)]
+    pub(super) fn without_order(mut self) -> Self {
+        self.line_of = |_| None;
+        self
     }
 
     /// The pools, `default` among them.
@@ -209,6 +227,7 @@ async fn spawn(
     place: usize,
     name: &str,
     config: &PoolConfig,
+    line_of: LineOf,
 ) -> Result<SharedPool, BuildError> {
     let (workers, letters) = (shared.clone(), shared.clone());
     let pool = Pool::new(move |slot| BusWorker::new(workers.clone(), place, slot))
@@ -218,7 +237,7 @@ async fn spawn(
         .restarts(config.restarts)
         .failure_policy(worker::policy)
         .on_dead_letter(move |letter| worker::bury(&letters, letter))
-        .ordered_by_opt(|job: &super::shared::Job| job.line.clone())
+        .ordered_by_opt(line_of)
         .spawn()
         .await?;
     Ok(Arc::new(pool))

@@ -6,7 +6,6 @@
 use std::{
     collections::VecDeque,
     future::poll_fn,
-    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -14,7 +13,7 @@ use std::{
     task::Poll,
 };
 
-use greenroom::{Address, NotAccepted, TrySendError};
+use greenroom::{Address, NotAccepted, TrySendError, pool::Permit};
 use tokio::{sync::watch, time::Instant};
 
 use super::{
@@ -41,6 +40,9 @@ const EVENTS_PER_TURN: usize = 32;
 
 pub(crate) type JobAddress = Address<Job, (), BusError>;
 
+/// Room for one event in a pool, or why there will be none any more.
+type Room<'a> = Result<Permit<'a, Job, (), BusError>, NotAccepted>;
+
 pub(crate) struct Intake {
     shared: Arc<Shared>,
     /// The place of the input.
@@ -53,6 +55,16 @@ pub(crate) struct Intake {
     number: u64,
     /// The part of the input that has been read, in millionths; shown as progress.
     progress: Arc<AtomicU64>,
+    reading: Reading,
+}
+
+/// Counts an input as one that may still give events, until it is dropped: also by a panic of its source.
+struct Reading(Arc<Shared>);
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.0.reading.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 impl Intake {
@@ -64,7 +76,9 @@ impl Intake {
         progress: Arc<AtomicU64>,
     ) -> Self {
         let waiting = pools.iter().map(|_| VecDeque::new()).collect();
-        Self { shared, input, source, pools, waiting, number: 0, progress }
+        shared.reading.fetch_add(1, Ordering::AcqRel);
+        let reading = Reading(shared.clone());
+        Self { shared, input, source, pools, waiting, number: 0, progress, reading }
     }
 
     /// Runs until the source has ended and nothing waits, or until the engine stops its inputs. What still waits then is
@@ -76,33 +90,52 @@ impl Intake {
         mut self,
         mut phase: watch::Receiver<Phase>,
     ) -> Result<(), SourceError> {
-        let mut batch = Vec::new();
-        let mut ended = Ok(Pull::More);
-        while matches!(ended, Ok(Pull::More)) && *phase.borrow_and_update() == Phase::Run {
-            let room = self.held_back() < RUN_AHEAD;
-            let wake = tokio::select! {
-                biased;
-                _ = phase.changed() => continue,
-                pool = reserved(&self.pools, &self.waiting) => Some(pool),
-                pulled = self.source.pull(&mut batch), if room => { ended = pulled; None }
-            };
-            match wake {
-                Some(pool) => self.feed(pool),
-                None => self.route(&mut batch).await,
-            }
-            self.show_progress();
-        }
+        let ended = self.read(&mut phase).await;
         drop(self.source);
+        drop(self.reading);
         while self.waiting.iter().any(|waiting| !waiting.is_empty())
             && *phase.borrow_and_update() != Phase::Now
         {
             tokio::select! {
                 biased;
                 _ = phase.changed() => {}
-                pool = reserved(&self.pools, &self.waiting) => feed(&self.pools[pool], &mut self.waiting[pool]),
+                (pool, room) = reserved(&self.pools, &self.waiting) => {
+                    hand_over(&self.shared, room, &mut self.waiting[pool]);
+                    feed(&self.shared, &self.pools, &mut self.waiting);
+                }
             }
         }
-        ended.map(|_| ())
+        ended
+    }
+
+    /// Takes turns between the source and the pools beside which events wait, so that neither keeps the other waiting.
+    async fn read(&mut self, phase: &mut watch::Receiver<Phase>) -> Result<(), SourceError> {
+        let mut batch = Vec::new();
+        while *phase.borrow_and_update() == Phase::Run {
+            let room = self.held_back() < RUN_AHEAD;
+            let pulled = tokio::select! {
+                biased;
+                _ = phase.changed() => continue,
+                pulled = pull(&self.shared, &mut self.source, &mut batch), if room => Some(pulled),
+                (pool, room) = reserved(&self.pools, &self.waiting) => {
+                    hand_over(&self.shared, room, &mut self.waiting[pool]);
+                    None
+                }
+            };
+            match pulled {
+                Some(_) => self.route(&mut batch).await,
+                // The next pull returns again what this one, dropped, has put here.
+                None => batch.clear(),
+            }
+            feed(&self.shared, &self.pools, &mut self.waiting);
+            self.show_progress();
+            match pulled {
+                Some(Ok(Pull::End)) => break,
+                Some(Err(error)) => return Err(error),
+                Some(Ok(Pull::More)) | None => {}
+            }
+        }
+        Ok(())
     }
 
     fn held_back(&self) -> usize {
@@ -111,7 +144,7 @@ impl Intake {
 
     fn show_progress(&self) {
         if let Some(part) = self.source.progress() {
-            self.progress.store((part * 1e6) as u64, Ordering::Relaxed);
+            self.progress.store((part.clamp(0.0, 1.0) * 1e6) as u64, Ordering::Relaxed);
         }
     }
 
@@ -119,6 +152,9 @@ impl Intake {
         let taken_at = Instant::now();
         let count = batch.len() as u64;
         self.shared.ledger.taken.fetch_add(count, Ordering::AcqRel);
+        if batch.is_empty() {
+            tokio::task::yield_now().await;
+        }
         for (place, taken) in batch.drain(..).enumerate() {
             self.number += 1;
             let origin = Origin {
@@ -156,8 +192,8 @@ impl Intake {
             Ok(line) => self.admit(event, handler, line, origin),
             Err(error) => {
                 let ack = self.settlement(origin, None);
-                let job = Job { event, handler, line: None, origin, ack };
-                self.shared.give_up(job, Reason::KeyMissing, error, 0);
+                let job = Job { event, handler, line: None, origin, attempts: 0, ack };
+                self.shared.give_up(job, Reason::KeyMissing, error);
             }
         }
     }
@@ -184,7 +220,7 @@ impl Intake {
             }
             Err(error) => return Err(error.to_string()),
         };
-        Ok(Some(Line { input: self.input, handler: handler as u32, key }))
+        Ok(Some(self.shared.ledger.audit.line(self.input, handler, key)))
     }
 
     fn unhandled(&self, event: Event, origin: Origin) {
@@ -208,7 +244,7 @@ impl Intake {
     fn admit(&mut self, event: Event, handler: usize, line: Option<Line>, origin: Origin) {
         let ack = self.settlement(origin, line.clone());
         let pool = self.shared.handlers[handler].pool;
-        let job = Job { event, handler, line, origin, ack };
+        let job = Job { event, handler, line, origin, attempts: 0, ack };
         if !self.waiting[pool].is_empty() {
             self.waiting[pool].push_back(job);
             return;
@@ -216,7 +252,7 @@ impl Intake {
         match self.pools[pool].try_send(job) {
             Ok(()) => {}
             Err(TrySendError::Full(job)) => self.full(pool, job),
-            Err(other) => self.gone(other),
+            Err(other) => gone(&self.shared, other.without_message(), other.into_message()),
         }
     }
 
@@ -226,50 +262,71 @@ impl Intake {
             OnFull::Reject => job.ack.refuse(),
             OnFull::DeadLetter => {
                 let error = format!("the pool {:?} is full", self.shared.pools[pool].name);
-                self.shared.give_up(job, Reason::PoolFull, error, 0);
+                self.shared.give_up(job, Reason::PoolFull, error);
             }
         }
     }
+}
 
-    /// The pool takes nothing any more: the event is a dead letter when its workers are gone, and refused by a stop.
-    fn gone(&self, error: TrySendError<Job>) {
-        if error.without_message() == NotAccepted::NoWorkers {
-            let why = "every worker of its pool was disabled after too many restarts";
-            self.shared.give_up(error.into_message(), Reason::NoWorkers, why.to_owned(), 0);
-        }
-    }
+/// Waits until not too many dead letters are on their way, then for the next batch.
+async fn pull(
+    shared: &Shared,
+    source: &mut Box<dyn Source>,
+    into: &mut Vec<Taken>,
+) -> Result<Pull, SourceError> {
+    shared.ledger.letters.room().await;
+    source.pull(into).await
+}
 
-    fn feed(&mut self, pool: usize) {
-        feed(&self.pools[pool], &mut self.waiting[pool]);
+/// A pool takes nothing any more: the event is a dead letter when its workers are gone, and refused by a stop.
+fn gone(shared: &Shared, why: NotAccepted, job: Job) {
+    if why == NotAccepted::NoWorkers {
+        let error = "every worker of its pool was disabled after too many restarts";
+        shared.give_up(job, Reason::NoWorkers, error.to_owned());
     }
 }
 
-/// Hands what waits beside a pool over, as far as there is room. A pool that has stopped refuses it.
-fn feed(pool: &JobAddress, waiting: &mut VecDeque<Job>) {
-    while let Some(job) = waiting.pop_front() {
-        match pool.try_send(job) {
-            Ok(()) => {}
-            Err(TrySendError::Full(job)) => return waiting.push_front(job),
-            Err(_) => return waiting.clear(),
+/// Hands what waits beside pools over, as far as there is room and nobody else waits for it.
+fn feed(shared: &Shared, pools: &[JobAddress], waiting: &mut [VecDeque<Job>]) {
+    for (pool, waiting) in pools.iter().zip(waiting) {
+        while let Some(job) = waiting.pop_front() {
+            match pool.try_send(job) {
+                Ok(()) => {}
+                Err(TrySendError::Full(job)) => {
+                    waiting.push_front(job);
+                    break;
+                }
+                Err(other) => gone(shared, other.without_message(), other.into_message()),
+            }
         }
+    }
+}
+
+/// Hands the first of those that wait over, in the room that was reserved for it. The room must be used: given back, it
+/// would go to another input that waits for it, and from there back, for ever.
+fn hand_over(shared: &Shared, room: Room<'_>, waiting: &mut VecDeque<Job>) {
+    let Some(job) = waiting.pop_front() else { return };
+    let sent = match room {
+        Ok(permit) => permit.send(job),
+        Err(why) => return gone(shared, why, job),
+    };
+    if let Err(error) = sent {
+        gone(shared, error.without_message(), error.into_message());
     }
 }
 
 /// Waits until one of the pools beside which events wait has room, or has stopped. Never, where none waits.
-async fn reserved(pools: &[JobAddress], waiting: &[VecDeque<Job>]) -> usize {
-    type Room<'a> = (usize, BoxFuture<'a, ()>);
-    let mut rooms: Vec<Room<'_>> = Vec::new();
-    for (place, pool) in pools.iter().enumerate().filter(|(place, _)| !waiting[*place].is_empty()) {
-        let room = async move {
-            drop(pool.reserve().await);
-        };
-        rooms.push((place, Box::pin(room) as Pin<Box<_>>));
-    }
+async fn reserved<'a>(pools: &'a [JobAddress], waiting: &[VecDeque<Job>]) -> (usize, Room<'a>) {
+    let waits = pools.iter().enumerate().filter(|(place, _)| !waiting[*place].is_empty());
+    let mut rooms: Vec<(usize, BoxFuture<'a, Room<'a>>)> =
+        waits.map(|(place, pool)| (place, Box::pin(pool.reserve()) as BoxFuture<'_, _>)).collect();
     poll_fn(|task| {
-        let ready = rooms
-            .iter_mut()
-            .find_map(|(place, room)| room.as_mut().poll(task).is_ready().then_some(*place));
-        ready.map_or(Poll::Pending, Poll::Ready)
+        let ready =
+            |(place, room): &mut (usize, BoxFuture<'a, Room<'a>>)| match room.as_mut().poll(task) {
+                Poll::Ready(room) => Some((*place, room)),
+                Poll::Pending => None,
+            };
+        rooms.iter_mut().find_map(ready).map_or(Poll::Pending, Poll::Ready)
     })
     .await
 }

@@ -13,7 +13,10 @@ use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::order_audit::{Line, OrderAudit};
+use super::{
+    letters::Letters,
+    order_audit::{Line, OrderAudit},
+};
 use crate::{
     dead_letter::Reason,
     settlement::{Outcome, Settle, Settled},
@@ -38,14 +41,19 @@ pub(crate) struct Ledger {
     /// Events queued in pools or waiting for another attempt, when last looked at.
     pub(crate) queued: AtomicU64,
     pub(crate) peak_queued: AtomicU64,
+    /// Stored dead letters by reason.
     pub(crate) reasons: Mutex<BTreeMap<&'static str, u64>>,
+    /// Dead letters on their way to their store.
+    pub(crate) letters: Letters,
+    /// Stored dead letters of each pool.
+    pool_letters: Box<[AtomicU64]>,
     pub(crate) audit: OrderAudit,
     latency: Mutex<Histogram<u64>>,
     slowest: Slowest,
 }
 
 impl Ledger {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(pools: usize) -> Self {
         let zero = || AtomicU64::new(0);
         Self {
             taken: zero(),
@@ -58,19 +66,38 @@ impl Ledger {
             queued: zero(),
             peak_queued: zero(),
             reasons: Mutex::default(),
+            letters: Letters::default(),
+            pool_letters: (0..pools).map(|_| zero()).collect(),
             audit: OrderAudit::default(),
             latency: Mutex::new(histogram()),
             slowest: Slowest::default(),
         }
     }
 
-    pub(crate) fn all_settled(&self) -> u64 {
-        let counters = [&self.handled, &self.dead_lettered, &self.ignored, &self.refused];
-        counters.iter().map(|counter| counter.load(Ordering::Acquire)).sum()
+    /// Every count of the same moment, or of shortly after one another: what was taken is read last, so that nothing is
+    /// settled in it that was not taken.
+    pub(crate) fn counts(&self) -> Counts {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Acquire);
+        Counts {
+            handled: load(&self.handled),
+            dead_lettered: load(&self.dead_lettered),
+            ignored: load(&self.ignored),
+            refused: load(&self.refused),
+            taken: load(&self.taken),
+        }
     }
 
-    pub(crate) fn count_reason(&self, reason: Reason) {
+    /// A dead letter has been stored.
+    pub(crate) fn count_letter(&self, reason: Reason, pool: Option<usize>) {
         *self.reasons.lock().entry(reason.as_str()).or_default() += 1;
+        if let Some(pool) = pool {
+            self.pool_letters[pool].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Stored dead letters of the pool at this place.
+    pub(crate) fn letters_of_pool(&self, pool: usize) -> u64 {
+        self.pool_letters[pool].load(Ordering::Relaxed)
     }
 
     /// The latency at these quantiles, in microseconds.
@@ -83,6 +110,27 @@ impl Ledger {
         let mut slowest: Vec<_> = self.slowest.keys.lock().clone().into_iter().collect();
         slowest.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
         slowest
+    }
+}
+
+/// What was taken, and what became of it so far.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counts {
+    pub(crate) taken: u64,
+    pub(crate) handled: u64,
+    pub(crate) dead_lettered: u64,
+    pub(crate) ignored: u64,
+    pub(crate) refused: u64,
+}
+
+impl Counts {
+    pub(crate) fn settled(&self) -> u64 {
+        self.handled + self.dead_lettered + self.ignored + self.refused
+    }
+
+    /// Taken and not settled. 0 where more was settled than taken, which the report then shows.
+    pub(crate) fn unsettled(&self) -> u64 {
+        self.taken.saturating_sub(self.settled())
     }
 }
 

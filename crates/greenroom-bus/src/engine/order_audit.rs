@@ -2,16 +2,34 @@
 //!
 //! The memory is that of pending keys: a key is forgotten with its last pending event.
 
-use std::{collections::HashMap, hash::BuildHasher, sync::Arc};
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, Hash, Hasher},
+    sync::Arc,
+};
 
 use parking_lot::Mutex;
 
-/// The line that an event stands in: its input, its handler and its key.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// The line that an event stands in: its input, its handler and its key. Hashed once: lines are looked up several times
+/// for each event.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
+    hash: u64,
     pub(crate) input: u32,
     pub(crate) handler: u32,
     pub(crate) key: Arc<str>,
+}
+
+impl Line {
+    pub(crate) fn new(input: u32, handler: u32, key: Arc<str>, hasher: &impl BuildHasher) -> Self {
+        Self { hash: hasher.hash_one((input, handler, &*key)), input, handler, key }
+    }
+}
+
+impl Hash for Line {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -29,12 +47,17 @@ const PARTS: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct OrderAudit {
     parts: [Mutex<Lines>; PARTS],
-    hasher: foldhash::fast::RandomState,
+    hasher: foldhash::quality::RandomState,
 }
 
 impl OrderAudit {
     fn part(&self, line: &Line) -> &Mutex<Lines> {
-        &self.parts[self.hasher.hash_one(line) as usize % PARTS]
+        &self.parts[line.hash as usize % PARTS]
+    }
+
+    /// The line of this key.
+    pub(crate) fn line(&self, input: u32, handler: usize, key: Arc<str>) -> Line {
+        Line::new(input, handler as u32, key, &self.hasher)
     }
 
     /// An event of this line has been taken.
@@ -81,7 +104,7 @@ mod tests {
     use super::*;
 
     fn line(key: &str) -> Line {
-        Line { input: 0, handler: 0, key: key.into() }
+        Line::new(0, 0, key.into(), &foldhash::quality::FixedState::default())
     }
 
     #[test]

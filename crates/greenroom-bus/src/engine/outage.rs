@@ -49,18 +49,62 @@ struct State {
 #[derive(Debug)]
 struct Down {
     since: Instant,
+    /// Probes that have failed, the failure that began the outage included.
     probes: u32,
+    /// A probe is under way. Whoever was admitted as one lowers this, whatever becomes of it.
     probing: bool,
     next_probe: Instant,
+    /// The last error.
     error: String,
+}
+
+impl State {
+    /// Counts a failure. True when they have become an outage.
+    fn failed(&mut self, config: &OutageConfig, event: (u32, u64), now: Instant) -> bool {
+        self.failures = self.failures.saturating_add(1);
+        let since = *self.since.get_or_insert(now);
+        let first = *self.first_event.get_or_insert(event);
+        self.several |= first != event;
+        let many = self.failures >= config.failures;
+        let long = now.duration_since(since) >= config.window;
+        self.several && (many || long)
+    }
+}
+
+impl Down {
+    fn begin(error: &str, now: Instant) -> Self {
+        let next_probe = now + PROBES.wait(1, 1.0);
+        Self { since: now, probes: 1, probing: false, next_probe, error: error.to_owned() }
+    }
+
+    fn probe_failed(&mut self, error: &str, now: Instant) {
+        self.probing = false;
+        self.probes = self.probes.saturating_add(1);
+        self.next_probe = now + PROBES.wait(self.probes, 1.0);
+        error.clone_into(&mut self.error);
+    }
 }
 
 /// Whether an event may be attempted.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
+    /// Go ahead.
     Attempt,
+    /// The handler is in outage; this attempt finds out whether it still is.
+    Probe,
     /// The handler is in outage: ask again after this.
     Wait(Duration),
+}
+
+/// Whose fault a failed attempt is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Blame {
+    /// The event's: the attempt counts.
+    Event,
+    /// The handler's, since this attempt.
+    NewOutage,
+    /// The handler's, for longer.
+    Outage,
 }
 
 impl Outage {
@@ -68,7 +112,7 @@ impl Outage {
         Self { config, troubled: AtomicBool::new(false), state: Mutex::default() }
     }
 
-    /// Asks before an attempt. An admitted attempt must be reported as succeeded, failed or cancelled.
+    /// Asks before an attempt. A probe must be reported as succeeded, failed or cancelled.
     pub(crate) fn admit(&self, now: Instant) -> Admission {
         if !self.troubled.load(Ordering::Relaxed) {
             return Admission::Attempt;
@@ -80,7 +124,7 @@ impl Outage {
             return Admission::Wait(until.clamp(Duration::from_millis(10), ASK_AGAIN));
         }
         down.probing = true;
-        Admission::Attempt
+        Admission::Probe
     }
 
     /// An attempt reached the other side. True when that ended an outage.
@@ -95,42 +139,33 @@ impl Outage {
         ended
     }
 
-    /// An attempt failed. True when the handler is in outage, so that the attempt does not count.
+    /// An attempt failed. Those that began before the outage say nothing of how it goes on: only a `probe` does.
     pub(crate) fn failed(
         &self,
         event: (u32, u64),
         refused: bool,
         error: &str,
+        probe: bool,
         now: Instant,
-    ) -> bool {
+    ) -> Blame {
         let mut state = self.state.lock();
         self.troubled.store(true, Ordering::Relaxed);
         if let Some(down) = &mut state.down {
-            down.probing = false;
-            down.probes += 1;
-            down.next_probe = now + PROBES.wait(down.probes, 1.0);
-            down.error = error.to_owned();
-            return true;
+            if probe {
+                down.probe_failed(error, now);
+            }
+            return Blame::Outage;
         }
-        state.failures += 1;
-        let since = *state.since.get_or_insert(now);
-        let first = *state.first_event.get_or_insert(event);
-        state.several |= first != event;
-        let many = state.failures >= self.config.failures;
-        let long = now.duration_since(since) >= self.config.window;
-        if refused || (state.several && (many || long)) {
-            let next_probe = now + PROBES.wait(1, 1.0);
-            let error = error.to_owned();
-            state.down = Some(Down { since: now, probes: 1, probing: false, next_probe, error });
+        if !state.failed(&self.config, event, now) && !refused {
+            return Blame::Event;
         }
-        state.down.is_some()
+        state.down = Some(Down::begin(error, now));
+        Blame::NewOutage
     }
 
-    /// An attempt was cancelled: another may probe.
-    pub(crate) fn cancelled(&self) {
-        if self.troubled.load(Ordering::Relaxed)
-            && let Some(down) = &mut self.state.lock().down
-        {
+    /// A probe ended without an answer: it panicked, was dropped, or was given back. Another may probe.
+    pub(crate) fn probe_cancelled(&self) {
+        if let Some(down) = &mut self.state.lock().down {
             down.probing = false;
         }
     }
@@ -150,43 +185,69 @@ mod tests {
         (Outage::new(OutageConfig { failures: 3, ..OutageConfig::default() }), Instant::now())
     }
 
+    fn fail(outage: &Outage, event: u64, now: Instant) -> Blame {
+        outage.failed((0, event), false, "503", false, now)
+    }
+
     #[test]
     fn d09_failures_of_one_event_are_no_outage() {
         let (outage, now) = outage();
         for n in 0..100 {
-            assert!(!outage.failed((0, 1), false, "503", now + Duration::from_secs(n)));
+            assert_eq!(fail(&outage, 1, now + Duration::from_secs(n)), Blame::Event);
         }
-        assert!(outage.failed((0, 2), false, "503", now), "the second event makes it one");
+        assert_eq!(fail(&outage, 2, now), Blame::NewOutage, "the second event makes it one");
+        assert_eq!(fail(&outage, 2, now), Blame::Outage);
     }
 
     #[test]
     fn d09_failures_in_a_row_over_two_events_are() {
         let (outage, now) = outage();
-        assert!(!outage.failed((0, 1), false, "503", now));
-        assert!(!outage.failed((0, 2), false, "503", now));
+        assert_eq!(fail(&outage, 1, now), Blame::Event);
+        assert_eq!(fail(&outage, 2, now), Blame::Event);
         assert!(!outage.succeeded());
-        assert!(!outage.failed((0, 1), false, "503", now));
-        assert!(!outage.failed((0, 2), false, "503", now));
-        assert!(outage.failed((0, 1), false, "503", now));
+        assert_eq!(fail(&outage, 1, now), Blame::Event);
+        assert_eq!(fail(&outage, 2, now), Blame::Event);
+        assert_eq!(fail(&outage, 1, now), Blame::NewOutage);
+    }
+
+    #[test]
+    fn d09_failures_only_for_the_window_are() {
+        let (outage, now) = outage();
+        assert_eq!(fail(&outage, 1, now), Blame::Event);
+        assert_eq!(fail(&outage, 2, now + Duration::from_secs(10)), Blame::NewOutage);
     }
 
     #[test]
     fn d09_one_event_probes_at_a_time_and_a_success_releases_all() {
         let (outage, now) = outage();
-        assert!(outage.failed((0, 1), true, "401", now), "refused: no event is blamed");
+        let refused = |probe, at| outage.failed((0, 1), true, "401", probe, at);
+        assert_eq!(refused(false, now), Blame::NewOutage, "refused: no event is blamed");
         assert!(matches!(outage.admit(now), Admission::Wait(_)));
         let later = now + Duration::from_secs(1);
-        assert_eq!(outage.admit(later), Admission::Attempt);
+        assert_eq!(outage.admit(later), Admission::Probe);
         assert!(matches!(outage.admit(later), Admission::Wait(_)));
-        outage.cancelled();
-        assert_eq!(outage.admit(later), Admission::Attempt);
-        assert!(outage.failed((0, 1), false, "401", later));
+        outage.probe_cancelled();
+        assert_eq!(outage.admit(later), Admission::Probe);
+        assert_eq!(refused(true, later), Blame::Outage);
         assert!(matches!(outage.admit(later), Admission::Wait(_)));
         let latest = later + Duration::from_secs(1);
-        assert_eq!(outage.admit(latest), Admission::Attempt);
+        assert_eq!(outage.admit(latest), Admission::Probe);
         assert!(outage.down_since().is_some());
         assert!(outage.succeeded());
         assert_eq!(outage.admit(latest), Admission::Attempt);
         assert_eq!(outage.admit(latest), Admission::Attempt);
+    }
+
+    #[test]
+    fn d09_attempts_from_before_the_outage_neither_delay_nor_double_the_probe() {
+        let (outage, now) = outage();
+        assert_eq!(outage.failed((0, 1), true, "401", false, now), Blame::NewOutage);
+        for event in 0..50 {
+            assert_eq!(fail(&outage, event, now), Blame::Outage);
+        }
+        let later = now + PROBES.wait(1, 1.0);
+        assert_eq!(outage.admit(later), Admission::Probe);
+        assert_eq!(fail(&outage, 51, later), Blame::Outage);
+        assert!(matches!(outage.admit(later), Admission::Wait(_)), "the probe is still under way");
     }
 }

@@ -16,7 +16,7 @@ pub struct RunReport {
     pub dead_lettered: u64,
     /// Events given back to their source: not handled, and not stored anywhere.
     pub refused: u64,
-    /// Attempts that were followed by another.
+    /// Attempts that were not the first of their event. An event that waits for the end of an outage makes none.
     pub retried: u64,
     /// Attempts that may have had an effect although they failed: timeouts, and processes that died.
     pub repeated_at_most: u64,
@@ -34,7 +34,7 @@ pub struct RunReport {
     pub peak_rss_bytes: Option<u64>,
     /// The keys whose events took longest from taken to settled.
     pub slowest_keys: Vec<SlowKey>,
-    /// Dead letters by reason.
+    /// Stored dead letters by reason; their sum is `dead_lettered`.
     pub dead_letters_by_reason: BTreeMap<&'static str, u64>,
     /// A row for each pool.
     pub pools: Vec<PoolReport>,
@@ -84,9 +84,9 @@ pub struct PoolReport {
     pub workers: usize,
     /// Events whose handler was done with them.
     pub handled: u64,
-    /// Attempts that failed.
+    /// Attempts that failed; not those that a handler gave back unstarted.
     pub failed_attempts: u64,
-    /// Events given up.
+    /// Events for its handlers that were stored as dead letters.
     pub dead_lettered: u64,
     /// Restarts of its workers.
     pub restarts: u64,

@@ -11,35 +11,42 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{PoolStats, Stop};
+use greenroom::{PoolStats, Stop, StopReport};
 use tokio::{
     sync::watch,
-    task::{JoinError, JoinSet},
-    time::{Instant, MissedTickBehavior},
+    time::{Instant, Interval, MissedTickBehavior, sleep_until},
 };
 
 use super::{
     Control, Engine, OutputReport, Phase, PoolReport, RunReport, SlowKey,
     intake::{Intake, JobAddress},
     report::peak_rss_bytes,
+    shared::Job,
+    tasks::Tasks,
 };
-use crate::source::SourceError;
 
 /// How often the engine looks at its queues, its outputs and its handlers' health.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long outputs may take to store what they have accepted once the run was told to stop now.
-const FLUSH: Duration = Duration::from_millis(400);
+/// Once the run was told to stop now, inputs may take this long to let go, then pools, then outputs, each counted from
+/// the moment of the stop. Together with a look in between, that keeps the promise to return within a second (G05).
+const INPUTS_LET_GO: Duration = Duration::from_millis(200);
+const POOLS_LET_GO: Duration = Duration::from_millis(750);
+const OUTPUTS_LET_GO: Duration = Duration::from_millis(900);
 
 /// A deadline that is never reached: a hundred years.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3_600);
 
 impl Engine {
-    /// Runs until every input has ended and all is settled, or until it is stopped. Never fails: what went wrong is in
-    /// the report.
+    /// Runs until every input has ended and all is settled, or until it is stopped through [`Control`]. Never fails: what
+    /// went wrong is in the report.
+    ///
+    /// A run that is not stopped has no deadline: it waits for its slowest handler. One that is stopped returns within a
+    /// second after its deadline, also when a handler, an input or an output blocks its thread (on a runtime with others).
     ///
     /// # Cancel safety
-    /// Dropping the future drops the inputs and the pools; what was not settled is refused.
+    /// Dropping the future drops the inputs and what waits beside the pools. Pools handle what they have queued in the
+    /// background, but nobody waits for them or ends the outputs. To stop a run in order, use [`Control`].
     pub async fn run(mut self) -> RunReport {
         let mut run = Run::new(&self);
         run.read(&mut self).await;
@@ -52,10 +59,12 @@ impl Engine {
 struct Run {
     control: Control,
     phase: watch::Receiver<Phase>,
+    look: Interval,
     started: Instant,
-    /// When the drain was asked for and has to be over.
+    /// When the drain that was asked for has to be over.
     deadline: Option<Instant>,
-    inputs_ended: bool,
+    /// When the run was seen to be told to stop now.
+    stopped_at: Option<Instant>,
     errors: Vec<String>,
 }
 
@@ -64,147 +73,168 @@ impl Run {
         Self {
             control: engine.control(),
             phase: engine.phase.subscribe(),
+            look: ticks(),
             started: Instant::now(),
             deadline: None,
-            inputs_ended: false,
+            stopped_at: None,
             errors: Vec::new(),
         }
     }
 
     async fn read(&mut self, engine: &mut Engine) {
-        let mut intakes = JoinSet::new();
+        let mut intakes = Tasks::new();
         for (place, source) in std::mem::take(&mut engine.sources).into_iter().enumerate() {
             let pools: Vec<JobAddress> = engine.pools.iter().map(|pool| pool.address()).collect();
             let progress = engine.read[place].clone();
             let intake = Intake::new(engine.shared.clone(), place as u32, source, pools, progress);
-            intakes.spawn(intake.run(engine.phase.subscribe()));
+            intakes.spawn(&*engine.shared.inputs[place], intake.run(engine.phase.subscribe()));
         }
-        let mut look = ticks();
         loop {
-            tokio::select! {
-                ended = intakes.join_next() => match ended {
-                    Some(ended) => self.input_ended(ended),
-                    None => break,
-                },
-                _ = self.phase.changed() => self.phase_changed(engine),
-                _ = look.tick() => self.look(engine),
+            self.look_at(engine);
+            if self.waited(INPUTS_LET_GO) {
+                return self.left(&intakes, "the input did not stop");
             }
-        }
-        self.inputs_ended = true;
-    }
-
-    fn input_ended(&mut self, ended: Result<Result<(), SourceError>, JoinError>) {
-        match ended {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => self.error(error.to_string()),
-            Err(error) => self.error(format!("an input failed: {error}")),
+            tokio::select! {
+                ended = intakes.next() => match ended {
+                    Some(Ok(Ok(()))) => {}
+                    Some(Ok(Err(error))) => self.error(error.to_string()),
+                    Some(Err((input, error))) => self.error(format!("{input}: the input failed: {error}")),
+                    None => return,
+                },
+                () = self.next_look() => {}
+            }
         }
     }
 
     fn error(&mut self, error: String) {
-        tracing::error!("{error}");
-        self.errors.push(error);
-    }
-
-    fn phase_changed(&mut self, engine: &Engine) {
-        if *self.phase.borrow_and_update() == Phase::Drain && self.deadline.is_none() {
-            self.deadline = Some(Instant::now() + engine.deadline);
+        if !self.errors.contains(&error) {
+            tracing::error!("{error}");
+            self.errors.push(error);
         }
     }
 
-    /// Looks at what may end a run early.
-    fn look(&mut self, engine: &Engine) {
+    /// Notes who did not end in time.
+    fn left<T: Send + 'static>(&mut self, tasks: &Tasks<T>, what: &str) {
+        for name in tasks.left() {
+            self.error(format!("{name}: {what} in time"));
+        }
+    }
+
+    /// True once the run was told to stop now this long ago.
+    fn waited(&self, patience: Duration) -> bool {
+        self.stopped_at.is_some_and(|at| at.elapsed() >= patience)
+    }
+
+    /// Waits until the phase changes, the deadline passes, or it is time for a look.
+    ///
+    /// # Cancel safety
+    /// A dropped future has changed nothing.
+    async fn next_look(&mut self) {
+        let deadline = self.deadline.filter(|_| self.stopped_at.is_none());
+        tokio::select! {
+            _ = self.phase.changed() => {}
+            _ = self.look.tick() => {}
+            () = sleep_until(deadline.unwrap_or(self.started)), if deadline.is_some() => {}
+        }
+    }
+
+    /// Notes what phase the run is in, and counts the time from there.
+    fn look_at_phase(&mut self, engine: &Engine) {
+        let (phase, now) = (*self.phase.borrow_and_update(), Instant::now());
+        if phase == Phase::Drain && self.deadline.is_none() {
+            self.deadline = now.checked_add(engine.deadline);
+        }
+        if phase != Phase::Now && self.deadline.is_some_and(|deadline| now >= deadline) {
+            tracing::warn!("the deadline has passed; what is left is refused");
+            self.control.stop_now();
+        }
+        if *self.phase.borrow_and_update() == Phase::Now {
+            self.stopped_at.get_or_insert(now);
+        }
+    }
+
+    /// Looks at what the queues hold, and at what may end a run early.
+    fn look_at(&mut self, engine: &Engine) {
+        self.look_at_phase(engine);
         let stats = engine.pools.iter().map(|pool| pool.stats());
         let queued = stats.map(|stats| stats.queued + stats.waiting).sum();
         let ledger = &engine.shared.ledger;
         ledger.queued.store(queued, Ordering::Relaxed);
         ledger.peak_queued.fetch_max(queued, Ordering::Relaxed);
-        if *self.phase.borrow() == Phase::Now {
+        if self.stopped_at.is_some() {
             return;
         }
-        let reason = self.stuck_output(engine).or_else(|| self.long_outage(engine));
-        if let Some(reason) = reason {
+        if let Some(reason) = stuck_output(engine).or_else(|| long_outage(engine)) {
             self.error(reason);
             self.control.stop_now();
-        } else if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            tracing::warn!("the deadline has passed; what is left is refused");
-            self.control.stop_now();
+            self.look_at_phase(engine);
         }
-    }
-
-    /// An output or the dead letters that cannot store any more: whatever is handled from now on would be refused.
-    fn stuck_output(&self, engine: &Engine) -> Option<String> {
-        let outputs = engine.shared.outputs.iter().map(|output| output.sink.failure());
-        let dead_letters = engine.shared.dead_letters.failure();
-        outputs.chain([dead_letters]).flatten().next().map(|error| error.to_string())
-    }
-
-    fn long_outage(&self, engine: &Engine) -> Option<String> {
-        if !self.inputs_ended {
-            return None;
-        }
-        engine.shared.handlers.iter().find_map(|handler| {
-            let (since, error) = handler.outage.down_since()?;
-            let down = since.elapsed();
-            (down >= engine.outage_limit).then(|| {
-                let name = &handler.name;
-                format!("the handler {name:?} has been in outage for {} s: {error}", down.as_secs())
-            })
-        })
     }
 
     /// Waits until the pools have handled what was taken. A second stop, with no patience, overtakes the first when the
     /// run has to end.
     async fn drain(&mut self, engine: &Engine) -> Vec<PoolStats> {
-        let mut stops = JoinSet::new();
-        for pool in &engine.pools {
-            let pool = pool.clone();
-            stops.spawn(async move { pool.stop(Stop::within(FOREVER)).await });
-        }
-        let mut look = ticks();
+        let mut stops = Tasks::new();
+        stop_pools(engine, &mut stops, FOREVER);
         let mut overtaken = false;
         loop {
-            if !overtaken && *self.phase.borrow_and_update() == Phase::Now {
+            self.look_at(engine);
+            if self.stopped_at.is_some() && !overtaken {
                 overtaken = true;
-                for pool in &engine.pools {
-                    let pool = pool.clone();
-                    stops.spawn(async move { pool.stop(Stop::within(Duration::ZERO)).await });
-                }
+                stop_pools(engine, &mut stops, Duration::ZERO);
+            }
+            if self.waited(POOLS_LET_GO) {
+                self.left(&stops, "the pool did not stop");
+                break;
             }
             tokio::select! {
-                stopped = stops.join_next() => match stopped {
-                    Some(Ok(report)) => report.wedged.into_iter().for_each(|worker| self.wedged(worker)),
-                    Some(Err(error)) => self.error(format!("a pool could not be stopped: {error}")),
+                stopped = stops.next() => match stopped {
+                    Some(Ok(report)) => report.wedged.into_iter().for_each(|worker| self.wedged(&worker)),
+                    Some(Err((pool, error))) => self.error(format!("{pool}: the pool failed: {error}")),
                     None => break,
                 },
-                _ = self.phase.changed() => self.phase_changed(engine),
-                _ = look.tick() => self.look(engine),
+                () = self.next_look() => {}
             }
         }
-        engine.pools.iter().map(|pool| pool.stats()).collect()
+        let stats: Vec<_> = engine.pools.iter().map(|pool| pool.stats()).collect();
+        self.disabled(engine, &stats);
+        stats
     }
 
-    fn wedged(&mut self, worker: String) {
-        let error = format!("the worker {worker} blocks its thread and did not stop");
-        if !self.errors.contains(&error) {
-            self.error(error);
+    fn wedged(&mut self, worker: &str) {
+        self.error(format!("the worker {worker} blocks its thread and did not stop"));
+    }
+
+    fn disabled(&mut self, engine: &Engine, stats: &[PoolStats]) {
+        let pools = engine.shared.pools.iter().zip(stats);
+        for (pool, _) in pools.filter(|(_, stats)| stats.live == 0) {
+            let name = &pool.name;
+            self.error(format!("every worker of the pool {name:?} was disabled: its handlers panicked more often than `restarts` allows"));
         }
     }
 
+    /// Waits until outputs and dead letters have stored what they accepted, all at once.
     async fn flush(&mut self, engine: &Engine) {
-        let now = *self.phase.borrow() == Phase::Now;
-        let patience = if now { FLUSH } else { FOREVER };
-        let until = Instant::now() + patience;
-        let outputs = engine.shared.outputs.iter().map(|output| output.sink.finish());
-        let finishes = outputs.chain([engine.shared.dead_letters.finish()]);
-        for finish in finishes {
-            match tokio::time::timeout_at(until, finish).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) if self.errors.contains(&error.to_string()) => {}
-                Ok(Err(error)) => self.error(error.to_string()),
-                Err(_) => {
-                    self.error("an output did not store in time what it had accepted".to_owned())
-                }
+        let mut finishes = Tasks::new();
+        for output in &engine.shared.outputs {
+            let sink = output.sink.clone();
+            finishes.spawn(sink.describe(), async move { sink.finish().await });
+        }
+        let store = engine.shared.dead_letters.clone();
+        finishes.spawn(store.describe(), async move { store.finish().await });
+        loop {
+            self.look_at_phase(engine);
+            if self.waited(OUTPUTS_LET_GO) {
+                return self.left(&finishes, "what it had accepted was not stored");
+            }
+            tokio::select! {
+                finished = finishes.next() => match finished {
+                    Some(Ok(Ok(()))) => {}
+                    Some(Ok(Err(error))) => self.error(error.to_string()),
+                    Some(Err((name, error))) => self.error(format!("{name}: storing failed: {error}")),
+                    None => return,
+                },
+                () = self.next_look() => {}
             }
         }
     }
@@ -213,9 +243,7 @@ impl Run {
         let shared = &engine.shared;
         let ledger = &shared.ledger;
         let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Acquire);
-        let taken = load(&ledger.taken);
-        // What a wedged worker or an output that gave up still holds counts as refused: nothing has confirmed it.
-        let unsettled = taken - ledger.all_settled();
+        let counts = ledger.counts();
         let processes: u64 =
             shared.handlers.iter().map(|handler| handler.config.factory.restarts()).sum();
         let slowest_keys = ledger.slowest().into_iter().map(|(line, longest)| SlowKey {
@@ -231,12 +259,13 @@ impl Run {
             events: load(&output.events),
         });
         RunReport {
-            taken,
-            handled: load(&ledger.handled),
-            ignored: load(&ledger.ignored),
-            dead_lettered: load(&ledger.dead_lettered),
-            refused: load(&ledger.refused) + unsettled,
-            retried: stats.iter().map(|stats| stats.retries).sum(),
+            taken: counts.taken,
+            handled: counts.handled,
+            ignored: counts.ignored,
+            dead_lettered: counts.dead_lettered,
+            // What a wedged worker or an output that gave up still holds counts as refused: nothing has confirmed it.
+            refused: counts.refused + counts.unsettled(),
+            retried: shared.pools.iter().map(|pool| load(&pool.further_attempts)).sum(),
             repeated_at_most: load(&ledger.timed_out) + crashes,
             restarts: stats.iter().map(|stats| stats.restarts).sum::<u64>() + processes,
             out_of_order: load(&ledger.out_of_order),
@@ -250,12 +279,13 @@ impl Run {
                 .pools
                 .iter()
                 .zip(stats)
-                .map(|(pool, stats)| PoolReport {
+                .enumerate()
+                .map(|(place, (pool, stats))| PoolReport {
                     name: pool.name.to_string(),
                     workers: stats.configured,
                     handled: stats.handled,
                     failed_attempts: load(&pool.failed_attempts),
-                    dead_lettered: stats.dead_lettered,
+                    dead_lettered: ledger.letters_of_pool(place),
                     restarts: stats.restarts,
                 })
                 .collect(),
@@ -266,7 +296,36 @@ impl Run {
     }
 }
 
-fn ticks() -> tokio::time::Interval {
+/// An output or the dead letters that cannot store any more: whatever is handled from now on would be refused.
+fn stuck_output(engine: &Engine) -> Option<String> {
+    let outputs = engine.shared.outputs.iter().map(|output| output.sink.failure());
+    let dead_letters = engine.shared.dead_letters.failure();
+    outputs.chain([dead_letters]).flatten().next().map(|error| error.to_string())
+}
+
+/// A handler whose outage has outlasted the limit while nothing more can be read (D09). Inputs count as ended although
+/// their last events may still wait beside a full pool.
+fn long_outage(engine: &Engine) -> Option<String> {
+    if engine.shared.reading.load(Ordering::Acquire) > 0 {
+        return None;
+    }
+    engine.shared.handlers.iter().find_map(|handler| {
+        let (since, error) = handler.outage.down_since()?;
+        let (down, name) = (since.elapsed(), &handler.name);
+        (down >= engine.outage_limit).then(|| {
+            format!("the handler {name:?} has been in outage for {} s: {error}", down.as_secs())
+        })
+    })
+}
+
+fn stop_pools(engine: &Engine, stops: &mut Tasks<StopReport<Job>>, patience: Duration) {
+    for (settings, pool) in engine.shared.pools.iter().zip(&engine.pools) {
+        let pool = pool.clone();
+        stops.spawn(&*settings.name, async move { pool.stop(Stop::within(patience)).await });
+    }
+}
+
+fn ticks() -> Interval {
     let mut ticks = tokio::time::interval(LOOK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::SystemTime,
 };
@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::{
     config::{HandlerConfig, NoHandler, OnFull},
     ledger::Ledger,
+    letters::LetterTicket,
     order_audit::Line,
     outage::Outage,
 };
@@ -49,6 +50,8 @@ pub(crate) struct PoolSettings {
     pub(crate) on_full: OnFull,
     /// Attempts that failed.
     pub(crate) failed_attempts: AtomicU64,
+    /// Attempts that were not the first of their event.
+    pub(crate) further_attempts: AtomicU64,
 }
 
 pub(crate) struct Shared {
@@ -61,6 +64,8 @@ pub(crate) struct Shared {
     pub(crate) ledger: Arc<Ledger>,
     /// What inputs, dead letters and reports call each input.
     pub(crate) inputs: Vec<Arc<str>>,
+    /// Inputs that may still give events.
+    pub(crate) reading: AtomicUsize,
 }
 
 /// An event on its way through a pool.
@@ -72,6 +77,8 @@ pub(crate) struct Job {
     pub(crate) line: Option<Line>,
     /// Where it came from.
     pub(crate) origin: Origin,
+    /// Attempts so far, the one in hand included; not those that its handler gave back unstarted.
+    pub(crate) attempts: u32,
     /// Its settlement; dropped with the job, it refuses the event.
     pub(crate) ack: Ack,
 }
@@ -99,11 +106,13 @@ pub(crate) struct Given {
 }
 
 impl Shared {
-    /// Stores a dead letter; the event is settled when it is stored.
+    /// Hands a dead letter to its store; the event is settled when it is stored.
     pub(crate) fn dead_letter(&self, origin: Origin, ack: Ack, given: Given) {
         ack.set_outcome(Outcome::DeadLettered);
-        self.ledger.count_reason(given.reason);
         let handler = given.handler.map(|place| &self.handlers[place]);
+        let pool = handler.map(|handler| handler.pool);
+        let bytes = given.event.as_ref().map_or(0, Event::approximate_bytes)
+            + given.raw.as_ref().map_or(0, Vec::len);
         let last_at = SystemTime::now();
         self.dead_letters.store(DeadLetter {
             event: given.event,
@@ -115,15 +124,15 @@ impl Shared {
             last_at,
             source: self.inputs[origin.input as usize].clone(),
             position: origin.position,
-            pool: handler.map(|handler| self.pools[handler.pool].name.clone()),
+            pool: pool.map(|pool| self.pools[pool].name.clone()),
             handler: handler.map(|handler| handler.name.clone()),
-            ack,
+            ack: LetterTicket::ack(&self.ledger, given.reason, pool, bytes, ack),
         });
     }
 
     /// A job that no attempt will help any more.
-    pub(crate) fn give_up(&self, job: Job, reason: Reason, error: String, attempts: u32) {
-        let handler = Some(job.handler);
+    pub(crate) fn give_up(&self, job: Job, reason: Reason, error: String) {
+        let (attempts, handler) = (job.attempts, Some(job.handler));
         let given = Given { event: Some(job.event), raw: None, reason, error, attempts, handler };
         self.dead_letter(job.origin, job.ack, given);
     }

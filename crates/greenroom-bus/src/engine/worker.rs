@@ -13,8 +13,8 @@ use tokio::time::Instant;
 
 use super::{
     config::Retry,
-    outage::Admission,
-    shared::{Job, Shared},
+    outage::{Admission, Blame},
+    shared::{self, Job, Shared},
 };
 use crate::{
     dead_letter::Reason,
@@ -32,6 +32,12 @@ const RELEASED: Duration = Duration::from_millis(50);
 
 /// How long a handler may take to end what it keeps open.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is added to it before a handler is dropped that does not keep to it.
+const OVERTIME: Duration = Duration::from_secs(1);
+
+/// The wait of an event whose attempt failed in an outage, before it asks again whether the outage is over.
+const OUTAGE: Duration = Duration::from_millis(200);
 
 /// One worker, with a handler of its own for each that its pool runs.
 pub(crate) struct BusWorker {
@@ -69,21 +75,16 @@ impl BusWorker {
         }
     }
 
-    async fn attempt(&mut self, job: &Job, number: u32) -> Result<Outputs, BusError> {
+    async fn attempt(&mut self, job: &mut Job) -> Result<Outputs, BusError> {
         let shared = self.shared.clone();
         let entry = &shared.handlers[job.handler];
-        let retry = entry.config.retry;
-        if let Admission::Wait(wait) = entry.outage.admit(Instant::now()) {
+        let admission = entry.outage.admit(Instant::now());
+        if let Admission::Wait(wait) = admission {
             let failure = Failure::new(FailureKind::Released, "the handler is in outage");
-            return Err(BusError { failure, retry, waits: Some(wait) });
+            return Err(BusError { failure, retry: entry.config.retry, waits: Some(wait) });
         }
-        let attempt = Attempt {
-            number,
-            pool: shared.pools[self.pool].name.clone(),
-            handler: entry.name.clone(),
-            worker: self.slot,
-        };
-        let guard = Cancelled(Some(entry));
+        let probe = Probe((admission == Admission::Probe).then_some(entry));
+        let attempt = self.begin(job, entry);
         let result = match self.handler(job.handler) {
             Err(failure) => Err(failure),
             Ok(handler) => match handler.handle(&job.event, &attempt) {
@@ -91,40 +92,49 @@ impl BusWorker {
                 Handling::Later(result) => result.await,
             },
         };
-        guard.done();
-        result.map_err(|failure| self.failed(job, failure)).inspect(|_| {
+        result.map_err(|failure| self.failed(job, failure, probe)).inspect(|_| {
             if entry.outage.succeeded() {
                 tracing::info!(handler = &*entry.name, "the handler works again");
             }
         })
     }
 
+    /// Counts an attempt that is about to be made.
+    fn begin(&self, job: &mut Job, entry: &shared::Handler) -> Attempt {
+        let pool = &self.shared.pools[self.pool];
+        job.attempts = job.attempts.saturating_add(1);
+        if job.attempts > 1 {
+            pool.further_attempts.fetch_add(1, Ordering::Relaxed);
+        }
+        Attempt {
+            number: job.attempts,
+            pool: pool.name.clone(),
+            handler: entry.name.clone(),
+            worker: self.slot,
+        }
+    }
+
     /// Judges a failure: is it the event's, or is its handler in outage?
-    fn failed(&self, job: &Job, failure: Failure) -> BusError {
+    fn failed(&self, job: &mut Job, failure: Failure, probe: Probe<'_>) -> BusError {
+        let pool = &self.shared.pools[self.pool];
         let entry = &self.shared.handlers[job.handler];
-        self.shared.pools[self.pool].failed_attempts.fetch_add(1, Ordering::Relaxed);
-        let reached = matches!(
-            failure.kind,
-            FailureKind::Reject | FailureKind::Released | FailureKind::Crash
-        );
         let mut waits = None;
-        if reached {
-            entry.outage.succeeded();
-        } else {
-            let was_down = entry.outage.down_since().is_some();
-            let refused = failure.kind == FailureKind::Pause;
-            let event = (job.origin.input, job.origin.position);
-            if entry.outage.failed(event, refused, &failure.error, Instant::now()) {
-                waits = Some(Duration::from_millis(200));
-                if !was_down {
-                    let (handler, error) = (&*entry.name, &failure.error);
-                    tracing::error!(
-                        handler,
-                        error,
-                        "the handler is in outage: its events wait, one at a time probes"
-                    );
-                }
+        match failure.kind {
+            FailureKind::Reject => {
+                entry.outage.succeeded();
             }
+            // Says nothing of the handler's health: a probe that ends so gives way to another.
+            FailureKind::Crash => {}
+            FailureKind::Released => {
+                if job.attempts > 1 {
+                    pool.further_attempts.fetch_sub(1, Ordering::Relaxed);
+                }
+                job.attempts -= 1;
+            }
+            _ => waits = blame(entry, job, &failure, probe),
+        }
+        if failure.kind != FailureKind::Released {
+            pool.failed_attempts.fetch_add(1, Ordering::Relaxed);
         }
         if failure.kind == FailureKind::Timeout {
             self.shared.ledger.timed_out.fetch_add(1, Ordering::Relaxed);
@@ -133,9 +143,30 @@ impl BusWorker {
     }
 }
 
+/// Reports a failure to the handler's health. In an outage, returns how long the event waits.
+fn blame(
+    entry: &shared::Handler,
+    job: &Job,
+    failure: &Failure,
+    probe: Probe<'_>,
+) -> Option<Duration> {
+    let event = (job.origin.input, job.origin.position);
+    let refused = failure.kind == FailureKind::Pause;
+    let blame = entry.outage.failed(event, refused, &failure.error, probe.done(), Instant::now());
+    if blame == Blame::NewOutage {
+        let (handler, error) = (&*entry.name, &failure.error);
+        tracing::error!(
+            handler,
+            error,
+            "the handler is in outage: its events wait, one at a time probes"
+        );
+    }
+    (blame != Blame::Event).then_some(OUTAGE)
+}
+
 /// Hands what a handler produced to the outputs, in order, and confirms the event's own part.
-async fn emit(shared: &Shared, job: Job, outputs: Outputs, attempt: u32) {
-    let Job { event, handler, line, origin, ack } = job;
+async fn emit(shared: &Shared, job: Job, outputs: Outputs) {
+    let Job { event, handler, line, origin, attempts: attempt, ack } = job;
     let pool = &shared.pools[shared.handlers[handler].pool].name;
     match outputs {
         Outputs::None => {}
@@ -159,19 +190,21 @@ async fn pass_on(shared: &Shared, pool: &Arc<str>, event: Event, ack: &Ack, atte
     }
 }
 
-/// Tells the outage state that an attempt was dropped or panicked, unless it is told that it was not.
-struct Cancelled<'a>(Option<&'a super::shared::Handler>);
+/// The right to probe a handler in outage, where the attempt has it. Dropped, whatever ended the attempt (a panic, a
+/// stop, an answer that says nothing), it passes to another event.
+struct Probe<'a>(Option<&'a shared::Handler>);
 
-impl Cancelled<'_> {
-    fn done(mut self) {
-        self.0 = None;
+impl Probe<'_> {
+    /// The attempt has failed, and says so itself. True where it was a probe.
+    fn done(mut self) -> bool {
+        self.0.take().is_some()
     }
 }
 
-impl Drop for Cancelled<'_> {
+impl Drop for Probe<'_> {
     fn drop(&mut self) {
         if let Some(handler) = self.0 {
-            handler.outage.cancelled();
+            handler.outage.probe_cancelled();
         }
     }
 }
@@ -182,29 +215,29 @@ impl Actor for BusWorker {
     type Error = BusError;
 
     /// Not used: [`receive`](Actor::receive) leaves the job in place until it is handled.
-    async fn handle(&mut self, job: Job, _cx: &mut Context<Self>) -> Result<(), BusError> {
-        let outputs = self.attempt(&job, 1).await?;
-        emit(&self.shared, job, outputs, 1).await;
+    async fn handle(&mut self, mut job: Job, _cx: &mut Context<Self>) -> Result<(), BusError> {
+        let outputs = self.attempt(&mut job).await?;
+        emit(&self.shared, job, outputs).await;
         Ok(())
     }
 
     async fn receive(
         &mut self,
         delivery: &mut Delivery<Job, (), BusError>,
-        cx: &mut Context<Self>,
+        _cx: &mut Context<Self>,
     ) -> Result<Answer<()>, BusError> {
-        let number = delivery.failures() + 1;
-        let Some(job) = delivery.message() else { return Ok(Answer::Elsewhere) };
-        let outputs = self.attempt(job, number).await?;
-        let job = delivery.take();
-        let _ = cx;
-        emit(&self.shared, job, outputs, number).await;
+        let Some(job) = delivery.message_mut() else { return Ok(Answer::Elsewhere) };
+        let outputs = self.attempt(job).await?;
+        emit(&self.shared, delivery.take(), outputs).await;
         Ok(Answer::Reply(()))
     }
 
     async fn stopped(&mut self, _reason: &ExitReason) {
         for handler in self.handlers.iter_mut().flatten() {
-            handler.stop(PATIENCE).await;
+            if tokio::time::timeout(PATIENCE + OVERTIME, handler.stop(PATIENCE)).await.is_err() {
+                let pool = &*self.shared.pools[self.pool].name;
+                tracing::warn!(pool, worker = self.slot, "a handler did not stop; it is dropped");
+            }
         }
     }
 }
@@ -239,8 +272,14 @@ fn row(retry: Retry) -> Row {
 
 /// Stores what the pool has given up.
 pub(crate) fn bury(shared: &Shared, letter: DeadLetter<Job, BusError>) {
-    // Without a message, the job was dropped by a stop in the middle of its outputs, and its settlement with it.
-    let Some(job) = letter.message else { return };
+    // Without a message, the job was dropped in the middle of its outputs, and its settlement with it: by a stop, or by
+    // an output that panicked.
+    let Some(job) = letter.message else {
+        if let Some(panic) = letter.panic {
+            tracing::error!(panic, "an output panicked; the event that it was given is refused");
+        }
+        return;
+    };
     let error = match (letter.error, letter.panic) {
         (Some(error), _) => error.failure,
         (None, Some(panic)) => Failure::reject(format!("the handler panicked: {panic}")),
@@ -252,5 +291,5 @@ pub(crate) fn bury(shared: &Shared, letter: DeadLetter<Job, BusError>) {
         (DeadLetterReason::NoWorkers, _) => Reason::NoWorkers,
         _ => Reason::RetriesExhausted,
     };
-    shared.give_up(job, reason, error.error, letter.attempts);
+    shared.give_up(job, reason, error.error);
 }

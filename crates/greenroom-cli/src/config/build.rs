@@ -65,7 +65,6 @@ impl Builder<'_> {
             queue: QUEUE,
             on_full: OnFull::Pause,
             max_restarts: 3,
-            max_per_key: QUEUE / 4,
         };
         let mut pools = if named_default { Vec::new() } else { vec![default] };
         pools.extend(each(Some(records), |name, record| self.pool(name, record)));
@@ -93,7 +92,6 @@ impl Builder<'_> {
             queue,
             on_full: on_full(&record.text("on_full")?),
             max_restarts: narrow(record.count("max_restarts")?),
-            max_per_key: record.count("max_per_key").map_or((queue / 4).max(1), narrow),
             name,
         })
     }

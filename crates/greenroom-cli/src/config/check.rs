@@ -65,14 +65,6 @@ impl Checker<'_> {
                     format!("write `pool: {}` in a handler, or remove it", pool.name),
                 );
             }
-            if pool.max_per_key > pool.queue && self.places.has(&format!("{path}.max_per_key")) {
-                let text = format!("`max_per_key` is above the queue of {}", pool.queue);
-                self.error(
-                    &format!("{path}.max_per_key"),
-                    text,
-                    "one key could fill the pool; make it smaller",
-                );
-            }
         }
     }
 

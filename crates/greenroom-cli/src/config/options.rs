@@ -126,7 +126,12 @@ static GENERATOR: Group = group(
             Default("1.0"),
             "How uneven the subjects are: 0 is even, 1 gives the n-th of them a share of 1/n.",
         ),
-        opt("types", Texts, Default("[greenroom.generated]"), "The event types, taken in turn."),
+        opt(
+            "types",
+            Texts,
+            Default("[greenroom.generated]"),
+            "The event types, each as likely as the others.",
+        ),
         opt(
             "payload",
             Size { min: 0, max: 16 << 20 },
@@ -180,18 +185,16 @@ pub(super) static POOL: Group = group(
             "How often a worker that panics may be restarted before it is given up.",
         ),
         opt(
-            "max_per_key",
-            Count { min: 1, max: 10_000_000 },
-            Optional,
-            "How many events may wait behind one key, so that one key cannot fill the pool; a quarter of the queue when left out.",
-        ),
-        opt(
             "on_final_failure",
             Choice { words: &["skip"], later: &["park", "stop"] },
             Default("skip"),
             "What happens to a key whose event failed for good: `skip` stores the event as a dead letter and goes on with the next.",
         ),
         later("rate", "the rate limit of a pool is not part of this version"),
+        later(
+            "max_per_key",
+            "the bound on what waits behind one key is not part of this version; `queue` bounds the pool",
+        ),
         later("preset", "presets are not part of this version; write `workers` and `queue`"),
         later(
             "engine",

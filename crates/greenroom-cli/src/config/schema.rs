@@ -187,7 +187,7 @@ impl Kind {
     }
 }
 
-/// `max_per_key` as `maxPerKey`.
+/// `max_restarts` as `maxRestarts`.
 pub(super) fn camel_case(name: &str) -> String {
     let mut parts = name.split('_');
     let mut out = parts.next().unwrap_or_default().to_owned();

@@ -143,7 +143,6 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
         (pool, "onFull", "dead_letter", &["Pause"]),
         (pool, "max_restarts", "0", &["1000001", "-1", "few"]),
         (pool, "maxRestarts", "1_000_000", &["no"]),
-        (pool, "max_per_key", "10", &["0", "some"]),
         (pool, "on_final_failure", "skip", &["park", "stop", "jump", "1"]),
         (generator, "count", "1", &["0", "all"]),
         (generator, "rate", "20/s", &["20", "0/s", "20/fortnight"]),
@@ -295,7 +294,6 @@ fn defaults_are_those_of_the_specification() {
         queue: 1000,
         on_full: OnFull::Pause,
         max_restarts: 3,
-        max_per_key: 250,
     };
     assert_eq!(config.pools[0], default);
     assert_eq!(config.pools[1], PoolConfig { name: "p".into(), workers: 4, ..default });
@@ -320,7 +318,7 @@ fn r01_the_default_pool_of_the_file_has_the_defaults_of_any_pool() {
 fn h01_inbox_size_counts_for_each_worker() {
     let config = load(&pool("poolSize: 256, inboxSize: 1000")).good();
     let found = config.pools.iter().find(|pool| pool.name == "p").unwrap();
-    assert_eq!((found.workers, found.queue, found.max_per_key), (256, 256_000, 64_000));
+    assert_eq!((found.workers, found.queue), (256, 256_000));
     let both = load(&pool("queue: 5, inbox_size: 5"));
     assert!(both.text().contains("two ways to say the same"), "{}", both.text());
     let twice = load(&pool("workers: 5, pool_size: 5"));

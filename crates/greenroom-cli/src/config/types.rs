@@ -59,7 +59,7 @@ pub struct GeneratorConfig {
     pub keys: u64,
     /// The exponent of their distribution; 0 is even.
     pub zipf: f64,
-    /// The event types, taken in turn; at least one.
+    /// The event types, each as likely as the others; at least one.
     pub types: Vec<String>,
     /// The size of the data, in bytes.
     pub payload: u64,
@@ -80,8 +80,6 @@ pub struct PoolConfig {
     pub on_full: OnFull,
     /// How often a panicking worker may be restarted.
     pub max_restarts: u32,
-    /// How many events may wait behind one key.
-    pub max_per_key: usize,
 }
 
 /// What happens to an event whose pool is full.

@@ -1,6 +1,9 @@
 //! What senders hold.
 
-use std::{fmt, future::Future, hash::Hash, pin::Pin, sync::Arc, sync::atomic::Ordering};
+use std::{
+    collections::VecDeque, fmt, future::Future, hash::Hash, pin::Pin, sync::Arc,
+    sync::atomic::Ordering,
+};
 
 use super::{
     core::Core,
@@ -34,6 +37,8 @@ pub(crate) trait Door<M, R, E>: Send + Sync {
         port: Option<ReplyPort<R, E>>,
         sender: u32,
     ) -> Pushed<M, R, E>;
+    /// Queues messages from the front, as many as there is room for, and says how many.
+    fn try_push_many(&self, messages: &mut VecDeque<M>, sender: u32) -> Result<usize, NotAccepted>;
     /// Waits for a permit.
     fn permit(&self) -> BoxFuture<'_, Result<(), Closed>>;
     fn try_permit(&self) -> Result<(), Refused>;
@@ -61,6 +66,35 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let port = entry.extra.and_then(|extra| extra.port);
             Unaccepted { message: entry.message, port, why: self.why_closed() }
         })
+    }
+}
+
+/// Several messages on their way into the queues: whatever happens, permits that were not used go back, and shards that
+/// were filled are announced, all at once.
+struct Many<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+    core: &'a Core<A, K>,
+    permits: usize,
+    filled: u64,
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Many<'_, A, K> {
+    fn drop(&mut self) {
+        (0..self.permits).for_each(|_| self.core.permits.give());
+        if self.filled != 0 {
+            self.core.wake.mark_all(self.filled);
+            self.core.wake.one(&self.core.clock.bell);
+        }
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Many<'_, A, K> {
+    fn push(&mut self, message: A::Message, sender: u32) -> Result<(), A::Message> {
+        let (key, hash) = self.core.key(&message);
+        let entry = Entry { message, extra: None, key, hash };
+        let filled = self.core.push_quietly(entry, sender).map_err(|entry| entry.message)?;
+        self.permits -= 1;
+        self.filled |= filled.map_or(0, |index| 1 << index);
+        Ok(())
     }
 }
 
@@ -102,6 +136,27 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         let key = self.key(&message);
         granted.0 = None;
         self.queue(message, port, sender, key)
+    }
+
+    fn try_push_many(
+        &self,
+        messages: &mut VecDeque<A::Message>,
+        sender: u32,
+    ) -> Result<usize, NotAccepted> {
+        let permits = match self.permits.try_take_up_to(messages.len()) {
+            Ok(permits) => permits,
+            Err(Refused::Full) => return Err(NotAccepted::Full),
+            Err(Refused::Closed) => return Err(self.why_closed()),
+        };
+        let mut many = Many { core: self, permits, filled: 0 };
+        for sent in 0..permits {
+            let Some(message) = messages.pop_front() else { return Ok(sent) };
+            if let Err(message) = many.push(message, sender) {
+                messages.push_front(message);
+                return if sent == 0 { Err(self.why_closed()) } else { Ok(sent) };
+            }
+        }
+        Ok(permits)
     }
 
     fn permit(&self) -> BoxFuture<'_, Result<(), Closed>> {
@@ -199,6 +254,21 @@ impl<M, R, E> Address<M, R, E> {
                 NotAccepted::NoWorkers => TrySendError::NoWorkers(message),
             }
         })
+    }
+
+    /// Queues messages from the front without waiting, as many as there is room for, and leaves the rest. Returns how many
+    /// were queued. Cheaper than one by one: permits are taken and workers are woken once for all of them.
+    ///
+    /// # Errors
+    /// Why not even one was accepted. Nothing was taken out then.
+    ///
+    /// # Panics
+    /// When the key function of the pool panics; the message that it was asked about is lost, those before it are queued.
+    pub fn try_send_many(&self, messages: &mut VecDeque<M>) -> Result<usize, NotAccepted> {
+        if messages.is_empty() {
+            return Ok(0);
+        }
+        self.door.try_push_many(messages, self.sender).inspect_err(|_| self.door.count_rejected())
     }
 
     /// Queues a message, waiting for room. Waiting senders are served first come, first served.

@@ -147,21 +147,28 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Queues a message whose permit has been taken. Gives it back when the pool is closing.
     pub(crate) fn push(&self, entry: Queued<A, K>, sender: u32) -> Result<(), Queued<A, K>> {
-        let place = if entry.key.is_some() { entry.hash } else { sender };
-        let index = place as usize & (self.shards.len() - 1);
-        let schedule = {
-            let mut inbox = self.shards[index].inbox.lock();
-            if inbox.closed {
-                return Err(entry);
-            }
-            inbox.queue.push_back(entry);
-            inbox.accepted += 1;
-            !std::mem::replace(&mut inbox.scheduled, true)
-        };
-        if schedule {
+        if let Some(index) = self.push_quietly(entry, sender)? {
             self.announce(index);
         }
         Ok(())
+    }
+
+    /// As `push`, but leaves it to the caller to announce the shard that is returned, whatever happens.
+    pub(crate) fn push_quietly(
+        &self,
+        entry: Queued<A, K>,
+        sender: u32,
+    ) -> Result<Option<usize>, Queued<A, K>> {
+        let place = if entry.key.is_some() { entry.hash } else { sender };
+        let index = place as usize & (self.shards.len() - 1);
+        let mut inbox = self.shards[index].inbox.lock();
+        if inbox.closed {
+            return Err(entry);
+        }
+        inbox.queue.push_back(entry);
+        inbox.accepted += 1;
+        let scheduled = std::mem::replace(&mut inbox.scheduled, true);
+        Ok((!scheduled).then_some(index))
     }
 
     /// Marks a shard as ready and wakes a worker for it. Not for workers that go on to look for work themselves.

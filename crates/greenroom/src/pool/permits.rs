@@ -42,6 +42,24 @@ impl Permits {
         }
     }
 
+    /// Takes up to this many permits: as many as are free, and at least one, or says why not.
+    pub(crate) fn try_take_up_to(&self, wanted: usize) -> Result<usize, Refused> {
+        loop {
+            let count = wanted.min(self.free.available_permits()).max(1);
+            match self.free.try_acquire_many(u32::try_from(count).unwrap_or(u32::MAX)) {
+                Ok(permits) => {
+                    let taken = permits.num_permits();
+                    permits.forget();
+                    return Ok(taken);
+                }
+                Err(TryAcquireError::Closed) => return Err(Refused::Closed),
+                // Others took some meanwhile; with one wanted, there is none.
+                Err(TryAcquireError::NoPermits) if count > 1 => {}
+                Err(TryAcquireError::NoPermits) => return Err(Refused::Full),
+            }
+        }
+    }
+
     /// Waits for a permit. Cancel-safe: a cancelled wait has taken none.
     pub(crate) async fn take(&self) -> Result<(), Closed> {
         self.free.acquire().await.map(|permit| permit.forget()).map_err(|_| Closed)
@@ -85,6 +103,16 @@ mod tests {
         assert_eq!(permits.try_take(), Err(Refused::Full));
         permits.give();
         assert_eq!(permits.try_take(), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn up_to_means_what_is_free_and_no_more() {
+        let permits = Permits::new(3);
+        assert_eq!(permits.try_take_up_to(2), Ok(2));
+        assert_eq!(permits.try_take_up_to(2), Ok(1));
+        assert_eq!(permits.try_take_up_to(2), Err(Refused::Full));
+        permits.close();
+        assert_eq!(permits.try_take_up_to(2), Err(Refused::Closed));
     }
 
     #[tokio::test]

@@ -62,6 +62,13 @@ impl Wake {
         }
     }
 
+    /// Somebody should look at each of the shards with a bit here.
+    pub(crate) fn mark_all(&self, shards: u64) {
+        if self.ready.load(Ordering::Relaxed) & shards != shards {
+            self.ready.fetch_or(shards, Ordering::AcqRel);
+        }
+    }
+
     /// Takes the first ready shard at or behind `cursor`, going round.
     pub(crate) fn claim(&self, cursor: u32) -> Option<usize> {
         loop {

@@ -5,13 +5,17 @@ use std::{
 };
 
 use super::*;
-use crate::{dead_letter::Reason, event::Event, settlement::Settle};
+use crate::{
+    dead_letter::Reason,
+    event::Event,
+    settlement::{Settle, Settled},
+};
 
 struct Tell(mpsc::Sender<bool>);
 
 impl Settle for Tell {
-    fn settled(&self, acknowledged: bool) {
-        let _ = self.0.send(acknowledged);
+    fn settled(&self, how: Settled) {
+        let _ = self.0.send(how != Settled::Refused);
     }
 }
 
@@ -28,7 +32,7 @@ fn letter(tell: &mpsc::Sender<bool>) -> DeadLetter {
         position: 7,
         pool: Some("erp".into()),
         handler: Some("prices".into()),
-        ack: Ack::new(Box::new(Tell(tell.clone()))),
+        ack: Ack::new(Tell(tell.clone())),
     }
 }
 

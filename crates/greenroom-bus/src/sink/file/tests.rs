@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::*;
 use crate::{
     event::{Event, ExtensionValue},
-    settlement::Settle,
+    settlement::{Settle, Settled},
 };
 
 /// Longer than anything here may take; a test that gets there fails.
@@ -19,14 +19,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 struct Tell(mpsc::Sender<bool>);
 
 impl Settle for Tell {
-    fn settled(&self, acknowledged: bool) {
-        let _ = self.0.send(acknowledged);
+    fn settled(&self, how: Settled) {
+        let _ = self.0.send(how != Settled::Refused);
     }
 }
 
 fn outgoing(id: u32, tell: &mpsc::Sender<bool>) -> Outgoing {
     let event = Event::builder(id.to_string(), "s", "t").data_json(&id).build().unwrap();
-    Outgoing { event, pool: "erp".into(), attempt: 2, ack: Ack::new(Box::new(Tell(tell.clone()))) }
+    Outgoing { event, pool: "erp".into(), attempt: 2, ack: Ack::new(Tell(tell.clone())) }
 }
 
 fn large(bytes: usize, tell: &mpsc::Sender<bool>) -> Outgoing {
@@ -304,7 +304,7 @@ async fn a_full_disk_refuses_and_is_told() {
 struct PanicOnSettle;
 
 impl Settle for PanicOnSettle {
-    fn settled(&self, _: bool) {
+    fn settled(&self, _: Settled) {
         panic!("a settlement that panics");
     }
 }
@@ -313,7 +313,7 @@ impl Settle for PanicOnSettle {
 async fn a_panic_while_confirming_ends_in_a_failure_not_in_a_hang() {
     let (sink, _fake) = fake();
     let (tell, _told) = mpsc::channel();
-    let ack = Ack::new(Box::new(PanicOnSettle));
+    let ack = Ack::new(PanicOnSettle);
     sink.accept(Outgoing { ack, ..outgoing(1, &tell) }).await;
     assert!(sink.finish().await.unwrap_err().to_string().contains("panicked"));
     sink.accept(outgoing(2, &tell)).await;

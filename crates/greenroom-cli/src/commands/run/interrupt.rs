@@ -68,6 +68,9 @@ impl Signals {
         use signal::unix::{SignalKind, signal};
         let interrupt = signal(SignalKind::interrupt())?;
         let terminate = signal(SignalKind::terminate())?;
+        // A file that meets the size limit of the process (`ulimit -f`) can then not be written, as on a full disk;
+        // unhandled, the signal would end the process. The handler stays when this is dropped.
+        drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
         Ok(Self { interrupt, terminate })
     }
 

@@ -1,0 +1,104 @@
+//! A small HTTP server that answers as it is told.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    thread,
+    time::Duration,
+};
+
+/// One request: headers with lower-case names, and the body.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Request {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// What the server does with a request.
+pub(crate) enum Answer {
+    /// A status, and headers with a line end each.
+    Status(u16, &'static str),
+    /// No answer for a minute.
+    Never,
+}
+
+/// A server that lives as long as the test.
+pub(crate) struct Server {
+    pub(crate) url: String,
+    pub(crate) requests: Arc<Mutex<Vec<Request>>>,
+}
+
+impl Server {
+    /// Answers each request; `answer` gets its number, from 0.
+    pub(crate) fn start(
+        answer: impl Fn(usize, &Request) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/in", listener.local_addr().unwrap());
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (seen, answer) = (requests.clone(), Arc::new(answer));
+        thread::spawn(move || {
+            for connection in listener.incoming().flatten() {
+                let (seen, answer) = (seen.clone(), answer.clone());
+                thread::spawn(move || {
+                    let _ = serve(connection, &seen, &*answer);
+                });
+            }
+        });
+        Self { url, requests }
+    }
+
+    /// An address at which nobody listens.
+    pub(crate) fn refusing() -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}/in", listener.local_addr().unwrap())
+    }
+}
+
+fn serve(
+    connection: TcpStream,
+    seen: &Mutex<Vec<Request>>,
+    answer: &(dyn Fn(usize, &Request) -> Answer + Send + Sync),
+) -> std::io::Result<()> {
+    let mut reader = BufReader::new(connection.try_clone()?);
+    let mut writer = connection;
+    while let Some(request) = read(&mut reader)? {
+        let number = {
+            let mut seen = seen.lock().unwrap();
+            seen.push(request.clone());
+            seen.len() - 1
+        };
+        match answer(number, &request) {
+            Answer::Status(status, headers) => {
+                let answer = format!("HTTP/1.1 {status} So\r\ncontent-length: 0\r\n{headers}\r\n");
+                writer.write_all(answer.as_bytes())?;
+            }
+            Answer::Never => thread::sleep(Duration::from_secs(60)),
+        }
+    }
+    Ok(())
+}
+
+fn read(reader: &mut impl BufRead) -> std::io::Result<Option<Request>> {
+    let (mut line, mut headers) = (String::new(), Vec::new());
+    if reader.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    loop {
+        line.clear();
+        reader.read_line(&mut line)?;
+        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+        headers.push((name.to_lowercase(), value.to_owned()));
+    }
+    let mut request = Request { headers, body: Vec::new() };
+    let length = request.header("content-length").map_or(0, |length| length.parse().unwrap());
+    reader.take(length).read_to_end(&mut request.body)?;
+    Ok(Some(request))
+}

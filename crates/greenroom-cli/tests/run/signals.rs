@@ -1,0 +1,138 @@
+//! Signals: the first drains, the second stops now, and the deadline holds whatever handlers do.
+
+use std::{
+    fs::{self, File},
+    path::Path,
+    process::{Child, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+
+use crate::{
+    order::{Repeats, assert_all_in_order},
+    stage::{Run, Stage, end, events},
+};
+
+/// An endless input, and handlers that take a while.
+const ENDLESS: &str = "
+inputs: { g: { generator: { rate: 2000/s, keys: 50 } } }
+pools: { default: { workers: 16 } }
+handlers: { all: { on: '**', order_by: subject, simulate: { latency: 1ms..5ms, failures: 0 } } }
+outputs: { done: { file: { path: done } } }
+";
+
+/// Workers that say which process they are, and never answer.
+const HUNG: &str = r#"
+inputs: { i: { file: { path: in } } }
+pools: { default: { workers: 3 } }
+handlers:
+  all:
+    on: '**'
+    order_by: subject
+    exec: { command: [sh, -c, 'read -r line; echo $$ >> pids; while :; do sleep 60; done'], timeout: 1h }
+outputs: { done: { file: { path: done } } }
+shutdown: { deadline: 400ms }
+"#;
+
+/// Starts a run whose log goes to the file `log`, and waits until it has written something to `sign`.
+fn start(stage: &Stage, sign: &str) -> Child {
+    let log = File::create(stage.path("log")).unwrap();
+    let child = stage
+        .command("run greenroom.yaml --report json")
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .spawn()
+        .unwrap();
+    wait_for(&stage.path(sign), "\n");
+    child
+}
+
+fn wait_for(file: &Path, text: &str) {
+    let late = Instant::now() + Duration::from_secs(10);
+    while !fs::read_to_string(file).unwrap_or_default().contains(text) {
+        assert!(Instant::now() < late, "{text:?} did not come");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+fn assert_gone(stage: &Stage) {
+    for pid in fs::read_to_string(stage.path("pids")).unwrap().lines() {
+        let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
+        let late = Instant::now() + Duration::from_secs(2);
+        while test_kill_process(pid).is_ok() {
+            assert!(Instant::now() < late, "the worker process {pid:?} lives on");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+#[test]
+fn g05_the_first_signal_drains_all_that_was_taken() {
+    for kind in [Signal::INT, Signal::TERM] {
+        let stage = Stage::with(ENDLESS);
+        let child = start(&stage, "done");
+        let started = Instant::now();
+        signal(&child, kind);
+        let run = Run::of(end(child), started);
+        let report = run.report();
+        assert_eq!((run.code, report["refused"].as_u64()), (0, Some(0)), "{run:?}");
+        assert_eq!(report["handled"].as_u64().unwrap(), stage.read("done").len() as u64);
+        assert!(run.took < Duration::from_secs(2), "{run:?}");
+        let log = fs::read_to_string(stage.path("log")).unwrap();
+        assert!(log.contains("draining") && log.contains("interrupt again"), "{log}");
+    }
+}
+
+#[test]
+fn g05_the_second_signal_stops_now() {
+    let stage = Stage::with(&HUNG.replace("400ms", "60s"));
+    stage.write_events("in", &events(20));
+    let child = start(&stage, "pids");
+    signal(&child, Signal::INT);
+    wait_for(&stage.path("log"), "draining");
+    let started = Instant::now();
+    signal(&child, Signal::TERM);
+    let run = Run::of(end(child), started);
+    run.counted(3, [20, 0, 0, 20]);
+    assert!(run.took < Duration::from_millis(1_500), "{run:?}");
+    assert_gone(&stage);
+}
+
+#[test]
+fn g05_hung_workers_do_not_outlive_the_deadline() {
+    let stage = Stage::with(HUNG);
+    stage.write_events("in", &events(20));
+    let child = start(&stage, "pids");
+    let started = Instant::now();
+    signal(&child, Signal::TERM);
+    let run = Run::of(end(child), started);
+    run.counted(3, [20, 0, 0, 20]);
+    assert!(run.took >= Duration::from_millis(400), "{run:?}");
+    assert!(run.took < Duration::from_millis(1_400), "by the deadline and a second: {run:?}");
+    assert_gone(&stage);
+    let log = fs::read_to_string(stage.path("log")).unwrap();
+    assert!(log.contains("deadline"), "{log}");
+}
+
+#[test]
+fn g05_a_stop_in_the_middle_leaves_what_was_confirmed_in_order() {
+    let stage = Stage::with(ENDLESS);
+    let child = start(&stage, "done");
+    signal(&child, Signal::INT);
+    signal(&child, Signal::INT);
+    let started = Instant::now();
+    let run = Run::of(end(child), started);
+    let report = run.report();
+    let done = stage.read("done");
+    assert!(report["handled"].as_u64().unwrap() <= done.len() as u64, "{report}");
+    // The generator numbers its events: what came out is in the order of these numbers.
+    let mut made = done.clone();
+    made.sort_by_key(|event| event["id"].as_str().unwrap().parse::<u64>().unwrap_or_default());
+    assert_all_in_order(&made, &done, Repeats::None);
+}
