@@ -23,6 +23,10 @@ use greenroom_bus::{
     source::file::{FileSource, FileSourceOptions},
 };
 
+/// The allocator of the `greenroom` binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 type Failure = Box<dyn std::error::Error>;
 
 const WORKERS: usize = 64;

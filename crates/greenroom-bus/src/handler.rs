@@ -13,9 +13,9 @@ pub mod simulate;
 #[cfg(test)]
 mod samples;
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use crate::{BoxFuture, event::Event};
+use crate::{BoxFuture, event::Event, name::Name};
 
 /// Builds one [`Handler`] for each worker of a pool.
 pub trait HandlerFactory: Send + Sync + 'static {
@@ -76,14 +76,14 @@ pub enum Outputs {
 }
 
 /// What a handler may know of the attempt it makes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Attempt {
     /// 1 for the first attempt.
     pub number: u32,
     /// The pool that handles the event.
-    pub pool: Arc<str>,
+    pub pool: Name,
     /// The handler's name in the configuration.
-    pub handler: Arc<str>,
+    pub handler: Name,
     /// The index of the worker within its pool.
     pub worker: usize,
 }

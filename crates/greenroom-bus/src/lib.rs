@@ -8,6 +8,7 @@ pub mod dead_letter;
 pub mod engine;
 pub mod event;
 pub mod handler;
+pub mod name;
 pub mod pattern;
 pub mod router;
 pub mod settlement;

@@ -75,7 +75,7 @@ impl Pattern {
 
     /// True when the pattern covers this type. Takes time in the product of their lengths at most, and no memory.
     pub fn matches(&self, ty: &str) -> bool {
-        covers(&self.segments, ty)
+        matches!(self.segments[..], [Segment::Any]) || covers(&self.segments, ty)
     }
 
     /// How specific the pattern is.

@@ -4,9 +4,7 @@ pub mod file;
 pub(crate) mod line_writer;
 pub(crate) mod storage;
 
-use std::sync::Arc;
-
-use crate::{BoxFuture, event::Event, settlement::Ack};
+use crate::{BoxFuture, event::Event, name::Name, settlement::Ack};
 
 /// Where events go.
 pub trait Sink: Send + Sync + 'static {
@@ -42,7 +40,7 @@ pub struct Outgoing {
     /// The event.
     pub event: Event,
     /// The pool that handled it.
-    pub pool: Arc<str>,
+    pub pool: Name,
     /// The attempt that handled it; 1 for the first.
     pub attempt: u32,
     /// Confirmed by the sink when the event is stored; dropped, it refuses.

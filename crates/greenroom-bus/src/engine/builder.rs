@@ -22,7 +22,8 @@ use super::{
     worker::{self, BusWorker},
 };
 use crate::{
-    dead_letter::DeadLetterStore, pattern::Pattern, router::Router, sink::Sink, source::Source,
+    dead_letter::DeadLetterStore, name::Name, pattern::Pattern, router::Router, sink::Sink,
+    source::Source,
 };
 
 /// How long a drain may take, unless said otherwise.
@@ -133,7 +134,7 @@ impl EngineBuilder {
         let pools = self.pool_settings()?;
         let (handlers, router) = self.handlers(&pools)?;
         let settings = pools.iter().map(|(name, config)| PoolSettings {
-            name: Arc::from(name.as_str()),
+            name: Name::new(name),
             on_full: config.on_full,
             failed_attempts: AtomicU64::new(0),
             further_attempts: AtomicU64::new(0),
@@ -211,12 +212,7 @@ impl EngineBuilder {
                 })?;
             }
             let outage = Outage::new(self.outage);
-            handlers.push(Handler {
-                name: Arc::from(name.as_str()),
-                config: config.clone(),
-                pool,
-                outage,
-            });
+            handlers.push(Handler { name: Name::new(name), config: config.clone(), pool, outage });
         }
         Ok((handlers, router))
     }

@@ -18,7 +18,7 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{
     config::{NoHandler, OnFull},
-    ledger::Ticket,
+    ledger::{Batch, Ticket},
     order_audit::Line,
     phase::Phase,
     shared::{Given, Job, Origin, Shared},
@@ -35,8 +35,9 @@ use crate::{
 /// Events that may wait beside full pools before their source pauses (R05).
 const RUN_AHEAD: usize = 10_000;
 
-/// Events routed before other tasks get a turn: the workers that they woke sit behind this task on its thread.
-const EVENTS_PER_TURN: usize = 32;
+/// Events routed before they are handed to the pools, and other tasks get a turn. Waking workers is paid once for all of
+/// them; the workers that are woken sit behind this task on its thread.
+const EVENTS_PER_TURN: usize = 256;
 
 pub(crate) type JobAddress = Address<Job, (), BusError>;
 
@@ -53,6 +54,8 @@ pub(crate) struct Intake {
     waiting: Vec<VecDeque<Job>>,
     /// The number of the last event taken.
     number: u64,
+    /// The batch being routed.
+    batch: Arc<Batch>,
     /// The part of the input that has been read, in millionths; shown as progress.
     progress: Arc<AtomicU64>,
     reading: Reading,
@@ -78,7 +81,8 @@ impl Intake {
         let waiting = pools.iter().map(|_| VecDeque::new()).collect();
         shared.reading.fetch_add(1, Ordering::AcqRel);
         let reading = Reading(shared.clone());
-        Self { shared, input, source, pools, waiting, number: 0, progress, reading }
+        let batch = Arc::new(Batch { ledger: shared.ledger.clone(), taken_at: Instant::now() });
+        Self { shared, input, source, pools, waiting, number: 0, batch, progress, reading }
     }
 
     /// Runs until the source has ended and nothing waits, or until the engine stops its inputs. What still waits then is
@@ -155,18 +159,16 @@ impl Intake {
         if batch.is_empty() {
             tokio::task::yield_now().await;
         }
-        for (place, taken) in batch.drain(..).enumerate() {
-            self.number += 1;
-            let origin = Origin {
-                input: self.input,
-                position: taken.position,
-                number: self.number,
-                taken_at,
-            };
-            self.route_one(taken, origin);
-            if place % EVENTS_PER_TURN == 0 {
-                tokio::task::yield_now().await;
+        let mut rest = batch.drain(..).peekable();
+        while rest.peek().is_some() {
+            self.batch = Arc::new(Batch { ledger: self.shared.ledger.clone(), taken_at });
+            for taken in rest.by_ref().take(EVENTS_PER_TURN) {
+                self.number += 1;
+                let (input, position, number) = (self.input, taken.position, self.number);
+                self.route_one(taken, Origin { input, position, number, taken_at });
             }
+            feed(&self.shared, &self.pools, &mut self.waiting);
+            tokio::task::yield_now().await;
         }
     }
 
@@ -182,7 +184,7 @@ impl Intake {
                     attempts: 0,
                     handler: None,
                 };
-                return self.shared.dead_letter(origin, self.settlement(origin, None), given);
+                return self.shared.dead_letter(origin, self.settlement(None), given);
             }
         };
         let Some(handler) = self.shared.router.route(event.ty()) else {
@@ -191,19 +193,18 @@ impl Intake {
         match self.line(&event, handler) {
             Ok(line) => self.admit(event, handler, line, origin),
             Err(error) => {
-                let ack = self.settlement(origin, None);
+                let ack = self.settlement(None);
                 let job = Job { event, handler, line: None, origin, attempts: 0, ack };
                 self.shared.give_up(job, Reason::KeyMissing, error);
             }
         }
     }
 
-    fn settlement(&self, origin: Origin, line: Option<Line>) -> Ack {
+    fn settlement(&self, line: Option<Line>) -> Ack {
         if let Some(line) = &line {
             self.shared.ledger.audit.taken(line);
         }
-        let ledger = self.shared.ledger.clone();
-        Ack::new(Ticket { ledger, taken_at: origin.taken_at, line })
+        Ack::new(Ticket { batch: self.batch.clone(), line })
     }
 
     /// The line that an event stands in. A key that cannot be had is an error where one is required.
@@ -224,7 +225,7 @@ impl Intake {
     }
 
     fn unhandled(&self, event: Event, origin: Origin) {
-        let ack = self.settlement(origin, None);
+        let ack = self.settlement(None);
         match self.shared.no_handler {
             NoHandler::Ignore => {
                 ack.set_outcome(Outcome::Ignored);
@@ -242,10 +243,11 @@ impl Intake {
     }
 
     fn admit(&mut self, event: Event, handler: usize, line: Option<Line>, origin: Origin) {
-        let ack = self.settlement(origin, line.clone());
+        let ack = self.settlement(line.clone());
         let pool = self.shared.handlers[handler].pool;
         let job = Job { event, handler, line, origin, attempts: 0, ack };
-        if !self.waiting[pool].is_empty() {
+        // Events that may wait are handed over together, at the end of the turn.
+        if self.shared.pools[pool].on_full == OnFull::Pause {
             self.waiting[pool].push_back(job);
             return;
         }
@@ -289,15 +291,9 @@ fn gone(shared: &Shared, why: NotAccepted, job: Job) {
 /// Hands what waits beside pools over, as far as there is room and nobody else waits for it.
 fn feed(shared: &Shared, pools: &[JobAddress], waiting: &mut [VecDeque<Job>]) {
     for (pool, waiting) in pools.iter().zip(waiting) {
-        while let Some(job) = waiting.pop_front() {
-            match pool.try_send(job) {
-                Ok(()) => {}
-                Err(TrySendError::Full(job)) => {
-                    waiting.push_front(job);
-                    break;
-                }
-                Err(other) => gone(shared, other.without_message(), other.into_message()),
-            }
+        match pool.try_send_many(waiting) {
+            Ok(_) | Err(NotAccepted::Full) => {}
+            Err(why) => waiting.drain(..).for_each(|job| gone(shared, why, job)),
         }
     }
 }

@@ -167,18 +167,24 @@ impl Slowest {
     }
 }
 
-/// The settlement of one event.
-pub(crate) struct Ticket {
+/// What the events of one batch share. One for each batch rather than one for all events: the count of its owners is
+/// written for every event, by the input and by whoever settles, and these do not meet on the same batch.
+pub(crate) struct Batch {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) taken_at: Instant,
+}
+
+/// The settlement of one event.
+pub(crate) struct Ticket {
+    pub(crate) batch: Arc<Batch>,
     /// The line that it stands in, where it has an order.
     pub(crate) line: Option<Line>,
 }
 
 impl Settle for Ticket {
     fn settled(&self, how: Settled) {
-        let ledger = &self.ledger;
-        let time = self.taken_at.elapsed();
+        let ledger = &self.batch.ledger;
+        let time = self.batch.taken_at.elapsed();
         if let Some(line) = &self.line {
             ledger.audit.settled(line);
             ledger.slowest.offer(line, time);

@@ -20,6 +20,7 @@ use super::{
 use crate::{
     dead_letter::{DeadLetter, DeadLetterStore, Reason},
     event::Event,
+    name::Name,
     pattern::Pattern,
     router::Router,
     settlement::{Ack, Outcome},
@@ -28,7 +29,7 @@ use crate::{
 
 /// A handler with its health.
 pub(crate) struct Handler {
-    pub(crate) name: Arc<str>,
+    pub(crate) name: Name,
     pub(crate) config: HandlerConfig,
     /// The place of its pool.
     pub(crate) pool: usize,
@@ -46,7 +47,7 @@ pub(crate) struct Output {
 
 /// What a pool does that its workers and inputs must know.
 pub(crate) struct PoolSettings {
-    pub(crate) name: Arc<str>,
+    pub(crate) name: Name,
     pub(crate) on_full: OnFull,
     /// Attempts that failed.
     pub(crate) failed_attempts: AtomicU64,
@@ -124,8 +125,8 @@ impl Shared {
             last_at,
             source: self.inputs[origin.input as usize].clone(),
             position: origin.position,
-            pool: pool.map(|pool| self.pools[pool].name.clone()),
-            handler: handler.map(|handler| handler.name.clone()),
+            pool: pool.map(|pool| Arc::from(&*self.pools[pool].name)),
+            handler: handler.map(|handler| Arc::from(&*handler.name)),
             ack: LetterTicket::ack(&self.ledger, given.reason, pool, bytes, ack),
         });
     }

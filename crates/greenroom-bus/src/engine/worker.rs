@@ -20,6 +20,7 @@ use crate::{
     dead_letter::Reason,
     event::Event,
     handler::{self, Attempt, Failure, FailureKind, Handling, Outputs},
+    name::Name,
     settlement::Ack,
     sink::Outgoing,
 };
@@ -106,12 +107,7 @@ impl BusWorker {
         if job.attempts > 1 {
             pool.further_attempts.fetch_add(1, Ordering::Relaxed);
         }
-        Attempt {
-            number: job.attempts,
-            pool: pool.name.clone(),
-            handler: entry.name.clone(),
-            worker: self.slot,
-        }
+        Attempt { number: job.attempts, pool: pool.name, handler: entry.name, worker: self.slot }
     }
 
     /// Judges a failure: is it the event's, or is its handler in outage?
@@ -167,7 +163,7 @@ fn blame(
 /// Hands what a handler produced to the outputs, in order, and confirms the event's own part.
 async fn emit(shared: &Shared, job: Job, outputs: Outputs) {
     let Job { event, handler, line, origin, attempts: attempt, ack } = job;
-    let pool = &shared.pools[shared.handlers[handler].pool].name;
+    let pool = shared.pools[shared.handlers[handler].pool].name;
     match outputs {
         Outputs::None => {}
         Outputs::Same => pass_on(shared, pool, event, &ack, attempt).await,
@@ -181,10 +177,10 @@ async fn emit(shared: &Shared, job: Job, outputs: Outputs) {
     ack.confirm();
 }
 
-async fn pass_on(shared: &Shared, pool: &Arc<str>, event: Event, ack: &Ack, attempt: u32) {
+async fn pass_on(shared: &Shared, pool: Name, event: Event, ack: &Ack, attempt: u32) {
     let Some(output) = shared.output(event.ty()) else { return };
     output.events.fetch_add(1, Ordering::Relaxed);
-    let outgoing = Outgoing { event, pool: pool.clone(), attempt, ack: ack.child() };
+    let outgoing = Outgoing { event, pool, attempt, ack: ack.child() };
     if let Err(outgoing) = output.sink.try_accept(outgoing) {
         output.sink.accept(outgoing).await;
     }

@@ -27,9 +27,9 @@ const SYNC_EVERY: Duration = Duration::from_millis(100);
 /// How long a batch collects, and how long no line must have come for a pause.
 const PAUSE: Duration = Duration::from_millis(1);
 /// What is queued takes at most this many bytes.
-const QUEUE_BYTES: usize = 8 * 1024 * 1024;
+const QUEUE_BYTES: usize = 2 * 1024 * 1024;
 /// What is queued is at most this many lines: each takes at least its share of [`QUEUE_BYTES`].
-const QUEUE_LINES: usize = 16 * 1024;
+const QUEUE_LINES: usize = 2 * 1024;
 /// So many bytes queued are a batch that need not collect any longer.
 const BATCH_BYTES: usize = QUEUE_BYTES / 4;
 /// Serialised bytes are handed to the storage in pieces of about this size.

@@ -27,7 +27,7 @@ impl Stderr {
     /// Starts to read, and to log each line with pool and worker.
     pub(super) fn log(pipe: ChildStderr, attempt: &Attempt) -> Self {
         let last = Arc::new(Mutex::new(String::new()));
-        let (pool, worker, kept) = (attempt.pool.clone(), attempt.worker, last.clone());
+        let (pool, worker, kept) = (attempt.pool, attempt.worker, last.clone());
         let reader = tokio::spawn(async move {
             let mut lines = Lines::cutting(pipe, LONGEST_LINE);
             while let Ok(Line::Whole) = lines.next().await {
