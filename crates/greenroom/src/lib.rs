@@ -51,3 +51,8 @@ pub use reply::ReplyPort;
 pub mod prelude {
     pub use crate::{Actor, Answer, Context, Delivery, Pool, Stop};
 }
+
+/// The library's example in README.md, compiled and run with the other doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;
