@@ -112,6 +112,14 @@ impl Outage {
         Self { config, troubled: AtomicBool::new(false), state: Mutex::default() }
     }
 
+    /// As [`admit`](Self::admit), now. Reads the clock only where there is trouble.
+    pub(crate) fn admit_now(&self) -> Admission {
+        match self.troubled.load(Ordering::Relaxed) {
+            true => self.admit(Instant::now()),
+            false => Admission::Attempt,
+        }
+    }
+
     /// Asks before an attempt. A probe must be reported as succeeded, failed or cancelled.
     pub(crate) fn admit(&self, now: Instant) -> Admission {
         if !self.troubled.load(Ordering::Relaxed) {

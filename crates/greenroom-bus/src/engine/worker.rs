@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::{
     config::Retry,
     outage::{Admission, Blame},
-    shared::{self, Job, Shared},
+    shared::{self, Job, PoolSettings, Shared},
 };
 use crate::{
     dead_letter::Reason,
@@ -64,79 +64,87 @@ impl BusWorker {
         Self { shared, pool, slot, handlers }
     }
 
-    /// The handler at this place, built when it is first needed.
-    fn handler(&mut self, place: usize) -> Result<&mut Box<dyn handler::Handler>, Failure> {
-        let slot = &mut self.handlers[place];
-        match slot {
-            Some(handler) => Ok(handler),
-            None => match self.shared.handlers[place].config.factory.build(self.slot) {
-                Ok(handler) => Ok(slot.insert(handler)),
-                Err(error) => Err(Failure::new(FailureKind::Pause, error)),
-            },
-        }
-    }
-
     async fn attempt(&mut self, job: &mut Job) -> Result<Outputs, BusError> {
-        let shared = self.shared.clone();
-        let entry = &shared.handlers[job.handler];
-        let admission = entry.outage.admit(Instant::now());
+        // Borrowed apart, so that no shared count is written for each event.
+        let Self { shared, handlers, pool, slot } = self;
+        let (entry, pool) = (&shared.handlers[job.handler], &shared.pools[*pool]);
+        let admission = entry.outage.admit_now();
         if let Admission::Wait(wait) = admission {
             let failure = Failure::new(FailureKind::Released, "the handler is in outage");
             return Err(BusError { failure, retry: entry.config.retry, waits: Some(wait) });
         }
         let probe = Probe((admission == Admission::Probe).then_some(entry));
-        let attempt = self.begin(job, entry);
-        let result = match self.handler(job.handler) {
+        let attempt = begin(job, entry, pool, *slot);
+        let result = match built(&mut handlers[job.handler], entry, *slot) {
             Err(failure) => Err(failure),
             Ok(handler) => match handler.handle(&job.event, &attempt) {
                 Handling::Done(result) => result,
                 Handling::Later(result) => result.await,
             },
         };
-        result.map_err(|failure| self.failed(job, failure, probe)).inspect(|_| {
+        result.map_err(|failure| failed(shared, pool, job, failure, probe)).inspect(|_| {
             if entry.outage.succeeded() {
                 tracing::info!(handler = &*entry.name, "the handler works again");
             }
         })
     }
+}
 
-    /// Counts an attempt that is about to be made.
-    fn begin(&self, job: &mut Job, entry: &shared::Handler) -> Attempt {
-        let pool = &self.shared.pools[self.pool];
-        job.attempts = job.attempts.saturating_add(1);
-        if job.attempts > 1 {
-            pool.further_attempts.fetch_add(1, Ordering::Relaxed);
-        }
-        Attempt { number: job.attempts, pool: pool.name, handler: entry.name, worker: self.slot }
+/// The handler in this place, built when it is first needed.
+fn built<'a>(
+    place: &'a mut Option<Box<dyn handler::Handler>>,
+    entry: &shared::Handler,
+    slot: usize,
+) -> Result<&'a mut Box<dyn handler::Handler>, Failure> {
+    match place {
+        Some(handler) => Ok(handler),
+        None => match entry.config.factory.build(slot) {
+            Ok(handler) => Ok(place.insert(handler)),
+            Err(error) => Err(Failure::new(FailureKind::Pause, error)),
+        },
     }
+}
 
-    /// Judges a failure: is it the event's, or is its handler in outage?
-    fn failed(&self, job: &mut Job, failure: Failure, probe: Probe<'_>) -> BusError {
-        let pool = &self.shared.pools[self.pool];
-        let entry = &self.shared.handlers[job.handler];
-        let mut waits = None;
-        match failure.kind {
-            FailureKind::Reject => {
-                entry.outage.succeeded();
-            }
-            // Says nothing of the handler's health: a probe that ends so gives way to another.
-            FailureKind::Crash => {}
-            FailureKind::Released => {
-                if job.attempts > 1 {
-                    pool.further_attempts.fetch_sub(1, Ordering::Relaxed);
-                }
-                job.attempts -= 1;
-            }
-            _ => waits = blame(entry, job, &failure, probe),
-        }
-        if failure.kind != FailureKind::Released {
-            pool.failed_attempts.fetch_add(1, Ordering::Relaxed);
-        }
-        if failure.kind == FailureKind::Timeout {
-            self.shared.ledger.timed_out.fetch_add(1, Ordering::Relaxed);
-        }
-        BusError { failure, retry: entry.config.retry, waits }
+/// Counts an attempt that is about to be made.
+fn begin(job: &mut Job, entry: &shared::Handler, pool: &PoolSettings, slot: usize) -> Attempt {
+    job.attempts = job.attempts.saturating_add(1);
+    if job.attempts > 1 {
+        pool.further_attempts.fetch_add(1, Ordering::Relaxed);
     }
+    Attempt { number: job.attempts, pool: pool.name, handler: entry.name, worker: slot }
+}
+
+/// Judges a failure: is it the event's, or is its handler in outage?
+fn failed(
+    shared: &Shared,
+    pool: &PoolSettings,
+    job: &mut Job,
+    failure: Failure,
+    probe: Probe<'_>,
+) -> BusError {
+    let entry = &shared.handlers[job.handler];
+    let mut waits = None;
+    match failure.kind {
+        FailureKind::Reject => {
+            entry.outage.succeeded();
+        }
+        // Says nothing of the handler's health: a probe that ends so gives way to another.
+        FailureKind::Crash => {}
+        FailureKind::Released => {
+            if job.attempts > 1 {
+                pool.further_attempts.fetch_sub(1, Ordering::Relaxed);
+            }
+            job.attempts -= 1;
+        }
+        _ => waits = blame(entry, job, &failure, probe),
+    }
+    if failure.kind != FailureKind::Released {
+        pool.failed_attempts.fetch_add(1, Ordering::Relaxed);
+    }
+    if failure.kind == FailureKind::Timeout {
+        shared.ledger.timed_out.fetch_add(1, Ordering::Relaxed);
+    }
+    BusError { failure, retry: entry.config.retry, waits }
 }
 
 /// Reports a failure to the handler's health. In an outage, returns how long the event waits.
