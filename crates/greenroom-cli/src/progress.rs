@@ -60,8 +60,8 @@ async fn draw(snapshot: impl Fn() -> Snapshot) {
             finite = Some(now.fraction.is_some());
             bar.0.set_style(style(now.fraction.is_some()));
         }
-        bar.0.set_position((now.fraction.unwrap_or(0.0) * STEPS as f64) as u64);
         bar.0.set_message(line);
+        bar.0.set_position((now.fraction.unwrap_or(0.0) * STEPS as f64) as u64);
         bar.0.tick();
     }
 }

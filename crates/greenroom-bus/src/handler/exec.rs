@@ -316,7 +316,7 @@ impl Exec {
     fn exhausted(&self, wait: Duration) -> Failure {
         let RestartLimit { max, window } = self.config.restart;
         let error = format!(
-            "exec: {} crashed more than {max} times within {window:?}; paused, next start in {wait:?}; see its stderr in the log, or raise `restart.max`",
+            "exec: {} crashed more than {max} times within {window:?}; paused, next start in {wait:.0?}; see its stderr in the log, or raise `restart.max`",
             self.program()
         );
         Failure::new(FailureKind::Pause, error)

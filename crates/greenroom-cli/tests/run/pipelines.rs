@@ -218,3 +218,21 @@ handlers: { all: { on: '**', order_by: subject, simulate: { latency: 5ms..5ms, f
     assert_eq!((letters.code, &report["refused"]), (0, &json!(0)), "{report}");
     assert!(report["dead_letters_by_reason"]["pool_full"].as_u64() > Some(20), "{report}");
 }
+
+#[test]
+fn two_inputs_share_the_pools_and_each_keeps_its_order() {
+    let stage = Stage::with(&format!(
+        "inputs: {{ a: {{ file: {{ path: a }} }}, b: {{ file: {{ path: b }} }} }}{ORDERED}"
+    ));
+    let (even, odd): (Vec<_>, Vec<_>) =
+        events(1_000).into_iter().partition(|event| event["data"]["n"].as_u64().unwrap() % 2 == 0);
+    stage.write_events("a", &even);
+    stage.write_events("b", &odd);
+    stage.run().counted(0, [1_000, 1_000, 0, 0]);
+    let (even_done, odd_done): (Vec<_>, Vec<_>) = stage
+        .read("done.ndjson")
+        .into_iter()
+        .partition(|event| event["data"]["n"].as_u64().unwrap() % 2 == 0);
+    assert_all_in_order(&even, &even_done, Repeats::None);
+    assert_all_in_order(&odd, &odd_done, Repeats::None);
+}

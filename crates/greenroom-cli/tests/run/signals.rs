@@ -157,3 +157,25 @@ outputs: { done: { file: { path: done } } }
     assert!(run.took < Duration::from_secs(1), "{run:?}");
     drop(stdin);
 }
+
+#[test]
+fn g05_a_drain_in_an_outage_ends_at_the_deadline_and_blames_no_event() {
+    let url = crate::server::Server::refusing();
+    let stage = Stage::with(&format!(
+        "inputs: {{ g: {{ generator: {{ rate: 500/s }} }} }}
+pools: {{ default: {{ workers: 8 }} }}
+handlers: {{ all: {{ on: '**', order_by: subject, http: {{ url: '{url}' }} }} }}
+outage: {{ failures: 3 }}
+shutdown: {{ deadline: 300ms }}
+"
+    ));
+    let child = start(&stage, "log");
+    wait_for(&stage.path("log"), "in outage");
+    let started = Instant::now();
+    signal(&child, Signal::TERM);
+    let run = Run::of(end(child), started);
+    let report = run.report();
+    assert_eq!((run.code, &report["dead_lettered"]), (3, &0.into()), "{report}");
+    assert_eq!(report["refused"], report["taken"]);
+    assert!(run.took < Duration::from_millis(1_500), "{run:?}");
+}
