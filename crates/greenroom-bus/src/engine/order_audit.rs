@@ -108,3 +108,6 @@ mod tests {
         assert_eq!(audit.remembered(), 0);
     }
 }
+
+#[cfg(test)]
+mod engine_tests;
