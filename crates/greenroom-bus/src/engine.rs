@@ -46,10 +46,47 @@ use self::{shared::Shared, worker::BusWorker};
 use crate::source::Source;
 
 /// A running set of pools with its inputs and outputs. Built by [`Engine::builder`], used up by [`run`](Self::run).
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use greenroom_bus::{
+///     dead_letter::file::FileDeadLetterStore,
+///     engine::{Engine, HandlerConfig, PoolConfig},
+///     handler::pass::PassFactory,
+///     source::generator::{GeneratorOptions, GeneratorSource},
+/// };
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("dead-letters.ndjson");
+/// let options = GeneratorOptions { count: Some(100), ..GeneratorOptions::default() };
+/// let mut handler = HandlerConfig::new(vec!["**".parse()?], Arc::new(PassFactory));
+/// handler.order_by = Some("subject".parse()?); // one event of a subject at a time, in order
+/// let engine = Engine::builder()
+///     .input(Box::new(GeneratorSource::new(options)?))
+///     .pool("default", PoolConfig { workers: 8, ..PoolConfig::default() })
+///     .handler("pass", handler)
+///     .dead_letters(Arc::new(FileDeadLetterStore::open(path)?))
+///     .build()
+///     .await?;
+/// let control = engine.control(); // for example `control.drain()` when a signal comes
+/// let report = engine.run().await;
+/// assert_eq!((report.taken, report.handled, report.out_of_order), (100, 100, 0));
+/// assert!(report.adds_up() && report.is_clean());
+/// assert_eq!(control.progress().settled, 100);
+/// # Ok(()) }
+/// ```
 pub struct Engine {
-    shared: Arc<Shared>,
-    pools: Vec<Arc<Pool<BusWorker>>>,
     sources: Vec<Box<dyn Source>>,
+    parts: Parts,
+}
+
+/// An engine without its inputs: what a run looks at while they are read elsewhere.
+struct Parts {
+    shared: Arc<Shared>,
+    /// In the order of their settings.
+    pools: Vec<Arc<Pool<BusWorker>>>,
     deadline: Duration,
     outage_limit: Duration,
     phase: watch::Sender<Phase>,
@@ -57,7 +94,7 @@ pub struct Engine {
     read: Vec<Arc<AtomicU64>>,
 }
 
-/// Looks at a running engine, and stops it.
+/// Looks at a running engine, and stops it. Cheap to clone; outlives its run, and then changes nothing.
 #[derive(Clone)]
 pub struct Control {
     shared: Arc<Shared>,
@@ -66,7 +103,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Stops the inputs and handles what was taken, within the deadline.
+    /// Stops the inputs and handles what was taken, within the deadline. What is left then is refused.
     pub fn drain(&self) {
         self.advance(Phase::Drain);
     }
@@ -109,6 +146,12 @@ impl Engine {
 
     /// To look at the engine while it runs, and to stop it.
     pub fn control(&self) -> Control {
+        self.parts.control()
+    }
+}
+
+impl Parts {
+    fn control(&self) -> Control {
         Control { shared: self.shared.clone(), phase: self.phase.clone(), read: self.read.clone() }
     }
 }

@@ -12,7 +12,7 @@ use greenroom::Pool;
 use tokio::sync::watch;
 
 use super::{
-    Engine, Phase,
+    Engine, Parts, Phase,
     config::{BuildError, DEFAULT_POOL, HandlerConfig, NoHandler, OutageConfig, PoolConfig},
     ledger::Ledger,
     order_audit::Line,
@@ -154,15 +154,15 @@ impl EngineBuilder {
         for (place, (name, config)) in pools.iter().enumerate() {
             running.push(spawn(&shared, place, name, config, self.line_of).await?);
         }
-        Ok(Engine {
+        let parts = Parts {
             shared,
             pools: running,
-            read: self.inputs.iter().map(|_| Arc::new(AtomicU64::new(UNKNOWN))).collect(),
-            sources: self.inputs,
             deadline: self.deadline,
             outage_limit: self.outage.limit,
             phase: watch::Sender::new(Phase::Run),
-        })
+            read: self.inputs.iter().map(|_| Arc::new(AtomicU64::new(UNKNOWN))).collect(),
+        };
+        Ok(Engine { sources: self.inputs, parts })
     }
 
     /// Pools that keep no order, though events stand in lines: to see that the audit notices.

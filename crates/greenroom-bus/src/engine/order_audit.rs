@@ -131,3 +131,6 @@ mod tests {
         assert_eq!(audit.remembered(), 0);
     }
 }
+
+#[cfg(test)]
+mod engine_tests;

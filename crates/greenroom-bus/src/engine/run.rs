@@ -18,12 +18,13 @@ use tokio::{
 };
 
 use super::{
-    Control, Engine, OutputReport, Phase, PoolReport, RunReport, SlowKey,
+    Control, Engine, OutputReport, Parts, Phase, PoolReport, RunReport, SlowKey,
     intake::{Intake, JobAddress},
     report::peak_rss_bytes,
     shared::Job,
     tasks::Tasks,
 };
+use crate::source::Source;
 
 /// How often the engine looks at its queues, its outputs and its handlers' health.
 const LOOK: Duration = Duration::from_millis(50);
@@ -47,12 +48,13 @@ impl Engine {
     /// # Cancel safety
     /// Dropping the future drops the inputs and what waits beside the pools. Pools handle what they have queued in the
     /// background, but nobody waits for them or ends the outputs. To stop a run in order, use [`Control`].
-    pub async fn run(mut self) -> RunReport {
-        let mut run = Run::new(&self);
-        run.read(&mut self).await;
-        let stats = run.drain(&self).await;
-        run.flush(&self).await;
-        run.report(&self, stats)
+    pub async fn run(self) -> RunReport {
+        let Self { sources, parts } = self;
+        let mut run = Run::new(&parts);
+        run.read(&parts, sources).await;
+        let stats = run.drain(&parts).await;
+        run.flush(&parts).await;
+        run.report(&parts, stats)
     }
 }
 
@@ -69,7 +71,7 @@ struct Run {
 }
 
 impl Run {
-    fn new(engine: &Engine) -> Self {
+    fn new(engine: &Parts) -> Self {
         Self {
             control: engine.control(),
             phase: engine.phase.subscribe(),
@@ -81,9 +83,9 @@ impl Run {
         }
     }
 
-    async fn read(&mut self, engine: &mut Engine) {
+    async fn read(&mut self, engine: &Parts, sources: Vec<Box<dyn Source>>) {
         let mut intakes = Tasks::new();
-        for (place, source) in std::mem::take(&mut engine.sources).into_iter().enumerate() {
+        for (place, source) in sources.into_iter().enumerate() {
             let pools: Vec<JobAddress> = engine.pools.iter().map(|pool| pool.address()).collect();
             let progress = engine.read[place].clone();
             let intake = Intake::new(engine.shared.clone(), place as u32, source, pools, progress);
@@ -139,7 +141,7 @@ impl Run {
     }
 
     /// Notes what phase the run is in, and counts the time from there.
-    fn look_at_phase(&mut self, engine: &Engine) {
+    fn look_at_phase(&mut self, engine: &Parts) {
         let (phase, now) = (*self.phase.borrow_and_update(), Instant::now());
         if phase == Phase::Drain && self.deadline.is_none() {
             self.deadline = now.checked_add(engine.deadline);
@@ -154,7 +156,7 @@ impl Run {
     }
 
     /// Looks at what the queues hold, and at what may end a run early.
-    fn look_at(&mut self, engine: &Engine) {
+    fn look_at(&mut self, engine: &Parts) {
         self.look_at_phase(engine);
         let stats = engine.pools.iter().map(|pool| pool.stats());
         let queued = stats.map(|stats| stats.queued + stats.waiting).sum();
@@ -173,7 +175,7 @@ impl Run {
 
     /// Waits until the pools have handled what was taken. A second stop, with no patience, overtakes the first when the
     /// run has to end.
-    async fn drain(&mut self, engine: &Engine) -> Vec<PoolStats> {
+    async fn drain(&mut self, engine: &Parts) -> Vec<PoolStats> {
         let mut stops = Tasks::new();
         stop_pools(engine, &mut stops, FOREVER);
         let mut overtaken = false;
@@ -205,7 +207,7 @@ impl Run {
         self.error(format!("the worker {worker} blocks its thread and did not stop"));
     }
 
-    fn disabled(&mut self, engine: &Engine, stats: &[PoolStats]) {
+    fn disabled(&mut self, engine: &Parts, stats: &[PoolStats]) {
         let pools = engine.shared.pools.iter().zip(stats);
         for (pool, _) in pools.filter(|(_, stats)| stats.live == 0) {
             let name = &pool.name;
@@ -214,7 +216,7 @@ impl Run {
     }
 
     /// Waits until outputs and dead letters have stored what they accepted, all at once.
-    async fn flush(&mut self, engine: &Engine) {
+    async fn flush(&mut self, engine: &Parts) {
         let mut finishes = Tasks::new();
         for output in &engine.shared.outputs {
             let sink = output.sink.clone();
@@ -239,7 +241,7 @@ impl Run {
         }
     }
 
-    fn report(self, engine: &Engine, stats: Vec<PoolStats>) -> RunReport {
+    fn report(self, engine: &Parts, stats: Vec<PoolStats>) -> RunReport {
         let shared = &engine.shared;
         let ledger = &shared.ledger;
         let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Acquire);
@@ -297,7 +299,7 @@ impl Run {
 }
 
 /// An output or the dead letters that cannot store any more: whatever is handled from now on would be refused.
-fn stuck_output(engine: &Engine) -> Option<String> {
+fn stuck_output(engine: &Parts) -> Option<String> {
     let outputs = engine.shared.outputs.iter().map(|output| output.sink.failure());
     let dead_letters = engine.shared.dead_letters.failure();
     outputs.chain([dead_letters]).flatten().next().map(|error| error.to_string())
@@ -305,7 +307,7 @@ fn stuck_output(engine: &Engine) -> Option<String> {
 
 /// A handler whose outage has outlasted the limit while nothing more can be read (D09). Inputs count as ended although
 /// their last events may still wait beside a full pool.
-fn long_outage(engine: &Engine) -> Option<String> {
+fn long_outage(engine: &Parts) -> Option<String> {
     if engine.shared.reading.load(Ordering::Acquire) > 0 {
         return None;
     }
@@ -318,7 +320,7 @@ fn long_outage(engine: &Engine) -> Option<String> {
     })
 }
 
-fn stop_pools(engine: &Engine, stops: &mut Tasks<StopReport<Job>>, patience: Duration) {
+fn stop_pools(engine: &Parts, stops: &mut Tasks<StopReport<Job>>, patience: Duration) {
     for (settings, pool) in engine.shared.pools.iter().zip(&engine.pools) {
         let pool = pool.clone();
         stops.spawn(&*settings.name, async move { pool.stop(Stop::within(patience)).await });

@@ -1,0 +1,125 @@
+//! An outage is not a poison message (D09).
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use greenroom_bus::{
+    engine::OutageConfig,
+    event::Event,
+    handler::{Failure, FailureKind, HandlerFactory, Outputs},
+};
+use tokio::time::Instant;
+
+use crate::support::{Bench, event, handlers::answer, ms, on, pool, source::Script};
+
+fn events(count: usize) -> Vec<Event> {
+    (0..count).map(|n| event(n, "t", Some(&format!("key-{n}")))).collect()
+}
+
+/// Fails until this long after the start, and notes when each attempt was made.
+fn down(time: Duration, kind: FailureKind, attempts: &Attempts) -> Arc<dyn HandlerFactory> {
+    let (up, attempts) = (Instant::now() + time, attempts.clone());
+    answer(move |_, _| {
+        attempts.lock().unwrap().push(Instant::now());
+        match Instant::now() < up {
+            true => Err(Failure::new(kind, "503")),
+            false => Ok(Outputs::Same),
+        }
+    })
+}
+
+type Attempts = Arc<Mutex<Vec<Instant>>>;
+
+fn bench(factory: Arc<dyn HandlerFactory>, events: Vec<Event>) -> Bench {
+    Bench::new().set(|engine| {
+        let limit = Duration::from_secs(30);
+        let engine = engine.outage(OutageConfig { limit, ..OutageConfig::default() });
+        let engine = engine.input(Box::new(Script::of(events)));
+        engine.pool("default", pool(8, 100)).handler("h", on(&["t"], factory))
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn d09_z06_in_an_outage_nothing_is_dead_lettered_and_all_is_handled_soon_after_it() {
+    for kind in [FailureKind::Retry { after: None }, FailureKind::Timeout, FailureKind::Pause] {
+        let attempts = Attempts::default();
+        let outage = Duration::from_secs(60);
+        let report = bench(down(outage, kind, &attempts), events(500)).run().await;
+        assert_eq!((report.handled, report.dead_lettered, report.refused), (500, 0, 0), "{kind:?}");
+        assert!(report.elapsed < outage + Duration::from_secs(10), "{:?}", report.elapsed);
+        // 20 failures make the outage, with those in hand; then one probes at a time, at most every 100 ms.
+        let attempts = attempts.lock().unwrap();
+        let failed = attempts.len() - 500;
+        assert!(failed < 100, "{failed} attempts failed in a minute");
+        assert_eq!(report.retried, failed as u64);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn d09_a_single_failing_event_burns_its_attempts() {
+    let attempts = Attempts::default();
+    let factory = down(Duration::from_secs(3_600), FailureKind::Retry { after: None }, &attempts);
+    let report = bench(factory, events(1)).run().await;
+    assert_eq!((report.dead_lettered, report.refused), (1, 0));
+    assert_eq!(attempts.lock().unwrap().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d09_an_outage_beyond_its_limit_ends_the_run_and_refuses_the_rest() {
+    let factory =
+        down(Duration::from_secs(36_000), FailureKind::Retry { after: None }, &Attempts::default());
+    let report = bench(factory, events(50)).run().await;
+    assert_eq!((report.dead_lettered, report.refused), (0, 50));
+    assert!(report.errors[0].contains("\"h\" has been in outage for 30 s: 503"), "{report:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn d09_the_limit_holds_while_events_still_wait_beside_the_pool() {
+    let factory =
+        down(Duration::from_secs(36_000), FailureKind::Retry { after: None }, &Attempts::default());
+    let report = bench(factory, events(1_000)).run().await;
+    assert_eq!((report.dead_lettered, report.refused), (0, 1_000));
+    assert!(report.elapsed < Duration::from_secs(35), "{:?}", report.elapsed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d09_a_probe_that_panics_or_says_nothing_gives_way_to_another() {
+    let up = Instant::now() + Duration::from_secs(20);
+    let turn = Mutex::new(0_u32);
+    let factory = answer(move |_, _| {
+        if Instant::now() >= up {
+            return Ok(Outputs::Same);
+        }
+        let mut turn = turn.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *turn += 1;
+        match *turn {
+            1 => Err(Failure::new(FailureKind::Pause, "401")),
+            2 => panic!("the first probe"),
+            3 => Err(Failure::new(FailureKind::Released, "not now")),
+            _ => Err(Failure::retry("503")),
+        }
+    });
+    let report = bench(factory, events(100)).run().await;
+    assert_eq!((report.handled, report.dead_lettered, report.refused), (100, 0, 0), "{report:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn d09_a_handler_in_outage_leaves_another_of_its_pool_alone() {
+    let factory = down(Duration::from_secs(5), FailureKind::Pause, &Attempts::default());
+    let events = (0..100).map(|n| event(n, if n % 2 == 0 { "t" } else { "u" }, Some("key")));
+    let started = Instant::now();
+    let last = Arc::new(Mutex::new(started));
+    let noted = last.clone();
+    let other = answer(move |_, _| {
+        *noted.lock().unwrap() = Instant::now();
+        Ok(Outputs::Same)
+    });
+    let bench = bench(factory, events.collect()).set(|engine| {
+        let outage = OutageConfig { failures: 5, ..OutageConfig::default() };
+        engine.outage(outage).handler("other", on(&["u"], other))
+    });
+    assert_eq!(bench.run().await.handled, 100);
+    assert!(*last.lock().unwrap() - started < ms(1_000));
+}
