@@ -52,9 +52,9 @@ impl RunReport {
         self.taken == self.handled + self.dead_lettered + self.ignored + self.refused
     }
 
-    /// True when nothing was refused and nothing went wrong.
+    /// True when nothing was refused, nothing left out of order and nothing went wrong.
     pub fn is_clean(&self) -> bool {
-        self.refused == 0 && self.errors.is_empty()
+        self.refused == 0 && self.out_of_order == 0 && self.errors.is_empty()
     }
 
     /// Items settled for each second of the run.

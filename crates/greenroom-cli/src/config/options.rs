@@ -495,7 +495,7 @@ static OUTAGE: Group = group(
             "limit",
             Duration { min_ms: 1, max_ms: DAY_MS },
             Default("5m"),
-            "So long after the inputs have ended a run in an outage gives up: the rest is refused, exit code 3.",
+            "Once all inputs have ended, a run gives up on a handler that has been in outage for so long: the rest is refused, exit code 3.",
         ),
     ],
 );
