@@ -245,7 +245,6 @@ const A_WHILE: Duration = Duration::from_millis(500);
 
 #[test]
 fn p26_nothing_is_lost_or_repeated_under_load() {
-    std::panic::set_hook(Box::new(|_| {}));
     for (keyed, workers, capacity, stop) in [
         (true, 16, 300, PATIENCE),
         (false, 16, 300, PATIENCE),
@@ -256,16 +255,17 @@ fn p26_nothing_is_lost_or_repeated_under_load() {
         (true, 8, 1_000, Stop::Now),
         (false, 8, 1_000, Stop::Now),
     ] {
+        std::panic::set_hook(Box::new(|_| {}));
         let runtime = threads(4);
         let run = runtime.block_on(async {
             let run = run(keyed, workers, capacity, A_WHILE, stop);
             tokio::time::timeout(Duration::from_secs(60), run).await
         });
+        let _ = std::panic::take_hook();
         let run = run.expect("the pool did not stop: a wake-up or an outcome was lost");
         run.check();
         if stop == PATIENCE {
             assert!(run.report.left_over.is_empty());
         }
     }
-    let _ = std::panic::take_hook();
 }

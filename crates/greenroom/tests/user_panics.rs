@@ -97,13 +97,8 @@ fn restless() -> Restarts {
     Restarts { max: 1_000_000, ..Restarts::default() }
 }
 
-fn quiet() {
-    std::panic::set_hook(Box::new(|_| {}));
-}
-
 #[tokio::test(start_paused = true)]
 async fn p26_messages_whose_drop_panics_have_one_outcome() {
-    quiet();
     for fails in [false, true] {
         let pool = Pool::new(|_| Worker::default()).workers(2).spawn().await.unwrap();
         for key in 0..20 {
@@ -120,7 +115,6 @@ async fn p26_messages_whose_drop_panics_have_one_outcome() {
 }
 
 async fn with_keys(drops: bool, compares: bool) -> PoolStats {
-    quiet();
     let touchy = Arc::new(AtomicBool::new(compares));
     let pool = Pool::new(|_| Worker::default())
         .workers(3)
@@ -153,7 +147,6 @@ async fn k05_keys_whose_comparison_panics_lose_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn p18_a_policy_that_panics_makes_a_dead_letter() {
-    quiet();
     let pool = Pool::new(|_| Worker::default())
         .workers(1)
         .failure_policy(|_: FailedAttempt<'_, u32>, _: f64| -> Verdict { panic!("no idea") })
@@ -171,7 +164,6 @@ async fn p18_a_policy_that_panics_makes_a_dead_letter() {
 
 #[tokio::test(start_paused = true)]
 async fn p18_a_copy_that_panics_makes_a_dead_letter() {
-    quiet();
     let row = Row::Once(Finally::Return);
     let pool = Pool::new(|_| Worker::default())
         .workers(1)
@@ -192,7 +184,6 @@ async fn p18_a_copy_that_panics_makes_a_dead_letter() {
 
 #[tokio::test(start_paused = true)]
 async fn p20_an_actor_whose_drop_panics_is_restarted() {
-    quiet();
     let pool = Pool::new(|_| Worker(Some(Explosive(true)))).workers(1).spawn().await.unwrap();
     assert!(pool.call(Message { panics: true, ..Message::plain(1) }).await.is_err());
     assert_eq!(pool.call(Message::plain(2)).await, Ok(2));
@@ -200,7 +191,6 @@ async fn p20_an_actor_whose_drop_panics_is_restarted() {
 
 #[tokio::test(start_paused = true)]
 async fn p18_each_verdict_is_followed_for_sends_and_calls() {
-    quiet();
     type Outcome = (Option<CallError<u32>>, u64, u64, u64);
     let table = |error, panic| FailureTable { error: Row::Once(error), panic: Row::Once(panic) };
     let boom = || Some(CallError::Panicked("boom".to_owned()));
@@ -230,7 +220,6 @@ async fn p18_each_verdict_is_followed_for_sends_and_calls() {
 
 #[tokio::test(start_paused = true)]
 async fn p18_a_message_that_keeps_killing_is_poisoned_whatever_the_policy_says() {
-    quiet();
     let reasons = Arc::new(Mutex::new(Vec::new()));
     for (attempts, kills) in [(2, 2), (9, 2)] {
         let told = reasons.clone();

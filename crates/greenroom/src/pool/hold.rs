@@ -213,16 +213,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         error: Option<A::Error>,
         panic: Option<String>,
     ) {
-        if self.core.ended.load(Ordering::SeqCst) {
-            discard(error);
-            return self.killed();
-        }
         let Some(message) = self.take_message() else {
             let reason =
                 panic.as_ref().map_or(DeadLetterReason::Failed, |_| DeadLetterReason::Panicked);
             return self.dead_letter(reason, error, panic);
         };
         discard(error);
+        if self.core.ended.load(Ordering::SeqCst) {
+            self.delivery.message = Some(message);
+            return self.killed();
+        }
         let mut extra = self.delivery.extra.take().unwrap_or_else(|| ExtraOf::<A>::new(None));
         extra.attempts += 1;
         extra.failures += u32::from(counted);
@@ -253,7 +253,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let attempt = FailedAttempt { cause: Cause::Panic(&panic), failures };
         let core = self.core.clone();
         let decide = || core.settings.policy.decide(attempt, core.chance());
-        if kills >= self.core.settings.poison_limit && kills > 1 {
+        if kills >= self.core.settings.poison_limit {
             return self.dead_letter(DeadLetterReason::Poisoned, None, Some(panic));
         }
         let verdict = std::panic::catch_unwind(std::panic::AssertUnwindSafe(decide));
@@ -261,9 +261,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             discard(policy);
             Verdict::DeadLetter
         }) {
-            Verdict::Retry { .. } if kills >= self.core.settings.poison_limit => {
-                self.dead_letter(DeadLetterReason::Poisoned, None, Some(panic));
-            }
             Verdict::Retry { after, counted } => self.retry(after, counted, None, Some(panic)),
             Verdict::Drop => self.drop_message(),
             Verdict::DeadLetter | Verdict::Return => {

@@ -346,6 +346,30 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_worker_that_lies_down_just_as_the_pool_ends_gets_up_again() {
+        let restarts = Restarts { max: 0, ..Restarts::default() };
+        let core = Pool::new(|_| Worker).workers(1).restarts(restarts).spawn_core().await.unwrap();
+        let mut hold = Hold::new(core.clone(), 0);
+        core.push_and_wait_for_the_last_worker().await;
+        hold.wake_up();
+        core.end();
+        let up = tokio::time::timeout(Duration::from_secs(1), idle(&mut hold)).await;
+        assert!(up.is_ok(), "it would sleep for ever");
+    }
+
+    impl Core<Worker, ()> {
+        /// A message that panics disables the only slot, which is then free to be played by a test.
+        async fn push_and_wait_for_the_last_worker(self: &Arc<Self>) {
+            let address = crate::Address::new(self.clone());
+            address.send(0).await.unwrap();
+            while self.running.load(Ordering::SeqCst) > 1 {
+                tokio::task::yield_now().await;
+            }
+            std::mem::forget(address);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn nobody_is_awake_when_nothing_happens() {
         for seed in [1, 3, 7] {
             let core = messages_of_all_kinds(seed).await;
