@@ -1,0 +1,178 @@
+//! Random engines: what is in them, and what their handlers do.
+
+use greenroom_bus::engine::{NoHandler, OnFull};
+use proptest::prelude::*;
+
+use crate::support::{ms, sink::Behaviour};
+
+/// Of these, the last has no handler.
+pub(super) const TYPES: [&str; 5] =
+    ["order.placed", "order.paid", "price", "stock", "nobody.asked"];
+pub(super) const HANDLERS: [(&str, &str); 3] =
+    [("orders", "order.*"), ("prices", "price"), ("stock", "stock")];
+
+/// What handling one event comes to.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Deed {
+    Pass,
+    Nothing,
+    Several(u8),
+    /// Fails so often, then passes.
+    Fail(u32),
+    Panic(u32),
+    Pause(u32),
+    Release(u32),
+    TimeOut(u32),
+    Reject,
+    Crash,
+    /// Suspends for ever.
+    Never,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Item {
+    Malformed,
+    Event { ty: usize, key: Option<u8>, ms: u64, deed: Deed },
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Input {
+    pub(super) batches: Vec<(u64, Vec<Item>)>,
+    pub(super) fails: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    pub(super) workers: usize,
+    pub(super) queue: usize,
+    pub(super) on_full: OnFull,
+    pub(super) ordered: bool,
+    pub(super) key_required: bool,
+    /// The place of its pool.
+    pub(super) pool: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Halt {
+    Drain,
+    Now,
+    DrainThenNow(u64),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Program {
+    pub(super) inputs: Vec<Input>,
+    pub(super) rows: [Row; 3],
+    pub(super) sink: Behaviour,
+    pub(super) letters: Behaviour,
+    pub(super) no_handler: NoHandler,
+    /// Whether handlers may be taken to be in outage for failures in a row.
+    pub(super) outages: bool,
+    /// A small budget of restarts.
+    pub(super) fragile: bool,
+    pub(super) halt: Option<(u64, Halt)>,
+    pub(super) deadline: u64,
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    prop_oneof![
+        12 => Just(Deed::Pass),
+        2 => Just(Deed::Nothing),
+        3 => (0u8..4).prop_map(Deed::Several),
+        3 => (1u32..5).prop_map(Deed::Fail),
+        1 => (1u32..3).prop_map(Deed::Panic),
+        1 => (1u32..4).prop_map(Deed::Pause),
+        1 => (1u32..4).prop_map(Deed::Release),
+        1 => (1u32..4).prop_map(Deed::TimeOut),
+        1 => Just(Deed::Reject),
+        1 => Just(Deed::Crash),
+    ]
+}
+
+fn item() -> impl Strategy<Value = Item> {
+    let key =
+        prop_oneof![1 => Just(None), 6 => (0u8..4).prop_map(Some), 2 => any::<u8>().prop_map(Some)];
+    let ms = prop_oneof![3 => Just(0u64), 3 => 1u64..5, 1 => 5u64..200];
+    prop_oneof![
+        1 => Just(Item::Malformed),
+        20 => (0..TYPES.len(), key, ms, deed())
+            .prop_map(|(ty, key, ms, deed)| Item::Event { ty, key, ms, deed }),
+    ]
+}
+
+fn input() -> impl Strategy<Value = Input> {
+    let wait = prop_oneof![3 => Just(0u64), 1 => 1u64..100];
+    let batches = prop::collection::vec((wait, prop::collection::vec(item(), 0..12)), 0..8);
+    (batches, prop::bool::weighted(0.1)).prop_map(|(batches, fails)| Input { batches, fails })
+}
+
+fn row() -> impl Strategy<Value = Row> {
+    let on_full = prop_oneof![4 => Just(OnFull::Pause), 1 => Just(OnFull::Reject), 1 => Just(OnFull::DeadLetter)];
+    let ordered = (prop::bool::weighted(0.8), prop::bool::weighted(0.2));
+    (1usize..5, prop_oneof![Just(1usize), 2usize..9, Just(100)], on_full, ordered, 0usize..3)
+        .prop_map(|(workers, queue, on_full, (ordered, key_required), pool)| Row {
+            workers,
+            queue,
+            on_full,
+            ordered,
+            key_required,
+            pool,
+        })
+}
+
+fn store() -> impl Strategy<Value = Behaviour> {
+    let latency = prop_oneof![4 => Just(0u64), 1 => 1u64..20];
+    let fails = prop::option::weighted(0.08, 0usize..20);
+    (1usize..20, latency, fails).prop_map(|(room, latency, fails_after)| Behaviour {
+        room,
+        latency: ms(latency),
+        fails_after,
+        hangs: false,
+    })
+}
+
+fn halt() -> impl Strategy<Value = Option<(u64, Halt)>> {
+    let how = prop_oneof![
+        3 => Just(Halt::Drain),
+        1 => Just(Halt::Now),
+        1 => (0u64..300).prop_map(Halt::DrainThenNow)
+    ];
+    prop::option::weighted(0.4, (0u64..500, how))
+}
+
+pub(super) fn program() -> impl Strategy<Value = Program> {
+    let no_handler =
+        prop_oneof![Just(NoHandler::DeadLetter), Just(NoHandler::Ignore), Just(NoHandler::Refuse)];
+    (
+        prop::collection::vec(input(), 1..4),
+        [row(), row(), row()],
+        (store(), store()),
+        no_handler,
+        (prop::bool::weighted(0.2), prop::bool::weighted(0.2)),
+        // One event that is never done, in programs that are stopped.
+        (halt(), any::<prop::sample::Index>(), prop::bool::weighted(0.3)),
+        prop_oneof![Just(0u64), 1u64..2_000],
+    )
+        .prop_map(|(mut inputs, rows, (sink, letters), no_handler, modes, halts, deadline)| {
+            let (halt, place, stuck) = halts;
+            if halt.is_some() && stuck {
+                get_stuck(&mut inputs, place);
+            }
+            let (outages, fragile) = modes;
+            Program { inputs, rows, sink, letters, no_handler, outages, fragile, halt, deadline }
+        })
+}
+
+fn get_stuck(inputs: &mut [Input], place: prop::sample::Index) {
+    let items = inputs.iter_mut().flat_map(|input| &mut input.batches).flat_map(|(_, items)| items);
+    let mut deeds: Vec<&mut Deed> = items
+        .filter_map(|item| match item {
+            Item::Event { deed, .. } => Some(deed),
+            Item::Malformed => None,
+        })
+        .collect();
+    if !deeds.is_empty() {
+        let place = place.index(deeds.len());
+        *deeds[place] = Deed::Never;
+    }
+}
