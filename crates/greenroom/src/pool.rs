@@ -32,6 +32,7 @@ mod stats;
 mod stop;
 mod tally;
 mod wake;
+mod watch;
 mod worker;
 
 pub use address::{Address, Permit};

@@ -1,42 +1,64 @@
-//! A bell that rouses the clock of a pool, and costs a load when the clock is awake.
+//! A bell that has a pool watched, and costs a load while it is.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{
+    Arc, OnceLock, Weak,
+    atomic::{AtomicBool, Ordering, fence},
+};
 
-use tokio::sync::Notify;
+use tokio::runtime::Handle;
 
-#[derive(Debug, Default)]
+use super::watch::{self, Watched};
+
 pub(crate) struct Bell {
-    /// True while the clock has nothing to watch and no timer to wait for.
-    asleep: AtomicBool,
-    notify: Notify,
+    /// True while the watch looks at the pool, and for a pool that needs none.
+    watched: AtomicBool,
+    pool: OnceLock<Weak<dyn Watched>>,
+    /// An empty task is on its way into the runtime.
+    nudging: Arc<AtomicBool>,
 }
 
 impl Bell {
-    /// Rouses the clock if it is asleep. Call it after raising the count of awake workers: of that (sequentially
-    /// consistent) write and this load, and of the clock's write of `asleep` and its look at the count, one sees the
-    /// other. True when the clock was asleep.
-    pub(crate) fn ring(&self) -> bool {
-        let asleep =
-            self.asleep.load(Ordering::SeqCst) && self.asleep.swap(false, Ordering::AcqRel);
-        if asleep {
-            self.notify.notify_one();
+    /// The bell of a pool that is not watched, ever: on one thread, nobody could take what a handler holds up.
+    pub(crate) fn silent() -> Self {
+        Self { watched: AtomicBool::new(true), pool: OnceLock::new(), nudging: Arc::default() }
+    }
+
+    /// From now on this pool is watched when the bell rings.
+    pub(crate) fn connect(&self, pool: Weak<dyn Watched>) {
+        if self.pool.set(pool).is_ok() {
+            self.watched.store(false, Ordering::SeqCst);
         }
-        asleep
     }
 
-    /// Rouses the clock from whatever it waits for: a timer may have become the earliest.
-    pub(crate) fn ring_loud(&self) {
-        self.asleep.store(false, Ordering::Release);
-        self.notify.notify_one();
+    /// Has the pool watched. Call it after raising the count of awake workers: of that (sequentially consistent) write
+    /// and this load, and of the watch's write of `watched` and its look at the count, one sees the other.
+    pub(crate) fn ring(&self) {
+        if self.watched.load(Ordering::SeqCst) || self.watched.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        if let Some(pool) = self.pool.get() {
+            watch::over(pool.clone());
+        }
     }
 
-    /// From now on the bell must be rung. The caller looks once more for a reason to stay awake, then waits.
-    pub(crate) fn fall_asleep(&self) {
-        self.asleep.store(true, Ordering::SeqCst);
-        std::sync::atomic::fence(Ordering::SeqCst);
+    /// Gives the runtime an empty task, so that one of its idle threads looks up. The thread that last waited for timers
+    /// and sockets may be the one that computes, and no other takes its place before it is given something to do.
+    pub(crate) fn nudge(&self, runtime: &Handle) {
+        if !self.nudging.swap(true, Ordering::AcqRel) {
+            let nudging = self.nudging.clone();
+            runtime.spawn(async move { nudging.store(false, Ordering::Release) });
+        }
     }
 
-    pub(crate) async fn rung(&self) {
-        self.notify.notified().await;
+    /// The watch turns away: from now on the bell must be rung. It looks once more for a reason to stay, and takes its
+    /// word back with [`stay`](Self::stay).
+    pub(crate) fn turn_away(&self) {
+        self.watched.store(false, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+    }
+
+    /// True when the watch stays: nobody has rung meanwhile, who would have called it again.
+    pub(crate) fn stay(&self) -> bool {
+        !self.watched.swap(true, Ordering::AcqRel)
     }
 }

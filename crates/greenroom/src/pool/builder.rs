@@ -9,6 +9,7 @@ use super::{
     core::{CopyOf, Core, KeyOf, OnDeadLetter, Settings},
     employed::Employed,
     restart::Restarts,
+    watch::Watched,
     worker::{self, Factory},
 };
 use crate::{Actor, Backoff, DeadLetter, FailurePolicy, FailureTable, Finally, Row, SpawnError};
@@ -255,6 +256,7 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         match outcome {
             Ok(()) => {
                 tokio::spawn(clock::run(Employed::new(core)));
+                watch(core);
                 core.aborts.get_or_init(|| guard.defuse());
                 return Ok(());
             }
@@ -263,6 +265,14 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
     let reason = reason.unwrap_or_else(|| "the runtime is shutting down".to_owned());
     Err(SpawnError::NoWorkerStarted { pool: core.settings.name.to_string(), reason })
+}
+
+/// On one thread nobody could take what a handler holds up, so only pools on several are watched.
+fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
+    if core.runtime.runtime_flavor() != tokio::runtime::RuntimeFlavor::CurrentThread {
+        let core: Arc<dyn Watched> = core.clone();
+        core.bell().connect(Arc::downgrade(&core));
+    }
 }
 
 /// Leaves nothing running when a spawn fails or is cancelled.

@@ -1,8 +1,6 @@
-//! The clock of a pool: retries that come due, and workers that compute for too long.
+//! The clock of a pool: messages and keys that wait for another attempt, and come due.
 //!
-//! One task per pool. While any worker is awake it ticks, and at each tick takes the drain token from holders that have
-//! not finished a message since the last one, and wakes one more worker where work is ready and nothing moves. While
-//! none is awake it sleeps until the next retry is due, or until the bell rings.
+//! One task per pool, which sleeps until the next alarm, on the runtime's time.
 
 use std::{
     cmp::Reverse,
@@ -13,7 +11,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 
 use super::{
     bell::Bell,
@@ -23,12 +21,10 @@ use super::{
 };
 use crate::Actor;
 
-/// How long a handler may compute before its shard is given to others. Long enough to cost nothing (64 uncontended
-/// locks per tick), short enough that neighbours of a computing key wait for milliseconds.
-const TICK: Duration = Duration::from_millis(2);
-
 pub(crate) struct Clock<A: Actor, K> {
     pub(crate) bell: Bell,
+    /// An alarm has become the earliest, or the pool has ended.
+    changed: Notify,
     due: Mutex<BinaryHeap<Reverse<Alarm<A, K>>>>,
     /// Orders alarms of the same instant.
     next: AtomicU64,
@@ -71,7 +67,8 @@ impl<A: Actor, K> Ord for Alarm<A, K> {
 impl<A: Actor, K> Clock<A, K> {
     pub(crate) fn new() -> Self {
         Self {
-            bell: Bell::default(),
+            bell: Bell::silent(),
+            changed: Notify::new(),
             due: Mutex::default(),
             next: AtomicU64::new(0),
             messages: AtomicUsize::new(0),
@@ -96,7 +93,7 @@ impl<A: Actor, K> Clock<A, K> {
             due.peek().is_some_and(|Reverse(first)| first.number == number)
         };
         if earliest {
-            self.bell.ring_loud();
+            self.changed.notify_one();
         }
     }
 
@@ -114,6 +111,11 @@ impl<A: Actor, K> Clock<A, K> {
             *due = BinaryHeap::new();
         }
         alarm
+    }
+
+    /// Lets the task look at what has changed.
+    pub(crate) fn rouse(&self) {
+        self.changed.notify_one();
     }
 
     /// Messages without a key that wait for another attempt.
@@ -144,14 +146,15 @@ pub(crate) fn later(after: Duration) -> Instant {
 
 /// Runs until the pool has ended.
 pub(crate) async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: Employed<A, K>) {
-    let mut moved = Moved::default();
     while !core.ended.load(Ordering::Acquire) {
         while core.clock.ring_next(&core) {}
-        let awake = core.wake.awake() > 0 || core.wake.any_ready();
-        if awake {
-            moved.tick(&core);
+        let changed = core.clock.changed.notified();
+        match core.clock.next_at() {
+            Some(at) => {
+                let _ = tokio::time::timeout_at(at, changed).await;
+            }
+            None => changed.await,
         }
-        wait(&core, awake).await;
     }
 }
 
@@ -167,39 +170,5 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Clock<A, K> {
             }
         }
         true
-    }
-}
-
-async fn wait<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>, awake: bool) {
-    let bell = &core.clock.bell;
-    let tick = awake.then(|| Instant::now() + TICK);
-    let until = [core.clock.next_at(), tick].into_iter().flatten().min();
-    if !awake {
-        bell.fall_asleep();
-        if core.wake.awake() > 0 || core.wake.any_ready() || core.ended.load(Ordering::Acquire) {
-            bell.ring();
-        }
-    }
-    match until {
-        Some(at) => {
-            let _ = tokio::time::timeout_at(at, bell.rung()).await;
-        }
-        None => bell.rung().await,
-    }
-}
-
-/// What has moved since the last tick.
-#[derive(Default)]
-struct Moved {
-    taken: u64,
-}
-
-impl Moved {
-    fn tick<A: Actor, K: Hash + Eq + Send + Sync + 'static>(&mut self, core: &Core<A, K>) {
-        let (revoked, taken) = core.revoke_stuck_tokens();
-        let still = taken == std::mem::replace(&mut self.taken, taken);
-        if revoked || (still && core.wake.any_ready()) {
-            core.wake.one_more(&core.clock.bell);
-        }
     }
 }

@@ -32,11 +32,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Employed<A, K> {
     /// not wait for answers that nobody will give.
     fn drop(&mut self) {
         let core = &self.0;
-        let last = core.running.fetch_sub(1, Ordering::SeqCst) == 1;
-        if last && !core.ended.load(Ordering::SeqCst) {
-            core.close();
-            core.end();
-            core.give_back_queued();
+        let mut running = core.running.load(Ordering::SeqCst);
+        loop {
+            // The last one counts until it has given back what is queued: who sees no task left sees all of it.
+            if running == 1 && !core.ended.load(Ordering::SeqCst) {
+                core.close();
+                core.end();
+                core.give_back_queued();
+            }
+            let less = running - 1;
+            match core.running.compare_exchange(running, less, Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(_) => break,
+                Err(now) => running = now,
+            }
         }
         core.progress.notify_waiters();
     }

@@ -66,8 +66,6 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) posture: Posture,
     /// Which shard it looks at first.
     pub(crate) cursor: u32,
-    /// It has roused the clock, and must step back once before it computes: the clock stands behind it.
-    pub(crate) roused: bool,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
@@ -81,7 +79,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             in_hand: false,
             posture: Posture::Suspended,
             cursor: worker as u32 % 64,
-            roused: false,
         }
     }
 
@@ -292,7 +289,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     pub(crate) fn wake_up(&mut self) {
-        self.roused |= self.core.wake.enter(&self.core.clock.bell);
+        self.core.wake.enter(&self.core.clock.bell);
         self.posture = Posture::Awake;
     }
 

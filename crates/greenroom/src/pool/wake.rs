@@ -147,10 +147,10 @@ impl Wake {
         }
     }
 
-    /// The caller is polled (again). The clock is roused, to watch for how long; true when it was asleep.
-    pub(crate) fn enter(&self, bell: &Bell) -> bool {
+    /// The caller is polled (again); from now on it is watched for how long.
+    pub(crate) fn enter(&self, bell: &Bell) {
         self.awake.fetch_add(1, Ordering::SeqCst);
-        bell.ring()
+        bell.ring();
     }
 
     /// The caller is not polled any more.

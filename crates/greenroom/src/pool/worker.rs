@@ -129,11 +129,9 @@ async fn breathe(turn: &mut u32) {
 
 /// Before a handler is polled, which may compute for long.
 async fn ready<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A, K>) {
-    // Another worker is woken for what else is ready, or the clock was. The runtime puts it where only this thread
-    // looks, so this worker steps back once, before it perhaps computes for long.
-    let roused = std::mem::take(&mut hold.roused);
-    let woke = hold.core.wake.any_ready() && hold.core.wake.one(&hold.core.clock.bell);
-    if roused || woke {
+    // Another worker is woken for what else is ready. The runtime puts it where only this thread looks, so this worker
+    // steps back once, before it perhaps computes for long.
+    if hold.core.wake.any_ready() && hold.core.wake.one(&hold.core.clock.bell) {
         tokio::task::yield_now().await;
     }
     // A used-up cooperative budget makes ready resources look pending, which would open lanes for nothing.
@@ -151,11 +149,11 @@ async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     actor: &mut A,
     cx: &mut Context<A>,
 ) -> Result<Answer<A::Reply>, A::Error> {
-    let Hold { core, worker, source, delivery, posture, roused, .. } = hold;
+    let Hold { core, worker, source, delivery, posture, .. } = hold;
     let mut handler = pin!(actor.receive(delivery, cx));
     poll_fn(|task| {
         if *posture == Posture::Suspended {
-            *roused |= core.wake.enter(&core.clock.bell);
+            core.wake.enter(&core.clock.bell);
             *posture = Posture::Awake;
         }
         let polled = handler.as_mut().poll(task);

@@ -19,7 +19,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::SeqCst);
         self.wake.all();
-        self.clock.bell.ring_loud();
+        self.clock.rouse();
         self.over.notify_waiters();
         self.progress.notify_waiters();
     }

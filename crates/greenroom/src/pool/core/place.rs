@@ -6,9 +6,11 @@ use super::Core;
 use crate::{
     Actor,
     pool::{
+        bell::Bell,
         discard::discard,
         hold::Source,
         lanes::{LaneId, LaneState},
+        watch::Watched,
     },
 };
 
@@ -95,5 +97,27 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
         }
         (any, taken)
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
+    fn tick(&self, before: u64) -> u64 {
+        let (revoked, taken) = self.revoke_stuck_tokens();
+        let still = taken == before;
+        if revoked || (still && self.wake.any_ready()) {
+            self.wake.one_more(&self.clock.bell);
+        }
+        if still {
+            self.clock.bell.nudge(&self.runtime);
+        }
+        taken
+    }
+
+    fn is_busy(&self) -> bool {
+        self.wake.awake() > 0 || self.wake.any_ready()
+    }
+
+    fn bell(&self) -> &Bell {
+        &self.clock.bell
     }
 }

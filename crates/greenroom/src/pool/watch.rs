@@ -1,0 +1,111 @@
+//! The watch: a thread that looks after pools whose workers are awake, every two milliseconds.
+//!
+//! It takes the drain token from holders that have not finished a message since the last tick, so that a handler that
+//! computes delays its own key only (K03), and wakes one more worker where work is ready and nothing moves.
+//!
+//! A thread of its own, one for the process, because the runtime's timers do not serve here: the very thread that should
+//! fire them may be the one that computes. It sleeps while no pool has an awake worker, and ends never.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, LazyLock, Weak},
+    thread,
+    time::Duration,
+};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::bell::Bell;
+
+/// How long a handler may compute before its shard is given to others. Long enough to cost nothing (64 uncontended locks
+/// per tick), short enough that neighbours of a computing key wait for milliseconds.
+const TICK: Duration = Duration::from_millis(2);
+
+/// A pool is watched for so many ticks after it has fallen asleep, so that one that works now and then does not wake the
+/// watch each time.
+const PATIENCE: u32 = 50;
+
+/// A pool, as the watch sees it.
+pub(crate) trait Watched: Send + Sync {
+    /// Takes stuck tokens away and wakes who is needed. `before` is what the last tick returned: the messages taken.
+    fn tick(&self, before: u64) -> u64;
+
+    /// True while a worker is awake or work is ready.
+    fn is_busy(&self) -> bool;
+
+    fn bell(&self) -> &Bell;
+}
+
+/// A pool under watch.
+struct Post {
+    pool: Weak<dyn Watched>,
+    taken: u64,
+    quiet: u32,
+}
+
+#[derive(Default)]
+struct Watch {
+    newcomers: Mutex<Vec<Weak<dyn Watched>>>,
+    called: Condvar,
+}
+
+static WATCH: LazyLock<Arc<Watch>> = LazyLock::new(|| {
+    let watch = Arc::new(Watch::default());
+    let thread = watch.clone();
+    let started =
+        thread::Builder::new().name("greenroom-watch".to_owned()).spawn(move || thread.run());
+    if let Err(error) = started {
+        tracing::error!(%error, "no thread to watch pools: a handler that computes delays its neighbours");
+    }
+    watch
+});
+
+/// Watches over this pool until it is quiet.
+pub(super) fn over(pool: Weak<dyn Watched>) {
+    WATCH.newcomers.lock().push(pool);
+    WATCH.called.notify_one();
+}
+
+impl Watch {
+    fn run(&self) {
+        let mut posts: Vec<Post> = Vec::new();
+        loop {
+            self.take_posts(&mut posts);
+            posts.retain_mut(|post| {
+                // Whatever a pool's last drop does, it must not end the watch over the others.
+                catch_unwind(AssertUnwindSafe(|| post.look())).unwrap_or(false)
+            });
+            if !posts.is_empty() {
+                thread::sleep(TICK);
+            }
+        }
+    }
+
+    /// Adds newcomers; with nothing to watch, waits for one.
+    fn take_posts(&self, posts: &mut Vec<Post>) {
+        let mut newcomers = self.newcomers.lock();
+        while posts.is_empty() && newcomers.is_empty() {
+            self.called.wait(&mut newcomers);
+        }
+        posts.extend(newcomers.drain(..).map(|pool| Post { pool, taken: 0, quiet: 0 }));
+    }
+}
+
+impl Post {
+    /// Looks after the pool. False when it need not be watched any more.
+    fn look(&mut self) -> bool {
+        let Some(pool) = self.pool.upgrade() else { return false };
+        if pool.is_busy() {
+            self.taken = pool.tick(self.taken);
+            self.quiet = 0;
+            return true;
+        }
+        self.quiet += 1;
+        if self.quiet < PATIENCE {
+            return true;
+        }
+        self.quiet = 0;
+        pool.bell().turn_away();
+        pool.is_busy() && pool.bell().stay()
+    }
+}
