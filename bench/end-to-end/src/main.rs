@@ -104,7 +104,7 @@ fn engine(input: &Path, output: &Path) -> Result<u64, Failure> {
                 vec!["**".parse()?],
                 Arc::new(FileSink::open(output, FileSinkOptions { truncate: true })?),
             )
-            .dead_letters(Arc::new(FileDeadLetterStore::open(&output.with_extension("dead"))?))
+            .dead_letters(Arc::new(FileDeadLetterStore::open(output.with_extension("dead"))?))
             .build()
             .await?;
         Ok::<_, Failure>(engine.run().await)

@@ -18,7 +18,7 @@ pub struct FileSinkOptions {
 
 /// Writes each event as a line of NDJSON, with the extension attributes `greenroompool` and `greenroomattempt`.
 ///
-/// An event is confirmed when its line is synced to the disk; many lines share a sync. Memory: at most 16,384 lines
+/// An event is confirmed when its line is synced to the disk; many lines share a sync. Memory: at most 8,192 lines
 /// and 8 MiB are queued, or one line that is larger. When the file cannot be written any more it is cut back to what
 /// was confirmed, the rest is refused, and so is all that comes later.
 pub struct FileSink {

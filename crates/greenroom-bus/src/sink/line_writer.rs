@@ -26,12 +26,13 @@ use crate::settlement::Ack;
 const SYNC_EVERY: Duration = Duration::from_millis(100);
 /// How long a batch collects, and how long no line must have come for a pause.
 const PAUSE: Duration = Duration::from_millis(1);
-/// What is queued takes at most this many bytes.
-const QUEUE_BYTES: usize = 2 * 1024 * 1024;
+/// What is queued takes at most this many bytes: enough that workers go on while a sync takes its ten milliseconds,
+/// measured with `bench/end-to-end`.
+const QUEUE_BYTES: usize = 8 * 1024 * 1024;
 /// What is queued is at most this many lines: each takes at least its share of [`QUEUE_BYTES`].
-const QUEUE_LINES: usize = 2 * 1024;
-/// So many bytes queued are a batch that need not collect any longer.
-const BATCH_BYTES: usize = QUEUE_BYTES / 4;
+const QUEUE_LINES: usize = 8 * 1024;
+/// So many bytes queued are a batch that need not collect any longer: what fits a core's own cache, measured.
+const BATCH_BYTES: usize = 512 * 1024;
 /// Serialised bytes are handed to the storage in pieces of about this size.
 const APPEND_BYTES: usize = 256 * 1024;
 

@@ -1,16 +1,17 @@
 //! Events from a file or from standard input, one a line (B01).
 //!
 //! ```text
-//! thread:  read ─▶ decompress ─▶ cut at a line feed ─┐
-//!                                                     │ few chunks of 256 KiB
-//! pull:                      events ◀─ parse lines ◀─┘
+//! thread:  read ─▶ decompress ─▶ cut at a line feed ─▶ parse lines ─┐
+//!                                                                     │ few batches, of a chunk of 256 KiB each
+//! pull:                                                   events  ◀───┘
 //! ```
 //!
-//! The thread keeps a disk, a pipe or a decompressor from blocking the runtime. Memory: the chunks on their way
-//! (about 1.5 MiB), a decompressor's window, and the longest line.
+//! The thread keeps a disk, a pipe or a decompressor from blocking the runtime, and the parser from keeping it busy.
+//! Memory: the batches on their way (some MiB), a decompressor's window, and the longest line.
 
 mod chunks;
 mod decompress;
+mod lines;
 
 use std::{
     fs::File,
@@ -25,16 +26,15 @@ use std::{
 
 use tokio::sync::mpsc;
 
-use self::chunks::{Chunk, Chunks};
-use super::{Malformed, Pull, Source, SourceError, Taken};
-use crate::{BoxFuture, event::Event};
+use self::{
+    chunks::Chunks,
+    lines::{Batch, Lines},
+};
+use super::{Pull, Source, SourceError, Taken};
+use crate::BoxFuture;
 
-/// Chunks on their way from the thread: enough that neither side waits for the other's every step.
-const CHUNKS: usize = 4;
-/// At most so many items per pull, blank lines included.
-const ITEMS_PER_PULL: usize = 4_096;
-/// The line feed is not part of a line; the carriage return of a foreign one is not, either.
-const CARRIAGE_RETURN: u8 = b'\r';
+/// Batches on their way from the thread: enough that neither side waits for the other's every step.
+const BATCHES: usize = 3;
 
 /// How a [`FileSource`] reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,14 +55,8 @@ impl Default for FileSourceOptions {
 /// Dropped, it ends its thread; one that waits for standard input ends when that gives something or closes.
 pub struct FileSource {
     name: String,
-    options: FileSourceOptions,
     replayable: bool,
-    chunks: mpsc::Receiver<Chunk>,
-    /// Lines that are not handed out yet, and where the next one begins.
-    lines: Vec<u8>,
-    at: usize,
-    /// The number of the last line handed out or skipped.
-    line: u64,
+    batches: mpsc::Receiver<Batch>,
     ended: bool,
     read: Arc<AtomicU64>,
     /// The file's size in bytes, where it has one.
@@ -98,65 +92,22 @@ impl FileSource {
         replayable: bool,
         length: Option<u64>,
     ) -> io::Result<Self> {
-        let (sender, chunks) = mpsc::channel(CHUNKS);
+        let (sender, batches) = mpsc::channel(BATCHES);
+        let mut lines = Lines::new(options.max_event);
+        let give = move |chunk| lines.of(chunk, |batch| sender.blocking_send(batch).is_ok());
         let read = Arc::new(AtomicU64::new(0));
         let input = Counted { input, read: read.clone() };
         thread::Builder::new()
             .name("greenroom-reader".to_owned())
-            .spawn(move || Chunks::new(sender).read(input))?;
-        let (lines, at, line, ended) = (Vec::new(), 0, 0, false);
-        Ok(Self { name, options, replayable, chunks, lines, at, line, ended, read, length })
-    }
-
-    /// Hands out lines of the current chunk. False when it is used up.
-    fn take_lines(&mut self, into: &mut Vec<Taken>) -> bool {
-        for _ in 0..ITEMS_PER_PULL {
-            let rest = &self.lines[self.at..];
-            if rest.is_empty() {
-                return false;
-            }
-            let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-            let line = &rest[..length];
-            self.at += (length + 1).min(rest.len());
-            self.line += 1;
-            if let Some(event) = read_line(line, self.options.max_event) {
-                into.push(Taken { position: self.line, event });
-            }
-        }
-        true
-    }
-
-    fn take_chunk(
-        &mut self,
-        chunk: Option<Chunk>,
-        into: &mut Vec<Taken>,
-    ) -> Result<Pull, SourceError> {
-        match chunk {
-            Some(Chunk::Lines(lines)) => {
-                self.lines = lines;
-                self.at = 0;
-                Ok(Pull::More)
-            }
-            Some(Chunk::NoLine { raw, reason }) => {
-                self.line += 1;
-                into.push(Taken { position: self.line, event: Err(Malformed { raw, reason }) });
-                Ok(Pull::More)
-            }
-            Some(Chunk::End) => {
-                self.ended = true;
-                Ok(Pull::End)
-            }
-            Some(Chunk::Failed(reason)) => self.fail(&reason),
-            None => self.fail("its reading thread ended unexpectedly"),
-        }
+            .spawn(move || Chunks::new(give).read(input))?;
+        Ok(Self { name, replayable, batches, ended: false, read, length })
     }
 
     /// After this, there is nothing more.
     fn fail(&mut self, reason: &str) -> Result<Pull, SourceError> {
         self.ended = true;
         let reason = format!(
-            "reading failed after line {}: {reason}; what was whole before it was delivered: restore the file, then run again",
-            self.line
+            "reading failed {reason}; what was whole before it was delivered: restore the file, then run again"
         );
         Err(SourceError::new(self.name.clone(), reason))
     }
@@ -171,21 +122,6 @@ fn open_file(path: &Path) -> io::Result<(File, Option<u64>)> {
     Ok((file, metadata.is_file().then_some(metadata.len())))
 }
 
-/// None for a blank line.
-fn read_line(line: &[u8], max_event: usize) -> Option<Result<Event, Malformed>> {
-    let line = line.strip_suffix(&[CARRIAGE_RETURN]).unwrap_or(line);
-    if line.len() > max_event {
-        let reason =
-            format!("the line has {} bytes, more than `max_event` ({max_event})", line.len());
-        return Some(Err(Malformed { raw: line.to_vec(), reason }));
-    }
-    match Event::parse(line) {
-        Ok(event) => Some(Ok(event)),
-        Err(_) if line.trim_ascii().is_empty() => None,
-        Err(error) => Some(Err(Malformed { raw: line.to_vec(), reason: error.to_string() })),
-    }
-}
-
 impl Source for FileSource {
     fn describe(&self) -> String {
         self.name.clone()
@@ -196,25 +132,21 @@ impl Source for FileSource {
         into: &'a mut Vec<Taken>,
     ) -> BoxFuture<'a, Result<Pull, SourceError>> {
         Box::pin(async move {
-            let before = into.len();
-            loop {
-                let more = self.take_lines(into);
-                if into.len() > before || self.ended {
-                    return Ok(if self.ended { Pull::End } else { Pull::More });
-                }
-                if more {
-                    // Thousands of blank lines: others may run.
-                    tokio::task::yield_now().await;
-                    continue;
-                }
-                // Given back before the wait for more, which may be long.
-                self.lines = Vec::new();
-                self.at = 0;
-                let chunk = self.chunks.recv().await;
-                if self.take_chunk(chunk, into)? == Pull::End {
-                    return Ok(Pull::End);
+            while !self.ended {
+                match self.batches.recv().await {
+                    Some(Batch::Items(items)) if items.is_empty() => {}
+                    Some(Batch::Items(mut items)) => {
+                        into.append(&mut items);
+                        return Ok(Pull::More);
+                    }
+                    Some(Batch::End) => self.ended = true,
+                    Some(Batch::Failed { reason, line }) => {
+                        return self.fail(&format!("after line {line}: {reason}"));
+                    }
+                    None => return self.fail("because its reading thread ended unexpectedly"),
                 }
             }
+            Ok(Pull::End)
         })
     }
 

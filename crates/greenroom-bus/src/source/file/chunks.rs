@@ -2,8 +2,6 @@
 
 use std::io::{self, Read};
 
-use tokio::sync::mpsc;
-
 use super::decompress::decompressed;
 
 /// Read at once, and the usual size of a chunk.
@@ -32,8 +30,9 @@ pub(super) enum Chunk {
 /// The receiver is gone: nobody wants more.
 struct Unwanted;
 
-pub(super) struct Chunks {
-    sender: mpsc::Sender<Chunk>,
+pub(super) struct Chunks<F> {
+    /// Takes a chunk. False when nobody wants more.
+    give: F,
     /// What was read and not handed over; the part after its last line feed is the beginning of a line.
     pending: Vec<u8>,
     /// How many bytes of the line at hand were thrown away because it has passed [`RAW_LIMIT`].
@@ -42,9 +41,9 @@ pub(super) struct Chunks {
     at_start: bool,
 }
 
-impl Chunks {
-    pub(super) fn new(sender: mpsc::Sender<Chunk>) -> Self {
-        Self { sender, pending: Vec::new(), thrown_away: 0, raw_limit: RAW_LIMIT, at_start: true }
+impl<F: FnMut(Chunk) -> bool> Chunks<F> {
+    pub(super) fn new(give: F) -> Self {
+        Self { give, pending: Vec::new(), thrown_away: 0, raw_limit: RAW_LIMIT, at_start: true }
     }
 
     #[cfg(test)]
@@ -153,7 +152,7 @@ impl Chunks {
         self.send(Chunk::Failed(error.to_string()))
     }
 
-    fn send(&self, chunk: Chunk) -> Result<(), Unwanted> {
-        self.sender.blocking_send(chunk).map_err(|_| Unwanted)
+    fn send(&mut self, chunk: Chunk) -> Result<(), Unwanted> {
+        if (self.give)(chunk) { Ok(()) } else { Err(Unwanted) }
     }
 }

@@ -195,10 +195,12 @@ async fn d04_of_a_line_without_end_the_beginning_is_kept() {
             bytes.extend_from_slice(&[b"\n", &lines(3..=3)[..]].concat());
         }
         let (sender, mut chunks) = mpsc::channel(100);
-        Chunks::new(sender).with_raw_limit(1 << 20).spawn(io::Cursor::new(bytes));
+        Chunks::new(move |chunk| sender.blocking_send(chunk).is_ok())
+            .with_raw_limit(1 << 20)
+            .spawn(io::Cursor::new(bytes));
         let mut endless = None;
         while let Some(chunk) = chunks.recv().await {
-            if let Chunk::NoLine { raw, reason } = chunk {
+            if let chunks::Chunk::NoLine { raw, reason } = chunk {
                 endless = Some((raw.len(), reason));
             }
         }
@@ -208,7 +210,7 @@ async fn d04_of_a_line_without_end_the_beginning_is_kept() {
     }
 }
 
-impl Chunks {
+impl<F: FnMut(chunks::Chunk) -> bool + Send + 'static> Chunks<F> {
     fn spawn(self, input: impl Read + Send + 'static) {
         thread::spawn(move || self.read(input));
     }
