@@ -74,8 +74,6 @@ pub enum Reason {
     NoWorkers,
     /// Its pool was full, and says `on_full: dead_letter`.
     PoolFull,
-    /// An output of its handler could not be used.
-    BadOutput,
 }
 
 impl Reason {
@@ -90,7 +88,6 @@ impl Reason {
             Self::Poisoned => "poisoned",
             Self::NoWorkers => "no_workers",
             Self::PoolFull => "pool_full",
-            Self::BadOutput => "bad_output",
         }
     }
 }

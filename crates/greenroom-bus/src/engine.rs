@@ -15,6 +15,7 @@ mod config;
 mod intake;
 mod ledger;
 mod letters;
+mod log_limit;
 mod order_audit;
 mod outage;
 mod phase;

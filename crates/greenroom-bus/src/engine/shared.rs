@@ -14,6 +14,7 @@ use super::{
     config::{HandlerConfig, NoHandler, OnFull},
     ledger::Ledger,
     letters::LetterTicket,
+    log_limit::LogLimit,
     order_audit::Line,
     outage::Outage,
 };
@@ -63,6 +64,7 @@ pub(crate) struct Shared {
     pub(crate) dead_letters: Arc<dyn DeadLetterStore>,
     pub(crate) no_handler: NoHandler,
     pub(crate) ledger: Arc<Ledger>,
+    pub(crate) letter_log: LogLimit,
     /// What inputs, dead letters and reports call each input.
     pub(crate) inputs: Vec<Arc<str>>,
     /// Inputs that may still give events.
@@ -114,6 +116,7 @@ impl Shared {
         let pool = handler.map(|handler| handler.pool);
         let bytes = given.event.as_ref().map_or(0, Event::approximate_bytes)
             + given.raw.as_ref().map_or(0, Vec::len);
+        self.log_letter(origin, &given);
         let last_at = SystemTime::now();
         self.dead_letters.store(DeadLetter {
             event: given.event,
@@ -129,6 +132,26 @@ impl Shared {
             handler: handler.map(|handler| Arc::from(&*handler.name)),
             ack: LetterTicket::ack(&self.ledger, given.reason, pool, bytes, ack),
         });
+    }
+
+    fn log_letter(&self, origin: Origin, given: &Given) {
+        let Some(held_back) = self.letter_log.line(Instant::now()) else { return };
+        let source = &*self.inputs[origin.input as usize];
+        let (reason, error) = (given.reason.as_str(), &given.error);
+        let id = given.event.as_ref().map(Event::id);
+        let handler = given.handler.map(|place| self.handlers[place].name.as_str());
+        let (position, attempts) = (origin.position, given.attempts);
+        tracing::warn!(
+            source,
+            position,
+            id,
+            handler,
+            reason,
+            attempts,
+            error,
+            held_back,
+            "dead letter"
+        );
     }
 
     /// A job that no attempt will help any more.

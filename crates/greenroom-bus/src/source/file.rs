@@ -34,7 +34,7 @@ use super::{Pull, Source, SourceError, Taken};
 use crate::BoxFuture;
 
 /// Batches on their way from the thread: enough that neither side waits for the other's every step.
-const BATCHES: usize = 3;
+const BATCHES: usize = 8;
 
 /// How a [`FileSource`] reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
