@@ -35,6 +35,7 @@ mod error;
 mod failure;
 pub mod pool;
 mod reply;
+mod step_aside;
 
 pub use actor::{Actor, Answer, ExitReason};
 pub use context::Context;
@@ -46,6 +47,7 @@ pub use failure::{
 };
 pub use pool::{Address, Pool, PoolBuilder, PoolStats, Restarts, Stop, StopReport};
 pub use reply::ReplyPort;
+pub use step_aside::step_aside;
 
 /// What most users import.
 pub mod prelude {

@@ -157,7 +157,7 @@ impl Intake {
         let count = batch.len() as u64;
         self.shared.ledger.taken.fetch_add(count, Ordering::AcqRel);
         if batch.is_empty() {
-            tokio::task::yield_now().await;
+            greenroom::step_aside().await;
         }
         let mut rest = batch.drain(..).peekable();
         while rest.peek().is_some() {
@@ -168,7 +168,7 @@ impl Intake {
                 self.route_one(taken, Origin { input, position, number, taken_at });
             }
             feed(&self.shared, &self.pools, &mut self.waiting);
-            tokio::task::yield_now().await;
+            greenroom::step_aside().await;
         }
     }
 

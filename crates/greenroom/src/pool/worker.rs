@@ -22,7 +22,7 @@ use super::{
     restart::RestartLog,
     tally::count,
 };
-use crate::{Actor, Answer, Context, ExitReason};
+use crate::{Actor, Answer, Context, ExitReason, step_aside};
 
 /// Builds the actor of a slot. Called once per start, on the runtime's blocking pool.
 pub(crate) type Factory<A> = Arc<dyn Fn(usize) -> Result<A, String> + Send + Sync>;
@@ -123,7 +123,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 async fn breathe(turn: &mut u32) {
     *turn = turn.wrapping_add(1);
     if turn.is_multiple_of(MESSAGES_PER_TURN) {
-        tokio::task::yield_now().await;
+        step_aside().await;
     }
 }
 
@@ -132,11 +132,11 @@ async fn ready<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A
     // Another worker is woken for what else is ready. The runtime puts it where only this thread looks, so this worker
     // steps back once, before it perhaps computes for long.
     if hold.core.wake.any_ready() && hold.core.wake.one(&hold.core.clock.bell) {
-        tokio::task::yield_now().await;
+        step_aside().await;
     }
     // A used-up cooperative budget makes ready resources look pending, which would open lanes for nothing.
     if !tokio::task::coop::has_budget_remaining() {
-        tokio::task::yield_now().await;
+        step_aside().await;
     }
 }
 

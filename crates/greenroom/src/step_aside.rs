@@ -1,0 +1,35 @@
+//! A yield that leaves the task where other threads can take it.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+/// Lets other tasks have a turn: wakes itself and waits once.
+///
+/// tokio's own `yield_now` keeps the task aside until its thread has run out of other work; where that work computes or
+/// blocks, no other thread can take the task over. This one goes to the end of the thread's queue, from which idle threads
+/// steal, and one of them is told.
+///
+/// # Cancel safety
+/// Nothing is lost with a dropped future.
+pub fn step_aside() -> impl Future<Output = ()> + Send {
+    StepAside { stepped: false }
+}
+
+struct StepAside {
+    stepped: bool,
+}
+
+impl Future for StepAside {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if std::mem::replace(&mut self.stepped, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
