@@ -41,6 +41,7 @@ pub use restart::Restarts;
 pub use stats::PoolStats;
 pub use stop::{Stop, StopReport};
 
+use self::worker::Factory;
 use crate::Actor;
 
 /// A running pool: an [`Address`] (to which it dereferences) together with the right to look at it and to stop it.
@@ -79,7 +80,7 @@ impl<A: Actor> Pool<A> {
     /// the runtime's blocking pool, so it may block.
     #[expect(clippy::new_ret_no_self, reason = "a pool is started by its builder")]
     pub fn new(factory: impl Fn(usize) -> A + Send + Sync + 'static) -> PoolBuilder<A> {
-        PoolBuilder::new(Arc::new(move |slot| Ok(factory(slot))))
+        PoolBuilder::new(Factory::new(Arc::new(move |slot| Ok(factory(slot)))))
     }
 
     /// As [`new`](Self::new), for a factory that may fail. A worker that cannot be restarted is tried again with backoff,
@@ -87,7 +88,9 @@ impl<A: Actor> Pool<A> {
     pub fn try_new<E: fmt::Display>(
         factory: impl Fn(usize) -> Result<A, E> + Send + Sync + 'static,
     ) -> PoolBuilder<A> {
-        PoolBuilder::new(Arc::new(move |slot| factory(slot).map_err(|error| error.to_string())))
+        PoolBuilder::new(Factory::new(Arc::new(move |slot| {
+            factory(slot).map_err(|error| error.to_string())
+        })))
     }
 
     fn spawned<K>(core: Arc<core::Core<A, K>>) -> Self

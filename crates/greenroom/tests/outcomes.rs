@@ -326,6 +326,25 @@ async fn p20_a_slot_whose_factory_fails_is_tried_until_it_works() {
     assert_eq!(pool.stats().live, 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn p04_a_quick_factory_may_fail_and_panic_like_any_other() {
+    let starts = Arc::new(AtomicUsize::new(0));
+    let count = starts.clone();
+    let pool = Pool::try_new(move |_| match count.fetch_add(1, Ordering::SeqCst) {
+        0 | 3.. => Ok(Desk::default()),
+        1 => Err("not now"),
+        _ => panic!("not now, either"),
+    })
+    .quick_factory()
+    .workers(1)
+    .spawn()
+    .await
+    .unwrap();
+    assert_eq!(pool.call(Ask::Panic).await, Err(CallError::Panicked("boom".to_owned())));
+    assert_eq!(pool.call(Ask::Echo(1)).await, Ok(1));
+    assert_eq!(starts.load(Ordering::SeqCst), 4);
+}
+
 #[tokio::test]
 async fn p06_absurd_sizes_are_errors() {
     for workers in [0, 65_537] {

@@ -230,6 +230,7 @@ async fn spawn(
     let (workers, letters) = (shared.clone(), shared.clone());
     let pool = Pool::new(move |slot| BusWorker::new(workers.clone(), place, slot))
         .name(name)
+        .quick_factory()
         .workers(config.workers)
         .capacity(config.queue)
         .restarts(config.restarts)

@@ -112,6 +112,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
+    /// Says that the factory does not block: it is then called on the runtime's own threads, which saves a thread for each
+    /// worker that starts.
+    pub fn quick_factory(mut self) -> Self {
+        self.factory = self.factory.quick();
+        self
+    }
+
     /// How many messages may be in hand at once: 1 to 65,536; 3 unless said otherwise. As many as there are cores for
     /// handlers that compute; many more for handlers that wait, at a few hundred bytes each.
     pub fn workers(mut self, workers: usize) -> Self {

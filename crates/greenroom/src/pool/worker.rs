@@ -24,8 +24,46 @@ use super::{
 };
 use crate::{Actor, Answer, Context, ExitReason, step_aside};
 
-/// Builds the actor of a slot. Called once per start, on the runtime's blocking pool.
-pub(crate) type Factory<A> = Arc<dyn Fn(usize) -> Result<A, String> + Send + Sync>;
+/// Builds the actor of a slot. Called once per start, on the runtime's blocking pool unless it is quick.
+pub(crate) struct Factory<A> {
+    build: Build<A>,
+    /// It does not block, and may be called on the worker's own task.
+    quick: bool,
+}
+
+type Build<A> = Arc<dyn Fn(usize) -> Result<A, String> + Send + Sync>;
+
+impl<A> Clone for Factory<A> {
+    fn clone(&self) -> Self {
+        Self { build: self.build.clone(), quick: self.quick }
+    }
+}
+
+impl<A: Send + 'static> Factory<A> {
+    pub(crate) fn new(build: Build<A>) -> Self {
+        Self { build, quick: false }
+    }
+
+    pub(crate) fn quick(self) -> Self {
+        Self { quick: true, ..self }
+    }
+
+    async fn build(&self, worker: usize) -> Result<A, String> {
+        let build = self.build.clone();
+        let built = match self.quick {
+            true => catch_unwind(AssertUnwindSafe(|| build(worker))),
+            false => match tokio::task::spawn_blocking(move || build(worker)).await {
+                Ok(built) => Ok(built),
+                Err(error) => Err(error.try_into_panic().map_err(|error| error.to_string())?),
+            },
+        };
+        built.unwrap_or_else(|panic| {
+            let reason = format!("the factory panicked: {}", panic_message(&*panic));
+            discard(panic);
+            Err(reason)
+        })
+    }
+}
 
 /// What a first start came to.
 pub(crate) type Started = mpsc::UnboundedSender<Result<(), String>>;
@@ -186,12 +224,7 @@ async fn start<A: Actor>(
     worker: usize,
     cx: &mut Context<A>,
 ) -> Result<A, String> {
-    let build = factory.clone();
-    let built = tokio::task::spawn_blocking(move || build(worker)).await;
-    let mut actor = built.map_err(|error| match error.try_into_panic() {
-        Ok(panic) => format!("the factory panicked: {}", panic_message(&*panic)),
-        Err(error) => error.to_string(),
-    })??;
+    let mut actor = factory.build(worker).await?;
     let reason = match CatchUnwind(Box::pin(actor.started(cx))).await {
         Ok(Ok(())) => return Ok(actor),
         Ok(Err(error)) => start_failed(error),
