@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
+    collections::VecDeque,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -193,6 +194,46 @@ async fn a04_a05_a_full_pool_gives_the_message_back_and_serves_waiters_in_turn()
     permit.send(Ask::Echo(3)).unwrap();
     let stats = pool.stop(SOON).await.stats;
     assert_eq!((stats.accepted, stats.handled, stats.rejected), (6, 6, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a05_many_are_queued_from_the_front_as_far_as_there_is_room() {
+    let (pool, _) = desks(1, 3).await;
+    let mut asks: VecDeque<_> = (0..5).map(Ask::Echo).collect();
+    assert_eq!(pool.try_send_many(&mut asks), Ok(3));
+    assert_eq!(asks, [Ask::Echo(3), Ask::Echo(4)]);
+    assert_eq!(pool.try_send_many(&mut asks), Err(NotAccepted::Full));
+    assert_eq!(pool.try_send_many(&mut VecDeque::new()), Ok(0));
+    assert_eq!((asks.len(), pool.stats().accepted), (2, 3));
+    let stats = pool.stop(SOON).await.stats;
+    assert_eq!((stats.handled, pool.try_send_many(&mut asks)), (3, Err(NotAccepted::Stopped)));
+    assert_eq!(asks.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p02_a_key_function_that_panics_among_many_leaves_the_others_whole() {
+    let keys = |ask: &Ask| match ask {
+        Ask::Panic => panic!("no key"),
+        _ => 1,
+    };
+    let pool = Pool::new(|_| Desk::default())
+        .workers(2)
+        .capacity(4)
+        .ordered_by(keys)
+        .spawn()
+        .await
+        .unwrap();
+    let mut asks = VecDeque::from([Ask::Echo(1), Ask::Panic, Ask::Echo(2)]);
+    let sent =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pool.try_send_many(&mut asks)));
+    assert!(sent.is_err());
+    assert_eq!(asks, [Ask::Echo(2)]);
+    // What was queued before the panic is announced, and the permits of the rest are back.
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!((pool.stats().accepted, pool.stats().handled), (1, 1));
+    let room: Vec<_> = (0..4).map(|_| pool.try_reserve().unwrap()).collect();
+    assert!(pool.try_reserve().is_err());
+    drop(room);
 }
 
 #[tokio::test(start_paused = true)]

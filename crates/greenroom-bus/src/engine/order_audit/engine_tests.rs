@@ -31,6 +31,7 @@ async fn o11_events_of_a_key_that_leave_swapped_are_out_of_order_in_the_report()
     let report = run(EngineBuilder::without_order).await;
     assert_eq!(report.handled, 200);
     assert!(report.out_of_order > 0, "eight workers on one key, and no event overtook another");
+    assert!(!report.is_clean(), "disorder ends a run with an exit code other than 0");
 }
 
 #[tokio::test(start_paused = true)]
