@@ -57,34 +57,37 @@ pub(crate) trait Door<M, R, E>: Send + Sync {
     fn handle_dropped(self: Arc<Self>);
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    fn queue(
-        &self,
-        message: A::Message,
-        port: Option<ReplyPort<A::Reply, A::Error>>,
-        sender: u32,
-        (key, hash): (Option<K>, u32),
-    ) -> Pushed<A::Message, A::Reply, A::Error> {
-        let extra = port.map(|port| Extra::new(Some(port)));
-        self.push(Entry { message, extra, key, hash }, sender).map_err(|entry| {
-            self.permits.give();
-            let port = entry.extra.and_then(|extra| extra.port);
-            Unaccepted { message: entry.message, port, why: self.why_closed() }
-        })
-    }
+type Entered<A, K> = Entry<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
+
+/// Runs the key function, before admission and under no lock.
+fn entry<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    message: A::Message,
+    port: Option<ReplyPort<A::Reply, A::Error>>,
+) -> Entered<A, K> {
+    let (key, hash) = core.key(&message);
+    Entry { message, extra: port.map(|port| Extra::new(Some(port))), key, hash }
+}
+
+#[cold]
+fn unaccepted<M, R, E, K>(entry: Entry<M, R, E, K>, why: NotAccepted) -> Unaccepted<M, R, E> {
+    let port = entry.extra.and_then(|extra| extra.port);
+    Unaccepted { message: entry.message, port, why }
 }
 
 /// Several messages on their way into the queues: whatever happens, permits that were not used go back, and shards that
 /// were filled are announced, all at once.
 struct Many<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     core: &'a Core<A, K>,
-    permits: usize,
+    permits: u64,
     filled: u64,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Many<'_, A, K> {
     fn drop(&mut self) {
-        (0..self.permits).for_each(|_| self.core.permits.give());
+        if self.permits > 0 {
+            self.core.permits.give(self.permits, self.core);
+        }
         if self.filled != 0 {
             self.core.wake.mark_all(self.filled);
             self.core.wake.one(&self.core.clock.bell);
@@ -94,22 +97,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Many<'_, A, K> {
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Many<'_, A, K> {
     fn push(&mut self, message: A::Message, sender: u32) -> Result<(), A::Message> {
-        let (key, hash) = self.core.key(&message);
-        let entry = Entry { message, extra: None, key, hash };
-        let filled = self.core.push_quietly(entry, sender).map_err(|entry| entry.message)?;
+        let entry = entry(self.core, message, None);
+        let index = self.core.shard_of(&entry, sender);
+        let first = self.core.push_quietly(index, entry).map_err(|entry| entry.message)?;
         self.permits -= 1;
-        self.filled |= filled.map_or(0, |index| 1 << index);
+        self.filled |= u64::from(first) << index;
         Ok(())
     }
 }
 
 /// Gives a permit back unless it was used, also when the key function panics.
-struct Granted<'a>(Option<&'a super::permits::Permits>);
+struct Granted<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static>(Option<&'a Core<A, K>>);
 
-impl Drop for Granted<'_> {
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Granted<'_, A, K> {
     fn drop(&mut self) {
-        if let Some(permits) = self.0 {
-            permits.give();
+        if let Some(core) = self.0 {
+            core.permits.give(1, core);
         }
     }
 }
@@ -123,12 +126,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         port: Option<ReplyPort<A::Reply, A::Error>>,
         sender: u32,
     ) -> Pushed<A::Message, A::Reply, A::Error> {
-        let key = self.key(&message);
-        match self.permits.try_take() {
-            Ok(()) => self.queue(message, port, sender, key),
-            Err(Refused::Full) => Err(Unaccepted { message, port, why: NotAccepted::Full }),
-            Err(Refused::Closed) => Err(Unaccepted { message, port, why: self.why_closed() }),
-        }
+        self.try_push(entry(self, message, port), sender).map_err(|(entry, refused)| {
+            unaccepted(
+                entry,
+                match refused {
+                    Refused::Full => NotAccepted::Full,
+                    Refused::Closed => self.why_closed(),
+                },
+            )
+        })
     }
 
     fn push_permitted(
@@ -137,10 +143,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         port: Option<ReplyPort<A::Reply, A::Error>>,
         sender: u32,
     ) -> Pushed<A::Message, A::Reply, A::Error> {
-        let mut granted = Granted(Some(&self.permits));
-        let key = self.key(&message);
+        let mut granted = Granted(Some(self));
+        let entry = entry(self, message, port);
+        let index = self.shard_of(&entry, sender);
+        self.push(index, entry).map_err(|entry| unaccepted(entry, self.why_closed()))?;
         granted.0 = None;
-        self.queue(message, port, sender, key)
+        Ok(())
     }
 
     fn try_push_many(
@@ -148,32 +156,32 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         messages: &mut VecDeque<A::Message>,
         sender: u32,
     ) -> Result<usize, NotAccepted> {
-        let permits = match self.permits.try_take_up_to(messages.len()) {
+        let permits = match self.permits.try_take(messages.len() as u64, self) {
             Ok(permits) => permits,
             Err(Refused::Full) => return Err(NotAccepted::Full),
             Err(Refused::Closed) => return Err(self.why_closed()),
         };
         let mut many = Many { core: self, permits, filled: 0 };
-        for sent in 0..permits {
+        for sent in 0..permits as usize {
             let Some(message) = messages.pop_front() else { return Ok(sent) };
             if let Err(message) = many.push(message, sender) {
                 messages.push_front(message);
                 return if sent == 0 { Err(self.why_closed()) } else { Ok(sent) };
             }
         }
-        Ok(permits)
+        Ok(permits as usize)
     }
 
     fn permit(&self) -> BoxFuture<'_, Result<(), Closed>> {
-        Box::pin(self.permits.take())
+        Box::pin(self.permits.take(self))
     }
 
     fn try_permit(&self) -> Result<(), Refused> {
-        self.permits.try_take()
+        self.permits.try_take(1, self).map(|_| ())
     }
 
     fn give_permit(&self) {
-        self.permits.give();
+        self.permits.give(1, self);
     }
 
     fn why_closed(&self) -> NotAccepted {

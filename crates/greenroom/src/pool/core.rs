@@ -15,7 +15,7 @@ use super::{
     clock::Clock,
     discard::discard,
     entry::Entry,
-    permits::Permits,
+    permits::{Permits, Queues, Refused},
     shard::{Outbox, Shard},
     tally::{PoolTally, WorkerTally},
     wake::Wake,
@@ -66,6 +66,8 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) settings: Settings<A, K>,
     pub(crate) shards: Box<[ShardOf<A, K>]>,
     pub(crate) permits: Permits,
+    /// How many permits a shard takes at once.
+    credit: u64,
     pub(crate) wake: Wake,
     pub(crate) clock: Clock<A, K>,
     /// One per worker, written by it alone.
@@ -100,6 +102,13 @@ pub(crate) struct Core<A: Actor, K> {
 /// Keyed pools: one bit of the ready map each.
 const SHARDS: usize = 64;
 
+/// Permits that lie unused in all shards together are at most this part of the capacity, so that they need not be searched
+/// for while the pool is far from full.
+const CREDIT_SHARE: usize = 8;
+
+/// More would not make a permit noticeably cheaper.
+const MAX_CREDIT: usize = 64;
+
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn new(
         settings: Settings<A, K>,
@@ -115,6 +124,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Self {
             shards: (0..shards).map(|_| Shard::new()).collect(),
             permits: Permits::new(settings.capacity),
+            credit: (settings.capacity / shards / CREDIT_SHARE).clamp(1, MAX_CREDIT) as u64,
             wake: Wake::new(settings.workers, awake_limit),
             clock: Clock::new(),
             tallies: (0..settings.workers).map(|_| WorkerTally::default()).collect(),
@@ -140,7 +150,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// True where only the holder of a shard's token may take from its queue.
-    fn keyed(&self) -> bool {
+    pub(crate) fn keyed(&self) -> bool {
         self.settings.key_of.is_some()
     }
 
@@ -159,30 +169,92 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         (key, hash)
     }
 
-    /// Queues a message whose permit has been taken. Gives it back when the pool is closing.
-    pub(crate) fn push(&self, entry: Queued<A, K>, sender: u32) -> Result<(), Queued<A, K>> {
-        if let Some(index) = self.push_quietly(entry, sender)? {
+    pub(crate) fn shard_of(&self, entry: &Queued<A, K>, sender: u32) -> usize {
+        let place = if entry.key.is_some() { entry.hash } else { sender };
+        place as usize & (self.shards.len() - 1)
+    }
+
+    /// Takes a permit and queues a message, or gives it back and says why not.
+    pub(crate) fn try_push(
+        &self,
+        entry: Queued<A, K>,
+        sender: u32,
+    ) -> Result<(), (Queued<A, K>, Refused)> {
+        let index = self.shard_of(&entry, sender);
+        let mut inbox = self.shards[index].inbox.lock();
+        if inbox.credit == 0 && !inbox.closed {
+            inbox.credit = self.permits.take_known(self.credit);
+        }
+        if inbox.credit == 0 {
+            drop(inbox);
+            return self.search_and_push(index, entry);
+        }
+        inbox.credit -= 1;
+        let first = inbox.push(entry);
+        drop(inbox);
+        if first {
             self.announce(index);
         }
         Ok(())
     }
 
-    /// As `push`, but leaves it to the caller to announce the shard that is returned, whatever happens.
+    #[cold]
+    fn search_and_push(
+        &self,
+        index: usize,
+        entry: Queued<A, K>,
+    ) -> Result<(), (Queued<A, K>, Refused)> {
+        let taken = match self.permits.try_take(self.credit, self) {
+            Ok(taken) => taken,
+            Err(refused) => return Err((entry, refused)),
+        };
+        let pushed = self.push(index, entry);
+        let unused = if pushed.is_ok() { taken - 1 } else { taken };
+        self.give_credit(index, unused);
+        pushed.map_err(|entry| (entry, Refused::Closed))
+    }
+
+    /// Leaves permits in a shard, unless somebody waits for them.
+    fn give_credit(&self, index: usize, permits: u64) {
+        if permits == 0 {
+            return;
+        }
+        let mut inbox = self.shards[index].inbox.lock();
+        // Whoever starts to wait says so first and then takes back what lies here, under this lock.
+        if inbox.closed || self.permits.is_starved() {
+            drop(inbox);
+            return self.permits.give(permits, self);
+        }
+        inbox.credit += permits;
+    }
+
+    /// Queues a message whose permit has been taken. Gives it back when the pool is closing.
+    pub(crate) fn push(&self, index: usize, entry: Queued<A, K>) -> Result<(), Queued<A, K>> {
+        if self.push_quietly(index, entry)? {
+            self.announce(index);
+        }
+        Ok(())
+    }
+
+    /// As `push`, but leaves it to the caller to announce the shard where that is needed (true), whatever happens.
     pub(crate) fn push_quietly(
         &self,
+        index: usize,
         entry: Queued<A, K>,
-        sender: u32,
-    ) -> Result<Option<usize>, Queued<A, K>> {
-        let place = if entry.key.is_some() { entry.hash } else { sender };
-        let index = place as usize & (self.shards.len() - 1);
+    ) -> Result<bool, Queued<A, K>> {
         let mut inbox = self.shards[index].inbox.lock();
         if inbox.closed {
             return Err(entry);
         }
-        inbox.queue.push_back(entry);
-        inbox.accepted += 1;
-        let scheduled = std::mem::replace(&mut inbox.scheduled, true);
-        Ok((!scheduled).then_some(index))
+        Ok(inbox.push(entry))
+    }
+
+    /// Grants permits to senders that wait for them. Call it after messages have been started, behind a fence where the
+    /// caller then rests for long (see [`Permits`]).
+    pub(crate) fn serve_waiters(&self) {
+        if self.permits.is_starved() {
+            self.permits.grant(self);
+        }
     }
 
     /// Marks a shard as ready and wakes a worker for it. Not for workers that go on to look for work themselves.
@@ -222,3 +294,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 }
 
 pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Queues for Core<A, K> {
+    fn started(&self) -> u64 {
+        self.tallies.iter().map(|tally| tally.started.load(Ordering::Relaxed)).sum()
+    }
+
+    fn reclaim(&self) -> u64 {
+        self.shards.iter().map(|shard| std::mem::take(&mut shard.inbox.lock().credit)).sum()
+    }
+}

@@ -7,6 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Drops a value. A panic of its `Drop` ends here, and is logged.
 pub(crate) fn discard<T>(value: T) {
+    if !std::mem::needs_drop::<T>() {
+        return;
+    }
     let dropped = catch_unwind(AssertUnwindSafe(move || drop(value)));
     if let Err(panic) = dropped {
         tracing::error!(dropped = std::any::type_name::<T>(), "a `Drop` panicked");

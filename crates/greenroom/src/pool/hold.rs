@@ -22,8 +22,8 @@ use crate::{
 pub(crate) enum Source {
     /// Nowhere any more: the message stands alone.
     None,
-    /// The queue of a pool without order.
-    Shared { index: usize, run: u32 },
+    /// The queue of a shard without order; `alone` where the worker is marked as attending it.
+    Shared { index: usize, alone: bool, run: u32 },
     /// The head of a keyed shard, with its drain token.
     Head { index: usize, epoch: u64, hash: Option<u32>, run: u32 },
     /// A lane that this worker runs; `run` messages of it in a row.
@@ -96,7 +96,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// Takes a message in hand, unless its caller has gone.
     fn begin(&mut self, mut entry: Queued<A, K>) -> Taken {
-        self.core.permits.give();
+        count(&self.core.tallies[self.worker].started);
         if entry.is_retry() {
             self.core.tally.waiting.fetch_sub(1, Ordering::Relaxed);
         }

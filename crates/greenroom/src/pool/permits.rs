@@ -1,17 +1,67 @@
-//! The bound of a pool: a count of permits. Whatever lies in a queue holds one.
+//! The bound of a pool: a count of permits. Whatever has been accepted and not started holds one.
+//!
+//! Permits are never given back one by one: a worker counts the messages that it starts, in a counter that it alone
+//! writes, and who needs permits and knows of none adds these counters up. So the common case costs a sender one step
+//! on `reserved` for a block of messages, and a worker nothing.
+//!
+//! ```text
+//! reserved ≤ limit = capacity + started (by all workers) + returned
+//! ```
+//!
+//! * A sender takes permits in blocks, which lie in its shard as credit. Before anybody is told that the pool is full,
+//!   unused credit is taken back ([`Queues::reclaim`]).
+//! * `reserved` rises when permits are taken, and when a message goes back into a queue to be attempted again: the only
+//!   case in which it may pass the limit, by a debt that the next starts pay.
+//! * `limit` is what was last added up; it is only ever too small.
+//!
+//! # Waiting for room
+//! Waiters stand in a tokio semaphore that holds no permits of its own: it gives the order (first come, first served)
+//! and the cancelling. Whoever frees permits while somebody waits ([`is_starved`](Permits::is_starved)) calls
+//! [`grant`](Permits::grant), which reserves for the waiters and hands the permits over through the semaphore. While
+//! somebody waits, nobody else takes a permit.
+//!
+//! The race is between a waiter that finds no permit, and a worker that starts a message and sees nobody waiting. The
+//! waiter raises `starved`, fences, and looks at the counters again; a worker raises its counter, fences (once a batch,
+//! and before it suspends or lies down), and looks at `starved`. One of the two sees the other.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
-use tokio::sync::{Semaphore, TryAcquireError};
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 
-/// Capacity as permits. A permit is taken before a message is queued and given back when its handling starts.
-/// Waiters are served first come, first served, and may be cancelled at any time (tokio's semaphore).
-#[derive(Debug)]
+/// What the permits must know of the queues that they bound.
+pub(crate) trait Queues {
+    /// Messages started so far, by all workers.
+    fn started(&self) -> u64;
+    /// Takes out the permits that lie unused in the shards.
+    fn reclaim(&self) -> u64;
+}
+
 pub(crate) struct Permits {
-    free: Semaphore,
-    /// Permits taken although none was free, by messages that went back into a queue after their handling had
-    /// started. New messages wait until they are paid back, so the queue does not grow beyond the capacity by them.
-    debt: AtomicUsize,
+    count: Count,
+    /// Somebody waits to whom no permit has been handed over. Written under the lock of `line`.
+    starved: AtomicBool,
+    closed: AtomicBool,
+    /// Permits that came back without a message having been started.
+    returned: AtomicU64,
+    line: Mutex<Line>,
+    /// Where waiters stand.
+    room: Semaphore,
+}
+
+/// What senders write, on a cache line of its own.
+#[repr(align(128))]
+struct Count {
+    reserved: AtomicU64,
+    limit: AtomicU64,
+}
+
+struct Line {
+    capacity: u64,
+    /// Waiters that have not gone yet.
+    waiting: usize,
+    /// Permits handed over to the semaphore and not yet taken out of it.
+    granted: usize,
 }
 
 /// The pool does not accept messages any more.
@@ -27,100 +77,280 @@ pub(crate) enum Refused {
 
 impl Permits {
     pub(crate) fn new(capacity: usize) -> Self {
-        Self { free: Semaphore::new(capacity), debt: AtomicUsize::new(0) }
-    }
-
-    /// Takes a permit, or says why not.
-    pub(crate) fn try_take(&self) -> Result<(), Refused> {
-        match self.free.try_acquire() {
-            Ok(permit) => {
-                permit.forget();
-                Ok(())
-            }
-            Err(TryAcquireError::NoPermits) => Err(Refused::Full),
-            Err(TryAcquireError::Closed) => Err(Refused::Closed),
+        let capacity = capacity as u64;
+        Self {
+            count: Count { reserved: AtomicU64::new(0), limit: AtomicU64::new(capacity) },
+            starved: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+            returned: AtomicU64::new(0),
+            line: Mutex::new(Line { capacity, waiting: 0, granted: 0 }),
+            room: Semaphore::new(0),
         }
     }
 
-    /// Takes up to this many permits: as many as are free, and at least one, or says why not.
-    pub(crate) fn try_take_up_to(&self, wanted: usize) -> Result<usize, Refused> {
+    /// True while somebody waits for a permit.
+    pub(crate) fn is_starved(&self) -> bool {
+        self.starved.load(Ordering::Relaxed)
+    }
+
+    /// Takes up to `wanted` permits that are known to be free, perhaps none. No lock, and nothing is looked at but two
+    /// counters.
+    pub(crate) fn take_known(&self, wanted: u64) -> u64 {
+        if self.is_starved() {
+            return 0;
+        }
+        self.reserve(wanted)
+    }
+
+    fn reserve(&self, wanted: u64) -> u64 {
+        let mut reserved = self.count.reserved.load(Ordering::Relaxed);
         loop {
-            let count = wanted.min(self.free.available_permits()).max(1);
-            match self.free.try_acquire_many(u32::try_from(count).unwrap_or(u32::MAX)) {
-                Ok(permits) => {
-                    let taken = permits.num_permits();
-                    permits.forget();
-                    return Ok(taken);
-                }
-                Err(TryAcquireError::Closed) => return Err(Refused::Closed),
-                // Others took some meanwhile; with one wanted, there is none.
-                Err(TryAcquireError::NoPermits) if count > 1 => {}
-                Err(TryAcquireError::NoPermits) => return Err(Refused::Full),
+            let free = self.count.limit.load(Ordering::Relaxed).saturating_sub(reserved);
+            let taken = wanted.min(free);
+            if taken == 0 {
+                return 0;
+            }
+            match self.count.reserved.compare_exchange_weak(
+                reserved,
+                reserved + taken,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return taken,
+                Err(now) => reserved = now,
             }
         }
+    }
+
+    /// Takes up to `wanted` permits, at least one, or says why not.
+    pub(crate) fn try_take(&self, wanted: u64, queues: &impl Queues) -> Result<u64, Refused> {
+        if self.closed.load(Ordering::SeqCst) {
+            return Err(Refused::Closed);
+        }
+        let taken = self.take_known(wanted);
+        if taken > 0 {
+            return Ok(taken);
+        }
+        let line = self.line.lock();
+        if line.waiting > line.granted {
+            return Err(Refused::Full);
+        }
+        match self.search(&line, wanted, queues) {
+            0 => Err(Refused::Full),
+            taken => Ok(taken),
+        }
+    }
+
+    /// Adds up what has been started since, and takes unused credit back, until there is a permit.
+    fn search(&self, line: &Line, wanted: u64, queues: &impl Queues) -> u64 {
+        self.add_up(line, queues);
+        let taken = self.reserve(wanted);
+        if taken > 0 {
+            return taken;
+        }
+        let unused = queues.reclaim();
+        self.returned.fetch_add(unused, Ordering::Relaxed);
+        self.add_up(line, queues);
+        self.reserve(wanted)
+    }
+
+    /// Under the lock of the line, so that the limit follows the capacity that holds now.
+    fn add_up(&self, line: &Line, queues: &impl Queues) {
+        let returned = self.returned.load(Ordering::Relaxed);
+        self.count.limit.store(line.capacity + queues.started() + returned, Ordering::Relaxed);
     }
 
     /// Waits for a permit. Cancel-safe: a cancelled wait has taken none.
-    pub(crate) async fn take(&self) -> Result<(), Closed> {
-        self.free.acquire().await.map(|permit| permit.forget()).map_err(|_| Closed)
+    pub(crate) async fn take(&self, queues: &impl Queues) -> Result<(), Closed> {
+        let waiter = Waiter::queue_up(self);
+        self.grant(queues);
+        match self.room.acquire().await {
+            Ok(permit) => {
+                permit.forget();
+                waiter.served();
+                Ok(())
+            }
+            Err(_) => Err(Closed),
+        }
+    }
+
+    /// Hands free permits over to those who wait.
+    pub(crate) fn grant(&self, queues: &impl Queues) {
+        loop {
+            let mut line = self.line.lock();
+            self.take_strays(&mut line);
+            let unserved = line.waiting.saturating_sub(line.granted);
+            self.starved.store(unserved > 0, Ordering::SeqCst);
+            if unserved == 0 {
+                return;
+            }
+            // Pairs with the fence of a worker that has started a message and looks whether somebody waits.
+            fence(Ordering::SeqCst);
+            let taken = self.search(&line, unserved as u64, queues) as usize;
+            if taken == 0 {
+                return;
+            }
+            line.granted += taken;
+            self.starved.store(line.waiting > line.granted, Ordering::SeqCst);
+            drop(line);
+            self.room.add_permits(taken);
+        }
+    }
+
+    /// Permits that were handed over to waiters who have gone come back.
+    fn take_strays(&self, line: &mut Line) {
+        while line.granted > line.waiting {
+            let Ok(stray) = self.room.try_acquire() else { return };
+            stray.forget();
+            line.granted -= 1;
+            self.returned.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Takes a permit for a message that goes back into a queue, going into debt where none is free.
     pub(crate) fn take_back(&self) {
-        if self.try_take().is_err() {
-            self.debt.fetch_add(1, Ordering::Relaxed);
-        }
+        self.count.reserved.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Gives one permit back, or pays a debt.
-    pub(crate) fn give(&self) {
-        let paid = self.debt.load(Ordering::Relaxed) > 0
-            && self
-                .debt
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |debt| debt.checked_sub(1))
-                .is_ok();
-        if !paid {
-            self.free.add_permits(1);
+    /// Gives permits back that were not used.
+    pub(crate) fn give(&self, permits: u64, queues: &impl Queues) {
+        self.returned.fetch_add(permits, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        if self.is_starved() {
+            self.grant(queues);
         }
     }
 
     /// Refuses everybody who waits, and everybody who comes later.
     pub(crate) fn close(&self) {
-        self.free.close();
+        self.closed.store(true, Ordering::SeqCst);
+        self.room.close();
+    }
+}
+
+/// A place among those who wait, until it is served or dropped.
+struct Waiter<'a>(Option<&'a Permits>);
+
+impl<'a> Waiter<'a> {
+    fn queue_up(permits: &'a Permits) -> Self {
+        let mut line = permits.line.lock();
+        line.waiting += 1;
+        permits.starved.store(line.waiting > line.granted, Ordering::SeqCst);
+        Self(Some(permits))
+    }
+
+    /// The permit has been taken out of the semaphore.
+    fn served(mut self) {
+        if let Some(permits) = self.0.take() {
+            let mut line = permits.line.lock();
+            line.waiting -= 1;
+            line.granted -= 1;
+        }
+    }
+}
+
+impl Drop for Waiter<'_> {
+    /// The wait was cancelled, or the pool has closed. The semaphore has passed a permit on already, or kept it.
+    fn drop(&mut self) {
+        let Some(permits) = self.0.take() else { return };
+        let mut line = permits.line.lock();
+        line.waiting -= 1;
+        permits.take_strays(&mut line);
+        permits.starved.store(line.waiting > line.granted, Ordering::SeqCst);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU64;
+
     use super::*;
 
-    #[tokio::test]
-    async fn a_debt_is_paid_before_a_permit_becomes_free() {
-        let permits = Permits::new(1);
-        assert_eq!(permits.try_take(), Ok(()));
-        permits.take_back();
-        permits.give();
-        assert_eq!(permits.try_take(), Err(Refused::Full));
-        permits.give();
-        assert_eq!(permits.try_take(), Ok(()));
+    #[derive(Default)]
+    struct Counters {
+        started: AtomicU64,
+        credit: AtomicU64,
     }
 
-    #[tokio::test]
-    async fn up_to_means_what_is_free_and_no_more() {
-        let permits = Permits::new(3);
-        assert_eq!(permits.try_take_up_to(2), Ok(2));
-        assert_eq!(permits.try_take_up_to(2), Ok(1));
-        assert_eq!(permits.try_take_up_to(2), Err(Refused::Full));
+    impl Queues for Counters {
+        fn started(&self) -> u64 {
+            self.started.load(Ordering::Relaxed)
+        }
+
+        fn reclaim(&self) -> u64 {
+            self.credit.swap(0, Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn a_debt_is_paid_before_a_permit_becomes_free() {
+        let (permits, queues) = (Permits::new(1), Counters::default());
+        assert_eq!(permits.try_take(1, &queues), Ok(1));
+        permits.take_back();
+        queues.started.store(1, Ordering::Relaxed);
+        assert_eq!(permits.try_take(1, &queues), Err(Refused::Full));
+        queues.started.store(2, Ordering::Relaxed);
+        assert_eq!(permits.try_take(1, &queues), Ok(1));
+    }
+
+    #[test]
+    fn up_to_means_what_is_free_and_no_more() {
+        let (permits, queues) = (Permits::new(3), Counters::default());
+        assert_eq!(permits.try_take(2, &queues), Ok(2));
+        assert_eq!(permits.try_take(2, &queues), Ok(1));
+        assert_eq!(permits.try_take(2, &queues), Err(Refused::Full));
         permits.close();
-        assert_eq!(permits.try_take_up_to(2), Err(Refused::Closed));
+        assert_eq!(permits.try_take(2, &queues), Err(Refused::Closed));
+    }
+
+    #[test]
+    fn unused_credit_is_taken_back_before_anybody_is_refused() {
+        let (permits, queues) = (Permits::new(10), Counters::default());
+        assert_eq!(permits.try_take(10, &queues), Ok(10));
+        queues.credit.store(4, Ordering::Relaxed);
+        assert_eq!(permits.try_take(3, &queues), Ok(3));
+        assert_eq!(permits.try_take(3, &queues), Ok(1));
+        assert_eq!(permits.try_take(3, &queues), Err(Refused::Full));
     }
 
     #[tokio::test]
     async fn close_refuses_waiters() {
-        let permits = Permits::new(1);
-        assert_eq!(permits.try_take(), Ok(()));
-        let (waited, ()) = tokio::join!(permits.take(), async { permits.close() });
+        let (permits, queues) = (Permits::new(1), Counters::default());
+        assert_eq!(permits.try_take(1, &queues), Ok(1));
+        let (waited, ()) = tokio::join!(permits.take(&queues), async { permits.close() });
         assert_eq!(waited, Err(Closed));
-        assert_eq!(permits.try_take(), Err(Refused::Closed));
+        assert_eq!(permits.try_take(1, &queues), Err(Refused::Closed));
+    }
+
+    #[tokio::test]
+    async fn a04_nobody_overtakes_a_waiter_and_a_cancelled_one_passes_its_grant_on() {
+        let (permits, queues) = (Permits::new(1), Counters::default());
+        assert_eq!(permits.try_take(1, &queues), Ok(1));
+        let mut first = Box::pin(permits.take(&queues));
+        let mut second = Box::pin(permits.take(&queues));
+        assert!(futures_poll(first.as_mut()).await.is_none());
+        assert!(futures_poll(second.as_mut()).await.is_none());
+        queues.started.store(1, Ordering::Relaxed);
+        assert_eq!(permits.try_take(1, &queues), Err(Refused::Full), "two came before");
+        permits.grant(&queues);
+        drop(first);
+        assert_eq!(futures_poll(second.as_mut()).await, Some(Ok(())));
+        // A permit that nobody takes any more is not lost.
+        let mut third = Box::pin(permits.take(&queues));
+        assert!(futures_poll(third.as_mut()).await.is_none());
+        queues.started.store(2, Ordering::Relaxed);
+        permits.grant(&queues);
+        drop(third);
+        assert_eq!(permits.try_take(2, &queues), Ok(1));
+        assert!(!permits.is_starved());
+    }
+
+    /// Polls once.
+    async fn futures_poll<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
+        std::future::poll_fn(|task| match std::pin::Pin::new(&mut future).poll(task) {
+            std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),
+            std::task::Poll::Pending => std::task::Poll::Ready(None),
+        })
+        .await
     }
 }

@@ -16,13 +16,14 @@
 //! behalf ([`revoke`](Outbox::revoke)): the epoch tells the holder, when it comes back, that it now runs a lane.
 //!
 //! # Scheduled
-//! `inbox.scheduled` is true while somebody is bound to look at the shard: its bit is set in the pool's ready map, or
-//! a worker holds its token or is looking. Only a worker that has seen the outbox and the inbox empty, under both
-//! locks, clears it; the sender that sets it must set the bit. Lock order: outbox, then inbox.
+//! `inbox.scheduled` is true while somebody is bound to look at the shard: its bit is set in the pool's ready map, or,
+//! in a keyed pool, a worker holds its token or is looking. Only a worker that has seen the outbox and the inbox empty,
+//! under both locks, clears it (and, without keys, the bit with it); the sender that sets it must set the bit. Lock
+//! order: outbox, then inbox.
 
 use std::{collections::VecDeque, sync::Arc};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::{
     block_queue::BlockQueue,
@@ -39,6 +40,8 @@ pub(crate) struct Inbox<M, R, E, K> {
     pub(crate) queue: BlockQueue<Entry<M, R, E, K>>,
     /// Messages accepted here since the start; the ledger's left side.
     pub(crate) accepted: u64,
+    /// Permits for messages to come. None in a closed inbox.
+    pub(crate) credit: u64,
     /// See the module's documentation.
     pub(crate) scheduled: bool,
     /// Set once, under this lock, so that nothing is accepted after it.
@@ -78,8 +81,13 @@ pub(crate) struct Token<K> {
 
 impl<M, R, E, K> Shard<M, R, E, K> {
     pub(crate) fn new() -> Self {
-        let inbox =
-            Inbox { queue: BlockQueue::new(), accepted: 0, scheduled: false, closed: false };
+        let inbox = Inbox {
+            queue: BlockQueue::new(),
+            accepted: 0,
+            credit: 0,
+            scheduled: false,
+            closed: false,
+        };
         let outbox = Outbox {
             queue: BlockQueue::new(),
             lanes: Lanes::new(),
@@ -95,13 +103,19 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     }
 
     /// Fills an empty outbox from the inbox. False, and no longer scheduled, when there is nothing in either.
-    pub(crate) fn refill(&self, outbox: &mut MutexGuard<'_, Outbox<M, R, E, K>>) -> bool {
+    pub(crate) fn refill(&self, outbox: &mut Outbox<M, R, E, K>) -> bool {
+        self.refill_or(outbox, || {})
+    }
+
+    /// As `refill`; calls `empty` when there is nothing, before any sender can schedule the shard again.
+    pub(crate) fn refill_or(&self, outbox: &mut Outbox<M, R, E, K>, empty: impl FnOnce()) -> bool {
         if !outbox.queue.is_empty() {
             return true;
         }
         let mut inbox = self.inbox.lock();
         if inbox.queue.is_empty() {
             inbox.scheduled = false;
+            empty();
             return false;
         }
         std::mem::swap(&mut inbox.queue, &mut outbox.queue);
@@ -111,6 +125,15 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     /// True when messages wait behind the holder of the token.
     pub(crate) fn has_waiting(&self, outbox: &Outbox<M, R, E, K>) -> bool {
         !outbox.queue.is_empty() || !self.inbox.lock().queue.is_empty()
+    }
+}
+
+impl<M, R, E, K> Inbox<M, R, E, K> {
+    /// Appends a message. True when nobody is bound to look at the shard yet: the caller must announce it.
+    pub(crate) fn push(&mut self, entry: Entry<M, R, E, K>) -> bool {
+        self.queue.push_back(entry);
+        self.accepted += 1;
+        !std::mem::replace(&mut self.scheduled, true)
     }
 }
 

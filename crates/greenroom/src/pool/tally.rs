@@ -14,6 +14,8 @@ pub(crate) struct WorkerTally {
     pub(crate) returned: AtomicU64,
     pub(crate) retries: AtomicU64,
     pub(crate) restarts: AtomicU64,
+    /// Messages started: each gives up its permit.
+    pub(crate) started: AtomicU64,
     /// 1 while a message is in hand.
     pub(crate) in_hand: AtomicU64,
 }

@@ -28,8 +28,10 @@ use tokio::sync::Notify;
 use super::bell::Bell;
 
 pub(crate) struct Wake {
-    /// A bit per shard that somebody should look at.
+    /// A bit per shard: in a keyed pool, that somebody should look at it; without keys, that there are messages in it.
     ready: AtomicU64,
+    /// Without keys, a bit per shard where a worker takes messages: others go elsewhere, where they can.
+    attended: AtomicU64,
     /// Workers that are polled, or woken and about to be.
     awake: AtomicUsize,
     /// As many as can run at once.
@@ -46,6 +48,7 @@ impl Wake {
     pub(crate) fn new(workers: usize, limit: usize) -> Self {
         Self {
             ready: AtomicU64::new(0),
+            attended: AtomicU64::new(0),
             awake: AtomicUsize::new(0),
             limit: limit.max(1),
             idle: Mutex::new(Idle::new(workers)),
@@ -82,6 +85,49 @@ impl Wake {
                 return Some(shard as usize);
             }
         }
+    }
+
+    /// There is nothing in this shard any more. Without keys; under the lock of the shard's inbox.
+    pub(crate) fn clear(&self, shard: usize) {
+        let bit = 1 << shard;
+        if self.ready.load(Ordering::Relaxed) & bit != 0 {
+            self.ready.fetch_and(!bit, Ordering::AcqRel);
+        }
+    }
+
+    /// Goes to the first ready shard at or behind `cursor`, going round: to one that nobody attends (true), or where all
+    /// are attended, to any (false). Leaves its bit in place.
+    pub(crate) fn attend(&self, cursor: u32) -> Option<(usize, bool)> {
+        loop {
+            let ready = self.ready.load(Ordering::Acquire);
+            let free = ready & !self.attended.load(Ordering::Relaxed);
+            let shards = if free == 0 { ready } else { free };
+            if shards == 0 {
+                return None;
+            }
+            let shard = (shards.rotate_right(cursor).trailing_zeros() + cursor) % 64;
+            if free == 0 {
+                return Some((shard as usize, false));
+            }
+            let bit = 1 << shard;
+            if self.attended.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+                return Some((shard as usize, true));
+            }
+        }
+    }
+
+    /// Leaves a shard that the caller attended, alone or not.
+    pub(crate) fn depart(&self, shard: usize, alone: bool) {
+        if alone {
+            self.attended.fetch_and(!(1 << shard), Ordering::Relaxed);
+        }
+    }
+
+    /// True when work is ready and another worker could be woken for it. A guess, for the price of three loads.
+    pub(crate) fn wants_more(&self) -> bool {
+        self.any_ready()
+            && self.awake.load(Ordering::Relaxed) < self.limit
+            && self.idle_count.load(Ordering::Relaxed) > 0
     }
 
     pub(crate) fn any_ready(&self) -> bool {

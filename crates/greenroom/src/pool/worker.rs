@@ -6,7 +6,10 @@ use std::{
     hash::Hash,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{Ordering, fence},
+    },
     task::Poll,
     time::Duration,
 };
@@ -141,12 +144,12 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         while !hold.core.ended.load(Ordering::Acquire) {
             match hold.take() {
                 Taken::Nothing => break,
-                Taken::Skipped => breathe(&mut turn).await,
+                Taken::Skipped => breathe(hold, &mut turn).await,
                 Taken::InHand => {
                     ready(hold).await;
                     let result = attempt(hold, actor, cx).await;
                     hold.settle(result);
-                    breathe(&mut turn).await;
+                    breathe(hold, &mut turn).await;
                 }
             }
         }
@@ -158,18 +161,24 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Lets other tasks of the runtime have a turn now and then.
-async fn breathe(turn: &mut u32) {
+async fn breathe<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    hold: &mut Hold<A, K>,
+    turn: &mut u32,
+) {
     *turn = turn.wrapping_add(1);
     if turn.is_multiple_of(MESSAGES_PER_TURN) {
+        fence(Ordering::SeqCst);
+        hold.core.serve_waiters();
         step_aside().await;
     }
 }
 
 /// Before a handler is polled, which may compute for long.
 async fn ready<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A, K>) {
+    hold.core.serve_waiters();
     // Another worker is woken for what else is ready. The runtime puts it where only this thread looks, so this worker
     // steps back once, before it perhaps computes for long.
-    if hold.core.wake.any_ready() && hold.core.wake.one(&hold.core.clock.bell) {
+    if hold.core.wake.wants_more() && hold.core.wake.one(&hold.core.clock.bell) {
         step_aside().await;
     }
     // A used-up cooperative budget makes ready resources look pending, which would open lanes for nothing.
@@ -199,6 +208,7 @@ async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             *source = core.suspend(*worker, *source);
             *posture = Posture::Suspended;
             core.wake.leave(&core.clock.bell);
+            core.serve_waiters();
         }
         polled
     })
@@ -211,6 +221,7 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A,
     core.wake.lie_down(hold.worker);
     hold.posture = Posture::LyingDown;
     core.wake.leave(&core.clock.bell);
+    core.serve_waiters();
     core.tell_progress();
     if core.ended.load(Ordering::SeqCst) {
         core.wake.all();

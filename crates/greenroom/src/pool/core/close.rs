@@ -11,7 +11,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.closing.store(true, Ordering::SeqCst);
         self.permits.close();
         for shard in &self.shards {
-            shard.inbox.lock().closed = true;
+            let mut inbox = shard.inbox.lock();
+            inbox.closed = true;
+            inbox.credit = 0;
         }
     }
 

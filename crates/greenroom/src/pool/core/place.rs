@@ -28,7 +28,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The handler of a message suspends: its key gets a lane, and the shard is passed on to others.
     pub(crate) fn suspend(&self, worker: usize, source: Source) -> Source {
-        let Source::Head { index, epoch, .. } = source else { return source };
+        let (index, epoch) = match source {
+            Source::Head { index, epoch, .. } => (index, epoch),
+            Source::Shared { index, alone, .. } => {
+                self.wake.depart(index, alone);
+                return Source::None;
+            }
+            Source::None | Source::Lane { .. } => return source,
+        };
         let shard = &self.shards[index];
         let mut outbox = shard.outbox.lock();
         if outbox.held(epoch).is_none() {
@@ -48,7 +55,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// work, or leaves: what was marked here is seen by one of the two.
     pub(crate) fn release(&self, worker: usize, source: Source) {
         match source {
-            Source::None | Source::Shared { .. } => {}
+            Source::None => {}
+            Source::Shared { index, alone, .. } => self.wake.depart(index, alone),
             Source::Lane { index, id, .. } => self.release_lane(index, id),
             Source::Head { index, epoch, .. } => {
                 let shard = &self.shards[index];
@@ -107,6 +115,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
         if revoked || (still && self.wake.any_ready()) {
             self.wake.one_more(&self.clock.bell);
         }
+        self.serve_waiters();
         if still {
             self.clock.bell.nudge(&self.runtime);
         }

@@ -31,9 +31,12 @@ type Locked<'a, A, K> = MutexGuard<'a, OutboxOf<A, K>>;
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Looks for work in every ready shard, beginning behind the one that was served last.
     pub(crate) fn take(&self, worker: usize, cursor: &mut u32) -> Taken<A, K> {
+        if !self.keyed() {
+            return self.take_shared(cursor);
+        }
         while let Some(index) = self.wake.claim(*cursor) {
             *cursor = (index as u32 + 1) % 64;
-            if let Some(work) = self.take_from(index, worker, 0) {
+            if let Some(work) = self.take_from(index, worker) {
                 return Some(work);
             }
         }
@@ -44,8 +47,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn next(&self, worker: usize, source: Source) -> Taken<A, K> {
         match source {
             Source::None => None,
-            Source::Shared { index, run } if run < BUDGET => self.take_from(index, worker, run + 1),
-            Source::Shared { .. } => None,
+            Source::Shared { index, alone, run } if run < BUDGET => {
+                self.pop_shared(index, alone, run + 1)
+            }
+            Source::Shared { .. } => {
+                self.release(worker, source);
+                None
+            }
             Source::Head { index, epoch, run, .. } if run < BUDGET => {
                 let mut outbox = self.shards[index].outbox.lock();
                 if outbox.held(epoch).is_some() {
@@ -62,8 +70,35 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
+    /// Without keys: goes to a ready shard, to one where nobody else is if there is such a one.
+    fn take_shared(&self, cursor: &mut u32) -> Taken<A, K> {
+        while let Some((index, alone)) = self.wake.attend(*cursor) {
+            *cursor = (index as u32 + 1) % 64;
+            if let Some(work) = self.pop_shared(index, alone, 0) {
+                return Some(work);
+            }
+        }
+        None
+    }
+
+    /// Takes the next message of a shard without keys; leaves the shard when there is none.
+    fn pop_shared(&self, index: usize, alone: bool, run: u32) -> Taken<A, K> {
+        let shard = &self.shards[index];
+        let empty = || self.wake.clear(index);
+        let mut outbox = shard.outbox.lock();
+        if !shard.refill_or(&mut outbox, empty) {
+            drop(outbox);
+            self.wake.depart(index, alone);
+            return None;
+        }
+        let entry = outbox.pop_queue()?;
+        // Looks ahead, so that a bit in the ready map means a message.
+        shard.refill_or(&mut outbox, empty);
+        Some((Source::Shared { index, alone, run }, entry))
+    }
+
     /// Ready lanes and the queue take turns. The queue of a keyed shard belongs to the holder of the token.
-    fn take_from(&self, index: usize, worker: usize, run: u32) -> Taken<A, K> {
+    fn take_from(&self, index: usize, worker: usize) -> Taken<A, K> {
         let shard = &self.shards[index];
         let mut outbox = shard.outbox.lock();
         let may_drain = outbox.token.is_none();
@@ -76,9 +111,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         outbox.queue_first = false;
         if !may_drain {
             return None;
-        }
-        if !self.keyed() {
-            return self.take_shared(index, outbox, run);
         }
         if outbox.has_ready() {
             self.wake.mark(index);
@@ -105,20 +137,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.wake.mark(index);
         }
         entry.map(|entry| (Source::Lane { index, id, run: 0 }, entry))
-    }
-
-    fn take_shared(&self, index: usize, mut outbox: Locked<'_, A, K>, run: u32) -> Taken<A, K> {
-        let shard = &self.shards[index];
-        if !shard.refill(&mut outbox) {
-            return None;
-        }
-        let entry = outbox.pop_queue()?;
-        let more = shard.refill(&mut outbox);
-        drop(outbox);
-        if more {
-            self.wake.mark(index);
-        }
-        Some((Source::Shared { index, run }, entry))
     }
 
     /// Takes the next message that may run, as the holder of the shard's token. Messages whose key is busy go to that
