@@ -1,0 +1,58 @@
+//! Sequences of keys, drawn before anything is timed.
+
+use std::sync::Arc;
+
+/// Distinct keys that are drawn from.
+pub const DISTINCT: u64 = 1_000_000;
+/// Keys of a sequence, which is then begun again: a number of its own, so that drawing costs the same whatever is sent.
+const DRAWN: u64 = 1 << 21;
+
+/// A sequence without end.
+#[derive(Clone)]
+pub struct Keys(Arc<[u64]>);
+
+impl Keys {
+    pub fn of(&self, seq: u64) -> u64 {
+        self.0[(seq % DRAWN) as usize]
+    }
+}
+
+/// A fixed sequence, so that every run and either side sends the same keys.
+struct Random(u64);
+
+impl Random {
+    /// SplitMix64 (Steele, Lea, Flood 2014).
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// From 0 up to 1, exclusive.
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// Each key as likely as any other.
+pub fn uniform() -> Keys {
+    let mut random = Random(1);
+    Keys((0..DRAWN).map(|_| random.next() % DISTINCT).collect())
+}
+
+/// The key of rank r with a probability of 1/r over the sum of all: Zipf's law with exponent 1.
+pub fn zipf() -> Keys {
+    let mut sum = 0.0;
+    let weights = (1..=DISTINCT).map(|rank| {
+        sum += 1.0 / rank as f64;
+        sum
+    });
+    let cumulative: Vec<f64> = weights.collect();
+    let mut random = Random(2);
+    let draw = |_| {
+        let point = random.unit() * cumulative[cumulative.len() - 1];
+        cumulative.partition_point(|upto| *upto <= point) as u64
+    };
+    Keys((0..DRAWN).map(draw).collect())
+}

@@ -1,0 +1,144 @@
+//! Rounds of baseline and greenroom in turn, each with the distance of the cores beside it.
+//!
+//! On a virtual machine the two threads of a run may share a cache or not, and this changes every few seconds to minutes.
+//! A short ping-pong of one cache line before and after each repetition says which it was; ratios are of one round.
+
+use std::{
+    hint,
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+    time::Instant,
+};
+
+use serde_json::{Value, json};
+
+use crate::Failure;
+
+/// A line that goes round in less is between near cores: about 100 ns there, about 500 ns between far ones.
+const NEAR_BELOW_NANOS: f64 = 250.0;
+/// Round trips of one burst, and bursts of which the median counts: together a few milliseconds.
+const TRIPS: u64 = 500;
+const BURSTS: u64 = 21;
+
+/// Nanoseconds of a cache line's way from one thread to another and back.
+pub fn ping_pong() -> f64 {
+    let line = AtomicU64::new(0);
+    let wait_for = |value| {
+        while line.load(Ordering::Acquire) != value {
+            hint::spin_loop();
+        }
+    };
+    let end = 2 * TRIPS * BURSTS;
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            (1..end).step_by(2).for_each(|odd| {
+                wait_for(odd);
+                line.store(odd + 1, Ordering::Release);
+            });
+        });
+        let burst = |burst: u64| {
+            let start = Instant::now();
+            (burst * TRIPS..(burst + 1) * TRIPS).for_each(|trip| {
+                wait_for(2 * trip);
+                line.store(2 * trip + 1, Ordering::Release);
+            });
+            start.elapsed().as_nanos() as f64 / TRIPS as f64
+        };
+        median(&(0..BURSTS).map(burst).collect::<Vec<_>>())
+    })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Distance {
+    Near,
+    Far,
+    /// It changed meanwhile.
+    Mixed,
+}
+
+impl Distance {
+    fn of(nanos: &[f64]) -> Self {
+        match nanos.iter().filter(|nanos| **nanos < NEAR_BELOW_NANOS).count() {
+            0 => Self::Far,
+            near if near == nanos.len() => Self::Near,
+            _ => Self::Mixed,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Near => "near",
+            Self::Far => "far",
+            Self::Mixed => "mixed",
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    Baseline,
+    Greenroom,
+}
+
+/// One repetition of one side.
+#[derive(Clone, Copy)]
+pub struct Sample {
+    pub value: f64,
+    /// The ping-pong before and after.
+    pub trips: [f64; 2],
+}
+
+impl Sample {
+    fn json(self) -> Value {
+        json!({ "value": self.value, "ping_pong_ns": self.trips, "distance": Distance::of(&self.trips).name() })
+    }
+}
+
+/// One repetition of each side, one right after the other.
+#[derive(Clone, Copy)]
+pub struct Round {
+    pub baseline: Sample,
+    pub greenroom: Sample,
+}
+
+impl Round {
+    pub fn distance(self) -> Distance {
+        let ([a, b], [c, d]) = (self.baseline.trips, self.greenroom.trips);
+        Distance::of(&[a, b, c, d])
+    }
+
+    pub fn json(self) -> Value {
+        json!({
+            "baseline": self.baseline.json(),
+            "greenroom": self.greenroom.json(),
+            "distance": self.distance().name(),
+        })
+    }
+}
+
+/// Runs both sides in turn, after a round that does not count.
+pub fn rounds(
+    count: usize,
+    run: &mut dyn FnMut(Side) -> Result<f64, Failure>,
+) -> Result<Vec<Round>, Failure> {
+    let mut sample = |side| {
+        let before = ping_pong();
+        let value = run(side)?;
+        Ok::<_, Failure>(Sample { value, trips: [before, ping_pong()] })
+    };
+    let mut round =
+        || Ok(Round { baseline: sample(Side::Baseline)?, greenroom: sample(Side::Greenroom)? });
+    round()?;
+    (0..count).map(|_| round()).collect()
+}
+
+/// The middle value, or the mean of the middle two; not a number for none.
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match (sorted.len() / 2, sorted.len() % 2) {
+        (0, 0) => f64::NAN,
+        (middle, 0) => f64::midpoint(sorted[middle - 1], sorted[middle]),
+        (middle, _) => sorted[middle],
+    }
+}

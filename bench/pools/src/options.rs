@@ -1,0 +1,116 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use crate::{
+    Failure,
+    measure::Side,
+    memory::Memory,
+    rows::{ROWS, Row},
+    stage::Threads,
+};
+
+pub const USAGE: &str = "\
+usage: pools [--only ROW,..] [--messages N] [--rounds N] [--json FILE]
+       pools callgrind ROW baseline|greenroom N [current|two]
+       pools rows
+
+  --only       rows to run, by name (A4) or by workload (A); all unless said otherwise
+  --messages   messages of a repetition; 5000000 unless said otherwise
+  --rounds     rounds that count, after one that does not; 5 unless said otherwise
+  --json       writes the raw figures to a file
+
+  callgrind    runs one side of a row once with N messages (or calls), on the main thread alone (current, the default) or on
+               a runtime of two threads; run it twice under `valgrind --tool=callgrind` with different N and divide the
+               difference of the instructions by the difference of N
+";
+
+pub enum Command {
+    Compare(Options),
+    Callgrind {
+        row: Row,
+        side: Side,
+        messages: u64,
+        threads: Threads,
+    },
+    /// Measures memory in a process of its own.
+    Memory(Memory, Side),
+    Rows,
+    Help,
+}
+
+pub struct Options {
+    pub rows: Vec<Row>,
+    pub messages: u64,
+    pub rounds: usize,
+    pub json: Option<PathBuf>,
+}
+
+pub fn parse(args: &[String]) -> Result<Command, Failure> {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args.as_slice() {
+        ["--help" | "-h" | "help"] => Ok(Command::Help),
+        ["rows"] => Ok(Command::Rows),
+        ["callgrind", row, side, messages] => callgrind(row, side, messages, "current"),
+        ["callgrind", row, side, messages, threads] => callgrind(row, side, messages, threads),
+        ["memory", memory, of] => Ok(Command::Memory(memory.parse()?, side(of)?)),
+        options => compare(options).map(Command::Compare),
+    }
+}
+
+fn callgrind(row: &str, of: &str, messages: &str, threads: &str) -> Result<Command, Failure> {
+    let row =
+        ROWS.into_iter().find(|known| known.name == row).ok_or_else(|| format!("no row {row}"))?;
+    let threads = match threads {
+        "current" => Threads::Current,
+        "two" => Threads::Two,
+        other => return Err(format!("{other} is neither current nor two").into()),
+    };
+    Ok(Command::Callgrind { row, side: side(of)?, messages: messages.parse()?, threads })
+}
+
+fn side(text: &str) -> Result<Side, Failure> {
+    match text {
+        "baseline" => Ok(Side::Baseline),
+        "greenroom" => Ok(Side::Greenroom),
+        other => Err(format!("{other} is neither baseline nor greenroom").into()),
+    }
+}
+
+fn compare(args: &[&str]) -> Result<Options, Failure> {
+    let mut options = Options { rows: ROWS.to_vec(), messages: 5_000_000, rounds: 5, json: None };
+    let mut args = args.iter();
+    while let Some(name) = args.next() {
+        let mut value = || args.next().ok_or_else(|| format!("{name} needs a value"));
+        match *name {
+            "--only" => options.rows = only(value()?)?,
+            "--messages" => options.messages = at_least(value()?, 1_000)?,
+            "--rounds" => options.rounds = usize::try_from(at_least(value()?, 1)?)?,
+            "--json" => options.json = Some(PathBuf::from(value()?)),
+            other => return Err(format!("unknown option {other}\n{USAGE}").into()),
+        }
+    }
+    Ok(options)
+}
+
+fn at_least(text: &str, least: u64) -> Result<u64, Failure> {
+    match text.parse() {
+        Ok(number) if number >= least => Ok(number),
+        _ => Err(format!("{text} must be a whole number from {least} up").into()),
+    }
+}
+
+fn only(names: &str) -> Result<Vec<Row>, Failure> {
+    let mut rows = Vec::new();
+    for name in names.split(',') {
+        let known = rows.len();
+        rows.extend(
+            ROWS.iter()
+                .filter(|row| row.name == name || (name.len() == 1 && row.name.starts_with(name))),
+        );
+        if rows.len() == known {
+            return Err(format!("no row {name}; `pools rows` lists them").into());
+        }
+    }
+    Ok(rows)
+}

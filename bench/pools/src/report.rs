@@ -1,0 +1,179 @@
+//! The table and the raw figures.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::{
+    measure::{Distance, Round, median, ping_pong},
+    options::Options,
+    rows::{Limits, Row},
+};
+
+/// A row that was run.
+pub struct Measured {
+    pub row: Row,
+    pub rounds: Vec<Round>,
+}
+
+/// Machine, versions and settings, as lines of a name and a value.
+pub fn setting(options: &Options) -> Vec<(&'static str, String)> {
+    let processor = field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".to_owned());
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let memory = field("/proc/meminfo", "MemTotal").unwrap_or_else(|| "unknown".to_owned());
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    vec![
+        ("machine", format!("{processor}, {cores} cores, {memory}, Linux {}", kernel.trim())),
+        ("load", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim().to_owned()),
+        ("cache line", format!("{:.0} ns round trip now (near: below 250)", ping_pong())),
+        (
+            "versions",
+            format!(
+                "greenroom {}, tokio {}, {}",
+                locked("greenroom"),
+                locked("tokio"),
+                env!("BUILT_BY")
+            ),
+        ),
+        (
+            "built",
+            if cfg!(debug_assertions) {
+                "with debug assertions: figures mean nothing"
+            } else {
+                "optimised"
+            }
+            .to_owned(),
+        ),
+        ("allocator", "the system's, on both sides".to_owned()),
+        (
+            "run",
+            format!(
+                "{} messages of 48 bytes, 2 producers, a runtime of 2 threads, {} rounds after a warm-up, baseline and greenroom in turn",
+                options.messages, options.rounds
+            ),
+        ),
+    ]
+}
+
+fn field(path: &str, name: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+/// The version in the lock file of this workspace.
+fn locked(package: &str) -> &'static str {
+    let lock = include_str!("../../Cargo.lock");
+    let after =
+        lock.split_once(&format!("name = \"{package}\"\nversion = \"")).map(|(_, after)| after);
+    after.and_then(|after| after.split('"').next()).unwrap_or("unknown")
+}
+
+pub fn heading() -> String {
+    format!(
+        "{:<12} {:>8} {:>10} {:>10}  {:>20}  {:<38} {:>7} {:>7}  {}",
+        "row",
+        "unit",
+        "baseline",
+        "greenroom",
+        "ratio (min-max)",
+        "by distance of the cores",
+        "floor",
+        "target",
+        "verdict"
+    )
+}
+
+impl Measured {
+    fn values(&self, of: impl Fn(&Round) -> f64) -> Vec<f64> {
+        self.rounds.iter().map(of).collect()
+    }
+
+    fn baseline(&self) -> f64 {
+        median(&self.values(|round| round.baseline.value))
+    }
+
+    fn greenroom(&self) -> f64 {
+        median(&self.values(|round| round.greenroom.value))
+    }
+
+    fn ratios(&self, wanted: impl Fn(Distance) -> bool) -> Vec<f64> {
+        let rounds = self.rounds.iter().filter(|round| wanted(round.distance()));
+        rounds.map(|round| self.row.ratio(round.baseline.value, round.greenroom.value)).collect()
+    }
+
+    /// Ratios by distance: `near 6.10 (4), far 3.20 (1)`.
+    fn by_distance(&self) -> String {
+        let part = |distance: Distance| {
+            let ratios = self.ratios(|of| of == distance);
+            let text = format!("{} {:.2} ({})", distance.name(), median(&ratios), ratios.len());
+            (!ratios.is_empty()).then_some(text)
+        };
+        let parts = [Distance::Near, Distance::Far, Distance::Mixed].into_iter().filter_map(part);
+        parts.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Floor, target, and how the figure stands to them. Near rounds are judged where there are any.
+    fn verdict(&self) -> (String, String, &'static str) {
+        let near = self.ratios(|distance| distance == Distance::Near);
+        let ratios = if near.is_empty() { self.ratios(|_| true) } else { near };
+        let (floor, target, reached) = match self.row.limits {
+            Limits::None => return (String::new(), String::new(), "not judged"),
+            Limits::Ratio { floor, target } => {
+                let ratio = median(&ratios);
+                (format!("{floor}x"), format!("{target}x"), (ratio >= floor, ratio >= target))
+            }
+            Limits::AtMost { floor, target } => {
+                let own = self.greenroom();
+                (format!("<={floor}"), format!("<={target}"), (own <= floor, own <= target))
+            }
+        };
+        let verdict = match reached {
+            (_, true) => "target",
+            (true, false) => "floor",
+            (false, false) => "BELOW FLOOR",
+        };
+        (floor, target, verdict)
+    }
+
+    pub fn line(&self) -> String {
+        let ratios = self.ratios(|_| true);
+        let (min, max) = (
+            ratios.iter().copied().fold(f64::INFINITY, f64::min),
+            ratios.iter().copied().fold(0.0, f64::max),
+        );
+        let ratio = format!("{:.2} ({min:.2}-{max:.2})", median(&ratios));
+        let (floor, target, verdict) = self.verdict();
+        format!(
+            "{:<12} {:>8} {:>10.3} {:>10.3}  {:>20}  {:<38} {:>7} {:>7}  {verdict}",
+            self.row.name,
+            self.row.unit(),
+            self.baseline(),
+            self.greenroom(),
+            ratio,
+            self.by_distance(),
+            floor,
+            target
+        )
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "row": self.row.name,
+            "unit": self.row.unit(),
+            "baseline_median": self.baseline(),
+            "greenroom_median": self.greenroom(),
+            "ratios": self.ratios(|_| true),
+            "verdict": self.verdict().2,
+            "rounds": self.rounds.iter().map(|round| round.json()).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Everything, for other programs to read.
+pub fn json(setting: &[(&'static str, String)], measured: &[Measured]) -> String {
+    let setting: serde_json::Map<_, _> =
+        setting.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+    let rows: Vec<_> = measured.iter().map(Measured::json).collect();
+    format!("{:#}\n", json!({ "setting": setting, "rows": rows }))
+}

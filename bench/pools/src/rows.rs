@@ -1,0 +1,160 @@
+//! The rows of the table: what is run, in which unit, and what is asked of it.
+
+use std::time::Duration;
+
+use crate::{
+    Failure,
+    calls::Calls,
+    keyed::Keyed,
+    keys::{self, Keys},
+    measure::Side,
+    memory::{self, Memory},
+    stage::Threads,
+    unkeyed::{Sending, Unkeyed},
+    work::Calibration,
+};
+
+/// Workers of keyed rows.
+const KEYED_WORKERS: usize = 256;
+/// Workers of rows with calls.
+const CALLED_WORKERS: usize = 4;
+
+#[derive(Clone, Copy)]
+pub enum Kind {
+    Unkeyed { workers: usize, work_nanos: u32, sending: Sending },
+    Keyed { draw: fn() -> Keys },
+    Calls { callers: u64 },
+    Memory(Memory),
+}
+
+/// What a figure is compared with.
+#[derive(Clone, Copy)]
+pub enum Limits {
+    /// How many times better than the baseline, at least.
+    Ratio { floor: f64, target: f64 },
+    /// Greenroom's own figure, at most.
+    AtMost { floor: f64, target: f64 },
+    /// Shown beside the others, and not judged.
+    None,
+}
+
+#[derive(Clone, Copy)]
+pub struct Row {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub limits: Limits,
+}
+
+const fn ratio(floor: f64, target: f64) -> Limits {
+    Limits::Ratio { floor, target }
+}
+
+const fn at_most(floor: f64, target: f64) -> Limits {
+    Limits::AtMost { floor, target }
+}
+
+const fn sends(name: &'static str, workers: usize, work_nanos: u32, limits: Limits) -> Row {
+    let kind = Kind::Unkeyed { workers, work_nanos, sending: Sending::One };
+    Row { name, kind, limits }
+}
+
+const fn sends_many(name: &'static str, workers: usize, limits: Limits) -> Row {
+    Row { name, kind: Kind::Unkeyed { workers, work_nanos: 0, sending: Sending::Many }, limits }
+}
+
+const fn keyed(name: &'static str, draw: fn() -> Keys) -> Row {
+    Row { name, kind: Kind::Keyed { draw }, limits: ratio(1.5, 2.5) }
+}
+
+const fn calls(name: &'static str, callers: u64, limits: Limits) -> Row {
+    Row { name, kind: Kind::Calls { callers }, limits }
+}
+
+const fn memory(name: &'static str, kind: Memory, limits: Limits) -> Row {
+    Row { name, kind: Kind::Memory(kind), limits }
+}
+
+pub const ROWS: [Row; 15] = [
+    sends("A4", 4, 0, ratio(5.0, 7.0)),
+    sends("A256", 256, 0, ratio(5.0, 7.0)),
+    sends_many("A4-many", 4, ratio(9.0, 20.0)),
+    sends_many("A256-many", 256, ratio(6.0, 9.0)),
+    sends("A4-75ns", 4, 75, Limits::None),
+    sends("A256-75ns", 256, 75, Limits::None),
+    sends("A4-460ns", 4, 460, Limits::None),
+    sends("A256-460ns", 256, 460, Limits::None),
+    sends("A4-2400ns", 4, 2_400, Limits::None),
+    sends("A256-2400ns", 256, 2_400, Limits::None),
+    keyed("B-uniform", keys::uniform),
+    keyed("B-zipf", keys::zipf),
+    calls("D1", 1, ratio(1.2, 2.0)),
+    calls("D64", 64, ratio(1.0, 1.5)),
+    memory("E-full", Memory::Full, at_most(1.20, 1.15)),
+];
+
+impl Row {
+    pub fn unit(&self) -> &'static str {
+        match self.kind {
+            Kind::Unkeyed { .. } | Kind::Keyed { .. } => "M/s",
+            Kind::Calls { .. } => "ns/call",
+            Kind::Memory(memory) => memory.unit(),
+        }
+    }
+
+    /// How many times better the second figure is than the first.
+    pub fn ratio(&self, baseline: f64, greenroom: f64) -> f64 {
+        match self.kind {
+            Kind::Unkeyed { .. } | Kind::Keyed { .. } => greenroom / baseline,
+            Kind::Calls { .. } | Kind::Memory(_) => baseline / greenroom,
+        }
+    }
+
+    /// Messages or calls of one repetition, of `messages` that were asked for: fewer where each takes longer.
+    fn scaled(&self, messages: u64) -> u64 {
+        match self.kind {
+            Kind::Unkeyed { work_nanos: 0..=99, .. } | Kind::Keyed { .. } => messages,
+            Kind::Unkeyed { work_nanos: 100..=999, .. } => messages / 2,
+            Kind::Unkeyed { .. } => messages / 8,
+            Kind::Calls { callers: 1 } => messages / 10,
+            Kind::Calls { .. } => messages / 5,
+            Kind::Memory(_) => 0,
+        }
+    }
+
+    /// Draws keys and calibrates work; what is returned runs one side and gives its figure.
+    pub fn prepare(
+        &self,
+        messages: u64,
+        threads: Threads,
+        calibration: Calibration,
+    ) -> Box<dyn FnMut(Side) -> Result<f64, Failure>> {
+        let messages = self.scaled(messages);
+        let per_micro = move |took: Duration| messages as f64 / took.as_nanos() as f64 * 1e3;
+        match self.kind {
+            Kind::Unkeyed { workers, work_nanos, sending } => {
+                let work = calibration.work(work_nanos);
+                let unkeyed = Unkeyed { workers, messages, work, threads };
+                Box::new(move |side| match side {
+                    Side::Baseline => unkeyed.baseline().map(per_micro),
+                    Side::Greenroom => unkeyed.greenroom(sending).map(per_micro),
+                })
+            }
+            Kind::Keyed { draw } => {
+                let keyed = Keyed { workers: KEYED_WORKERS, keys: draw(), messages, threads };
+                Box::new(move |side| match side {
+                    Side::Baseline => keyed.baseline().map(per_micro),
+                    Side::Greenroom => keyed.greenroom().map(per_micro),
+                })
+            }
+            Kind::Calls { callers } => {
+                let calls = Calls { workers: CALLED_WORKERS, callers, calls: messages, threads };
+                let each = move |took: Duration| took.as_nanos() as f64 / calls.total() as f64;
+                Box::new(move |side| match side {
+                    Side::Baseline => calls.baseline().map(each),
+                    Side::Greenroom => calls.greenroom().map(each),
+                })
+            }
+            Kind::Memory(kind) => Box::new(move |side| memory::in_child(kind, side)),
+        }
+    }
+}

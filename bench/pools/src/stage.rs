@@ -1,0 +1,131 @@
+//! The runtime that producers and workers share, and how a run is timed.
+
+use std::{
+    future::Future,
+    thread,
+    time::{Duration, Instant},
+};
+
+use tokio::runtime::{Builder, Runtime};
+
+use crate::{Failure, message::Counters};
+
+/// Tasks that send.
+pub const PRODUCERS: u64 = 2;
+/// How often the counters are looked at once all is sent. Before that nobody looks, as reading a counter takes its cache
+/// line from the worker that writes it.
+const LOOK: Duration = Duration::from_micros(200);
+/// Without a message handled for this long, those that are missing are lost.
+const LOST_AFTER: Duration = Duration::from_secs(10);
+/// No run takes longer, unless a sender hangs.
+const HANGS_AFTER: Duration = Duration::from_secs(300);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Threads {
+    /// Everything on the thread that waits: repeatable, for counting instructions.
+    Current,
+    /// Two threads of the runtime, and the main thread sleeps.
+    Two,
+}
+
+/// A runtime of its own for each repetition.
+pub struct Stage {
+    runtime: Option<Runtime>,
+    threads: Threads,
+}
+
+impl Stage {
+    pub fn new(threads: Threads) -> Result<Self, Failure> {
+        let mut builder = match threads {
+            Threads::Current => Builder::new_current_thread(),
+            Threads::Two => Builder::new_multi_thread(),
+        };
+        if threads == Threads::Two {
+            builder.worker_threads(2);
+        }
+        Ok(Self { runtime: Some(builder.enable_time().build()?), threads })
+    }
+
+    fn runtime(&self) -> Result<&Runtime, Failure> {
+        self.runtime.as_ref().ok_or_else(|| "the runtime has ended".into())
+    }
+
+    /// Runs a future on the main thread: for setting up and taking down, not for what is timed.
+    pub fn block_on<T>(&self, future: impl Future<Output = T>) -> Result<T, Failure> {
+        Ok(self.runtime()?.block_on(future))
+    }
+
+    /// Spawns a task that is not timed by itself.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), Failure> {
+        self.runtime()?.spawn(task);
+        Ok(())
+    }
+
+    /// From the start of the producers until `total` messages have been handled.
+    pub fn time<P>(
+        &self,
+        producers: Vec<P>,
+        counters: &Counters,
+        total: u64,
+    ) -> Result<Duration, Failure>
+    where
+        P: Future<Output = Result<(), Failure>> + Send + 'static,
+    {
+        let runtime = self.runtime()?;
+        let start = Instant::now();
+        let tasks: Vec<_> = producers.into_iter().map(|task| runtime.spawn(task)).collect();
+        let sent = async {
+            for task in tasks {
+                task.await??;
+            }
+            Ok::<_, Failure>(())
+        };
+        let hung = |_| format!("senders hang: {} of {total} handled", counters.sum());
+        runtime
+            .block_on(async { tokio::time::timeout(HANGS_AFTER, sent).await })
+            .map_err(hung)??;
+        self.until_handled(counters, total)?;
+        Ok(start.elapsed())
+    }
+
+    /// Waits until `total` messages have been handled; fails when they are not, or when there are more.
+    pub fn until_handled(&self, counters: &Counters, total: u64) -> Result<(), Failure> {
+        let (mut seen, mut since) = (counters.sum(), Instant::now());
+        while seen < total {
+            self.pause()?;
+            let now = counters.sum();
+            if now > seen {
+                (seen, since) = (now, Instant::now());
+            } else if since.elapsed() > LOST_AFTER {
+                return Err(format!("lost: {seen} of {total} messages were handled").into());
+            }
+        }
+        if seen > total {
+            return Err(format!("{seen} messages were handled, but {total} were sent").into());
+        }
+        Ok(())
+    }
+
+    fn pause(&self) -> Result<(), Failure> {
+        match self.threads {
+            Threads::Two => thread::sleep(LOOK),
+            Threads::Current => self.runtime()?.block_on(tokio::task::yield_now()),
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Stage {
+    /// Does not wait for tasks that hang.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(Duration::from_secs(5));
+        }
+    }
+}
+
+/// The messages of one producer: its share of all, without a gap.
+pub fn share(producer: u64, total: u64) -> std::ops::Range<u64> {
+    let edge = |producer| total * producer / PRODUCERS;
+    edge(producer)..edge(producer + 1)
+}

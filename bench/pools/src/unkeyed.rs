@@ -1,0 +1,104 @@
+//! Workload A: messages without a key to a pool of workers, from two producers.
+
+use std::{collections::VecDeque, time::Duration};
+
+use greenroom::{Address, NotAccepted, Pool, Stop};
+
+use crate::{
+    Failure,
+    channels::{self, MAILBOX},
+    message::{Counters, Message, Worker},
+    stage::{PRODUCERS, Stage, Threads, share},
+    work::Work,
+};
+
+/// Messages that [`Sending::Many`] hands over at once.
+const CHUNK: u64 = 64;
+
+#[derive(Clone, Copy)]
+pub struct Unkeyed {
+    pub workers: usize,
+    pub messages: u64,
+    pub work: Work,
+    pub threads: Threads,
+}
+
+#[derive(Clone, Copy)]
+pub enum Sending {
+    One,
+    Many,
+}
+
+type To = Address<Message, u64, std::convert::Infallible>;
+
+impl Unkeyed {
+    /// Channels and tasks, round robin.
+    pub fn baseline(self) -> Result<Duration, Failure> {
+        let (stage, counters) = (Stage::new(self.threads)?, Counters::new(self.workers));
+        let senders = channels::spawn(&stage, &counters, self.workers, self.work)?;
+        let producer = |index: u64| {
+            let (senders, share) = (senders.clone(), share(index, self.messages));
+            let mut next = self.workers * index as usize / PRODUCERS as usize;
+            async move {
+                for seq in share {
+                    senders[next].send(Message::new(seq, seq)).await?;
+                    next += 1;
+                    if next == senders.len() {
+                        next = 0;
+                    }
+                }
+                Ok(())
+            }
+        };
+        stage.time((0..PRODUCERS).map(producer).collect(), &counters, self.messages)
+    }
+
+    pub fn greenroom(self, sending: Sending) -> Result<Duration, Failure> {
+        let (stage, counters) = (Stage::new(self.threads)?, Counters::new(self.workers));
+        let (of, work) = (counters.clone(), self.work);
+        let pool = Pool::new(move |slot| Worker::new(of.of(slot), work));
+        let pool = pool.quick_factory().workers(self.workers).mailbox(MAILBOX);
+        let pool = stage.block_on(pool.spawn())??;
+        let producer = |index| produce(pool.address(), share(index, self.messages), sending);
+        let took = stage.time((0..PRODUCERS).map(producer).collect(), &counters, self.messages)?;
+        stage.block_on(pool.stop(Stop::within(Duration::from_secs(5))))?;
+        stage.until_handled(&counters, self.messages)?;
+        Ok(took)
+    }
+}
+
+async fn produce(to: To, share: std::ops::Range<u64>, sending: Sending) -> Result<(), Failure> {
+    match sending {
+        Sending::One => {
+            for seq in share {
+                to.send(Message::new(seq, seq)).await?;
+            }
+        }
+        Sending::Many => {
+            let mut chunk = VecDeque::with_capacity(CHUNK as usize);
+            for start in share.clone().step_by(CHUNK as usize) {
+                let seqs = start..share.end.min(start + CHUNK);
+                chunk.extend(seqs.map(|seq| Message::new(seq, seq)));
+                send_many(&to, &mut chunk).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Hands over all of them; where there is no room, waits for some.
+async fn send_many(to: &To, messages: &mut VecDeque<Message>) -> Result<(), Failure> {
+    while !messages.is_empty() {
+        match to.try_send_many(messages) {
+            Ok(_) => {}
+            Err(NotAccepted::Full) => {
+                let permit = to.reserve().await?;
+                if let Some(message) = messages.pop_front() {
+                    permit.send(message)?;
+                }
+            }
+            Err(closed) => return Err(closed.into()),
+        }
+    }
+    Ok(())
+}
