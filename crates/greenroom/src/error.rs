@@ -55,6 +55,14 @@ impl<M> SendError<M> {
 }
 
 impl<M> TrySendError<M> {
+    pub(crate) fn new(message: M, why: NotAccepted) -> Self {
+        match why {
+            NotAccepted::Full => Self::Full(message),
+            NotAccepted::Stopped => Self::Stopped(message),
+            NotAccepted::NoWorkers => Self::NoWorkers(message),
+        }
+    }
+
     /// The message.
     pub fn into_message(self) -> M {
         match self {

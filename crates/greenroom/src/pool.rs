@@ -25,6 +25,7 @@ mod employed;
 mod entry;
 mod hold;
 mod lanes;
+mod parcel;
 mod permits;
 mod restart;
 mod shard;

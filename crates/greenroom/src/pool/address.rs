@@ -12,36 +12,20 @@ use std::{
 
 use super::{
     core::Core,
-    entry::Entry,
+    parcel::{Parcel, ParcelOf},
     permits::{Closed, Refused},
     stop::{self, Stop},
 };
-use crate::{
-    Actor, CallError, NotAccepted, ReplyPort, SendError, TrySendError, delivery::Extra, reply,
-};
+use crate::{Actor, CallError, NotAccepted, SendError, TrySendError, delivery::Extra, reply};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A message that was not accepted.
-pub(crate) struct Unaccepted<M, R, E> {
-    message: M,
-    port: Option<ReplyPort<R, E>>,
-    why: NotAccepted,
-}
-
-type Pushed<M, R, E> = Result<(), Unaccepted<M, R, E>>;
-
 /// The object-safe side of a pool that addresses see; it hides the types of the actor and of the key.
 pub(crate) trait Door<M, R, E>: Send + Sync {
-    /// Takes a permit and queues the message, or says why not. Runs the key function first.
-    fn try_push(&self, message: M, port: Option<ReplyPort<R, E>>, sender: u32) -> Pushed<M, R, E>;
-    /// Queues a message for which a permit has been taken; gives the permit back where it does not.
-    fn push_permitted(
-        &self,
-        message: M,
-        port: Option<ReplyPort<R, E>>,
-        sender: u32,
-    ) -> Pushed<M, R, E>;
+    /// Takes a permit and queues the message, or leaves it where it is and says why not. Runs the key function first.
+    fn try_push(&self, parcel: &mut Parcel<M, R, E>, sender: u32) -> Result<(), NotAccepted>;
+    /// Queues a message for which a permit has been taken, or gives the permit back and leaves the message where it is.
+    fn push_permitted(&self, parcel: &mut Parcel<M, R, E>, sender: u32) -> Result<(), NotAccepted>;
     /// Queues messages from the front, as many as there is room for, and says how many.
     fn try_push_many(&self, messages: &mut VecDeque<M>, sender: u32) -> Result<usize, NotAccepted>;
     /// Waits for a permit.
@@ -55,24 +39,6 @@ pub(crate) trait Door<M, R, E>: Send + Sync {
     fn handle_made(&self);
     /// The last handle drains and stops the pool.
     fn handle_dropped(self: Arc<Self>);
-}
-
-type Entered<A, K> = Entry<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
-
-/// Runs the key function, before admission and under no lock.
-fn entry<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    message: A::Message,
-    port: Option<ReplyPort<A::Reply, A::Error>>,
-) -> Entered<A, K> {
-    let (key, hash) = core.key(&message);
-    Entry { message, extra: port.map(|port| Extra::new(Some(port))), key, hash }
-}
-
-#[cold]
-fn unaccepted<M, R, E, K>(entry: Entry<M, R, E, K>, why: NotAccepted) -> Unaccepted<M, R, E> {
-    let port = entry.extra.and_then(|extra| extra.port);
-    Unaccepted { message: entry.message, port, why }
 }
 
 /// Several messages on their way into the queues: whatever happens, permits that were not used go back, and shards that
@@ -96,10 +62,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Many<'_, A, K> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Many<'_, A, K> {
-    fn push(&mut self, message: A::Message, sender: u32) -> Result<(), A::Message> {
-        let entry = entry(self.core, message, None);
-        let index = self.core.shard_of(&entry, sender);
-        let first = self.core.push_quietly(index, entry).map_err(|entry| entry.message)?;
+    fn push(&mut self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Closed> {
+        let key = self.core.key(parcel);
+        let index = self.core.shard_of(&key, sender);
+        let first = self.core.push_quietly(index, parcel, key)?;
         self.permits -= 1;
         self.filled |= u64::from(first) << index;
         Ok(())
@@ -120,33 +86,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Granted<'_, A, K> 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, A::Error>
     for Core<A, K>
 {
-    fn try_push(
-        &self,
-        message: A::Message,
-        port: Option<ReplyPort<A::Reply, A::Error>>,
-        sender: u32,
-    ) -> Pushed<A::Message, A::Reply, A::Error> {
-        self.try_push(entry(self, message, port), sender).map_err(|(entry, refused)| {
-            unaccepted(
-                entry,
-                match refused {
-                    Refused::Full => NotAccepted::Full,
-                    Refused::Closed => self.why_closed(),
-                },
-            )
+    fn try_push(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), NotAccepted> {
+        let key = self.key(parcel);
+        self.take_and_push(parcel, key, sender).map_err(|refused| match refused {
+            Refused::Full => NotAccepted::Full,
+            Refused::Closed => self.why_closed(),
         })
     }
 
-    fn push_permitted(
-        &self,
-        message: A::Message,
-        port: Option<ReplyPort<A::Reply, A::Error>>,
-        sender: u32,
-    ) -> Pushed<A::Message, A::Reply, A::Error> {
+    fn push_permitted(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), NotAccepted> {
         let mut granted = Granted(Some(self));
-        let entry = entry(self, message, port);
-        let index = self.shard_of(&entry, sender);
-        self.push(index, entry).map_err(|entry| unaccepted(entry, self.why_closed()))?;
+        let key = self.key(parcel);
+        let index = self.shard_of(&key, sender);
+        self.push(index, parcel, key).map_err(|Closed| self.why_closed())?;
         granted.0 = None;
         Ok(())
     }
@@ -164,8 +116,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         let mut many = Many { core: self, permits, filled: 0 };
         for sent in 0..permits as usize {
             let Some(message) = messages.pop_front() else { return Ok(sent) };
-            if let Err(message) = many.push(message, sender) {
-                messages.push_front(message);
+            let mut parcel = Parcel::new(message, None);
+            if many.push(&mut parcel, sender).is_err() {
+                messages.extend(parcel.message);
+                messages.rotate_right(1);
                 return if sent == 0 { Err(self.why_closed()) } else { Ok(sent) };
             }
         }
@@ -255,15 +209,14 @@ impl<M, R, E> Address<M, R, E> {
     /// # Panics
     /// When the key function of the pool panics; nothing has been accepted then.
     pub fn try_send(&self, message: M) -> Result<(), TrySendError<M>> {
-        self.door.try_push(message, None, self.sender).map_err(|unaccepted| {
-            self.door.count_rejected();
-            let message = unaccepted.message;
-            match unaccepted.why {
-                NotAccepted::Full => TrySendError::Full(message),
-                NotAccepted::Stopped => TrySendError::Stopped(message),
-                NotAccepted::NoWorkers => TrySendError::NoWorkers(message),
+        let mut parcel = Parcel::new(message, None);
+        match self.door.try_push(&mut parcel, self.sender) {
+            Ok(()) => Ok(()),
+            Err(why) => {
+                self.door.count_rejected();
+                Err(TrySendError::new(parcel.into_message(), why))
             }
-        })
+        }
     }
 
     /// Queues messages from the front without waiting, as many as there is room for, and leaves the rest. Returns how many
@@ -290,13 +243,26 @@ impl<M, R, E> Address<M, R, E> {
     /// A dropped future has either queued the message or done nothing; the message is dropped with it in that case. To
     /// keep it, use [`reserve`](Self::reserve).
     pub async fn send(&self, message: M) -> Result<(), SendError<M>> {
-        self.push(message, None).await.map_err(|unaccepted| {
-            self.door.count_rejected();
-            match unaccepted.why {
-                NotAccepted::NoWorkers => SendError::NoWorkers(unaccepted.message),
-                NotAccepted::Stopped | NotAccepted::Full => SendError::Stopped(unaccepted.message),
+        let mut parcel = Parcel::new(message, None);
+        match self.door.try_push(&mut parcel, self.sender) {
+            Ok(()) => Ok(()),
+            // In a box, so that what happens rarely does not make the state of every send larger.
+            Err(why) => {
+                let Err(why) = Box::pin(self.wait_and_push(&mut parcel, why)).await else {
+                    return Ok(());
+                };
+                Err(self.refused(parcel.into_message(), why))
             }
-        })
+        }
+    }
+
+    #[cold]
+    fn refused(&self, message: M, why: NotAccepted) -> SendError<M> {
+        self.door.count_rejected();
+        match why {
+            NotAccepted::NoWorkers => SendError::NoWorkers(message),
+            NotAccepted::Stopped | NotAccepted::Full => SendError::Stopped(message),
+        }
     }
 
     /// Sends a message and waits for its reply. There is no timeout: a call ends when the message has its outcome.
@@ -308,25 +274,32 @@ impl<M, R, E> Address<M, R, E> {
     /// Dropping the future abandons the call: a message that has not been started is skipped when its turn comes.
     pub async fn call(&self, message: M) -> Result<R, CallError<E>> {
         let (port, reply) = reply::channel();
-        if let Err(unaccepted) = self.push(message, Some(port)).await {
+        let mut parcel = Parcel::new(message, Some(Extra::new(Some(port))));
+        if let Err(why) = self.door.try_push(&mut parcel, self.sender)
+            && let Err(why) = Box::pin(self.wait_and_push(&mut parcel, why)).await
+        {
             self.door.count_rejected();
-            return Err(match unaccepted.why {
+            return Err(match why {
                 NotAccepted::NoWorkers => CallError::NoWorkers,
                 NotAccepted::Stopped | NotAccepted::Full => CallError::Stopped,
             });
         }
+        drop(parcel);
         reply.await.unwrap_or(Err(CallError::Dropped))
     }
 
-    async fn push(&self, message: M, port: Option<ReplyPort<R, E>>) -> Pushed<M, R, E> {
-        let Unaccepted { message, port, .. } = match self.door.try_push(message, port, self.sender)
-        {
-            Err(unaccepted) if unaccepted.why == NotAccepted::Full => unaccepted,
-            other => return other,
-        };
+    /// Waits for room, where it was room that lacked, and queues the message.
+    async fn wait_and_push(
+        &self,
+        parcel: &mut Parcel<M, R, E>,
+        why: NotAccepted,
+    ) -> Result<(), NotAccepted> {
+        if why != NotAccepted::Full {
+            return Err(why);
+        }
         match self.door.permit().await {
-            Ok(()) => self.door.push_permitted(message, port, self.sender),
-            Err(Closed) => Err(Unaccepted { message, port, why: self.door.why_closed() }),
+            Ok(()) => self.door.push_permitted(parcel, self.sender),
+            Err(Closed) => Err(self.door.why_closed()),
         }
     }
 
@@ -372,13 +345,9 @@ impl<M, R, E> Permit<'_, M, R, E> {
     /// The message, when the pool was stopped after the permit was taken.
     pub fn send(mut self, message: M) -> Result<(), SendError<M>> {
         self.used = true;
-        self.address.door.push_permitted(message, None, self.address.sender).map_err(|unaccepted| {
-            self.address.door.count_rejected();
-            match unaccepted.why {
-                NotAccepted::NoWorkers => SendError::NoWorkers(unaccepted.message),
-                NotAccepted::Stopped | NotAccepted::Full => SendError::Stopped(unaccepted.message),
-            }
-        })
+        let mut parcel = Parcel::new(message, None);
+        let pushed = self.address.door.push_permitted(&mut parcel, self.address.sender);
+        pushed.map_err(|why| self.address.refused(parcel.into_message(), why))
     }
 }
 

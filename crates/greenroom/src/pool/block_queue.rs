@@ -9,74 +9,112 @@ const BLOCK: usize = 64;
 /// An empty queue with room for more blocks than this gives the memory back.
 const KEPT_WHEN_EMPTY: usize = 64;
 
-/// A first-in first-out queue of fixed-size blocks, of which one emptied block is kept for the next push.
+/// A first-in first-out queue of fixed-size blocks: one that is emptied, full ones, and one that is filled.
 #[derive(Debug)]
 pub(crate) struct BlockQueue<T> {
-    /// Every block but the last is full or being emptied; none but the only one is empty.
-    blocks: VecDeque<VecDeque<T>>,
-    /// An emptied block, kept.
-    spare: Option<VecDeque<T>>,
+    /// Popped from.
+    front: VecDeque<T>,
+    full: VecDeque<VecDeque<T>>,
+    /// Pushed to.
+    back: VecDeque<T>,
+    /// An emptied block, kept for the next push that needs one.
+    spare: VecDeque<T>,
     len: usize,
 }
 
 impl<T> BlockQueue<T> {
     pub(crate) const fn new() -> Self {
-        Self { blocks: VecDeque::new(), spare: None, len: 0 }
+        Self {
+            front: VecDeque::new(),
+            full: VecDeque::new(),
+            back: VecDeque::new(),
+            spare: VecDeque::new(),
+            len: 0,
+        }
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
+    #[inline]
     pub(crate) fn push_back(&mut self, item: T) {
         self.len += 1;
-        match self.blocks.back_mut() {
-            Some(block) if block.len() < BLOCK => block.push_back(item),
-            _ => {
-                let mut block = self.block();
-                block.push_back(item);
-                self.blocks.push_back(block);
-            }
+        if self.back.len() == BLOCK {
+            self.close_back();
+        }
+        self.back.push_back(item);
+    }
+
+    #[cold]
+    fn close_back(&mut self) {
+        let empty = self.block();
+        let full = std::mem::replace(&mut self.back, empty);
+        if self.front.is_empty() && self.full.is_empty() {
+            self.spare = std::mem::replace(&mut self.front, full);
+        } else {
+            self.full.push_back(full);
         }
     }
 
     pub(crate) fn push_front(&mut self, item: T) {
         self.len += 1;
-        match self.blocks.front_mut() {
-            Some(block) if block.len() < BLOCK => block.push_front(item),
-            _ => {
-                let mut block = self.block();
-                block.push_front(item);
-                self.blocks.push_front(block);
-            }
+        if self.front.len() == BLOCK {
+            let empty = self.block();
+            let full = std::mem::replace(&mut self.front, empty);
+            self.full.push_front(full);
         }
+        self.front.push_front(item);
     }
 
+    #[inline]
     pub(crate) fn pop_front(&mut self) -> Option<T> {
-        let block = self.blocks.front_mut()?;
-        let item = block.pop_front();
-        self.len -= usize::from(item.is_some());
-        if block.is_empty() {
-            self.spare = self.blocks.pop_front();
-            if self.blocks.is_empty() && self.blocks.capacity() > KEPT_WHEN_EMPTY {
-                self.blocks = VecDeque::new();
-            }
+        if self.front.is_empty() {
+            self.next_block();
         }
-        item
+        let item = self.front.pop_front()?;
+        self.len -= 1;
+        Some(item)
     }
 
-    /// How many blocks the queue has room for.
+    #[cold]
+    fn next_block(&mut self) {
+        let next = match self.full.pop_front() {
+            Some(full) => full,
+            None => std::mem::take(&mut self.back),
+        };
+        let emptied = std::mem::replace(&mut self.front, next);
+        self.keep(emptied);
+        if self.full.is_empty() && self.full.capacity() > KEPT_WHEN_EMPTY {
+            self.full = VecDeque::new();
+        }
+    }
+
+    /// How many full blocks the queue has room for.
     #[cfg(test)]
     pub(crate) fn room(&self) -> usize {
-        self.blocks.capacity()
+        self.full.capacity()
     }
 
+    /// An empty block. Only the first one grows with its entries, so that a queue of a few takes little.
     fn block(&mut self) -> VecDeque<T> {
-        self.spare.take().unwrap_or_else(|| VecDeque::with_capacity(BLOCK))
+        match self.spare.capacity() {
+            0 => VecDeque::with_capacity(BLOCK),
+            _ => std::mem::take(&mut self.spare),
+        }
+    }
+
+    fn keep(&mut self, emptied: VecDeque<T>) {
+        match self.back.capacity() {
+            0 => self.back = emptied,
+            _ => self.spare = emptied,
+        }
     }
 }
 

@@ -15,7 +15,8 @@ use super::{
     clock::Clock,
     discard::discard,
     entry::Entry,
-    permits::{Permits, Queues, Refused},
+    parcel::ParcelOf,
+    permits::{Closed, Permits, Queues, Refused},
     shard::{Outbox, Shard},
     tally::{PoolTally, WorkerTally},
     wake::Wake,
@@ -37,6 +38,9 @@ pub(crate) type ShardOf<A, K> =
 
 pub(crate) type OutboxOf<A, K> =
     Outbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
+
+/// A key, where there is one, and its hash.
+pub(crate) type Hashed<K> = (Option<K>, u32);
 
 /// How to tell the key of a message.
 pub(crate) type KeyOf<A, K> = Box<dyn Fn(&<A as Actor>::Message) -> Option<K> + Send + Sync>;
@@ -71,7 +75,7 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) wake: Wake,
     pub(crate) clock: Clock<A, K>,
     /// One per worker, written by it alone.
-    pub(crate) tallies: Box<[WorkerTally]>,
+    pub(crate) tallies: Box<[Arc<WorkerTally>]>,
     pub(crate) tally: PoolTally,
     /// Messages given back because the pool stopped while they were in hand.
     pub(crate) left_over: Mutex<Vec<A::Message>>,
@@ -127,7 +131,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             credit: (settings.capacity / shards / CREDIT_SHARE).clamp(1, MAX_CREDIT) as u64,
             wake: Wake::new(settings.workers, awake_limit),
             clock: Clock::new(),
-            tallies: (0..settings.workers).map(|_| WorkerTally::default()).collect(),
+            tallies: (0..settings.workers).map(|_| Arc::default()).collect(),
             tally: PoolTally::default(),
             left_over: Mutex::default(),
             closing: AtomicBool::new(false),
@@ -163,34 +167,39 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// The key of a message and the hash of that key. Runs user code: call it before admission, under no lock.
-    pub(crate) fn key(&self, message: &A::Message) -> (Option<K>, u32) {
-        let key = self.settings.key_of.as_ref().and_then(|key_of| key_of(message));
+    #[inline]
+    pub(crate) fn key(&self, parcel: &ParcelOf<A>) -> Hashed<K> {
+        let Some(key_of) = &self.settings.key_of else { return (None, 0) };
+        let key = parcel.message.as_ref().and_then(key_of);
         let hash = key.as_ref().map_or(0, |key| (self.hasher.hash_one(key) >> 32) as u32);
         (key, hash)
     }
 
-    pub(crate) fn shard_of(&self, entry: &Queued<A, K>, sender: u32) -> usize {
-        let place = if entry.key.is_some() { entry.hash } else { sender };
+    #[inline]
+    pub(crate) fn shard_of(&self, (key, hash): &Hashed<K>, sender: u32) -> usize {
+        let place = if key.is_some() { *hash } else { sender };
         place as usize & (self.shards.len() - 1)
     }
 
-    /// Takes a permit and queues a message, or gives it back and says why not.
-    pub(crate) fn try_push(
+    /// Takes a permit and queues a message, or says why not.
+    #[inline]
+    pub(crate) fn take_and_push(
         &self,
-        entry: Queued<A, K>,
+        parcel: &mut ParcelOf<A>,
+        key: Hashed<K>,
         sender: u32,
-    ) -> Result<(), (Queued<A, K>, Refused)> {
-        let index = self.shard_of(&entry, sender);
+    ) -> Result<(), Refused> {
+        let index = self.shard_of(&key, sender);
         let mut inbox = self.shards[index].inbox.lock();
         if inbox.credit == 0 && !inbox.closed {
             inbox.credit = self.permits.take_known(self.credit);
         }
         if inbox.credit == 0 {
             drop(inbox);
-            return self.search_and_push(index, entry);
+            return self.search_and_push(index, parcel, key);
         }
         inbox.credit -= 1;
-        let first = inbox.push(entry);
+        let first = inbox.push(parcel, key);
         drop(inbox);
         if first {
             self.announce(index);
@@ -202,16 +211,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn search_and_push(
         &self,
         index: usize,
-        entry: Queued<A, K>,
-    ) -> Result<(), (Queued<A, K>, Refused)> {
-        let taken = match self.permits.try_take(self.credit, self) {
-            Ok(taken) => taken,
-            Err(refused) => return Err((entry, refused)),
-        };
-        let pushed = self.push(index, entry);
+        parcel: &mut ParcelOf<A>,
+        key: Hashed<K>,
+    ) -> Result<(), Refused> {
+        let taken = self.permits.try_take(self.credit, self)?;
+        let pushed = self.push(index, parcel, key);
         let unused = if pushed.is_ok() { taken - 1 } else { taken };
         self.give_credit(index, unused);
-        pushed.map_err(|entry| (entry, Refused::Closed))
+        pushed.map_err(|Closed| Refused::Closed)
     }
 
     /// Leaves permits in a shard, unless somebody waits for them.
@@ -228,9 +235,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         inbox.credit += permits;
     }
 
-    /// Queues a message whose permit has been taken. Gives it back when the pool is closing.
-    pub(crate) fn push(&self, index: usize, entry: Queued<A, K>) -> Result<(), Queued<A, K>> {
-        if self.push_quietly(index, entry)? {
+    /// Queues a message whose permit has been taken, unless the pool is closing.
+    pub(crate) fn push(
+        &self,
+        index: usize,
+        parcel: &mut ParcelOf<A>,
+        key: Hashed<K>,
+    ) -> Result<(), Closed> {
+        if self.push_quietly(index, parcel, key)? {
             self.announce(index);
         }
         Ok(())
@@ -240,13 +252,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn push_quietly(
         &self,
         index: usize,
-        entry: Queued<A, K>,
-    ) -> Result<bool, Queued<A, K>> {
+        parcel: &mut ParcelOf<A>,
+        key: Hashed<K>,
+    ) -> Result<bool, Closed> {
         let mut inbox = self.shards[index].inbox.lock();
         if inbox.closed {
-            return Err(entry);
+            return Err(Closed);
         }
-        Ok(inbox.push(entry))
+        Ok(inbox.push(parcel, key))
     }
 
     /// Grants permits to senders that wait for them. Call it after messages have been started, behind a fence where the

@@ -11,7 +11,7 @@ use super::{
     discard::discard,
     entry::Entry,
     lanes::LaneId,
-    tally::count,
+    tally::{WorkerTally, count},
 };
 use crate::{
     Actor, Answer, CallError, Cause, DeadLetter, DeadLetterReason, Delivery, FailedAttempt, Verdict,
@@ -45,6 +45,8 @@ pub(crate) enum Taken {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Posture {
     Awake,
+    /// Awake, and stepping aside once before it lies down.
+    Lingering,
     /// In the idle list, or just taken off it by a waker.
     LyingDown,
     /// In a suspended handler, or between restarts.
@@ -57,6 +59,7 @@ pub(crate) type DeliveryOf<A> =
 pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) core: Arc<Core<A, K>>,
     pub(crate) worker: usize,
+    pub(crate) tally: Arc<WorkerTally>,
     pub(crate) source: Source,
     pub(crate) delivery: DeliveryOf<A>,
     /// A copy for another attempt, where one may be asked for.
@@ -71,6 +74,7 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     pub(crate) fn new(core: Arc<Core<A, K>>, worker: usize) -> Self {
         Self {
+            tally: core.tallies[worker].clone(),
             core,
             worker,
             source: Source::None,
@@ -82,31 +86,59 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// Takes the next message.
-    pub(crate) fn take(&mut self) -> Taken {
+    /// Takes the next message from where the last one came from.
+    #[inline]
+    pub(crate) fn take_next(&mut self) -> Taken {
+        if let Source::Shared { index, alone, run } = self.source {
+            self.source = Source::None;
+            let source = self.core.pop_shared(index, alone, run + 1, &mut self.delivery);
+            return self.begin_shared(source);
+        }
         let source = std::mem::replace(&mut self.source, Source::None);
-        let next = self.core.next(self.worker, source);
-        let Some((source, entry)) = next.or_else(|| self.core.take(self.worker, &mut self.cursor))
-        else {
-            return Taken::Nothing;
-        };
-        self.source = source;
-        self.begin(entry)
+        match self.core.next(self.worker, source) {
+            Some((source, entry)) => self.begin(source, entry),
+            None => Taken::Nothing,
+        }
     }
 
-    /// Takes a message in hand, unless its caller has gone.
-    fn begin(&mut self, mut entry: Queued<A, K>) -> Taken {
-        count(&self.core.tallies[self.worker].started);
-        if entry.is_retry() {
-            self.core.tally.waiting.fetch_sub(1, Ordering::Relaxed);
+    /// Takes the next message from any shard; the worker has no place.
+    pub(crate) fn take_anywhere(&mut self) -> Taken {
+        if !self.core.keyed() {
+            let source = self.core.take_shared(&mut self.cursor, &mut self.delivery);
+            return self.begin_shared(source);
         }
-        let key = entry.key.take();
-        self.delivery = Delivery { message: Some(entry.message), extra: entry.extra };
+        match self.core.take(self.worker, &mut self.cursor) {
+            Some((source, entry)) => self.begin(source, entry),
+            None => Taken::Nothing,
+        }
+    }
+
+    #[inline]
+    fn begin_shared(&mut self, source: Option<Source>) -> Taken {
+        match source {
+            Some(source) => {
+                self.source = source;
+                self.start()
+            }
+            None => Taken::Nothing,
+        }
+    }
+
+    fn begin(&mut self, source: Source, entry: Queued<A, K>) -> Taken {
+        self.source = source;
+        self.delivery.message = Some(entry.message);
+        self.delivery.extra = entry.extra;
+        let taken = self.start();
+        discard(entry.key);
+        taken
+    }
+
+    /// The message in the delivery is in hand from here on, unless its caller has gone.
+    #[inline]
+    fn start(&mut self) -> Taken {
+        count(&self.tally.started);
         self.set_in_hand(true);
-        discard(key);
-        let port = self.delivery.extra.as_ref().and_then(|extra| extra.port.as_ref());
-        if port.is_some_and(|port| port.is_abandoned()) {
-            self.dead_letter(DeadLetterReason::Abandoned, None, None);
+        if self.delivery.extra.is_some() && self.is_settled_already() {
             return Taken::Skipped;
         }
         if let (Some(copy), Some(message)) = (self.core.settings.copy, &self.delivery.message) {
@@ -115,9 +147,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         Taken::InHand
     }
 
+    /// Counts a retry as no longer waiting, and settles a call whose caller has gone.
+    fn is_settled_already(&mut self) -> bool {
+        let Some(extra) = &self.delivery.extra else { return false };
+        if extra.attempts > 0 {
+            self.core.tally.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+        let abandoned = extra.port.as_ref().is_some_and(|port| port.is_abandoned());
+        if abandoned {
+            self.dead_letter(DeadLetterReason::Abandoned, None, None);
+        }
+        abandoned
+    }
+
     fn set_in_hand(&mut self, in_hand: bool) {
         self.in_hand = in_hand;
-        self.core.tallies[self.worker].in_hand.store(u64::from(in_hand), Ordering::Relaxed);
+        self.tally.in_hand.store(u64::from(in_hand), Ordering::Relaxed);
     }
 
     /// Settles an attempt that returned.
@@ -145,7 +190,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     fn handled(&mut self, answer: Answer<A::Reply>) {
-        count(&self.core.tallies[self.worker].handled);
+        count(&self.tally.handled);
+        if self.delivery.extra.is_none() && self.delivery.message.is_none() && self.spare.is_none()
+        {
+            // A send whose handler has consumed it: nothing is left to settle.
+            self.set_in_hand(false);
+            return discard(answer);
+        }
         let (message, extra) = self.finish();
         match (answer, extra.and_then(|extra| extra.port)) {
             (Answer::Reply(reply), Some(port)) => discard(port.reply(reply)),
@@ -155,7 +206,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     fn give_back(&mut self, error: A::Error) {
-        count(&self.core.tallies[self.worker].failed);
+        count(&self.tally.failed);
         let (message, extra) = self.finish();
         if let Some(port) = extra.and_then(|extra| extra.port) {
             port.fail(error);
@@ -164,7 +215,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     fn drop_message(&mut self) {
-        count(&self.core.tallies[self.worker].dropped);
+        count(&self.tally.dropped);
         discard(self.finish());
     }
 
@@ -188,7 +239,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         error: Option<A::Error>,
         panic: Option<String>,
     ) {
-        count(&self.core.tallies[self.worker].dead_lettered);
+        count(&self.tally.dead_lettered);
         let attempts = match reason {
             DeadLetterReason::Abandoned => self.delivery.attempt() - 1,
             _ => self.delivery.attempt(),
@@ -225,7 +276,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         extra.failures += u32::from(counted);
         extra.kills += u32::from(panic.is_some());
         self.set_in_hand(false);
-        count(&self.core.tallies[self.worker].retries);
+        count(&self.tally.retries);
         let entry = Entry { message, extra: Some(extra), key: None, hash: 0 };
         let source = std::mem::replace(&mut self.source, Source::None);
         self.source = self.core.park(self.worker, source, entry, after);
@@ -272,7 +323,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if self.delivery.message.is_none() && self.spare.is_none() {
             return self.dead_letter(DeadLetterReason::Killed, None, None);
         }
-        count(&self.core.tallies[self.worker].returned);
+        count(&self.tally.returned);
         let (message, extra) = self.finish();
         if let Some(port) = extra.and_then(|extra| extra.port) {
             port.resolve(CallError::Stopped);
@@ -320,6 +371,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Hold<A, K> {
         self.let_go();
         match self.posture {
             Posture::Awake => self.core.wake.leave(&self.core.clock.bell),
+            Posture::Lingering => {
+                self.core.wake.look_again();
+                self.core.wake.leave(&self.core.clock.bell);
+            }
             Posture::LyingDown => self.core.wake.forget(self.worker, &self.core.clock.bell),
             Posture::Suspended if self.core.wake.any_ready() => {
                 self.core.wake.one(&self.core.clock.bell);

@@ -29,6 +29,7 @@ use super::{
     block_queue::BlockQueue,
     entry::Entry,
     lanes::{KEPT_WHEN_EMPTY, LaneId, LaneState, Lanes},
+    parcel::Parcel,
 };
 
 pub(crate) struct Shard<M, R, E, K> {
@@ -122,6 +123,21 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         true
     }
 
+    /// True when there are messages in the outbox or the inbox. Otherwise the shard is no longer scheduled, and `empty` is
+    /// called before any sender can schedule it again.
+    pub(crate) fn has_more_or(&self, outbox: &Outbox<M, R, E, K>, empty: impl FnOnce()) -> bool {
+        if !outbox.queue.is_empty() {
+            return true;
+        }
+        let mut inbox = self.inbox.lock();
+        if inbox.queue.is_empty() {
+            inbox.scheduled = false;
+            empty();
+            return false;
+        }
+        true
+    }
+
     /// True when messages wait behind the holder of the token.
     pub(crate) fn has_waiting(&self, outbox: &Outbox<M, R, E, K>) -> bool {
         !outbox.queue.is_empty() || !self.inbox.lock().queue.is_empty()
@@ -130,8 +146,14 @@ impl<M, R, E, K> Shard<M, R, E, K> {
 
 impl<M, R, E, K> Inbox<M, R, E, K> {
     /// Appends a message. True when nobody is bound to look at the shard yet: the caller must announce it.
-    pub(crate) fn push(&mut self, entry: Entry<M, R, E, K>) -> bool {
-        self.queue.push_back(entry);
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        parcel: &mut Parcel<M, R, E>,
+        (key, hash): (Option<K>, u32),
+    ) -> bool {
+        let Some(message) = parcel.message.take() else { return false };
+        self.queue.push_back(Entry { message, extra: parcel.extra.take(), key, hash });
         self.accepted += 1;
         !std::mem::replace(&mut self.scheduled, true)
     }
@@ -173,6 +195,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     }
 
     /// Takes the next message of the queue.
+    #[inline]
     pub(crate) fn pop_queue(&mut self) -> Option<Entry<M, R, E, K>> {
         let entry = self.queue.pop_front()?;
         self.taken = self.taken.wrapping_add(1);

@@ -17,6 +17,14 @@
 //! The same holds for two wakers of which one has raised `awake` and then finds nobody idle: it lowers it and looks
 //! again.
 //!
+//! # Lingering
+//! A worker that has found nothing steps aside once before it lies down ([`linger`](Wake::linger),
+//! [`look_again`](Wake::look_again)), and meanwhile takes the place of one wake-up: the waker takes one from `lingering`
+//! instead of waking anybody. The lingerer, back again, takes one too, if there is one left, and only then looks at every
+//! shard. Both are read-modify-writes of one variable: a waker that came first has marked its shard before the lingerer
+//! looks; one that comes later finds less, and in the end none, and wakes somebody. One wake-up each, because each
+//! lingerer is one worker; where it finds more than it can do, it wakes others as any worker does.
+//!
 //! The waker takes the worker off the idle list and raises `awake` on its behalf, so a wake-up belongs to exactly one
 //! worker. One that dies first passes it on ([`forget`](Wake::forget)).
 
@@ -34,6 +42,9 @@ pub(crate) struct Wake {
     attended: AtomicU64,
     /// Workers that are polled, or woken and about to be.
     awake: AtomicUsize,
+    /// Awake workers that found nothing, have stepped aside once, and will look at every shard before they lie down.
+    /// Each absorbs one wake-up.
+    lingering: AtomicUsize,
     /// As many as can run at once.
     limit: usize,
     /// The last to fall asleep is woken first: its caches are warmest.
@@ -50,6 +61,7 @@ impl Wake {
             ready: AtomicU64::new(0),
             attended: AtomicU64::new(0),
             awake: AtomicUsize::new(0),
+            lingering: AtomicUsize::new(0),
             limit: limit.max(1),
             idle: Mutex::new(Idle::new(workers)),
             idle_count: AtomicUsize::new(0),
@@ -155,6 +167,9 @@ impl Wake {
     fn one_within(&self, limit: usize, bell: &Bell) -> bool {
         loop {
             fence(Ordering::SeqCst);
+            if self.take_lingerer() {
+                return false;
+            }
             let awake = self.awake.load(Ordering::Relaxed);
             if awake >= limit || self.idle_count.load(Ordering::Relaxed) == 0 {
                 return false;
@@ -176,6 +191,34 @@ impl Wake {
                 return false;
             }
         }
+    }
+
+    /// The caller has found nothing, steps aside once, and then looks again.
+    pub(crate) fn linger(&self) {
+        self.lingering.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The caller is back, and is about to look at every shard; or it is dropped, and leaves.
+    pub(crate) fn look_again(&self) {
+        self.take_lingerer();
+        fence(Ordering::SeqCst);
+    }
+
+    fn take_lingerer(&self) -> bool {
+        let mut lingering = self.lingering.load(Ordering::Acquire);
+        while lingering > 0 {
+            let swapped = self.lingering.compare_exchange_weak(
+                lingering,
+                lingering - 1,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            );
+            match swapped {
+                Ok(_) => return true,
+                Err(now) => lingering = now,
+            }
+        }
+        false
     }
 
     fn pop_idle(&self) -> Option<usize> {

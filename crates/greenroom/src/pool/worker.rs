@@ -21,7 +21,7 @@ use super::{
     core::Core,
     discard::discard,
     employed::Employed,
-    hold::{Hold, Posture, Taken},
+    hold::{Hold, Posture, Source, Taken},
     restart::RestartLog,
     tally::count,
 };
@@ -139,55 +139,51 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     actor: &mut A,
     cx: &mut Context<A>,
 ) {
-    let mut turn = 0_u32;
-    loop {
-        while !hold.core.ended.load(Ordering::Acquire) {
-            match hold.take() {
-                Taken::Nothing => break,
-                Taken::Skipped => breathe(hold, &mut turn).await,
-                Taken::InHand => {
-                    ready(hold).await;
-                    let result = attempt(hold, actor, cx).await;
-                    hold.settle(result);
-                    breathe(hold, &mut turn).await;
+    let core = hold.core.clone();
+    let mut in_a_row = 0_u32;
+    while !core.ended.load(Ordering::Acquire) {
+        let from_lane = matches!(hold.source, Source::Lane { .. });
+        let mut taken = hold.take_next();
+        if taken == Taken::Nothing {
+            if !from_lane {
+                in_a_row = 0;
+                linger(hold).await;
+            }
+            taken = hold.take_anywhere();
+        }
+        match taken {
+            Taken::Nothing if !core.ended.load(Ordering::Acquire) => idle(hold).await,
+            Taken::Nothing | Taken::Skipped => {}
+            Taken::InHand => {
+                in_a_row += 1;
+                if in_a_row > MESSAGES_PER_TURN {
+                    in_a_row = 0;
+                    step_aside().await;
                 }
+                // Another worker is woken for what else is ready. The runtime puts it where only this thread looks, so
+                // this worker steps back once, before it perhaps computes for long.
+                if core.wake.wants_more() && core.wake.one(&core.clock.bell) {
+                    step_aside().await;
+                }
+                let result = attempt(hold, actor, cx).await;
+                hold.settle(result);
             }
         }
-        if hold.core.ended.load(Ordering::Acquire) {
-            return;
-        }
-        idle(hold).await;
     }
 }
 
-/// Lets other tasks of the runtime have a turn now and then.
-async fn breathe<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    hold: &mut Hold<A, K>,
-    turn: &mut u32,
-) {
-    *turn = turn.wrapping_add(1);
-    if turn.is_multiple_of(MESSAGES_PER_TURN) {
-        fence(Ordering::SeqCst);
-        hold.core.serve_waiters();
-        step_aside().await;
-    }
-}
-
-/// Before a handler is polled, which may compute for long.
-async fn ready<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A, K>) {
+/// Lets other tasks of the runtime have a turn; senders fill the queues meanwhile, and need not wake anybody.
+async fn linger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A, K>) {
+    hold.core.wake.linger();
+    hold.posture = Posture::Lingering;
+    fence(Ordering::SeqCst);
     hold.core.serve_waiters();
-    // Another worker is woken for what else is ready. The runtime puts it where only this thread looks, so this worker
-    // steps back once, before it perhaps computes for long.
-    if hold.core.wake.wants_more() && hold.core.wake.one(&hold.core.clock.bell) {
-        step_aside().await;
-    }
-    // A used-up cooperative budget makes ready resources look pending, which would open lanes for nothing.
-    if !tokio::task::coop::has_budget_remaining() {
-        step_aside().await;
-    }
+    step_aside().await;
+    hold.core.wake.look_again();
+    hold.posture = Posture::Awake;
 }
 
-/// Messages handled before other tasks of the runtime get a turn.
+/// Messages handled before other tasks of the runtime get a turn, where no queue has run dry before: in lanes.
 const MESSAGES_PER_TURN: u32 = 64;
 
 /// One attempt: polls the handler, and lets go of the shard when it suspends.
@@ -204,6 +200,11 @@ async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             *posture = Posture::Awake;
         }
         let polled = handler.as_mut().poll(task);
+        // A used-up cooperative budget makes ready resources look pending, and would open lanes for nothing.
+        if polled.is_pending() && !tokio::task::coop::has_budget_remaining() {
+            task.waker().wake_by_ref();
+            return polled;
+        }
         if polled.is_pending() {
             *source = core.suspend(*worker, *source);
             *posture = Posture::Suspended;

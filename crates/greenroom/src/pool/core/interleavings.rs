@@ -14,7 +14,7 @@ use super::{Core, Queued, Settings};
 use crate::{
     Actor, Context, FailureTable, Restarts,
     delivery::Extra,
-    pool::{entry::Entry, hold::Source, tally::count},
+    pool::{entry::Entry, hold::Source, parcel::Parcel, tally::count},
 };
 
 struct Nobody;
@@ -112,8 +112,9 @@ impl Stage {
     fn push(&mut self, key: Option<u8>) {
         let message = (key, self.pushed);
         self.pushed += 1;
-        let (key, hash) = self.core.key(&message);
-        assert!(self.core.try_push(Entry { message, extra: None, key, hash }, 0).is_ok());
+        let mut parcel = Parcel::new(message, None);
+        let key = self.core.key(&parcel);
+        assert!(self.core.take_and_push(&mut parcel, key, 0).is_ok());
     }
 
     fn go_on(&mut self, index: usize) -> Result<bool, TestCaseError> {
@@ -247,9 +248,8 @@ fn k02_a_crowd_of_suspended_keys_leaves_no_memory_behind() {
     let mut stage = Stage::new(1);
     stage.core.settings.key_of = None;
     for number in 0..100_000_u32 {
-        let message = (None, number);
-        let entry = Entry { message, extra: None, key: Some(Key(number as u8)), hash: number };
-        assert!(stage.core.push(0, entry).is_ok());
+        let mut parcel = Parcel::new((None, number), None);
+        assert!(stage.core.push(0, &mut parcel, (Some(Key(number as u8)), number)).is_ok());
     }
     let mut outbox = stage.core.shards[0].outbox.lock();
     assert!(stage.core.shards[0].refill(&mut outbox));

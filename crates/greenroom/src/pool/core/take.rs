@@ -13,7 +13,7 @@ use crate::{
     Actor,
     pool::{
         discard::discard,
-        hold::Source,
+        hold::{DeliveryOf, Source},
         lanes::{LaneId, LaneState},
     },
 };
@@ -31,9 +31,6 @@ type Locked<'a, A, K> = MutexGuard<'a, OutboxOf<A, K>>;
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Looks for work in every ready shard, beginning behind the one that was served last.
     pub(crate) fn take(&self, worker: usize, cursor: &mut u32) -> Taken<A, K> {
-        if !self.keyed() {
-            return self.take_shared(cursor);
-        }
         while let Some(index) = self.wake.claim(*cursor) {
             *cursor = (index as u32 + 1) % 64;
             if let Some(work) = self.take_from(index, worker) {
@@ -47,9 +44,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn next(&self, worker: usize, source: Source) -> Taken<A, K> {
         match source {
             Source::None => None,
-            Source::Shared { index, alone, run } if run < BUDGET => {
-                self.pop_shared(index, alone, run + 1)
-            }
             Source::Shared { .. } => {
                 self.release(worker, source);
                 None
@@ -71,30 +65,56 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Without keys: goes to a ready shard, to one where nobody else is if there is such a one.
-    fn take_shared(&self, cursor: &mut u32) -> Taken<A, K> {
+    pub(crate) fn take_shared(
+        &self,
+        cursor: &mut u32,
+        delivery: &mut DeliveryOf<A>,
+    ) -> Option<Source> {
         while let Some((index, alone)) = self.wake.attend(*cursor) {
             *cursor = (index as u32 + 1) % 64;
-            if let Some(work) = self.pop_shared(index, alone, 0) {
-                return Some(work);
+            let taken = self.pop_shared(index, alone, 0, delivery);
+            if taken.is_some() {
+                return taken;
             }
         }
         None
     }
 
-    /// Takes the next message of a shard without keys; leaves the shard when there is none.
-    fn pop_shared(&self, index: usize, alone: bool, run: u32) -> Taken<A, K> {
+    /// Takes the next message of a shard without keys, up to a whole run of them; leaves the shard when there is none.
+    ///
+    /// In the middle of a run the inbox is left to its senders: a worker that took each message as it came would meet
+    /// them at every one.
+    #[inline]
+    pub(crate) fn pop_shared(
+        &self,
+        index: usize,
+        alone: bool,
+        run: u32,
+        delivery: &mut DeliveryOf<A>,
+    ) -> Option<Source> {
         let shard = &self.shards[index];
-        let empty = || self.wake.clear(index);
         let mut outbox = shard.outbox.lock();
-        if !shard.refill_or(&mut outbox, empty) {
+        if outbox.queue.is_empty() && (run > 0 || !self.refill_shared(index, &mut outbox))
+            || run > BUDGET
+        {
             drop(outbox);
             self.wake.depart(index, alone);
             return None;
         }
         let entry = outbox.pop_queue()?;
-        // Looks ahead, so that a bit in the ready map means a message.
-        shard.refill_or(&mut outbox, empty);
-        Some((Source::Shared { index, alone, run }, entry))
+        if outbox.queue.is_empty() {
+            // Looks ahead, so that a bit in the ready map means a message.
+            shard.has_more_or(&outbox, || self.wake.clear(index));
+        }
+        drop(outbox);
+        delivery.message = Some(entry.message);
+        delivery.extra = entry.extra;
+        Some(Source::Shared { index, alone, run })
+    }
+
+    #[cold]
+    fn refill_shared(&self, index: usize, outbox: &mut OutboxOf<A, K>) -> bool {
+        self.shards[index].refill_or(outbox, || self.wake.clear(index))
     }
 
     /// Ready lanes and the queue take turns. The queue of a keyed shard belongs to the holder of the token.
@@ -140,7 +160,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Takes the next message that may run, as the holder of the shard's token. Messages whose key is busy go to that
-    /// key's lane. Gives the token back when there is nothing.
+    /// key's lane. Gives the token back when there is nothing, and in the middle of a run also when what there is lies
+    /// in the inbox: a worker that took each message as it came would meet the senders at every one.
     fn advance(
         &self,
         index: usize,
@@ -150,7 +171,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Taken<A, K> {
         // The key of the last message is done with: a lane opened for it from here on would have no owner.
         let finished = outbox.held(epoch).and_then(|token| token.in_hand.take());
-        let entry = self.next_free(index, &mut outbox, epoch);
+        let dry = run > 0 && outbox.queue.is_empty();
+        if dry && self.shards[index].has_more_or(&outbox, || {}) {
+            self.wake.mark(index);
+        }
+        let entry = match dry {
+            true => None,
+            false => self.next_free(index, &mut outbox, epoch),
+        };
         let (taken, token) = match entry {
             Some(mut entry) => {
                 let key = entry.key.take().map(|key| (entry.hash, key));
