@@ -9,11 +9,20 @@ const DRAWN: u64 = 1 << 21;
 
 /// A sequence without end.
 #[derive(Clone)]
-pub struct Keys(Arc<[u64]>);
+pub enum Keys {
+    Drawn(Arc<[u64]>),
+    /// No key twice.
+    Distinct {
+        first: u64,
+    },
+}
 
 impl Keys {
     pub fn of(&self, seq: u64) -> u64 {
-        self.0[(seq % DRAWN) as usize]
+        match self {
+            Self::Drawn(keys) => keys[(seq % DRAWN) as usize],
+            Self::Distinct { first } => first + seq,
+        }
     }
 }
 
@@ -38,7 +47,7 @@ impl Random {
 /// Each key as likely as any other.
 pub fn uniform() -> Keys {
     let mut random = Random(1);
-    Keys((0..DRAWN).map(|_| random.next() % DISTINCT).collect())
+    Keys::Drawn((0..DRAWN).map(|_| random.next() % DISTINCT).collect())
 }
 
 /// The key of rank r with a probability of 1/r over the sum of all: Zipf's law with exponent 1.
@@ -54,5 +63,5 @@ pub fn zipf() -> Keys {
         let point = random.unit() * cumulative[cumulative.len() - 1];
         cumulative.partition_point(|upto| *upto <= point) as u64
     };
-    Keys((0..DRAWN).map(draw).collect())
+    Keys::Drawn((0..DRAWN).map(draw).collect())
 }

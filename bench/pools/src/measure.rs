@@ -80,6 +80,15 @@ pub enum Side {
     Greenroom,
 }
 
+impl Side {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            Self::Greenroom => "greenroom",
+        }
+    }
+}
+
 /// One repetition of one side.
 #[derive(Clone, Copy)]
 pub struct Sample {
@@ -116,8 +125,9 @@ impl Round {
     }
 }
 
-/// Runs both sides in turn, after a round that does not count.
+/// Runs both sides in turn, after a round that does not count where one is needed.
 pub fn rounds(
+    warm_up: bool,
     count: usize,
     run: &mut dyn FnMut(Side) -> Result<f64, Failure>,
 ) -> Result<Vec<Round>, Failure> {
@@ -128,7 +138,9 @@ pub fn rounds(
     };
     let mut round =
         || Ok(Round { baseline: sample(Side::Baseline)?, greenroom: sample(Side::Greenroom)? });
-    round()?;
+    if warm_up {
+        round()?;
+    }
     (0..count).map(|_| round()).collect()
 }
 
