@@ -1,5 +1,7 @@
 //! A pool beside what people write by hand with tokio channels and tasks: unkeyed sends (A), keyed sends (B), calls (D) and
 //! memory (E). Prints a table with medians and the ratio of each round; exits with 1 when a message was lost.
+//!
+//! `cargo run --profile measure --manifest-path bench/Cargo.toml -p pools -- --help`
 
 use std::{fs, process::ExitCode};
 
@@ -12,6 +14,7 @@ mod measure;
 mod memory;
 mod message;
 mod options;
+mod others;
 mod report;
 mod rows;
 mod stage;

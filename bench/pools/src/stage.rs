@@ -145,3 +145,38 @@ pub fn share(producer: u64, total: u64) -> std::ops::Range<u64> {
     let edge = |producer| total * producer / PRODUCERS;
     edge(producer)..edge(producer + 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_leave_no_gap() {
+        for total in [0, 1, 7, 5_000_000] {
+            let all: u64 =
+                (0..PRODUCERS).map(|producer| share(producer, total).count() as u64).sum();
+            assert_eq!((all, share(0, total).end), (total, share(1, total).start));
+        }
+    }
+
+    #[test]
+    fn a_message_handled_twice_fails_the_run() {
+        let (stage, counters) = (Stage::new(Threads::Current).unwrap(), Counters::new(2));
+        let handled = |times: u64| {
+            let counter = counters.of(1);
+            async move {
+                (0..times).for_each(|_| counter.add());
+                Ok(())
+            }
+        };
+        assert!(stage.time(vec![handled(2), handled(1)], &counters, 3).is_ok());
+        assert!(stage.time(vec![handled(2), handled(1)], &counters, 5).is_err());
+    }
+
+    #[test]
+    fn a_producer_that_fails_fails_the_run() {
+        let (stage, counters) = (Stage::new(Threads::Two).unwrap(), Counters::new(1));
+        let failing = async { Err("refused".into()) };
+        assert!(stage.time(vec![failing], &counters, 1).is_err());
+    }
+}
