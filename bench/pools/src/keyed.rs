@@ -5,19 +5,20 @@ use std::{hash::BuildHasher, time::Duration};
 
 use foldhash::fast::FixedState;
 use greenroom::{Pool, Stop};
+use tokio::sync::mpsc::Sender;
 
 use crate::{
     Failure,
     channels::{self, MAILBOX},
     keys::Keys,
     message::{Counters, Message, Worker},
-    stage::{PRODUCERS, Stage, Threads, share},
+    stage::{PRODUCERS, Producer, Stage, Threads, share},
     work::Work,
 };
 
-#[derive(Clone)]
+pub const WORKERS: usize = 256;
+
 pub struct Keyed {
-    pub workers: usize,
     pub keys: Keys,
     pub messages: u64,
     pub threads: Threads,
@@ -25,44 +26,57 @@ pub struct Keyed {
 
 impl Keyed {
     pub fn baseline(&self) -> Result<Duration, Failure> {
-        let (stage, counters) = (Stage::new(self.threads)?, Counters::new(self.workers));
-        let senders = channels::spawn(&stage, &counters, self.workers, Work::NONE)?;
-        let producer = |index| {
-            let (senders, keys) = (senders.clone(), self.keys.clone());
-            let share = share(index, self.messages);
-            let hasher = FixedState::default();
-            async move {
-                for seq in share {
-                    let key = keys.of(seq);
-                    let worker = hasher.hash_one(key) as usize % senders.len();
-                    senders[worker].send(Message::new(seq, key)).await?;
-                }
-                Ok(())
-            }
-        };
-        stage.time((0..PRODUCERS).map(producer).collect(), &counters, self.messages)
+        let (stage, counters) = (Stage::new(self.threads)?, Counters::new(WORKERS));
+        let senders = channels::spawn(&stage, &counters, WORKERS, Work::NONE)?;
+        let producers = to_channels(&self.keys, self.messages, &senders);
+        stage.time(producers, &counters, self.messages)
     }
 
     pub fn greenroom(&self) -> Result<Duration, Failure> {
-        let (stage, counters) = (Stage::new(self.threads)?, Counters::new(self.workers));
-        let of = counters.clone();
-        let pool = Pool::new(move |slot| Worker::new(of.of(slot), Work::NONE));
-        let pool = pool.quick_factory().workers(self.workers).mailbox(MAILBOX);
-        let pool = pool.ordered_by(|message: &Message| message.key);
-        let pool = stage.block_on(pool.spawn())??;
-        let producer = |index| {
-            let (to, keys, share) =
-                (pool.address(), self.keys.clone(), share(index, self.messages));
-            async move {
-                for seq in share {
-                    to.send(Message::new(seq, keys.of(seq))).await?;
-                }
-                Ok(())
-            }
-        };
-        let took = stage.time((0..PRODUCERS).map(producer).collect(), &counters, self.messages)?;
+        let (stage, counters) = (Stage::new(self.threads)?, Counters::new(WORKERS));
+        let pool = pool(&stage, &counters)?;
+        let producers = to_pool(&self.keys, self.messages, &pool);
+        let took = stage.time(producers, &counters, self.messages)?;
         stage.block_on(pool.stop(Stop::within(Duration::from_secs(5))))?;
         stage.until_handled(&counters, self.messages)?;
         Ok(took)
     }
+}
+
+/// A pool that is ordered by the key of each message.
+pub fn pool(stage: &Stage, counters: &Counters) -> Result<Pool<Worker>, Failure> {
+    let of = counters.clone();
+    let pool = Pool::new(move |slot| Worker::new(of.of(slot), Work::NONE));
+    let pool = pool.quick_factory().workers(WORKERS).mailbox(MAILBOX);
+    Ok(stage.block_on(pool.ordered_by(|message: &Message| message.key).spawn())??)
+}
+
+/// Producers that choose the worker by the key's hash.
+pub fn to_channels(keys: &Keys, messages: u64, senders: &[Sender<Message>]) -> Vec<impl Producer> {
+    let producer = |index| {
+        let (senders, keys) = (senders.to_vec(), keys.clone());
+        let hasher = FixedState::default();
+        async move {
+            for seq in share(index, messages) {
+                let key = keys.of(seq);
+                let worker = hasher.hash_one(key) as usize % senders.len();
+                senders[worker].send(Message::new(seq, key)).await?;
+            }
+            Ok(())
+        }
+    };
+    (0..PRODUCERS).map(producer).collect()
+}
+
+pub fn to_pool(keys: &Keys, messages: u64, pool: &Pool<Worker>) -> Vec<impl Producer> {
+    let producer = |index| {
+        let (to, keys) = (pool.address(), keys.clone());
+        async move {
+            for seq in share(index, messages) {
+                to.send(Message::new(seq, keys.of(seq))).await?;
+            }
+            Ok(())
+        }
+    };
+    (0..PRODUCERS).map(producer).collect()
 }

@@ -9,11 +9,20 @@ const DRAWN: u64 = 1 << 21;
 
 /// A sequence without end.
 #[derive(Clone)]
-pub struct Keys(Arc<[u64]>);
+pub enum Keys {
+    Drawn(Arc<[u64]>),
+    /// No key twice.
+    Distinct {
+        first: u64,
+    },
+}
 
 impl Keys {
     pub fn of(&self, seq: u64) -> u64 {
-        self.0[(seq % DRAWN) as usize]
+        match self {
+            Self::Drawn(keys) => keys[(seq % DRAWN) as usize],
+            Self::Distinct { first } => first + seq,
+        }
     }
 }
 
@@ -38,7 +47,7 @@ impl Random {
 /// Each key as likely as any other.
 pub fn uniform() -> Keys {
     let mut random = Random(1);
-    Keys((0..DRAWN).map(|_| random.next() % DISTINCT).collect())
+    Keys::Drawn((0..DRAWN).map(|_| random.next() % DISTINCT).collect())
 }
 
 /// The key of rank r with a probability of 1/r over the sum of all: Zipf's law with exponent 1.
@@ -54,5 +63,35 @@ pub fn zipf() -> Keys {
         let point = random.unit() * cumulative[cumulative.len() - 1];
         cumulative.partition_point(|upto| *upto <= point) as u64
     };
-    Keys((0..DRAWN).map(draw).collect())
+    Keys::Drawn((0..DRAWN).map(draw).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share_of(keys: &Keys, wanted: impl Fn(u64) -> bool) -> f64 {
+        (0..DRAWN).filter(|seq| wanted(keys.of(*seq))).count() as f64 / DRAWN as f64
+    }
+
+    #[test]
+    fn zipf_draws_a_key_by_the_inverse_of_its_rank() {
+        let keys = zipf();
+        let harmonic: f64 = (1..=DISTINCT).map(|rank| 1.0 / rank as f64).sum();
+        for rank in [1, 2, 10] {
+            let share = share_of(&keys, |key| key == rank - 1);
+            let expected = 1.0 / (rank as f64 * harmonic);
+            assert!((share / expected - 1.0).abs() < 0.02, "rank {rank}: {share}, not {expected}");
+        }
+        assert_eq!(share_of(&keys, |key| key >= DISTINCT), 0.0);
+    }
+
+    #[test]
+    fn uniform_draws_each_tenth_of_the_keys_as_often() {
+        let keys = uniform();
+        for tenth in 0..10 {
+            let share = share_of(&keys, |key| key / (DISTINCT / 10) == tenth);
+            assert!((share - 0.1).abs() < 0.002, "tenth {tenth}: {share}");
+        }
+    }
 }

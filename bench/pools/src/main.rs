@@ -1,16 +1,20 @@
 //! A pool beside what people write by hand with tokio channels and tasks: unkeyed sends (A), keyed sends (B), calls (D) and
 //! memory (E). Prints a table with medians and the ratio of each round; exits with 1 when a message was lost.
+//!
+//! `cargo run --profile measure --manifest-path bench/Cargo.toml -p pools -- --help`
 
 use std::{fs, process::ExitCode};
 
 mod calls;
 mod channels;
+mod instructions;
 mod keyed;
 mod keys;
 mod measure;
 mod memory;
 mod message;
 mod options;
+mod others;
 mod report;
 mod rows;
 mod stage;
@@ -18,7 +22,6 @@ mod unkeyed;
 mod work;
 
 use self::{
-    measure::Side,
     options::{Command, Options},
     report::Measured,
     rows::Row,
@@ -42,7 +45,10 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Compare(options) => compare(&options)?,
-        Command::Callgrind { row, side, messages, threads } => once(row, side, messages, threads)?,
+        Command::Callgrind { row, side, messages, threads } => {
+            instructions::run_once(row, side, messages, threads)?
+        }
+        Command::Instructions(rows) => count(rows)?,
         Command::Memory(memory, side) => println!("{}", memory::measure(memory, side)?),
         Command::Rows => {
             rows::ROWS.iter().for_each(|row| println!("{} ({})", row.name, row.unit()))
@@ -52,29 +58,44 @@ fn run(command: Command) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Every row is run, also after one that lost messages.
 fn compare(options: &Options) -> Result<(), Failure> {
     let setting = report::setting(options);
     setting.iter().for_each(|(name, value)| println!("{name:<11} {value}"));
     println!("\n{}", report::heading());
     let calibration = Calibration::measure();
-    let mut measured = Vec::new();
+    let (mut measured, mut failed) = (Vec::new(), Vec::new());
     for row in options.rows.iter().copied() {
-        let mut run = row.prepare(options.messages, Threads::Two, calibration);
-        let rounds = measure::rounds(options.rounds, &mut run);
-        let rounds = rounds.map_err(|error| format!("{}: {error}", row.name))?;
-        let row = Measured { row, rounds };
-        println!("{}", row.line());
-        measured.push(row);
+        match measure_row(row, options, calibration) {
+            Ok(row) => {
+                println!("{}", row.line());
+                measured.push(row);
+            }
+            Err(error) => {
+                println!("{:<12} FAILED: {error}", row.name);
+                failed.push(row.name);
+            }
+        }
     }
     if let Some(path) = &options.json {
-        fs::write(path, report::json(&setting, &measured))?;
+        fs::write(path, report::json(&setting, &measured, &failed))?;
     }
-    Ok(())
+    match failed.as_slice() {
+        [] => Ok(()),
+        failed => Err(format!("failed: {}", failed.join(", ")).into()),
+    }
 }
 
-/// Without anything around it that would count instructions of its own.
-fn once(row: Row, side: Side, messages: u64, threads: Threads) -> Result<(), Failure> {
-    let figure = row.prepare(messages, threads, Calibration::measure())(side)?;
-    println!("{} {figure:.3} {}", row.name, row.unit());
-    Ok(())
+fn measure_row(row: Row, options: &Options, calibration: Calibration) -> Result<Measured, Failure> {
+    let mut run = row.prepare(row.scaled(options.messages), Threads::Two, Some(calibration))?;
+    let rounds = measure::rounds(row.needs_warm_up(), options.rounds, &mut run)?;
+    Ok(Measured { row, rounds })
+}
+
+fn count(rows: Vec<Row>) -> Result<(), Failure> {
+    println!("instructions per message\n\n{}", instructions::heading());
+    rows.into_iter().try_for_each(|row| {
+        println!("{}", instructions::line(row)?);
+        Ok(())
+    })
 }

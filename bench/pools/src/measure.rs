@@ -12,7 +12,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::Failure;
+use crate::{Failure, others::Watch};
 
 /// A line that goes round in less is between near cores: about 100 ns there, about 500 ns between far ones.
 const NEAR_BELOW_NANOS: f64 = 250.0;
@@ -80,17 +80,33 @@ pub enum Side {
     Greenroom,
 }
 
+impl Side {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            Self::Greenroom => "greenroom",
+        }
+    }
+}
+
 /// One repetition of one side.
 #[derive(Clone, Copy)]
 pub struct Sample {
     pub value: f64,
     /// The ping-pong before and after.
     pub trips: [f64; 2],
+    /// Cores that others used meanwhile.
+    pub others: f64,
 }
 
 impl Sample {
     fn json(self) -> Value {
-        json!({ "value": self.value, "ping_pong_ns": self.trips, "distance": Distance::of(&self.trips).name() })
+        json!({
+            "value": self.value,
+            "ping_pong_ns": self.trips,
+            "distance": Distance::of(&self.trips).name(),
+            "others_cores": self.others,
+        })
     }
 }
 
@@ -107,6 +123,11 @@ impl Round {
         Distance::of(&[a, b, c, d])
     }
 
+    /// Cores that others used in the worse of its repetitions.
+    pub fn others(self) -> f64 {
+        self.baseline.others.max(self.greenroom.others)
+    }
+
     pub fn json(self) -> Value {
         json!({
             "baseline": self.baseline.json(),
@@ -116,19 +137,24 @@ impl Round {
     }
 }
 
-/// Runs both sides in turn, after a round that does not count.
+/// Runs both sides in turn, after a round that does not count where one is needed.
 pub fn rounds(
+    warm_up: bool,
     count: usize,
     run: &mut dyn FnMut(Side) -> Result<f64, Failure>,
 ) -> Result<Vec<Round>, Failure> {
     let mut sample = |side| {
         let before = ping_pong();
+        let watch = Watch::start();
         let value = run(side)?;
-        Ok::<_, Failure>(Sample { value, trips: [before, ping_pong()] })
+        let others = watch.cores();
+        Ok::<_, Failure>(Sample { value, trips: [before, ping_pong()], others })
     };
     let mut round =
         || Ok(Round { baseline: sample(Side::Baseline)?, greenroom: sample(Side::Greenroom)? });
-    round()?;
+    if warm_up {
+        round()?;
+    }
     (0..count).map(|_| round()).collect()
 }
 
@@ -140,5 +166,26 @@ pub fn median(values: &[f64]) -> f64 {
         (0, 0) => f64::NAN,
         (middle, 0) => f64::midpoint(sorted[middle - 1], sorted[middle]),
         (middle, _) => sorted[middle],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle_value_or_between_the_middle_two() {
+        assert_eq!(median(&[3.0, 1.0, 9.0]), 3.0);
+        assert_eq!(median(&[4.0, 1.0, 9.0, 2.0]), 3.0);
+        assert!(median(&[]).is_nan());
+    }
+
+    #[test]
+    fn a_round_is_near_only_where_the_cores_were_near_throughout() {
+        let sample = |trips| Sample { value: 1.0, trips, others: 0.0 };
+        let of = |a, b| Round { baseline: sample(a), greenroom: sample(b) }.distance().name();
+        assert_eq!(of([100.0, 110.0], [120.0, 90.0]), "near");
+        assert_eq!(of([100.0, 110.0], [120.0, 500.0]), "mixed");
+        assert_eq!(of([500.0, 510.0], [520.0, 490.0]), "far");
     }
 }

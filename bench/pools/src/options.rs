@@ -12,6 +12,7 @@ use crate::{
 
 pub const USAGE: &str = "\
 usage: pools [--only ROW,..] [--messages N] [--rounds N] [--json FILE]
+       pools instructions [ROW,..]
        pools callgrind ROW baseline|greenroom N [current|two]
        pools rows
 
@@ -20,10 +21,14 @@ usage: pools [--only ROW,..] [--messages N] [--rounds N] [--json FILE]
   --rounds     rounds that count, after one that does not; 5 unless said otherwise
   --json       writes the raw figures to a file
 
-  callgrind    runs one side of a row once with N messages (or calls), on the main thread alone (current, the default) or on
-               a runtime of two threads; run it twice under `valgrind --tool=callgrind` with different N and divide the
-               difference of the instructions by the difference of N
+  instructions counts instructions per message with valgrind, everything on one thread; A4,A256,A4-many,A256-many,B,D unless
+               said otherwise
+  callgrind    what `instructions` counts: runs one side of a row once with N messages (or calls), on the main thread alone
+               (current, the default) or on a runtime of two threads
 ";
+
+/// Rows whose instructions are counted unless said otherwise.
+const COUNTED: &str = "A4,A256,A4-many,A256-many,B,D";
 
 pub enum Command {
     Compare(Options),
@@ -33,6 +38,7 @@ pub enum Command {
         messages: u64,
         threads: Threads,
     },
+    Instructions(Vec<Row>),
     /// Measures memory in a process of its own.
     Memory(Memory, Side),
     Rows,
@@ -51,6 +57,8 @@ pub fn parse(args: &[String]) -> Result<Command, Failure> {
     match args.as_slice() {
         ["--help" | "-h" | "help"] => Ok(Command::Help),
         ["rows"] => Ok(Command::Rows),
+        ["instructions"] => Ok(Command::Instructions(only(COUNTED)?)),
+        ["instructions", rows] => Ok(Command::Instructions(only(rows)?)),
         ["callgrind", row, side, messages] => callgrind(row, side, messages, "current"),
         ["callgrind", row, side, messages, threads] => callgrind(row, side, messages, threads),
         ["memory", memory, of] => Ok(Command::Memory(memory.parse()?, side(of)?)),

@@ -10,6 +10,9 @@ use crate::{
     rows::{Limits, Row},
 };
 
+/// Cores used by others from which a round is called disturbed. Runs of a tenth of a second are known to some tenths.
+const DISTURBED_FROM: f64 = 0.25;
+
 /// A row that was run.
 pub struct Measured {
     pub row: Row,
@@ -48,7 +51,7 @@ pub fn setting(options: &Options) -> Vec<(&'static str, String)> {
         (
             "run",
             format!(
-                "{} messages of 48 bytes, 2 producers, a runtime of 2 threads, {} rounds after a warm-up, baseline and greenroom in turn",
+                "{} messages of 48 bytes (half with 460 ns of work, an eighth with more, a tenth and a fifth as calls), 2 producers, a runtime of 2 threads, {} rounds after a warm-up, baseline and greenroom in turn",
                 options.messages, options.rounds
             ),
         ),
@@ -71,13 +74,14 @@ fn locked(package: &str) -> &'static str {
 
 pub fn heading() -> String {
     format!(
-        "{:<12} {:>8} {:>10} {:>10}  {:>20}  {:<38} {:>7} {:>7}  {}",
+        "{:<12} {:>8} {:>10} {:>10}  {:>22}  {:<38} {:>6} {:>7} {:>7}  {}",
         "row",
         "unit",
         "baseline",
         "greenroom",
-        "ratio (min-max)",
-        "by distance of the cores",
+        "ratio (min to max)",
+        "by distance of the cores (rounds)",
+        "others",
         "floor",
         "target",
         "verdict"
@@ -102,12 +106,15 @@ impl Measured {
         rounds.map(|round| self.row.ratio(round.baseline.value, round.greenroom.value)).collect()
     }
 
-    /// Ratios by distance: `near 6.10 (4), far 3.20 (1)`.
+    /// Figures and ratio by distance: `near 5.61 to 39.9: 7.11 (4), far 3.02 to 9.1: 3.01 (1)`.
     fn by_distance(&self) -> String {
         let part = |distance: Distance| {
-            let ratios = self.ratios(|of| of == distance);
-            let text = format!("{} {:.2} ({})", distance.name(), median(&ratios), ratios.len());
-            (!ratios.is_empty()).then_some(text)
+            let rounds = self.rounds.iter().filter(|round| round.distance() == distance).copied();
+            let rounds = Self { row: self.row, rounds: rounds.collect() };
+            let (count, name) = (rounds.rounds.len(), distance.name());
+            let (from, to) = (rounds.baseline(), rounds.greenroom());
+            let ratio = median(&rounds.ratios(|_| true));
+            (count > 0).then(|| format!("{name} {from:.2} to {to:.2}: {ratio:.2} ({count})"))
         };
         let parts = [Distance::Near, Distance::Far, Distance::Mixed].into_iter().filter_map(part);
         parts.collect::<Vec<_>>().join(", ")
@@ -136,24 +143,52 @@ impl Measured {
         (floor, target, verdict)
     }
 
+    /// Cores that others used in the worst round.
+    fn others(&self) -> f64 {
+        self.values(|round| round.others()).into_iter().fold(0.0, f64::max)
+    }
+
+    /// Why the verdict says little.
+    fn doubts(&self) -> String {
+        let judged_by_ratio = matches!(self.row.limits, Limits::Ratio { .. });
+        let near = self.rounds.iter().any(|round| round.distance() == Distance::Near);
+        let far = if judged_by_ratio && !near { ", no near round" } else { "" };
+        let timed = !matches!(self.row.limits, Limits::AtMost { .. });
+        let disturbed = if timed && self.others() > DISTURBED_FROM { ", disturbed" } else { "" };
+        format!("{far}{disturbed}")
+    }
+
+    /// What is judged, with its range: ratios, or greenroom's own figures.
+    fn judged(&self) -> String {
+        let values = match self.row.limits {
+            Limits::AtMost { .. } => self.values(|round| round.greenroom.value),
+            Limits::Ratio { .. } | Limits::None => self.ratios(|_| true),
+        };
+        let min = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        match self.row.limits {
+            Limits::AtMost { .. } => format!("own ({min:.2} to {max:.2})"),
+            Limits::Ratio { .. } | Limits::None => {
+                format!("{:.2} ({min:.2} to {max:.2})", median(&values))
+            }
+        }
+    }
+
     pub fn line(&self) -> String {
-        let ratios = self.ratios(|_| true);
-        let (min, max) = (
-            ratios.iter().copied().fold(f64::INFINITY, f64::min),
-            ratios.iter().copied().fold(0.0, f64::max),
-        );
-        let ratio = format!("{:.2} ({min:.2}-{max:.2})", median(&ratios));
         let (floor, target, verdict) = self.verdict();
+        let by_distance = match self.row.limits {
+            Limits::AtMost { .. } => String::new(),
+            Limits::Ratio { .. } | Limits::None => self.by_distance(),
+        };
         format!(
-            "{:<12} {:>8} {:>10.3} {:>10.3}  {:>20}  {:<38} {:>7} {:>7}  {verdict}",
+            "{:<12} {:>8} {:>10.3} {:>10.3}  {:>22}  {by_distance:<38} {:>6.2} {floor:>7} {target:>7}  {verdict}{}",
             self.row.name,
             self.row.unit(),
             self.baseline(),
             self.greenroom(),
-            ratio,
-            self.by_distance(),
-            floor,
-            target
+            self.judged(),
+            self.others(),
+            self.doubts()
         )
     }
 
@@ -171,9 +206,9 @@ impl Measured {
 }
 
 /// Everything, for other programs to read.
-pub fn json(setting: &[(&'static str, String)], measured: &[Measured]) -> String {
+pub fn json(setting: &[(&'static str, String)], measured: &[Measured], failed: &[&str]) -> String {
     let setting: serde_json::Map<_, _> =
         setting.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
     let rows: Vec<_> = measured.iter().map(Measured::json).collect();
-    format!("{:#}\n", json!({ "setting": setting, "rows": rows }))
+    format!("{:#}\n", json!({ "setting": setting, "rows": rows, "failed": failed }))
 }

@@ -11,13 +11,14 @@ use crate::{
     memory::{self, Memory},
     stage::Threads,
     unkeyed::{Sending, Unkeyed},
-    work::Calibration,
+    work::{Calibration, Work},
 };
 
-/// Workers of keyed rows.
-const KEYED_WORKERS: usize = 256;
 /// Workers of rows with calls.
 const CALLED_WORKERS: usize = 4;
+
+/// Runs one side once.
+pub type Run = Box<dyn FnMut(Side) -> Result<f64, Failure>>;
 
 #[derive(Clone, Copy)]
 pub enum Kind {
@@ -74,7 +75,7 @@ const fn memory(name: &'static str, kind: Memory, limits: Limits) -> Row {
     Row { name, kind: Kind::Memory(kind), limits }
 }
 
-pub const ROWS: [Row; 15] = [
+pub const ROWS: [Row; 18] = [
     sends("A4", 4, 0, ratio(5.0, 7.0)),
     sends("A256", 256, 0, ratio(5.0, 7.0)),
     sends_many("A4-many", 4, ratio(9.0, 20.0)),
@@ -90,6 +91,9 @@ pub const ROWS: [Row; 15] = [
     calls("D1", 1, ratio(1.2, 2.0)),
     calls("D64", 64, ratio(1.0, 1.5)),
     memory("E-full", Memory::Full, at_most(1.20, 1.15)),
+    memory("E-keys", Memory::Keys, at_most(8.0, 2.0)),
+    memory("E-keys-again", Memory::KeysAgain, at_most(8.0, 2.0)),
+    memory("E-idle", Memory::Idle, at_most(4_096.0, 2_048.0)),
 ];
 
 impl Row {
@@ -101,6 +105,11 @@ impl Row {
         }
     }
 
+    /// True where a repetition finds caches and allocator as others have left them.
+    pub fn needs_warm_up(&self) -> bool {
+        !matches!(self.kind, Kind::Memory(_))
+    }
+
     /// How many times better the second figure is than the first.
     pub fn ratio(&self, baseline: f64, greenroom: f64) -> f64 {
         match self.kind {
@@ -109,8 +118,19 @@ impl Row {
         }
     }
 
+    /// Instructions per message, at most: floor and target. Calls are held to the figures of calls that the caller does not
+    /// drive itself.
+    pub fn instructions(&self) -> Option<(u64, u64)> {
+        match self.kind {
+            Kind::Unkeyed { work_nanos: 0, sending: Sending::One, .. } => Some((330, 260)),
+            Kind::Keyed { .. } => Some((430, 340)),
+            Kind::Calls { .. } => Some((1_600, 1_400)),
+            Kind::Unkeyed { .. } | Kind::Memory(_) => None,
+        }
+    }
+
     /// Messages or calls of one repetition, of `messages` that were asked for: fewer where each takes longer.
-    fn scaled(&self, messages: u64) -> u64 {
+    pub fn scaled(&self, messages: u64) -> u64 {
         match self.kind {
             Kind::Unkeyed { work_nanos: 0..=99, .. } | Kind::Keyed { .. } => messages,
             Kind::Unkeyed { work_nanos: 100..=999, .. } => messages / 2,
@@ -121,18 +141,24 @@ impl Row {
         }
     }
 
-    /// Draws keys and calibrates work; what is returned runs one side and gives its figure.
+    /// Draws keys and sizes the work; what is returned runs one side and gives its figure.
+    ///
+    /// # Errors
+    /// When the row has work, but nothing is known of how long a turn takes.
     pub fn prepare(
         &self,
         messages: u64,
         threads: Threads,
-        calibration: Calibration,
-    ) -> Box<dyn FnMut(Side) -> Result<f64, Failure>> {
-        let messages = self.scaled(messages);
+        calibration: Option<Calibration>,
+    ) -> Result<Run, Failure> {
         let per_micro = move |took: Duration| messages as f64 / took.as_nanos() as f64 * 1e3;
-        match self.kind {
+        Ok(match self.kind {
             Kind::Unkeyed { workers, work_nanos, sending } => {
-                let work = calibration.work(work_nanos);
+                let work = match (work_nanos, calibration) {
+                    (0, _) => Work::NONE,
+                    (nanos, Some(calibration)) => calibration.work(nanos),
+                    (_, None) => return Err(format!("{} has work", self.name).into()),
+                };
                 let unkeyed = Unkeyed { workers, messages, work, threads };
                 Box::new(move |side| match side {
                     Side::Baseline => unkeyed.baseline().map(per_micro),
@@ -140,7 +166,7 @@ impl Row {
                 })
             }
             Kind::Keyed { draw } => {
-                let keyed = Keyed { workers: KEYED_WORKERS, keys: draw(), messages, threads };
+                let keyed = Keyed { keys: draw(), messages, threads };
                 Box::new(move |side| match side {
                     Side::Baseline => keyed.baseline().map(per_micro),
                     Side::Greenroom => keyed.greenroom().map(per_micro),
@@ -155,6 +181,6 @@ impl Row {
                 })
             }
             Kind::Memory(kind) => Box::new(move |side| memory::in_child(kind, side)),
-        }
+        })
     }
 }

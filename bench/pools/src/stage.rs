@@ -6,7 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::{
+    runtime::{Builder, Runtime},
+    task::JoinHandle,
+};
 
 use crate::{Failure, message::Counters};
 
@@ -15,10 +18,13 @@ pub const PRODUCERS: u64 = 2;
 /// How often the counters are looked at once all is sent. Before that nobody looks, as reading a counter takes its cache
 /// line from the worker that writes it.
 const LOOK: Duration = Duration::from_micros(200);
-/// Without a message handled for this long, those that are missing are lost.
+/// Without a message handled for this long, those that are missing are lost, or senders hang.
 const LOST_AFTER: Duration = Duration::from_secs(10);
-/// No run takes longer, unless a sender hangs.
-const HANGS_AFTER: Duration = Duration::from_secs(300);
+
+/// A task that sends its share.
+pub trait Producer: Future<Output = Result<(), Failure>> + Send + 'static {}
+
+impl<P: Future<Output = Result<(), Failure>> + Send + 'static> Producer for P {}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Threads {
@@ -27,6 +33,8 @@ pub enum Threads {
     /// Two threads of the runtime, and the main thread sleeps.
     Two,
 }
+
+type Task = JoinHandle<Result<(), Failure>>;
 
 /// A runtime of its own for each repetition.
 pub struct Stage {
@@ -61,29 +69,17 @@ impl Stage {
         Ok(())
     }
 
-    /// From the start of the producers until `total` messages have been handled.
-    pub fn time<P>(
+    /// From the start of the producers until `total` messages have been handled in all.
+    pub fn time(
         &self,
-        producers: Vec<P>,
+        producers: Vec<impl Producer>,
         counters: &Counters,
         total: u64,
-    ) -> Result<Duration, Failure>
-    where
-        P: Future<Output = Result<(), Failure>> + Send + 'static,
-    {
+    ) -> Result<Duration, Failure> {
         let runtime = self.runtime()?;
         let start = Instant::now();
         let tasks: Vec<_> = producers.into_iter().map(|task| runtime.spawn(task)).collect();
-        let sent = async {
-            for task in tasks {
-                task.await??;
-            }
-            Ok::<_, Failure>(())
-        };
-        let hung = |_| format!("senders hang: {} of {total} handled", counters.sum());
-        runtime
-            .block_on(async { tokio::time::timeout(HANGS_AFTER, sent).await })
-            .map_err(hung)??;
+        runtime.block_on(all_sent(tasks, counters))?;
         self.until_handled(counters, total)?;
         Ok(start.elapsed())
     }
@@ -115,6 +111,26 @@ impl Stage {
     }
 }
 
+/// Waits for the producers; fails when one of them does, or when they wait and nothing is handled.
+async fn all_sent(tasks: Vec<Task>, counters: &Counters) -> Result<(), Failure> {
+    let mut sent = std::pin::pin!(async {
+        for task in tasks {
+            task.await??;
+        }
+        Ok(())
+    });
+    let mut seen = counters.sum();
+    loop {
+        if let Ok(sent) = tokio::time::timeout(LOST_AFTER, sent.as_mut()).await {
+            return sent;
+        }
+        match counters.sum() {
+            now if now > seen => seen = now,
+            _ => return Err(format!("senders hang: {seen} messages were handled").into()),
+        }
+    }
+}
+
 impl Drop for Stage {
     /// Does not wait for tasks that hang.
     fn drop(&mut self) {
@@ -128,4 +144,39 @@ impl Drop for Stage {
 pub fn share(producer: u64, total: u64) -> std::ops::Range<u64> {
     let edge = |producer| total * producer / PRODUCERS;
     edge(producer)..edge(producer + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_leave_no_gap() {
+        for total in [0, 1, 7, 5_000_000] {
+            let all: u64 =
+                (0..PRODUCERS).map(|producer| share(producer, total).count() as u64).sum();
+            assert_eq!((all, share(0, total).end), (total, share(1, total).start));
+        }
+    }
+
+    #[test]
+    fn a_message_handled_twice_fails_the_run() {
+        let (stage, counters) = (Stage::new(Threads::Current).unwrap(), Counters::new(2));
+        let handled = |times: u64| {
+            let counter = counters.of(1);
+            async move {
+                (0..times).for_each(|_| counter.add());
+                Ok(())
+            }
+        };
+        assert!(stage.time(vec![handled(2), handled(1)], &counters, 3).is_ok());
+        assert!(stage.time(vec![handled(2), handled(1)], &counters, 5).is_err());
+    }
+
+    #[test]
+    fn a_producer_that_fails_fails_the_run() {
+        let (stage, counters) = (Stage::new(Threads::Two).unwrap(), Counters::new(1));
+        let failing = async { Err("refused".into()) };
+        assert!(stage.time(vec![failing], &counters, 1).is_err());
+    }
 }
