@@ -11,9 +11,10 @@ use std::{
 };
 
 use super::{
-    core::Core,
+    core::{Core, Urgency},
     parcel::{Parcel, ParcelOf},
     permits::{Closed, Refused},
+    sending::Sending,
     stop::{self, Stop},
 };
 use crate::{Actor, CallError, NotAccepted, SendError, TrySendError, delivery::Extra, reply};
@@ -23,7 +24,12 @@ type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// The object-safe side of a pool that addresses see; it hides the types of the actor and of the key.
 pub(crate) trait Door<M, R, E>: Send + Sync {
     /// Takes a permit and queues the message, or leaves it where it is and says why not. Runs the key function first.
-    fn try_push(&self, parcel: &mut Parcel<M, R, E>, sender: u32) -> Result<(), NotAccepted>;
+    fn try_push(
+        &self,
+        parcel: &mut Parcel<M, R, E>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<(), Refused>;
     /// Queues a message for which a permit has been taken, or gives the permit back and leaves the message where it is.
     fn push_permitted(&self, parcel: &mut Parcel<M, R, E>, sender: u32) -> Result<(), NotAccepted>;
     /// Queues messages from the front, as many as there is room for, and says how many.
@@ -86,12 +92,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Granted<'_, A, K> 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, A::Error>
     for Core<A, K>
 {
-    fn try_push(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), NotAccepted> {
+    fn try_push(
+        &self,
+        parcel: &mut ParcelOf<A>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<(), Refused> {
         let key = self.key(parcel);
-        self.take_and_push(parcel, key, sender).map_err(|refused| match refused {
-            Refused::Full => NotAccepted::Full,
-            Refused::Closed => self.why_closed(),
-        })
+        self.take_and_push(parcel, key, sender, urgency)
     }
 
     fn push_permitted(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), NotAccepted> {
@@ -110,8 +118,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     ) -> Result<usize, NotAccepted> {
         let permits = match self.permits.try_take(messages.len() as u64, self) {
             Ok(permits) => permits,
-            Err(Refused::Full) => return Err(NotAccepted::Full),
             Err(Refused::Closed) => return Err(self.why_closed()),
+            Err(_) => return Err(NotAccepted::Full),
         };
         let mut many = Many { core: self, permits, filled: 0 };
         for sent in 0..permits as usize {
@@ -172,8 +180,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
 ///
 /// Without keys, messages of one address are queued together, in order; a clone is another sender.
 pub struct Address<M, R, E> {
-    door: Arc<dyn Door<M, R, E>>,
-    sender: u32,
+    pub(super) door: Arc<dyn Door<M, R, E>>,
+    pub(super) sender: u32,
 }
 
 impl<M, R, E> Clone for Address<M, R, E> {
@@ -210,11 +218,11 @@ impl<M, R, E> Address<M, R, E> {
     /// When the key function of the pool panics; nothing has been accepted then.
     pub fn try_send(&self, message: M) -> Result<(), TrySendError<M>> {
         let mut parcel = Parcel::new(message, None);
-        match self.door.try_push(&mut parcel, self.sender) {
+        match self.door.try_push(&mut parcel, self.sender, Urgency::Now) {
             Ok(()) => Ok(()),
-            Err(why) => {
+            Err(refused) => {
                 self.door.count_rejected();
-                Err(TrySendError::new(parcel.into_message(), why))
+                Err(TrySendError::new(parcel.into_message(), self.why(refused)))
             }
         }
     }
@@ -234,30 +242,8 @@ impl<M, R, E> Address<M, R, E> {
         self.door.try_push_many(messages, self.sender).inspect_err(|_| self.door.count_rejected())
     }
 
-    /// Queues a message, waiting for room. Waiting senders are served first come, first served.
-    ///
-    /// # Errors
-    /// The message, when the pool has stopped or has no workers left.
-    ///
-    /// # Cancel safety
-    /// A dropped future has either queued the message or done nothing; the message is dropped with it in that case. To
-    /// keep it, use [`reserve`](Self::reserve).
-    pub async fn send(&self, message: M) -> Result<(), SendError<M>> {
-        let mut parcel = Parcel::new(message, None);
-        match self.door.try_push(&mut parcel, self.sender) {
-            Ok(()) => Ok(()),
-            // In a box, so that what happens rarely does not make the state of every send larger.
-            Err(why) => {
-                let Err(why) = Box::pin(self.wait_and_push(&mut parcel, why)).await else {
-                    return Ok(());
-                };
-                Err(self.refused(parcel.into_message(), why))
-            }
-        }
-    }
-
     #[cold]
-    fn refused(&self, message: M, why: NotAccepted) -> SendError<M> {
+    pub(super) fn refused(&self, message: M, why: NotAccepted) -> SendError<M> {
         self.door.count_rejected();
         match why {
             NotAccepted::NoWorkers => SendError::NoWorkers(message),
@@ -275,8 +261,8 @@ impl<M, R, E> Address<M, R, E> {
     pub async fn call(&self, message: M) -> Result<R, CallError<E>> {
         let (port, reply) = reply::channel();
         let mut parcel = Parcel::new(message, Some(Extra::new(Some(port))));
-        if let Err(why) = self.door.try_push(&mut parcel, self.sender)
-            && let Err(why) = Box::pin(self.wait_and_push(&mut parcel, why)).await
+        if let Err(refused) = self.door.try_push(&mut parcel, self.sender, Urgency::CanStepAside)
+            && let Err(why) = Box::pin(self.wait_and_push(&mut parcel, refused)).await
         {
             self.door.count_rejected();
             return Err(match why {
@@ -288,14 +274,28 @@ impl<M, R, E> Address<M, R, E> {
         reply.await.unwrap_or(Err(CallError::Dropped))
     }
 
-    /// Waits for room, where it was room that lacked, and queues the message.
-    async fn wait_and_push(
+    fn why(&self, refused: Refused) -> NotAccepted {
+        match refused {
+            Refused::Closed => self.door.why_closed(),
+            Refused::Full | Refused::NotNow => NotAccepted::Full,
+        }
+    }
+
+    /// Lets others run, or waits for room, whichever was asked for, and queues the message.
+    pub(super) async fn wait_and_push(
         &self,
         parcel: &mut Parcel<M, R, E>,
-        why: NotAccepted,
+        mut refused: Refused,
     ) -> Result<(), NotAccepted> {
-        if why != NotAccepted::Full {
-            return Err(why);
+        if refused == Refused::NotNow {
+            tokio::task::yield_now().await;
+            match self.door.try_push(parcel, self.sender, Urgency::Now) {
+                Ok(()) => return Ok(()),
+                Err(again) => refused = again,
+            }
+        }
+        if refused == Refused::Closed {
+            return Err(self.door.why_closed());
         }
         match self.door.permit().await {
             Ok(()) => self.door.push_permitted(parcel, self.sender),
@@ -324,9 +324,23 @@ impl<M, R, E> Address<M, R, E> {
     pub fn try_reserve(&self) -> Result<Permit<'_, M, R, E>, NotAccepted> {
         match self.door.try_permit() {
             Ok(()) => Ok(Permit { address: self, used: false }),
-            Err(Refused::Full) => Err(NotAccepted::Full),
-            Err(Refused::Closed) => Err(self.door.why_closed()),
+            Err(refused) => Err(self.why(refused)),
         }
+    }
+}
+
+impl<M: Send, R: Send, E: Send> Address<M, R, E> {
+    /// Queues a message, waiting for room. Waiting senders are served first come, first served.
+    ///
+    /// # Errors
+    /// The message, when the pool has stopped or has no workers left.
+    ///
+    /// # Cancel safety
+    /// A dropped future has either queued the message or done nothing; the message is dropped with it in that case. To
+    /// keep it, use [`reserve`](Self::reserve).
+    #[inline]
+    pub fn send(&self, message: M) -> Sending<'_, M, R, E> {
+        Sending::new(self, message)
     }
 }
 

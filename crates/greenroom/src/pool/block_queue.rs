@@ -16,9 +16,9 @@ pub(crate) struct BlockQueue<T> {
     front: VecDeque<T>,
     full: VecDeque<VecDeque<T>>,
     /// Pushed to.
-    back: VecDeque<T>,
+    back: Vec<T>,
     /// An emptied block, kept for the next push that needs one.
-    spare: VecDeque<T>,
+    spare: Vec<T>,
     len: usize,
 }
 
@@ -27,8 +27,8 @@ impl<T> BlockQueue<T> {
         Self {
             front: VecDeque::new(),
             full: VecDeque::new(),
-            back: VecDeque::new(),
-            spare: VecDeque::new(),
+            back: Vec::new(),
+            spare: Vec::new(),
             len: 0,
         }
     }
@@ -49,15 +49,15 @@ impl<T> BlockQueue<T> {
         if self.back.len() == BLOCK {
             self.close_back();
         }
-        self.back.push_back(item);
+        self.back.push(item);
     }
 
     #[cold]
     fn close_back(&mut self) {
         let empty = self.block();
-        let full = std::mem::replace(&mut self.back, empty);
+        let full = VecDeque::from(std::mem::replace(&mut self.back, empty));
         if self.front.is_empty() && self.full.is_empty() {
-            self.spare = std::mem::replace(&mut self.front, full);
+            self.spare = std::mem::replace(&mut self.front, full).into();
         } else {
             self.full.push_back(full);
         }
@@ -66,7 +66,7 @@ impl<T> BlockQueue<T> {
     pub(crate) fn push_front(&mut self, item: T) {
         self.len += 1;
         if self.front.len() == BLOCK {
-            let empty = self.block();
+            let empty = VecDeque::from(self.block());
             let full = std::mem::replace(&mut self.front, empty);
             self.full.push_front(full);
         }
@@ -87,10 +87,10 @@ impl<T> BlockQueue<T> {
     fn next_block(&mut self) {
         let next = match self.full.pop_front() {
             Some(full) => full,
-            None => std::mem::take(&mut self.back),
+            None => std::mem::take(&mut self.back).into(),
         };
         let emptied = std::mem::replace(&mut self.front, next);
-        self.keep(emptied);
+        self.keep(emptied.into());
         if self.full.is_empty() && self.full.capacity() > KEPT_WHEN_EMPTY {
             self.full = VecDeque::new();
         }
@@ -103,14 +103,14 @@ impl<T> BlockQueue<T> {
     }
 
     /// An empty block. Only the first one grows with its entries, so that a queue of a few takes little.
-    fn block(&mut self) -> VecDeque<T> {
+    fn block(&mut self) -> Vec<T> {
         match self.spare.capacity() {
-            0 => VecDeque::with_capacity(BLOCK),
+            0 => Vec::with_capacity(BLOCK),
             _ => std::mem::take(&mut self.spare),
         }
     }
 
-    fn keep(&mut self, emptied: VecDeque<T>) {
+    fn keep(&mut self, emptied: Vec<T>) {
         match self.back.capacity() {
             0 => self.back = emptied,
             _ => self.spare = emptied,

@@ -39,6 +39,13 @@ pub(crate) type ShardOf<A, K> =
 pub(crate) type OutboxOf<A, K> =
     Outbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
 
+/// Whether a sender could let others run before its message is queued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    CanStepAside,
+    Now,
+}
+
 /// A key, where there is one, and its hash.
 pub(crate) type Hashed<K> = (Option<K>, u32);
 
@@ -188,9 +195,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parcel: &mut ParcelOf<A>,
         key: Hashed<K>,
         sender: u32,
+        urgency: Urgency,
     ) -> Result<(), Refused> {
         let index = self.shard_of(&key, sender);
         let mut inbox = self.shards[index].inbox.lock();
+        if inbox.step_aside && urgency == Urgency::CanStepAside {
+            inbox.step_aside = false;
+            return Err(Refused::NotNow);
+        }
         if inbox.credit == 0 && !inbox.closed {
             inbox.credit = self.permits.take_known(self.credit);
         }
@@ -273,7 +285,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Marks a shard as ready and wakes a worker for it. Not for workers that go on to look for work themselves.
     pub(crate) fn announce(&self, index: usize) {
         self.wake.mark(index);
-        self.wake.one(&self.clock.bell);
+        if self.keyed() {
+            self.wake.one(&self.clock.bell);
+        } else {
+            self.wake.one_for(index, &self.clock.bell);
+        }
     }
 
     /// Messages that lie in a queue or wait for another attempt.

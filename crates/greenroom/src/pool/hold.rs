@@ -3,7 +3,7 @@
 use std::{
     hash::Hash,
     sync::{Arc, atomic::Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use super::{
@@ -17,6 +17,12 @@ use crate::{
     Actor, Answer, CallError, Cause, DeadLetter, DeadLetterReason, Delivery, FailedAttempt, Verdict,
 };
 
+/// One run in so many is timed, with two looks at the clock.
+const RUNS_PER_TIMING: u32 = 8;
+
+/// Runs of up to 64 messages from one shard before a worker looks at the others.
+const RUNS_IN_A_SHARD: u32 = 16;
+
 /// Where the message in hand came from, and what the worker owns because of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source {
@@ -24,6 +30,8 @@ pub(crate) enum Source {
     None,
     /// The queue of a shard without order; `alone` where the worker is marked as attending it.
     Shared { index: usize, alone: bool, run: u32 },
+    /// As `Shared`, between two runs: no message is in hand.
+    Attending { index: usize, alone: bool },
     /// The head of a keyed shard, with its drain token.
     Head { index: usize, epoch: u64, hash: Option<u32>, run: u32 },
     /// A lane that this worker runs; `run` messages of it in a row.
@@ -67,6 +75,14 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     /// A message has been started whose outcome is not settled.
     pub(crate) in_hand: bool,
     pub(crate) posture: Posture,
+    /// When the run began, where it is timed.
+    timed_since: Option<Instant>,
+    /// Runs begun.
+    timed: u32,
+    /// It was woken because others do not get on.
+    pub(crate) join: bool,
+    /// Runs in the shard that it attends, one after the other.
+    runs: u32,
     /// Which shard it looks at first.
     pub(crate) cursor: u32,
 }
@@ -82,6 +98,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             spare: None,
             in_hand: false,
             posture: Posture::Suspended,
+            timed_since: None,
+            timed: 0,
+            join: false,
+            runs: 0,
             cursor: worker as u32 % 64,
         }
     }
@@ -90,9 +110,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     #[inline]
     pub(crate) fn take_next(&mut self) -> Taken {
         if let Source::Shared { index, alone, run } = self.source {
-            self.source = Source::None;
+            self.source = Source::Attending { index, alone };
             let source = self.core.pop_shared(index, alone, run + 1, &mut self.delivery);
+            if source.is_none() {
+                self.end_run(run + 1);
+            }
             return self.begin_shared(source);
+        }
+        if let Source::Attending { .. } = self.source {
+            return Taken::Nothing;
         }
         let source = std::mem::replace(&mut self.source, Source::None);
         match self.core.next(self.worker, source) {
@@ -104,13 +130,48 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// Takes the next message from any shard; the worker has no place.
     pub(crate) fn take_anywhere(&mut self) -> Taken {
         if !self.core.keyed() {
-            let source = self.core.take_shared(&mut self.cursor, &mut self.delivery);
-            return self.begin_shared(source);
+            return self.take_shared();
         }
         match self.core.take(self.worker, &mut self.cursor) {
             Some((source, entry)) => self.begin(source, entry),
             None => Taken::Nothing,
         }
+    }
+
+    /// A run without keys is at its end. Now and then its handlers were timed.
+    #[cold]
+    fn end_run(&mut self, messages: u32) {
+        if let Some(since) = self.timed_since.take() {
+            self.core.wake.tell_pace(since.elapsed() / messages);
+        }
+    }
+
+    #[cold]
+    fn begin_run(&mut self) {
+        self.timed = self.timed.wrapping_add(1);
+        self.timed_since = self.timed.is_multiple_of(RUNS_PER_TIMING).then(Instant::now);
+    }
+
+    /// Begins another run in the shard that the worker attends, whose senders are likely to share its caches; now and
+    /// then, and when there is nothing, goes to the next one.
+    fn take_shared(&mut self) -> Taken {
+        if let Source::Attending { index, alone } = self.source {
+            self.runs += 1;
+            if self.runs < RUNS_IN_A_SHARD {
+                let source = self.core.pop_shared(index, alone, 0, &mut self.delivery);
+                if source.is_some() {
+                    self.begin_run();
+                    return self.begin_shared(source);
+                }
+            }
+            self.cursor = (index as u32 + 1) % 64;
+            self.give_up_place();
+        }
+        self.runs = 0;
+        let join = std::mem::take(&mut self.join);
+        let source = self.core.take_shared(self.cursor, join, &mut self.delivery);
+        self.begin_run();
+        self.begin_shared(source)
     }
 
     #[inline]

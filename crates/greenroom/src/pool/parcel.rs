@@ -19,6 +19,11 @@ impl<M, R, E> Parcel<M, R, E> {
         Self { message: Some(message), extra }
     }
 
+    /// Everything that is in it.
+    pub(crate) fn lend(&mut self) -> Self {
+        Self { message: self.message.take(), extra: self.extra.take() }
+    }
+
     /// The message of a parcel that was refused.
     #[expect(clippy::unreachable, reason = "only an accepted parcel is empty")]
     pub(crate) fn into_message(self) -> M {

@@ -71,6 +71,8 @@ pub(crate) struct Closed;
 /// Why no permit was had at once.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
+    /// Others should run first; then there may be room.
+    NotNow,
     Full,
     Closed,
 }

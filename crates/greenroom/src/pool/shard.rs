@@ -23,18 +23,22 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use parking_lot::Mutex;
-
 use super::{
     block_queue::BlockQueue,
     entry::Entry,
     lanes::{KEPT_WHEN_EMPTY, LaneId, LaneState, Lanes},
+    lock::Lock,
+    padded::Padded,
     parcel::Parcel,
 };
 
+/// After so many messages a sender lets others run, where as many wait: workers that share its thread would otherwise get
+/// their turn only when the pool is full, and find every message gone from the caches.
+const SENDER_TURN: u64 = 128;
+
 pub(crate) struct Shard<M, R, E, K> {
-    pub(crate) inbox: Mutex<Inbox<M, R, E, K>>,
-    pub(crate) outbox: Mutex<Outbox<M, R, E, K>>,
+    pub(crate) inbox: Padded<Lock<Inbox<M, R, E, K>>>,
+    pub(crate) outbox: Padded<Lock<Outbox<M, R, E, K>>>,
 }
 
 pub(crate) struct Inbox<M, R, E, K> {
@@ -43,6 +47,8 @@ pub(crate) struct Inbox<M, R, E, K> {
     pub(crate) accepted: u64,
     /// Permits for messages to come. None in a closed inbox.
     pub(crate) credit: u64,
+    /// The next sender that can wait lets others run first.
+    pub(crate) step_aside: bool,
     /// See the module's documentation.
     pub(crate) scheduled: bool,
     /// Set once, under this lock, so that nothing is accepted after it.
@@ -86,6 +92,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             queue: BlockQueue::new(),
             accepted: 0,
             credit: 0,
+            step_aside: false,
             scheduled: false,
             closed: false,
         };
@@ -100,7 +107,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             streak: (0, 0),
             queue_first: false,
         };
-        Self { inbox: Mutex::new(inbox), outbox: Mutex::new(outbox) }
+        Self { inbox: Padded(Lock::new(inbox)), outbox: Padded(Lock::new(outbox)) }
     }
 
     /// Fills an empty outbox from the inbox. False, and no longer scheduled, when there is nothing in either.
@@ -146,7 +153,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
 
 impl<M, R, E, K> Inbox<M, R, E, K> {
     /// Appends a message. True when nobody is bound to look at the shard yet: the caller must announce it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(
         &mut self,
         parcel: &mut Parcel<M, R, E>,
@@ -155,6 +162,9 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         let Some(message) = parcel.message.take() else { return false };
         self.queue.push_back(Entry { message, extra: parcel.extra.take(), key, hash });
         self.accepted += 1;
+        if self.accepted.is_multiple_of(SENDER_TURN) {
+            self.step_aside = self.queue.len() as u64 >= SENDER_TURN;
+        }
         !std::mem::replace(&mut self.scheduled, true)
     }
 }

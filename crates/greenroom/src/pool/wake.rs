@@ -18,33 +18,44 @@
 //! again.
 //!
 //! # Lingering
-//! A worker that has found nothing steps aside once before it lies down ([`linger`](Wake::linger),
-//! [`look_again`](Wake::look_again)), and meanwhile takes the place of one wake-up: the waker takes one from `lingering`
-//! instead of waking anybody. The lingerer, back again, takes one too, if there is one left, and only then looks at every
-//! shard. Both are read-modify-writes of one variable: a waker that came first has marked its shard before the lingerer
-//! looks; one that comes later finds less, and in the end none, and wakes somebody. One wake-up each, because each
-//! lingerer is one worker; where it finds more than it can do, it wakes others as any worker does.
+//! A worker that has found nothing more steps aside once before it lies down ([`linger`](Wake::linger),
+//! [`look_again`](Wake::look_again)), and meanwhile takes the place of one wake-up by a sender on its own thread: the
+//! sender clears `lingering` instead of waking anybody. The lingerer, back again, clears it too, and only then looks at
+//! every shard. Both are read-modify-writes of one variable: a sender that came first has marked its shard before the
+//! lingerer looks; one that comes later finds nobody lingering, and wakes somebody. Only senders on the same thread,
+//! because the lingerer runs as soon as they let it, and finds in the caches what they wrote; a sender elsewhere wakes a
+//! worker that will run where the sender does.
+//!
+//! # Attended
+//! Without keys, workers keep to a shard each: the one who works there, or was woken for it, has its bit set in
+//! `attended`. Where handlers are quick, a shard that is attended is left to that worker; where they are not, others
+//! join it. Who departs looks at the ready map afterwards, so that no shard is left alone.
 //!
 //! The waker takes the worker off the idle list and raises `awake` on its behalf, so a wake-up belongs to exactly one
 //! worker. One that dies first passes it on ([`forget`](Wake::forget)).
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+use std::{
+    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+    time::Duration,
+};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::bell::Bell;
+use super::{bell::Bell, padded::Padded};
 
 pub(crate) struct Wake {
     /// A bit per shard: in a keyed pool, that somebody should look at it; without keys, that there are messages in it.
-    ready: AtomicU64,
+    ready: Padded<AtomicU64>,
     /// Without keys, a bit per shard where a worker takes messages: others go elsewhere, where they can.
-    attended: AtomicU64,
+    attended: Padded<AtomicU64>,
     /// Workers that are polled, or woken and about to be.
-    awake: AtomicUsize,
-    /// Awake workers that found nothing, have stepped aside once, and will look at every shard before they lie down.
-    /// Each absorbs one wake-up.
-    lingering: AtomicUsize,
+    awake: Padded<AtomicUsize>,
+    /// The thread on which an awake worker that found nothing has stepped aside, before it looks at every shard again;
+    /// [`NOBODY`] where there is none. It absorbs one wake-up by a sender on that thread.
+    lingering: Padded<AtomicU64>,
+    /// Handlers return within [`QUICK`]: one worker per shard is enough, and another would only meet it there.
+    quick: AtomicBool,
     /// As many as can run at once.
     limit: usize,
     /// The last to fall asleep is woken first: its caches are warmest.
@@ -52,20 +63,45 @@ pub(crate) struct Wake {
     /// The length of `idle`, to be read without its lock.
     idle_count: AtomicUsize,
     /// One per worker.
-    notify: Box<[Notify]>,
+    beds: Box<[Bed]>,
+}
+
+/// Where a worker sleeps.
+struct Bed {
+    notify: Notify,
+    /// Which shard it was woken for, marked as attended on its behalf; or [`ANY`].
+    errand: AtomicU32,
+}
+
+/// Woken for no shard in particular, and to join others where they are.
+const ANY: u32 = u32::MAX;
+
+/// The token of no thread.
+const NOBODY: u64 = 0;
+
+/// The token of this thread.
+fn this_thread() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(NOBODY + 1);
+    thread_local! {
+        static TOKEN: u64 = NEXT.fetch_add(1, Ordering::Relaxed);
+    }
+    TOKEN.with(|token| *token)
 }
 
 impl Wake {
     pub(crate) fn new(workers: usize, limit: usize) -> Self {
         Self {
-            ready: AtomicU64::new(0),
-            attended: AtomicU64::new(0),
-            awake: AtomicUsize::new(0),
-            lingering: AtomicUsize::new(0),
+            ready: Padded(AtomicU64::new(0)),
+            attended: Padded(AtomicU64::new(0)),
+            awake: Padded(AtomicUsize::new(0)),
+            lingering: Padded(AtomicU64::new(NOBODY)),
+            quick: AtomicBool::new(false),
             limit: limit.max(1),
             idle: Mutex::new(Idle::new(workers)),
             idle_count: AtomicUsize::new(0),
-            notify: (0..workers).map(|_| Notify::new()).collect(),
+            beds: (0..workers)
+                .map(|_| Bed { notify: Notify::new(), errand: AtomicU32::new(ANY) })
+                .collect(),
         }
     }
 
@@ -108,12 +144,15 @@ impl Wake {
     }
 
     /// Goes to the first ready shard at or behind `cursor`, going round: to one that nobody attends (true), or where all
-    /// are attended, to any (false). Leaves its bit in place.
-    pub(crate) fn attend(&self, cursor: u32) -> Option<(usize, bool)> {
+    /// are attended and it may `join`, to any (false). Leaves its bit in place.
+    pub(crate) fn attend(&self, cursor: u32, join: bool) -> Option<(usize, bool)> {
         loop {
             let ready = self.ready.load(Ordering::Acquire);
-            let free = ready & !self.attended.load(Ordering::Relaxed);
-            let shards = if free == 0 { ready } else { free };
+            let free = ready & !self.attended.load(Ordering::Acquire);
+            let shards = match free {
+                0 if join || !self.is_quick() => ready,
+                free => free,
+            };
             if shards == 0 {
                 return None;
             }
@@ -122,7 +161,7 @@ impl Wake {
                 return Some((shard as usize, false));
             }
             let bit = 1 << shard;
-            if self.attended.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+            if self.attended.fetch_or(bit, Ordering::AcqRel) & bit == 0 {
                 return Some((shard as usize, true));
             }
         }
@@ -131,15 +170,34 @@ impl Wake {
     /// Leaves a shard that the caller attended, alone or not.
     pub(crate) fn depart(&self, shard: usize, alone: bool) {
         if alone {
-            self.attended.fetch_and(!(1 << shard), Ordering::Relaxed);
+            self.attended.fetch_and(!(1 << shard), Ordering::AcqRel);
         }
     }
 
-    /// True when work is ready and another worker could be woken for it. A guess, for the price of three loads.
+    /// True when work is ready that nobody is about to do, and a worker could be woken for it. A guess, for the price of a
+    /// few loads.
     pub(crate) fn wants_more(&self) -> bool {
-        self.any_ready()
+        self.wants_attention()
             && self.awake.load(Ordering::Relaxed) < self.limit
             && self.idle_count.load(Ordering::Relaxed) > 0
+    }
+
+    /// True when a shard is ready that nobody attends, or where another worker could join.
+    fn wants_attention(&self) -> bool {
+        let ready = self.ready.load(Ordering::Relaxed);
+        ready != 0 && (ready & !self.attended.load(Ordering::Relaxed) != 0 || !self.is_quick())
+    }
+
+    fn is_quick(&self) -> bool {
+        self.quick.load(Ordering::Relaxed)
+    }
+
+    /// Tells how long a handler took, on average over a few.
+    pub(crate) fn tell_pace(&self, each: Duration) {
+        let quick = each < QUICK;
+        if quick != self.is_quick() {
+            self.quick.store(quick, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn any_ready(&self) -> bool {
@@ -154,20 +212,25 @@ impl Wake {
         self.idle_count.load(Ordering::Relaxed)
     }
 
+    /// Wakes an idle worker for this shard, unless enough are awake. True when one was woken.
+    pub(crate) fn one_for(&self, shard: usize, bell: &Bell) -> bool {
+        self.one_within(self.limit, Some(shard), bell)
+    }
+
     /// Wakes an idle worker, unless enough are awake. True when one was woken.
     pub(crate) fn one(&self, bell: &Bell) -> bool {
-        self.one_within(self.limit, bell)
+        self.one_within(self.limit, None, bell)
     }
 
     /// Wakes an idle worker although as many are awake as there are cores: they have not made any progress.
     pub(crate) fn one_more(&self, bell: &Bell) -> bool {
-        self.one_within(usize::MAX, bell)
+        self.one_within(usize::MAX, None, bell)
     }
 
-    fn one_within(&self, limit: usize, bell: &Bell) -> bool {
+    fn one_within(&self, limit: usize, shard: Option<usize>, bell: &Bell) -> bool {
         loop {
             fence(Ordering::SeqCst);
-            if self.take_lingerer() {
+            if self.is_absorbed() {
                 return false;
             }
             let awake = self.awake.load(Ordering::Relaxed);
@@ -181,44 +244,52 @@ impl Wake {
                 continue;
             }
             if let Some(worker) = self.pop_idle() {
-                self.notify[worker].notify_one();
+                self.send_off(worker, shard);
                 bell.ring();
                 return true;
             }
             self.awake.fetch_sub(1, Ordering::SeqCst);
             fence(Ordering::SeqCst);
-            if !self.any_ready() {
+            if !self.wants_attention() {
                 return false;
             }
         }
     }
 
-    /// The caller has found nothing, steps aside once, and then looks again.
-    pub(crate) fn linger(&self) {
-        self.lingering.fetch_add(1, Ordering::AcqRel);
+    /// Wakes a worker that has been taken off the idle list, for a shard that nobody attends yet.
+    fn send_off(&self, worker: usize, shard: Option<usize>) {
+        let free = |shard: &usize| {
+            let bit = 1 << *shard;
+            self.attended.fetch_or(bit, Ordering::AcqRel) & bit == 0
+        };
+        let errand = shard.filter(free).map_or(ANY, |shard| shard as u32);
+        self.beds[worker].errand.store(errand, Ordering::Relaxed);
+        self.beds[worker].notify.notify_one();
     }
 
-    /// The caller is back, and is about to look at every shard; or it is dropped, and leaves.
+    /// The caller has found nothing, steps aside once, and then looks again. False when somebody else does so already.
+    pub(crate) fn linger(&self) -> bool {
+        let thread = this_thread();
+        self.lingering.compare_exchange(NOBODY, thread, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// The caller is back, and is about to look at every shard; or it is dropped, and leaves. It may be on another thread
+    /// by now, and may take back what another has promised since, which costs that one a wake-up and nobody a message.
     pub(crate) fn look_again(&self) {
-        self.take_lingerer();
+        self.lingering.swap(NOBODY, Ordering::AcqRel);
         fence(Ordering::SeqCst);
     }
 
-    fn take_lingerer(&self) -> bool {
-        let mut lingering = self.lingering.load(Ordering::Acquire);
-        while lingering > 0 {
-            let swapped = self.lingering.compare_exchange_weak(
-                lingering,
-                lingering - 1,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            );
-            match swapped {
-                Ok(_) => return true,
-                Err(now) => lingering = now,
-            }
-        }
-        false
+    /// True when a worker lingers on this very thread: it looks at what the caller has marked as soon as the caller lets
+    /// it run, and shares its caches.
+    fn is_absorbed(&self) -> bool {
+        let lingering = self.lingering.load(Ordering::Acquire);
+        lingering != NOBODY
+            && lingering == this_thread()
+            && self
+                .lingering
+                .compare_exchange(lingering, NOBODY, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
     }
 
     fn pop_idle(&self) -> Option<usize> {
@@ -232,7 +303,7 @@ impl Wake {
     pub(crate) fn all(&self) {
         while let Some(worker) = self.pop_idle() {
             self.awake.fetch_add(1, Ordering::SeqCst);
-            self.notify[worker].notify_one();
+            self.send_off(worker, None);
         }
     }
 
@@ -246,7 +317,7 @@ impl Wake {
     pub(crate) fn leave(&self, bell: &Bell) {
         self.awake.fetch_sub(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
-        if self.any_ready() {
+        if self.wants_attention() {
             self.one(bell);
         }
     }
@@ -258,9 +329,17 @@ impl Wake {
         self.idle_count.store(idle.stack.len(), Ordering::SeqCst);
     }
 
-    /// Waits until a waker has taken the worker off the idle list.
-    pub(crate) async fn woken(&self, worker: usize) {
-        self.notify[worker].notified().await;
+    /// Waits until a waker has taken the worker off the idle list. Returns the shard that it was woken for, if any.
+    pub(crate) async fn woken(&self, worker: usize) -> Option<usize> {
+        self.beds[worker].notify.notified().await;
+        self.errand(worker)
+    }
+
+    fn errand(&self, worker: usize) -> Option<usize> {
+        match self.beds[worker].errand.swap(ANY, Ordering::Relaxed) {
+            ANY => None,
+            shard => Some(shard as usize),
+        }
     }
 
     /// A worker goes that had lain down. Passes a wake-up that it was given on to another.
@@ -270,10 +349,16 @@ impl Wake {
         self.idle_count.store(idle.stack.len(), Ordering::SeqCst);
         drop(idle);
         if !lay {
+            if let Some(shard) = self.errand(worker) {
+                self.depart(shard, true);
+            }
             self.leave(bell);
         }
     }
 }
+
+/// A handler this quick is not worth another thread: waking one, and meeting it at the same queue, costs more.
+const QUICK: Duration = Duration::from_micros(2);
 
 /// Idle workers, the last to fall asleep on top. Any of them leaves at the same price, because thousands leave at once
 /// when a runtime goes.

@@ -145,10 +145,10 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         let from_lane = matches!(hold.source, Source::Lane { .. });
         let mut taken = hold.take_next();
         if taken == Taken::Nothing {
-            if !from_lane {
-                in_a_row = 0;
+            if !from_lane && in_a_row > 1 {
                 linger(hold).await;
             }
+            in_a_row = 0;
             taken = hold.take_anywhere();
         }
         match taken {
@@ -174,13 +174,17 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 /// Lets other tasks of the runtime have a turn; senders fill the queues meanwhile, and need not wake anybody.
 async fn linger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A, K>) {
-    hold.core.wake.linger();
-    hold.posture = Posture::Lingering;
     fence(Ordering::SeqCst);
     hold.core.serve_waiters();
-    step_aside().await;
-    hold.core.wake.look_again();
-    hold.posture = Posture::Awake;
+    let lingers = hold.core.wake.linger();
+    if lingers {
+        hold.posture = Posture::Lingering;
+    }
+    tokio::task::yield_now().await;
+    if lingers {
+        hold.core.wake.look_again();
+        hold.posture = Posture::Awake;
+    }
 }
 
 /// Messages handled before other tasks of the runtime get a turn, where no queue has run dry before: in lanes.
@@ -227,8 +231,12 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A,
     if core.ended.load(Ordering::SeqCst) {
         core.wake.all();
     }
-    core.wake.woken(hold.worker).await;
+    let errand = core.wake.woken(hold.worker).await;
     hold.posture = Posture::Awake;
+    match errand {
+        Some(index) => hold.source = Source::Attending { index, alone: true },
+        None => hold.join = true,
+    }
 }
 
 async fn start<A: Actor>(

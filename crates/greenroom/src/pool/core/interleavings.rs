@@ -10,7 +10,7 @@ use std::{
 
 use proptest::prelude::*;
 
-use super::{Core, Queued, Settings};
+use super::{Core, Queued, Settings, Urgency};
 use crate::{
     Actor, Context, FailureTable, Restarts,
     delivery::Extra,
@@ -114,7 +114,7 @@ impl Stage {
         self.pushed += 1;
         let mut parcel = Parcel::new(message, None);
         let key = self.core.key(&parcel);
-        assert!(self.core.take_and_push(&mut parcel, key, 0).is_ok());
+        assert!(self.core.take_and_push(&mut parcel, key, 0, Urgency::Now).is_ok());
     }
 
     fn go_on(&mut self, index: usize) -> Result<bool, TestCaseError> {

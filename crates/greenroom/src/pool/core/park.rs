@@ -39,7 +39,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 self.clock.park_message(index, entry, after);
                 source
             }
-            Source::None => {
+            Source::None | Source::Attending { .. } => {
                 self.clock.park_message(0, entry, after);
                 Source::None
             }

@@ -30,7 +30,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn suspend(&self, worker: usize, source: Source) -> Source {
         let (index, epoch) = match source {
             Source::Head { index, epoch, .. } => (index, epoch),
-            Source::Shared { index, alone, .. } => {
+            Source::Shared { index, alone, .. } | Source::Attending { index, alone } => {
                 self.wake.depart(index, alone);
                 return Source::None;
             }
@@ -56,7 +56,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn release(&self, worker: usize, source: Source) {
         match source {
             Source::None => {}
-            Source::Shared { index, alone, .. } => self.wake.depart(index, alone),
+            Source::Shared { index, alone, .. } | Source::Attending { index, alone } => {
+                self.wake.depart(index, alone);
+            }
             Source::Lane { index, id, .. } => self.release_lane(index, id),
             Source::Head { index, epoch, .. } => {
                 let shard = &self.shards[index];

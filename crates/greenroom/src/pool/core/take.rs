@@ -6,8 +6,6 @@
 
 use std::{hash::Hash, panic::AssertUnwindSafe, sync::Arc};
 
-use parking_lot::MutexGuard;
-
 use super::{Core, OutboxOf, Queued};
 use crate::{
     Actor,
@@ -15,6 +13,7 @@ use crate::{
         discard::discard,
         hold::{DeliveryOf, Source},
         lanes::{LaneId, LaneState},
+        lock::Locked,
     },
 };
 
@@ -26,7 +25,7 @@ const QUOTA: u32 = 16;
 
 type Taken<A, K> = Option<(Source, Queued<A, K>)>;
 
-type Locked<'a, A, K> = MutexGuard<'a, OutboxOf<A, K>>;
+type Outboxed<'a, A, K> = Locked<'a, OutboxOf<A, K>>;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Looks for work in every ready shard, beginning behind the one that was served last.
@@ -44,7 +43,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn next(&self, worker: usize, source: Source) -> Taken<A, K> {
         match source {
             Source::None => None,
-            Source::Shared { .. } => {
+            Source::Shared { .. } | Source::Attending { .. } => {
                 self.release(worker, source);
                 None
             }
@@ -67,20 +66,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Without keys: goes to a ready shard, to one where nobody else is if there is such a one.
     pub(crate) fn take_shared(
         &self,
-        cursor: &mut u32,
+        cursor: u32,
+        join: bool,
         delivery: &mut DeliveryOf<A>,
     ) -> Option<Source> {
-        while let Some((index, alone)) = self.wake.attend(*cursor) {
-            *cursor = (index as u32 + 1) % 64;
+        while let Some((index, alone)) = self.wake.attend(cursor, join) {
             let taken = self.pop_shared(index, alone, 0, delivery);
             if taken.is_some() {
                 return taken;
             }
+            self.wake.depart(index, alone);
         }
         None
     }
 
-    /// Takes the next message of a shard without keys, up to a whole run of them; leaves the shard when there is none.
+    /// Takes the next message of a shard without keys, up to a whole run of them.
     ///
     /// In the middle of a run the inbox is left to its senders: a worker that took each message as it came would meet
     /// them at every one.
@@ -94,11 +94,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Option<Source> {
         let shard = &self.shards[index];
         let mut outbox = shard.outbox.lock();
-        if outbox.queue.is_empty() && (run > 0 || !self.refill_shared(index, &mut outbox))
-            || run > BUDGET
-        {
-            drop(outbox);
-            self.wake.depart(index, alone);
+        let dry = outbox.queue.is_empty() && (run > 0 || !self.refill_shared(index, &mut outbox));
+        if dry || run > BUDGET {
             return None;
         }
         let entry = outbox.pop_queue()?;
@@ -142,7 +139,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn take_lane(
         &self,
         index: usize,
-        mut outbox: Locked<'_, A, K>,
+        mut outbox: Outboxed<'_, A, K>,
         id: LaneId,
         worker: usize,
         more: bool,
@@ -165,7 +162,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn advance(
         &self,
         index: usize,
-        mut outbox: Locked<'_, A, K>,
+        mut outbox: Outboxed<'_, A, K>,
         epoch: u64,
         run: u32,
     ) -> Taken<A, K> {
@@ -175,9 +172,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if dry && self.shards[index].has_more_or(&outbox, || {}) {
             self.wake.mark(index);
         }
-        let entry = match dry {
-            true => None,
-            false => self.next_free(index, &mut outbox, epoch),
+        let (mut outbox, entry) = match dry {
+            true => (outbox, None),
+            false => self.next_free(index, outbox, epoch),
         };
         let (taken, token) = match entry {
             Some(mut entry) => {
@@ -194,47 +191,53 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// The next message of the queue whose key nobody owns and which has not had its quota.
-    fn next_free(
-        &self,
+    fn next_free<'a>(
+        &'a self,
         index: usize,
-        outbox: &mut Locked<'_, A, K>,
+        mut outbox: Outboxed<'a, A, K>,
         epoch: u64,
-    ) -> Option<Queued<A, K>> {
-        while self.shards[index].refill(outbox) {
-            let entry = outbox.pop_queue()?;
-            let entry = match self.behind_its_lane(outbox, epoch, entry) {
-                Some(free) => free,
-                None => continue,
-            };
+    ) -> (Outboxed<'a, A, K>, Option<Queued<A, K>>) {
+        while self.shards[index].refill(&mut outbox) {
+            let Some(mut entry) = outbox.pop_queue() else { break };
+            if entry.key.is_some() && outbox.lanes.has(entry.hash) {
+                let (again, unplaced) = self.behind_its_lane(index, outbox, epoch, entry);
+                outbox = again;
+                entry = match unplaced {
+                    Some(free) => free,
+                    None => continue,
+                };
+            }
             if !outbox.exceeds(&entry, QUOTA) {
-                return Some(entry);
+                return (outbox, Some(entry));
             }
             outbox.stand_aside(entry);
             self.wake.mark(index);
         }
-        None
+        (outbox, None)
     }
 
-    /// Puts a message into the lane of its key, or gives it back where there is none.
-    fn behind_its_lane(
-        &self,
-        outbox: &mut Locked<'_, A, K>,
+    /// Puts a message into the lane of its key, or gives it back where there is none. Keys are compared without the lock.
+    #[cold]
+    fn behind_its_lane<'a>(
+        &'a self,
+        index: usize,
+        mut outbox: Outboxed<'a, A, K>,
         epoch: u64,
         entry: Queued<A, K>,
-    ) -> Option<Queued<A, K>> {
-        if entry.key.is_none() || !outbox.lanes.has(entry.hash) {
-            return Some(entry);
-        }
+    ) -> (Outboxed<'a, A, K>, Option<Queued<A, K>>) {
         let candidates = outbox.lanes.candidates(entry.hash);
         outbox.compare(epoch, true);
-        let lane = MutexGuard::unlocked(outbox, || find_lane(candidates, entry.key.as_ref()));
+        drop(outbox);
+        let lane = find_lane(candidates, entry.key.as_ref());
+        let mut outbox = self.shards[index].outbox.lock();
         outbox.compare(epoch, false);
         // The lane may have closed meanwhile: then the key is free. None can have opened, because only the holder of
         // the token opens lanes for messages of this queue, and the clock leaves a token alone that compares.
-        match lane {
+        let unplaced = match lane {
             Some(id) => outbox.lanes.push_back(id, entry).err(),
             None => Some(entry),
-        }
+        };
+        (outbox, unplaced)
     }
 
     fn next_in_lane(&self, index: usize, id: LaneId, run: u32) -> Taken<A, K> {
