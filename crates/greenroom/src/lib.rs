@@ -28,16 +28,20 @@
 //! ```
 
 mod actor;
+mod any_address;
 mod context;
 mod dead_letter;
 mod delivery;
 mod error;
 mod failure;
 pub mod pool;
+mod recipient;
+mod registry;
 mod reply;
 mod step_aside;
 
 pub use actor::{Actor, Answer, ExitReason};
+pub use any_address::AnyAddress;
 pub use context::Context;
 pub use dead_letter::{DeadLetter, DeadLetterReason};
 pub use delivery::Delivery;
@@ -45,7 +49,11 @@ pub use error::{CallError, NotAccepted, SendError, SpawnError, TrySendError};
 pub use failure::{
     Backoff, Cause, FailedAttempt, FailurePolicy, FailureTable, Finally, Row, Verdict,
 };
-pub use pool::{Address, Pool, PoolBuilder, PoolStats, Restarts, Stop, StopReport};
+pub use pool::{
+    Address, Pool, PoolBuilder, PoolStats, Restarts, Stop, StopReport, StopSummary, WeakAddress,
+};
+pub use recipient::Recipient;
+pub use registry::{FindError, NameTaken, Registry};
 pub use reply::ReplyPort;
 pub use step_aside::step_aside;
 

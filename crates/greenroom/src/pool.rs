@@ -20,9 +20,10 @@ mod block_queue;
 mod builder;
 mod clock;
 mod core;
-mod discard;
+pub(crate) mod discard;
 mod employed;
 mod entry;
+pub(crate) mod erased;
 mod hold;
 mod lanes;
 mod permits;
@@ -33,13 +34,16 @@ mod stop;
 mod tally;
 mod wake;
 mod watch;
+mod weak_address;
 mod worker;
 
 pub use address::{Address, Permit};
 pub use builder::PoolBuilder;
+pub use erased::StopSummary;
 pub use restart::Restarts;
 pub use stats::PoolStats;
 pub use stop::{Stop, StopReport};
+pub use weak_address::WeakAddress;
 
 use self::worker::Factory;
 use crate::Actor;

@@ -13,6 +13,7 @@ use std::{
 use super::{
     core::Core,
     entry::Entry,
+    erased::Erased,
     permits::{Closed, Refused},
     stop::{self, Stop},
 };
@@ -32,7 +33,7 @@ pub(crate) struct Unaccepted<M, R, E> {
 type Pushed<M, R, E> = Result<(), Unaccepted<M, R, E>>;
 
 /// The object-safe side of a pool that addresses see; it hides the types of the actor and of the key.
-pub(crate) trait Door<M, R, E>: Send + Sync {
+pub(crate) trait Door<M, R, E>: Erased {
     /// Takes a permit and queues the message, or says why not. Runs the key function first.
     fn try_push(&self, message: M, port: Option<ReplyPort<R, E>>, sender: u32) -> Pushed<M, R, E>;
     /// Queues a message for which a permit has been taken; gives the permit back where it does not.
@@ -210,8 +211,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
 ///
 /// Without keys, messages of one address are queued together, in order; a clone is another sender.
 pub struct Address<M, R, E> {
-    door: Arc<dyn Door<M, R, E>>,
-    sender: u32,
+    pub(super) door: Arc<dyn Door<M, R, E>>,
+    pub(super) sender: u32,
 }
 
 impl<M, R, E> Clone for Address<M, R, E> {
