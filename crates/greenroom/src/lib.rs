@@ -39,6 +39,7 @@ mod recipient;
 mod registry;
 mod reply;
 mod step_aside;
+mod timer;
 
 pub use actor::{Actor, Answer, ExitReason};
 pub use any_address::AnyAddress;
@@ -56,6 +57,7 @@ pub use recipient::Recipient;
 pub use registry::{FindError, NameTaken, Registry};
 pub use reply::ReplyPort;
 pub use step_aside::step_aside;
+pub use timer::{Timer, TimerState};
 
 /// What most users import.
 pub mod prelude {

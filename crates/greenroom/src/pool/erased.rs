@@ -10,6 +10,7 @@ use std::{
 use tokio::runtime::Handle;
 
 use super::{
+    address::Address,
     core::Core,
     stop::{self, Stop},
 };
@@ -69,5 +70,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
             self.left_over.lock().extend(report.left_over);
             StopSummary { left_over, wedged: report.wedged }
         })
+    }
+}
+
+impl<M, R, E> Address<M, R, E> {
+    /// Where the pool was spawned.
+    pub(crate) fn runtime(&self) -> &Handle {
+        self.door.runtime()
     }
 }
