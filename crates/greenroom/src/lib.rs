@@ -33,6 +33,7 @@ mod context;
 mod dead_letter;
 mod delivery;
 mod error;
+mod events;
 mod failure;
 pub mod pool;
 mod recipient;
@@ -47,6 +48,9 @@ pub use context::Context;
 pub use dead_letter::{DeadLetter, DeadLetterReason};
 pub use delivery::Delivery;
 pub use error::{CallError, NotAccepted, SendError, SpawnError, TrySendError};
+pub use events::{
+    Event, Notice, Producer, ProducerTaken, Receiver, Subscription, Topic, TopicBuilder, TopicStats,
+};
 pub use failure::{
     Backoff, Cause, FailedAttempt, FailurePolicy, FailureTable, Finally, Row, Verdict,
 };
@@ -61,7 +65,7 @@ pub use timer::{Timer, TimerState};
 
 /// What most users import.
 pub mod prelude {
-    pub use crate::{Actor, Answer, Context, Delivery, Pool, Stop};
+    pub use crate::{Actor, Answer, Context, Delivery, Pool, Registry, Stop, Topic};
 }
 
 /// The library's example in README.md, compiled and run with the other doctests.
