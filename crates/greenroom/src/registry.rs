@@ -218,3 +218,38 @@ impl fmt::Debug for Registry {
         f.debug_struct("Registry").field("names", &self.names()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Actor, Context, Pool};
+
+    struct Idle;
+
+    impl Actor for Idle {
+        type Message = ();
+        type Reply = ();
+        type Error = ();
+
+        async fn handle(&mut self, (): (), _cx: &mut Context<Self>) -> Result<(), ()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a15_names_of_those_who_are_gone_are_swept_and_others_stay() {
+        let registry = Registry::new();
+        let stays = Pool::new(|_| Idle).workers(1).spawn().await.unwrap();
+        for number in 0..FIRST_SWEEP {
+            registry.register(format!("stays-{number}"), &stays).unwrap();
+        }
+        for number in 0..10 * FIRST_SWEEP {
+            let goes = Pool::new(|_| Idle).workers(1).spawn().await.unwrap();
+            registry.register(format!("goes-{number}"), &goes).unwrap();
+        }
+        let entries = || registry.names.lock().entries.len();
+        assert!(entries() <= 2 * FIRST_SWEEP, "{} entries", entries());
+        assert_eq!(registry.names().len(), FIRST_SWEEP);
+        assert_eq!(entries(), FIRST_SWEEP);
+    }
+}

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! All timers of a runtime share one task, which sleeps on the runtime's own timer wheel until the earliest of them is due,
-//! and ends when none is left. A pending timer is an entry in an ordered map: about 250 bytes with a small message, no
+//! and ends when none is left. A pending timer is an entry in an ordered map: about 200 bytes with a small message, no
 //! task, and gone at once when it is cancelled. Setting and cancelling cost logarithmic time; timers that are due at the
 //! same instant fire in the order in which they were set. Time is tokio's: monotonic, with a resolution of a millisecond,
 //! virtual in tests that pause it.
