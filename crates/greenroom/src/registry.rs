@@ -251,5 +251,6 @@ mod tests {
         assert!(entries() <= 2 * FIRST_SWEEP, "{} entries", entries());
         assert_eq!(registry.names().len(), FIRST_SWEEP);
         assert_eq!(entries(), FIRST_SWEEP);
+        assert_eq!(registry.names.lock().after_sweep, FIRST_SWEEP, "the next is at twice as many");
     }
 }

@@ -429,6 +429,52 @@ async fn a14_replayed_events_are_dropped_when_newer_ones_take_their_place() {
     assert_eq!(Arc::strong_count(&object), 1);
 }
 
+/// A subscriber is held up by its own function while the first replayed event becomes a message; meanwhile these numbers
+/// are published. Returns what it got, and how many it missed.
+async fn published_during_replay(numbers: std::ops::RangeInclusive<u32>) -> (Vec<Event<u32>>, u64) {
+    let (topic, mut producer) = Topic::named("numbers").replay(9).open();
+    producer.publish(1);
+    let (pool, seen) = listener(9_999).await;
+    let (begun, begins) = std::sync::mpsc::channel();
+    let (go_on, held) = std::sync::mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    let address = pool.address();
+    let of = topic.clone();
+    let subscribe = std::thread::spawn(move || {
+        of.subscribe_with(&address, move |event| {
+            if event == Item(1) {
+                begun.send(()).unwrap();
+                held.lock().recv().unwrap();
+            }
+            Some(event)
+        })
+    });
+    begins.recv().unwrap();
+    numbers.for_each(|number| {
+        producer.publish(number);
+    });
+    go_on.send(()).unwrap();
+    let subscription = subscribe.join().unwrap();
+    producer.publish(100_000);
+    settle().await;
+    (std::mem::take(&mut seen.lock()), subscription.missed())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a14_what_is_published_during_a_replay_follows_it_and_nobody_waits() {
+    let (seen, missed) = published_during_replay(2..=5).await;
+    assert_eq!((seen, missed), ([items(1..=5), vec![Item(100_000)]].concat(), 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a14_what_is_published_during_a_replay_is_bounded_and_the_rest_is_told() {
+    let (seen, missed) = published_during_replay(2..=2_001).await;
+    let kept = seen.len() as u32 - 2;
+    assert_eq!(seen[..kept as usize], items(1..=kept));
+    assert_eq!(seen[kept as usize..], [Lagged(missed), Item(100_000)]);
+    assert_eq!((u64::from(kept) + missed, missed > 900), (2_001, true));
+}
+
 /// Subscribers come while events are published from another thread: each sees an unbroken sequence.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a14_between_replay_and_what_follows_nothing_is_lost_doubled_or_out_of_order() {

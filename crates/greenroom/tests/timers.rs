@@ -75,6 +75,16 @@ async fn a18_timers_fire_by_time_and_then_in_the_order_in_which_they_were_set() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn a18_a_timer_that_is_set_later_and_due_sooner_fires_on_time() {
+    let (pool, log) = clerk(9, Duration::ZERO).await;
+    let _ = pool.send_after(9 * SECOND, 1);
+    tokio::time::sleep(SECOND).await;
+    let _ = pool.send_after(SECOND, 2);
+    tokio::time::sleep(9 * SECOND).await;
+    assert_eq!(log.seconds_and_messages(), [(2, 2), (9, 1)]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a18_a_cancelled_timer_never_fires_and_its_message_is_dropped_at_once() {
     struct Held(#[expect(dead_code, reason = "held to see it dropped")] Arc<()>);
     struct Nobody;

@@ -61,3 +61,35 @@ impl Drop for Waiting {
         self.0.leave_pending(TimerState::Ended);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Actor, Context, Pool};
+
+    struct Idle;
+
+    impl Actor for Idle {
+        type Message = ();
+        type Reply = ();
+        type Error = ();
+
+        async fn handle(&mut self, (): (), _cx: &mut Context<Self>) -> Result<(), ()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a18_a_timer_that_is_cancelled_when_it_is_due_sends_nothing() {
+        let pool = Pool::new(|_| Idle).workers(1).spawn().await.unwrap();
+        let ring = |ticket: &Arc<Ticket>| {
+            Once::new(pool.downgrade(), ()).ring(ticket, Instant::now());
+            pool.stats().accepted
+        };
+        let (cancelled, pending) = (Arc::new(Ticket::new(0, 0)), Arc::new(Ticket::new(1, 0)));
+        assert!(cancelled.leave_pending(TimerState::Cancelled));
+        assert_eq!((ring(&cancelled), ring(&pending)), (0, 1));
+        assert_eq!(pending.state(), TimerState::Fired);
+        assert_eq!((ring(&pending), pending.state()), (1, TimerState::Fired), "once");
+    }
+}

@@ -261,3 +261,44 @@ async fn serve(mut service: Service) {
     }
     service.ends = true;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cancelled, if at all, when it has rung and before it is put back.
+    struct RingsAgain {
+        cancelled: bool,
+    }
+
+    impl Alarm for RingsAgain {
+        fn ring(&mut self, ticket: &Arc<Ticket>, now: Instant) -> Next {
+            if self.cancelled {
+                ticket.leave_pending(TimerState::Cancelled);
+            }
+            Next::At(now + Duration::from_secs(1))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a18_a_timer_that_is_cancelled_while_it_rings_is_not_put_back() {
+        let runtime = Handle::current();
+        let wheel = Wheel::of(&runtime);
+        for (cancelled, left) in [(true, 0), (false, 1)] {
+            wheel.set(&runtime, Duration::ZERO, |_| Box::new(RingsAgain { cancelled }));
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            assert_eq!(wheel.pending.lock().timers.len(), left);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a18_a_wheel_without_timers_is_forgotten() {
+        let runtime = Handle::current();
+        let known = || WHEELS.lock().contains_key(&runtime.id());
+        let ring = |_| -> Box<dyn Alarm> { Box::new(RingsAgain { cancelled: true }) };
+        Wheel::of(&runtime).set(&runtime, Duration::from_secs(1), ring);
+        assert!(known());
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert!(!known());
+    }
+}
