@@ -7,7 +7,7 @@
 
 use std::{convert::Infallible, time::Duration};
 
-use greenroom::{Actor, Context, Event, Notice, Pool, Producer, Stop, Topic};
+use greenroom::{Actor, Context, Event, Pool, Producer, Stop, Topic, events::Notice};
 
 const PERIOD: Duration = Duration::from_millis(10);
 

@@ -33,14 +33,14 @@ mod context;
 mod dead_letter;
 mod delivery;
 mod error;
-mod events;
+pub mod events;
 mod failure;
 pub mod pool;
 mod recipient;
-mod registry;
+pub mod registry;
 mod reply;
 mod step_aside;
-mod timer;
+pub mod timer;
 
 pub use actor::{Actor, Answer, ExitReason};
 pub use any_address::AnyAddress;
@@ -48,9 +48,7 @@ pub use context::Context;
 pub use dead_letter::{DeadLetter, DeadLetterReason};
 pub use delivery::Delivery;
 pub use error::{CallError, NotAccepted, SendError, SpawnError, TrySendError};
-pub use events::{
-    Event, Notice, Producer, ProducerTaken, Receiver, Subscription, Topic, TopicBuilder, TopicStats,
-};
+pub use events::{Event, Producer, Subscription, Topic};
 pub use failure::{
     Backoff, Cause, FailedAttempt, FailurePolicy, FailureTable, Finally, Row, Verdict,
 };

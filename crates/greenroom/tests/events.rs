@@ -10,7 +10,10 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Actor, Context, Event, Notice, Pool, Receiver, Stop, Topic, TopicStats};
+use greenroom::{
+    Actor, Context, Event, Pool, Stop, Topic,
+    events::{Notice, Receiver, TopicStats},
+};
 use parking_lot::Mutex;
 
 use Event::{Item, Lagged};
