@@ -28,30 +28,42 @@
 //! ```
 
 mod actor;
+mod any_address;
 mod context;
 mod dead_letter;
 mod delivery;
 mod error;
+pub mod events;
 mod failure;
 pub mod pool;
+mod recipient;
+pub mod registry;
 mod reply;
 mod step_aside;
+pub mod timer;
 
 pub use actor::{Actor, Answer, ExitReason};
+pub use any_address::AnyAddress;
 pub use context::Context;
 pub use dead_letter::{DeadLetter, DeadLetterReason};
 pub use delivery::Delivery;
 pub use error::{CallError, NotAccepted, SendError, SpawnError, TrySendError};
+pub use events::{Event, Producer, Subscription, Topic};
 pub use failure::{
     Backoff, Cause, FailedAttempt, FailurePolicy, FailureTable, Finally, Row, Verdict,
 };
-pub use pool::{Address, Pool, PoolBuilder, PoolStats, Restarts, Stop, StopReport};
+pub use pool::{
+    Address, Pool, PoolBuilder, PoolStats, Restarts, Stop, StopReport, StopSummary, WeakAddress,
+};
+pub use recipient::Recipient;
+pub use registry::{FindError, NameTaken, Registry};
 pub use reply::ReplyPort;
 pub use step_aside::step_aside;
+pub use timer::{Timer, TimerState};
 
 /// What most users import.
 pub mod prelude {
-    pub use crate::{Actor, Answer, Context, Delivery, Pool, Stop};
+    pub use crate::{Actor, Answer, Context, Delivery, Pool, Registry, Stop, Topic};
 }
 
 /// The library's example in README.md, compiled and run with the other doctests.

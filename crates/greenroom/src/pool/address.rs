@@ -12,6 +12,7 @@ use std::{
 
 use super::{
     core::{Core, Urgency},
+    erased::Erased,
     parcel::{Parcel, ParcelOf},
     permits::{Closed, Refused},
     sending::Sending,
@@ -22,7 +23,7 @@ use crate::{Actor, CallError, NotAccepted, SendError, TrySendError, delivery::Ex
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The object-safe side of a pool that addresses see; it hides the types of the actor and of the key.
-pub(crate) trait Door<M, R, E>: Send + Sync {
+pub(crate) trait Door<M, R, E>: Erased {
     /// Takes a permit and queues the message, or leaves it where it is and says why not. Runs the key function first.
     fn try_push(
         &self,

@@ -1,0 +1,95 @@
+//! How does one actor tell many others what happens, without waiting for the slowest?
+//!
+//! A thermometer publishes its readings while somebody listens. A display keeps up. A printer takes its time, has room for
+//! two readings, and is told how many it has missed. A task that is no actor listens too.
+
+#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+
+use std::{convert::Infallible, time::Duration};
+
+use greenroom::{Actor, Context, Event, Pool, Producer, Stop, Topic, events::Notice};
+
+const PERIOD: Duration = Duration::from_millis(10);
+
+/// Shows readings; `takes` is how long it is busy with one.
+struct Display {
+    name: &'static str,
+    takes: Duration,
+}
+
+/// What a display handles; readings are only a part of it.
+enum Show {
+    Degrees(i32),
+    Missed(u64),
+    Text(&'static str),
+}
+
+impl From<Event<i32>> for Show {
+    fn from(event: Event<i32>) -> Self {
+        match event {
+            Event::Item(degrees) => Show::Degrees(degrees),
+            Event::Lagged(missed) => Show::Missed(missed),
+        }
+    }
+}
+
+impl Actor for Display {
+    type Message = Show;
+    type Reply = ();
+    type Error = Infallible;
+
+    async fn handle(&mut self, show: Show, _cx: &mut Context<Self>) -> Result<(), Infallible> {
+        match show {
+            Show::Degrees(degrees) => println!("{}: {degrees} degrees", self.name),
+            Show::Missed(missed) => println!("{}: missed {missed}", self.name),
+            Show::Text(text) => println!("{}: {text}", self.name),
+        }
+        tokio::time::sleep(self.takes).await;
+        Ok(())
+    }
+}
+
+/// Measures only while somebody listens: from the first subscriber until the last one has gone.
+async fn measure(mut producer: Producer<i32>) {
+    let mut degrees = 20;
+    loop {
+        match producer.notice().await {
+            Notice::Start => println!("thermometer: on"),
+            Notice::Stop => return println!("thermometer: off"),
+        }
+        while producer.is_wanted() {
+            degrees += 1;
+            producer.publish(degrees);
+            tokio::time::sleep(PERIOD).await;
+        }
+    }
+}
+
+async fn display(name: &'static str, takes: Duration, room: usize) -> Pool<Display> {
+    let pool = Pool::new(move |_slot| Display { name, takes }).name(name).workers(1).capacity(room);
+    pool.spawn().await.expect("the settings are in range")
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let (temperature, producer) = Topic::named("temperature").replay(1).open();
+    let thermometer = tokio::spawn(measure(producer));
+
+    let screen = display("screen", Duration::ZERO, 100).await;
+    let printer = display("printer", 3 * PERIOD, 2).await;
+    screen.send(Show::Text("waiting for readings")).await?;
+    let on_screen = temperature.subscribe(&screen);
+    let on_paper = temperature.subscribe(&printer);
+
+    let mut log = temperature.receiver(10);
+    for _ in 0..12 {
+        println!("log: {:?}", log.recv().await);
+    }
+    println!("missed: {} by the screen, {} by the printer", on_screen.missed(), on_paper.missed());
+
+    drop((on_screen, on_paper, log)); // nobody listens any more
+    thermometer.await?;
+    screen.stop(Stop::within(PERIOD)).await;
+    printer.stop(Stop::within(20 * PERIOD)).await;
+    Ok(())
+}

@@ -1,0 +1,217 @@
+//! Events: one producer, any number of subscribers, and nobody who waits for the slowest.
+//!
+//! ```text
+//!                       ┌─▶ feed ──try_send──▶ actor or pool   full: the event is missed and counted
+//! producer ──publish──▶ topic
+//!                │      └─▶ buffer ──recv──▶ any task          full: the oldest is missed and counted
+//!                └─ replay: the last n, for who comes later
+//! ```
+//!
+//! A [`Topic`] is what subscribers know, a [`Producer`] the one right to publish to it. Publishing never waits: a
+//! subscriber that is too slow misses events, and is told how many by an [`Event::Lagged`] before the next one that it
+//! gets. A subscriber that is gone is removed.
+//!
+//! The price: an allocation per event, and per subscriber a copy (an event is `Clone`; large ones are an `Arc` of
+//! something). Publishing takes time in proportion to the subscribers, in the producer.
+//!
+//! Take something else where no event may be missed (send to each address, and wait for room), or where several publish
+//! (a pool in front of the producer, or a topic each).
+
+use std::{fmt, marker::PhantomData, sync::Arc};
+
+use crate::Address;
+
+mod buffer;
+mod demand;
+mod event;
+mod feed;
+mod hub;
+mod producer;
+mod receiver;
+mod subscriber;
+mod subscription;
+
+use self::{demand::Demand, feed::Feed, hub::Hub};
+pub use self::{
+    demand::Notice, event::Event, hub::TopicStats, producer::Producer, receiver::Receiver,
+    subscription::Subscription,
+};
+
+/// The producer of a topic exists: there is one at a time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the topic {topic} has a producer")]
+#[non_exhaustive]
+pub struct ProducerTaken {
+    /// The topic's name.
+    pub topic: String,
+}
+
+/// A named topic: what subscribers know. A clone is the same topic.
+///
+/// ```
+/// use greenroom::{Event, Topic, prelude::*};
+///
+/// struct Display;
+///
+/// impl Actor for Display {
+///     type Message = Event<u32>; // or any type that is `From<Event<u32>>`
+///     type Reply = ();
+///     type Error = std::convert::Infallible;
+///
+///     async fn handle(&mut self, event: Event<u32>, _cx: &mut Context<Self>) -> Result<(), Self::Error> {
+///         match event {
+///             Event::Item(degrees) => println!("{degrees} degrees"),
+///             Event::Lagged(missed) => println!("{missed} readings were missed"),
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (temperature, mut producer) = Topic::named("temperature").replay(1).open();
+/// producer.publish(20);
+///
+/// let display = Pool::new(|_slot| Display).workers(1).spawn().await?;
+/// let subscription = temperature.subscribe(&display); // is told 20 at once
+/// producer.publish(21);
+/// drop(subscription); // ends it
+/// # Ok(()) }
+/// ```
+pub struct Topic<E> {
+    hub: Arc<Hub<E>>,
+}
+
+/// A topic that is being set up.
+#[must_use = "a topic exists once it is opened"]
+pub struct TopicBuilder<E> {
+    name: Arc<str>,
+    replay: usize,
+    demand: Demand,
+    event: PhantomData<fn(E)>,
+}
+
+impl<E> Topic<E> {
+    /// Sets up a topic.
+    pub fn named(name: impl Into<Arc<str>>) -> TopicBuilder<E> {
+        let demand = Demand::default();
+        TopicBuilder { name: name.into(), replay: 0, demand, event: PhantomData }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        self.hub.name()
+    }
+
+    /// Takes the right to publish, after the producer that had it was dropped. To hand it over without a gap, move the
+    /// producer.
+    ///
+    /// # Errors
+    /// When somebody has it.
+    pub fn producer(&self) -> Result<Producer<E>, ProducerTaken> {
+        if !self.hub.take_right() {
+            return Err(ProducerTaken { topic: self.name().to_owned() });
+        }
+        Ok(Producer::new(&self.hub))
+    }
+
+    /// The figures of this moment.
+    pub fn stats(&self) -> TopicStats {
+        self.hub.stats()
+    }
+}
+
+impl<E: Clone + Send + Sync + 'static> Topic<E> {
+    /// Has events delivered to an actor or a pool, beginning with those that are replayed, until the subscription is
+    /// dropped or the pool is gone. A pool handles each event once, by one of its workers.
+    ///
+    /// The subscription does not keep the pool alive. A mailbox that is full misses the event; when the next one is
+    /// published and there is room, it is told [`Event::Lagged`] before that. Where the news take the last room, the event
+    /// is held until another one is published. (In a pool with several workers, "before" is the order in which the two are
+    /// accepted.)
+    pub fn subscribe<M, R, F>(&self, address: &Address<M, R, F>) -> Subscription<E>
+    where
+        M: From<Event<E>> + Send + 'static,
+        R: 'static,
+        F: 'static,
+    {
+        self.subscribe_with(address, |event| Some(M::from(event)))
+    }
+
+    /// As [`subscribe`](Self::subscribe), for an actor that takes events as they are and does not want to be told of those
+    /// that it missed. [`Subscription::missed`] counts them all the same.
+    pub fn subscribe_items<M, R, F>(&self, address: &Address<M, R, F>) -> Subscription<E>
+    where
+        E: Into<M>,
+        M: Send + 'static,
+        R: 'static,
+        F: 'static,
+    {
+        self.subscribe_with(address, |event| event.into_item().map(E::into))
+    }
+
+    /// As [`subscribe`](Self::subscribe), with a function that makes messages of events, and none of those that the actor
+    /// does not want. It runs in the producer, under no lock. Where it panics, the event is one that was missed.
+    pub fn subscribe_with<M, R, F>(
+        &self,
+        address: &Address<M, R, F>,
+        convert: impl Fn(Event<E>) -> Option<M> + Send + Sync + 'static,
+    ) -> Subscription<E>
+    where
+        M: Send + 'static,
+        R: 'static,
+        F: 'static,
+    {
+        let feed = Feed::new(address.downgrade(), convert, self.hub.missed());
+        Subscription::new(&self.hub, Arc::new(feed))
+    }
+
+    /// Events for code that is no actor, beginning with those that are replayed. Up to `buffer` events wait; when another
+    /// one comes, the oldest is missed and counted. (With a buffer of 0 all of them are.)
+    pub fn receiver(&self, buffer: usize) -> Receiver<E> {
+        Receiver::new(&self.hub, buffer)
+    }
+}
+
+impl<E> TopicBuilder<E> {
+    /// How many events a new subscriber is given first, of the last ones; none unless said otherwise. A receiver gets no
+    /// more of them than its buffer holds.
+    pub fn replay(mut self, events: usize) -> Self {
+        self.replay = events;
+        self
+    }
+
+    /// Is told when the first subscriber has come and when the last one has gone, in turns, on whichever thread that
+    /// happens, under no lock. A change that is undone before it was told is not told. Must not block.
+    ///
+    /// [`Producer::notice`] waits for the same.
+    pub fn on_notice(mut self, hook: impl Fn(Notice) + Send + Sync + 'static) -> Self {
+        self.demand.hook(hook);
+        self
+    }
+
+    /// The topic, and the right to publish to it.
+    pub fn open(self) -> (Topic<E>, Producer<E>) {
+        let hub = Arc::new(Hub::new(self.name, self.replay, self.demand));
+        let producer = Producer::new(&hub);
+        (Topic { hub }, producer)
+    }
+}
+
+impl<E> Clone for Topic<E> {
+    fn clone(&self) -> Self {
+        Self { hub: self.hub.clone() }
+    }
+}
+
+impl<E> fmt::Debug for Topic<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Topic").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+impl<E> fmt::Debug for TopicBuilder<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut builder = f.debug_struct("TopicBuilder");
+        builder.field("name", &self.name).field("replay", &self.replay).finish_non_exhaustive()
+    }
+}

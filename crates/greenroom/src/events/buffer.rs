@@ -1,0 +1,125 @@
+//! A subscriber that is no actor: events wait in a buffer of its own.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, atomic::AtomicU64},
+    task::{Context, Poll, Waker},
+};
+
+use parking_lot::Mutex;
+
+use super::{
+    event::Event,
+    subscriber::{Missed, Offered, Subscriber},
+};
+use crate::pool::discard::discard;
+
+pub(super) struct Buffer<E> {
+    capacity: usize,
+    missed: Missed,
+    /// Runs no user code: events and wakers are cloned, dropped and woken outside.
+    state: Mutex<State<E>>,
+}
+
+struct State<E> {
+    /// Oldest first; never more than the capacity.
+    queue: VecDeque<Arc<E>>,
+    /// Events that were before the oldest one, and of which the receiver has not been told.
+    untold: u64,
+    /// No event will ever follow.
+    ended: bool,
+    /// Of the receiver, while it waits.
+    waker: Option<Waker>,
+}
+
+/// What there is for the receiver.
+pub(super) enum Found<E> {
+    Event(Event<Arc<E>>),
+    Nothing,
+    Ended,
+}
+
+impl<E> Buffer<E> {
+    pub(super) fn new(capacity: usize, missed: Arc<AtomicU64>) -> Self {
+        let state = State { queue: VecDeque::new(), untold: 0, ended: false, waker: None };
+        Self { capacity, missed: Missed::new(missed), state: Mutex::new(state) }
+    }
+
+    pub(super) fn take(&self) -> Found<E> {
+        self.state.lock().take()
+    }
+
+    /// Takes what there is, or has the caller woken when there is something.
+    pub(super) fn poll_take(&self, cx: &mut Context<'_>) -> Poll<Option<Event<Arc<E>>>> {
+        let waker = cx.waker().clone();
+        let mut state = self.state.lock();
+        let found = match state.take() {
+            Found::Event(event) => Poll::Ready(Some(event)),
+            Found::Ended => Poll::Ready(None),
+            Found::Nothing => Poll::Pending,
+        };
+        let unused = if found.is_pending() { state.waker.replace(waker) } else { Some(waker) };
+        drop(state);
+        drop(unused);
+        found
+    }
+}
+
+impl<E> State<E> {
+    fn take(&mut self) -> Found<E> {
+        match std::mem::take(&mut self.untold) {
+            0 => {}
+            untold => return Found::Event(Event::Lagged(untold)),
+        }
+        match self.queue.pop_front() {
+            Some(item) => Found::Event(Event::Item(item)),
+            None if self.ended => Found::Ended,
+            None => Found::Nothing,
+        }
+    }
+}
+
+impl<E: Send + Sync> Subscriber<E> for Buffer<E> {
+    /// What does not fit in is not missed: it was published before.
+    fn prepare(&self, replay: &VecDeque<Arc<E>>) {
+        let skipped = replay.len().saturating_sub(self.capacity);
+        self.state.lock().queue.extend(replay.iter().skip(skipped).cloned());
+    }
+
+    fn begin(&self) -> Offered {
+        Offered::Taken
+    }
+
+    fn offer(&self, item: &Arc<E>) -> Offered {
+        let mut state = self.state.lock();
+        state.queue.push_back(item.clone());
+        let excess = state.queue.len() > self.capacity;
+        let oldest = if excess { state.queue.pop_front() } else { None };
+        state.untold += u64::from(excess);
+        let waker = state.waker.take();
+        drop(state);
+        if excess {
+            self.missed.add(1);
+            discard(oldest);
+        }
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        if self.capacity == 0 { Offered::Missed } else { Offered::Taken }
+    }
+
+    fn topic_ended(&self) {
+        let waker = {
+            let mut state = self.state.lock();
+            state.ended = true;
+            state.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn missed(&self) -> u64 {
+        self.missed.so_far()
+    }
+}

@@ -1,0 +1,20 @@
+//! What a subscriber gets.
+
+/// What a subscriber gets: an event, or how many it has missed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Event<E> {
+    /// What was published.
+    Item(E),
+    /// So many events were published between the one before and the one after this, and did not fit in.
+    Lagged(u64),
+}
+
+impl<E> Event<E> {
+    /// What was published, without the news of what was not.
+    pub fn into_item(self) -> Option<E> {
+        match self {
+            Self::Item(item) => Some(item),
+            Self::Lagged(_) => None,
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The right to publish.
+
+use std::{fmt, sync::Arc};
+
+use tokio::sync::watch;
+
+use super::{demand::Notice, hub::Hub};
+
+/// The one right to publish to a topic. It is handed over by moving it; dropped, it goes back to the topic, from which
+/// [`Topic::producer`](super::Topic::producer) takes it.
+///
+/// A topic exists as long as its producer does, also without a handle.
+pub struct Producer<E> {
+    hub: Arc<Hub<E>>,
+    wanted: watch::Receiver<bool>,
+    /// What this producer was told last.
+    told: bool,
+}
+
+impl<E> Producer<E> {
+    /// For who has taken the right to publish from the hub, or made the hub.
+    pub(super) fn new(hub: &Arc<Hub<E>>) -> Self {
+        Self { hub: hub.clone(), wanted: hub.demand().watch(), told: false }
+    }
+
+    /// The name of the topic.
+    pub fn topic(&self) -> &str {
+        self.hub.name()
+    }
+
+    /// Offers an event to every subscriber, without waiting for any. Returns how many took it; to the others it is one that
+    /// they missed. Subscribers that are gone are removed.
+    pub fn publish(&mut self, event: E) -> usize {
+        self.hub.publish(event)
+    }
+
+    /// True while there are subscribers. Those that are gone count until the next event.
+    pub fn is_wanted(&self) -> bool {
+        *self.wanted.borrow()
+    }
+
+    /// Waits until the first subscriber has come ([`Notice::Start`]), then until the last one has gone ([`Notice::Stop`]),
+    /// and so on. A change that was undone before anybody asked is not told. A new producer is told `Start` first, where
+    /// there are subscribers.
+    ///
+    /// # Cancel safety
+    /// A dropped future has told nothing: the next one tells it.
+    pub async fn notice(&mut self) -> Notice {
+        let told = self.told;
+        match self.wanted.wait_for(|wanted| *wanted != told).await {
+            Ok(wanted) => self.told = *wanted,
+            Err(_) => unreachable!("the producer holds the topic, which holds the other end"),
+        }
+        Notice::of(self.told)
+    }
+}
+
+impl<E> Drop for Producer<E> {
+    fn drop(&mut self) {
+        self.hub.give_right();
+    }
+}
+
+impl<E> fmt::Debug for Producer<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Producer").field("topic", &self.topic()).finish_non_exhaustive()
+    }
+}

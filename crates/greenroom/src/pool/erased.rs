@@ -1,0 +1,81 @@
+//! What can be asked of a pool, and told it, without knowing what it handles.
+
+use std::{
+    future::Future,
+    hash::Hash,
+    pin::Pin,
+    sync::{Arc, atomic::Ordering},
+};
+
+use tokio::runtime::Handle;
+
+use super::{
+    address::Address,
+    core::Core,
+    stop::{self, Stop},
+};
+use crate::Actor;
+
+/// How a pool ended that was stopped by somebody who does not know its messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StopSummary {
+    /// How many messages were accepted and not handled. They are kept: a stop through the pool itself returns them.
+    pub left_over: usize,
+    /// Workers whose handler did not let go.
+    pub wedged: Vec<String>,
+}
+
+/// The object-safe side of a pool that has no type parameters.
+pub(crate) trait Erased: Send + Sync {
+    fn name(&self) -> Arc<str>;
+    /// True when the pool accepts nothing any more.
+    fn is_closed(&self) -> bool;
+    /// Counts one more address, unless the last one has been dropped: that one drains and stops the pool, which cannot
+    /// be taken back. False then.
+    fn try_handle_made(&self) -> bool;
+    /// Where the pool was spawned.
+    fn runtime(&self) -> &Handle;
+    fn stop_unknown(
+        self: Arc<Self>,
+        how: Stop,
+    ) -> Pin<Box<dyn Future<Output = StopSummary> + Send>>;
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
+    fn name(&self) -> Arc<str> {
+        self.settings.name.clone()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closing.load(Ordering::SeqCst)
+    }
+
+    fn try_handle_made(&self) -> bool {
+        let one_more = |handles: usize| (handles > 0).then_some(handles + 1);
+        self.handles.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_more).is_ok()
+    }
+
+    fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    fn stop_unknown(
+        self: Arc<Self>,
+        how: Stop,
+    ) -> Pin<Box<dyn Future<Output = StopSummary> + Send>> {
+        Box::pin(async move {
+            let report = stop::stop(self.clone(), how).await;
+            let left_over = report.left_over.len();
+            self.left_over.lock().extend(report.left_over);
+            StopSummary { left_over, wedged: report.wedged }
+        })
+    }
+}
+
+impl<M, R, E> Address<M, R, E> {
+    /// Where the pool was spawned.
+    pub(crate) fn runtime(&self) -> &Handle {
+        self.door.runtime()
+    }
+}

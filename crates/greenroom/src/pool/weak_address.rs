@@ -1,0 +1,76 @@
+//! An address that does not keep its pool alive.
+//!
+//! A pool drains and stops when its last [`Address`] is dropped. Whoever holds an address only to tell the pool something
+//! now and then (a subscription, a registry, a timer) must not be the reason why it goes on for ever: it holds a weak
+//! one, and upgrades it for the moment of the send.
+
+use std::{
+    fmt,
+    sync::{Arc, Weak},
+};
+
+use super::address::{Address, Door};
+use crate::AnyAddress;
+
+/// An address that does not keep its pool alive. Cheap to clone.
+///
+/// ```
+/// # use greenroom::prelude::*;
+/// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+/// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool = Pool::new(|_slot| Clerk).spawn().await?;
+/// let weak = pool.downgrade();
+/// assert!(weak.upgrade().is_some());
+/// drop(pool); // the last address: the pool drains and stops
+/// assert!(weak.upgrade().is_none());
+/// # Ok(()) }
+/// ```
+pub struct WeakAddress<M, R, E> {
+    door: Weak<dyn Door<M, R, E>>,
+    /// Of the address that it was made from: messages through either are queued together, in order.
+    sender: u32,
+}
+
+impl<M, R, E> Address<M, R, E> {
+    /// The same address, without keeping the pool alive.
+    pub fn downgrade(&self) -> WeakAddress<M, R, E> {
+        WeakAddress { door: Arc::downgrade(&self.door), sender: self.sender }
+    }
+}
+
+impl<M, R, E> WeakAddress<M, R, E> {
+    /// The address, while others hold one. Not a new sender: what is sent through it is queued together, in order, with
+    /// what is sent through the address that this one was made from, and through every other upgrade.
+    ///
+    /// `None` once the last address has been dropped. A pool that was stopped explicitly has an address as long as
+    /// somebody holds one; sends to it are refused.
+    pub fn upgrade(&self) -> Option<Address<M, R, E>> {
+        let door = self.door.upgrade()?;
+        door.try_handle_made().then(|| Address { door, sender: self.sender })
+    }
+
+    /// True while the pool accepts messages. It may end right afterwards.
+    pub fn is_alive(&self) -> bool {
+        self.door.upgrade().is_some_and(|door| !door.is_closed())
+    }
+}
+
+impl<M: 'static, R: 'static, E: 'static> WeakAddress<M, R, E> {
+    /// The address without its types.
+    pub fn erase(&self) -> AnyAddress {
+        AnyAddress::new(self.door.clone())
+    }
+}
+
+impl<M, R, E> Clone for WeakAddress<M, R, E> {
+    fn clone(&self) -> Self {
+        Self { door: self.door.clone(), sender: self.sender }
+    }
+}
+
+impl<M, R, E> fmt::Debug for WeakAddress<M, R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WeakAddress").field("sender", &self.sender).finish_non_exhaustive()
+    }
+}

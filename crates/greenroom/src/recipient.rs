@@ -1,0 +1,105 @@
+//! An address of which only the message is known.
+
+use std::{fmt, future::Future, pin::Pin, sync::Arc};
+
+use crate::{Address, AnyAddress, SendError, TrySendError};
+
+type Sending<'a, M> = Pin<Box<dyn Future<Output = Result<(), SendError<M>>> + Send + 'a>>;
+
+/// What takes an `M`, whatever it replies or fails with. Object-safe.
+trait Takes<M>: Send + Sync {
+    fn try_send(&self, message: M) -> Result<(), TrySendError<M>>;
+    fn send(&self, message: M) -> Sending<'_, M>;
+    fn erase(&self) -> AnyAddress;
+}
+
+impl<M, R, E> Takes<M> for Address<M, R, E>
+where
+    M: Send + 'static,
+    R: Send + 'static,
+    E: Send + 'static,
+{
+    fn try_send(&self, message: M) -> Result<(), TrySendError<M>> {
+        Address::try_send(self, message)
+    }
+
+    fn send(&self, message: M) -> Sending<'_, M> {
+        Box::pin(Address::send(self, message))
+    }
+
+    fn erase(&self) -> AnyAddress {
+        Address::erase(self)
+    }
+}
+
+/// An address of an actor or pool that handles `M`, whatever it replies or fails with: for senders that expect no reply
+/// and receivers of many kinds. It keeps the pool alive, as an address does.
+///
+/// A clone is cheap and the same sender: what is sent through either is queued together, in order.
+///
+/// ```
+/// # use greenroom::{prelude::*, Recipient};
+/// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+/// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+/// # struct Audit; impl Actor for Audit { type Message = u8; type Reply = (); type Error = String;
+/// # async fn handle(&mut self, _: u8, _: &mut Context<Self>) -> Result<(), String> { Ok(()) } }
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (clerks, audit) = (Pool::new(|_| Clerk).spawn().await?, Pool::new(|_| Audit).spawn().await?);
+/// let all: [Recipient<u8>; 2] = [clerks.address().into(), audit.address().into()];
+/// for one in &all {
+///     one.send(7).await?;
+/// }
+/// # Ok(()) }
+/// ```
+pub struct Recipient<M> {
+    address: Arc<dyn Takes<M>>,
+}
+
+impl<M> Recipient<M> {
+    /// As [`Address::try_send`].
+    ///
+    /// # Errors
+    /// The message, with the reason, when it was not accepted.
+    pub fn try_send(&self, message: M) -> Result<(), TrySendError<M>> {
+        self.address.try_send(message)
+    }
+
+    /// As [`Address::send`], at the price of one allocation more.
+    ///
+    /// # Errors
+    /// The message, when the pool has stopped or has no workers left.
+    ///
+    /// # Cancel safety
+    /// A dropped future has either queued the message or done nothing; the message is dropped with it in that case.
+    pub async fn send(&self, message: M) -> Result<(), SendError<M>> {
+        self.address.send(message).await
+    }
+
+    /// The address without its types. It does not keep the pool alive.
+    pub fn erase(&self) -> AnyAddress {
+        self.address.erase()
+    }
+}
+
+impl<M, R, E> From<Address<M, R, E>> for Recipient<M>
+where
+    M: Send + 'static,
+    R: Send + 'static,
+    E: Send + 'static,
+{
+    fn from(address: Address<M, R, E>) -> Self {
+        Self { address: Arc::new(address) }
+    }
+}
+
+impl<M> Clone for Recipient<M> {
+    fn clone(&self) -> Self {
+        Self { address: self.address.clone() }
+    }
+}
+
+impl<M> fmt::Debug for Recipient<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recipient").field("to", &self.address.erase()).finish()
+    }
+}

@@ -1,0 +1,256 @@
+//! Names to addresses, for actors that do not know one another.
+//!
+//! An address given along is better where it can be: it is typed when the program is compiled, and cannot be missing. A
+//! registry is for what is found at run time: "the printer of the third floor", a session by its id.
+//!
+//! The registry holds weak addresses. It keeps no actor alive, and a name is free again as soon as its actor is gone; what
+//! such names occupied is swept when the registry has doubled, so that a registration costs constant time on average.
+
+use std::{any::Any, collections::HashMap, fmt, sync::Arc};
+
+use parking_lot::Mutex;
+
+use crate::{Address, AnyAddress, WeakAddress, pool::erased::Erased};
+
+/// Names that a registry may hold before it looks for those that are gone. Below this a sweep is not worth its time.
+const FIRST_SWEEP: usize = 64;
+
+/// A name that is taken by an actor that lives.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the name {name} is taken")]
+#[non_exhaustive]
+pub struct NameTaken {
+    /// The name.
+    pub name: String,
+    /// Whose it is.
+    pub holder: AnyAddress,
+}
+
+/// Why a name gave no address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FindError {
+    /// Nobody of this name lives.
+    #[error("nobody is called {name}")]
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+    },
+    /// The one of this name is of another type.
+    #[error("{name} is {registered}, not {wanted}")]
+    OtherType {
+        /// The name that was asked for.
+        name: String,
+        /// The type of the address that was registered.
+        registered: &'static str,
+        /// The type of the address that was asked for.
+        wanted: &'static str,
+    },
+}
+
+/// Names to typed addresses. A clone is the same registry.
+///
+/// ```
+/// # use greenroom::{prelude::*, FindError, Registry};
+/// # struct Printer; impl Actor for Printer { type Message = String; type Reply = usize; type Error = ();
+/// # async fn handle(&mut self, page: String, _: &mut Context<Self>) -> Result<usize, ()> { Ok(page.len()) } }
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let registry = Registry::new();
+/// let printer = Pool::new(|_slot| Printer).workers(1).spawn().await?;
+/// registry.register("printer-3", &printer)?;
+///
+/// let found = registry.find::<String, usize, ()>("printer-3")?;
+/// assert_eq!(found.call("a page".to_owned()).await, Ok(6));
+///
+/// drop((printer, found)); // names vanish with their actor
+/// assert!(matches!(registry.find::<String, usize, ()>("printer-3"), Err(FindError::Unknown { .. })));
+/// # Ok(()) }
+/// ```
+///
+/// One for the whole process is a `static REGISTRY: LazyLock<Registry>` of the program's own.
+#[derive(Clone, Default)]
+pub struct Registry {
+    names: Arc<Mutex<Names>>,
+}
+
+#[derive(Default)]
+struct Names {
+    entries: HashMap<Arc<str>, Entry, foldhash::quality::RandomState>,
+    /// How many entries there were after the last sweep.
+    after_sweep: usize,
+}
+
+/// All of it is weak: dropping an entry runs no user code.
+struct Entry {
+    any: AnyAddress,
+    /// A `WeakAddress<M, R, E>`.
+    typed: Arc<dyn Any + Send + Sync>,
+    type_name: &'static str,
+}
+
+/// Pools that were looked at under the lock, to be dropped after it: where this is the last hold on one, its drop runs user
+/// code.
+type Seen = Vec<Arc<dyn Erased>>;
+
+impl Registry {
+    /// An empty registry.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Gives an actor or a pool a name, until it is gone. One may have several names.
+    ///
+    /// # Errors
+    /// Who has the name, when somebody alive has it; the same actor counts too.
+    pub fn register<M, R, E>(
+        &self,
+        name: impl Into<Arc<str>>,
+        address: &Address<M, R, E>,
+    ) -> Result<(), NameTaken>
+    where
+        M: 'static,
+        R: 'static,
+        E: 'static,
+    {
+        let (name, entry) = (name.into(), Entry::new(address));
+        self.locked(|names, seen| match names.holder(&name, seen) {
+            Some(holder) => Err(NameTaken { name: name.to_string(), holder }),
+            None => {
+                names.entries.insert(name, entry);
+                names.sweep_if_doubled(seen);
+                Ok(())
+            }
+        })
+    }
+
+    /// The address behind a name.
+    ///
+    /// # Errors
+    /// Nobody of this name lives, or the one who does is of another type.
+    pub fn find<M, R, E>(&self, name: &str) -> Result<Address<M, R, E>, FindError>
+    where
+        M: 'static,
+        R: 'static,
+        E: 'static,
+    {
+        let unknown = || FindError::Unknown { name: name.to_owned() };
+        let (typed, registered) = self.entry(name).ok_or_else(unknown)?;
+        let weak = typed.downcast::<WeakAddress<M, R, E>>().map_err(|_| FindError::OtherType {
+            name: name.to_owned(),
+            registered,
+            wanted: std::any::type_name::<Address<M, R, E>>(),
+        })?;
+        weak.upgrade().ok_or_else(unknown)
+    }
+
+    /// Who has a name, whatever it handles. `None` when nobody alive has it.
+    pub fn find_any(&self, name: &str) -> Option<AnyAddress> {
+        self.locked(|names, seen| names.holder(name, seen))
+    }
+
+    /// Takes a name away from whoever has it, and says who that was. The actor goes on.
+    pub fn remove(&self, name: &str) -> Option<AnyAddress> {
+        let entry = self.locked(|names, _| names.entries.remove(name))?;
+        Some(entry.any).filter(AnyAddress::is_alive)
+    }
+
+    /// The names of all who live, in no order. Takes the lock for a time that grows with their number.
+    pub fn names(&self) -> Vec<Arc<str>> {
+        self.locked(|names, seen| {
+            names.sweep(seen);
+            names.entries.keys().cloned().collect()
+        })
+    }
+
+    /// What is registered under a name, where the one who has it lives.
+    fn entry(&self, name: &str) -> Option<(Arc<dyn Any + Send + Sync>, &'static str)> {
+        self.locked(|names, seen| {
+            let entry = names.entries.get(name).filter(|entry| entry.lives(seen))?;
+            Some((entry.typed.clone(), entry.type_name))
+        })
+    }
+
+    /// Does something under the lock, and drops what was seen there after it.
+    fn locked<T>(&self, act: impl FnOnce(&mut Names, &mut Seen) -> T) -> T {
+        let mut seen = Seen::new();
+        let done = act(&mut self.names.lock(), &mut seen);
+        drop(seen);
+        done
+    }
+}
+
+impl Names {
+    fn holder(&self, name: &str, seen: &mut Seen) -> Option<AnyAddress> {
+        self.entries.get(name).filter(|entry| entry.lives(seen)).map(|entry| entry.any.clone())
+    }
+
+    fn sweep_if_doubled(&mut self, seen: &mut Seen) {
+        if self.entries.len() >= FIRST_SWEEP.max(2 * self.after_sweep) {
+            self.sweep(seen);
+        }
+    }
+
+    fn sweep(&mut self, seen: &mut Seen) {
+        self.entries.retain(|_, entry| entry.lives(seen));
+        self.after_sweep = self.entries.len();
+    }
+}
+
+impl Entry {
+    fn new<M: 'static, R: 'static, E: 'static>(address: &Address<M, R, E>) -> Self {
+        Self {
+            any: address.erase(),
+            typed: Arc::new(address.downgrade()),
+            type_name: std::any::type_name::<Address<M, R, E>>(),
+        }
+    }
+
+    fn lives(&self, seen: &mut Seen) -> bool {
+        let Some(door) = self.any.living() else { return false };
+        let lives = !door.is_closed();
+        seen.push(door);
+        lives
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").field("names", &self.names()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Actor, Context, Pool};
+
+    struct Idle;
+
+    impl Actor for Idle {
+        type Message = ();
+        type Reply = ();
+        type Error = ();
+
+        async fn handle(&mut self, (): (), _cx: &mut Context<Self>) -> Result<(), ()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a15_names_of_those_who_are_gone_are_swept_and_others_stay() {
+        let registry = Registry::new();
+        let stays = Pool::new(|_| Idle).workers(1).spawn().await.unwrap();
+        for number in 0..FIRST_SWEEP {
+            registry.register(format!("stays-{number}"), &stays).unwrap();
+        }
+        for number in 0..10 * FIRST_SWEEP {
+            let goes = Pool::new(|_| Idle).workers(1).spawn().await.unwrap();
+            registry.register(format!("goes-{number}"), &goes).unwrap();
+        }
+        let entries = || registry.names.lock().entries.len();
+        assert!(entries() <= 2 * FIRST_SWEEP, "{} entries", entries());
+        assert_eq!(registry.names().len(), FIRST_SWEEP);
+        assert_eq!(entries(), FIRST_SWEEP);
+        assert_eq!(registry.names.lock().after_sweep, FIRST_SWEEP, "the next is at twice as many");
+    }
+}

@@ -1,0 +1,95 @@
+//! A message that is sent once.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::{
+    ticket::{Ticket, TimerState},
+    wheel::{Alarm, Next},
+};
+use crate::{Address, NotAccepted, WeakAddress, pool::Permit};
+
+pub(super) struct Once<M, R, E> {
+    to: WeakAddress<M, R, E>,
+    /// Present until it rings.
+    message: Option<M>,
+}
+
+impl<M, R, E> Once<M, R, E> {
+    pub(super) fn new(to: WeakAddress<M, R, E>, message: M) -> Self {
+        Self { to, message: Some(message) }
+    }
+}
+
+impl<M: Send + 'static, R: 'static, E: 'static> Alarm for Once<M, R, E> {
+    fn ring(&mut self, ticket: &Arc<Ticket>, _now: Instant) -> Next {
+        let (Some(message), Some(address)) = (self.message.take(), self.to.upgrade()) else {
+            return Next::Over;
+        };
+        match address.try_reserve() {
+            Ok(permit) => fire(permit, message, ticket),
+            Err(NotAccepted::Full) => {
+                let waiting = wait_for_room(address.clone(), message, Waiting(ticket.clone()));
+                ticket.waits_in(tokio::spawn(waiting).abort_handle());
+                return Next::Elsewhere;
+            }
+            Err(_) => {}
+        }
+        Next::Over
+    }
+}
+
+/// Decides first, then sends: a timer that was cancelled in time never sends, one that sends can not be cancelled.
+fn fire<M, R, E>(permit: Permit<'_, M, R, E>, message: M, ticket: &Ticket) {
+    if ticket.leave_pending(TimerState::Fired) && permit.send(message).is_err() {
+        ticket.undo_fired();
+    }
+}
+
+async fn wait_for_room<M, R, E>(address: Address<M, R, E>, message: M, waiting: Waiting) {
+    if let Ok(permit) = address.reserve().await {
+        fire(permit, message, &waiting.0);
+    }
+}
+
+/// A message that waits for room. Its task may end without having sent it, also by a panic or with its runtime.
+struct Waiting(Arc<Ticket>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.leave_pending(TimerState::Ended);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Actor, Context, Pool};
+
+    struct Idle;
+
+    impl Actor for Idle {
+        type Message = ();
+        type Reply = ();
+        type Error = ();
+
+        async fn handle(&mut self, (): (), _cx: &mut Context<Self>) -> Result<(), ()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a18_a_timer_that_is_cancelled_when_it_is_due_sends_nothing() {
+        let pool = Pool::new(|_| Idle).workers(1).spawn().await.unwrap();
+        let ring = |ticket: &Arc<Ticket>| {
+            Once::new(pool.downgrade(), ()).ring(ticket, Instant::now());
+            pool.stats().accepted
+        };
+        let (cancelled, pending) = (Arc::new(Ticket::new(0, 0)), Arc::new(Ticket::new(1, 0)));
+        assert!(cancelled.leave_pending(TimerState::Cancelled));
+        assert_eq!((ring(&cancelled), ring(&pending)), (0, 1));
+        assert_eq!(pending.state(), TimerState::Fired);
+        assert_eq!((ring(&pending), pending.state()), (1, TimerState::Fired), "once");
+    }
+}
