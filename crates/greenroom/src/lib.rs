@@ -45,7 +45,10 @@ pub use error::{CallError, NotAccepted, SendError, SpawnError, TrySendError};
 pub use failure::{
     Backoff, Cause, FailedAttempt, FailurePolicy, FailureTable, Finally, Row, Verdict,
 };
-pub use pool::{Address, Pool, PoolBuilder, PoolStats, Restarts, Stop, StopReport};
+pub use pool::{
+    Address, Calling, OwnedPermit, Pool, PoolBuilder, PoolService, PoolSink, PoolStats, Restarts,
+    SinkError, Stop, StopReport,
+};
 pub use reply::ReplyPort;
 pub use step_aside::step_aside;
 

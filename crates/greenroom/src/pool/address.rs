@@ -172,8 +172,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
 ///
 /// Without keys, messages of one address are queued together, in order; a clone is another sender.
 pub struct Address<M, R, E> {
-    door: Arc<dyn Door<M, R, E>>,
-    sender: u32,
+    pub(super) door: Arc<dyn Door<M, R, E>>,
+    pub(super) sender: u32,
 }
 
 impl<M, R, E> Clone for Address<M, R, E> {
@@ -257,7 +257,7 @@ impl<M, R, E> Address<M, R, E> {
     }
 
     #[cold]
-    fn refused(&self, message: M, why: NotAccepted) -> SendError<M> {
+    pub(super) fn refused(&self, message: M, why: NotAccepted) -> SendError<M> {
         self.door.count_rejected();
         match why {
             NotAccepted::NoWorkers => SendError::NoWorkers(message),
