@@ -15,6 +15,7 @@
 use std::{fmt, future::Future, marker::PhantomData, ops::Deref, pin::Pin, sync::Arc};
 
 mod address;
+pub mod autoscale;
 mod bell;
 mod block_queue;
 mod builder;
@@ -26,6 +27,7 @@ mod employed;
 mod entry;
 mod hold;
 mod lanes;
+pub mod limits;
 mod owned_permit;
 mod parcel;
 mod permits;
