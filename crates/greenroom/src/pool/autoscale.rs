@@ -179,6 +179,6 @@ fn seconds(seconds: f64) -> Duration {
 }
 
 #[cfg(test)]
-mod decisions;
+mod cases;
 #[cfg(test)]
 mod simulated;

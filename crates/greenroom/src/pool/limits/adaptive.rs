@@ -1,0 +1,290 @@
+//! How many messages may be in hand at once, found out while working.
+//!
+//! ```text
+//!                    ┌─ latency  ─▶ gradient ─▶ limit ─┐
+//! ends ─▶ window ────┤                                 ├─ the smaller ─▶ limit
+//!                    └─ failures ─▶ AIMD ─────▶ limit ─┘
+//! ```
+//!
+//! Latency alone is not enough: a service that refuses in a millisecond looks fast, and a limit that listens to latency
+//! alone would grow into the outage. So the times of refused and timed-out messages are not counted, their number is,
+//! and the smaller of two limits holds. Each grows only in windows in which it was itself used up: what latency suggests
+//! is not forgotten while failures keep the limit small, and neither grows while nobody asks for more.
+//!
+//! Ask for a start only when a message could start: one that waits for its key is no demand. A pool whose demand is
+//! bound by its keys never uses the limit up, and does not move it.
+
+use std::time::Duration;
+
+use super::{
+    baseline::Baseline,
+    failures, gradient,
+    settings::{Adaptive, Mode},
+    window::{Outcome, Summary, Window},
+};
+use crate::SpawnError;
+
+/// From here on, times the last baseline, a measured one is doubted.
+const HIGHER: f64 = 1.2;
+/// With half of the load, latency that has a queue in it falls to less than this share.
+const FALLEN: f64 = 0.8;
+
+/// A limit on what is in flight at once.
+///
+/// ```
+/// use std::time::Duration;
+/// use greenroom::pool::limits::{Adaptive, AdaptiveLimit, Outcome};
+///
+/// let mut limit = AdaptiveLimit::new(Adaptive::up_to(100).initial(10).enforced())?;
+/// assert!((0..10).all(|_| limit.try_start()));
+/// assert!(!limit.try_start());
+///
+/// // All of them, and as many more, are turned away, within a second.
+/// for millis in 0..20 {
+///     limit.finish(Duration::from_millis(millis * 50), Duration::from_millis(1), Outcome::Rejected);
+///     limit.try_start();
+/// }
+/// assert!(limit.limit() < 10);
+/// # Ok::<(), greenroom::SpawnError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct AdaptiveLimit {
+    settings: Adaptive,
+    /// What latency suggests. Moves only by windows in which it was about to be used up.
+    by_latency: f64,
+    /// What failures suggest; the maximum while there are none.
+    by_failures: f64,
+    baseline: Baseline,
+    probe: Probe,
+    window: Window,
+    /// How long the next window lasts at least.
+    length: Duration,
+    in_flight: usize,
+    held_back: u64,
+}
+
+/// Whether the latency at rest is being measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Probe {
+    /// Leaves when the baseline is stale and the load is not small.
+    Off,
+    /// What was queued at the other side runs dry. Leaves with the next window.
+    Draining(Step),
+    /// Leaves with the next window: its latency is the baseline, or a smaller step follows.
+    Measuring(Step),
+}
+
+/// One step of a probe.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Step {
+    limit: f64,
+    /// The latency with twice the load, in seconds.
+    before: f64,
+}
+
+/// The limit has changed, or would have.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LimitChange {
+    /// The limit before.
+    pub from: usize,
+    /// The limit now.
+    pub to: usize,
+    /// What decided.
+    pub reason: LimitReason,
+    /// Whether it is obeyed.
+    pub mode: Mode,
+}
+
+/// Why a limit has changed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum LimitReason {
+    /// Handling was fast enough, and the limit was used up.
+    Room,
+    /// Handling took longer than it may.
+    Slow {
+        /// The mean of the window.
+        latency: Duration,
+        /// At rest.
+        baseline: Duration,
+    },
+    /// Messages were rejected or timed out.
+    Failures {
+        /// The share of the window's messages.
+        share: f64,
+    },
+    /// Half of the load is held back for two windows, to measure the latency at rest; or no longer.
+    Probe,
+}
+
+/// What a limit has come to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct AdaptiveReport {
+    /// Whether it is obeyed.
+    pub mode: Mode,
+    /// The limit: the smaller of the two below, but for a probe.
+    pub limit: usize,
+    /// What latency suggests.
+    pub by_latency: f64,
+    /// What failures suggest; the maximum while there are none.
+    pub by_failures: f64,
+    /// Latency at rest, once something was done.
+    pub baseline: Option<Duration>,
+    /// Started and not ended.
+    pub in_flight: usize,
+    /// Starts that were refused, or would have been where the limit is only observed.
+    pub held_back: u64,
+}
+
+impl AdaptiveLimit {
+    /// A limit that has seen nothing.
+    ///
+    /// # Errors
+    /// A setting out of range.
+    pub fn new(settings: Adaptive) -> Result<Self, SpawnError> {
+        let settings = settings.checked()?;
+        Ok(Self {
+            settings,
+            by_latency: settings.initial as f64,
+            by_failures: settings.max as f64,
+            baseline: Baseline::default(),
+            probe: Probe::Off,
+            window: Window::new(None, 0),
+            length: settings.window,
+            in_flight: 0,
+            held_back: 0,
+        })
+    }
+
+    /// Starts a message, unless as many are in flight as may be. Where the limit is only observed it always does, and
+    /// counts.
+    ///
+    /// Each start that was granted must be followed by one [`finish`](Self::finish).
+    pub fn try_start(&mut self) -> bool {
+        let is_above = self.in_flight >= self.limit();
+        self.held_back += u64::from(is_above);
+        if is_above && self.settings.mode == Mode::Enforce {
+            return false;
+        }
+        self.in_flight += 1;
+        self.window.start(self.in_flight);
+        true
+    }
+
+    /// Ends a message that was started `latency` ago. Returns the change, when this was the last of a window that changed
+    /// the limit.
+    pub fn finish(
+        &mut self,
+        now: Duration,
+        latency: Duration,
+        outcome: Outcome,
+    ) -> Option<LimitChange> {
+        self.window.end(now, latency, outcome, self.in_flight);
+        self.in_flight = self.in_flight.saturating_sub(1);
+        let summary = self.window.close(now, self.length)?;
+        self.window = Window::new(Some(now), self.in_flight);
+        let from = self.limit();
+        let reason = self.judge(&summary);
+        let to = self.limit();
+        (from != to).then_some(LimitChange { from, to, reason, mode: self.settings.mode })
+    }
+
+    /// How many may be in flight now, or would be allowed to be.
+    pub fn limit(&self) -> usize {
+        let smaller = self.by_latency.min(self.by_failures);
+        let limit = match self.probe {
+            Probe::Off => smaller,
+            Probe::Draining(step) | Probe::Measuring(step) => smaller.min(step.limit),
+        };
+        limit as usize
+    }
+
+    /// What the limit has come to.
+    pub fn report(&self) -> AdaptiveReport {
+        AdaptiveReport {
+            mode: self.settings.mode,
+            limit: self.limit(),
+            by_latency: self.by_latency,
+            by_failures: self.by_failures,
+            baseline: self.baseline.lowest().map(seconds),
+            in_flight: self.in_flight,
+            held_back: self.held_back,
+        }
+    }
+
+    fn judge(&mut self, summary: &Summary) -> LimitReason {
+        let latency = summary.latency;
+        self.length = self.settings.window.max(latency.map_or(Duration::ZERO, seconds));
+        let probing = self.probe != Probe::Off;
+        if probing {
+            self.go_on_probing(latency);
+        }
+        if failures::are_many(summary) {
+            self.by_failures =
+                failures::next(&self.settings, self.by_failures, summary, self.by_latency);
+            return LimitReason::Failures { share: summary.failed };
+        }
+        match latency {
+            Some(latency) if !probing => self.judge_latency(summary, latency),
+            _ => LimitReason::Probe,
+        }
+    }
+
+    /// A window without many failures, in which the whole limit was allowed.
+    fn judge_latency(&mut self, summary: &Summary, latency: f64) -> LimitReason {
+        self.baseline.see(latency);
+        let lowest = self.baseline.lowest().unwrap_or(latency);
+        let before = self.by_latency;
+        self.by_latency = gradient::next(&self.settings, before, summary, latency, lowest);
+        self.by_failures = failures::next(&self.settings, self.by_failures, summary, before);
+        if self.baseline.is_stale() && self.refresh_baseline(summary, latency) {
+            return LimitReason::Probe;
+        }
+        match self.by_latency < before {
+            true => LimitReason::Slow { latency: seconds(latency), baseline: seconds(lowest) },
+            false => LimitReason::Room,
+        }
+    }
+
+    /// Measures the latency at rest anew: at once where there is little load, with a probe otherwise. True when a probe
+    /// has begun.
+    fn refresh_baseline(&mut self, summary: &Summary, latency: f64) -> bool {
+        let limit = self.by_latency.min(self.by_failures);
+        let little = summary.is_well_under(limit);
+        match self.settings.mode {
+            _ if little => self.baseline.measured(latency),
+            Mode::Observe => self.baseline.drift(),
+            Mode::Enforce => {
+                let limit = self.settings.clamp(limit / 2.0);
+                self.probe = Probe::Draining(Step { limit, before: latency });
+                return true;
+            }
+        }
+        false
+    }
+
+    fn go_on_probing(&mut self, latency: Option<f64>) {
+        self.probe = match (self.probe, latency) {
+            (Probe::Draining(step), _) => Probe::Measuring(step),
+            (Probe::Measuring(step), Some(latency)) => self.measured(step, latency),
+            _ => Probe::Off,
+        };
+    }
+
+    /// A latency that is higher than the last baseline, and fell with the load, still has a queue in it.
+    fn measured(&mut self, step: Step, latency: f64) -> Probe {
+        let is_higher = self.baseline.lowest().is_some_and(|lowest| latency > lowest * HIGHER);
+        let limit = self.settings.clamp(step.limit / 2.0);
+        if is_higher && latency < step.before * FALLEN && limit < step.limit {
+            return Probe::Draining(Step { limit, before: latency });
+        }
+        self.baseline.measured(latency);
+        Probe::Off
+    }
+}
+
+/// A time that may be beyond all bounds.
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+}

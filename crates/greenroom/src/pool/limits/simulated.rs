@@ -1,0 +1,381 @@
+//! Adaptive limits in front of a simulated service.
+
+use std::{cmp::Reverse, collections::BinaryHeap, ops::Range, time::Duration};
+
+use proptest::prelude::*;
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+const MILLI: Duration = Duration::from_millis(1);
+const SEEDS: Range<u64> = 0..3;
+
+/// A sequence of numbers between 0 and 1 (SplitMix64; Steele and others, OOPSLA 2014).
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((bits ^ (bits >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// A service that works on so many at once and queues the rest, and the clients in front of it.
+struct Simulation {
+    limit: AdaptiveLimit,
+    chance: Chance,
+    now: Duration,
+    /// What the service works on at once.
+    capacity: usize,
+    /// How long it works on one, on average.
+    service: Duration,
+    /// Spread of the service time: 0 for none, 1 for anything from nothing to the double.
+    spread: f64,
+    /// How many it lets wait; it refuses the others, in a millisecond.
+    queue: usize,
+    /// Refuses everything.
+    is_out: bool,
+    /// How many messages could be in flight if there were no limit.
+    demand: usize,
+    /// When each place in the service is free again.
+    places: BinaryHeap<Reverse<Duration>>,
+    /// When each message ends, when it was started, and whether it was refused.
+    in_flight: BinaryHeap<Reverse<(Duration, Duration, bool)>>,
+}
+
+/// What a stretch of time was like.
+#[derive(Debug, Default)]
+struct Stretch {
+    done: usize,
+    refused: usize,
+    seconds: f64,
+    latency: f64,
+    /// The limit at each end of a message, summed up.
+    limits: f64,
+    highest: usize,
+}
+
+impl Stretch {
+    fn per_second(&self) -> f64 {
+        self.done as f64 / self.seconds
+    }
+
+    fn mean_latency(&self) -> Duration {
+        Duration::from_secs_f64(self.latency / self.done.max(1) as f64)
+    }
+
+    fn mean_limit(&self) -> f64 {
+        self.limits / (self.done + self.refused).max(1) as f64
+    }
+}
+
+impl Simulation {
+    /// 50 at once, 20 ms each: 2,500 a second.
+    fn new(settings: Adaptive, seed: u64) -> Self {
+        Self {
+            limit: AdaptiveLimit::new(settings).unwrap_or_else(|error| panic!("{error}")),
+            chance: Chance(seed),
+            now: Duration::ZERO,
+            capacity: 50,
+            service: 20 * MILLI,
+            spread: 0.5,
+            queue: usize::MAX,
+            is_out: false,
+            demand: usize::MAX,
+            places: BinaryHeap::new(),
+            in_flight: BinaryHeap::new(),
+        }
+    }
+
+    fn start_all(&mut self) {
+        while self.in_flight.len() < self.demand && self.limit.try_start() {
+            let refused =
+                self.is_out || self.in_flight.len() >= self.capacity.saturating_add(self.queue);
+            let end = if refused { self.now + MILLI } else { self.serve() };
+            self.in_flight.push(Reverse((end, self.now, refused)));
+        }
+    }
+
+    /// First come, first served.
+    fn serve(&mut self) -> Duration {
+        while self.places.len() > self.capacity {
+            self.places.pop();
+        }
+        let free = match self.places.len() < self.capacity {
+            true => self.now,
+            false => self.places.pop().map_or(self.now, |Reverse(free)| free),
+        };
+        let factor = 1.0 + self.spread * (2.0 * self.chance.next() - 1.0);
+        let end = free.max(self.now) + self.service.mul_f64(factor);
+        self.places.push(Reverse(end));
+        end
+    }
+
+    fn run(&mut self, time: Duration) -> Stretch {
+        let until = self.now + time;
+        let mut stretch = Stretch { seconds: time.as_secs_f64(), ..Stretch::default() };
+        self.start_all();
+        while let Some(Reverse((end, started, refused))) = self.in_flight.pop() {
+            if end > until {
+                self.in_flight.push(Reverse((end, started, refused)));
+                break;
+            }
+            self.now = end;
+            self.end(started, refused, &mut stretch);
+            self.start_all();
+        }
+        self.now = until;
+        stretch
+    }
+
+    fn end(&mut self, started: Duration, refused: bool, stretch: &mut Stretch) {
+        let latency = self.now - started;
+        let outcome = if refused { Outcome::Rejected } else { Outcome::Done };
+        self.limit.finish(self.now, latency, outcome);
+        stretch.limits += self.limit.limit() as f64;
+        stretch.highest = stretch.highest.max(self.limit.limit());
+        match refused {
+            true => stretch.refused += 1,
+            false => {
+                stretch.done += 1;
+                stretch.latency += latency.as_secs_f64();
+            }
+        }
+    }
+}
+
+fn enforced() -> Adaptive {
+    Adaptive::up_to(1_000).enforced()
+}
+
+/// Near what the service can work on at once, which is 50.
+#[track_caller]
+fn assert_near_the_knee(stretch: &Stretch, seed: u64) {
+    let limit = stretch.mean_limit();
+    assert!((50.0..100.0).contains(&limit), "seed {seed}: a limit of {limit} for a service of 50");
+}
+
+#[test]
+fn p24_the_limit_comes_to_rest_near_the_knee() {
+    for seed in SEEDS {
+        let mut simulation = Simulation::new(enforced(), seed);
+        simulation.run(10 * SECOND);
+        let later = simulation.run(60 * SECOND);
+        assert_near_the_knee(&later, seed);
+        assert!(later.per_second() > 0.95 * 2_500.0, "seed {seed}: {later:?}");
+        assert!(later.mean_latency() < 40 * MILLI, "seed {seed}: {later:?}");
+    }
+}
+
+#[test]
+fn p24_the_limit_does_not_creep_up_under_steady_overload() {
+    for seed in SEEDS {
+        let mut simulation = Simulation::new(enforced(), seed);
+        simulation.run(200 * SECOND);
+        assert_near_the_knee(&simulation.run(60 * SECOND), seed);
+    }
+}
+
+#[test]
+fn p24_a_wide_spread_of_latency_does_not_starve_the_service() {
+    for seed in SEEDS {
+        let mut simulation = Simulation::new(enforced(), seed);
+        simulation.spread = 1.0;
+        simulation.run(10 * SECOND);
+        let later = simulation.run(60 * SECOND);
+        assert!(later.per_second() > 0.93 * 2_500.0, "seed {seed}: {later:?}");
+    }
+}
+
+#[test]
+fn p24_fast_failures_shrink_the_limit_and_it_recovers() {
+    for seed in SEEDS {
+        let mut simulation = Simulation::new(enforced(), seed);
+        let before = simulation.run(20 * SECOND);
+        simulation.is_out = true;
+        simulation.run(3 * SECOND);
+        let outage = simulation.run(57 * SECOND);
+        assert!(outage.highest <= 2, "seed {seed}: {outage:?}");
+        simulation.is_out = false;
+        simulation.run(5 * SECOND);
+        let after = simulation.run(5 * SECOND);
+        assert!(after.per_second() > 0.9 * before.per_second(), "seed {seed}: {after:?}");
+    }
+}
+
+#[test]
+fn p24_timeouts_shrink_the_limit() {
+    let mut limit = AdaptiveLimit::new(enforced().initial(64)).unwrap_or_else(|e| panic!("{e}"));
+    for millis in 0..2_000 {
+        limit.try_start();
+        limit.finish(millis * MILLI, SECOND, Outcome::TimedOut);
+    }
+    assert_eq!(limit.limit(), 1);
+}
+
+#[test]
+fn p24_a_service_that_refuses_beyond_its_queue_is_used_well() {
+    for seed in SEEDS {
+        let mut simulation = Simulation::new(enforced(), seed);
+        simulation.queue = 5;
+        simulation.run(10 * SECOND);
+        let later = simulation.run(60 * SECOND);
+        assert!(later.per_second() > 0.85 * 2_500.0, "seed {seed}: {later:?}");
+        assert!(later.refused * 20 < later.done, "seed {seed}: {later:?}");
+    }
+}
+
+#[test]
+fn p24_a_limit_that_nobody_needs_does_not_grow() {
+    for seed in SEEDS {
+        let mut simulation = Simulation::new(enforced(), seed);
+        // Eight keys: however many messages there are, no more than eight could start.
+        simulation.demand = 8;
+        assert_eq!(simulation.run(120 * SECOND).highest, 20, "the limit at the start");
+        simulation.demand = 30;
+        let more = simulation.run(60 * SECOND);
+        assert!((30..=36).contains(&more.highest), "a step above what is asked for: {more:?}");
+    }
+}
+
+#[test]
+fn p24_a_service_that_becomes_smaller_gets_a_smaller_limit() {
+    for seed in SEEDS {
+        let mut simulation = Simulation::new(enforced(), seed);
+        simulation.run(20 * SECOND);
+        simulation.capacity = 10;
+        simulation.run(15 * SECOND);
+        let smaller = simulation.run(60 * SECOND);
+        assert!((10.0..25.0).contains(&smaller.mean_limit()), "seed {seed}: {smaller:?}");
+        simulation.capacity = 50;
+        simulation.run(15 * SECOND);
+        assert_near_the_knee(&simulation.run(60 * SECOND), seed);
+    }
+}
+
+#[test]
+fn p24_a_service_that_becomes_slower_for_good_is_not_taken_for_overloaded() {
+    for seed in SEEDS {
+        let mut simulation = Simulation::new(enforced(), seed);
+        simulation.run(20 * SECOND);
+        simulation.service *= 4;
+        simulation.run(60 * SECOND);
+        assert_near_the_knee(&simulation.run(60 * SECOND), seed);
+    }
+}
+
+#[test]
+fn p24_observing_holds_nothing_back_and_tells_what_it_would_do() {
+    for seed in SEEDS {
+        let mut simulation = Simulation::new(Adaptive::up_to(1_000), seed);
+        simulation.demand = 30;
+        simulation.run(10 * SECOND);
+        simulation.demand = 400;
+        simulation.run(10 * SECOND);
+        let flood = simulation.run(20 * SECOND);
+        assert_near_the_knee(&flood, seed);
+        let report = simulation.limit.report();
+        assert_eq!((report.mode, report.in_flight), (Mode::Observe, 400));
+        assert!(report.held_back > 40_000, "all but a few of 2,500 a second: {report:?}");
+    }
+}
+
+#[test]
+fn p24_a_change_of_the_limit_is_told_with_its_reason() {
+    let mut limit = AdaptiveLimit::new(enforced().initial(10)).unwrap_or_else(|e| panic!("{e}"));
+    let mut window = |began: u32, latency: Duration, outcome| {
+        while limit.try_start() {}
+        let ends = [began * MILLI; 9].into_iter().chain([(began + 200) * MILLI]);
+        ends.filter_map(|now| limit.finish(now, latency, outcome)).next()
+    };
+    let mode = Mode::Enforce;
+    let room = window(0, MILLI, Outcome::Done);
+    assert_eq!(room, Some(LimitChange { from: 10, to: 13, reason: LimitReason::Room, mode }));
+    let slow = window(200, 9 * MILLI, Outcome::Done);
+    assert!(matches!(
+        slow,
+        Some(LimitChange { from: 13, to: 11, reason: LimitReason::Slow { .. }, .. })
+    ));
+    let failed = window(400, MILLI, Outcome::Rejected);
+    let reason = LimitReason::Failures { share: 1.0 };
+    assert_eq!(failed, Some(LimitChange { from: 11, to: 5, reason, mode }));
+}
+
+#[test]
+fn p24_settings_of_a_limit_out_of_range_are_refused() {
+    let refused = |settings| match AdaptiveLimit::new(settings) {
+        Err(crate::SpawnError::OutOfRange { setting, .. }) => setting,
+        other => panic!("{other:?}"),
+    };
+    let fine = Adaptive::up_to(10);
+    assert_eq!(refused(Adaptive::up_to(0)), "limit.max");
+    assert_eq!(refused(Adaptive::up_to(usize::MAX)), "limit.max");
+    assert_eq!(refused(fine.min(0)), "limit.min");
+    assert_eq!(refused(fine.min(11)), "limit.min");
+    assert_eq!(refused(fine.initial(11)), "limit.initial");
+    assert_eq!(refused(fine.window(Duration::ZERO)), "limit.window");
+    assert_eq!(refused(fine.tolerance(0.9)), "limit.tolerance (percent)");
+    assert_eq!(refused(fine.tolerance(f64::NAN)), "limit.tolerance (percent)");
+}
+
+fn any_outcome() -> impl Strategy<Value = Outcome> {
+    prop_oneof![
+        6 => Just(Outcome::Done),
+        1 => Just(Outcome::Rejected),
+        1 => Just(Outcome::TimedOut),
+        1 => Just(Outcome::Ignored),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn p24_whatever_happens_the_bounds_hold(
+        min in 1..20_usize,
+        more in 0..50_usize,
+        steps in prop::collection::vec((0..8_usize, 0..100_u64, 0..u64::MAX, any_outcome()), 1..400),
+    ) {
+        let max = min + more;
+        let settings = Adaptive::up_to(max).min(min).enforced();
+        let mut limit = AdaptiveLimit::new(settings).unwrap_or_else(|error| panic!("{error}"));
+        let (mut now, mut in_flight) = (Duration::ZERO, 0);
+        for (starts, millis, latency, outcome) in steps {
+            now += Duration::from_millis(millis);
+            for _ in 0..starts {
+                let had_room = in_flight < limit.limit();
+                prop_assert_eq!(limit.try_start(), had_room);
+                in_flight += usize::from(had_room);
+            }
+            if in_flight > 0 {
+                let before = limit.limit();
+                let change = limit.finish(now, Duration::from_nanos(latency), outcome);
+                prop_assert_eq!(change.map_or(before, |change| change.to), limit.limit());
+                in_flight -= 1;
+            }
+            prop_assert_eq!(limit.report().in_flight, in_flight);
+            prop_assert!((min..=max).contains(&limit.limit()));
+        }
+    }
+}
+#[test]
+fn zz_trace() {
+    let mut simulation = Simulation::new(enforced(), 0);
+    simulation.queue = 5;
+    simulation.run(10 * SECOND);
+    for i in 0..60 {
+        let s = simulation.run(200 * MILLI);
+        let r = simulation.limit.report();
+        println!(
+            "{i} limit {} base {:?} lat {:?} done {} refused {} bl {} bf {}",
+            r.limit,
+            r.baseline,
+            s.mean_latency(),
+            s.done,
+            s.refused,
+            r.by_latency,
+            r.by_failures
+        );
+    }
+}
