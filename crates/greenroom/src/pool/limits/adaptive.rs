@@ -17,17 +17,12 @@
 use std::time::Duration;
 
 use super::{
-    baseline::Baseline,
+    baseline::{Baseline, Measured},
     failures, gradient,
     settings::{Adaptive, Mode},
-    window::{Outcome, Summary, Window},
+    window::{LEAST_SAMPLES, Outcome, Summary, Window},
 };
 use crate::SpawnError;
-
-/// From here on, times the last baseline, a measured one is doubted.
-const HIGHER: f64 = 1.2;
-/// With half of the load, latency that has a queue in it falls to less than this share.
-const FALLEN: f64 = 0.8;
 
 /// A limit on what is in flight at once.
 ///
@@ -70,7 +65,7 @@ enum Probe {
     Off,
     /// What was queued at the other side runs dry. Leaves with the next window.
     Draining(Step),
-    /// Leaves with the next window: its latency is the baseline, or a smaller step follows.
+    /// Leaves with the next window, by which the baseline is known, or another step follows.
     Measuring(Step),
 }
 
@@ -113,7 +108,7 @@ pub enum LimitReason {
         /// The share of the window's messages.
         share: f64,
     },
-    /// Half of the load is held back for two windows, to measure the latency at rest; or no longer.
+    /// Load is held back for a few windows, to measure the latency at rest; or no longer.
     Probe,
 }
 
@@ -182,7 +177,7 @@ impl AdaptiveLimit {
     ) -> Option<LimitChange> {
         self.window.end(now, latency, outcome, self.in_flight);
         self.in_flight = self.in_flight.saturating_sub(1);
-        let summary = self.window.close(now, self.length)?;
+        let summary = self.window.close(now, self.length, self.samples())?;
         self.window = Window::new(Some(now), self.in_flight);
         let from = self.limit();
         let reason = self.judge(&summary);
@@ -213,21 +208,32 @@ impl AdaptiveLimit {
         }
     }
 
+    /// How many must have ended before a window says something. While failures keep the limit small that is two rounds
+    /// of it: slow handlers that come one by one would take long to recover otherwise.
+    fn samples(&self) -> u64 {
+        match self.by_failures < self.by_latency {
+            true => LEAST_SAMPLES.min(2 * self.limit() as u64),
+            false => LEAST_SAMPLES,
+        }
+    }
+
     fn judge(&mut self, summary: &Summary) -> LimitReason {
         let latency = summary.latency;
-        self.length = self.settings.window.max(latency.map_or(Duration::ZERO, seconds));
+        let round = latency.or(self.baseline.lowest()).map_or(Duration::ZERO, seconds);
+        self.length = self.settings.window.max(round);
         let probing = self.probe != Probe::Off;
         if probing {
             self.go_on_probing(latency);
         }
-        if failures::are_many(summary) {
-            self.by_failures =
-                failures::next(&self.settings, self.by_failures, summary, self.by_latency);
-            return LimitReason::Failures { share: summary.failed };
+        let before = (self.by_latency, self.by_failures);
+        if !probing || failures::are_many(summary) {
+            self.by_failures = failures::next(&self.settings, before.1, summary, before.0);
         }
         match latency {
-            Some(latency) if !probing => self.judge_latency(summary, latency),
-            _ => LimitReason::Probe,
+            _ if failures::are_many(summary) => LimitReason::Failures { share: summary.failed },
+            _ if probing => LimitReason::Probe,
+            Some(latency) => self.judge_latency(summary, latency),
+            None => LimitReason::Room,
         }
     }
 
@@ -237,7 +243,6 @@ impl AdaptiveLimit {
         let lowest = self.baseline.lowest().unwrap_or(latency);
         let before = self.by_latency;
         self.by_latency = gradient::next(&self.settings, before, summary, latency, lowest);
-        self.by_failures = failures::next(&self.settings, self.by_failures, summary, before);
         if self.baseline.is_stale() && self.refresh_baseline(summary, latency) {
             return LimitReason::Probe;
         }
@@ -272,15 +277,18 @@ impl AdaptiveLimit {
         };
     }
 
-    /// A latency that is higher than the last baseline, and fell with the load, still has a queue in it.
     fn measured(&mut self, step: Step, latency: f64) -> Probe {
-        let is_higher = self.baseline.lowest().is_some_and(|lowest| latency > lowest * HIGHER);
         let limit = self.settings.clamp(step.limit / 2.0);
-        if is_higher && latency < step.before * FALLEN && limit < step.limit {
-            return Probe::Draining(Step { limit, before: latency });
+        match self.baseline.probe(step.before, latency) {
+            Measured::AtRest => Probe::Off,
+            Measured::StillQueued if limit < step.limit => {
+                Probe::Draining(Step { limit, before: latency })
+            }
+            Measured::StillQueued => {
+                self.baseline.measured(latency);
+                Probe::Off
+            }
         }
-        self.baseline.measured(latency);
-        Probe::Off
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// The fewest messages from which anything is concluded.
-const LEAST_SAMPLES: u64 = 10;
+/// The fewest messages from which a latency is concluded; the spread of the mean of fewer is too wide.
+pub(super) const LEAST_SAMPLES: u64 = 10;
 
 /// What the end of a message says about the load of whatever it used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(super) struct Window {
 /// What a full window says.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Summary {
-    /// The mean of those that were done, in seconds; `None` where none was.
+    /// The mean of those that were done, in seconds; `None` where too few were.
     pub(super) latency: Option<f64>,
     /// The share of those that were rejected or timed out.
     pub(super) failed: f64,
@@ -77,12 +77,12 @@ impl Window {
         self.in_flight += in_flight as u64;
     }
 
-    /// What the window says, once it has lasted and holds enough.
-    pub(super) fn close(&self, now: Duration, length: Duration) -> Option<Summary> {
+    /// What the window says, once it has lasted and so many have ended in it.
+    pub(super) fn close(&self, now: Duration, length: Duration, least: u64) -> Option<Summary> {
         let ended = self.done + self.failed;
         let lasted = self.began.is_some_and(|began| now.saturating_sub(began) >= length);
-        (lasted && ended >= LEAST_SAMPLES).then(|| Summary {
-            latency: (self.done > 0).then(|| self.seconds / self.done as f64),
+        (lasted && ended >= least).then(|| Summary {
+            latency: (self.done >= LEAST_SAMPLES).then(|| self.seconds / self.done as f64),
             failed: self.failed as f64 / ended as f64,
             peak: self.peak as f64,
             in_flight: self.in_flight as f64 / ended as f64,
@@ -112,26 +112,35 @@ mod tests {
     #[test]
     fn p24_a_window_closes_when_it_has_lasted_and_holds_enough() {
         let mut window = Window::new(None, 0);
+        let close = |window: &Window, at| window.close(at * MILLI, 5 * MILLI, 10);
         (0..9).for_each(|_| window.end(MILLI, MILLI, Outcome::Done, 4));
-        assert_eq!(window.close(10 * MILLI, 5 * MILLI), None, "nine are too few");
+        assert_eq!(close(&window, 10), None, "nine are too few");
         window.end(2 * MILLI, 11 * MILLI, Outcome::Done, 4);
-        assert_eq!(window.close(5 * MILLI, 5 * MILLI), None, "four milliseconds are too short");
+        assert_eq!(close(&window, 5), None, "four milliseconds are too short");
         window.start(7);
-        let summary = window.close(6 * MILLI, 5 * MILLI);
         let latency = Some(0.002);
-        assert_eq!(summary, Some(Summary { latency, failed: 0.0, peak: 7.0, in_flight: 4.0 }));
+        let expected = Summary { latency, failed: 0.0, peak: 7.0, in_flight: 4.0 };
+        assert_eq!(close(&window, 6), Some(expected));
     }
 
     #[test]
     fn p24_the_time_of_failures_does_not_count_and_ignored_messages_do_not_at_all() {
         let mut window = Window::new(None, 2);
-        (0..5).for_each(|_| window.end(MILLI, 8 * MILLI, Outcome::Done, 2));
-        (0..4).for_each(|_| window.end(MILLI, MILLI, Outcome::Rejected, 2));
+        (0..10).for_each(|_| window.end(MILLI, 500 * MILLI, Outcome::Done, 2));
+        (0..9).for_each(|_| window.end(MILLI, MILLI, Outcome::Rejected, 2));
         (0..50).for_each(|_| window.end(MILLI, MILLI, Outcome::Ignored, 2));
-        assert_eq!(window.close(9 * MILLI, MILLI), None);
+        assert_eq!(window.close(9 * MILLI, MILLI, 20), None);
         window.end(MILLI, 99 * MILLI, Outcome::TimedOut, 2);
-        let latency = Some(0.008);
+        let latency = Some(0.5);
         let expected = Summary { latency, failed: 0.5, peak: 2.0, in_flight: 2.0 };
-        assert_eq!(window.close(9 * MILLI, MILLI), Some(expected));
+        assert_eq!(window.close(9 * MILLI, MILLI, 20), Some(expected));
+    }
+
+    #[test]
+    fn p24_few_samples_say_whether_they_failed_but_not_how_long_it_takes() {
+        let mut window = Window::new(None, 1);
+        (0..2).for_each(|_| window.end(MILLI, MILLI, Outcome::Done, 1));
+        let expected = Summary { latency: None, failed: 0.0, peak: 1.0, in_flight: 1.0 };
+        assert_eq!(window.close(9 * MILLI, MILLI, 2), Some(expected));
     }
 }
