@@ -12,12 +12,15 @@ mod adaptive;
 mod baseline;
 mod failures;
 mod gradient;
+mod probe;
 mod rate;
+mod report;
 mod settings;
 mod window;
 
-pub use adaptive::{AdaptiveLimit, AdaptiveReport, LimitChange, LimitReason};
+pub use adaptive::AdaptiveLimit;
 pub use rate::{Rate, TokenBucket};
+pub use report::{AdaptiveReport, LimitChange, LimitReason};
 pub use settings::{Adaptive, Mode};
 pub use window::Outcome;
 

@@ -17,8 +17,10 @@
 use std::time::Duration;
 
 use super::{
-    baseline::{Baseline, Measured},
+    baseline::Baseline,
     failures, gradient,
+    probe::Probe,
+    report::{AdaptiveReport, LimitChange, LimitReason},
     settings::{Adaptive, Mode},
     window::{LEAST_SAMPLES, Outcome, Summary, Window},
 };
@@ -56,80 +58,6 @@ pub struct AdaptiveLimit {
     length: Duration,
     in_flight: usize,
     held_back: u64,
-}
-
-/// Whether the latency at rest is being measured.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Probe {
-    /// Leaves when the baseline is stale and the load is not small.
-    Off,
-    /// What was queued at the other side runs dry. Leaves with the next window.
-    Draining(Step),
-    /// Leaves with the next window, by which the baseline is known, or another step follows.
-    Measuring(Step),
-}
-
-/// One step of a probe.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Step {
-    limit: f64,
-    /// The latency with twice the load, in seconds.
-    before: f64,
-}
-
-/// The limit has changed, or would have.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LimitChange {
-    /// The limit before.
-    pub from: usize,
-    /// The limit now.
-    pub to: usize,
-    /// What decided.
-    pub reason: LimitReason,
-    /// Whether it is obeyed.
-    pub mode: Mode,
-}
-
-/// Why a limit has changed.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub enum LimitReason {
-    /// Handling was fast enough, and the limit was used up.
-    Room,
-    /// Handling took longer than it may.
-    Slow {
-        /// The mean of the window.
-        latency: Duration,
-        /// At rest.
-        baseline: Duration,
-    },
-    /// Messages were rejected or timed out.
-    Failures {
-        /// The share of the window's messages.
-        share: f64,
-    },
-    /// Load is held back for a few windows, to measure the latency at rest; or no longer.
-    Probe,
-}
-
-/// What a limit has come to.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct AdaptiveReport {
-    /// Whether it is obeyed.
-    pub mode: Mode,
-    /// The limit: the smaller of the two below, but for a probe.
-    pub limit: usize,
-    /// What latency suggests.
-    pub by_latency: f64,
-    /// What failures suggest; the maximum while there are none.
-    pub by_failures: f64,
-    /// Latency at rest, once something was done.
-    pub baseline: Option<Duration>,
-    /// Started and not ended.
-    pub in_flight: usize,
-    /// Starts that were refused, or would have been where the limit is only observed.
-    pub held_back: u64,
 }
 
 impl AdaptiveLimit {
@@ -187,12 +115,7 @@ impl AdaptiveLimit {
 
     /// How many may be in flight now, or would be allowed to be.
     pub fn limit(&self) -> usize {
-        let smaller = self.by_latency.min(self.by_failures);
-        let limit = match self.probe {
-            Probe::Off => smaller,
-            Probe::Draining(step) | Probe::Measuring(step) => smaller.min(step.limit),
-        };
-        limit as usize
+        self.probe.hold_back(self.smaller()) as usize
     }
 
     /// What the limit has come to.
@@ -208,6 +131,10 @@ impl AdaptiveLimit {
         }
     }
 
+    fn smaller(&self) -> f64 {
+        self.by_latency.min(self.by_failures)
+    }
+
     /// How many must have ended before a window says something. While failures keep the limit small that is two rounds
     /// of it: slow handlers that come one by one would take long to recover otherwise.
     fn samples(&self) -> u64 {
@@ -221,10 +148,8 @@ impl AdaptiveLimit {
         let latency = summary.latency;
         let round = latency.or(self.baseline.lowest()).map_or(Duration::ZERO, seconds);
         self.length = self.settings.window.max(round);
-        let probing = self.probe != Probe::Off;
-        if probing {
-            self.go_on_probing(latency);
-        }
+        let probing = self.probe.is_on();
+        self.probe = self.probe.next(&self.settings, &mut self.baseline, latency);
         let before = (self.by_latency, self.by_failures);
         if !probing || failures::are_many(summary) {
             self.by_failures = failures::next(&self.settings, before.1, summary, before.0);
@@ -255,40 +180,17 @@ impl AdaptiveLimit {
     /// Measures the latency at rest anew: at once where there is little load, with a probe otherwise. True when a probe
     /// has begun.
     fn refresh_baseline(&mut self, summary: &Summary, latency: f64) -> bool {
-        let limit = self.by_latency.min(self.by_failures);
+        let limit = self.smaller();
         let little = summary.is_well_under(limit);
         match self.settings.mode {
             _ if little => self.baseline.measured(latency),
             Mode::Observe => self.baseline.drift(),
             Mode::Enforce => {
-                let limit = self.settings.clamp(limit / 2.0);
-                self.probe = Probe::Draining(Step { limit, before: latency });
+                self.probe = Probe::begin(&self.settings, limit, latency);
                 return true;
             }
         }
         false
-    }
-
-    fn go_on_probing(&mut self, latency: Option<f64>) {
-        self.probe = match (self.probe, latency) {
-            (Probe::Draining(step), _) => Probe::Measuring(step),
-            (Probe::Measuring(step), Some(latency)) => self.measured(step, latency),
-            _ => Probe::Off,
-        };
-    }
-
-    fn measured(&mut self, step: Step, latency: f64) -> Probe {
-        let limit = self.settings.clamp(step.limit / 2.0);
-        match self.baseline.probe(step.before, latency) {
-            Measured::AtRest => Probe::Off,
-            Measured::StillQueued if limit < step.limit => {
-                Probe::Draining(Step { limit, before: latency })
-            }
-            Measured::StillQueued => {
-                self.baseline.measured(latency);
-                Probe::Off
-            }
-        }
     }
 }
 
