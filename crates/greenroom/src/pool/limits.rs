@@ -25,4 +25,6 @@ pub use settings::{Adaptive, Mode};
 pub use window::Outcome;
 
 #[cfg(test)]
-mod simulated;
+mod behaviour;
+#[cfg(test)]
+mod simulation;

@@ -131,3 +131,29 @@ impl<M, R, E> fmt::Debug for OwnedPermit<M, R, E> {
         f.debug_struct("OwnedPermit").field("address", &self.address).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Actor, Context, Pool};
+
+    struct Idle;
+
+    impl Actor for Idle {
+        type Message = ();
+        type Reply = ();
+        type Error = ();
+
+        async fn handle(&mut self, (): (), _cx: &mut Context<Self>) -> Result<(), ()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn p29_an_owned_permit_is_of_the_same_sender() {
+        let pool = Pool::new(|_| Idle).spawn().await.unwrap_or_else(|error| panic!("{error}"));
+        let address = pool.address();
+        let permits = [address.try_reserve_owned(), address.reserve_owned().await];
+        let senders = permits.map(|permit| permit.map(|permit| permit.address.sender));
+        assert_eq!(senders, [Ok(address.sender), Ok(address.sender)]);
+    }
+}

@@ -126,6 +126,16 @@ fn p23_one_busy_second_within_the_cool_down_keeps_the_size() {
 }
 
 #[test]
+fn p23_a_late_second_begins_the_cool_down_anew() {
+    let mut scaler = scaler(Autoscale::between(1, 10));
+    let idle = Sample { workers: 10, ..Sample::default() };
+    assert_eq!(decide_all(&mut scaler, idle, 20), []);
+    assert_eq!(scaler.decide(&Sample { at: 20 * SECOND, ..late(10) }), None, "no room to grow");
+    let decided = decide_all(&mut scaler, Sample { at: 21 * SECOND, ..idle }, 60);
+    assert_eq!(decided.first().map(|(second, decision)| (*second, decision.to)), Some((30, 1)));
+}
+
+#[test]
 fn p23_the_bounds_hold_at_once() {
     let mut scaler = scaler(Autoscale::between(5, 8));
     let few = Sample { workers: 2, ..Sample::default() };
