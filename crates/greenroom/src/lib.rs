@@ -53,7 +53,8 @@ pub use failure::{
     Backoff, Cause, FailedAttempt, FailurePolicy, FailureTable, Finally, Row, Verdict,
 };
 pub use pool::{
-    Address, Pool, PoolBuilder, PoolStats, Restarts, Stop, StopReport, StopSummary, WeakAddress,
+    Address, Calling, OwnedPermit, Pool, PoolBuilder, PoolService, PoolSink, PoolStats, Restarts,
+    Sending, SinkError, Stop, StopReport, StopSummary, WeakAddress,
 };
 pub use recipient::Recipient;
 pub use registry::{FindError, NameTaken, Registry};

@@ -1,0 +1,105 @@
+//! Between which sizes, and how fast.
+
+use std::time::Duration;
+
+use crate::SpawnError;
+
+/// Until when a queue is in time, unless said otherwise.
+const DEFAULT_TARGET_AGE: Duration = Duration::from_millis(100);
+/// Between a change and the next growth, unless said otherwise: time for new workers to start and to be measured.
+const DEFAULT_UP_COOLDOWN: Duration = Duration::from_secs(5);
+/// For how long fewer must have been enough, unless said otherwise: longer than most pauses between two bursts.
+const DEFAULT_DOWN_COOLDOWN: Duration = Duration::from_secs(30);
+/// How busy workers may be, unless said otherwise. Queues grow without bound as this comes near 1.
+const DEFAULT_BUSY_SHARE: f64 = 0.8;
+
+/// The settings: between which sizes, and how fast.
+///
+/// ```
+/// use std::time::Duration;
+/// use greenroom::pool::autoscale::{Autoscale, Autoscaler, Sample};
+///
+/// let mut scaler = Autoscaler::new(Autoscale::between(2, 64))?;
+/// let mut sample = Sample { at: Duration::ZERO, workers: 2, ..Sample::default() };
+/// assert_eq!(scaler.decide(&sample), None);
+///
+/// // A second later: both workers are busy, each has handled 20, and 30 wait.
+/// sample = Sample { at: Duration::from_secs(1), queued: 30, busy: 1.0, handled: 40, ..sample };
+/// let decision = scaler.decide(&sample).unwrap();
+/// assert_eq!(decision.to, 19); // 30 / (20 × 0.1 s) for the queue, and 70 / 20 for what goes on arriving
+/// # Ok::<(), greenroom::SpawnError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Autoscale {
+    /// The fewest workers; at least 1.
+    pub min: usize,
+    /// The most workers; at least `min`. As many as what the handlers call can bear at once.
+    pub max: usize,
+    /// How long a message may wait before the pool is late; 100 ms unless said otherwise.
+    pub target_age: Duration,
+    /// The least time between a change and the next growth; 5 s unless said otherwise. As long as a worker needs to
+    /// start and to show its throughput.
+    pub up_cooldown: Duration,
+    /// For how long fewer workers must have been enough before the pool shrinks; 30 s unless said otherwise.
+    pub down_cooldown: Duration,
+    /// The share of their time that workers may be busy, above 0 and at most 1; 0.8 unless said otherwise. A late pool
+    /// grows only where its workers are busier; a shrink leaves the rest this busy.
+    pub busy_share: f64,
+}
+
+impl Autoscale {
+    /// Between these sizes, with the other settings as said at each.
+    pub const fn between(min: usize, max: usize) -> Self {
+        Self {
+            min,
+            max,
+            target_age: DEFAULT_TARGET_AGE,
+            up_cooldown: DEFAULT_UP_COOLDOWN,
+            down_cooldown: DEFAULT_DOWN_COOLDOWN,
+            busy_share: DEFAULT_BUSY_SHARE,
+        }
+    }
+
+    /// How long a message may wait before the pool is late.
+    #[must_use]
+    pub const fn target_age(self, target_age: Duration) -> Self {
+        Self { target_age, ..self }
+    }
+
+    /// The least time between a change and the next growth.
+    #[must_use]
+    pub const fn up_cooldown(self, up_cooldown: Duration) -> Self {
+        Self { up_cooldown, ..self }
+    }
+
+    /// For how long fewer workers must have been enough before the pool shrinks.
+    #[must_use]
+    pub const fn down_cooldown(self, down_cooldown: Duration) -> Self {
+        Self { down_cooldown, ..self }
+    }
+
+    /// The share of their time that workers may be busy.
+    #[must_use]
+    pub const fn busy_share(self, busy_share: f64) -> Self {
+        Self { busy_share, ..self }
+    }
+
+    pub(super) fn checked(self) -> Result<Self, SpawnError> {
+        let out_of_range = |setting, value, range| SpawnError::OutOfRange { setting, value, range };
+        if self.min == 0 {
+            return Err(out_of_range("autoscale.min", self.min, "at least 1"));
+        }
+        if self.max < self.min {
+            return Err(out_of_range("autoscale.max", self.max, "at least autoscale.min"));
+        }
+        if self.target_age.is_zero() {
+            return Err(out_of_range("autoscale.target_age", 0, "above 0"));
+        }
+        if !(self.busy_share > 0.0 && self.busy_share <= 1.0) {
+            let percent = (self.busy_share * 100.0) as usize;
+            return Err(out_of_range("autoscale.busy_share", percent, "above 0 and up to 100%"));
+        }
+        Ok(self)
+    }
+}

@@ -1,0 +1,67 @@
+//! A call whose message has been queued already.
+
+use std::{
+    fmt,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use crate::{CallError, reply::Reply};
+
+/// Waits for the reply of a call; made by [`OwnedPermit::call`](crate::OwnedPermit::call) and by a
+/// [`PoolService`](crate::PoolService).
+///
+/// # Cancel safety
+/// As with [`call`](crate::Address::call): dropping it abandons the call, and a message that has not been started is
+/// skipped when its turn comes.
+///
+/// # Panics
+/// When it is polled again after it has resolved.
+#[must_use = "dropping it abandons the call"]
+pub struct Calling<R, E>(State<R, E>);
+
+enum State<R, E> {
+    /// The message is queued or in hand.
+    Waiting(Reply<R, E>),
+    /// The pool took no message; `None` once this has been told.
+    Refused(Option<CallError<E>>),
+}
+
+/// Neither replies nor errors are pinned in here.
+impl<R, E> Unpin for Calling<R, E> {}
+
+impl<R, E> Calling<R, E> {
+    pub(super) fn waiting(reply: Reply<R, E>) -> Self {
+        Self(State::Waiting(reply))
+    }
+
+    pub(super) fn refused(why: CallError<E>) -> Self {
+        Self(State::Refused(Some(why)))
+    }
+}
+
+impl<R, E> Future for Calling<R, E> {
+    type Output = Result<R, CallError<E>>;
+
+    #[expect(
+        clippy::expect_used,
+        reason = "a documented panic: a future is polled to its end once"
+    )]
+    fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.0 {
+            State::Waiting(reply) => {
+                Pin::new(reply).poll(task).map(|reply| reply.unwrap_or(Err(CallError::Dropped)))
+            }
+            State::Refused(why) => {
+                Poll::Ready(Err(why.take().expect("this call has resolved before")))
+            }
+        }
+    }
+}
+
+impl<R, E> fmt::Debug for Calling<R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let refused = matches!(self.0, State::Refused(_));
+        f.debug_struct("Calling").field("refused", &refused).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,30 @@
+//! What a pool may do at most: how many messages a second, and how many at once.
+//!
+//! | limit | bounds | for |
+//! |---|---|---|
+//! | [`TokenBucket`] | messages started per second, with a burst | a contract: "no more than 50 requests a second" |
+//! | [`AdaptiveLimit`] | messages in hand at once | a service whose capacity nobody knows, or that changes |
+//!
+//! Each is a state machine without clock, task or lock. Whoever owns it tells it the time, as what has passed since a
+//! moment of its own choice.
+
+mod adaptive;
+mod baseline;
+mod failures;
+mod gradient;
+mod probe;
+mod rate;
+mod report;
+mod settings;
+mod window;
+
+pub use adaptive::AdaptiveLimit;
+pub use rate::{Rate, TokenBucket};
+pub use report::{AdaptiveReport, LimitChange, LimitReason};
+pub use settings::{Adaptive, Mode};
+pub use window::Outcome;
+
+#[cfg(test)]
+mod behaviour;
+#[cfg(test)]
+mod simulation;

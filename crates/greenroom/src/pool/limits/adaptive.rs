@@ -1,0 +1,200 @@
+//! How many messages may be in hand at once, found out while working.
+//!
+//! ```text
+//!                    ┌─ latency  ─▶ gradient ─▶ limit ─┐
+//! ends ─▶ window ────┤                                 ├─ the smaller ─▶ limit
+//!                    └─ failures ─▶ AIMD ─────▶ limit ─┘
+//! ```
+//!
+//! Latency alone is not enough: a service that refuses in a millisecond looks fast, and a limit that listens to latency
+//! alone would grow into the outage. So the times of refused and timed-out messages are not counted, their number is,
+//! and the smaller of two limits holds. Each grows only in windows in which it was itself used up: what latency suggests
+//! is not forgotten while failures keep the limit small, and neither grows while nobody asks for more.
+//!
+//! Ask for a start only when a message could start: one that waits for its key is no demand. A pool whose demand is
+//! bound by its keys never uses the limit up, and does not move it.
+
+use std::time::Duration;
+
+use super::{
+    baseline::Baseline,
+    failures, gradient,
+    probe::Probe,
+    report::{AdaptiveReport, LimitChange, LimitReason},
+    settings::{Adaptive, Mode},
+    window::{LEAST_SAMPLES, Outcome, Summary, Window},
+};
+use crate::SpawnError;
+
+/// A limit on what is in flight at once.
+///
+/// ```
+/// use std::time::Duration;
+/// use greenroom::pool::limits::{Adaptive, AdaptiveLimit, Outcome};
+///
+/// let mut limit = AdaptiveLimit::new(Adaptive::up_to(100).initial(10).enforced())?;
+/// assert!((0..10).all(|_| limit.try_start()));
+/// assert!(!limit.try_start());
+///
+/// // All of them, and as many more, are turned away, within a second.
+/// for millis in 0..20 {
+///     limit.finish(Duration::from_millis(millis * 50), Duration::from_millis(1), Outcome::Rejected);
+///     limit.try_start();
+/// }
+/// assert!(limit.limit() < 10);
+/// # Ok::<(), greenroom::SpawnError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct AdaptiveLimit {
+    settings: Adaptive,
+    /// What latency suggests. Moves only by windows in which it was about to be used up.
+    by_latency: f64,
+    /// What failures suggest; the maximum while there are none.
+    by_failures: f64,
+    baseline: Baseline,
+    probe: Probe,
+    window: Window,
+    /// How long the next window lasts at least.
+    length: Duration,
+    in_flight: usize,
+    held_back: u64,
+}
+
+impl AdaptiveLimit {
+    /// A limit that has seen nothing.
+    ///
+    /// # Errors
+    /// A setting out of range.
+    pub fn new(settings: Adaptive) -> Result<Self, SpawnError> {
+        let settings = settings.checked()?;
+        Ok(Self {
+            settings,
+            by_latency: settings.initial as f64,
+            by_failures: settings.max as f64,
+            baseline: Baseline::default(),
+            probe: Probe::Off,
+            window: Window::new(None, 0),
+            length: settings.window,
+            in_flight: 0,
+            held_back: 0,
+        })
+    }
+
+    /// Starts a message, unless as many are in flight as may be. Where the limit is only observed it always does, and
+    /// counts.
+    ///
+    /// Each start that was granted must be followed by one [`finish`](Self::finish).
+    pub fn try_start(&mut self) -> bool {
+        let is_above = self.in_flight >= self.limit();
+        self.held_back += u64::from(is_above);
+        if is_above && self.settings.mode == Mode::Enforce {
+            return false;
+        }
+        self.in_flight += 1;
+        self.window.start(self.in_flight);
+        true
+    }
+
+    /// Ends a message that was started `latency` ago. Returns the change, when this was the last of a window that changed
+    /// the limit.
+    pub fn finish(
+        &mut self,
+        now: Duration,
+        latency: Duration,
+        outcome: Outcome,
+    ) -> Option<LimitChange> {
+        self.window.end(now, latency, outcome, self.in_flight);
+        self.in_flight = self.in_flight.saturating_sub(1);
+        let summary = self.window.close(now, self.length, self.samples())?;
+        self.window = Window::new(Some(now), self.in_flight);
+        let from = self.limit();
+        let reason = self.judge(&summary);
+        let to = self.limit();
+        (from != to).then_some(LimitChange { from, to, reason, mode: self.settings.mode })
+    }
+
+    /// How many may be in flight now, or would be allowed to be.
+    pub fn limit(&self) -> usize {
+        self.probe.hold_back(self.smaller()) as usize
+    }
+
+    /// What the limit has come to.
+    pub fn report(&self) -> AdaptiveReport {
+        AdaptiveReport {
+            mode: self.settings.mode,
+            limit: self.limit(),
+            by_latency: self.by_latency,
+            by_failures: self.by_failures,
+            baseline: self.baseline.lowest().map(seconds),
+            in_flight: self.in_flight,
+            held_back: self.held_back,
+        }
+    }
+
+    fn smaller(&self) -> f64 {
+        self.by_latency.min(self.by_failures)
+    }
+
+    /// How many must have ended before a window says something. While failures keep the limit small that is two rounds
+    /// of it: slow handlers that come one by one would take long to recover otherwise.
+    fn samples(&self) -> u64 {
+        match self.by_failures < self.by_latency {
+            true => LEAST_SAMPLES.min(2 * self.limit() as u64),
+            false => LEAST_SAMPLES,
+        }
+    }
+
+    fn judge(&mut self, summary: &Summary) -> LimitReason {
+        let latency = summary.latency;
+        let round = latency.or(self.baseline.lowest()).map_or(Duration::ZERO, seconds);
+        self.length = self.settings.window.max(round);
+        let probing = self.probe.is_on();
+        self.probe = self.probe.next(&self.settings, &mut self.baseline, latency);
+        let before = (self.by_latency, self.by_failures);
+        if !probing || failures::are_many(summary) {
+            self.by_failures = failures::next(&self.settings, before.1, summary, before.0);
+        }
+        match latency {
+            _ if failures::are_many(summary) => LimitReason::Failures { share: summary.failed },
+            _ if probing => LimitReason::Probe,
+            Some(latency) => self.judge_latency(summary, latency),
+            None => LimitReason::Room,
+        }
+    }
+
+    /// A window without many failures, in which the whole limit was allowed.
+    fn judge_latency(&mut self, summary: &Summary, latency: f64) -> LimitReason {
+        self.baseline.see(latency);
+        let lowest = self.baseline.lowest().unwrap_or(latency);
+        let before = self.by_latency;
+        self.by_latency = gradient::next(&self.settings, before, summary, latency, lowest);
+        if self.baseline.is_stale() && self.refresh_baseline(summary, latency) {
+            return LimitReason::Probe;
+        }
+        match self.by_latency < before {
+            true => LimitReason::Slow { latency: seconds(latency), baseline: seconds(lowest) },
+            false => LimitReason::Room,
+        }
+    }
+
+    /// Measures the latency at rest anew: at once where there is little load, with a probe otherwise. True when a probe
+    /// has begun.
+    fn refresh_baseline(&mut self, summary: &Summary, latency: f64) -> bool {
+        let limit = self.smaller();
+        let little = summary.is_well_under(limit);
+        match self.settings.mode {
+            _ if little => self.baseline.measured(latency),
+            Mode::Observe => self.baseline.drift(),
+            Mode::Enforce => {
+                self.probe = Probe::begin(&self.settings, limit, latency);
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// A time that may be beyond all bounds.
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+}

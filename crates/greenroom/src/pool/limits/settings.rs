@@ -1,0 +1,117 @@
+//! The settings of an adaptive limit.
+
+use std::time::Duration;
+
+use crate::SpawnError;
+
+/// The fewest at once, unless said otherwise: with none, nothing would ever be learned.
+const DEFAULT_MIN: usize = 1;
+/// At once at the start, unless said otherwise. Growth from here takes a few windows; too high a start floods.
+const DEFAULT_INITIAL: usize = 20;
+/// Between two decisions, unless said otherwise: five a second recover from an outage within seconds.
+const DEFAULT_WINDOW: Duration = Duration::from_millis(200);
+/// How much slower than at rest is normal, unless said otherwise: covers the spread of a window's mean.
+const DEFAULT_TOLERANCE: f64 = 1.5;
+/// The most at once: what a pool may have of workers.
+const MOST: usize = 65_536;
+
+/// Whether a limit is obeyed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Nothing is held back; the limit says what it would do. To be looked at for a while before it is enforced.
+    #[default]
+    Observe,
+    /// What is above the limit waits.
+    Enforce,
+}
+
+/// The settings: between which limits, and how it judges.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Adaptive {
+    /// The smallest limit; 1 unless said otherwise.
+    pub min: usize,
+    /// The largest limit, up to 65,536.
+    pub max: usize,
+    /// The limit at the start; 20 unless said otherwise, within the bounds.
+    pub initial: usize,
+    /// The least time between two decisions; 200 ms unless said otherwise. A window is never shorter than what the
+    /// handlers take, so that each shows what the limit before it has done.
+    pub window: Duration,
+    /// How many times slower than at rest handling may be, at least 1; 1.5 unless said otherwise. A higher one bears
+    /// more of a spread, and more of a queue at the other side.
+    pub tolerance: f64,
+    /// Whether the limit is obeyed; [`Mode::Observe`] unless said otherwise.
+    pub mode: Mode,
+}
+
+impl Adaptive {
+    /// Up to this many at once, with the other settings as said at each.
+    pub const fn up_to(max: usize) -> Self {
+        Self {
+            min: DEFAULT_MIN,
+            max,
+            initial: if max < DEFAULT_INITIAL { max } else { DEFAULT_INITIAL },
+            window: DEFAULT_WINDOW,
+            tolerance: DEFAULT_TOLERANCE,
+            mode: Mode::Observe,
+        }
+    }
+
+    /// The smallest limit.
+    #[must_use]
+    pub const fn min(self, min: usize) -> Self {
+        let initial = if self.initial < min { min } else { self.initial };
+        Self { min, initial, ..self }
+    }
+
+    /// The limit at the start.
+    #[must_use]
+    pub const fn initial(self, initial: usize) -> Self {
+        Self { initial, ..self }
+    }
+
+    /// The least time between two decisions.
+    #[must_use]
+    pub const fn window(self, window: Duration) -> Self {
+        Self { window, ..self }
+    }
+
+    /// How many times slower than at rest handling may be.
+    #[must_use]
+    pub const fn tolerance(self, tolerance: f64) -> Self {
+        Self { tolerance, ..self }
+    }
+
+    /// Obeys the limit.
+    #[must_use]
+    pub const fn enforced(self) -> Self {
+        Self { mode: Mode::Enforce, ..self }
+    }
+
+    pub(super) fn checked(self) -> Result<Self, SpawnError> {
+        let out_of_range = |setting, value, range| SpawnError::OutOfRange { setting, value, range };
+        if !(1..=MOST).contains(&self.max) {
+            return Err(out_of_range("limit.max", self.max, "1 to 65,536"));
+        }
+        if !(1..=self.max).contains(&self.min) {
+            return Err(out_of_range("limit.min", self.min, "1 to limit.max"));
+        }
+        if !(self.min..=self.max).contains(&self.initial) {
+            return Err(out_of_range("limit.initial", self.initial, "limit.min to limit.max"));
+        }
+        if self.window.is_zero() {
+            return Err(out_of_range("limit.window", 0, "above 0"));
+        }
+        if !(self.tolerance >= 1.0 && self.tolerance.is_finite()) {
+            let percent = (self.tolerance * 100.0) as usize;
+            return Err(out_of_range("limit.tolerance (percent)", percent, "at least 100"));
+        }
+        Ok(self)
+    }
+
+    /// Within the bounds.
+    pub(super) fn clamp(&self, limit: f64) -> f64 {
+        limit.clamp(self.min as f64, self.max as f64)
+    }
+}

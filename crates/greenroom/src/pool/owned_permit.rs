@@ -1,0 +1,159 @@
+//! A permit that borrows nothing, for whoever must keep it in a field or in a task.
+
+use std::fmt;
+
+use super::{
+    address::Address,
+    calling::Calling,
+    parcel::Parcel,
+    permits::{Closed, Refused},
+};
+use crate::{CallError, NotAccepted, SendError, delivery::Extra, reply};
+
+/// Room for one message, together with the right to send it. Dropped unused, the room goes to the next who waits.
+///
+/// It counts as an address: a pool whose last address has been dropped lives until its owned permits are gone.
+#[must_use = "a permit that is dropped gives its room to the next sender"]
+pub struct OwnedPermit<M, R, E> {
+    /// A handle of the sender that reserved, so that what it sends lies in line with the sender's other messages.
+    address: Address<M, R, E>,
+    /// The door has taken the permit over.
+    used: bool,
+}
+
+impl<M, R, E> Address<M, R, E> {
+    /// As [`reserve`](Self::reserve), with a permit and a future that do not borrow the address. For where a permit is
+    /// kept in a field; elsewhere `reserve` is cheaper.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # struct Echo; impl Actor for Echo { type Message = u32; type Reply = u32; type Error = ();
+    /// # async fn handle(&mut self, m: u32, _: &mut Context<Self>) -> Result<u32, ()> { Ok(m) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Echo).spawn().await?;
+    /// let permit = pool.reserve_owned().await?;
+    /// let answer = tokio::spawn(permit.call(7));
+    /// assert_eq!(answer.await?, Ok(7));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// When the pool has stopped or has no workers left.
+    ///
+    /// # Cancel safety
+    /// A dropped future has reserved nothing.
+    pub fn reserve_owned(
+        &self,
+    ) -> impl Future<Output = Result<OwnedPermit<M, R, E>, NotAccepted>> + Send + use<M, R, E> {
+        let address = self.same_sender();
+        async move {
+            match address.door.permit().await {
+                Ok(()) => Ok(OwnedPermit { address, used: false }),
+                Err(Closed) => Err(address.door.why_closed()),
+            }
+        }
+    }
+
+    /// As [`try_reserve`](Self::try_reserve), with a permit that does not borrow the address.
+    ///
+    /// # Errors
+    /// Why there is no room.
+    pub fn try_reserve_owned(&self) -> Result<OwnedPermit<M, R, E>, NotAccepted> {
+        match self.door.try_permit() {
+            Ok(()) => Ok(OwnedPermit { address: self.same_sender(), used: false }),
+            Err(Refused::Full | Refused::NotNow) => Err(NotAccepted::Full),
+            Err(Refused::Closed) => Err(self.door.why_closed()),
+        }
+    }
+
+    /// Another handle of the same sender. A clone would be another sender, and its messages would lie in another line.
+    fn same_sender(&self) -> Self {
+        self.door.handle_made();
+        Self { door: self.door.clone(), sender: self.sender }
+    }
+}
+
+impl<M, R, E> OwnedPermit<M, R, E> {
+    /// Queues a message in the reserved room.
+    ///
+    /// # Errors
+    /// The message, when the pool was stopped after the permit was taken.
+    ///
+    /// # Panics
+    /// When the key function of the pool panics; nothing has been accepted then.
+    pub fn send(mut self, message: M) -> Result<(), SendError<M>> {
+        let mut parcel = Parcel::new(message, None);
+        let pushed = self.push(&mut parcel);
+        pushed.map_err(|why| self.address.refused(parcel.into_message(), why))
+    }
+
+    /// Queues a message in the reserved room, at once; the future waits for the reply.
+    ///
+    /// # Panics
+    /// When the key function of the pool panics; nothing has been accepted then.
+    pub fn call(mut self, message: M) -> Calling<R, E> {
+        let (port, reply) = reply::channel();
+        let mut parcel = Parcel::new(message, Some(Extra::new(Some(port))));
+        match self.push(&mut parcel) {
+            Ok(()) => Calling::waiting(reply),
+            Err(why) => {
+                self.address.door.count_rejected();
+                Calling::refused(refusal(why))
+            }
+        }
+    }
+
+    /// The door uses the permit or gives it back, also when the key function panics.
+    fn push(&mut self, parcel: &mut Parcel<M, R, E>) -> Result<(), NotAccepted> {
+        self.used = true;
+        self.address.door.push_permitted(parcel, self.address.sender)
+    }
+}
+
+/// What a caller hears of a pool that takes no message.
+pub(super) fn refusal<E>(why: NotAccepted) -> CallError<E> {
+    match why {
+        NotAccepted::NoWorkers => CallError::NoWorkers,
+        NotAccepted::Stopped | NotAccepted::Full => CallError::Stopped,
+    }
+}
+
+impl<M, R, E> Drop for OwnedPermit<M, R, E> {
+    fn drop(&mut self) {
+        if !self.used {
+            self.address.door.give_permit();
+        }
+    }
+}
+
+impl<M, R, E> fmt::Debug for OwnedPermit<M, R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnedPermit").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Actor, Context, Pool};
+
+    struct Idle;
+
+    impl Actor for Idle {
+        type Message = ();
+        type Reply = ();
+        type Error = ();
+
+        async fn handle(&mut self, (): (), _cx: &mut Context<Self>) -> Result<(), ()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn p29_an_owned_permit_is_of_the_same_sender() {
+        let pool = Pool::new(|_| Idle).spawn().await.unwrap_or_else(|error| panic!("{error}"));
+        let address = pool.address();
+        let permits = [address.try_reserve_owned(), address.reserve_owned().await];
+        let senders = permits.map(|permit| permit.map(|permit| permit.address.sender));
+        assert_eq!(senders, [Ok(address.sender), Ok(address.sender)]);
+    }
+}

@@ -1,0 +1,67 @@
+//! Readiness as tower and futures mean it: asked for by polling, kept until it is used.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use parking_lot::Mutex;
+
+use super::{address::Address, owned_permit::OwnedPermit};
+use crate::NotAccepted;
+
+type Waiting<M, R, E> =
+    Pin<Box<dyn Future<Output = Result<OwnedPermit<M, R, E>, NotAccepted>> + Send>>;
+
+/// A permit that is asked for by polling.
+///
+/// The mutex is never locked: it makes a future that only its owner polls shareable by reference, which frameworks ask
+/// of a service although they never use it.
+pub(super) struct Readiness<M, R, E>(Mutex<State<M, R, E>>);
+
+enum State<M, R, E> {
+    /// Nobody has asked since the last permit was used. Leaves by `poll`.
+    Unasked,
+    /// In line for room. Leaves when there is room, or when the pool has stopped.
+    Waiting(Waiting<M, R, E>),
+    /// Leaves by `take`.
+    Held(OwnedPermit<M, R, E>),
+}
+
+impl<M, R, E> Readiness<M, R, E> {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(State::Unasked))
+    }
+
+    /// The permit, when one is held.
+    pub(super) fn take(&mut self) -> Option<OwnedPermit<M, R, E>> {
+        match std::mem::replace(self.0.get_mut(), State::Unasked) {
+            State::Held(permit) => Some(permit),
+            State::Unasked | State::Waiting(_) => None,
+        }
+    }
+}
+
+impl<M: 'static, R: 'static, E: 'static> Readiness<M, R, E> {
+    /// Ready once a permit is held. Each wait for room is one place in line, however often it is polled.
+    pub(super) fn poll(
+        &mut self,
+        address: &Address<M, R, E>,
+        task: &mut Context<'_>,
+    ) -> Poll<Result<(), NotAccepted>> {
+        let state = self.0.get_mut();
+        if let State::Unasked = state {
+            *state = match address.try_reserve_owned() {
+                Ok(permit) => State::Held(permit),
+                Err(NotAccepted::Full) => State::Waiting(Box::pin(address.reserve_owned())),
+                Err(closed) => return Poll::Ready(Err(closed)),
+            };
+        }
+        if let State::Waiting(waiting) = state {
+            let outcome = ready!(waiting.as_mut().poll(task));
+            *state = State::Unasked;
+            *state = State::Held(outcome?);
+        }
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,99 @@
+//! A pool as a [`tower::Service`](tower_service::Service).
+
+use std::{
+    fmt,
+    task::{Context, Poll},
+};
+
+use tower_service::Service;
+
+use super::{
+    address::Address,
+    calling::Calling,
+    owned_permit::{OwnedPermit, refusal},
+    readiness::Readiness,
+};
+use crate::CallError;
+
+/// A pool for tower's layers and for servers built on them: a request is a message, the response is its reply.
+///
+/// ```text
+/// poll_ready ──▶ waits for room ──▶ holds a permit ──call──▶ queued ──▶ handled ──▶ response
+///                     │                   │
+///                     └── drop: the room goes to the next who waits
+/// ```
+///
+/// It is a type of its own, not [`Address`] itself: a service that is ready keeps a permit in itself, and an address is
+/// shared by reference and has no place for one.
+///
+/// A clone starts without a permit and is another sender. A service that has been found not ready and is kept, keeps its
+/// place in line, and is granted room although nobody polls it; drop the services that you do not use. With
+/// tower's load-shed layer around it, a full pool answers `Overloaded` at once:
+///
+/// ```
+/// # use greenroom::prelude::*;
+/// use tower::{Service, ServiceBuilder, ServiceExt, load_shed::error::Overloaded};
+///
+/// # struct Slow; impl Actor for Slow { type Message = u32; type Reply = u32; type Error = std::convert::Infallible;
+/// # async fn handle(&mut self, _: u32, _: &mut Context<Self>) -> Result<u32, Self::Error> { std::future::pending().await } }
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool = Pool::new(|_slot| Slow).workers(1).capacity(1).spawn().await?;
+/// let held = pool.reserve_owned().await?;
+/// let service = ServiceBuilder::new().load_shed().service(pool.service());
+/// assert!(service.oneshot(1).await.is_err_and(|error| error.is::<Overloaded>()));
+/// # drop(held);
+/// # Ok(()) }
+/// ```
+pub struct PoolService<M, R, E> {
+    address: Address<M, R, E>,
+    readiness: Readiness<M, R, E>,
+}
+
+impl<M, R, E> Address<M, R, E> {
+    /// This pool as a service. The service is another sender, and counts as an address.
+    pub fn service(&self) -> PoolService<M, R, E> {
+        PoolService { address: self.clone(), readiness: Readiness::new() }
+    }
+}
+
+impl<M, R, E> Clone for PoolService<M, R, E> {
+    fn clone(&self) -> Self {
+        self.address.service()
+    }
+}
+
+impl<M: 'static, R: 'static, E: 'static> Service<M> for PoolService<M, R, E> {
+    type Response = R;
+    type Error = CallError<E>;
+    type Future = Calling<R, E>;
+
+    /// Ready when a permit is held, which the next call uses.
+    ///
+    /// # Errors
+    /// [`CallError::Stopped`] or [`CallError::NoWorkers`], when the pool takes no more messages. A permit held from
+    /// before is not looked at again: the call says so then.
+    fn poll_ready(&mut self, task: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.readiness.poll(&self.address, task).map_err(refusal)
+    }
+
+    /// Queues the message before it returns; the future waits for the reply, and is cancel-safe as
+    /// [`Address::call`] is.
+    ///
+    /// # Panics
+    /// When the service is not ready; and when the key function of the pool panics: nothing has been accepted then.
+    #[track_caller]
+    #[expect(
+        clippy::expect_used,
+        reason = "a documented panic: tower's contract asks for poll_ready"
+    )]
+    fn call(&mut self, message: M) -> Calling<R, E> {
+        let permit: Option<OwnedPermit<M, R, E>> = self.readiness.take();
+        permit.expect("poll_ready has not been ready before this call").call(message)
+    }
+}
+
+impl<M, R, E> fmt::Debug for PoolService<M, R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PoolService").field("address", &self.address).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,126 @@
+//! A pool as a [`futures::Sink`](futures_sink::Sink).
+
+use std::{
+    fmt,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use futures_sink::Sink;
+
+use super::{address::Address, readiness::Readiness};
+use crate::{NotAccepted, SendError};
+
+/// A pool for streams to flow into, with back-pressure: the stream waits while the pool is full.
+///
+/// What a sink calls flushed is *accepted* here, not handled: flushing and closing return at once. Closing gives an
+/// unused permit back and leaves the pool running; to see the messages handled, stop the pool.
+///
+/// It is a type of its own for the reason that [`PoolService`](crate::PoolService) gives. All messages of one sink lie
+/// in one line; a clone is another sender and starts without a permit.
+///
+/// ```
+/// # use greenroom::prelude::*;
+/// use futures_util::{StreamExt, stream};
+///
+/// # struct Print; impl Actor for Print { type Message = u32; type Reply = (); type Error = ();
+/// # async fn handle(&mut self, _: u32, _: &mut Context<Self>) -> Result<(), ()> { Ok(()) } }
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool = Pool::new(|_slot| Print).workers(1).capacity(10).spawn().await?;
+/// stream::iter(0..1_000).map(Ok).forward(pool.sink()).await?;
+/// assert_eq!(pool.stats().accepted, 1_000);
+/// # Ok(()) }
+/// ```
+pub struct PoolSink<M, R, E> {
+    address: Address<M, R, E>,
+    readiness: Readiness<M, R, E>,
+}
+
+impl<M, R, E> Address<M, R, E> {
+    /// This pool as a sink. The sink is another sender, and counts as an address.
+    pub fn sink(&self) -> PoolSink<M, R, E> {
+        PoolSink { address: self.clone(), readiness: Readiness::new() }
+    }
+}
+
+impl<M, R, E> Clone for PoolSink<M, R, E> {
+    fn clone(&self) -> Self {
+        self.address.sink()
+    }
+}
+
+impl<M: 'static, R: 'static, E: 'static> Sink<M> for PoolSink<M, R, E> {
+    type Error = SinkError<M>;
+
+    /// Ready when a permit is held, which the next message uses.
+    fn poll_ready(
+        mut self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+    ) -> Poll<Result<(), Self::Error>> {
+        let Self { address, readiness } = &mut *self;
+        readiness.poll(address, task).map_err(|why| SinkError { message: None, why })
+    }
+
+    /// Queues the message.
+    ///
+    /// # Panics
+    /// When the sink is not ready; and when the key function of the pool panics: nothing has been accepted then.
+    #[track_caller]
+    #[expect(clippy::expect_used, reason = "a documented panic: the contract asks for poll_ready")]
+    fn start_send(mut self: Pin<&mut Self>, message: M) -> Result<(), Self::Error> {
+        let permit = self.readiness.take().expect("poll_ready has not been ready before this send");
+        permit.send(message).map_err(SinkError::from)
+    }
+
+    /// At once: whatever was sent has been accepted.
+    fn poll_flush(self: Pin<&mut Self>, _task: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    /// At once; a permit that is held goes to the next who waits.
+    fn poll_close(
+        mut self: Pin<&mut Self>,
+        _task: &mut Context<'_>,
+    ) -> Poll<Result<(), Self::Error>> {
+        drop(self.readiness.take());
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<M, R, E> fmt::Debug for PoolSink<M, R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PoolSink").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// Why a sink took no message. It needs no `Debug` of the message.
+#[derive(thiserror::Error)]
+#[error("{why}")]
+pub struct SinkError<M> {
+    message: Option<M>,
+    why: NotAccepted,
+}
+
+impl<M> SinkError<M> {
+    /// The message, unless the sink failed before it was handed one.
+    pub fn into_message(self) -> Option<M> {
+        self.message
+    }
+
+    /// The reason alone.
+    pub fn without_message(&self) -> NotAccepted {
+        self.why
+    }
+}
+
+impl<M> From<SendError<M>> for SinkError<M> {
+    fn from(error: SendError<M>) -> Self {
+        Self { why: error.without_message(), message: Some(error.into_message()) }
+    }
+}
+
+impl<M> fmt::Debug for SinkError<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SinkError").field("why", &self.why).finish_non_exhaustive()
+    }
+}
