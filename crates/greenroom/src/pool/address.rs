@@ -289,7 +289,7 @@ impl<M, R, E> Address<M, R, E> {
         mut refused: Refused,
     ) -> Result<(), NotAccepted> {
         if refused == Refused::NotNow {
-            tokio::task::yield_now().await;
+            crate::step_aside().await;
             match self.door.try_push(parcel, self.sender, Urgency::Now) {
                 Ok(()) => return Ok(()),
                 Err(again) => refused = again,

@@ -180,7 +180,7 @@ async fn linger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<
     if lingers {
         hold.posture = Posture::Lingering;
     }
-    tokio::task::yield_now().await;
+    step_aside().await;
     if lingers {
         hold.core.wake.look_again();
         hold.posture = Posture::Awake;
@@ -414,7 +414,7 @@ mod tests {
             let address = crate::Address::new(self.clone());
             address.send(0).await.unwrap();
             while self.running.load(Ordering::SeqCst) > 1 {
-                tokio::task::yield_now().await;
+                step_aside().await;
             }
             std::mem::forget(address);
         }
@@ -429,7 +429,7 @@ mod tests {
             // Workers that are dropped while they lie, and while they work, take their count along.
             let address = crate::Address::new(core.clone());
             address.send(2).await.unwrap();
-            tokio::task::yield_now().await;
+            step_aside().await;
             core.aborts.get().unwrap().iter().for_each(tokio::task::AbortHandle::abort);
             crate::pool::stop::stop(core.clone(), Stop::Now).await;
             assert_eq!((core.wake.awake(), core.wake.idle()), (0, 0));
