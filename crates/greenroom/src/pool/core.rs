@@ -212,9 +212,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         inbox.credit -= 1;
         let first = inbox.push(parcel, key);
+        let invited = std::mem::take(&mut inbox.invite);
         drop(inbox);
         if first {
             self.announce(index);
+        } else if invited {
+            self.wake.invite(index, &self.clock.bell);
         }
         Ok(())
     }

@@ -111,7 +111,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     pub(crate) fn take_next(&mut self) -> Taken {
         if let Source::Shared { index, alone, run } = self.source {
             self.source = Source::Attending { index, alone };
-            let source = self.core.pop_shared(index, alone, run + 1, &mut self.delivery);
+            let source =
+                self.core.pop_shared(index, self.worker, alone, run + 1, &mut self.delivery);
             if source.is_none() {
                 self.end_run(run + 1);
             }
@@ -148,8 +149,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     #[cold]
     fn begin_run(&mut self) {
-        self.timed = self.timed.wrapping_add(1);
         self.timed_since = self.timed.is_multiple_of(RUNS_PER_TIMING).then(Instant::now);
+        self.timed = self.timed.wrapping_add(1);
     }
 
     /// Begins another run in the shard that the worker attends, whose senders are likely to share its caches; now and
@@ -157,8 +158,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn take_shared(&mut self) -> Taken {
         if let Source::Attending { index, alone } = self.source {
             self.runs += 1;
-            if self.runs < RUNS_IN_A_SHARD {
-                let source = self.core.pop_shared(index, alone, 0, &mut self.delivery);
+            if self.core.wake.is_quick() && self.core.shards[index].is_served_near(self.worker) {
+                // The other one has the shard now, and its bit.
+                self.source = Source::None;
+            } else if self.runs < RUNS_IN_A_SHARD {
+                let source = self.core.pop_shared(index, self.worker, alone, 0, &mut self.delivery);
                 if source.is_some() {
                     self.begin_run();
                     return self.begin_shared(source);
@@ -169,7 +173,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
         self.runs = 0;
         let join = std::mem::take(&mut self.join);
-        let source = self.core.take_shared(self.cursor, join, &mut self.delivery);
+        let source = self.core.take_shared(self.worker, self.cursor, join, &mut self.delivery);
         self.begin_run();
         self.begin_shared(source)
     }

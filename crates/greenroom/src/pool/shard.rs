@@ -30,11 +30,17 @@ use super::{
     lock::Lock,
     padded::Padded,
     parcel::Parcel,
+    wake::{NOBODY, this_thread},
 };
 
 /// After so many messages a sender lets others run, where as many wait: workers that share its thread would otherwise get
 /// their turn only when the pool is full, and find every message gone from the caches.
 const SENDER_TURN: u64 = 128;
+
+/// With so many messages waiting, a sender's turn is this short, so that workers catch up while what waits is still in the
+/// caches.
+const DEEP: u64 = 256;
+const SHORT_TURN: u64 = 16;
 
 pub(crate) struct Shard<M, R, E, K> {
     pub(crate) inbox: Padded<Lock<Inbox<M, R, E, K>>>,
@@ -49,6 +55,12 @@ pub(crate) struct Inbox<M, R, E, K> {
     pub(crate) credit: u64,
     /// The next sender that can wait lets others run first.
     pub(crate) step_aside: bool,
+    /// The thread of the last sender.
+    sender: usize,
+    /// The last worker that took what was here, and its thread then.
+    drainer: (usize, usize),
+    /// The next sender is to wake a worker where it runs.
+    pub(crate) invite: bool,
     /// See the module's documentation.
     pub(crate) scheduled: bool,
     /// Set once, under this lock, so that nothing is accepted after it.
@@ -93,6 +105,9 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             accepted: 0,
             credit: 0,
             step_aside: false,
+            sender: NOBODY,
+            drainer: (0, NOBODY),
+            invite: false,
             scheduled: false,
             closed: false,
         };
@@ -130,6 +145,42 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         true
     }
 
+    /// As `refill_or`; asks the sender to wake a worker on its own thread where this is another, because what is taken from
+    /// afar comes through the memory of another core.
+    pub(crate) fn refill_near(
+        &self,
+        outbox: &mut Outbox<M, R, E, K>,
+        worker: usize,
+        empty: impl FnOnce(),
+    ) -> bool {
+        let thread = this_thread();
+        let mut inbox = self.inbox.lock();
+        if inbox.queue.is_empty() {
+            inbox.scheduled = false;
+            empty();
+            return false;
+        }
+        inbox.invite = inbox.sender != thread;
+        inbox.drainer = (worker, thread);
+        std::mem::swap(&mut inbox.queue, &mut outbox.queue);
+        true
+    }
+
+    /// This worker does not serve the shard any more.
+    pub(crate) fn forget_drainer(&self, worker: usize) {
+        let mut inbox = self.inbox.lock();
+        if inbox.drainer.0 == worker {
+            inbox.drainer = (worker, NOBODY);
+        }
+    }
+
+    /// True when the sender is on another thread, and another worker has taken messages there last.
+    pub(crate) fn is_served_near(&self, worker: usize) -> bool {
+        let inbox = self.inbox.lock();
+        let (other, thread) = inbox.drainer;
+        other != worker && thread == inbox.sender && thread != this_thread()
+    }
+
     /// True when there are messages in the outbox or the inbox. Otherwise the shard is no longer scheduled, and `empty` is
     /// called before any sender can schedule it again.
     pub(crate) fn has_more_or(&self, outbox: &Outbox<M, R, E, K>, empty: impl FnOnce()) -> bool {
@@ -162,8 +213,11 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         let Some(message) = parcel.message.take() else { return false };
         self.queue.push_back(Entry { message, extra: parcel.extra.take(), key, hash });
         self.accepted += 1;
-        if self.accepted.is_multiple_of(SENDER_TURN) {
-            self.step_aside = self.queue.len() as u64 >= SENDER_TURN;
+        self.sender = this_thread();
+        if self.accepted.is_multiple_of(SHORT_TURN) {
+            let backlog = self.queue.len() as u64;
+            self.step_aside = backlog >= DEEP
+                || backlog >= SENDER_TURN && self.accepted.is_multiple_of(SENDER_TURN);
         }
         !std::mem::replace(&mut self.scheduled, true)
     }

@@ -53,7 +53,7 @@ pub(crate) struct Wake {
     awake: Padded<AtomicUsize>,
     /// The thread on which an awake worker that found nothing has stepped aside, before it looks at every shard again;
     /// [`NOBODY`] where there is none. It absorbs one wake-up by a sender on that thread.
-    lingering: Padded<AtomicU64>,
+    lingering: Padded<AtomicUsize>,
     /// Handlers return within [`QUICK`]: one worker per shard is enough, and another would only meet it there.
     quick: AtomicBool,
     /// As many as can run at once.
@@ -77,15 +77,15 @@ struct Bed {
 const ANY: u32 = u32::MAX;
 
 /// The token of no thread.
-const NOBODY: u64 = 0;
+pub(crate) const NOBODY: usize = 0;
 
-/// The token of this thread.
-fn this_thread() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(NOBODY + 1);
+/// The token of this thread: where one of its own variables lies.
+#[inline]
+pub(crate) fn this_thread() -> usize {
     thread_local! {
-        static TOKEN: u64 = NEXT.fetch_add(1, Ordering::Relaxed);
+        static PLACE: u8 = const { 0 };
     }
-    TOKEN.with(|token| *token)
+    PLACE.with(|place| std::ptr::from_ref(place).addr())
 }
 
 impl Wake {
@@ -94,7 +94,7 @@ impl Wake {
             ready: Padded(AtomicU64::new(0)),
             attended: Padded(AtomicU64::new(0)),
             awake: Padded(AtomicUsize::new(0)),
-            lingering: Padded(AtomicU64::new(NOBODY)),
+            lingering: Padded(AtomicUsize::new(NOBODY)),
             quick: AtomicBool::new(false),
             limit: limit.max(1),
             idle: Mutex::new(Idle::new(workers)),
@@ -188,7 +188,7 @@ impl Wake {
         ready != 0 && (ready & !self.attended.load(Ordering::Relaxed) != 0 || !self.is_quick())
     }
 
-    fn is_quick(&self) -> bool {
+    pub(crate) fn is_quick(&self) -> bool {
         self.quick.load(Ordering::Relaxed)
     }
 
@@ -220,6 +220,11 @@ impl Wake {
     /// Wakes an idle worker, unless enough are awake. True when one was woken.
     pub(crate) fn one(&self, bell: &Bell) -> bool {
         self.one_within(self.limit, None, bell)
+    }
+
+    /// Wakes an idle worker for this shard, which another drains from afar, where the caller runs.
+    pub(crate) fn invite(&self, shard: usize, bell: &Bell) {
+        self.one_within(usize::MAX, Some(shard), bell);
     }
 
     /// Wakes an idle worker although as many are awake as there are cores: they have not made any progress.
@@ -256,13 +261,14 @@ impl Wake {
         }
     }
 
-    /// Wakes a worker that has been taken off the idle list, for a shard that nobody attends yet.
+    /// Wakes a worker that has been taken off the idle list. Where it is sent to a shard that somebody attends already,
+    /// the first to depart clears the bit of both; that costs a meeting there, and no message.
     fn send_off(&self, worker: usize, shard: Option<usize>) {
-        let free = |shard: &usize| {
-            let bit = 1 << *shard;
-            self.attended.fetch_or(bit, Ordering::AcqRel) & bit == 0
-        };
-        let errand = shard.filter(free).map_or(ANY, |shard| shard as u32);
+        let errand = shard.map_or(ANY, |shard| {
+            self.attended.fetch_or(1 << shard, Ordering::AcqRel);
+            shard as u32
+        });
+
         self.beds[worker].errand.store(errand, Ordering::Relaxed);
         self.beds[worker].notify.notify_one();
     }

@@ -26,12 +26,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
+    /// Leaves a shard without keys.
+    pub(super) fn depart(&self, index: usize, worker: usize, alone: bool) {
+        // Before the bit: who sees that it is served sees somebody whose bit it is.
+        self.shards[index].forget_drainer(worker);
+        self.wake.depart(index, alone);
+    }
+
     /// The handler of a message suspends: its key gets a lane, and the shard is passed on to others.
     pub(crate) fn suspend(&self, worker: usize, source: Source) -> Source {
         let (index, epoch) = match source {
             Source::Head { index, epoch, .. } => (index, epoch),
             Source::Shared { index, alone, .. } | Source::Attending { index, alone } => {
-                self.wake.depart(index, alone);
+                self.depart(index, worker, alone);
                 return Source::None;
             }
             Source::None | Source::Lane { .. } => return source,
@@ -57,7 +64,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         match source {
             Source::None => {}
             Source::Shared { index, alone, .. } | Source::Attending { index, alone } => {
-                self.wake.depart(index, alone);
+                self.depart(index, worker, alone);
             }
             Source::Lane { index, id, .. } => self.release_lane(index, id),
             Source::Head { index, epoch, .. } => {

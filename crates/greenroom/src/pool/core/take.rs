@@ -20,6 +20,9 @@ use crate::{
 /// Messages that one worker takes from a shard before it lets the runtime run other tasks.
 const BUDGET: u32 = 64;
 
+/// As `BUDGET`, where handlers are quick: enough that workers keep up with several senders on their thread.
+const QUICK_BUDGET: u32 = 512;
+
 /// Messages of one key in a row while others are ready (K04).
 const QUOTA: u32 = 16;
 
@@ -66,16 +69,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Without keys: goes to a ready shard, to one where nobody else is if there is such a one.
     pub(crate) fn take_shared(
         &self,
+        worker: usize,
         cursor: u32,
         join: bool,
         delivery: &mut DeliveryOf<A>,
     ) -> Option<Source> {
         while let Some((index, alone)) = self.wake.attend(cursor, join) {
-            let taken = self.pop_shared(index, alone, 0, delivery);
+            let taken = self.pop_shared(index, worker, alone, 0, delivery);
             if taken.is_some() {
                 return taken;
             }
-            self.wake.depart(index, alone);
+            self.depart(index, worker, alone);
         }
         None
     }
@@ -88,14 +92,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn pop_shared(
         &self,
         index: usize,
+        worker: usize,
         alone: bool,
         run: u32,
         delivery: &mut DeliveryOf<A>,
     ) -> Option<Source> {
         let shard = &self.shards[index];
         let mut outbox = shard.outbox.lock();
-        let dry = outbox.queue.is_empty() && (run > 0 || !self.refill_shared(index, &mut outbox));
-        if dry || run > BUDGET {
+        let dry =
+            outbox.queue.is_empty() && (run > 0 || !self.refill_shared(index, worker, &mut outbox));
+        if dry || run > if self.wake.is_quick() { QUICK_BUDGET } else { BUDGET } {
             return None;
         }
         let entry = outbox.pop_queue()?;
@@ -110,8 +116,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     #[cold]
-    fn refill_shared(&self, index: usize, outbox: &mut OutboxOf<A, K>) -> bool {
-        self.shards[index].refill_or(outbox, || self.wake.clear(index))
+    fn refill_shared(&self, index: usize, worker: usize, outbox: &mut OutboxOf<A, K>) -> bool {
+        let empty = || self.wake.clear(index);
+        match self.wake.is_quick() {
+            true => self.shards[index].refill_near(outbox, worker, empty),
+            false => self.shards[index].refill_or(outbox, empty),
+        }
     }
 
     /// Ready lanes and the queue take turns. The queue of a keyed shard belongs to the holder of the token.
