@@ -29,6 +29,8 @@ mod interleavings;
 mod park;
 mod place;
 mod take;
+#[cfg(test)]
+mod unaided;
 
 pub(crate) type Queued<A, K> =
     Entry<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;

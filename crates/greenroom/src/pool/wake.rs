@@ -64,6 +64,9 @@ pub(crate) struct Wake {
     idle_count: AtomicUsize,
     /// One per worker.
     beds: Box<[Bed]>,
+    /// The watch leaves this pool alone: what only it would find is never found.
+    #[cfg(test)]
+    pub(crate) unaided: AtomicBool,
 }
 
 /// Where a worker sleeps.
@@ -102,6 +105,8 @@ impl Wake {
             beds: (0..workers)
                 .map(|_| Bed { notify: Notify::new(), errand: AtomicU32::new(ANY) })
                 .collect(),
+            #[cfg(test)]
+            unaided: AtomicBool::new(false),
         }
     }
 

@@ -1,0 +1,100 @@
+//! Pools that the watch leaves alone. Whatever waits there for a wake-up or a permit that was lost waits for ever, where
+//! a tick of the watch would otherwise hide it behind two milliseconds.
+
+use std::{
+    hash::Hash,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use super::Core;
+use crate::{Actor, Address, Context, Pool};
+
+struct Quick;
+
+impl Actor for Quick {
+    type Message = u64;
+    type Reply = u64;
+    type Error = ();
+
+    /// Some handlers suspend once.
+    async fn handle(&mut self, number: u64, _cx: &mut Context<Self>) -> Result<u64, ()> {
+        if number.is_multiple_of(17) {
+            tokio::task::yield_now().await;
+        }
+        Ok(number)
+    }
+}
+
+type Quickly = Address<u64, u64, ()>;
+
+fn unaided<K: Hash + Eq + Send + Sync + 'static>(core: Arc<Core<Quick, K>>) -> Pool<Quick> {
+    core.wake.unaided.store(true, Ordering::Relaxed);
+    Pool::spawned(core)
+}
+
+async fn spawn(keyed: bool, workers: usize, capacity: usize) -> Pool<Quick> {
+    let builder = Pool::new(|_| Quick).workers(workers).capacity(capacity);
+    match keyed {
+        true => unaided(builder.ordered_by(|n: &u64| n % 5).spawn_core().await.unwrap()),
+        false => unaided(builder.spawn_core().await.unwrap()),
+    }
+}
+
+/// Sends short bursts, and waits each time until all of it is handled.
+async fn burst(address: Quickly, bursts: u64) {
+    for number in 0..bursts {
+        for message in 0..number % 7 {
+            address.send(number + message).await.unwrap();
+        }
+        // Behind everything that this sender has sent, where one worker or one key sees to order.
+        assert_eq!(address.call(number).await, Ok(number));
+    }
+}
+
+/// A few senders on the runtime, and one beside it.
+async fn bursts(pool: Pool<Quick>, senders: usize, each: u64) {
+    let start = |_| tokio::spawn(burst(pool.address(), each));
+    let senders: Vec<_> = (0..senders).map(start).collect();
+    burst(pool.address(), each).await;
+    for sender in senders {
+        sender.await.unwrap();
+    }
+    while !pool.stats().is_settled() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+fn on_threads(threads: usize, run: impl Future<Output = ()>) {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(threads).enable_all().build().unwrap();
+    let run = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(60), run).await });
+    runtime.shutdown_background();
+    assert!(run.is_ok(), "a wake-up or a permit was lost");
+}
+
+#[test]
+fn no_burst_waits_for_the_watch() {
+    for threads in 2..=4 {
+        for (keyed, workers) in
+            [(false, 1), (false, 2), (false, 4), (false, 64), (true, 2), (true, 64)]
+        {
+            on_threads(threads, async move {
+                bursts(spawn(keyed, workers, 1_000).await, 3, 200).await;
+            });
+        }
+    }
+}
+
+#[test]
+fn nobody_waits_for_room_until_the_watch_comes() {
+    for threads in [2, 4] {
+        for (keyed, workers, capacity) in
+            [(false, 1, 1), (false, 2, 1), (false, 4, 3), (false, 64, 8), (true, 4, 2)]
+        {
+            on_threads(threads, async move {
+                bursts(spawn(keyed, workers, capacity).await, 4, 200).await;
+            });
+        }
+    }
+}
