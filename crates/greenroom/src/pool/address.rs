@@ -117,7 +117,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         messages: &mut VecDeque<A::Message>,
         sender: u32,
     ) -> Result<usize, NotAccepted> {
-        let permits = match self.permits.try_take(messages.len() as u64, self) {
+        let permits = match self.permits.try_take_most(messages.len() as u64, self) {
             Ok(permits) => permits,
             Err(Refused::Closed) => return Err(self.why_closed()),
             Err(_) => return Err(NotAccepted::Full),

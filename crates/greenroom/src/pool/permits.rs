@@ -143,6 +143,17 @@ impl Permits {
         }
     }
 
+    /// As `try_take`, but takes fewer than wanted only where there are no more.
+    pub(crate) fn try_take_most(&self, wanted: u64, queues: &impl Queues) -> Result<u64, Refused> {
+        let mut taken = self.try_take(wanted, queues)?;
+        while taken < wanted
+            && let Ok(more) = self.try_take(wanted - taken, queues)
+        {
+            taken += more;
+        }
+        Ok(taken)
+    }
+
     /// Adds up what has been started since, and takes unused credit back, until there is a permit.
     fn search(&self, line: &Line, wanted: u64, queues: &impl Queues) -> u64 {
         self.add_up(line, queues);
@@ -345,6 +356,16 @@ mod tests {
         drop(third);
         assert_eq!(permits.try_take(2, &queues), Ok(1));
         assert!(!permits.is_starved());
+    }
+
+    #[test]
+    fn who_wants_many_gets_what_others_have_started_and_left_over_too() {
+        let (permits, queues) = (Permits::new(8), Counters::default());
+        assert_eq!(permits.try_take(6, &queues), Ok(6));
+        queues.started.store(3, Ordering::Relaxed);
+        queues.credit.store(2, Ordering::Relaxed);
+        assert_eq!(permits.try_take_most(10, &queues), Ok(7));
+        assert_eq!(permits.try_take_most(10, &queues), Err(Refused::Full));
     }
 
     /// Polls once.
