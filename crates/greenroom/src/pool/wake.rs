@@ -369,7 +369,7 @@ impl Wake {
 }
 
 /// A handler this quick is not worth another thread: waking one, and meeting it at the same queue, costs more.
-const QUICK: Duration = Duration::from_micros(2);
+pub(crate) const QUICK: Duration = Duration::from_micros(2);
 
 /// Idle workers, the last to fall asleep on top. Any of them leaves at the same price, because thousands leave at once
 /// when a runtime goes.

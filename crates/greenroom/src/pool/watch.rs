@@ -19,7 +19,7 @@ use super::bell::Bell;
 
 /// How long a handler may compute before its shard is given to others. Long enough to cost nothing (64 uncontended locks
 /// per tick), short enough that neighbours of a computing key wait for milliseconds.
-const TICK: Duration = Duration::from_millis(2);
+pub(crate) const TICK: Duration = Duration::from_millis(2);
 
 /// A pool is watched for so many ticks after it has fallen asleep, so that one that works now and then does not wake the
 /// watch each time.

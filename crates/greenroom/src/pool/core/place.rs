@@ -1,6 +1,6 @@
 //! The place a worker works from, and how it is given up: the drain token of a shard, or the lane of a key.
 
-use std::hash::Hash;
+use std::{hash::Hash, sync::atomic::Ordering};
 
 use super::Core;
 use crate::{
@@ -10,7 +10,8 @@ use crate::{
         discard::discard,
         hold::Source,
         lanes::{LaneId, LaneState},
-        watch::Watched,
+        wake::QUICK,
+        watch::{TICK, Watched},
     },
 };
 
@@ -117,14 +118,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
+/// Where work is ready and fewer messages are taken between two ticks, handlers are not quick (any more), and a shard is
+/// not left to one worker. A quarter of what one worker takes at least where they are: the watch may be late, and they may
+/// have been put aside. Where it is wrong, the next run that is timed says so.
+const FEW_IN_A_TICK: u64 = (TICK.as_nanos() / QUICK.as_nanos() / 4) as u64;
+
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
     fn tick(&self, before: u64) -> u64 {
         #[cfg(test)]
-        if self.wake.unaided.load(std::sync::atomic::Ordering::Relaxed) {
+        if self.wake.unaided.load(Ordering::Relaxed) {
             return before;
         }
         let (revoked, taken) = self.revoke_stuck_tokens();
         let still = taken == before;
+        if taken.wrapping_sub(before) < FEW_IN_A_TICK && self.wake.any_ready() {
+            self.wake.tell_pace(TICK);
+        }
         if revoked || (still && self.wake.any_ready()) {
             self.wake.one_more(&self.clock.bell);
         }
@@ -136,7 +145,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
     }
 
     fn is_busy(&self) -> bool {
-        self.wake.awake() > 0 || self.wake.any_ready()
+        // What was left over when the pool ended keeps its bits in the ready map.
+        self.wake.awake() > 0 || (self.wake.any_ready() && !self.ended.load(Ordering::SeqCst))
     }
 
     fn bell(&self) -> &Bell {
