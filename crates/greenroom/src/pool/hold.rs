@@ -20,8 +20,11 @@ use crate::{
 /// One run in so many is timed, with two looks at the clock.
 const RUNS_PER_TIMING: u32 = 8;
 
-/// Runs of up to 64 messages from one shard before a worker looks at the others.
+/// Runs from one shard before a worker looks at the others, where handlers are quick.
 const RUNS_IN_A_SHARD: u32 = 16;
+
+/// As `RUNS_IN_A_SHARD`, where they are not: its caches matter less, and others would wait for long.
+const LONG_RUNS_IN_A_SHARD: u32 = 2;
 
 /// Where the message in hand came from, and what the worker owns because of it.
 #[derive(Debug, Clone, Copy)]
@@ -158,10 +161,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn take_shared(&mut self) -> Taken {
         if let Source::Attending { index, alone } = self.source {
             self.runs += 1;
-            if self.core.wake.is_quick() && self.core.shards[index].is_served_near(self.worker) {
+            let quick = self.core.wake.is_quick();
+            let most = if quick { RUNS_IN_A_SHARD } else { LONG_RUNS_IN_A_SHARD };
+            if quick && self.core.shards[index].is_served_near(self.worker) {
                 // The other one has the shard now, and its bit.
                 self.source = Source::None;
-            } else if self.runs < RUNS_IN_A_SHARD {
+            } else if self.runs < most {
                 let source = self.core.pop_shared(index, self.worker, alone, 0, &mut self.delivery);
                 if source.is_some() {
                     self.begin_run();
@@ -413,6 +418,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     pub(crate) fn rest(&mut self) {
         self.posture = Posture::Suspended;
         self.core.wake.leave(&self.core.clock.bell);
+        self.core.serve_waiters();
         self.core.tell_progress();
     }
 }
