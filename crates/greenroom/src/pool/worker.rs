@@ -140,26 +140,32 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     cx: &mut Context<A>,
 ) {
     let core = hold.core.clone();
-    let mut in_a_row = 0_u32;
+    let (mut in_a_row, mut turn) = (0_u32, 0_u32);
     while !core.ended.load(Ordering::Acquire) {
         let from_lane = matches!(hold.source, Source::Lane { .. });
         let mut taken = hold.take_next();
         if taken == Taken::Nothing {
             if !from_lane && in_a_row > 1 {
                 linger(hold).await;
+                turn = 0;
             }
             in_a_row = 0;
             taken = hold.take_anywhere();
         }
+        turn += 1;
+        if turn > MESSAGES_PER_TURN {
+            turn = 0;
+            core.serve_waiters();
+            step_aside().await;
+        }
         match taken {
-            Taken::Nothing if !core.ended.load(Ordering::Acquire) => idle(hold).await,
+            Taken::Nothing if !core.ended.load(Ordering::Acquire) => {
+                idle(hold).await;
+                turn = 0;
+            }
             Taken::Nothing | Taken::Skipped => {}
             Taken::InHand => {
                 in_a_row += 1;
-                if in_a_row > MESSAGES_PER_TURN {
-                    in_a_row = 0;
-                    step_aside().await;
-                }
                 // Another worker is woken for what else is ready. The runtime puts it where only this thread looks, so
                 // this worker steps back once, before it perhaps computes for long.
                 if core.wake.wants_more() && core.wake.one(&core.clock.bell) {
@@ -187,7 +193,8 @@ async fn linger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<
     }
 }
 
-/// Messages handled before other tasks of the runtime get a turn, where no queue has run dry before: in lanes.
+/// Messages handled or skipped before other tasks of the runtime get a turn, where no queue has run dry before, or the next
+/// message was always there just in time: each in a lane of its own, or from a sender that runs beside the worker.
 const MESSAGES_PER_TURN: u32 = 64;
 
 /// One attempt: polls the handler, and lets go of the shard when it suspends.
@@ -418,6 +425,37 @@ mod tests {
             }
             std::mem::forget(address);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_room_does_not_wait_for_the_restart_of_a_worker_that_panicked() {
+        let hour = Duration::from_secs(3600);
+        let restarts = Restarts { backoff: crate::Backoff::new(hour, hour), ..Restarts::default() };
+        let pool = Pool::new(|_| Worker).workers(2).capacity(1).restarts(restarts);
+        let pool = pool.spawn().await.unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        for number in [0, 0, 9] {
+            let sent = tokio::time::timeout(Duration::from_secs(1), pool.send(number)).await;
+            assert!(sent.is_ok(), "the permit of the message that panicked is free");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn others_get_a_turn_while_abandoned_calls_are_skipped() {
+        let pool = Pool::new(|_| Worker).workers(1).capacity(10_000).spawn().await.unwrap();
+        for _ in 0..10_000 {
+            let mut abandoned = pin!(pool.call(9));
+            assert!(poll_fn(|task| Poll::Ready(abandoned.as_mut().poll(task))).await.is_pending());
+        }
+        let other = tokio::spawn(async move {
+            let mut turns = 0;
+            while !pool.stats().is_settled() {
+                turns += 1;
+                step_aside().await;
+            }
+            turns
+        });
+        assert!(other.await.unwrap() > 10_000 / MESSAGES_PER_TURN / 2);
     }
 
     #[tokio::test(start_paused = true)]
