@@ -23,6 +23,8 @@ use super::{
 };
 use crate::{Actor, DeadLetter, FailurePolicy, delivery::Extra};
 
+#[cfg(test)]
+mod attendance;
 mod close;
 #[cfg(test)]
 mod interleavings;

@@ -57,7 +57,8 @@ pub(crate) struct Inbox<M, R, E, K> {
     pub(crate) step_aside: bool,
     /// The thread of the last sender.
     sender: usize,
-    /// The last worker that took what was here, and its thread then.
+    /// The last of those whose bit in the map of attended shards this is that took what was here, and its thread then.
+    /// Others give way to it and leave it the bit, so it must be one that clears it.
     drainer: (usize, usize),
     /// The next sender is to wake a worker where it runs.
     pub(crate) invite: bool,
@@ -146,11 +147,12 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     }
 
     /// As `refill_or`; asks the sender to wake a worker on its own thread where this is another, because what is taken from
-    /// afar comes through the memory of another core.
+    /// afar comes through the memory of another core. `attendant` is the worker, where it clears the shard's bit in the map
+    /// of attended shards when it departs.
     pub(crate) fn refill_near(
         &self,
         outbox: &mut Outbox<M, R, E, K>,
-        worker: usize,
+        attendant: Option<usize>,
         empty: impl FnOnce(),
     ) -> bool {
         let thread = this_thread();
@@ -161,7 +163,9 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             return false;
         }
         inbox.invite = inbox.sender != thread;
-        inbox.drainer = (worker, thread);
+        if let Some(worker) = attendant {
+            inbox.drainer = (worker, thread);
+        }
         std::mem::swap(&mut inbox.queue, &mut outbox.queue);
         true
     }

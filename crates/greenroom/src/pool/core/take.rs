@@ -97,10 +97,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         run: u32,
         delivery: &mut DeliveryOf<A>,
     ) -> Option<Source> {
+        let attendant = alone.then_some(worker);
         let shard = &self.shards[index];
         let mut outbox = shard.outbox.lock();
-        let dry =
-            outbox.queue.is_empty() && (run > 0 || !self.refill_shared(index, worker, &mut outbox));
+        let dry = outbox.queue.is_empty()
+            && (run > 0 || !self.refill_shared(index, attendant, &mut outbox));
         if dry || run > if self.wake.is_quick() { QUICK_BUDGET } else { BUDGET } {
             return None;
         }
@@ -116,10 +117,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     #[cold]
-    fn refill_shared(&self, index: usize, worker: usize, outbox: &mut OutboxOf<A, K>) -> bool {
+    fn refill_shared(
+        &self,
+        index: usize,
+        attendant: Option<usize>,
+        outbox: &mut OutboxOf<A, K>,
+    ) -> bool {
         let empty = || self.wake.clear(index);
         match self.wake.is_quick() {
-            true => self.shards[index].refill_near(outbox, worker, empty),
+            true => self.shards[index].refill_near(outbox, attendant, empty),
             false => self.shards[index].refill_or(outbox, empty),
         }
     }

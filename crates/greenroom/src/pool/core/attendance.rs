@@ -1,0 +1,116 @@
+//! Who attends a shard, and who comes to help there.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use super::{Core, Urgency};
+use crate::{
+    Actor, Context, Pool, Restarts, Stop,
+    pool::{
+        builder::PoolBuilder,
+        hold::{Hold, Taken},
+        parcel::Parcel,
+        watch::Watched,
+    },
+};
+
+/// Sleeps as told, and counts.
+struct Sleeper(Arc<AtomicU64>);
+
+impl Actor for Sleeper {
+    type Message = Duration;
+    type Reply = ();
+    type Error = ();
+
+    async fn handle(&mut self, time: Duration, _cx: &mut Context<Self>) -> Result<(), ()> {
+        if !time.is_zero() {
+            thread::sleep(time);
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+fn sleepers(workers: usize) -> (PoolBuilder<Sleeper>, Arc<[Arc<AtomicU64>]>) {
+    let slept: Arc<[Arc<AtomicU64>]> = (0..workers).map(|_| Arc::default()).collect();
+    let counts = slept.clone();
+    (Pool::new(move |slot| Sleeper(counts[slot].clone())).workers(workers), slept)
+}
+
+fn push(core: &Core<Sleeper, ()>) {
+    let mut parcel = Parcel::new(Duration::ZERO, None);
+    assert!(core.take_and_push(&mut parcel, (None, 0), 0, Urgency::Now).is_ok());
+}
+
+/// A pool whose workers are gone, to be played by a test.
+async fn deserted() -> Arc<Core<Sleeper, ()>> {
+    let core = sleepers(2).0.restarts(Restarts::default()).spawn_core().await.unwrap();
+    core.aborts.get().unwrap().iter().for_each(tokio::task::AbortHandle::abort);
+    while core.running.load(Ordering::SeqCst) > 1 {
+        crate::step_aside().await;
+    }
+    core
+}
+
+#[tokio::test]
+async fn who_gives_way_to_a_helper_leaves_the_shard_attended_by_somebody_or_free() {
+    let core = deserted().await;
+    let quickly = || core.wake.tell_pace(Duration::ZERO);
+    let (mut first, mut helper) = (Hold::new(core.clone(), 0), Hold::new(core.clone(), 1));
+    quickly();
+    push(&core);
+    assert_eq!(first.take_anywhere(), Taken::InHand);
+    first.settle(Ok(crate::Answer::Reply(())));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            push(&core);
+            helper.join = true;
+            assert_eq!(helper.take_anywhere(), Taken::InHand);
+            helper.settle(Ok(crate::Answer::Reply(())));
+        });
+    });
+    for worker in [&mut first, &mut helper] {
+        assert_eq!(worker.take_next(), Taken::Nothing);
+        quickly();
+        assert_eq!(worker.take_anywhere(), Taken::Nothing);
+    }
+    push(&core);
+    assert_eq!(first.take_anywhere(), Taken::InHand, "nobody attends the shard");
+    first.settle(Ok(crate::Answer::Reply(())));
+}
+
+#[test]
+fn messages_that_take_long_are_shared_out_also_where_those_before_were_quick() {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(4).enable_all().build().unwrap();
+    let slept = runtime.block_on(async {
+        let (builder, slept) = sleepers(4);
+        let core = builder.capacity(10_000).spawn_core().await.unwrap();
+        let pool = Pool::spawned(core.clone());
+        while !core.wake.is_quick() {
+            pool.send(Duration::ZERO).await.unwrap();
+        }
+        let mut long = [Duration::from_micros(500); 1_000].into();
+        assert_eq!(pool.address().try_send_many(&mut long), Ok(1_000));
+        assert!(pool.stop(Stop::within(Duration::from_secs(60))).await.left_over.is_empty());
+        slept
+    });
+    let slept: Vec<u64> = slept.iter().map(|count| count.load(Ordering::Relaxed)).collect();
+    assert!(slept.iter().all(|count| *count < 700), "one did it nearly alone: {slept:?}");
+}
+
+#[tokio::test]
+async fn a_pool_that_has_ended_is_not_watched_for_what_was_left_over() {
+    let core = deserted().await;
+    push(&core);
+    assert!(core.is_busy());
+    let report = crate::pool::stop::stop(core.clone(), Stop::Now).await;
+    assert_eq!(report.left_over.len(), 1);
+    assert!(!core.is_busy());
+}
