@@ -30,6 +30,9 @@
 //! Without keys, workers keep to a shard each: the one who works there, or was woken for it, has its bit set in
 //! `attended`. Where handlers are quick, a shard that is attended is left to that worker; where they are not, others
 //! join it. Who departs looks at the ready map afterwards, so that no shard is left alone.
+//! Every bit has somebody who clears it at departure, or the shard would be left to nobody: who gives way to another
+//! without clearing it does so only to one whose bit it is as well. Where the pace changes while a worker keeps a shard
+//! to itself, the watch finds out, and others join.
 //!
 //! The waker takes the worker off the idle list and raises `awake` on its behalf, so a wake-up belongs to exactly one
 //! worker. One that dies first passes it on ([`forget`](Wake::forget)).

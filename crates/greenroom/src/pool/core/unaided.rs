@@ -98,3 +98,16 @@ fn nobody_waits_for_room_until_the_watch_comes() {
         }
     }
 }
+
+#[test]
+fn a_pool_on_one_thread_misses_no_sender_on_another() {
+    for (workers, capacity) in [(1, 1), (1, 100), (4, 3), (4, 100), (64, 100)] {
+        let alone = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let pool = alone.block_on(spawn(false, workers, capacity));
+        let (over, ended) = tokio::sync::oneshot::channel();
+        let driver = std::thread::spawn(move || alone.block_on(ended));
+        on_threads(2, bursts(pool, 2, 200));
+        over.send(()).unwrap();
+        assert!(driver.join().is_ok());
+    }
+}
