@@ -18,7 +18,7 @@ use super::{
     entry::Entry,
     parcel::ParcelOf,
     permits::{Closed, Permits, Queues, Refused},
-    shard::{Outbox, Shard},
+    shard::{Outbox, Shard, Turns},
     tally::{PoolTally, WorkerTally},
     wake::Wake,
 };
@@ -136,8 +136,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             (_, true) => SHARDS,
             (workers, false) => workers.next_power_of_two().min(SHARDS),
         };
+        let turns = match settings.key_of {
+            Some(_) => Turns::OF_KEYS,
+            None => Turns::OF_A_SENDER,
+        };
         Self {
-            shards: (0..shards).map(|_| Shard::new()).collect(),
+            shards: (0..shards).map(|_| Shard::new(turns)).collect(),
             permits: Permits::new(settings.capacity),
             credit: (settings.capacity / shards / CREDIT_SHARE).clamp(1, MAX_CREDIT) as u64,
             wake: Wake::new(settings.workers, awake_limit),
