@@ -1,6 +1,7 @@
 //! What the senders, the workers and the clock of one pool share.
 
 use std::{
+    collections::VecDeque,
     hash::{BuildHasher, Hash},
     sync::{
         Arc, OnceLock,
@@ -117,6 +118,9 @@ const SHARDS: usize = 64;
 /// for while the pool is far from full.
 const CREDIT_SHARE: usize = 8;
 
+/// The most messages that are queued under one hold of a lock.
+const RUN: usize = 64;
+
 /// More would not make a permit noticeably cheaper.
 const MAX_CREDIT: usize = 64;
 
@@ -176,8 +180,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The key of a message and the hash of that key. Runs user code: call it before admission, under no lock.
     #[inline]
     pub(crate) fn key(&self, parcel: &ParcelOf<A>) -> Hashed<K> {
+        self.key_of(parcel.message.as_ref())
+    }
+
+    /// As `key`, for a message that lies elsewhere.
+    #[inline]
+    pub(crate) fn key_of(&self, message: Option<&A::Message>) -> Hashed<K> {
         let Some(key_of) = &self.settings.key_of else { return (None, 0) };
-        let key = parcel.message.as_ref().and_then(key_of);
+        let key = message.and_then(key_of);
         let hash = key.as_ref().map_or(0, |key| (self.hasher.hash_one(key) >> 32) as u32);
         (key, hash)
     }
@@ -275,6 +285,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Err(Closed);
         }
         Ok(inbox.push(parcel, key))
+    }
+
+    /// Queues messages without keys whose permits have been taken, up to `most` of them from the front, under one hold of
+    /// the lock. Returns how many, and whether the shard must be announced, whatever happens.
+    pub(crate) fn push_run(
+        &self,
+        messages: &mut VecDeque<A::Message>,
+        most: usize,
+        sender: u32,
+    ) -> Result<(usize, bool), Closed> {
+        let run = most.min(messages.len()).min(RUN);
+        let mut inbox = self.shards[self.shard_of(&(None, 0), sender)].inbox.lock();
+        if inbox.closed {
+            return Err(Closed);
+        }
+        Ok((run, inbox.push_run(messages.drain(..run))))
     }
 
     /// Grants permits to senders that wait for them. Call it after messages have been started, behind a fence where the

@@ -213,6 +213,22 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         let Some(message) = parcel.message.take() else { return false };
         self.queue.push_back(Entry { message, extra: parcel.extra.take(), key, hash });
         self.accepted += 1;
+        self.note_sender()
+    }
+
+    /// As `push`, for several plain messages.
+    pub(crate) fn push_run(&mut self, messages: impl Iterator<Item = M>) -> bool {
+        for message in messages {
+            self.queue.push_back(Entry { message, extra: None, key: None, hash: 0 });
+            self.accepted += 1;
+        }
+        self.step_aside = self.queue.len() as u64 >= DEEP;
+        self.sender = this_thread();
+        !std::mem::replace(&mut self.scheduled, true)
+    }
+
+    #[inline(always)]
+    fn note_sender(&mut self) -> bool {
         self.sender = this_thread();
         if self.accepted.is_multiple_of(SHORT_TURN) {
             let backlog = self.queue.len() as u64;
