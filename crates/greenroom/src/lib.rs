@@ -36,7 +36,7 @@
 //! | telling many what happens | [`Topic`], [`Producer`], and the module [`events`] |
 //! | a message later, or again and again | [`Address::send_after`], [`Address::send_every`], and the module [`timer`] |
 //! | finding an actor by its name | [`Registry`] |
-//! | holding actors of different kinds, or none in life | [`Recipient`], [`AnyAddress`], [`WeakAddress`] |
+//! | holding actors of different kinds, or without keeping them alive | [`Recipient`], [`AnyAddress`], [`WeakAddress`] |
 //! | servers and streams | [`PoolService`], [`PoolSink`], [`OwnedPermit`] |
 //! | limits and sizes, decided for a caller who acts | [`pool::limits`], [`pool::autoscale`] |
 
