@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use greenroom::{Address, NotAccepted, Pool, Stop};
+use greenroom::{Address, Pool, Stop};
 
 use crate::{
     Failure,
@@ -79,25 +79,8 @@ async fn produce(to: To, share: std::ops::Range<u64>, sending: Sending) -> Resul
             for start in share.clone().step_by(CHUNK as usize) {
                 let seqs = start..share.end.min(start + CHUNK);
                 chunk.extend(seqs.map(|seq| Message::new(seq, seq)));
-                send_many(&to, &mut chunk).await?;
+                to.send_many(&mut chunk).await?;
             }
-        }
-    }
-    Ok(())
-}
-
-/// Hands over all of them; where there is no room, waits for some.
-async fn send_many(to: &To, messages: &mut VecDeque<Message>) -> Result<(), Failure> {
-    while !messages.is_empty() {
-        match to.try_send_many(messages) {
-            Ok(_) => {}
-            Err(NotAccepted::Full) => {
-                let permit = to.reserve().await?;
-                if let Some(message) = messages.pop_front() {
-                    permit.send(message)?;
-                }
-            }
-            Err(closed) => return Err(closed.into()),
         }
     }
     Ok(())

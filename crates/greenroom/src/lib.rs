@@ -26,6 +26,19 @@
 //! assert!(report.left_over.is_empty());
 //! # Ok(()) }
 //! ```
+//!
+//! # What is where
+//! | for | there is |
+//! |---|---|
+//! | many workers, one address, order per key | [`Pool`], [`PoolBuilder`], [`Address`], and the module [`pool`] |
+//! | failures | [`FailureTable`], [`Backoff`], [`Restarts`], [`DeadLetter`] |
+//! | a reply that is given later, a message that stays whole | [`Delivery`], [`ReplyPort`], [`Answer`] |
+//! | telling many what happens | [`Topic`], [`Producer`], and the module [`events`] |
+//! | a message later, or again and again | [`Address::send_after`], [`Address::send_every`], and the module [`timer`] |
+//! | finding an actor by its name | [`Registry`] |
+//! | holding actors of different kinds, or without keeping them alive | [`Recipient`], [`AnyAddress`], [`WeakAddress`] |
+//! | servers and streams | [`PoolService`], [`PoolSink`], [`OwnedPermit`] |
+//! | limits and sizes, decided for a caller who acts | [`pool::limits`], [`pool::autoscale`] |
 
 mod actor;
 mod any_address;

@@ -10,7 +10,25 @@
 //! [`ordered_by`](PoolBuilder::ordered_by), messages of one key are handled one at a time, in order; a key whose handler
 //! suspends, or that waits for another attempt, waits in a lane of its own and holds up nobody else.
 //!
-//! The price: a pool with more than one worker and no key promises no order at all.
+//! # Ways in
+//! | from | with |
+//! |---|---|
+//! | a task | [`send`](Address::send), [`send_many`](Address::send_many), [`call`](Address::call): they wait for room |
+//! | anywhere | [`try_send`](Address::try_send), [`try_send_many`](Address::try_send_many): they never wait |
+//! | a place that is kept | [`reserve`](Address::reserve), or [`reserve_owned`](Address::reserve_owned) for a field or a task |
+//! | a stream | [`sink`](Address::sink) |
+//! | a server, a layer of tower | [`service`](Address::service) |
+//! | a clock | [`send_after`](Address::send_after), [`send_every`](Address::send_every) |
+//!
+//! # Price
+//! A pool with more than one worker and no key promises no order at all. In tasks that share their threads with the workers,
+//! a sender whose messages pile up steps aside now and then, so a `send` that finds room may still give others a turn. On
+//! several threads, pools with awake workers are looked at every two milliseconds by one thread of the process.
+//!
+//! # Limits and size
+//! [`limits`] and [`autoscale`] decide how fast and how much at once, and how many workers. They are asked by the caller, who
+//! tells them the time and what has happened, and do nothing by themselves: no pool obeys them yet, and a running pool does
+//! not change its size.
 
 use std::{fmt, future::Future, marker::PhantomData, ops::Deref, pin::Pin, sync::Arc};
 

@@ -34,7 +34,12 @@ pub(crate) trait Door<M, R, E>: Erased {
     /// Queues a message for which a permit has been taken, or gives the permit back and leaves the message where it is.
     fn push_permitted(&self, parcel: &mut Parcel<M, R, E>, sender: u32) -> Result<(), NotAccepted>;
     /// Queues messages from the front, as many as there is room for, and says how many.
-    fn try_push_many(&self, messages: &mut VecDeque<M>, sender: u32) -> Result<usize, NotAccepted>;
+    fn try_push_many(
+        &self,
+        messages: &mut VecDeque<M>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<usize, Refused>;
     /// Waits for a permit.
     fn permit(&self) -> BoxFuture<'_, Result<(), Closed>>;
     fn try_permit(&self) -> Result<(), Refused>;
@@ -69,13 +74,33 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Many<'_, A, K> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Many<'_, A, K> {
-    fn push(&mut self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Closed> {
-        let key = self.core.key(parcel);
+    /// Queues some messages from the front. The key function sees a message where it lies, so that its panic loses none.
+    fn push(&mut self, messages: &mut VecDeque<A::Message>, sender: u32) -> Result<(), Closed> {
+        if !self.core.keyed() {
+            let (run, first) = self.core.push_run(messages, self.permits as usize, sender)?;
+            self.permits -= run as u64;
+            self.filled |= u64::from(first) << self.core.shard_of(&(None, 0), sender);
+            return Ok(());
+        }
+        let key = self.core.key_of(messages.front());
+        let Some(message) = messages.pop_front() else { return Err(Closed) };
+        let mut parcel = Parcel::new(message, None);
         let index = self.core.shard_of(&key, sender);
-        let first = self.core.push_quietly(index, parcel, key)?;
-        self.permits -= 1;
-        self.filled |= u64::from(first) << index;
+        let pushed = self.core.push_quietly(index, &mut parcel, key);
+        if let Some(message) = parcel.message {
+            messages.push_front(message);
+        }
+        self.permits -= u64::from(pushed.is_ok());
+        self.filled |= u64::from(pushed?) << index;
         Ok(())
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// True once for a sender whose messages pile up, where all of them lie together.
+    fn should_step_aside(&self, sender: u32) -> bool {
+        let index = self.shard_of(&(None, 0), sender);
+        !self.keyed() && std::mem::take(&mut self.shards[index].inbox.lock().step_aside)
     }
 }
 
@@ -116,23 +141,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         &self,
         messages: &mut VecDeque<A::Message>,
         sender: u32,
-    ) -> Result<usize, NotAccepted> {
-        let permits = match self.permits.try_take_most(messages.len() as u64, self) {
-            Ok(permits) => permits,
-            Err(Refused::Closed) => return Err(self.why_closed()),
-            Err(_) => return Err(NotAccepted::Full),
-        };
-        let mut many = Many { core: self, permits, filled: 0 };
-        for sent in 0..permits as usize {
-            let Some(message) = messages.pop_front() else { return Ok(sent) };
-            let mut parcel = Parcel::new(message, None);
-            if many.push(&mut parcel, sender).is_err() {
-                messages.extend(parcel.message);
-                messages.rotate_right(1);
-                return if sent == 0 { Err(self.why_closed()) } else { Ok(sent) };
-            }
+        urgency: Urgency,
+    ) -> Result<usize, Refused> {
+        if urgency == Urgency::CanStepAside && self.should_step_aside(sender) {
+            return Err(Refused::NotNow);
         }
-        Ok(permits as usize)
+        let permits = self.permits.try_take_most(messages.len() as u64, self)?;
+        let mut many = Many { core: self, permits, filled: 0 };
+        let before = messages.len();
+        while many.permits > 0 && many.push(messages, sender).is_ok() {}
+        match before - messages.len() {
+            0 => Err(Refused::Closed),
+            sent => Ok(sent),
+        }
     }
 
     fn permit(&self) -> BoxFuture<'_, Result<(), Closed>> {
@@ -235,12 +256,57 @@ impl<M, R, E> Address<M, R, E> {
     /// Why not even one was accepted. Nothing was taken out then.
     ///
     /// # Panics
-    /// When the key function of the pool panics; the message that it was asked about is lost, those before it are queued.
+    /// When the key function of the pool panics; the messages before the one that it was asked about are queued, the others
+    /// are left.
     pub fn try_send_many(&self, messages: &mut VecDeque<M>) -> Result<usize, NotAccepted> {
         if messages.is_empty() {
             return Ok(0);
         }
-        self.door.try_push_many(messages, self.sender).inspect_err(|_| self.door.count_rejected())
+        self.door.try_push_many(messages, self.sender, Urgency::Now).map_err(|refused| {
+            self.door.count_rejected();
+            self.why(refused)
+        })
+    }
+
+    /// Queues all of these messages, waiting for room as often as it is needed. Cheaper than one by one.
+    ///
+    /// # Errors
+    /// When the pool has stopped or has no workers left. What was queued has been taken out; the rest is left.
+    ///
+    /// # Panics
+    /// As [`try_send_many`](Self::try_send_many).
+    ///
+    /// # Cancel safety
+    /// Each message is either queued, and taken out, or still there.
+    pub async fn send_many(&self, messages: &mut VecDeque<M>) -> Result<(), NotAccepted> {
+        let mut urgency = Urgency::CanStepAside;
+        while !messages.is_empty() {
+            let pushed = self.door.try_push_many(messages, self.sender, urgency);
+            urgency = Urgency::CanStepAside;
+            match pushed {
+                Ok(_) => {}
+                Err(Refused::NotNow) => {
+                    urgency = Urgency::Now;
+                    crate::step_aside().await;
+                }
+                Err(Refused::Full) => self.wait_and_push_first(messages).await?,
+                Err(Refused::Closed) => {
+                    self.door.count_rejected();
+                    return Err(self.door.why_closed());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn wait_and_push_first(&self, messages: &mut VecDeque<M>) -> Result<(), NotAccepted> {
+        let permit = self.reserve().await.inspect_err(|_| self.door.count_rejected())?;
+        let Some(message) = messages.pop_front() else { return Ok(()) };
+        permit.send(message).map_err(|refused| {
+            let why = refused.without_message();
+            messages.push_front(refused.into_message());
+            why
+        })
     }
 
     #[cold]

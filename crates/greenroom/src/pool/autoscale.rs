@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The decision is a state machine without clock, task or lock: whoever owns the pool feeds it a [`Sample`] a second and
-//! carries out what it answers.
+//! carries out what it answers. No pool asks one by itself.
 //!
 //! **What is needed** to be in time: with `r` messages handled per second by a worker that is busy, a queue of `q` is
 //! gone within the target age `t` by `q / (r t)` workers; work that goes on arriving needs `arrivals / r` more. So the

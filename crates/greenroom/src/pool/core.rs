@@ -1,6 +1,7 @@
 //! What the senders, the workers and the clock of one pool share.
 
 use std::{
+    collections::VecDeque,
     hash::{BuildHasher, Hash},
     sync::{
         Arc, OnceLock,
@@ -17,7 +18,7 @@ use super::{
     entry::Entry,
     parcel::ParcelOf,
     permits::{Closed, Permits, Queues, Refused},
-    shard::{Outbox, Shard},
+    shard::{Outbox, Shard, Turns},
     tally::{PoolTally, WorkerTally},
     wake::Wake,
 };
@@ -121,6 +122,9 @@ const SHARDS: usize = 64;
 /// for while the pool is far from full.
 const CREDIT_SHARE: usize = 8;
 
+/// The most messages that are queued under one hold of a lock.
+const RUN: usize = 64;
+
 /// More would not make a permit noticeably cheaper.
 const MAX_CREDIT: usize = 64;
 
@@ -136,8 +140,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             (_, true) => SHARDS,
             (workers, false) => workers.next_power_of_two().min(SHARDS),
         };
+        let turns = match settings.key_of {
+            Some(_) => Turns::OF_KEYS,
+            None => Turns::OF_A_SENDER,
+        };
         Self {
-            shards: (0..shards).map(|_| Shard::new()).collect(),
+            shards: (0..shards).map(|_| Shard::new(turns)).collect(),
             permits: Permits::new(settings.capacity),
             credit: (settings.capacity / shards / CREDIT_SHARE).clamp(1, MAX_CREDIT) as u64,
             wake: Wake::new(settings.workers, awake_limit),
@@ -180,8 +188,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The key of a message and the hash of that key. Runs user code: call it before admission, under no lock.
     #[inline]
     pub(crate) fn key(&self, parcel: &ParcelOf<A>) -> Hashed<K> {
+        self.key_of(parcel.message.as_ref())
+    }
+
+    /// As `key`, for a message that lies elsewhere.
+    #[inline]
+    pub(crate) fn key_of(&self, message: Option<&A::Message>) -> Hashed<K> {
         let Some(key_of) = &self.settings.key_of else { return (None, 0) };
-        let key = parcel.message.as_ref().and_then(key_of);
+        let key = message.and_then(key_of);
         let hash = key.as_ref().map_or(0, |key| (self.hasher.hash_one(key) >> 32) as u32);
         (key, hash)
     }
@@ -279,6 +293,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Err(Closed);
         }
         Ok(inbox.push(parcel, key))
+    }
+
+    /// Queues messages without keys whose permits have been taken, up to `most` of them from the front, under one hold of
+    /// the lock. Returns how many, and whether the shard must be announced, whatever happens.
+    pub(crate) fn push_run(
+        &self,
+        messages: &mut VecDeque<A::Message>,
+        most: usize,
+        sender: u32,
+    ) -> Result<(usize, bool), Closed> {
+        let run = most.min(messages.len()).min(RUN);
+        let mut inbox = self.shards[self.shard_of(&(None, 0), sender)].inbox.lock();
+        if inbox.closed {
+            return Err(Closed);
+        }
+        Ok((run, inbox.push_run(messages.drain(..run))))
     }
 
     /// Grants permits to senders that wait for them. Call it after messages have been started, behind a fence where the

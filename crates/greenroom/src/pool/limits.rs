@@ -6,7 +6,7 @@
 //! | [`AdaptiveLimit`] | messages in hand at once | a service whose capacity nobody knows, or that changes |
 //!
 //! Each is a state machine without clock, task or lock. Whoever owns it tells it the time, as what has passed since a
-//! moment of its own choice.
+//! moment of its own choice. No pool asks one by itself.
 
 mod adaptive;
 mod baseline;

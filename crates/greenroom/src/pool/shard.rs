@@ -33,14 +33,32 @@ use super::{
     wake::{NOBODY, this_thread},
 };
 
-/// After so many messages a sender lets others run, where as many wait: workers that share its thread would otherwise get
-/// their turn only when the pool is full, and find every message gone from the caches.
-const SENDER_TURN: u64 = 128;
+/// How often a sender lets others run: workers that share its thread would otherwise get their turn only when the pool is
+/// full, and find every message gone from the caches. The more wait in its shard, the shorter its turn, down to where
+/// stepping aside takes it longer than handling its messages takes workers that only just keep up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Turns {
+    /// So many messages wait in a shard that gets on well.
+    well: u32,
+}
 
-/// With so many messages waiting, a sender's turn is this short, so that workers catch up while what waits is still in the
-/// caches.
-const DEEP: u64 = 256;
-const SHORT_TURN: u64 = 16;
+impl Turns {
+    /// One sender fills one shard.
+    pub(crate) const OF_A_SENDER: Self = Self { well: 128 };
+    /// Every sender fills all shards, by key.
+    pub(crate) const OF_KEYS: Self = Self { well: 16 };
+
+    /// True when the sender of this message, one of `accepted`, should let others run before the next.
+    #[inline]
+    fn is_over(self, accepted: u64, backlog: usize) -> bool {
+        let well = self.well as usize;
+        accepted.is_multiple_of(4)
+            && backlog >= well
+            && (backlog >= 8 * well
+                || accepted.is_multiple_of(16) && backlog >= 2 * well
+                || accepted.is_multiple_of(128))
+    }
+}
 
 pub(crate) struct Shard<M, R, E, K> {
     pub(crate) inbox: Padded<Lock<Inbox<M, R, E, K>>>,
@@ -53,6 +71,7 @@ pub(crate) struct Inbox<M, R, E, K> {
     pub(crate) accepted: u64,
     /// Permits for messages to come. None in a closed inbox.
     pub(crate) credit: u64,
+    turns: Turns,
     /// The next sender that can wait lets others run first.
     pub(crate) step_aside: bool,
     /// The thread of the last sender.
@@ -100,11 +119,12 @@ pub(crate) struct Token<K> {
 }
 
 impl<M, R, E, K> Shard<M, R, E, K> {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(turns: Turns) -> Self {
         let inbox = Inbox {
             queue: BlockQueue::new(),
             accepted: 0,
             credit: 0,
+            turns,
             step_aside: false,
             sender: NOBODY,
             drainer: (0, NOBODY),
@@ -217,12 +237,24 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         let Some(message) = parcel.message.take() else { return false };
         self.queue.push_back(Entry { message, extra: parcel.extra.take(), key, hash });
         self.accepted += 1;
-        self.sender = this_thread();
-        if self.accepted.is_multiple_of(SHORT_TURN) {
-            let backlog = self.queue.len() as u64;
-            self.step_aside = backlog >= DEEP
-                || backlog >= SENDER_TURN && self.accepted.is_multiple_of(SENDER_TURN);
+        self.note_sender()
+    }
+
+    /// As `push`, for several plain messages.
+    pub(crate) fn push_run(&mut self, messages: impl Iterator<Item = M>) -> bool {
+        for message in messages {
+            self.queue.push_back(Entry { message, extra: None, key: None, hash: 0 });
+            self.accepted += 1;
         }
+        self.step_aside = self.turns.is_over(0, self.queue.len());
+        self.sender = this_thread();
+        !std::mem::replace(&mut self.scheduled, true)
+    }
+
+    #[inline(always)]
+    fn note_sender(&mut self) -> bool {
+        self.sender = this_thread();
+        self.step_aside |= self.turns.is_over(self.accepted, self.queue.len());
         !std::mem::replace(&mut self.scheduled, true)
     }
 }

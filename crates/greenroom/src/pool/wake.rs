@@ -79,6 +79,9 @@ struct Bed {
     errand: AtomicU32,
 }
 
+/// However many are awake, and whoever lingers.
+const NO_LIMIT: usize = usize::MAX;
+
 /// Woken for no shard in particular, and to join others where they are.
 const ANY: u32 = u32::MAX;
 
@@ -232,18 +235,18 @@ impl Wake {
 
     /// Wakes an idle worker for this shard, which another drains from afar, where the caller runs.
     pub(crate) fn invite(&self, shard: usize, bell: &Bell) {
-        self.one_within(usize::MAX, Some(shard), bell);
+        self.one_within(NO_LIMIT, Some(shard), bell);
     }
 
     /// Wakes an idle worker although as many are awake as there are cores: they have not made any progress.
     pub(crate) fn one_more(&self, bell: &Bell) -> bool {
-        self.one_within(usize::MAX, None, bell)
+        self.one_within(NO_LIMIT, None, bell)
     }
 
     fn one_within(&self, limit: usize, shard: Option<usize>, bell: &Bell) -> bool {
         loop {
             fence(Ordering::SeqCst);
-            if self.is_absorbed() {
+            if limit < NO_LIMIT && self.is_absorbed() {
                 return false;
             }
             let awake = self.awake.load(Ordering::Relaxed);

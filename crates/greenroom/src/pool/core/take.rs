@@ -258,8 +258,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     fn next_in_lane(&self, index: usize, id: LaneId, run: u32) -> Taken<A, K> {
         let mut outbox = self.shards[index].outbox.lock();
-        let others = outbox.has_ready() || !outbox.queue.is_empty() || self.wake.any_ready();
-        if run + 1 >= QUOTA && others {
+        // Keys of this shard wait for a quota, those of other shards for a turn, as they do behind any shard.
+        let others = run + 1 >= QUOTA
+            && (outbox.has_ready() || self.shards[index].has_waiting(&outbox))
+            || run >= BUDGET && self.wake.any_ready();
+        if others {
             drop(outbox);
             self.release_lane(index, id);
             return None;
