@@ -219,6 +219,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut inbox = self.shards[index].inbox.lock();
         if inbox.step_aside && urgency == Urgency::CanStepAside {
             inbox.step_aside = false;
+            drop(inbox);
+            // The key is made again when the message comes back; how it is dropped is the user's code.
+            discard(key);
             return Err(Refused::NotNow);
         }
         if inbox.credit == 0 && !inbox.closed {
