@@ -1,14 +1,20 @@
 //! Sending: bounds, room, and what a cancelled send has done.
+#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use std::{
     collections::VecDeque,
     convert::Infallible,
     future::Future,
+    panic::AssertUnwindSafe,
     pin::pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context as TaskContext, Waker},
 };
 
+use futures_util::FutureExt;
 use greenroom::{NotAccepted, TrySendError, prelude::*};
 use tokio::sync::Semaphore;
 
@@ -31,7 +37,8 @@ impl Actor for Gated {
 async fn gated(workers: usize, capacity: usize) -> (Pool<Gated>, Arc<Semaphore>) {
     let gate = Arc::new(Semaphore::new(0));
     let of = gate.clone();
-    let pool = Pool::new(move |_| Gated(of.clone())).workers(workers).capacity(capacity);
+    let pool = Pool::new(move |_| Gated(of.clone())).quick_factory();
+    let pool = pool.workers(workers).capacity(capacity);
     (pool.spawn().await.unwrap(), gate)
 }
 
@@ -51,8 +58,9 @@ async fn a04_many_senders_together_get_the_capacity_and_not_one_message_more() {
     for (workers, capacity) in [(1, 1), (3, 10), (4, 1_000), (16, 20_000)] {
         let (pool, _gate) = gated(workers, capacity).await;
         (0..workers as u64).for_each(|number| pool.try_send(number).unwrap());
-        settle().await;
-        assert_eq!(pool.stats().in_hand, workers as u64);
+        while pool.stats().in_hand < workers as u64 {
+            tokio::task::yield_now().await;
+        }
         let senders: Vec<_> = (0..7).map(|_| pool.address()).collect();
         let mut accepted = 0;
         let mut refused = 0;
@@ -132,6 +140,32 @@ async fn a05_send_many_to_a_stopped_pool_leaves_all() {
 }
 
 #[tokio::test]
+async fn a05_a_key_function_that_panics_after_a_wait_for_room_leaves_the_message() {
+    let (gate, careless) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicBool::new(false)));
+    let (of, strict) = (gate.clone(), careless.clone());
+    let pool = Pool::new(move |_| Gated(of.clone())).quick_factory().workers(1).capacity(1);
+    let pool = pool.ordered_by(move |number: &u64| {
+        assert!(!strict.load(Ordering::Relaxed), "no key");
+        *number
+    });
+    let pool = pool.spawn().await.unwrap();
+    pool.send(0).await.unwrap();
+    while pool.stats().in_hand < 1 {
+        tokio::task::yield_now().await;
+    }
+    let mut messages: VecDeque<u64> = (1..=3).collect();
+    let sending = AssertUnwindSafe(pool.send_many(&mut messages)).catch_unwind();
+    let (sent, ()) = tokio::join!(sending, async {
+        // The first has the only room; the second waits, and its key is asked for when the first is started.
+        careless.store(true, Ordering::Relaxed);
+        gate.add_permits(1);
+    });
+    assert!(sent.is_err());
+    assert_eq!(messages, [2, 3]);
+    assert_eq!((pool.stats().accepted, pool.try_reserve().is_ok()), (2, true));
+}
+
+#[tokio::test]
 async fn a05_a_key_function_that_panics_leaves_the_message_with_its_sender() {
     let gate = Arc::new(Semaphore::new(100));
     let pool = Pool::new(move |_| Gated(gate.clone())).ordered_by(|number: &u64| {
@@ -140,7 +174,7 @@ async fn a05_a_key_function_that_panics_leaves_the_message_with_its_sender() {
     });
     let pool = pool.spawn().await.unwrap();
     let mut messages: VecDeque<u64> = (1..=5).collect();
-    let sending = std::panic::AssertUnwindSafe(|| pool.try_send_many(&mut messages));
+    let sending = AssertUnwindSafe(|| pool.try_send_many(&mut messages));
     assert!(std::panic::catch_unwind(sending).is_err());
     assert_eq!(messages, [3, 4, 5]);
     settle().await;

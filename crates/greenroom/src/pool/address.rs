@@ -300,13 +300,16 @@ impl<M, R, E> Address<M, R, E> {
     }
 
     async fn wait_and_push_first(&self, messages: &mut VecDeque<M>) -> Result<(), NotAccepted> {
-        let permit = self.reserve().await.inspect_err(|_| self.door.count_rejected())?;
-        let Some(message) = messages.pop_front() else { return Ok(()) };
-        permit.send(message).map_err(|refused| {
-            let why = refused.without_message();
-            messages.push_front(refused.into_message());
-            why
-        })
+        self.door.permit().await.map_err(|Closed| {
+            self.door.count_rejected();
+            self.door.why_closed()
+        })?;
+        let Some(mut lent) = Lent::first_of(messages) else {
+            self.door.give_permit();
+            return Ok(());
+        };
+        let pushed = self.door.push_permitted(&mut lent.parcel, self.sender);
+        pushed.inspect_err(|_| self.door.count_rejected())
     }
 
     #[cold]
@@ -408,6 +411,28 @@ impl<M: Send, R: Send, E: Send> Address<M, R, E> {
     #[inline]
     pub fn send(&self, message: M) -> Sending<'_, M, R, E> {
         Sending::new(self, message)
+    }
+}
+
+/// The first message of several, on its way into a queue. It goes back to the others unless it was accepted, also when the
+/// key function panics.
+struct Lent<'a, M, R, E> {
+    messages: &'a mut VecDeque<M>,
+    parcel: Parcel<M, R, E>,
+}
+
+impl<'a, M, R, E> Lent<'a, M, R, E> {
+    fn first_of(messages: &'a mut VecDeque<M>) -> Option<Self> {
+        let parcel = Parcel::new(messages.pop_front()?, None);
+        Some(Self { messages, parcel })
+    }
+}
+
+impl<M, R, E> Drop for Lent<'_, M, R, E> {
+    fn drop(&mut self) {
+        if let Some(message) = self.parcel.message.take() {
+            self.messages.push_front(message);
+        }
     }
 }
 
