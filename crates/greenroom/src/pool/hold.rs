@@ -32,7 +32,7 @@ pub(crate) enum Source {
     /// Nowhere any more: the message stands alone.
     None,
     /// The queue of a shard without order; `alone` where the worker is marked as attending it.
-    Shared { index: usize, alone: bool, run: u32 },
+    Shared { index: usize, alone: bool },
     /// As `Shared`, between two runs: no message is in hand.
     Attending { index: usize, alone: bool },
     /// The head of a keyed shard, with its drain token.
@@ -78,6 +78,8 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     /// A message has been started whose outcome is not settled.
     pub(crate) in_hand: bool,
     pub(crate) posture: Posture,
+    /// Messages taken in this run without keys, after the first.
+    run: u32,
     /// When the run began, where it is timed.
     timed_since: Option<Instant>,
     /// Runs begun.
@@ -101,6 +103,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             spare: None,
             in_hand: false,
             posture: Posture::Suspended,
+            run: 0,
             timed_since: None,
             timed: 0,
             join: false,
@@ -112,14 +115,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// Takes the next message from where the last one came from.
     #[inline]
     pub(crate) fn take_next(&mut self) -> Taken {
-        if let Source::Shared { index, alone, run } = self.source {
-            self.source = Source::Attending { index, alone };
-            let source =
-                self.core.pop_shared(index, self.worker, alone, run + 1, &mut self.delivery);
-            if source.is_none() {
-                self.end_run(run + 1);
+        if let Source::Shared { index, alone } = self.source {
+            self.run += 1;
+            let attendant = alone.then_some(self.worker);
+            if self.core.pop_shared(index, attendant, self.run, &mut self.delivery) {
+                return self.start();
             }
-            return self.begin_shared(source);
+            self.end_run(index, alone);
+            return Taken::Nothing;
         }
         if let Source::Attending { .. } = self.source {
             return Taken::Nothing;
@@ -144,16 +147,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// A run without keys is at its end. Now and then its handlers were timed.
     #[cold]
-    fn end_run(&mut self, messages: u32) {
+    fn end_run(&mut self, index: usize, alone: bool) {
+        self.source = Source::Attending { index, alone };
         if let Some(since) = self.timed_since.take() {
-            self.core.wake.tell_pace(since.elapsed() / messages);
+            self.core.wake.tell_pace(since.elapsed() / self.run);
         }
     }
 
-    #[cold]
-    fn begin_run(&mut self) {
+    /// The first message of a run is in the delivery.
+    fn begin_run(&mut self, index: usize, alone: bool) -> Taken {
         self.timed_since = self.timed.is_multiple_of(RUNS_PER_TIMING).then(Instant::now);
         self.timed = self.timed.wrapping_add(1);
+        self.source = Source::Shared { index, alone };
+        self.run = 0;
+        self.start()
     }
 
     /// Begins another run in the shard that the worker attends, whose senders are likely to share its caches; now and
@@ -167,10 +174,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 // The other one has the shard now, and its bit.
                 self.source = Source::None;
             } else if self.runs < most {
-                let source = self.core.pop_shared(index, self.worker, alone, 0, &mut self.delivery);
-                if source.is_some() {
-                    self.begin_run();
-                    return self.begin_shared(source);
+                let attendant = alone.then_some(self.worker);
+                if self.core.pop_shared(index, attendant, 0, &mut self.delivery) {
+                    return self.begin_run(index, alone);
                 }
             }
             self.cursor = (index as u32 + 1) % 64;
@@ -178,18 +184,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
         self.runs = 0;
         let join = std::mem::take(&mut self.join);
-        let source = self.core.take_shared(self.worker, self.cursor, join, &mut self.delivery);
-        self.begin_run();
-        self.begin_shared(source)
-    }
-
-    #[inline]
-    fn begin_shared(&mut self, source: Option<Source>) -> Taken {
-        match source {
-            Some(source) => {
-                self.source = source;
-                self.start()
-            }
+        match self.core.take_shared(self.worker, self.cursor, join, &mut self.delivery) {
+            Some((index, alone)) => self.begin_run(index, alone),
             None => Taken::Nothing,
         }
     }

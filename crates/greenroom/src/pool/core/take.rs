@@ -73,11 +73,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         cursor: u32,
         join: bool,
         delivery: &mut DeliveryOf<A>,
-    ) -> Option<Source> {
+    ) -> Option<(usize, bool)> {
         while let Some((index, alone)) = self.wake.attend(cursor, join) {
-            let taken = self.pop_shared(index, worker, alone, 0, delivery);
-            if taken.is_some() {
-                return taken;
+            if self.pop_shared(index, alone.then_some(worker), 0, delivery) {
+                return Some((index, alone));
             }
             self.depart(index, worker, alone);
         }
@@ -92,20 +91,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn pop_shared(
         &self,
         index: usize,
-        worker: usize,
-        alone: bool,
+        attendant: Option<usize>,
         run: u32,
         delivery: &mut DeliveryOf<A>,
-    ) -> Option<Source> {
-        let attendant = alone.then_some(worker);
+    ) -> bool {
         let shard = &self.shards[index];
         let mut outbox = shard.outbox.lock();
         let dry = outbox.queue.is_empty()
             && (run > 0 || !self.refill_shared(index, attendant, &mut outbox));
         if dry || run > if self.wake.is_quick() { QUICK_BUDGET } else { BUDGET } {
-            return None;
+            return false;
         }
-        let entry = outbox.pop_queue()?;
+        let Some(entry) = outbox.pop_queue() else { return false };
         if outbox.queue.is_empty() {
             // Looks ahead, so that a bit in the ready map means a message.
             shard.has_more_or(&outbox, || self.wake.clear(index));
@@ -113,7 +110,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(outbox);
         delivery.message = Some(entry.message);
         delivery.extra = entry.extra;
-        Some(Source::Shared { index, alone, run })
+        true
     }
 
     #[cold]
