@@ -12,7 +12,7 @@
 //! # The drain token
 //! In a keyed pool only the holder of the token takes from the outbox, one message at a time, so nothing of a key can
 //! overtake. The holder leaves the key that it has in hand in the token. When its handler suspends, that key gets a
-//! lane and the token is passed on. When its handler computes for longer than a tick, the clock does the same on its
+//! lane and the token is passed on. When its handler computes for longer than a tick, the watch does the same on its
 //! behalf ([`revoke`](Outbox::revoke)): the epoch tells the holder, when it comes back, that it now runs a lane.
 //!
 //! # Scheduled
@@ -96,9 +96,9 @@ pub(crate) struct Outbox<M, R, E, K> {
     pub(crate) token: Option<Token<K>>,
     /// The epoch of the next token.
     next_epoch: u64,
-    /// Messages taken so far, from the queue and from lanes: what the clock sees of progress.
+    /// Messages taken so far, from the queue and from lanes: what the watch sees of progress.
     pub(crate) taken: u64,
-    /// What the clock saw at its last tick.
+    /// What the watch saw at its last tick.
     seen: Option<(u64, u64)>,
     /// How many messages of one hash were taken from the queue in a row, and that hash.
     streak: (u32, u32),
