@@ -66,8 +66,9 @@ pub use failure::{
     Backoff, Cause, FailedAttempt, FailurePolicy, FailureTable, Finally, Row, Verdict,
 };
 pub use pool::{
-    Address, Calling, OwnedPermit, Pool, PoolBuilder, PoolService, PoolSink, PoolStats, Restarts,
-    Sending, SinkError, Stop, StopReport, StopSummary, WeakAddress,
+    Address, Calling, Change, ChangeReport, ManageError, Management, OwnedPermit, Pool,
+    PoolBuilder, PoolService, PoolSink, PoolStats, Restarts, Sending, SinkError, Stop, StopReport,
+    StopSummary, WeakAddress,
 };
 pub use recipient::Recipient;
 pub use registry::{FindError, NameTaken, Registry};

@@ -30,7 +30,7 @@
 //! tells them the time and what has happened, and do nothing by themselves: no pool obeys them yet, and a running pool does
 //! not change its size.
 
-use std::{fmt, future::Future, marker::PhantomData, ops::Deref, pin::Pin, sync::Arc};
+use std::{fmt, ops::Deref, sync::Arc};
 
 mod address;
 pub mod autoscale;
@@ -38,6 +38,7 @@ mod bell;
 mod block_queue;
 mod builder;
 mod calling;
+mod change;
 mod clock;
 mod core;
 pub(crate) mod discard;
@@ -48,12 +49,16 @@ mod hold;
 mod lanes;
 pub mod limits;
 mod lock;
+mod manage;
 mod owned_permit;
 mod padded;
 mod parcel;
 mod permits;
 mod readiness;
 mod restart;
+mod roster;
+mod seat;
+mod seats;
 mod sending;
 mod service;
 mod shard;
@@ -69,7 +74,9 @@ mod worker;
 pub use address::{Address, Permit};
 pub use builder::PoolBuilder;
 pub use calling::Calling;
+pub use change::{Change, ChangeReport};
 pub use erased::StopSummary;
+pub use manage::{ManageError, Management};
 pub use owned_permit::OwnedPermit;
 pub use restart::Restarts;
 pub use sending::Sending;
@@ -79,7 +86,7 @@ pub use stats::PoolStats;
 pub use stop::{Stop, StopReport};
 pub use weak_address::WeakAddress;
 
-use self::worker::Factory;
+use self::{manage::Control, worker::Factory};
 use crate::Actor;
 
 /// A running pool: an [`Address`] (to which it dereferences) together with the right to look at it and to stop it.
@@ -87,30 +94,7 @@ use crate::Actor;
 /// Dropping the pool and all its addresses handles what is queued, then stops the workers.
 pub struct Pool<A: Actor> {
     address: Address<A::Message, A::Reply, A::Error>,
-    control: Arc<dyn Control<A::Message>>,
-    actor: PhantomData<fn(A)>,
-}
-
-type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// What a pool can be told, whatever its keys are.
-trait Control<M>: Send + Sync {
-    fn stats(&self) -> PoolStats;
-    fn stop(self: Arc<Self>, how: Stop) -> BoxFuture<'static, StopReport<M>>;
-}
-
-impl<A, K> Control<A::Message> for core::Core<A, K>
-where
-    A: Actor,
-    K: std::hash::Hash + Eq + Send + Sync + 'static,
-{
-    fn stats(&self) -> PoolStats {
-        PoolStats::of(self)
-    }
-
-    fn stop(self: Arc<Self>, how: Stop) -> BoxFuture<'static, StopReport<A::Message>> {
-        Box::pin(stop::stop(self, how))
-    }
+    control: Arc<dyn Control<A>>,
 }
 
 impl<A: Actor> Pool<A> {
@@ -136,7 +120,7 @@ impl<A: Actor> Pool<A> {
         K: std::hash::Hash + Eq + Send + Sync + 'static,
     {
         let address = Address::new(core.clone());
-        Self { address, control: core, actor: PhantomData }
+        Self { address, control: core }
     }
 
     /// What senders hold.
@@ -147,6 +131,11 @@ impl<A: Actor> Pool<A> {
     /// What the pool is doing. Takes the lock of each shard for a moment.
     pub fn stats(&self) -> PoolStats {
         self.control.stats()
+    }
+
+    /// To look at the pool and to change it, apart from its work.
+    pub fn manage(&self) -> Management<A> {
+        Management::new(self.control.clone())
     }
 
     /// Stops the pool, and returns what was not handled. Works while the pool is saturated and handlers are stuck: a

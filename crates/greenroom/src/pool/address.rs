@@ -169,9 +169,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     }
 
     fn why_closed(&self) -> NotAccepted {
-        match self.live.load(Ordering::SeqCst) {
-            0 => NotAccepted::NoWorkers,
-            _ => NotAccepted::Stopped,
+        match self.closing.load(Ordering::SeqCst) {
+            true => NotAccepted::Stopped,
+            false => NotAccepted::NoWorkers,
         }
     }
 

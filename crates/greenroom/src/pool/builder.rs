@@ -1,16 +1,19 @@
 //! From a factory to a running pool.
 
-use std::{hash::Hash, sync::Arc};
+use std::{hash::Hash, ops::RangeInclusive, sync::Arc};
 
-use tokio::{sync::mpsc, task::AbortHandle};
+use tokio::sync::mpsc;
 
 use super::{
-    Pool, clock,
+    Pool,
+    change::SlotOutcome,
+    clock,
     core::{CopyOf, Core, KeyOf, OnDeadLetter, Settings},
     employed::Employed,
     restart::Restarts,
+    seat::Status,
     watch::Watched,
-    worker::{self, Factory},
+    worker::Factory,
 };
 use crate::{Actor, Backoff, DeadLetter, FailurePolicy, FailureTable, Finally, Row, SpawnError};
 
@@ -33,6 +36,8 @@ pub struct PoolBuilder<A: Actor, K = ()> {
     workers: usize,
     mailbox: usize,
     capacity: Option<usize>,
+    bounds: RangeInclusive<usize>,
+    holds_when_empty: bool,
     key_of: Option<KeyOf<A, K>>,
     policy: Box<dyn FailurePolicy<A::Error>>,
     copy: Option<CopyOf<A>>,
@@ -50,6 +55,8 @@ impl<A: Actor> PoolBuilder<A> {
             workers: DEFAULT_WORKERS,
             mailbox: DEFAULT_MAILBOX,
             capacity: None,
+            bounds: 0..=MAX_WORKERS,
+            holds_when_empty: false,
             key_of: None,
             policy: Box::new(FailureTable::default()),
             copy: None,
@@ -94,6 +101,8 @@ impl<A: Actor> PoolBuilder<A> {
             workers: self.workers,
             mailbox: self.mailbox,
             capacity: self.capacity,
+            bounds: self.bounds,
+            holds_when_empty: self.holds_when_empty,
             key_of: Some(Box::new(key)),
             policy: self.policy,
             copy: self.copy,
@@ -119,10 +128,27 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// How many messages may be in hand at once: 1 to 65,536; 3 unless said otherwise. As many as there are cores for
+    /// How many messages may be in hand at once: 0 to 65,536; 3 unless said otherwise. A pool that starts with none gets its
+    /// first worker by [`Management::add`](crate::Management::add).
+    ///
+    /// As many as there are cores for
     /// handlers that compute; many more for handlers that wait, at a few hundred bytes each.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers;
+        self
+    }
+
+    /// How few and how many workers the pool may have while it runs; 0 to 65,536 unless said otherwise. A change of size
+    /// beyond them is refused.
+    pub fn bounds(mut self, workers: RangeInclusive<usize>) -> Self {
+        self.bounds = workers;
+        self
+    }
+
+    /// Accepts messages up to the capacity while there is no worker, and keeps them for the next one. Without this, a pool
+    /// without workers refuses messages with `NoWorkers`, and what waits when the last slot is disabled are dead letters.
+    pub fn hold_when_empty(mut self) -> Self {
+        self.holds_when_empty = true;
         self
     }
 
@@ -214,7 +240,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         let awake_limit = runtime.metrics().num_workers();
         let settings = Settings {
             name: Arc::from(self.name),
+            factory: self.factory,
             workers: self.workers,
+            bounds: self.bounds,
+            mailbox_each: self.capacity.is_none().then_some(self.mailbox),
+            holds_when_empty: self.holds_when_empty,
             capacity,
             key_of: self.key_of,
             policy: self.policy,
@@ -225,16 +255,24 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             seed: self.seed.unwrap_or_else(random_seed),
         };
         let core = Arc::new(Core::new(settings, awake_limit, runtime));
-        start(&core, &self.factory).await?;
+        start(&core).await?;
         Ok(core)
     }
 
     fn checked_capacity(&self) -> Result<usize, SpawnError> {
         let out_of_range = |setting, value, range| SpawnError::OutOfRange { setting, value, range };
-        if !(1..=MAX_WORKERS).contains(&self.workers) {
-            return Err(out_of_range("workers", self.workers, "1 to 65,536"));
+        if self.workers > MAX_WORKERS {
+            return Err(out_of_range("workers", self.workers, "0 to 65,536"));
         }
-        let capacity = self.capacity.unwrap_or_else(|| self.workers.saturating_mul(self.mailbox));
+        if !self.bounds.contains(&self.workers) || *self.bounds.end() > MAX_WORKERS {
+            return Err(out_of_range(
+                "workers",
+                self.workers,
+                "within the pool's bounds, 65,536 at most",
+            ));
+        }
+        let size = self.workers.max(1);
+        let capacity = self.capacity.unwrap_or_else(|| size.saturating_mul(self.mailbox));
         if !(1..=MAX_CAPACITY).contains(&capacity) {
             return Err(out_of_range("capacity", capacity, "1 to 100,000,000"));
         }
@@ -247,27 +285,28 @@ fn random_seed() -> u64 {
     RandomState::new().hash_one(0_u8)
 }
 
+/// Starts the workers, and returns when one of them runs.
 async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
-    factory: &Factory<A>,
 ) -> Result<(), SpawnError> {
-    let (started, mut outcomes) = mpsc::unbounded_channel();
-    let run = |index| {
-        let worker = worker::run(Employed::new(core), index, factory.clone(), started.clone());
-        tokio::spawn(worker).abort_handle()
-    };
-    let guard = AbortOnDrop((0..core.settings.workers).map(run).collect());
-    drop(started);
+    let (outcomes, mut told) = mpsc::unbounded_channel();
+    let guard = AbortOnDrop(Some(core));
+    let slots: Vec<usize> = (0..core.settings.workers).collect();
+    slots.iter().for_each(|slot| core.seats.at(*slot).place.lock().status = Status::Starting);
+    core.start_in(&slots, &outcomes);
+    drop(outcomes);
     let mut reason = None;
-    while let Some(outcome) = outcomes.recv().await {
-        match outcome {
-            Ok(()) => {
-                tokio::spawn(clock::run(Employed::new(core)));
+    loop {
+        match told.recv().await {
+            Some(SlotOutcome::StartFailed(_, error)) => reason = reason.or(Some(error)),
+            None if !slots.is_empty() => break,
+            _ => {
+                core.runtime.spawn(clock::run(Employed::new(core)));
                 watch(core);
-                core.aborts.get_or_init(|| guard.defuse());
+                core.close_if_deserted();
+                guard.defuse();
                 return Ok(());
             }
-            Err(error) => reason = reason.or(Some(error)),
         }
     }
     let reason = reason.unwrap_or_else(|| "the runtime is shutting down".to_owned());
@@ -283,16 +322,20 @@ fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>)
 }
 
 /// Leaves nothing running when a spawn fails or is cancelled.
-struct AbortOnDrop(Vec<AbortHandle>);
+struct AbortOnDrop<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static>(Option<&'a Arc<Core<A, K>>>);
 
-impl AbortOnDrop {
-    fn defuse(mut self) -> Vec<AbortHandle> {
-        std::mem::take(&mut self.0)
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> AbortOnDrop<'_, A, K> {
+    fn defuse(mut self) {
+        self.0 = None;
     }
 }
 
-impl Drop for AbortOnDrop {
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for AbortOnDrop<'_, A, K> {
     fn drop(&mut self) {
-        self.0.iter().for_each(AbortHandle::abort);
+        if let Some(core) = self.0 {
+            core.close();
+            core.end();
+            core.abort(0..core.seats.len());
+        }
     }
 }

@@ -3,14 +3,15 @@
 use std::{
     collections::VecDeque,
     hash::{BuildHasher, Hash},
+    ops::RangeInclusive,
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
     },
 };
 
 use parking_lot::Mutex;
-use tokio::{sync::Notify, task::AbortHandle};
+use tokio::sync::Notify;
 
 use super::{
     clock::Clock,
@@ -18,15 +19,20 @@ use super::{
     entry::Entry,
     parcel::ParcelOf,
     permits::{Closed, Permits, Queues, Refused},
+    roster::Roster,
+    seat::Seat,
+    seats::Seats,
     shard::{Outbox, Shard, Turns},
-    tally::{PoolTally, WorkerTally},
+    tally::PoolTally,
     wake::Wake,
+    worker::Factory,
 };
 use crate::{Actor, DeadLetter, FailurePolicy, delivery::Extra};
 
 #[cfg(test)]
 mod attendance;
 mod close;
+mod crew;
 #[cfg(test)]
 mod interleavings;
 mod park;
@@ -65,7 +71,14 @@ pub(crate) type OnDeadLetter<A> =
 /// What the builder has settled.
 pub(crate) struct Settings<A: Actor, K> {
     pub(crate) name: Arc<str>,
+    pub(crate) factory: Factory<A>,
+    /// How many the pool starts with, and how many it may have.
     pub(crate) workers: usize,
+    pub(crate) bounds: RangeInclusive<usize>,
+    /// Present where the capacity follows the size.
+    pub(crate) mailbox_each: Option<usize>,
+    /// Without workers, messages are accepted up to the capacity, and wait.
+    pub(crate) holds_when_empty: bool,
     pub(crate) capacity: usize,
     /// `None` for a pool without order.
     pub(crate) key_of: Option<KeyOf<A, K>>,
@@ -78,6 +91,17 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) seed: u64,
 }
 
+/// Whether a pool accepts messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Gate {
+    /// It does. Left when the last worker goes, or by a stop.
+    Open,
+    /// It has no worker. Left when one joins, or by a stop.
+    Deserted,
+    /// It never will again.
+    Closed,
+}
+
 pub(crate) struct Core<A: Actor, K> {
     pub(crate) settings: Settings<A, K>,
     pub(crate) shards: Box<[ShardOf<A, K>]>,
@@ -86,8 +110,13 @@ pub(crate) struct Core<A: Actor, K> {
     credit: u64,
     pub(crate) wake: Wake,
     pub(crate) clock: Clock<A, K>,
-    /// One per worker, written by it alone.
-    pub(crate) tallies: Box<[Arc<WorkerTally>]>,
+    /// One per worker there has been at the same time.
+    pub(crate) seats: Seats<Arc<Seat>>,
+    pub(crate) roster: Mutex<Roster>,
+    /// Whether messages are accepted; held while that changes.
+    gate: Mutex<Gate>,
+    /// The last slot was disabled: what is queued are dead letters.
+    ruined: AtomicBool,
     pub(crate) tally: PoolTally,
     /// Messages given back because the pool stopped while they were in hand.
     pub(crate) left_over: Mutex<Vec<A::Message>>,
@@ -107,8 +136,6 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) next_sender: AtomicU32,
     /// Tasks of the pool that have not ended: workers, and the clock.
     pub(crate) running: AtomicUsize,
-    /// To drop the handlers of workers with; one per worker, set when the pool has been spawned.
-    pub(crate) aborts: OnceLock<Vec<AbortHandle>>,
     /// Where the pool was spawned.
     pub(crate) runtime: tokio::runtime::Handle,
     hasher: foldhash::quality::SeedableRandomState,
@@ -150,7 +177,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             credit: (settings.capacity / shards / CREDIT_SHARE).clamp(1, MAX_CREDIT) as u64,
             wake: Wake::new(settings.workers, awake_limit),
             clock: Clock::new(),
-            tallies: (0..settings.workers).map(|_| Arc::default()).collect(),
+            seats: Seats::new(settings.workers),
+            roster: Mutex::new(Roster::new(settings.workers, settings.bounds.clone())),
+            gate: Mutex::new(Gate::Open),
+            ruined: AtomicBool::new(false),
             tally: PoolTally::default(),
             left_over: Mutex::default(),
             closing: AtomicBool::new(false),
@@ -161,7 +191,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             handles: AtomicUsize::new(0),
             next_sender: AtomicU32::new(0),
             running: AtomicUsize::new(0),
-            aborts: OnceLock::new(),
             hasher: foldhash::quality::SeedableRandomState::with_seed(
                 settings.seed,
                 foldhash::SharedSeed::global_random(),
@@ -366,7 +395,7 @@ pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Queues for Core<A, K> {
     fn started(&self) -> u64 {
-        self.tallies.iter().map(|tally| tally.started.load(Ordering::Relaxed)).sum()
+        self.seats.iter().map(|seat| seat.tally.started.load(Ordering::Relaxed)).sum()
     }
 
     fn reclaim(&self) -> u64 {

@@ -11,7 +11,8 @@ use super::{
     discard::discard,
     entry::Entry,
     lanes::LaneId,
-    tally::{WorkerTally, count},
+    seat::Seat,
+    tally::count,
 };
 use crate::{
     Actor, Answer, CallError, Cause, DeadLetter, DeadLetterReason, Delivery, FailedAttempt, Verdict,
@@ -70,7 +71,7 @@ pub(crate) type DeliveryOf<A> =
 pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) core: Arc<Core<A, K>>,
     pub(crate) worker: usize,
-    pub(crate) tally: Arc<WorkerTally>,
+    pub(crate) seat: Arc<Seat>,
     pub(crate) source: Source,
     pub(crate) delivery: DeliveryOf<A>,
     /// A copy for another attempt, where one may be asked for.
@@ -95,7 +96,7 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     pub(crate) fn new(core: Arc<Core<A, K>>, worker: usize) -> Self {
         Self {
-            tally: core.tallies[worker].clone(),
+            seat: core.seats.at(worker).clone(),
             core,
             worker,
             source: Source::None,
@@ -110,6 +111,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             runs: 0,
             cursor: worker as u32 % 64,
         }
+    }
+
+    /// True when the worker is to start no further message.
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.core.ended.load(Ordering::Acquire)
+            || (self.seat.has_orders() && self.seat.is_leaving())
     }
 
     /// Takes the next message from where the last one came from.
@@ -202,7 +210,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// The message in the delivery is in hand from here on, unless its caller has gone.
     #[inline]
     fn start(&mut self) -> Taken {
-        count(&self.tally.started);
+        count(&self.seat.tally.started);
         self.set_in_hand(true);
         if self.delivery.extra.is_some() && self.is_settled_already() {
             return Taken::Skipped;
@@ -228,7 +236,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     fn set_in_hand(&mut self, in_hand: bool) {
         self.in_hand = in_hand;
-        self.tally.in_hand.store(u64::from(in_hand), Ordering::Relaxed);
+        self.seat.tally.in_hand.store(u64::from(in_hand), Ordering::Relaxed);
     }
 
     /// Settles an attempt that returned.
@@ -256,7 +264,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     fn handled(&mut self, answer: Answer<A::Reply>) {
-        count(&self.tally.handled);
+        count(&self.seat.tally.handled);
         if self.delivery.extra.is_none() && self.delivery.message.is_none() && self.spare.is_none()
         {
             // A send whose handler has consumed it: nothing is left to settle.
@@ -272,7 +280,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     fn give_back(&mut self, error: A::Error) {
-        count(&self.tally.failed);
+        count(&self.seat.tally.failed);
         let (message, extra) = self.finish();
         if let Some(port) = extra.and_then(|extra| extra.port) {
             port.fail(error);
@@ -281,7 +289,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     fn drop_message(&mut self) {
-        count(&self.tally.dropped);
+        count(&self.seat.tally.dropped);
         discard(self.finish());
     }
 
@@ -305,7 +313,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         error: Option<A::Error>,
         panic: Option<String>,
     ) {
-        count(&self.tally.dead_lettered);
+        count(&self.seat.tally.dead_lettered);
         let attempts = match reason {
             DeadLetterReason::Abandoned => self.delivery.attempt() - 1,
             _ => self.delivery.attempt(),
@@ -342,7 +350,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         extra.failures += u32::from(counted);
         extra.kills += u32::from(panic.is_some());
         self.set_in_hand(false);
-        count(&self.tally.retries);
+        count(&self.seat.tally.retries);
         let entry = Entry { message, extra: Some(extra), key: None, hash: 0 };
         let source = std::mem::replace(&mut self.source, Source::None);
         self.source = self.core.park(self.worker, source, entry, after);
@@ -389,7 +397,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if self.delivery.message.is_none() && self.spare.is_none() {
             return self.dead_letter(DeadLetterReason::Killed, None, None);
         }
-        count(&self.tally.returned);
+        count(&self.seat.tally.returned);
         let (message, extra) = self.finish();
         if let Some(port) = extra.and_then(|extra| extra.port) {
             port.resolve(CallError::Stopped);

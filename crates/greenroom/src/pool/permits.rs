@@ -24,7 +24,10 @@
 //! waiter raises `starved`, fences, and looks at the counters again; a worker raises its counter, fences (once a batch,
 //! and before it suspends or lies down), and looks at `starved`. One of the two sees the other.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering, fence},
+};
 
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -45,8 +48,6 @@ pub(crate) struct Permits {
     /// Permits that came back without a message having been started.
     returned: AtomicU64,
     line: Mutex<Line>,
-    /// Where waiters stand.
-    room: Semaphore,
 }
 
 /// What senders write, on a cache line of its own.
@@ -58,6 +59,8 @@ struct Count {
 
 struct Line {
     capacity: u64,
+    /// Where waiters stand. Another one after the pool was closed and opened again.
+    room: Arc<Semaphore>,
     /// Waiters that have not gone yet.
     waiting: usize,
     /// Permits handed over to the semaphore and not yet taken out of it.
@@ -85,8 +88,12 @@ impl Permits {
             starved: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             returned: AtomicU64::new(0),
-            line: Mutex::new(Line { capacity, waiting: 0, granted: 0 }),
-            room: Semaphore::new(0),
+            line: Mutex::new(Line {
+                capacity,
+                room: Arc::new(Semaphore::new(0)),
+                waiting: 0,
+                granted: 0,
+            }),
         }
     }
 
@@ -177,14 +184,11 @@ impl Permits {
     pub(crate) async fn take(&self, queues: &impl Queues) -> Result<(), Closed> {
         let waiter = Waiter::queue_up(self);
         self.grant(queues);
-        match self.room.acquire().await {
-            Ok(permit) => {
-                permit.forget();
-                waiter.served();
-                Ok(())
-            }
-            Err(_) => Err(Closed),
+        match waiter.room.acquire().await {
+            Ok(permit) => permit.forget(),
+            Err(_) => return Err(Closed),
         }
+        if waiter.is_served() { Ok(()) } else { Err(Closed) }
     }
 
     /// Hands free permits over to those who wait.
@@ -205,15 +209,16 @@ impl Permits {
             }
             line.granted += taken;
             self.starved.store(line.waiting > line.granted, Ordering::SeqCst);
+            let room = line.room.clone();
             drop(line);
-            self.room.add_permits(taken);
+            room.add_permits(taken);
         }
     }
 
     /// Permits that were handed over to waiters who have gone come back.
     fn take_strays(&self, line: &mut Line) {
         while line.granted > line.waiting {
-            let Ok(stray) = self.room.try_acquire() else { return };
+            let Ok(stray) = line.room.try_acquire() else { return };
             stray.forget();
             line.granted -= 1;
             self.returned.fetch_add(1, Ordering::Relaxed);
@@ -234,42 +239,86 @@ impl Permits {
         }
     }
 
+    /// Permits that were never used, when nobody can wait for them.
+    pub(crate) fn return_unused(&self, permits: u64) {
+        self.returned.fetch_add(permits, Ordering::Relaxed);
+    }
+
     /// Refuses everybody who waits, and everybody who comes later.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        self.room.close();
+        self.line.lock().room.close();
+    }
+
+    /// Serves those who come from now on. What was granted to waiters before and not taken comes back.
+    pub(crate) fn reopen(&self) {
+        let mut line = self.line.lock();
+        let granted = std::mem::take(&mut line.granted) as u64;
+        self.returned.fetch_add(granted, Ordering::Relaxed);
+        line.room = Arc::new(Semaphore::new(0));
+        line.waiting = 0;
+        self.starved.store(false, Ordering::SeqCst);
+        self.closed.store(false, Ordering::SeqCst);
+    }
+
+    /// The most that may be held from now on. Where more are held, no more are given out until they are fewer.
+    pub(crate) fn resize(&self, capacity: usize, queues: &impl Queues) {
+        let mut line = self.line.lock();
+        line.capacity = capacity as u64;
+        let unused = queues.reclaim();
+        self.returned.fetch_add(unused, Ordering::Relaxed);
+        self.add_up(&line, queues);
+        drop(line);
+        self.grant(queues);
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.line.lock().capacity as usize
     }
 }
 
 /// A place among those who wait, until it is served or dropped.
-struct Waiter<'a>(Option<&'a Permits>);
+struct Waiter<'a> {
+    permits: &'a Permits,
+    /// Where it stands. Another one than the line has now, once the pool was closed and opened again.
+    room: Arc<Semaphore>,
+    served: bool,
+}
 
 impl<'a> Waiter<'a> {
     fn queue_up(permits: &'a Permits) -> Self {
         let mut line = permits.line.lock();
         line.waiting += 1;
         permits.starved.store(line.waiting > line.granted, Ordering::SeqCst);
-        Self(Some(permits))
+        Self { permits, room: line.room.clone(), served: false }
     }
 
-    /// The permit has been taken out of the semaphore.
-    fn served(mut self) {
-        if let Some(permits) = self.0.take() {
-            let mut line = permits.line.lock();
+    /// The permit has been taken out of the semaphore. False where all that was granted there has come back meanwhile.
+    fn is_served(mut self) -> bool {
+        self.served = true;
+        let mut line = self.permits.line.lock();
+        let current = Arc::ptr_eq(&line.room, &self.room);
+        if current {
             line.waiting -= 1;
             line.granted -= 1;
         }
+        current
     }
 }
 
 impl Drop for Waiter<'_> {
     /// The wait was cancelled, or the pool has closed. The semaphore has passed a permit on already, or kept it.
     fn drop(&mut self) {
-        let Some(permits) = self.0.take() else { return };
+        if self.served {
+            return;
+        }
+        let permits = self.permits;
         let mut line = permits.line.lock();
-        line.waiting -= 1;
-        permits.take_strays(&mut line);
-        permits.starved.store(line.waiting > line.granted, Ordering::SeqCst);
+        if Arc::ptr_eq(&line.room, &self.room) {
+            line.waiting -= 1;
+            permits.take_strays(&mut line);
+            permits.starved.store(line.waiting > line.granted, Ordering::SeqCst);
+        }
     }
 }
 

@@ -52,10 +52,10 @@ impl PoolStats {
     pub(crate) fn of<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> Self {
         let waiting = core.tally.waiting.load(Ordering::Relaxed);
         let mut stats = Self {
-            configured: core.settings.workers,
+            configured: core.roster.lock().len(),
             live: core.live.load(Ordering::Relaxed),
             idle: core.wake.idle(),
-            capacity: core.settings.capacity,
+            capacity: core.permits.capacity(),
             accepted: core.accepted(),
             rejected: core.tally.rejected.load(Ordering::Relaxed),
             handled: 0,
@@ -69,7 +69,7 @@ impl PoolStats {
             retries: 0,
             restarts: 0,
         };
-        core.tallies.iter().for_each(|tally| stats.add(tally));
+        core.seats.iter().for_each(|seat| stats.add(&seat.tally));
         stats
     }
 

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::{task::AbortHandle, time::Instant};
+use tokio::time::Instant;
 
 use super::{clock::later, core::Core, stats::PoolStats};
 use crate::Actor;
@@ -88,26 +88,25 @@ async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
     // Twice: a worker may have taken its last message in hand just when the pool ended.
     for _ in 0..2 {
-        abort(core, busy(core));
+        core.abort(busy(core));
         if all_gone(core, Instant::now() + LET_GO / 2).await {
             return;
         }
     }
-    abort(core, 0..core.settings.workers);
+    core.abort(0..core.seats.len());
 }
 
 /// Starts nothing more, and waits for what is in hand. `stopped` hooks that take too long are dropped.
 async fn finish_in_hand<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
     core.end();
-    let mut had_time: HashSet<usize> = (0..core.settings.workers).collect();
+    let mut had_time: HashSet<usize> = (0..core.seats.len()).collect();
     busy(core).for_each(|worker| {
         had_time.remove(&worker);
     });
     while !all_gone(core, Instant::now() + HOOKS).await {
         let still_busy: HashSet<usize> = busy(core).collect();
-        abort(core, had_time.difference(&still_busy).copied());
-        had_time =
-            (0..core.settings.workers).filter(|worker| !still_busy.contains(worker)).collect();
+        core.abort(had_time.difference(&still_busy).copied());
+        had_time = (0..core.seats.len()).filter(|worker| !still_busy.contains(worker)).collect();
     }
 }
 
@@ -142,17 +141,18 @@ async fn wait_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 fn busy<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
 ) -> impl Iterator<Item = usize> {
-    let tallies = core.tallies.iter().enumerate();
-    let busy = tallies.filter(|(_, tally)| tally.in_hand.load(Ordering::Relaxed) == 1);
-    busy.map(|(worker, _)| worker)
+    core.seats.iter().enumerate().filter(|(_, seat)| seat.is_busy()).map(|(worker, _)| worker)
 }
 
-/// Drops what these workers run at its next await. In a handler that is the message in hand; a worker between two
-/// awaits is not interrupted.
-fn abort<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    workers: impl Iterator<Item = usize>,
-) {
-    let Some(aborts) = core.aborts.get() else { return };
-    workers.filter_map(|worker| aborts.get(worker)).for_each(AbortHandle::abort);
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// Drops what these workers run at its next await. In a handler that is the message in hand; a worker between two
+    /// awaits is not interrupted.
+    pub(crate) fn abort(&self, workers: impl Iterator<Item = usize>) {
+        for worker in workers {
+            let abort = self.seats.at(worker).place.lock().abort.clone();
+            if let Some(abort) = abort {
+                abort.abort();
+            }
+        }
+    }
 }

@@ -2,10 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Counters of one worker, on a cache line of its own, written by that worker (or, once it is gone, by whoever cleans
-/// up behind it) with plain loads and stores.
+/// Counters of one seat, on a cache line of its own, written by its worker (or, once that is gone, by whoever cleans up
+/// behind it) with plain loads and stores. They go on when the next worker takes the seat.
 #[derive(Debug, Default)]
-#[repr(align(128))]
 pub(crate) struct WorkerTally {
     pub(crate) handled: AtomicU64,
     pub(crate) failed: AtomicU64,

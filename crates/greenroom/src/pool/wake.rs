@@ -45,7 +45,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::{bell::Bell, padded::Padded};
+use super::{bell::Bell, padded::Padded, seats::Seats};
 
 pub(crate) struct Wake {
     /// A bit per shard: in a keyed pool, that somebody should look at it; without keys, that there are messages in it.
@@ -66,7 +66,7 @@ pub(crate) struct Wake {
     /// The length of `idle`, to be read without its lock.
     idle_count: AtomicUsize,
     /// One per worker.
-    beds: Box<[Bed]>,
+    beds: Seats<Bed>,
     /// The watch leaves this pool alone: what only it would find is never found.
     #[cfg(test)]
     pub(crate) unaided: AtomicBool,
@@ -75,8 +75,16 @@ pub(crate) struct Wake {
 /// Where a worker sleeps.
 struct Bed {
     notify: Notify,
-    /// Which shard it was woken for, marked as attended on its behalf; or [`ANY`].
+    /// Which shard it was woken for, marked as attended on its behalf; or [`ANY`]. Written under the lock of the idle list.
     errand: AtomicU32,
+    /// The worker is in the idle list. Written under its lock.
+    taken: AtomicBool,
+}
+
+impl Default for Bed {
+    fn default() -> Self {
+        Self { notify: Notify::new(), errand: AtomicU32::new(ANY), taken: AtomicBool::new(false) }
+    }
 }
 
 /// However many are awake, and whoever lingers.
@@ -108,9 +116,7 @@ impl Wake {
             limit: limit.max(1),
             idle: Mutex::new(Idle::new(workers)),
             idle_count: AtomicUsize::new(0),
-            beds: (0..workers)
-                .map(|_| Bed { notify: Notify::new(), errand: AtomicU32::new(ANY) })
-                .collect(),
+            beds: Seats::new(workers),
             #[cfg(test)]
             unaided: AtomicBool::new(false),
         }
@@ -259,8 +265,8 @@ impl Wake {
             if swapped.is_err() {
                 continue;
             }
-            if let Some(worker) = self.pop_idle() {
-                self.send_off(worker, shard);
+            if let Some(worker) = self.pop_idle(shard) {
+                self.beds.at(worker).notify.notify_one();
                 bell.ring();
                 return true;
             }
@@ -272,16 +278,43 @@ impl Wake {
         }
     }
 
-    /// Wakes a worker that has been taken off the idle list. Where it is sent to a shard that somebody attends already,
-    /// the first to depart clears the bit of both; that costs a meeting there, and no message.
-    fn send_off(&self, worker: usize, shard: Option<usize>) {
+    /// Makes room for more workers.
+    pub(crate) fn grow_to(&self, workers: usize) {
+        self.beds.grow_to(workers);
+        self.idle.lock().grow_to(workers);
+    }
+
+    /// Wakes this worker, where it lies idle: something waits that only it can do. True when it was woken. The caller has
+    /// published what waits; a worker that lies down looks for it afterwards.
+    pub(crate) fn call(&self, worker: usize, bell: &Bell) -> bool {
+        fence(Ordering::SeqCst);
+        if !self.beds.at(worker).taken.load(Ordering::Relaxed) {
+            return false;
+        }
+        let mut idle = self.idle.lock();
+        if !idle.remove(worker) {
+            return false;
+        }
+        self.get_up(&idle, worker, None);
+        self.awake.fetch_add(1, Ordering::SeqCst);
+        drop(idle);
+        self.beds.at(worker).notify.notify_one();
+        bell.ring();
+        true
+    }
+
+    /// A worker has been taken off the idle list. Where it is sent to a shard that somebody attends already, the first to
+    /// depart clears the bit of both; that costs a meeting there, and no message. Under the lock of the list, so that a
+    /// worker that dies meanwhile finds its errand.
+    fn get_up(&self, idle: &Idle, worker: usize, shard: Option<usize>) {
         let errand = shard.map_or(ANY, |shard| {
             self.attended.fetch_or(1 << shard, Ordering::AcqRel);
             shard as u32
         });
-
-        self.beds[worker].errand.store(errand, Ordering::Relaxed);
-        self.beds[worker].notify.notify_one();
+        let bed = self.beds.at(worker);
+        bed.errand.store(errand, Ordering::Relaxed);
+        bed.taken.store(false, Ordering::Relaxed);
+        self.idle_count.store(idle.stack.len(), Ordering::SeqCst);
     }
 
     /// The caller has found nothing, steps aside once, and then looks again. False when somebody else does so already.
@@ -309,18 +342,18 @@ impl Wake {
                 .is_ok()
     }
 
-    fn pop_idle(&self) -> Option<usize> {
+    fn pop_idle(&self, shard: Option<usize>) -> Option<usize> {
         let mut idle = self.idle.lock();
-        let worker = idle.pop();
-        self.idle_count.store(idle.stack.len(), Ordering::SeqCst);
-        worker
+        let worker = idle.pop()?;
+        self.get_up(&idle, worker, shard);
+        Some(worker)
     }
 
     /// Wakes every idle worker, to look at what has changed.
     pub(crate) fn all(&self) {
-        while let Some(worker) = self.pop_idle() {
+        while let Some(worker) = self.pop_idle(None) {
             self.awake.fetch_add(1, Ordering::SeqCst);
-            self.send_off(worker, None);
+            self.beds.at(worker).notify.notify_one();
         }
     }
 
@@ -343,17 +376,18 @@ impl Wake {
     pub(crate) fn lie_down(&self, worker: usize) {
         let mut idle = self.idle.lock();
         idle.push(worker);
+        self.beds.at(worker).taken.store(true, Ordering::Relaxed);
         self.idle_count.store(idle.stack.len(), Ordering::SeqCst);
     }
 
     /// Waits until a waker has taken the worker off the idle list. Returns the shard that it was woken for, if any.
     pub(crate) async fn woken(&self, worker: usize) -> Option<usize> {
-        self.beds[worker].notify.notified().await;
+        self.beds.at(worker).notify.notified().await;
         self.errand(worker)
     }
 
     fn errand(&self, worker: usize) -> Option<usize> {
-        match self.beds[worker].errand.swap(ANY, Ordering::Relaxed) {
+        match self.beds.at(worker).errand.swap(ANY, Ordering::Relaxed) {
             ANY => None,
             shard => Some(shard as usize),
         }
@@ -362,15 +396,14 @@ impl Wake {
     /// A worker goes that had lain down. Passes a wake-up that it was given on to another.
     pub(crate) fn forget(&self, worker: usize, bell: &Bell) {
         let mut idle = self.idle.lock();
-        let lay = idle.remove(worker);
-        self.idle_count.store(idle.stack.len(), Ordering::SeqCst);
-        drop(idle);
-        if !lay {
-            if let Some(shard) = self.errand(worker) {
-                self.depart(shard, true);
-            }
-            self.leave(bell);
+        if idle.remove(worker) {
+            return self.get_up(&idle, worker, None);
         }
+        drop(idle);
+        if let Some(shard) = self.errand(worker) {
+            self.depart(shard, true);
+        }
+        self.leave(bell);
     }
 }
 
@@ -382,7 +415,7 @@ pub(crate) const QUICK: Duration = Duration::from_micros(2);
 struct Idle {
     stack: Vec<usize>,
     /// Where in the stack each worker is; [`UP`] when it is not.
-    place: Box<[usize]>,
+    place: Vec<usize>,
 }
 
 /// The place of a worker that is not idle.
@@ -390,7 +423,13 @@ const UP: usize = usize::MAX;
 
 impl Idle {
     fn new(workers: usize) -> Self {
-        Self { stack: Vec::new(), place: vec![UP; workers].into() }
+        Self { stack: Vec::new(), place: vec![UP; workers] }
+    }
+
+    fn grow_to(&mut self, workers: usize) {
+        if workers > self.place.len() {
+            self.place.resize(workers, UP);
+        }
     }
 
     fn push(&mut self, worker: usize) {

@@ -14,15 +14,17 @@ use std::{
     time::Duration,
 };
 
-use tokio::{sync::mpsc, time::Instant};
+use tokio::time::Instant;
 
 use super::{
+    change::{Outcomes, SlotOutcome},
     clock::later,
     core::Core,
     discard::discard,
     employed::Employed,
     hold::{Hold, Posture, Source, Taken},
     restart::RestartLog,
+    seat::Status,
     tally::count,
 };
 use crate::{Actor, Answer, Context, ExitReason, step_aside};
@@ -68,51 +70,73 @@ impl<A: Send + 'static> Factory<A> {
     }
 }
 
-/// What a first start came to.
-pub(crate) type Started = mpsc::UnboundedSender<Result<(), String>>;
-
-/// Runs the worker of one slot until the pool has ended or the slot is disabled.
+/// Runs the worker of one slot until the pool has ended, it is told to leave, or the slot is disabled.
 pub(crate) async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: Employed<A, K>,
-    worker: usize,
-    factory: Factory<A>,
-    started: Started,
+    slot: usize,
+    outcomes: Outcomes,
 ) {
-    let mut cx = Context::new(core.settings.name.clone(), worker);
-    let first = start(&factory, worker, &mut cx).await;
-    let outcome = first.as_ref().map(|_| ()).map_err(Clone::clone);
-    let _ = started.send(outcome);
-    drop(started);
-    let failures = u32::from(first.is_err());
-    let mut actor = match first.ok() {
-        Some(actor) => actor,
-        None => match start_again(&core, &factory, worker, &mut cx, failures).await {
-            Some(actor) => actor,
-            None => return,
-        },
-    };
+    live(&core, slot, outcomes).await;
+    if core.seats.at(slot).status() == Status::Leaving {
+        core.left(slot);
+    }
+}
+
+async fn live<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Arc<Core<A, K>>,
+    slot: usize,
+    outcomes: Outcomes,
+) {
+    let mut cx = Context::new(core.settings.name.clone(), slot);
+    let Some(mut actor) = first_start(core, slot, &mut cx, outcomes).await else { return };
     let mut log = RestartLog::default();
-    let mut hold = Hold::new(core.clone(), worker);
+    let mut hold = Hold::new(core.clone(), slot);
     loop {
+        core.has_started(slot);
         hold.wake_up();
         let Err(panic) = CatchUnwind(Box::pin(work(&mut hold, &mut actor, &mut cx))).await else {
             hold.rest();
             end(actor).await;
             return;
         };
+        core.has_died(slot);
         bury(&mut hold, &cx, panic);
         discard(actor);
         let Some(wait) = log.next(&core.settings.restarts, Instant::now(), core.chance()) else {
-            disable(&core, &cx);
-            return;
+            return disable(core, slot, &cx);
         };
-        pause(&core, wait).await;
-        count(&core.tallies[worker].restarts);
+        pause(core, slot, wait).await;
+        count(&core.seats.at(slot).tally.restarts);
         cx.restarted();
-        actor = match start_again(&core, &factory, worker, &mut cx, 0).await {
+        actor = match start_again(core, slot, &mut cx, 0).await {
             Some(actor) => actor,
             None => return,
         };
+    }
+}
+
+/// Tells what the first start came to, and tries again where it failed.
+async fn first_start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    slot: usize,
+    cx: &mut Context<A>,
+    outcomes: Outcomes,
+) -> Option<A> {
+    let first = tokio::select! {
+        biased;
+        () = core.over(slot) => return None,
+        first = start(&core.settings.factory, slot, cx) => first,
+    };
+    match first {
+        Ok(actor) => {
+            let _ = outcomes.send(SlotOutcome::Started(slot));
+            Some(actor)
+        }
+        Err(why) => {
+            let _ = outcomes.send(SlotOutcome::StartFailed(slot, why));
+            drop(outcomes);
+            start_again(core, slot, cx, 1).await
+        }
     }
 }
 
@@ -141,7 +165,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 ) {
     let core = hold.core.clone();
     let (mut in_a_row, mut turn) = (0_u32, 0_u32);
-    while !core.ended.load(Ordering::Acquire) {
+    while !hold.is_over() {
         let from_lane = matches!(hold.source, Source::Lane { .. });
         let mut taken = hold.take_next();
         if taken == Taken::Nothing {
@@ -159,7 +183,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             step_aside().await;
         }
         match taken {
-            Taken::Nothing if !core.ended.load(Ordering::Acquire) => {
+            Taken::Nothing if !hold.is_over() => {
                 idle(hold).await;
                 turn = 0;
             }
@@ -238,6 +262,9 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A,
     if core.ended.load(Ordering::SeqCst) {
         core.wake.all();
     }
+    if hold.seat.has_orders() {
+        core.wake.call(hold.worker, &core.clock.bell);
+    }
     let errand = core.wake.woken(hold.worker).await;
     hold.posture = Posture::Awake;
     match errand {
@@ -283,23 +310,19 @@ fn start_failed<E: 'static>(error: E) -> String {
 /// ended; a start that takes long is left to itself then.
 async fn start_again<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
-    factory: &Factory<A>,
-    worker: usize,
+    slot: usize,
     cx: &mut Context<A>,
     mut failures: u32,
 ) -> Option<A> {
     let backoff = core.settings.restarts.backoff;
     loop {
         if failures > 0 {
-            pause(core, backoff.wait(failures, core.chance())).await;
-        }
-        if core.ended.load(Ordering::SeqCst) {
-            return None;
+            pause(core, slot, backoff.wait(failures, core.chance())).await;
         }
         let started = tokio::select! {
             biased;
-            () = core.over() => return None,
-            started = start(factory, worker, cx) => started,
+            () = core.over(slot) => return None,
+            started = start(&core.settings.factory, slot, cx) => started,
         };
         match started {
             Ok(actor) => return Some(actor),
@@ -313,9 +336,13 @@ async fn start_again<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
-/// Waits for this long, or until the pool has ended.
-async fn pause<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>, wait: Duration) {
-    let _ = tokio::time::timeout_at(later(wait), core.over()).await;
+/// Waits for this long, or until the pool has ended or the worker is to leave.
+async fn pause<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    slot: usize,
+    wait: Duration,
+) {
+    let _ = tokio::time::timeout_at(later(wait), core.over(slot)).await;
 }
 
 async fn end<A: Actor>(mut actor: A) {
@@ -327,16 +354,15 @@ async fn end<A: Actor>(mut actor: A) {
     }
 }
 
-/// The budget of a slot is used up (P19). With no slot left, what is queued cannot be handled any more.
-fn disable<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>, cx: &Context<A>) {
-    tracing::error!(worker = cx.name(), "too many restarts; the worker's slot is disabled");
-    if core.live.fetch_sub(1, Ordering::SeqCst) > 1 {
-        return;
+/// The budget of a slot is used up (P19).
+fn disable<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    slot: usize,
+    cx: &Context<A>,
+) {
+    if core.disable(slot) {
+        tracing::error!(worker = cx.name(), "too many restarts; the worker's slot is disabled");
     }
-    tracing::error!(pool = cx.pool(), "no worker is left; the pool refuses messages");
-    core.close();
-    core.bury_queued();
-    core.progress.notify_waiters();
 }
 
 fn panic_message(panic: &(dyn Any + Send)) -> String {
@@ -468,7 +494,7 @@ mod tests {
             let address = crate::Address::new(core.clone());
             address.send(2).await.unwrap();
             step_aside().await;
-            core.aborts.get().unwrap().iter().for_each(tokio::task::AbortHandle::abort);
+            core.abort(0..5);
             crate::pool::stop::stop(core.clone(), Stop::Now).await;
             assert_eq!((core.wake.awake(), core.wake.idle()), (0, 0));
         }

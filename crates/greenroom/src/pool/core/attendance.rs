@@ -51,7 +51,7 @@ fn push(core: &Core<Sleeper, ()>) {
 /// A pool whose workers are gone, to be played by a test.
 async fn deserted() -> Arc<Core<Sleeper, ()>> {
     let core = sleepers(2).0.restarts(Restarts::default()).spawn_core().await.unwrap();
-    core.aborts.get().unwrap().iter().for_each(tokio::task::AbortHandle::abort);
+    core.abort(0..2);
     while core.running.load(Ordering::SeqCst) > 1 {
         crate::step_aside().await;
     }

@@ -2,18 +2,47 @@
 
 use std::{hash::Hash, sync::atomic::Ordering};
 
-use super::{Core, Queued};
+use super::{Core, Gate, Queued};
 use crate::{Actor, CallError, DeadLetter, DeadLetterReason, pool::discard::discard};
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Refuses every later message, under the lock of each shard.
     pub(crate) fn close(&self) {
+        let mut gate = self.gate.lock();
         self.closing.store(true, Ordering::SeqCst);
+        *gate = Gate::Closed;
         self.permits.close();
+        self.shut();
+    }
+
+    /// Refuses messages until there is a worker again.
+    pub(super) fn desert(&self) {
+        let mut gate = self.gate.lock();
+        if *gate == Gate::Open && self.live.load(Ordering::SeqCst) == 0 {
+            *gate = Gate::Deserted;
+            self.permits.close();
+            self.shut();
+        }
+    }
+
+    /// Accepts messages again, where there is a worker.
+    pub(super) fn revive(&self) {
+        let mut gate = self.gate.lock();
+        self.ruined.store(false, Ordering::SeqCst);
+        if *gate == Gate::Deserted && self.live.load(Ordering::SeqCst) > 0 {
+            *gate = Gate::Open;
+            self.permits.reopen();
+            self.shards.iter().for_each(|shard| shard.inbox.lock().closed = false);
+        }
+    }
+
+    fn shut(&self) {
         for shard in &self.shards {
             let mut inbox = shard.inbox.lock();
             inbox.closed = true;
-            inbox.credit = 0;
+            let unused = std::mem::take(&mut inbox.credit);
+            drop(inbox);
+            self.permits.return_unused(unused);
         }
     }
 
@@ -33,10 +62,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Resolves once the pool has ended.
-    pub(crate) async fn over(&self) {
-        let over = self.over.notified();
-        if !self.ended.load(Ordering::SeqCst) {
+    /// Resolves once the pool has ended, or the worker of this slot is to leave.
+    pub(crate) async fn over(&self, slot: usize) {
+        loop {
+            let over = self.over.notified();
+            if self.ended.load(Ordering::SeqCst) || self.seats.at(slot).is_leaving() {
+                return;
+            }
             over.await;
         }
     }
@@ -52,9 +84,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Makes a dead letter of every message that waits anywhere. Only after `close`, when no slot is left.
+    /// Makes a dead letter of every message that waits anywhere. Only when no slot is left, and nothing is accepted.
     pub(crate) fn bury_queued(&self) {
+        self.ruined.store(true, Ordering::SeqCst);
         for entry in self.drain_queues() {
+            self.permits.return_unused(1);
             self.tally.dead_lettered.fetch_add(1, Ordering::Relaxed);
             let (port, attempts) = match entry.extra {
                 Some(extra) => (extra.port, extra.attempts),

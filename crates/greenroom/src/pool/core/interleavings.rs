@@ -14,7 +14,7 @@ use super::{Core, Queued, Settings, Urgency};
 use crate::{
     Actor, Context, FailureTable, Restarts,
     delivery::Extra,
-    pool::{entry::Entry, hold::Source, parcel::Parcel, tally::count},
+    pool::{entry::Entry, hold::Source, parcel::Parcel, tally::count, worker::Factory},
 };
 
 struct Nobody;
@@ -92,6 +92,10 @@ struct Stage {
 impl Stage {
     fn new(workers: usize) -> Self {
         let settings = Settings {
+            factory: Factory::new(Arc::new(|_| Err("nobody".to_owned()))),
+            bounds: 0..=8,
+            mailbox_each: None,
+            holds_when_empty: false,
             name: Arc::from("stage"),
             workers,
             capacity: 1_000,
@@ -134,7 +138,7 @@ impl Stage {
     }
 
     fn start(&mut self, index: usize, entry: Queued<Nobody, Key>) -> Result<(), TestCaseError> {
-        count(&self.core.tallies[index].started);
+        count(&self.core.seats.at(index).tally.started);
         if let Some(key) = entry.message.0 {
             let owners = self.workers.iter().filter_map(|worker| worker.in_hand?.0);
             prop_assert!(owners.into_iter().all(|owner| owner != key), "key {key} in hand twice");

@@ -114,7 +114,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(outbox);
         self.announce(index);
         // The last worker may have gone, and what was queued with it, while this message was between two places.
-        if self.live.load(Ordering::SeqCst) == 0 {
+        if self.ruined.load(Ordering::SeqCst) {
             self.bury_queued();
         }
     }

@@ -1,0 +1,111 @@
+//! A change of a pool's size: what was begun, and what came of it.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use tokio::sync::mpsc;
+
+use super::clock::later;
+
+/// What became of one slot.
+#[derive(Debug)]
+pub(crate) enum SlotOutcome {
+    Started(usize),
+    StartFailed(usize, String),
+    Left(usize),
+}
+
+/// Told what becomes of slots.
+pub(crate) type Outcomes = mpsc::UnboundedSender<SlotOutcome>;
+
+/// A change of size that has begun. It goes on whether or not anybody waits for it.
+#[derive(Debug)]
+#[must_use = "the change has only begun; `done` tells what came of it"]
+pub struct Change {
+    added: Vec<usize>,
+    removed: Vec<usize>,
+    size: usize,
+    outcomes: mpsc::UnboundedReceiver<SlotOutcome>,
+}
+
+/// What came of a change by its deadline.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ChangeReport {
+    /// Slots whose workers run.
+    pub started: Vec<usize>,
+    /// Slots whose workers could not be started, and why. They stay, and are tried again with backoff.
+    pub failed: Vec<(usize, String)>,
+    /// Slots whose workers have gone.
+    pub left: Vec<usize>,
+    /// Slots of which nothing had been heard by the deadline: still starting, or busy with the message in hand.
+    pub pending: Vec<usize>,
+}
+
+impl Change {
+    pub(crate) fn new(
+        added: Vec<usize>,
+        removed: Vec<usize>,
+        size: usize,
+        outcomes: mpsc::UnboundedReceiver<SlotOutcome>,
+    ) -> Self {
+        Self { added, removed, size, outcomes }
+    }
+
+    /// Slots that workers have been begun to be started in.
+    pub fn added(&self) -> &[usize] {
+        &self.added
+    }
+
+    /// Slots whose workers have been told to leave. They may be fewer than were asked for: there were no more.
+    pub fn removed(&self) -> &[usize] {
+        &self.removed
+    }
+
+    /// The size of the pool with this change.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Waits until all of it is done, or the deadline has come, and says exactly what happened.
+    ///
+    /// # Cancel safety
+    /// The change goes on; what it came to is not told any more.
+    pub async fn done(mut self, deadline: Duration) -> ChangeReport {
+        let deadline = later(deadline);
+        let mut report = ChangeReport::default();
+        let mut pending: BTreeSet<usize> =
+            self.added.iter().chain(&self.removed).copied().collect();
+        while !pending.is_empty()
+            && let Ok(Some(outcome)) = tokio::time::timeout_at(deadline, self.outcomes.recv()).await
+        {
+            pending.remove(&report.note(outcome));
+        }
+        report.pending = pending.into_iter().collect();
+        report.started.sort_unstable();
+        report
+    }
+}
+
+impl ChangeReport {
+    fn note(&mut self, outcome: SlotOutcome) -> usize {
+        match outcome {
+            SlotOutcome::Started(slot) => {
+                self.started.push(slot);
+                slot
+            }
+            SlotOutcome::StartFailed(slot, why) => {
+                self.failed.push((slot, why));
+                slot
+            }
+            SlotOutcome::Left(slot) => {
+                self.left.push(slot);
+                slot
+            }
+        }
+    }
+
+    /// True when everything that was asked for has happened.
+    pub fn is_complete(&self) -> bool {
+        self.failed.is_empty() && self.pending.is_empty()
+    }
+}

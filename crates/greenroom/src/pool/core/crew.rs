@@ -1,0 +1,220 @@
+//! Workers that join a running pool, and workers that leave it.
+
+use std::{
+    hash::Hash,
+    sync::{Arc, atomic::Ordering},
+};
+
+use super::Core;
+use crate::{
+    Actor, ManageError,
+    pool::{
+        change::{Outcomes, SlotOutcome},
+        employed::Employed,
+        seat::{LEAVE, Place, Status},
+        worker,
+    },
+};
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// Starts a worker in each of these slots, off everybody's path.
+    pub(crate) fn start_in(self: &Arc<Self>, slots: &[usize], outcomes: &Outcomes) {
+        for slot in slots {
+            let run = worker::run(Employed::new(self), *slot, outcomes.clone());
+            let abort = self.runtime.spawn(run).abort_handle();
+            self.seats.at(*slot).place.lock().abort = Some(abort);
+        }
+    }
+
+    /// Adds workers. Returns their slots and the new size.
+    pub(crate) fn hire(
+        self: &Arc<Self>,
+        workers: usize,
+        outcomes: &Outcomes,
+    ) -> Result<(Vec<usize>, usize), ManageError> {
+        let mut roster = self.roster.lock();
+        self.check_running()?;
+        let bounds = roster.bounds();
+        let size = roster.len().saturating_add(workers);
+        if size > *bounds.end() {
+            return Err(ManageError::OutOfBounds { asked: size, bounds });
+        }
+        let slots: Vec<usize> = (0..workers).map(|_| roster.join()).collect();
+        self.seats.grow_to(roster.made());
+        self.wake.grow_to(roster.made());
+        slots.iter().for_each(|slot| self.seats.at(*slot).place.lock().status = Status::Starting);
+        self.size_changed(roster.len());
+        self.live.fetch_add(workers, Ordering::SeqCst);
+        drop(roster);
+        self.revive();
+        self.start_in(&slots, outcomes);
+        Ok((slots, size))
+    }
+
+    /// Tells workers to leave, idle ones first, then those that joined last. Returns their slots and the new size.
+    pub(crate) fn dismiss(
+        &self,
+        workers: usize,
+        outcomes: &Outcomes,
+    ) -> Result<(Vec<usize>, usize), ManageError> {
+        let mut roster = self.roster.lock();
+        self.check_running()?;
+        let bounds = roster.bounds();
+        let workers = workers.min(roster.len());
+        if roster.len() - workers < *bounds.start() {
+            return Err(ManageError::OutOfBounds { asked: roster.len() - workers, bounds });
+        }
+        let mut slots: Vec<usize> = roster.members().iter().rev().copied().collect();
+        slots.sort_by_key(|slot| self.seats.at(*slot).is_busy());
+        slots.truncate(workers);
+        slots.iter().for_each(|slot| {
+            roster.leave(*slot);
+        });
+        let size = roster.len();
+        self.size_changed(size);
+        drop(roster);
+        slots.iter().for_each(|slot| self.let_leave(*slot, outcomes));
+        Ok((slots, size))
+    }
+
+    /// Tells one worker to leave.
+    pub(crate) fn dismiss_one(
+        &self,
+        slot: usize,
+        outcomes: &Outcomes,
+    ) -> Result<usize, ManageError> {
+        let mut roster = self.roster.lock();
+        self.check_running()?;
+        let bounds = roster.bounds();
+        if roster.members().contains(&slot) && roster.len() <= *bounds.start() {
+            return Err(ManageError::OutOfBounds { asked: roster.len() - 1, bounds });
+        }
+        if !roster.leave(slot) {
+            return Err(ManageError::NoSuchSlot(slot));
+        }
+        let size = roster.len();
+        self.size_changed(size);
+        drop(roster);
+        self.let_leave(slot, outcomes);
+        Ok(size)
+    }
+
+    /// Brings a disabled slot back, with a budget as if new.
+    pub(crate) fn enable(
+        self: &Arc<Self>,
+        slot: usize,
+        outcomes: &Outcomes,
+    ) -> Result<usize, ManageError> {
+        let roster = self.roster.lock();
+        self.check_running()?;
+        if !roster.members().contains(&slot) {
+            return Err(ManageError::NoSuchSlot(slot));
+        }
+        let mut place = self.seats.at(slot).place.lock();
+        if place.status != Status::Disabled {
+            return Err(ManageError::NotDisabled(slot));
+        }
+        place.status = Status::Starting;
+        drop(place);
+        self.live.fetch_add(1, Ordering::SeqCst);
+        let size = roster.len();
+        drop(roster);
+        self.revive();
+        self.start_in(&[slot], outcomes);
+        Ok(size)
+    }
+
+    fn check_running(&self) -> Result<(), ManageError> {
+        match self.closing.load(Ordering::SeqCst) {
+            true => Err(ManageError::NotRunning),
+            false => Ok(()),
+        }
+    }
+
+    /// The bound follows the size, where it was not given in all. Under the lock of the roster.
+    fn size_changed(&self, size: usize) {
+        if let Some(each) = self.settings.mailbox_each {
+            self.permits.resize(size.max(1).saturating_mul(each), self);
+        }
+    }
+
+    fn let_leave(&self, slot: usize, outcomes: &Outcomes) {
+        let seat = self.seats.at(slot);
+        let mut place = seat.place.lock();
+        let before = std::mem::replace(&mut place.status, Status::Leaving);
+        place.on_left = Some(outcomes.clone());
+        seat.order(LEAVE);
+        drop(place);
+        if before == Status::Disabled {
+            return self.left(slot);
+        }
+        self.one_less();
+        self.wake.call(slot, &self.clock.bell);
+        self.over.notify_waiters();
+    }
+
+    /// The worker of a slot has gone for good.
+    pub(crate) fn left(&self, slot: usize) {
+        let seat = self.seats.at(slot);
+        let mut place = seat.place.lock();
+        let gone = std::mem::take(&mut *place);
+        seat.done(LEAVE);
+        drop(place);
+        self.roster.lock().vacate(slot);
+        let Place { on_left, .. } = gone;
+        if let Some(outcomes) = on_left {
+            let _ = outcomes.send(SlotOutcome::Left(slot));
+        }
+    }
+
+    /// A worker runs.
+    pub(crate) fn has_started(&self, slot: usize) {
+        let mut place = self.seats.at(slot).place.lock();
+        if place.status == Status::Starting {
+            place.status = Status::Live;
+        }
+    }
+
+    /// A worker does not run for a while. False when it is to leave instead.
+    pub(crate) fn has_died(&self, slot: usize) {
+        let mut place = self.seats.at(slot).place.lock();
+        if place.status == Status::Live {
+            place.status = Status::Starting;
+        }
+    }
+
+    /// Refuses messages where there is no worker, unless it is to hold them.
+    pub(crate) fn close_if_deserted(&self) {
+        if !self.settings.holds_when_empty {
+            self.desert();
+        }
+    }
+
+    /// One worker less that may handle messages. Without any, the pool refuses them, where it is not to hold them.
+    fn one_less(&self) -> bool {
+        let last = self.live.fetch_sub(1, Ordering::SeqCst) == 1;
+        if last {
+            self.close_if_deserted();
+        }
+        last
+    }
+
+    /// The budget of a slot is used up. Its worker has given up what it held. False when it was to leave anyway.
+    pub(crate) fn disable(&self, slot: usize) -> bool {
+        let mut place = self.seats.at(slot).place.lock();
+        if place.status == Status::Leaving {
+            return false;
+        }
+        place.status = Status::Disabled;
+        drop(place);
+        if self.one_less() && !self.settings.holds_when_empty {
+            tracing::error!(
+                pool = &*self.settings.name,
+                "no worker is left; the pool refuses messages"
+            );
+            self.bury_queued();
+            self.progress.notify_waiters();
+        }
+        true
+    }
+}

@@ -1,0 +1,76 @@
+//! A slot of a pool: what stays when its worker is restarted, disabled, or replaced by another.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+use tokio::task::AbortHandle;
+
+use super::{change::Outcomes, tally::WorkerTally};
+
+/// The worker is to end after the message in hand.
+pub(crate) const LEAVE: u32 = 1;
+
+/// A slot. Its first cache line belongs to the worker, which writes it for every message.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Seat {
+    pub(crate) tally: WorkerTally,
+    /// What the worker looks at before its next message: [`LEAVE`].
+    orders: AtomicU32,
+    pub(crate) place: Mutex<Place>,
+}
+
+/// What is rarely looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    pub(crate) status: Status,
+    /// To drop what the worker runs at its next await.
+    pub(crate) abort: Option<AbortHandle>,
+    /// Told when the worker has left.
+    pub(crate) on_left: Option<Outcomes>,
+}
+
+/// Who sits in a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Status {
+    /// Nobody. Left when a worker is hired.
+    #[default]
+    Vacant,
+    /// A worker that is being built, for the first time or again. Left by its start, its budget, or an order to leave.
+    Starting,
+    /// A worker that handles messages. Left by its death, its budget, or an order to leave.
+    Live,
+    /// Nobody until it is enabled: its budget was used up. Left by `enable`, or by removal.
+    Disabled,
+    /// A worker that ends after the message in hand. Left when it has gone.
+    Leaving,
+}
+
+impl Seat {
+    /// True when the worker is to look at its orders. For the price of a load from its own cache line.
+    #[inline]
+    pub(crate) fn has_orders(&self) -> bool {
+        self.orders.load(Ordering::Relaxed) != 0
+    }
+
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.orders.load(Ordering::SeqCst) & LEAVE != 0
+    }
+
+    pub(crate) fn order(&self, order: u32) {
+        self.orders.fetch_or(order, Ordering::SeqCst);
+    }
+
+    pub(crate) fn done(&self, order: u32) {
+        self.orders.fetch_and(!order, Ordering::SeqCst);
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.place.lock().status
+    }
+
+    /// True while a message is in hand.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.tally.in_hand.load(Ordering::Relaxed) != 0
+    }
+}
