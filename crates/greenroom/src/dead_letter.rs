@@ -31,4 +31,8 @@ pub enum DeadLetterReason {
     Killed,
     /// No worker was left to handle it.
     NoWorkers,
+    /// It had to make room for a later message.
+    Evicted,
+    /// Its deadline passed before it was started.
+    Expired,
 }

@@ -42,12 +42,15 @@
 
 mod actor;
 mod any_address;
+mod class;
 mod context;
 mod dead_letter;
 mod delivery;
+mod envelope;
 mod error;
 pub mod events;
 mod failure;
+mod forward;
 pub mod pool;
 mod recipient;
 pub mod registry;
@@ -57,18 +60,21 @@ pub mod timer;
 
 pub use actor::{Actor, Answer, ExitReason};
 pub use any_address::AnyAddress;
+pub use class::Class;
 pub use context::Context;
 pub use dead_letter::{DeadLetter, DeadLetterReason};
 pub use delivery::Delivery;
+pub use envelope::Envelope;
 pub use error::{CallError, NotAccepted, SendError, SpawnError, TrySendError};
 pub use events::{Event, Producer, Subscription, Topic};
 pub use failure::{
     Backoff, Cause, FailedAttempt, FailurePolicy, FailureTable, Finally, Row, Verdict,
 };
+pub use forward::ForwardError;
 pub use pool::{
-    Address, Calling, Change, ChangeReport, ManageError, Management, OwnedPermit, Pool,
+    Address, Calling, Change, ChangeReport, ManageError, Management, Overflow, OwnedPermit, Pool,
     PoolBuilder, PoolService, PoolSink, PoolStats, Restarts, Sending, SinkError, Stop, StopReport,
-    StopSummary, WeakAddress,
+    StopSummary, WeakAddress, Worker, policy,
 };
 pub use recipient::Recipient;
 pub use registry::{FindError, NameTaken, Registry};

@@ -1,6 +1,6 @@
 //! From a factory to a running pool.
 
-use std::{hash::Hash, ops::RangeInclusive, sync::Arc};
+use std::{convert::Infallible, hash::Hash, ops::RangeInclusive, sync::Arc};
 
 use tokio::sync::mpsc;
 
@@ -10,6 +10,8 @@ use super::{
     clock,
     core::{CopyOf, Core, KeyOf, OnDeadLetter, Settings},
     employed::Employed,
+    overflow::Overflow,
+    policy::Policy,
     restart::Restarts,
     seat::Status,
     watch::Watched,
@@ -30,7 +32,7 @@ const DEFAULT_POISON_LIMIT: u32 = 2;
 
 /// A pool that is being set up. Nothing runs before [`spawn`](Self::spawn).
 #[must_use = "a builder does nothing until it is spawned"]
-pub struct PoolBuilder<A: Actor, K = ()> {
+pub struct PoolBuilder<A: Actor, K = Infallible> {
     factory: Factory<A>,
     name: String,
     workers: usize,
@@ -38,6 +40,9 @@ pub struct PoolBuilder<A: Actor, K = ()> {
     capacity: Option<usize>,
     bounds: RangeInclusive<usize>,
     holds_when_empty: bool,
+    overflow: Overflow<A::Message, A::Reply, A::Error>,
+    dispatch: Option<Box<dyn Policy<A::Message>>>,
+    copy_for_several: Option<CopyOf<A>>,
     key_of: Option<KeyOf<A, K>>,
     policy: Box<dyn FailurePolicy<A::Error>>,
     copy: Option<CopyOf<A>>,
@@ -57,6 +62,9 @@ impl<A: Actor> PoolBuilder<A> {
             capacity: None,
             bounds: 0..=MAX_WORKERS,
             holds_when_empty: false,
+            overflow: Overflow::Wait,
+            dispatch: None,
+            copy_for_several: None,
             key_of: None,
             policy: Box::new(FailureTable::default()),
             copy: None,
@@ -65,6 +73,33 @@ impl<A: Actor> PoolBuilder<A> {
             on_dead_letter: None,
             seed: None,
         }
+    }
+
+    /// Gives each message to the worker that a policy chooses, instead of to whoever is free first. Setting an order by key
+    /// afterwards takes its place.
+    ///
+    /// ```
+    /// # use greenroom::{policy::RoundRobin, prelude::*};
+    /// # struct Clerk; impl Actor for Clerk { type Message = u64; type Reply = usize; type Error = ();
+    /// # async fn handle(&mut self, _: u64, cx: &mut Context<Self>) -> Result<usize, ()> { Ok(cx.slot()) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Clerk).workers(2).dispatch(RoundRobin::new()).spawn().await?;
+    /// assert_eq!((pool.call(7).await?, pool.call(7).await?, pool.call(7).await?), (0, 1, 0));
+    /// # Ok(()) }
+    /// ```
+    pub fn dispatch(mut self, policy: impl Policy<A::Message>) -> Self {
+        self.dispatch = Some(Box::new(policy));
+        self
+    }
+
+    /// As [`dispatch`](Self::dispatch), for a policy that may choose several workers: each gets a copy, and each copy is a
+    /// message of its own.
+    pub fn dispatch_copies(mut self, policy: impl Policy<A::Message>) -> Self
+    where
+        A::Message: Clone,
+    {
+        self.copy_for_several = Some(A::Message::clone);
+        self.dispatch(policy)
     }
 
     /// Handles messages of one key one at a time, in the order in which they were accepted; different keys do not wait
@@ -103,6 +138,9 @@ impl<A: Actor> PoolBuilder<A> {
             capacity: self.capacity,
             bounds: self.bounds,
             holds_when_empty: self.holds_when_empty,
+            overflow: self.overflow,
+            dispatch: None,
+            copy_for_several: None,
             key_of: Some(Box::new(key)),
             policy: self.policy,
             copy: self.copy,
@@ -149,6 +187,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// without workers refuses messages with `NoWorkers`, and what waits when the last slot is disabled are dead letters.
     pub fn hold_when_empty(mut self) -> Self {
         self.holds_when_empty = true;
+        self
+    }
+
+    /// What becomes of messages for which there is no room; they wait unless said otherwise.
+    pub fn overflow(mut self, overflow: Overflow<A::Message, A::Reply, A::Error>) -> Self {
+        self.overflow = overflow;
         self
     }
 
@@ -246,6 +290,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             mailbox_each: self.capacity.is_none().then_some(self.mailbox),
             holds_when_empty: self.holds_when_empty,
             capacity,
+            mailbox: self.mailbox.max(1),
+            overflow: self.overflow,
+            dispatch: self.dispatch,
+            copy_for_several: self.copy_for_several,
             key_of: self.key_of,
             policy: self.policy,
             copy: self.copy,
@@ -305,6 +353,10 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                 watch(core);
                 core.close_if_deserted();
                 guard.defuse();
+                if core.settings.dispatch.is_some() {
+                    // A policy deals with workers by their order, so all of them have their chance to start first.
+                    while told.recv().await.is_some() {}
+                }
                 return Ok(());
             }
         }

@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use super::{
     change::Change,
     core::Core,
+    seat_door::Worker,
     stats::PoolStats,
     stop::{self, Stop, StopReport},
 };
@@ -17,6 +18,7 @@ type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// What a pool can be told, whatever its keys are.
 pub(crate) trait Control<A: Actor>: Send + Sync {
     fn stats(&self) -> PoolStats;
+    fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
     fn add(self: Arc<Self>, workers: usize) -> Result<Change, ManageError>;
     fn remove(&self, workers: usize) -> Result<Change, ManageError>;
     fn remove_worker(&self, slot: usize) -> Result<Change, ManageError>;
@@ -32,6 +34,10 @@ where
 {
     fn stats(&self) -> PoolStats {
         PoolStats::of(self)
+    }
+
+    fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
+        Core::workers(&self)
     }
 
     fn add(self: Arc<Self>, workers: usize) -> Result<Change, ManageError> {
@@ -159,6 +165,12 @@ impl<A: Actor> Management<A> {
     /// The pool is not running, or there is no such slot, or it is not disabled.
     pub fn enable(&self, slot: usize) -> Result<Change, ManageError> {
         self.control.clone().enable(slot)
+    }
+
+    /// The workers that are there or are being started, in the order in which they joined, each with an address of its own.
+    /// These addresses keep the pool running, as others do.
+    pub fn workers(&self) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
+        self.control.clone().workers()
     }
 
     /// What the pool is doing. Takes the lock of each shard for a moment.

@@ -10,12 +10,15 @@ use super::{change::Outcomes, tally::WorkerTally};
 /// The worker is to end after the message in hand.
 pub(crate) const LEAVE: u32 = 1;
 
+/// There is something in the worker's own mailbox.
+pub(crate) const MAIL: u32 = 2;
+
 /// A slot. Its first cache line belongs to the worker, which writes it for every message.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Seat {
     pub(crate) tally: WorkerTally,
-    /// What the worker looks at before its next message: [`LEAVE`].
+    /// What the worker looks at before its next message: [`LEAVE`], [`MAIL`].
     orders: AtomicU32,
     pub(crate) place: Mutex<Place>,
 }

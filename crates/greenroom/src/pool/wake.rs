@@ -50,6 +50,8 @@ use super::{bell::Bell, padded::Padded, seats::Seats};
 pub(crate) struct Wake {
     /// A bit per shard: in a keyed pool, that somebody should look at it; without keys, that there are messages in it.
     ready: Padded<AtomicU64>,
+    /// A bit per shard with urgent messages. Written under the lock of the shard's inbox.
+    urgent: AtomicU64,
     /// Without keys, a bit per shard where a worker takes messages: others go elsewhere, where they can.
     attended: Padded<AtomicU64>,
     /// Workers that are polled, or woken and about to be.
@@ -109,6 +111,7 @@ impl Wake {
     pub(crate) fn new(workers: usize, limit: usize) -> Self {
         Self {
             ready: Padded(AtomicU64::new(0)),
+            urgent: AtomicU64::new(0),
             attended: Padded(AtomicU64::new(0)),
             awake: Padded(AtomicUsize::new(0)),
             lingering: Padded(AtomicUsize::new(NOBODY)),
@@ -150,6 +153,34 @@ impl Wake {
                 return Some(shard as usize);
             }
         }
+    }
+
+    /// There are urgent messages in this shard. Under the lock of its inbox.
+    pub(crate) fn urge(&self, shard: usize) {
+        self.urgent.fetch_or(1 << shard, Ordering::SeqCst);
+    }
+
+    /// There are none any more. Under the lock of the shard's inbox.
+    pub(crate) fn calm(&self, shard: usize) {
+        self.urgent.fetch_and(!(1 << shard), Ordering::SeqCst);
+    }
+
+    /// True when urgent messages wait somewhere.
+    #[inline]
+    pub(crate) fn is_urged(&self) -> bool {
+        self.urgent.load(Ordering::Relaxed) != 0
+    }
+
+    /// The shards with urgent messages.
+    pub(crate) fn urged(&self) -> u64 {
+        self.urgent.load(Ordering::Acquire)
+    }
+
+    /// Takes this shard off the ready ones. False when it was not among them.
+    pub(crate) fn claim_this(&self, shard: usize) -> bool {
+        let bit = 1 << shard;
+        self.ready.load(Ordering::Acquire) & bit != 0
+            && self.ready.fetch_and(!bit, Ordering::AcqRel) & bit != 0
     }
 
     /// There is nothing in this shard any more. Without keys; under the lock of the shard's inbox.

@@ -23,6 +23,7 @@ use super::{
     discard::discard,
     employed::Employed,
     hold::{Hold, Posture, Source, Taken},
+    occupied::AtWork,
     restart::RestartLog,
     seat::Status,
     tally::count,
@@ -91,10 +92,12 @@ async fn live<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let Some(mut actor) = first_start(core, slot, &mut cx, outcomes).await else { return };
     let mut log = RestartLog::default();
     let mut hold = Hold::new(core.clone(), slot);
+    let own = Some((core.identity(), slot));
     loop {
         core.has_started(slot);
         hold.wake_up();
-        let Err(panic) = CatchUnwind(Box::pin(work(&mut hold, &mut actor, &mut cx))).await else {
+        let Err(panic) = CatchUnwind(Box::pin(work(&mut hold, &mut actor, &mut cx)), own).await
+        else {
             hold.rest();
             end(actor).await;
             return;
@@ -279,7 +282,7 @@ async fn start<A: Actor>(
     cx: &mut Context<A>,
 ) -> Result<A, String> {
     let mut actor = factory.build(worker).await?;
-    let reason = match CatchUnwind(Box::pin(actor.started(cx))).await {
+    let reason = match CatchUnwind(Box::pin(actor.started(cx)), None).await {
         Ok(Ok(())) => return Ok(actor),
         Ok(Err(error)) => start_failed(error),
         Err(panic) => {
@@ -349,7 +352,7 @@ async fn end<A: Actor>(mut actor: A) {
     let stopped = async {
         actor.stopped(&ExitReason::Shutdown).await;
     };
-    if CatchUnwind(Box::pin(stopped)).await.is_err() {
+    if CatchUnwind(Box::pin(stopped), None).await.is_err() {
         tracing::error!("a `stopped` hook panicked");
     }
 }
@@ -373,8 +376,9 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
     }
 }
 
-/// Catches panics around a whole future, once per life of a worker and not once per message.
-struct CatchUnwind<F>(std::pin::Pin<Box<F>>);
+/// Catches panics around a whole future, once per life of a worker and not once per message; and notes whose future it is
+/// while it is polled.
+struct CatchUnwind<F>(std::pin::Pin<Box<F>>, Option<(usize, usize)>);
 
 impl<F: Future> Future for CatchUnwind<F> {
     type Output = Result<F::Output, Box<dyn Any + Send>>;
@@ -383,6 +387,7 @@ impl<F: Future> Future for CatchUnwind<F> {
         mut self: std::pin::Pin<&mut Self>,
         cx: &mut std::task::Context<'_>,
     ) -> Poll<Self::Output> {
+        let _at_work = self.1.map(|(pool, slot)| AtWork::begin(pool, slot));
         match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx))) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
@@ -441,7 +446,7 @@ mod tests {
         assert!(up.is_ok(), "it would sleep for ever");
     }
 
-    impl Core<Worker, ()> {
+    impl Core<Worker, std::convert::Infallible> {
         /// A message that panics disables the only slot, which is then free to be played by a test.
         async fn push_and_wait_for_the_last_worker(self: &Arc<Self>) {
             let address = crate::Address::new(self.clone());

@@ -41,6 +41,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let slots: Vec<usize> = (0..workers).map(|_| roster.join()).collect();
         self.seats.grow_to(roster.made());
+        self.desks.grow_to(roster.made());
         self.wake.grow_to(roster.made());
         slots.iter().for_each(|slot| self.seats.at(*slot).place.lock().status = Status::Starting);
         self.size_changed(roster.len());
@@ -145,10 +146,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         place.on_left = Some(outcomes.clone());
         seat.order(LEAVE);
         drop(place);
+        self.crew_changed();
         if before == Status::Disabled {
             return self.left(slot);
         }
         self.one_less();
+        self.crew_changed();
         self.wake.call(slot, &self.clock.bell);
         self.over.notify_waiters();
     }
@@ -160,6 +163,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let gone = std::mem::take(&mut *place);
         seat.done(LEAVE);
         drop(place);
+        self.clear_desk(slot);
         self.roster.lock().vacate(slot);
         let Place { on_left, .. } = gone;
         if let Some(outcomes) = on_left {
@@ -173,6 +177,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if place.status == Status::Starting {
             place.status = Status::Live;
         }
+        drop(place);
+        self.crew_changed();
+        if self.settings.dispatch.is_some() {
+            self.ask_again();
+        }
     }
 
     /// A worker does not run for a while. False when it is to leave instead.
@@ -181,6 +190,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if place.status == Status::Live {
             place.status = Status::Starting;
         }
+        drop(place);
+        self.crew_changed();
     }
 
     /// Refuses messages where there is no worker, unless it is to hold them.
@@ -207,6 +218,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         place.status = Status::Disabled;
         drop(place);
+        self.crew_changed();
+        self.clear_desk(slot);
         if self.one_less() && !self.settings.holds_when_empty {
             tracing::error!(
                 pool = &*self.settings.name,
