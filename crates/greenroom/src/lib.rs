@@ -34,6 +34,7 @@
 //! | failures | [`FailureTable`], [`Backoff`], [`Restarts`], [`DeadLetter`] |
 //! | a reply that is given later, a message that stays whole | [`Delivery`], [`ReplyPort`], [`Answer`] |
 //! | telling many what happens | [`Topic`], [`Producer`], and the module [`events`] |
+//! | why an actor has ended, and where it panicked | [`ExitReason`], and the module [`panic_location`] |
 //! | a message later, or again and again | [`Address::send_after`], [`Address::send_every`], and the module [`timer`] |
 //! | finding an actor by its name | [`Registry`] |
 //! | holding actors of different kinds, or without keeping them alive | [`Recipient`], [`AnyAddress`], [`WeakAddress`] |
@@ -47,7 +48,9 @@ mod dead_letter;
 mod delivery;
 mod error;
 pub mod events;
+mod exit_reason;
 mod failure;
+pub mod panic_location;
 pub mod pool;
 mod recipient;
 pub mod registry;
@@ -55,16 +58,18 @@ mod reply;
 mod step_aside;
 pub mod timer;
 
-pub use actor::{Actor, Answer, ExitReason};
+pub use actor::{Actor, Answer};
 pub use any_address::AnyAddress;
 pub use context::Context;
 pub use dead_letter::{DeadLetter, DeadLetterReason};
 pub use delivery::Delivery;
 pub use error::{CallError, NotAccepted, SendError, SpawnError, TrySendError};
 pub use events::{Event, Producer, Subscription, Topic};
+pub use exit_reason::ExitReason;
 pub use failure::{
     Backoff, Cause, FailedAttempt, FailurePolicy, FailureTable, Finally, Row, Verdict,
 };
+pub use panic_location::PanicLocation;
 pub use pool::{
     Address, Calling, OwnedPermit, Pool, PoolBuilder, PoolService, PoolSink, PoolStats, Restarts,
     Sending, SinkError, Stop, StopReport, StopSummary, WeakAddress,
