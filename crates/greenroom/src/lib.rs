@@ -34,6 +34,7 @@
 //! | failures | [`FailureTable`], [`Backoff`], [`Restarts`], [`DeadLetter`] |
 //! | a reply that is given later, a message that stays whole | [`Delivery`], [`ReplyPort`], [`Answer`] |
 //! | telling many what happens | [`Topic`], [`Producer`], and the module [`events`] |
+//! | what a worker tells of itself | the module [`inspect`] |
 //! | why an actor has ended, and where it panicked | [`ExitReason`], and the module [`panic_location`] |
 //! | a message later, or again and again | [`Address::send_after`], [`Address::send_every`], and the module [`timer`] |
 //! | finding an actor by its name | [`Registry`] |
@@ -50,6 +51,7 @@ mod error;
 pub mod events;
 mod exit_reason;
 mod failure;
+pub mod inspect;
 pub mod panic_location;
 pub mod pool;
 mod recipient;
@@ -69,6 +71,7 @@ pub use exit_reason::ExitReason;
 pub use failure::{
     Backoff, Cause, FailedAttempt, FailurePolicy, FailureTable, Finally, Row, Verdict,
 };
+pub use inspect::Items;
 pub use panic_location::PanicLocation;
 pub use pool::{
     Address, Calling, OwnedPermit, Pool, PoolBuilder, PoolService, PoolSink, PoolStats, Restarts,
