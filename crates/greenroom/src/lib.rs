@@ -34,6 +34,7 @@
 //! | failures | [`FailureTable`], [`Backoff`], [`Restarts`], [`DeadLetter`] |
 //! | a reply that is given later, a message that stays whole | [`Delivery`], [`ReplyPort`], [`Answer`] |
 //! | telling many what happens | [`Topic`], [`Producer`], and the module [`events`] |
+//! | hearing of all that happens in pools | [`Notices`], [`Happening`], and the module [`notices`] |
 //! | what a worker tells of itself | the module [`inspect`] |
 //! | why an actor has ended, and where it panicked | [`ExitReason`], and the module [`panic_location`] |
 //! | a message later, or again and again | [`Address::send_after`], [`Address::send_every`], and the module [`timer`] |
@@ -52,6 +53,7 @@ pub mod events;
 mod exit_reason;
 mod failure;
 pub mod inspect;
+pub mod notices;
 pub mod panic_location;
 pub mod pool;
 mod recipient;
@@ -72,6 +74,7 @@ pub use failure::{
     Backoff, Cause, FailedAttempt, FailurePolicy, FailureTable, Finally, Row, Verdict,
 };
 pub use inspect::Items;
+pub use notices::{Happening, Notice, Notices};
 pub use panic_location::PanicLocation;
 pub use pool::{
     Address, Calling, OwnedPermit, Pool, PoolBuilder, PoolService, PoolSink, PoolStats, Restarts,
