@@ -20,7 +20,7 @@
 //! for each receiver; where somebody listens to `tracing`: what that costs. Switched off: one branch.
 //!
 //! Nothing here happens for each message, but for dead letters. Drops by overflow, which may, are told once a second with
-//! their number.
+//! their number, and so is a mailbox that fills and drains all the time.
 
 use std::{
     fmt,
@@ -29,6 +29,7 @@ use std::{
 
 mod counts;
 pub(crate) mod drop_log;
+pub(crate) mod full_log;
 mod happening;
 mod hub;
 mod kind;

@@ -251,6 +251,9 @@ fn x02_an_error_that_is_missed_is_dropped_under_no_lock_and_its_panic_ends_there
     drop(receiver);
     notices.emit(&pool(), nasty(&notices).0);
     assert_eq!(notices.counts().of(Kind::KeyReleased), 2, "it is dropped where nobody listens");
+    let _of_others = notices.subscribe_to("mails");
+    notices.emit(&pool(), nasty(&notices).0);
+    assert_eq!(notices.counts().of(Kind::KeyReleased), 3, "and where nobody wants it");
 }
 
 struct Panics;
