@@ -3,11 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::Arc,
     task::{Context, Poll, Wake},
     time::Duration,
 };
@@ -15,12 +11,6 @@ use std::{
 use greenroom::{
     DeadLetterReason, Event, ExitReason, Happening, Notice, Notices,
     notices::{Kind, LimitChangeReason, NoticeReceiver, ResizeReason},
-};
-use parking_lot::Mutex;
-use tracing::{
-    Level, Metadata, Subscriber,
-    field::{Field, Visit},
-    span,
 };
 
 fn pool() -> Arc<str> {
@@ -130,15 +120,13 @@ fn x01_a_subscription_to_a_pool_hears_of_no_other() {
 }
 
 #[tokio::test]
-async fn x01_switched_off_nothing_is_made_counted_logged_or_sent() {
+async fn x01_switched_off_nothing_is_made_counted_or_sent() {
     let off = Notices::off();
     assert!(!off.is_on());
     let mut receiver = off.subscribe();
-    let lines = logged(Level::TRACE, || {
-        off.emit(&pool(), Happening::KeyParked);
-        off.emit_with(&pool(), || panic!("it is not made"));
-    });
-    assert_eq!((lines.len(), off.counts().total()), (0, 0));
+    off.emit(&pool(), Happening::KeyParked);
+    off.emit_with(&pool(), || panic!("it is not made"));
+    assert_eq!(off.counts().total(), 0);
     assert!(receiver.recv().await.is_none());
 }
 
@@ -207,52 +195,34 @@ fn x02_a_receiver_that_is_dropped_takes_no_notices_any_more() {
     assert_eq!(received(&mut other), [Event::Lagged(2), Event::Item(Kind::KeyParked)]);
 }
 
-/// An error that emits a notice when it is dropped, and panics when it is shown.
-struct Nasty {
-    notices: Notices,
-    shown: Arc<AtomicUsize>,
-}
-
-impl fmt::Display for Nasty {
-    fn fmt(&self, _f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.shown.fetch_add(1, Ordering::SeqCst);
-        panic!("shown on purpose");
-    }
-}
-
-impl fmt::Debug for Nasty {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl std::error::Error for Nasty {}
+/// An error that emits a notice when it is dropped, and panics.
+#[derive(Debug, thiserror::Error)]
+#[error("nasty")]
+struct Nasty(Notices);
 
 impl Drop for Nasty {
     fn drop(&mut self) {
-        self.notices.emit(&pool(), Happening::KeyReleased);
+        self.0.emit(&pool(), Happening::KeyReleased);
         panic!("dropped on purpose");
     }
 }
 
-fn nasty(notices: &Notices) -> (Happening, Arc<AtomicUsize>) {
-    let shown = Arc::<AtomicUsize>::default();
-    let error = Nasty { notices: notices.clone(), shown: shown.clone() };
-    (Happening::Stopped { reason: ExitReason::failed(Box::new(error)) }, shown)
+fn nasty(notices: &Notices) -> Happening {
+    Happening::Stopped { reason: ExitReason::failed(Nasty(notices.clone())) }
 }
 
 #[test]
 fn x02_an_error_that_is_missed_is_dropped_under_no_lock_and_its_panic_ends_there() {
     let notices = Notices::new(1);
     let mut receiver = notices.subscribe();
-    notices.emit(&pool(), nasty(&notices).0);
+    notices.emit(&pool(), nasty(&notices));
     notices.emit(&pool(), Happening::KeyParked); // takes its place; its `Drop` emits, which takes that of this one
     assert_eq!(received(&mut receiver), [Event::Lagged(2), Event::Item(Kind::KeyReleased)]);
     drop(receiver);
-    notices.emit(&pool(), nasty(&notices).0);
+    notices.emit(&pool(), nasty(&notices));
     assert_eq!(notices.counts().of(Kind::KeyReleased), 2, "it is dropped where nobody listens");
     let _of_others = notices.subscribe_to("mails");
-    notices.emit(&pool(), nasty(&notices).0);
+    notices.emit(&pool(), nasty(&notices));
     assert_eq!(notices.counts().of(Kind::KeyReleased), 3, "and where nobody wants it");
 }
 
@@ -274,130 +244,4 @@ fn x02_a_waker_that_panics_keeps_no_notice_from_others() {
     assert_eq!(received(&mut second), items(&[Kind::KeyParked]));
     let ready = first.poll_recv(&mut Context::from_waker(&waker));
     assert!(matches!(ready, Poll::Ready(Some(Event::Item(_)))));
-}
-
-/// What was logged: level, and fields as text.
-type Line = (Level, Vec<(&'static str, String)>);
-
-/// Notes the events of this thread.
-struct Notebook {
-    most: Level,
-    lines: Arc<Mutex<Vec<Line>>>,
-}
-
-struct Fields(Vec<(&'static str, String)>);
-
-impl Visit for Fields {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.0.push((field.name(), format!("{value:?}")));
-    }
-
-    fn record_str(&mut self, field: &Field, value: &str) {
-        self.0.push((field.name(), value.to_owned()));
-    }
-}
-
-impl Subscriber for Notebook {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= self.most
-    }
-
-    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
-        span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
-
-    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
-
-    fn event(&self, event: &tracing::Event<'_>) {
-        let mut fields = Fields(Vec::new());
-        event.record(&mut fields);
-        self.lines.lock().push((*event.metadata().level(), fields.0));
-    }
-
-    fn enter(&self, _: &span::Id) {}
-
-    fn exit(&self, _: &span::Id) {}
-}
-
-fn logged(most: Level, run: impl FnOnce()) -> Vec<Line> {
-    let lines = Arc::<Mutex<Vec<Line>>>::default();
-    tracing::subscriber::with_default(Notebook { most, lines: lines.clone() }, run);
-    std::mem::take(&mut lines.lock())
-}
-
-fn field<'a>(line: &'a Line, name: &str) -> &'a str {
-    &line.1.iter().find(|(of, _)| *of == name).unwrap().1
-}
-
-#[test]
-fn x01_each_notice_is_a_tracing_event_with_its_pool_and_kind() {
-    let notices = Notices::new(1);
-    let lines = logged(Level::TRACE, || {
-        one_of_each().into_iter().for_each(|what| notices.emit(&pool(), what));
-    });
-    let kinds: Vec<_> = lines.iter().map(|line| field(line, "kind")).collect();
-    let names: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-    assert_eq!(kinds, names);
-    assert!(lines.iter().all(|line| field(line, "pool") == "images"));
-}
-
-#[test]
-fn x01_the_level_tells_what_needs_attention() {
-    use Happening::*;
-    let panicked = ExitReason::Panicked { message: "on purpose".to_owned(), location: None };
-    let abandoned = DeadLetterReason::Abandoned;
-    let cases = [
-        (WorkerAdded { slot: 1 }, Level::DEBUG),
-        (Stopped { reason: ExitReason::Shutdown }, Level::INFO),
-        (Stopped { reason: ExitReason::Killed }, Level::ERROR),
-        (WorkerRestarted { slot: 1, restarts: 2, reason: panicked }, Level::WARN),
-        (WorkerDisabled { slot: 1 }, Level::ERROR),
-        (DeadLetter { message_type: "", reason: abandoned, age: None, attempts: 0 }, Level::DEBUG),
-    ];
-    let notices = Notices::new(1);
-    for (what, level) in cases {
-        let lines = logged(Level::TRACE, || notices.emit(&pool(), what.clone()));
-        assert_eq!(lines.iter().map(|line| line.0).collect::<Vec<_>>(), [level], "{what:?}");
-    }
-}
-
-#[test]
-fn x01_the_figures_are_fields() {
-    let reason = ExitReason::Panicked { message: "on purpose".to_owned(), location: None };
-    let notices = Notices::new(1);
-    let lines = logged(Level::TRACE, || {
-        notices.emit(&pool(), Happening::WorkerRestarted { slot: 7, restarts: 2, reason });
-    });
-    let fields = ["slot", "restarts", "reason"].map(|name| field(&lines[0], name));
-    assert_eq!(fields, ["7", "2", "panicked: on purpose"]);
-}
-
-#[test]
-fn x01_nothing_is_formatted_where_nobody_listens_to_it() {
-    let notices = Notices::new(1);
-    let emit = || {
-        let (what, shown) = nasty(&notices);
-        notices.emit(&pool(), what);
-        shown.load(Ordering::SeqCst)
-    };
-    assert_eq!(emit(), 0);
-    let (what, shown) = nasty(&notices);
-    let Happening::Stopped { reason } = what else { panic!("it is made so") };
-    logged(Level::ERROR, || {
-        notices.emit(&pool(), Happening::WorkerRestarted { slot: 1, restarts: 1, reason });
-    });
-    assert_eq!(shown.load(Ordering::SeqCst), 0, "it is a warning");
-    logged(Level::ERROR, || assert_eq!(emit(), 1, "and its panic ends there"));
-}
-
-#[test]
-fn x01_a_logger_that_panics_keeps_no_notice_from_receivers() {
-    let notices = Notices::new(3);
-    let mut receiver = notices.subscribe();
-    logged(Level::ERROR, || notices.emit(&pool(), nasty(&notices).0));
-    let notice = item(&mut receiver);
-    assert_eq!(notice.what.kind(), Kind::Stopped);
-    std::mem::forget(notice); // dropping it is this test's affair, and it panics
 }
