@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use crate::{Context, Delivery};
+use crate::{Context, Delivery, ExitReason};
 
 /// State that handles one message at a time.
 ///
@@ -90,17 +90,4 @@ pub enum Answer<R> {
     Reply(R),
     /// The reply port was taken out of the delivery and is answered from elsewhere.
     Elsewhere,
-}
-
-/// Why a worker ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ExitReason {
-    /// The pool was stopped and its work is done.
-    Shutdown,
-    /// A handler panicked with this message.
-    Panicked {
-        /// The panic's message, where it was text.
-        message: String,
-    },
 }

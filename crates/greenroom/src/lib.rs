@@ -34,6 +34,9 @@
 //! | failures | [`FailureTable`], [`Backoff`], [`Restarts`], [`DeadLetter`] |
 //! | a reply that is given later, a message that stays whole | [`Delivery`], [`ReplyPort`], [`Answer`] |
 //! | telling many what happens | [`Topic`], [`Producer`], and the module [`events`] |
+//! | hearing of all that happens in pools | [`Notices`], [`Happening`], and the module [`notices`] |
+//! | what a worker tells of itself | the module [`inspect`] |
+//! | why an actor has ended, and where it panicked | [`ExitReason`], and the module [`panic_location`] |
 //! | a message later, or again and again | [`Address::send_after`], [`Address::send_every`], and the module [`timer`] |
 //! | finding an actor by its name | [`Registry`] |
 //! | holding actors of different kinds, or without keeping them alive | [`Recipient`], [`AnyAddress`], [`WeakAddress`] |
@@ -49,8 +52,12 @@ mod delivery;
 mod envelope;
 mod error;
 pub mod events;
+mod exit_reason;
 mod failure;
 mod forward;
+pub mod inspect;
+pub mod notices;
+pub mod panic_location;
 pub mod pool;
 mod recipient;
 pub mod registry;
@@ -58,7 +65,7 @@ mod reply;
 mod step_aside;
 pub mod timer;
 
-pub use actor::{Actor, Answer, ExitReason};
+pub use actor::{Actor, Answer};
 pub use any_address::AnyAddress;
 pub use class::Class;
 pub use context::Context;
@@ -67,10 +74,14 @@ pub use delivery::Delivery;
 pub use envelope::Envelope;
 pub use error::{CallError, NotAccepted, SendError, SpawnError, TrySendError};
 pub use events::{Event, Producer, Subscription, Topic};
+pub use exit_reason::ExitReason;
 pub use failure::{
     Backoff, Cause, FailedAttempt, FailurePolicy, FailureTable, Finally, Row, Verdict,
 };
 pub use forward::ForwardError;
+pub use inspect::Items;
+pub use notices::{Happening, Notice, Notices};
+pub use panic_location::PanicLocation;
 pub use pool::{
     Address, Calling, Change, ChangeReport, ManageError, Management, Overflow, OwnedPermit, Pool,
     PoolBuilder, PoolService, PoolSink, PoolStats, Restarts, Sending, SinkError, Stop, StopReport,
