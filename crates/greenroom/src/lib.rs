@@ -63,6 +63,7 @@ mod recipient;
 pub mod registry;
 mod reply;
 mod step_aside;
+mod sync;
 pub mod timer;
 
 pub use actor::{Actor, Answer};

@@ -1,13 +1,9 @@
 //! A bell that has a pool watched, and costs a load while it is.
 
-use std::sync::{
-    Arc, OnceLock, Weak,
-    atomic::{AtomicBool, Ordering, fence},
-};
-
-use tokio::runtime::Handle;
+use std::sync::{Arc, OnceLock, Weak};
 
 use super::watch::{self, Watched};
+use crate::sync::{AtomicBool, Handle, Ordering, fence};
 
 pub(crate) struct Bell {
     /// True while the watch looks at the pool, and for a pool that needs none.

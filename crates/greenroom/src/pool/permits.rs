@@ -24,13 +24,9 @@
 //! waiter raises `starved`, fences, and looks at the counters again; a worker raises its counter, fences (once a batch,
 //! and before it suspends or lies down), and looks at `starved`. One of the two sees the other.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering, fence},
-};
+use std::sync::Arc;
 
-use parking_lot::Mutex;
-use tokio::sync::Semaphore;
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, Semaphore, fence};
 
 use crate::NotAccepted;
 

@@ -30,9 +30,9 @@ use super::{
     lock::Lock,
     padded::Padded,
     parcel::Parcel,
-    wake::{NOBODY, this_thread},
+    wake::NOBODY,
 };
-use crate::Class;
+use crate::{Class, sync::this_thread};
 
 /// How often a sender lets others run: workers that share its thread would otherwise get their turn only when the pool is
 /// full, and find every message gone from the caches. The more wait in its shard, the shorter its turn, down to where

@@ -37,15 +37,12 @@
 //! The waker takes the worker off the idle list and raises `awake` on its behalf, so a wake-up belongs to exactly one
 //! worker. One that dies first passes it on ([`forget`](Wake::forget)).
 
-use std::{
-    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
-    time::Duration,
-};
-
-use parking_lot::Mutex;
-use tokio::sync::Notify;
+use std::time::Duration;
 
 use super::{bell::Bell, padded::Padded, seats::Seats};
+use crate::sync::{
+    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Notify, Ordering, fence, this_thread,
+};
 
 pub(crate) struct Wake {
     /// A bit per shard: in a keyed pool, that somebody should look at it; without keys, that there are messages in it.
@@ -97,15 +94,6 @@ const ANY: u32 = u32::MAX;
 
 /// The token of no thread.
 pub(crate) const NOBODY: usize = 0;
-
-/// The token of this thread: where one of its own variables lies.
-#[inline]
-pub(crate) fn this_thread() -> usize {
-    thread_local! {
-        static PLACE: u8 = const { 0 };
-    }
-    PLACE.with(|place| std::ptr::from_ref(place).addr())
-}
 
 impl Wake {
     pub(crate) fn new(workers: usize, limit: usize) -> Self {

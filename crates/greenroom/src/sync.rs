@@ -1,0 +1,27 @@
+//! What the waiting protocols of a pool are made of.
+//!
+//! Whether a message or a wake-up can be lost between threads is decided in a few files: the wake-ups, the permits, the
+//! bell, the shards. They take atomics, locks and places to wait from here and from nowhere else, so that the very same
+//! files can be compiled with other ones, which try every order in which threads may meet: the workspace `models/` does
+//! that, and gives them a module of this name of its own.
+//!
+//! Adding to the list costs a stand-in for each of the two model checkers.
+
+pub(crate) use std::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
+
+pub(crate) use parking_lot::Mutex;
+pub(crate) use tokio::{
+    runtime::Handle,
+    sync::{Notify, Semaphore},
+};
+
+/// The token of this thread: where one of its own variables lies.
+#[inline]
+pub(crate) fn this_thread() -> usize {
+    thread_local! {
+        static PLACE: u8 = const { 0 };
+    }
+    PLACE.with(|place| std::ptr::from_ref(place).addr())
+}
