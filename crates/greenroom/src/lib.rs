@@ -32,11 +32,14 @@
 //! |---|---|
 //! | many workers, one address, order per key | [`Pool`], [`PoolBuilder`], [`Address`], and the module [`pool`] |
 //! | failures | [`FailureTable`], [`Backoff`], [`Restarts`], [`DeadLetter`] |
+//! | dead letters that are kept, and replayed | [`DeadLetters`] |
 //! | a reply that is given later, a message that stays whole | [`Delivery`], [`ReplyPort`], [`Answer`] |
 //! | telling many what happens | [`Topic`], [`Producer`], and the module [`events`] |
 //! | a message later, or again and again | [`Address::send_after`], [`Address::send_every`], and the module [`timer`] |
 //! | finding an actor by its name | [`Registry`] |
 //! | holding actors of different kinds, or without keeping them alive | [`Recipient`], [`AnyAddress`], [`WeakAddress`] |
+//! | something around every message: a limit, a span, a count | [`Layer`], and the module [`layer`] |
+//! | one end for many actors | [`Node`] |
 //! | servers and streams | [`PoolService`], [`PoolSink`], [`OwnedPermit`] |
 //! | limits and sizes, decided for a caller who acts | [`pool::limits`], [`pool::autoscale`] |
 
@@ -44,10 +47,13 @@ mod actor;
 mod any_address;
 mod context;
 mod dead_letter;
+pub mod dead_letters;
 mod delivery;
 mod error;
 pub mod events;
 mod failure;
+pub mod layer;
+pub mod node;
 pub mod pool;
 mod recipient;
 pub mod registry;
@@ -59,12 +65,15 @@ pub use actor::{Actor, Answer, ExitReason};
 pub use any_address::AnyAddress;
 pub use context::Context;
 pub use dead_letter::{DeadLetter, DeadLetterReason};
+pub use dead_letters::DeadLetters;
 pub use delivery::Delivery;
 pub use error::{CallError, NotAccepted, SendError, SpawnError, TrySendError};
 pub use events::{Event, Producer, Subscription, Topic};
 pub use failure::{
     Backoff, Cause, FailedAttempt, FailurePolicy, FailureTable, Finally, Row, Verdict,
 };
+pub use layer::{Layer, Layered, Next};
+pub use node::{Node, NodeReport};
 pub use pool::{
     Address, Calling, OwnedPermit, Pool, PoolBuilder, PoolService, PoolSink, PoolStats, Restarts,
     Sending, SinkError, Stop, StopReport, StopSummary, WeakAddress,
