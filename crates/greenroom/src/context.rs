@@ -12,14 +12,18 @@ use std::{
 pub struct Context<A> {
     /// All that it knows, whoever's context it is: an actor inside another is lent it whole.
     place: Place,
+    /// Whose it is.
     actor: PhantomData<fn(A)>,
 }
 
 /// What a context knows.
 #[derive(Debug, Clone)]
 struct Place {
+    /// The name of the pool.
     pool: Arc<str>,
+    /// The worker's index in it.
     slot: usize,
+    /// Lives that this worker has had before.
     restarts: u32,
 }
 
@@ -73,7 +77,9 @@ impl<A> Context<A> {
 /// The place of a context, lent to the context of an actor inside. It goes back when this is dropped: after the handler,
 /// with a handler that is dropped, or in a panic.
 pub(crate) struct Loan<'a, A, B> {
+    /// Whose place is lent.
     outer: &'a mut Context<A>,
+    /// Who has it meanwhile.
     inner: &'a mut Context<B>,
 }
 

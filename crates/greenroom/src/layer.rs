@@ -97,7 +97,9 @@ pub trait Layer<A: Actor>: Send + 'static {
 /// What is inside a layer: the next layer, or the actor itself.
 #[derive(Debug)]
 pub struct Next<'a, A> {
+    /// The actor, perhaps in layers of its own.
     actor: &'a mut A,
+    /// Its context, on loan from the layer's.
     cx: &'a mut Context<A>,
 }
 

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 use crate::{
     Actor, Address, Pool, PoolBuilder, SpawnError, Stop,
-    pool::{StopSummary, erased::Erased},
+    pool::{StopSummary, discard::discard, erased::Erased},
 };
 
 /// Owns actors and pools: keeps them alive, knows their number, and stops them, those that were started last first.
@@ -49,6 +49,7 @@ use crate::{
 /// ```
 #[derive(Default)]
 pub struct Node {
+    /// Held for a look at each actor at most; none is dropped, and none is waited for, under it.
     owned: Mutex<Owned>,
 }
 
@@ -63,6 +64,7 @@ struct Owned {
 
 /// An actor or a pool. Dropping the last handle of a pool runs its owner's code, so none is dropped under the lock.
 struct Adopted {
+    /// What it can be told.
     door: Arc<dyn Erased>,
     /// The address that keeps it alive.
     address: Box<dyn Any + Send + Sync>,
@@ -146,7 +148,7 @@ impl Node {
                 false => owned.add(adopted),
             }
         };
-        drop(unused);
+        discard(unused);
     }
 
     /// How many of its actors and pools have not ended. Looks at each.
@@ -156,7 +158,7 @@ impl Node {
             let ended = owned.sweep();
             (owned.actors.len(), ended)
         };
-        drop(ended);
+        discard(ended);
         left
     }
 
@@ -208,7 +210,7 @@ impl Node {
             let ended = owned.sweep();
             (owned.actors.last().map(|actor| actor.door.clone()), ended)
         };
-        drop(ended);
+        discard(ended);
         last
     }
 
@@ -218,7 +220,7 @@ impl Node {
             let mut owned = self.owned.lock();
             owned.actors.extract_if(.., |actor| Arc::ptr_eq(&actor.door, door)).collect()
         };
-        drop(released);
+        discard(released);
     }
 }
 
@@ -264,9 +266,9 @@ impl Owned {
 impl Drop for Node {
     fn drop(&mut self) {
         let actors = mem::take(&mut self.owned.get_mut().actors);
-        for actor in actors.into_iter().rev() {
-            actor.door.clone().stop_behind(Stop::Now);
-            drop(actor.address);
+        for Adopted { door, address } in actors.into_iter().rev() {
+            door.stop_behind(Stop::Now);
+            discard(address);
         }
     }
 }

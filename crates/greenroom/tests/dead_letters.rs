@@ -335,3 +335,16 @@ async fn x03_messages_that_panic_when_they_are_dropped_go_with_their_queue() {
     drop(letters);
     assert_eq!(gone.load(Ordering::SeqCst), 3);
 }
+
+#[test]
+fn x03_messages_need_not_be_shared_between_threads() {
+    fn send<T: Send>(_: &T) {}
+    fn send_and_sync<T: Send + Sync>(_: &T) {}
+    /// `Send`, and not `Sync`.
+    type Message = std::cell::Cell<u8>;
+    send_and_sync(&DeadLetters::<Message, Message>::default());
+    let _ = |letters: &DeadLetters<Message, Message>,
+             to: &greenroom::Address<Message, (), Message>| {
+        send(&letters.replay_all_waiting(to));
+    };
+}

@@ -9,7 +9,9 @@ use crate::{DeadLetter, pool::discard::discard};
 
 /// A letter out of its place. Dropped, it goes back.
 pub(super) struct InUse<'a, M, E> {
+    /// Where its place is.
     store: &'a Mutex<Store<M, E>>,
+    /// With its number, by which its place is found.
     info: LetterInfo,
     /// `None` once it needs no place any more.
     letter: Option<DeadLetter<M, E>>,
@@ -64,6 +66,7 @@ impl<M, E> Drop for InUse<'_, M, E> {
 
 /// A letter whose message is being sent. Dropped, it goes back with its message, or is gone where that was accepted.
 pub(super) struct OnItsWay<'a, M, E> {
+    /// The letter without its message. It goes back after the message has been put into it again.
     in_use: InUse<'a, M, E>,
     /// The message, until it is accepted: a queue of one, because those who send from a queue leave in it what was not
     /// accepted, also when a key function panics or the future is dropped.

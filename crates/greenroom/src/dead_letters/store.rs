@@ -8,6 +8,7 @@ use crate::DeadLetter;
 pub(super) struct Store<M, E> {
     /// Never more than `bound`.
     letters: BTreeMap<u64, Place<M, E>>,
+    /// How many may be kept.
     bound: usize,
     /// Rises with every letter, so that numbers are in the order of age.
     next_id: u64,
@@ -17,6 +18,7 @@ pub(super) struct Store<M, E> {
 
 /// The place of a letter.
 struct Place<M, E> {
+    /// What is told of it, in use or not.
     info: LetterInfo,
     /// `None` while it is in use.
     letter: Option<DeadLetter<M, E>>,
@@ -24,7 +26,9 @@ struct Place<M, E> {
 
 /// The letters that there were when a walk began.
 pub(super) struct Walk {
+    /// The lowest number that has not been visited.
     next: u64,
+    /// The first number that was free when the walk began.
     end: u64,
 }
 

@@ -7,7 +7,9 @@ use crate::{Actor, Answer, Context, Delivery, ExitReason, context::Loan};
 /// the actor's alone.
 #[derive(Debug)]
 pub struct Layered<A, L> {
+    /// The actor inside.
     actor: A,
+    /// What is around it.
     layer: L,
     /// What the actor is lent as its context. Made with the first one that this is lent, so that a message costs nothing
     /// but the loan.

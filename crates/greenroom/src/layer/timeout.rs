@@ -16,7 +16,9 @@ use crate::{Actor, Answer, Delivery};
 /// Each message costs a look at the clock, and a timer where the handler waits.
 #[derive(Debug)]
 pub struct Timeout<E> {
+    /// The longest that a handler may take.
     limit: Duration,
+    /// What an attempt fails with that takes longer.
     error: fn() -> E,
 }
 
