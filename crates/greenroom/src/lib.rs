@@ -32,6 +32,7 @@
 //! |---|---|
 //! | many workers, one address, order per key | [`Pool`], [`PoolBuilder`], [`Address`], and the module [`pool`] |
 //! | failures | [`FailureTable`], [`Backoff`], [`Restarts`], [`DeadLetter`] |
+//! | dead letters that are kept, and replayed | [`DeadLetters`] |
 //! | a reply that is given later, a message that stays whole | [`Delivery`], [`ReplyPort`], [`Answer`] |
 //! | telling many what happens | [`Topic`], [`Producer`], and the module [`events`] |
 //! | hearing of all that happens in pools | [`Notices`], [`Happening`], and the module [`notices`] |
@@ -40,6 +41,8 @@
 //! | a message later, or again and again | [`Address::send_after`], [`Address::send_every`], and the module [`timer`] |
 //! | finding an actor by its name | [`Registry`] |
 //! | holding actors of different kinds, or without keeping them alive | [`Recipient`], [`AnyAddress`], [`WeakAddress`] |
+//! | something around every message: a limit, a span, a count | [`Layer`], and the module [`layer`] |
+//! | one end for many actors | [`Node`] |
 //! | servers and streams | [`PoolService`], [`PoolSink`], [`OwnedPermit`] |
 //! | limits and sizes, decided for a caller who acts | [`pool::limits`], [`pool::autoscale`] |
 
@@ -48,6 +51,7 @@ mod any_address;
 mod class;
 mod context;
 mod dead_letter;
+pub mod dead_letters;
 mod delivery;
 mod envelope;
 mod error;
@@ -56,6 +60,8 @@ mod exit_reason;
 mod failure;
 mod forward;
 pub mod inspect;
+pub mod layer;
+pub mod node;
 pub mod notices;
 pub mod panic_location;
 pub mod pool;
@@ -71,6 +77,7 @@ pub use any_address::AnyAddress;
 pub use class::Class;
 pub use context::Context;
 pub use dead_letter::{DeadLetter, DeadLetterReason};
+pub use dead_letters::DeadLetters;
 pub use delivery::Delivery;
 pub use envelope::Envelope;
 pub use error::{CallError, NotAccepted, SendError, SpawnError, TrySendError};
@@ -81,6 +88,8 @@ pub use failure::{
 };
 pub use forward::ForwardError;
 pub use inspect::Items;
+pub use layer::{Layer, Layered, Next};
+pub use node::{Node, NodeReport};
 pub use notices::{Happening, Notice, Notices};
 pub use panic_location::PanicLocation;
 pub use pool::{

@@ -31,6 +31,10 @@ pub(crate) trait Erased: Send + Sync {
     fn name(&self) -> Arc<str>;
     /// True when the pool accepts nothing any more.
     fn is_closed(&self) -> bool;
+    /// True when nothing of it runs any more, or no worker is left and nothing will be handled.
+    fn is_over(&self) -> bool;
+    /// Refuses messages from now on, and stops as soon as the runtime gets to it, without waiting.
+    fn stop_behind(self: Arc<Self>, how: Stop);
     /// Counts one more address, unless the last one has been dropped: that one drains and stops the pool, which cannot
     /// be taken back. False then.
     fn try_handle_made(&self) -> bool;
@@ -49,6 +53,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
 
     fn is_closed(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
+    }
+
+    fn is_over(&self) -> bool {
+        let nobody_left = self.is_closed() && self.live.load(Ordering::SeqCst) == 0;
+        nobody_left || self.running.load(Ordering::SeqCst) == 0
+    }
+
+    fn stop_behind(self: Arc<Self>, how: Stop) {
+        self.close();
+        let runtime = self.runtime.clone();
+        runtime.spawn(self.stop_unknown(how));
     }
 
     fn try_handle_made(&self) -> bool {
@@ -77,5 +92,14 @@ impl<M, R, E> Address<M, R, E> {
     /// Where the pool was spawned.
     pub(crate) fn runtime(&self) -> &Handle {
         self.door.runtime()
+    }
+    /// The pool without its types, whatever becomes of the address.
+    pub(crate) fn door(&self) -> Arc<dyn Erased>
+    where
+        M: 'static,
+        R: 'static,
+        E: 'static,
+    {
+        self.door.clone()
     }
 }

@@ -95,6 +95,11 @@ impl<A: Actor, K> Mailbox<A, K> {
         self.letters.lock().closed
     }
 
+    /// True when its worker has gone.
+    pub(crate) fn has_left(&self) -> bool {
+        self.letters.lock().left
+    }
+
     pub(crate) fn accepted(&self) -> u64 {
         self.letters.lock().accepted
     }

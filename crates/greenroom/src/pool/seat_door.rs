@@ -209,6 +209,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for SeatDoor<A, K> {
         self.mailbox.is_closed()
     }
 
+    fn is_over(&self) -> bool {
+        self.mailbox.has_left() || self.core.is_over()
+    }
+
+    fn stop_behind(self: Arc<Self>, how: Stop) {
+        let runtime = self.core.runtime.clone();
+        runtime.spawn(self.stop_unknown(how));
+    }
+
     fn try_handle_made(&self) -> bool {
         self.core.try_handle_made()
     }
