@@ -1,10 +1,18 @@
 //! What a handler may know of where it runs.
 
 use std::{
+    fmt,
     marker::PhantomData,
     mem,
     ops::{Deref, DerefMut},
-    sync::Arc,
+    sync::{Arc, Weak},
+};
+
+use crate::{
+    AnyAddress, ExitReason,
+    inspect::{TooManyKeys, Value},
+    life,
+    pool::erased::Erased,
 };
 
 /// Where a handler runs. Lent to each call of a handler.
@@ -17,7 +25,7 @@ pub struct Context<A> {
 }
 
 /// What a context knows.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct Place {
     /// The name of the pool.
     pool: Arc<str>,
@@ -25,15 +33,35 @@ struct Place {
     slot: usize,
     /// Lives that this worker has had before.
     restarts: u32,
+    /// The pool, without its types.
+    home: Weak<dyn Erased>,
+    /// What the actor has asked for: to end, for this reason.
+    exit: Option<ExitReason>,
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pool, slot, restarts, .. } = self;
+        write!(f, "{pool}-{slot}, restarted {restarts} times")
+    }
 }
 
 impl<A> Context<A> {
-    pub(crate) fn new(pool: Arc<str>, slot: usize) -> Self {
-        Self::at(Place { pool, slot, restarts: 0 })
+    pub(crate) fn new(pool: Arc<str>, slot: usize, restarts: u32, home: Weak<dyn Erased>) -> Self {
+        Self::at(Place { pool, slot, restarts, home, exit: None })
     }
 
     fn at(place: Place) -> Self {
         Self { place, actor: PhantomData }
+    }
+
+    /// What the actor has asked for, if it has asked to end.
+    #[inline]
+    pub(crate) fn take_exit(&mut self) -> Option<ExitReason> {
+        match self.place.exit {
+            None => None,
+            Some(_) => self.place.exit.take(),
+        }
     }
 
     pub(crate) fn restarted(&mut self) {
@@ -66,6 +94,58 @@ impl<A> Context<A> {
     /// The worker's name, `<pool>-<slot>`.
     pub fn name(&self) -> String {
         format!("{}-{}", self.place.pool, self.place.slot)
+    }
+
+    /// This worker without its types; of an actor that stands alone, the actor.
+    pub fn me(&self) -> AnyAddress {
+        match self.place.home.upgrade() {
+            Some(home) => home.any_worker(self.place.slot),
+            None => AnyAddress::gone(self.place.home.clone()),
+        }
+    }
+
+    /// Ends this worker after the message in hand: it has no more to do.
+    pub fn stop(&mut self) {
+        self.exit(ExitReason::Normal);
+    }
+
+    /// Ends this worker after the message in hand, for this reason.
+    pub fn exit(&mut self, reason: ExitReason) {
+        self.place.exit = Some(reason);
+    }
+
+    /// Links this worker with another actor: when one of the two ends abnormally, the other hears of it
+    /// ([`Actor::exited`](crate::Actor::exited)), at once where that has happened already.
+    pub fn link(&self, other: &AnyAddress) {
+        life::link(&self.me(), other);
+    }
+
+    /// Takes a link away. A signal that is on its way still arrives.
+    pub fn unlink(&self, other: &AnyAddress) {
+        life::unlink(&self.me(), other);
+    }
+
+    /// Has this worker told of the end of another actor ([`Actor::down`](crate::Actor::down)), once; at once where it has
+    /// ended already.
+    pub fn monitor(&self, other: &AnyAddress) {
+        life::monitor(&self.me(), other);
+    }
+
+    /// Takes a monitor away. What is on its way still arrives.
+    pub fn demonitor(&self, other: &AnyAddress) {
+        life::demonitor(&self.me(), other);
+    }
+
+    /// Publishes a figure or a word about this worker, which [`Management::inspect`](crate::Management::inspect) shows
+    /// whatever the worker is doing then. The last value counts; it survives a restart.
+    ///
+    /// # Errors
+    /// When 64 other keys have been published before.
+    pub fn publish(&self, key: &str, value: impl Into<Value>) -> Result<(), TooManyKeys> {
+        match self.place.home.upgrade() {
+            Some(home) => home.publish(self.place.slot, key, value.into()),
+            None => Ok(()),
+        }
     }
 
     /// How often the actor in this slot has been restarted.
@@ -105,11 +185,31 @@ impl<A, B> Drop for Loan<'_, A, B> {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
     use super::*;
+    use crate::{Actor, pool::Core};
+
+    enum Nobody {}
+
+    impl Actor for Nobody {
+        type Message = ();
+        type Reply = ();
+        type Error = ();
+
+        async fn handle(&mut self, (): (), _cx: &mut Context<Self>) -> Result<(), ()> {
+            match *self {}
+        }
+    }
+
+    fn somewhere() -> Context<u8> {
+        let nowhere: Weak<Core<Nobody, Infallible>> = Weak::new();
+        Context::new("pool".into(), 7, 0, nowhere)
+    }
 
     #[test]
     fn what_an_inner_context_is_told_the_outer_one_knows_after_the_loan() {
-        let mut outer = Context::<u8>::new("pool".into(), 7);
+        let mut outer = somewhere();
         let mut inner = outer.inner::<u16>();
         let mut loan = outer.lend(&mut inner);
         loan.restarted();
@@ -120,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_loan_ends_with_a_panic() {
-        let mut outer = Context::<u8>::new("pool".into(), 7);
+        let mut outer = somewhere();
         let mut inner = outer.inner::<u16>();
         let panics = std::panic::AssertUnwindSafe(|| {
             let mut loan = outer.lend(&mut inner);

@@ -35,4 +35,6 @@ pub enum DeadLetterReason {
     Evicted,
     /// Its deadline passed before it was started.
     Expired,
+    /// Its handler did not return within the pool's limit, and the policy makes no further attempt.
+    TimedOut,
 }

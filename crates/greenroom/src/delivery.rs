@@ -15,6 +15,8 @@ pub struct Delivery<M, R, E> {
     pub(crate) class: Class,
     /// It was handed to another address whole.
     pub(crate) forwarded: bool,
+    /// Whoever did the work for the handler has died of it.
+    pub(crate) crashed: bool,
 }
 
 /// What a plain send does not have.
@@ -95,6 +97,12 @@ impl<M, R, E> Delivery<M, R, E> {
     /// [`Answer::Elsewhere`](crate::Answer::Elsewhere). `None` for a send.
     pub fn take_reply_port(&mut self) -> Option<ReplyPort<R, E>> {
         self.extra.as_mut().and_then(|extra| extra.port.take())
+    }
+
+    /// Says, before the handler returns an error, that whoever did the work for it has died: a process, a connection. The
+    /// failure policy is asked with [`Cause::Crash`](crate::Cause::Crash) then, and the message counts as one that kills.
+    pub fn crashed(&mut self) {
+        self.crashed = true;
     }
 
     /// Who sent it, where that was said.

@@ -61,6 +61,7 @@ mod failure;
 mod forward;
 pub mod inspect;
 pub mod layer;
+mod life;
 pub mod node;
 pub mod notices;
 pub mod panic_location;
@@ -68,6 +69,7 @@ pub mod pool;
 mod recipient;
 pub mod registry;
 mod reply;
+mod restart_policy;
 mod step_aside;
 mod sync;
 pub mod timer;
@@ -89,17 +91,19 @@ pub use failure::{
 pub use forward::ForwardError;
 pub use inspect::Items;
 pub use layer::{Layer, Layered, Next};
+pub use life::OnExit;
 pub use node::{Node, NodeReport};
 pub use notices::{Happening, Notice, Notices};
 pub use panic_location::PanicLocation;
 pub use pool::{
-    Address, Calling, Change, ChangeReport, ManageError, Management, Overflow, OwnedPermit, Pool,
-    PoolBuilder, PoolService, PoolSink, PoolStats, Restarts, Sending, SinkError, Stop, StopReport,
-    StopSummary, WeakAddress, Worker, policy,
+    Address, Calling, Change, ChangeReport, ManageError, Management, OnExceeded, Overflow,
+    OwnedPermit, Pool, PoolBuilder, PoolService, PoolSink, PoolStats, Restarts, Sending, SinkError,
+    Stop, StopReport, StopSummary, WeakAddress, Worker, policy,
 };
 pub use recipient::Recipient;
 pub use registry::{FindError, NameTaken, Registry};
 pub use reply::ReplyPort;
+pub use restart_policy::RestartPolicy;
 pub use step_aside::step_aside;
 pub use timer::{Timer, TimerState};
 

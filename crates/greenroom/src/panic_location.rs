@@ -82,7 +82,6 @@ pub fn install() {
 }
 
 /// The location of the panic that was just caught on this thread and carried this. Each is told once.
-#[cfg_attr(not(test), expect(dead_code, reason = "workers do not ask yet"))]
 pub(crate) fn of(caught: &(dyn Any + Send)) -> Option<PanicLocation> {
     let (carried, location) = LAST.try_with(Cell::take).ok()??;
     (carried == Carried::by(caught)).then_some(location)

@@ -8,7 +8,8 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Context, ExitReason, Node, Pool, PoolBuilder, Restarts, SpawnError, Stop, TrySendError,
+    Actor, Context, ExitReason, Node, OnExceeded, Pool, PoolBuilder, Restarts, SpawnError, Stop,
+    TrySendError,
 };
 use tokio::{runtime, time::Instant};
 
@@ -216,7 +217,9 @@ async fn a17_one_that_ends_by_itself_leaves_the_count() {
     let (node, log) = (Node::new(), Log::default());
     let stays = node.start(desk("stays", &log)).await.unwrap();
     let stops = node.start(desk("stops", &log)).await.unwrap();
-    let dies = desk("dies", &log).restarts(Restarts { max: 0, ..Restarts::default() });
+    let dies = desk("dies", &log)
+        .restarts(Restarts { max: 0, ..Restarts::default() })
+        .on_exceeded(OnExceeded::StopPool);
     let dies = node.start(dies).await.unwrap();
     assert_eq!(node.len(), 3);
     stops.send(SECOND).await.unwrap();
@@ -264,7 +267,7 @@ async fn a17_who_is_adopted_during_a_shutdown_is_stopped_too() {
 #[tokio::test(start_paused = true)]
 async fn a17_a_start_that_fails_adds_nobody() {
     let (node, log) = (Node::new(), Log::default());
-    let failed = node.start(desk("first", &log).workers(0)).await;
+    let failed = node.start(desk("first", &log).workers(70_000)).await;
     assert!(matches!(failed, Err(SpawnError::OutOfRange { .. })));
     assert!(node.is_empty());
 }

@@ -1,7 +1,7 @@
 //! An actor in a layer.
 
 use super::{Layer, Next};
-use crate::{Actor, Answer, Context, Delivery, ExitReason, context::Loan};
+use crate::{Actor, Answer, AnyAddress, Context, Delivery, ExitReason, OnExit, context::Loan};
 
 /// An actor with a layer around it: an actor of the same messages, replies and errors. The layer sees each delivery; hooks are
 /// the actor's alone.
@@ -70,6 +70,25 @@ impl<A: Actor, L: Layer<A>> Actor for Layered<A, L> {
     async fn started(&mut self, cx: &mut Context<Self>) -> Result<(), A::Error> {
         let (actor, _, mut cx) = self.inside(cx);
         actor.started(&mut cx).await
+    }
+
+    async fn restarting(&mut self, reason: &ExitReason) {
+        self.actor.restarting(reason).await;
+    }
+
+    async fn exited(
+        &mut self,
+        who: Option<&AnyAddress>,
+        reason: &ExitReason,
+        cx: &mut Context<Self>,
+    ) -> OnExit {
+        let (actor, _, mut cx) = self.inside(cx);
+        actor.exited(who, reason, &mut cx).await
+    }
+
+    async fn down(&mut self, who: &AnyAddress, reason: &ExitReason, cx: &mut Context<Self>) {
+        let (actor, _, mut cx) = self.inside(cx);
+        actor.down(who, reason, &mut cx).await;
     }
 
     async fn stopped(&mut self, reason: &ExitReason) {

@@ -1,6 +1,6 @@
 //! From a factory to a running pool.
 
-use std::{convert::Infallible, hash::Hash, ops::RangeInclusive, sync::Arc};
+use std::{convert::Infallible, hash::Hash, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use tokio::sync::mpsc;
 
@@ -8,7 +8,7 @@ use super::{
     Pool,
     change::SlotOutcome,
     clock,
-    core::{CopyOf, Core, KeyOf, OnDeadLetter, Settings},
+    core::{CopyOf, Core, KeyOf, OnDeadLetter, Settings, exit::OnExceeded},
     employed::Employed,
     overflow::Overflow,
     policy::Policy,
@@ -17,7 +17,10 @@ use super::{
     watch::Watched,
     worker::Factory,
 };
-use crate::{Actor, Backoff, DeadLetter, FailurePolicy, FailureTable, Finally, Row, SpawnError};
+use crate::{
+    Actor, Backoff, DeadLetter, FailurePolicy, FailureTable, Finally, RestartPolicy, Row,
+    SpawnError,
+};
 
 /// The most workers of one pool.
 const MAX_WORKERS: usize = 65_536;
@@ -48,6 +51,10 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     copy: Option<CopyOf<A>>,
     poison_limit: u32,
     restarts: Restarts,
+    restart_policy: RestartPolicy,
+    on_exceeded: OnExceeded,
+    single: bool,
+    time_limit: Option<Duration>,
     on_dead_letter: Option<OnDeadLetter<A>>,
     seed: Option<u64>,
 }
@@ -70,6 +77,10 @@ impl<A: Actor> PoolBuilder<A> {
             copy: None,
             poison_limit: DEFAULT_POISON_LIMIT,
             restarts: Restarts::default(),
+            restart_policy: RestartPolicy::default(),
+            on_exceeded: OnExceeded::default(),
+            single: false,
+            time_limit: None,
             on_dead_letter: None,
             seed: None,
         }
@@ -146,6 +157,10 @@ impl<A: Actor> PoolBuilder<A> {
             copy: self.copy,
             poison_limit: self.poison_limit,
             restarts: self.restarts,
+            restart_policy: self.restart_policy,
+            on_exceeded: self.on_exceeded,
+            single: self.single,
+            time_limit: self.time_limit,
             on_dead_letter: self.on_dead_letter,
             seed: self.seed,
         }
@@ -224,8 +239,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         A::Message: Clone,
     {
         let again = |finally| Row::Retry { attempts, backoff, finally };
-        let table =
-            FailureTable { error: again(Finally::Return), panic: again(Finally::DeadLetter) };
+        let table = FailureTable {
+            error: again(Finally::Return),
+            ..FailureTable::all(again(Finally::DeadLetter))
+        };
         self.retry_with(A::Message::clone, table)
     }
 
@@ -243,6 +260,37 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// otherwise.
     pub fn poison_limit(mut self, kills: u32) -> Self {
         self.poison_limit = kills.max(1);
+        self
+    }
+
+    /// How long a handler may take, from its start; without limit unless said otherwise. One that does not return in time is
+    /// dropped at its next await, and the failure policy decides about its message ([`Cause::Timeout`](crate::Cause::Timeout)).
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = Some(limit);
+        self
+    }
+
+    /// Whether a worker is started again when it has ended; after an abnormal end unless said otherwise. One that is not has
+    /// its slot disabled.
+    pub fn restart_policy(mut self, policy: RestartPolicy) -> Self {
+        self.restart_policy = policy;
+        self
+    }
+
+    /// What follows when a worker ends and its restart budget is used up; its slot is disabled unless said otherwise.
+    pub fn on_exceeded(mut self, then: OnExceeded) -> Self {
+        self.on_exceeded = then;
+        self
+    }
+
+    /// One actor, which the pool ends with.
+    pub(crate) fn single(mut self) -> Self {
+        self.single = true;
+        self.workers = 1;
+        self.bounds = 1..=1;
+        self.restart_policy = RestartPolicy::Temporary;
+        self.on_exceeded = OnExceeded::StopPool;
+        self.factory = self.factory.quick();
         self
     }
 
@@ -299,6 +347,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             copy: self.copy,
             poison_limit: self.poison_limit,
             restarts: self.restarts,
+            restart_policy: self.restart_policy,
+            on_exceeded: self.on_exceeded,
+            single: self.single,
+            time_limit: self.time_limit,
             on_dead_letter: self.on_dead_letter,
             seed: self.seed.unwrap_or_else(random_seed),
         };

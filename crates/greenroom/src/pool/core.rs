@@ -5,15 +5,19 @@ use std::{
     hash::{BuildHasher, Hash},
     ops::RangeInclusive,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
-use self::dispatch::CrewList;
+use self::{
+    dispatch::CrewList,
+    exit::{Escalation, OnExceeded},
+};
 use super::{
     clock::Clock,
     discard::discard,
@@ -32,7 +36,9 @@ use super::{
     wake::Wake,
     worker::Factory,
 };
-use crate::{Actor, Class, DeadLetter, FailurePolicy, delivery::Extra};
+use crate::{
+    Actor, Class, DeadLetter, ExitReason, FailurePolicy, RestartPolicy, delivery::Extra, life::Life,
+};
 
 #[cfg(test)]
 mod attendance;
@@ -40,6 +46,7 @@ mod close;
 mod crew;
 pub(crate) mod dispatch;
 mod evict;
+pub(crate) mod exit;
 #[cfg(test)]
 mod interleavings;
 mod park;
@@ -101,6 +108,13 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) copy: Option<CopyOf<A>>,
     pub(crate) poison_limit: u32,
     pub(crate) restarts: super::restart::Restarts,
+    pub(crate) restart_policy: RestartPolicy,
+    /// What follows when a slot's budget is used up.
+    pub(crate) on_exceeded: OnExceeded,
+    /// The pool is one actor: it ends with it.
+    pub(crate) single: bool,
+    /// How long a handler may take.
+    pub(crate) time_limit: Option<Duration>,
     pub(crate) on_dead_letter: Option<OnDeadLetter<A>>,
     pub(crate) seed: u64,
 }
@@ -140,6 +154,12 @@ pub(crate) struct Core<A: Actor, K> {
     /// The last slot was disabled: what is queued are dead letters.
     ruined: AtomicBool,
     pub(crate) tally: PoolTally,
+    /// From its spawn to its end, and who is told of that.
+    pub(crate) life: Arc<Life>,
+    /// Why it ends, where it is not simply stopped. The first reason counts.
+    cause: OnceLock<ExitReason>,
+    /// Whom a worker's end is told when its budget is used up, where the pool is to leave it to others.
+    pub(crate) escalation: Mutex<Option<Escalation>>,
     /// Workers that wait for their own pool.
     pub(crate) calls: OwnCalls,
     /// Messages given back because the pool stopped while they were in hand.
@@ -210,6 +230,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             gate: Mutex::new(Gate::Open),
             ruined: AtomicBool::new(false),
             tally: PoolTally::default(),
+            life: Arc::default(),
+            cause: OnceLock::new(),
+            escalation: Mutex::default(),
             calls: OwnCalls::default(),
             left_over: Mutex::default(),
             closing: AtomicBool::new(false),
@@ -416,6 +439,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let desks = self.desks.iter().filter_map(|desk| desk.lock().clone());
         let private: u64 = desks.map(|mailbox| mailbox.accepted()).sum();
         shared + private + self.tally.accepted.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn worker_name(&self, slot: usize) -> String {
+        format!("{}-{slot}", self.settings.name)
     }
 
     /// Which pool this is.

@@ -118,6 +118,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 extra: None,
                 class: Class::Normal,
                 forwarded: false,
+                crashed: false,
             },
             spare: None,
             in_hand: false,
@@ -199,6 +200,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         Some(self.begin(source, entry))
     }
 
+    /// The worker's own mailbox, if there has been anything for it.
+    pub(crate) fn own_mailbox(&mut self) -> Option<&Mailbox<A, K>> {
+        if self.mailbox.as_ref().is_none_or(|mailbox| mailbox.has_left()) {
+            self.mailbox = self.core.mailbox_if_any(self.worker);
+        }
+        self.mailbox.as_deref()
+    }
+
     fn take_mail(&mut self, urgent_only: bool) -> Option<Taken> {
         let run = match self.source {
             Source::Desk { run } => run,
@@ -211,10 +220,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             };
             return None;
         }
-        if self.mailbox.as_ref().is_none_or(|mailbox| mailbox.is_closed()) {
-            self.mailbox = self.core.mailbox_if_any(self.worker);
-        }
-        let entry = self.mailbox.as_ref()?.pop(urgent_only)?;
+        let entry = self.own_mailbox()?.pop(urgent_only)?;
         self.give_up_place();
         Some(self.begin(Source::Desk { run: run + 1 }, entry))
     }
@@ -332,10 +338,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             Ok(answer) => self.handled(answer),
             Err(error) => {
                 let failures = self.delivery.failures() + 1;
-                let attempt = FailedAttempt { cause: Cause::Error(&error), failures };
+                let crashed = std::mem::take(&mut self.delivery.crashed);
+                if crashed && self.kills() >= self.core.settings.poison_limit {
+                    return self.dead_letter(DeadLetterReason::Poisoned, Some(error), None);
+                }
+                let cause = if crashed { Cause::Crash(&error) } else { Cause::Error(&error) };
+                let attempt = FailedAttempt { cause, failures };
                 match self.core.settings.policy.decide(attempt, self.core.chance()) {
                     Verdict::Retry { after, counted } => {
-                        self.retry(after, counted, Some(error), None)
+                        self.retry(after, counted, crashed, Some(error), None)
                     }
                     Verdict::DeadLetter => {
                         self.dead_letter(DeadLetterReason::Failed, Some(error), None)
@@ -408,7 +419,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             DeadLetterReason::Abandoned | DeadLetterReason::Expired => self.delivery.attempt() - 1,
             _ => self.delivery.attempt(),
         };
-        let kills = self.delivery.extra.as_ref().map_or(1, |extra| extra.kills + 1);
+        let kills = self.kills();
         let (message, extra) = self.finish();
         let port = extra.and_then(|extra| extra.port);
         let mut letter = DeadLetter { message, reason, error, panic, attempts };
@@ -422,6 +433,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         &mut self,
         after: Duration,
         counted: bool,
+        killed: bool,
         error: Option<A::Error>,
         panic: Option<String>,
     ) {
@@ -439,7 +451,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         extra.attempts += 1;
         extra.parked = true;
         extra.failures += u32::from(counted);
-        extra.kills += u32::from(panic.is_some());
+        extra.kills += u32::from(killed);
         self.set_in_hand(false);
         count(&self.seat.tally.retries);
         let class = self.delivery.class;
@@ -456,13 +468,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.give_up_place();
     }
 
-    fn give_up_place(&mut self) {
+    pub(crate) fn give_up_place(&mut self) {
         let source = std::mem::replace(&mut self.source, Source::None);
         self.core.release(self.worker, source);
     }
 
     fn settle_panic(&mut self, panic: String) {
-        let kills = self.delivery.extra.as_ref().map_or(1, |extra| extra.kills + 1);
+        let kills = self.kills();
         let failures = self.delivery.failures() + 1;
         let attempt = FailedAttempt { cause: Cause::Panic(&panic), failures };
         let core = self.core.clone();
@@ -475,10 +487,30 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             discard(policy);
             Verdict::DeadLetter
         }) {
-            Verdict::Retry { after, counted } => self.retry(after, counted, None, Some(panic)),
+            Verdict::Retry { after, counted } => {
+                self.retry(after, counted, true, None, Some(panic));
+            }
             Verdict::Drop => self.drop_message(),
             Verdict::DeadLetter | Verdict::Return => {
                 self.dead_letter(DeadLetterReason::Panicked, None, Some(panic));
+            }
+        }
+    }
+
+    /// Workers that died with this message in hand, with this one.
+    fn kills(&self) -> u32 {
+        self.delivery.extra.as_ref().map_or(1, |extra| extra.kills + 1)
+    }
+
+    /// The handler did not return within the pool's limit, and was dropped.
+    pub(crate) fn timed_out(&mut self, limit: Duration) {
+        let failures = self.delivery.failures() + 1;
+        let attempt = FailedAttempt { cause: Cause::Timeout(limit), failures };
+        match self.core.settings.policy.decide(attempt, self.core.chance()) {
+            Verdict::Retry { after, counted } => self.retry(after, counted, false, None, None),
+            Verdict::Drop => self.drop_message(),
+            Verdict::DeadLetter | Verdict::Return => {
+                self.dead_letter(DeadLetterReason::TimedOut, None, None);
             }
         }
     }
@@ -532,6 +564,7 @@ fn call_error<M, E>(letter: &mut DeadLetter<M, E>, kills: u32) -> CallError<E> {
         DeadLetterReason::Abandoned => CallError::Dropped,
         DeadLetterReason::Evicted => CallError::Evicted,
         DeadLetterReason::Expired => CallError::Expired,
+        DeadLetterReason::TimedOut => CallError::TimedOut,
     }
 }
 

@@ -29,14 +29,19 @@ use super::{
     lock::Lock,
     parcel::ParcelOf,
     permits::{Closed, Permits, Queues, Refused},
-    seat::{MAIL, Seat},
+    seat::{MAIL, SIGNAL, Seat},
 };
-use crate::{Actor, Class, class::URGENT_RUN};
+use crate::{
+    Actor, Class,
+    class::URGENT_RUN,
+    life::{Life, Signal},
+};
 
 /// The mailbox of one worker, from its start to its end. Restarts do not end it.
 pub(crate) struct Mailbox<A: Actor, K> {
     pub(crate) slot: usize,
     seat: Arc<Seat>,
+    life: Arc<Life>,
     permits: Permits,
     letters: Lock<Letters<A, K>>,
     /// What waits, to be read without the lock.
@@ -46,6 +51,8 @@ pub(crate) struct Mailbox<A: Actor, K> {
 }
 
 struct Letters<A: Actor, K> {
+    /// What comes before every message. It is not bounded: each tie gives one.
+    signals: VecDeque<Signal>,
     urgent: VecDeque<Queued<A, K>>,
     normal: BlockQueue<Queued<A, K>>,
     /// Urgent messages taken in a row.
@@ -60,6 +67,7 @@ struct Letters<A: Actor, K> {
 impl<A: Actor, K> Mailbox<A, K> {
     fn new(slot: usize, seat: Arc<Seat>, capacity: usize) -> Self {
         let letters = Letters {
+            signals: VecDeque::new(),
             urgent: VecDeque::new(),
             normal: BlockQueue::new(),
             urgent_run: 0,
@@ -70,11 +78,36 @@ impl<A: Actor, K> Mailbox<A, K> {
         Self {
             slot,
             seat,
+            life: Arc::default(),
             permits: Permits::new(capacity),
             letters: Lock::new(letters),
             waiting: AtomicUsize::new(0),
             taken: AtomicU64::new(0),
         }
+    }
+
+    /// The life of the worker, from its start to its end.
+    pub(crate) fn life(&self) -> &Arc<Life> {
+        &self.life
+    }
+
+    /// Takes a signal, unless the worker has gone.
+    pub(crate) fn push_signal(&self, signal: Signal) {
+        let mut letters = self.letters.lock();
+        if !letters.left {
+            letters.signals.push_back(signal);
+            self.seat.order(SIGNAL);
+        }
+    }
+
+    /// The next signal.
+    pub(crate) fn pop_signal(&self) -> Option<Signal> {
+        let mut letters = self.letters.lock();
+        let signal = letters.signals.pop_front();
+        if letters.signals.is_empty() {
+            self.seat.done(SIGNAL);
+        }
+        signal
     }
 
     /// Messages that wait here.
@@ -196,8 +229,11 @@ impl<A: Actor, K> Mailbox<A, K> {
         letters.left = true;
         let mut rest: Vec<_> = letters.urgent.drain(..).collect();
         rest.extend(std::iter::from_fn(|| letters.normal.pop_front()));
+        let signals = std::mem::take(&mut letters.signals);
         self.waiting.store(0, Ordering::Relaxed);
-        self.seat.done(MAIL);
+        self.seat.done(MAIL | SIGNAL);
+        drop(letters);
+        drop(signals);
         rest
     }
 }

@@ -20,8 +20,8 @@ pub(crate) trait Control<A: Actor>: Send + Sync {
     fn stats(&self) -> PoolStats;
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
     fn add(self: Arc<Self>, workers: usize) -> Result<Change, ManageError>;
-    fn remove(&self, workers: usize) -> Result<Change, ManageError>;
-    fn remove_worker(&self, slot: usize) -> Result<Change, ManageError>;
+    fn remove(self: Arc<Self>, workers: usize) -> Result<Change, ManageError>;
+    fn remove_worker(self: Arc<Self>, slot: usize) -> Result<Change, ManageError>;
     fn resize(self: Arc<Self>, workers: usize) -> Result<Change, ManageError>;
     fn enable(self: Arc<Self>, slot: usize) -> Result<Change, ManageError>;
     fn stop(self: Arc<Self>, how: Stop) -> BoxFuture<'static, StopReport<A::Message>>;
@@ -46,13 +46,13 @@ where
         Ok(Change::new(slots, Vec::new(), size, told))
     }
 
-    fn remove(&self, workers: usize) -> Result<Change, ManageError> {
+    fn remove(self: Arc<Self>, workers: usize) -> Result<Change, ManageError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let (slots, size) = self.dismiss(workers, &outcomes)?;
         Ok(Change::new(Vec::new(), slots, size, told))
     }
 
-    fn remove_worker(&self, slot: usize) -> Result<Change, ManageError> {
+    fn remove_worker(self: Arc<Self>, slot: usize) -> Result<Change, ManageError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let size = self.dismiss_one(slot, &outcomes)?;
         Ok(Change::new(Vec::new(), vec![slot], size, told))
@@ -140,7 +140,7 @@ impl<A: Actor> Management<A> {
     /// # Errors
     /// The pool is not running, or would have fewer workers than it may.
     pub fn remove(&self, workers: usize) -> Result<Change, ManageError> {
-        self.control.remove(workers)
+        self.control.clone().remove(workers)
     }
 
     /// Tells the worker in this slot to leave.
@@ -148,7 +148,7 @@ impl<A: Actor> Management<A> {
     /// # Errors
     /// As [`remove`](Self::remove), and when there is no such worker.
     pub fn remove_worker(&self, slot: usize) -> Result<Change, ManageError> {
-        self.control.remove_worker(slot)
+        self.control.clone().remove_worker(slot)
     }
 
     /// Adds or removes workers until there are so many.

@@ -16,7 +16,11 @@ use super::{
     permits::{Closed, Refused},
     stop::Stop,
 };
-use crate::{Actor, NotAccepted};
+use crate::{
+    Actor, AnyAddress, NotAccepted,
+    inspect::{TooManyKeys, Value},
+    life::Signal,
+};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -78,7 +82,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             .into_iter()
             .map(|mailbox| {
                 let slot = mailbox.slot;
-                let door = Arc::new(SeatDoor { core: self.clone(), mailbox });
+                let door = Arc::new(SeatDoor::new(self.clone(), mailbox));
                 Worker::new(slot, Address::new(door))
             })
             .collect()
@@ -86,6 +90,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SeatDoor<A, K> {
+    pub(crate) fn new(core: Arc<Core<A, K>>, mailbox: Arc<Mailbox<A, K>>) -> Self {
+        Self { core, mailbox }
+    }
+
     async fn reserve(&self) -> Result<(), Closed> {
         self.mailbox.reserve().await?;
         let place = Place(Some(&self.mailbox));
@@ -202,7 +210,29 @@ impl<A: Actor, K> Drop for Place<'_, A, K> {
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for SeatDoor<A, K> {
     fn name(&self) -> Arc<str> {
-        Arc::from(format!("{}-{}", self.core.settings.name, self.mailbox.slot))
+        Arc::from(self.core.worker_name(self.mailbox.slot))
+    }
+
+    fn any(self: Arc<Self>) -> AnyAddress {
+        let (slot, life, name) = (self.mailbox.slot, self.mailbox.life().clone(), self.name());
+        let door: Arc<dyn Erased> = self.core.clone();
+        AnyAddress::new(Arc::downgrade(&door), Some(slot), life, name)
+    }
+
+    fn any_worker(self: Arc<Self>, _slot: usize) -> AnyAddress {
+        self.any()
+    }
+
+    fn worker(self: Arc<Self>, _slot: usize, _life: u64) -> Option<Arc<dyn Erased>> {
+        Some(self)
+    }
+
+    fn publish(&self, slot: usize, key: &str, value: Value) -> Result<(), TooManyKeys> {
+        self.core.publish(slot, key, value)
+    }
+
+    fn signal(self: Arc<Self>, signal: Signal) {
+        self.core.signal_worker(&self.mailbox, signal);
     }
 
     fn is_closed(&self) -> bool {

@@ -332,7 +332,7 @@ impl Wake {
         });
         let bed = self.beds.at(worker);
         bed.errand.store(errand, Ordering::Relaxed);
-        bed.taken.store(false, Ordering::Relaxed);
+        bed.taken.store(false, Ordering::Release);
         self.idle_count.store(idle.stack.len(), Ordering::SeqCst);
     }
 
@@ -401,7 +401,14 @@ impl Wake {
 
     /// Waits until a waker has taken the worker off the idle list. Returns the shard that it was woken for, if any.
     pub(crate) async fn woken(&self, worker: usize) -> Option<usize> {
-        self.beds.at(worker).notify.notified().await;
+        let bed = self.beds.at(worker);
+        loop {
+            bed.notify.notified().await;
+            // A wake-up for the worker that had the bed before may still have been in there.
+            if !bed.taken.load(Ordering::Acquire) {
+                break;
+            }
+        }
         self.errand(worker)
     }
 

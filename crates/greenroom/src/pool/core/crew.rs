@@ -7,10 +7,11 @@ use std::{
 
 use super::Core;
 use crate::{
-    Actor, ManageError,
+    Actor, ExitReason, ManageError,
     pool::{
         change::{Outcomes, SlotOutcome},
         employed::Employed,
+        restart::RestartLog,
         seat::{LEAVE, Place, Status},
         worker,
     },
@@ -54,7 +55,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Tells workers to leave, idle ones first, then those that joined last. Returns their slots and the new size.
     pub(crate) fn dismiss(
-        &self,
+        self: &Arc<Self>,
         workers: usize,
         outcomes: &Outcomes,
     ) -> Result<(Vec<usize>, usize), ManageError> {
@@ -80,7 +81,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Tells one worker to leave.
     pub(crate) fn dismiss_one(
-        &self,
+        self: &Arc<Self>,
         slot: usize,
         outcomes: &Outcomes,
     ) -> Result<usize, ManageError> {
@@ -116,6 +117,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Err(ManageError::NotDisabled(slot));
         }
         place.status = Status::Starting;
+        place.restarts = RestartLog::default();
         drop(place);
         self.live.fetch_add(1, Ordering::SeqCst);
         let size = roster.len();
@@ -139,7 +141,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    fn let_leave(&self, slot: usize, outcomes: &Outcomes) {
+    fn let_leave(self: &Arc<Self>, slot: usize, outcomes: &Outcomes) {
         let seat = self.seats.at(slot);
         let mut place = seat.place.lock();
         let before = std::mem::replace(&mut place.status, Status::Leaving);
@@ -157,12 +159,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// The worker of a slot has gone for good.
-    pub(crate) fn left(&self, slot: usize) {
+    pub(crate) fn left(self: &Arc<Self>, slot: usize) {
         let seat = self.seats.at(slot);
         let mut place = seat.place.lock();
         let gone = std::mem::take(&mut *place);
         seat.done(LEAVE);
         drop(place);
+        if let Some(mailbox) = self.mailbox_if_any(slot) {
+            self.end_of_worker(&mailbox, &ExitReason::Normal);
+        }
         self.clear_desk(slot);
         self.roster.lock().vacate(slot);
         let Place { on_left, .. } = gone;
@@ -208,6 +213,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.close_if_deserted();
         }
         last
+    }
+
+    /// A slot waits for its supervisor. What is queued is kept, and the pool goes on accepting. False when it was to leave.
+    pub(crate) fn lay_off(&self, slot: usize) -> bool {
+        let mut place = self.seats.at(slot).place.lock();
+        if place.status == Status::Leaving {
+            return false;
+        }
+        place.status = Status::Disabled;
+        drop(place);
+        self.live.fetch_sub(1, Ordering::SeqCst);
+        self.crew_changed();
+        true
     }
 
     /// The budget of a slot is used up. Its worker has given up what it held. False when it was to leave anyway.

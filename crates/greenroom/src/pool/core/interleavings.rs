@@ -111,6 +111,10 @@ impl Stage {
             copy: None,
             poison_limit: 2,
             restarts: Restarts::default(),
+            restart_policy: crate::RestartPolicy::default(),
+            on_exceeded: crate::OnExceeded::default(),
+            single: false,
+            time_limit: None,
             on_dead_letter: None,
             seed: 1,
         };
