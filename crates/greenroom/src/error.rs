@@ -135,6 +135,9 @@ pub enum CallError<E> {
     /// No worker is left to handle the message.
     #[error("the pool has no workers left")]
     NoWorkers,
+    /// The caller's own limit passed; there is none unless it is asked for.
+    #[error("there was no answer in time")]
+    TimedOut,
 }
 
 /// Why a pool could not be started.

@@ -37,11 +37,13 @@
 //! | a message later, or again and again | [`Address::send_after`], [`Address::send_every`], and the module [`timer`] |
 //! | finding an actor by its name | [`Registry`] |
 //! | holding actors of different kinds, or without keeping them alive | [`Recipient`], [`AnyAddress`], [`WeakAddress`] |
+//! | all workers at once, parts of a request, a second attempt for a slow call | [`BroadcastAddress`], [`SplitJoin`], [`Hedged`], and the module [`pool::gather`] |
 //! | servers and streams | [`PoolService`], [`PoolSink`], [`OwnedPermit`] |
 //! | limits and sizes, decided for a caller who acts | [`pool::limits`], [`pool::autoscale`] |
 
 mod actor;
 mod any_address;
+mod cancellation;
 mod context;
 mod dead_letter;
 mod delivery;
@@ -57,6 +59,7 @@ pub mod timer;
 
 pub use actor::{Actor, Answer, ExitReason};
 pub use any_address::AnyAddress;
+pub use cancellation::CancellationToken;
 pub use context::Context;
 pub use dead_letter::{DeadLetter, DeadLetterReason};
 pub use delivery::Delivery;
@@ -64,6 +67,10 @@ pub use error::{CallError, NotAccepted, SendError, SpawnError, TrySendError};
 pub use events::{Event, Producer, Subscription, Topic};
 pub use failure::{
     Backoff, Cause, FailedAttempt, FailurePolicy, FailureTable, Finally, Row, Verdict,
+};
+pub use pool::gather::{
+    BroadcastAddress, GatherError, Gathered, HedgeBudget, Hedged, Member, PartialPolicy, SplitJoin,
+    SplitJoinAddress, SplitJoinError,
 };
 pub use pool::{
     Address, Calling, OwnedPermit, Pool, PoolBuilder, PoolService, PoolSink, PoolStats, Restarts,

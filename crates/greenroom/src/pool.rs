@@ -44,6 +44,7 @@ pub(crate) mod discard;
 mod employed;
 mod entry;
 pub(crate) mod erased;
+pub mod gather;
 mod hold;
 mod lanes;
 pub mod limits;

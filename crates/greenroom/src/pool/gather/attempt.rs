@@ -1,0 +1,71 @@
+//! A call with a cancellation token: this file alone knows how the token travels.
+
+use std::{future::Future, pin::Pin};
+
+use crate::{Address, CallError, Calling, CancellationToken};
+
+/// One call among several for the same answer.
+pub(super) type Attempt<R, E> = Pin<Box<dyn Future<Output = Result<R, CallError<E>>> + Send>>;
+
+/// Calls, waiting for room. The token is for the delivery; deliveries carry none yet.
+pub(super) async fn call_with_token<M, R, E>(
+    address: &Address<M, R, E>,
+    message: M,
+    token: CancellationToken,
+) -> Result<R, CallError<E>> {
+    drop(token);
+    address.call(message).await
+}
+
+/// Calls where there is room at once. The token is for the delivery; deliveries carry none yet.
+pub(super) fn try_call_with_token<M, R, E>(
+    address: &Address<M, R, E>,
+    message: M,
+    token: CancellationToken,
+) -> Option<Calling<R, E>> {
+    drop(token);
+    address.try_reserve_owned().ok().map(|permit| permit.call(message))
+}
+
+/// Cancels what it guards when it is dropped before the answer is there.
+struct Loser(Option<CancellationToken>);
+
+impl Loser {
+    fn has_won(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Loser {
+    fn drop(&mut self) {
+        if let Some(token) = &self.0 {
+            token.cancel();
+        }
+    }
+}
+
+/// The call, which cancels the token when it is dropped unanswered, also where it was never polled.
+pub(super) fn or_cancel<T>(
+    token: CancellationToken,
+    call: impl Future<Output = T>,
+) -> impl Future<Output = T> {
+    let loser = Loser(Some(token));
+    async move {
+        let answer = call.await;
+        loser.has_won();
+        answer
+    }
+}
+
+/// A call on its own feet: dropped unanswered, it is abandoned and its token cancelled.
+pub(super) fn attempt<M, R, E>(address: Address<M, R, E>, message: M) -> Attempt<R, E>
+where
+    M: Send + 'static,
+    R: Send + 'static,
+    E: Send + 'static,
+{
+    let token = CancellationToken::new();
+    let given = token.clone();
+    let call = async move { call_with_token(&address, message, given).await };
+    Box::pin(or_cancel(token, call))
+}
