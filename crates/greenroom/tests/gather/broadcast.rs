@@ -80,7 +80,7 @@ async fn p10_a_message_that_nobody_accepts_comes_back() {
     let sending = tokio::spawn(async move { all.send(Plan::of([Reply(8)])).await });
     tokio::task::yield_now().await;
     for pool in &pools {
-        pool.stop(Stop::Now).await;
+        pool.stop(Stop::within(Duration::ZERO)).await;
     }
     let error = sending.await.unwrap().unwrap_err();
     assert_eq!(error.refused(), [(0, NotAccepted::Stopped), (1, NotAccepted::Stopped)]);

@@ -75,6 +75,7 @@ async fn p11_a_worker_that_stops_in_the_middle_resolves_its_part() {
     let pools = workers(2, 10).await;
     let lists = list().partial(PartialPolicy::Partial).over(addresses(&pools));
     pools[1].send(Plan::of([Hang])).await.unwrap();
+    until(|| pools[1].stats().in_hand == 1).await;
     let calling = tokio::spawn(async move { lists.call(Plan::of([Reply(1)])).await });
     until(|| pools[1].stats().queued == 1).await;
     pools[1].stop(Stop::within(Duration::ZERO)).await;
