@@ -1,7 +1,7 @@
 //! One message to several workers, and what comes back.
 //!
-//! A pool gives a message to one worker. Three tasks want more than one: telling all of them something, asking all of them
-//! and making one answer of theirs, and not waiting for the one that happens to be slow.
+//! A pool gives a message to one worker. Three tasks want more than one: telling all of them something, asking all of
+//! them and making one answer of theirs, and not waiting for the one that happens to be slow.
 //!
 //! | for | there is | to whom | the reply |
 //! |---|---|---|---|
@@ -14,13 +14,13 @@
 //! polled only when it was woken. A worker that dies, fails or panics resolves its part as an error; it never hangs.
 //!
 //! # Price
-//! A copy of the message and two allocations for each worker that is asked; a broadcast `send` makes one per worker. Dropping
-//! a gathering abandons its calls: what has not been started is skipped, what has been started goes on with its
-//! [cancellation token](crate::CancellationToken) cancelled.
+//! A copy of the message and two allocations for each worker that is asked; a broadcast `send` makes one per worker.
+//! Dropping a gathering abandons its calls: what has not been started is skipped, what has been started goes on with
+//! its [cancellation token](crate::CancellationToken) cancelled.
 //!
 //! # When to use something else
-//! To reach all workers with each event of a stream, [`events`](crate::events); for one answer from whoever is free, a plain
-//! [`call`](crate::Address::call).
+//! To reach all workers with each event of a stream, [`events`](crate::events); for one answer from whoever is free, a
+//! plain [`call`](crate::Address::call).
 
 mod attempt;
 mod broadcast;

@@ -134,3 +134,15 @@ async fn p12_errors_are_told_only_when_both_attempts_have_failed() {
     pool.stop(Stop::Now).await;
     assert_eq!(hedged.call(taking([1])).await, Err(CallError::Stopped));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p12_a_hedged_call_can_be_spawned() {
+    let pool = peers(4, 100).await;
+    let hedged = Hedged::new(pool.address()).after(Duration::from_secs(600));
+    let call = |hedged: Hedged<_, _, _>| async move { hedged.call(taking([0])).await };
+    let calls: Vec<_> = (0..50).map(|_| tokio::spawn(call(hedged.clone()))).collect();
+    for call in calls {
+        assert!(call.await.unwrap().is_ok());
+    }
+    assert_eq!(handled(&pool).await, 50);
+}

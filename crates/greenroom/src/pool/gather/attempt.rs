@@ -69,3 +69,39 @@ where
     let call = async move { call_with_token(&address, message, given).await };
     Box::pin(or_cancel(token, call))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    /// Whether the token of a call is cancelled after the call was treated like this.
+    fn cancelled(
+        call: impl Future<Output = ()> + 'static,
+        treat: impl FnOnce(Pin<Box<dyn Future<Output = ()>>>),
+    ) -> bool {
+        let token = CancellationToken::new();
+        treat(Box::pin(or_cancel(token.clone(), call)));
+        token.is_cancelled()
+    }
+
+    #[test]
+    fn p12_a_call_that_is_dropped_unanswered_cancels_its_token() {
+        assert!(cancelled(pending(), drop), "never polled");
+        assert!(cancelled(pending(), |call| assert_eq!(call.now_or_never(), None)));
+        assert!(!cancelled(ready(()), |call| assert_eq!(call.now_or_never(), Some(()))));
+        assert!(cancelled(ready(()), drop), "never polled, so never sent");
+    }
+
+    #[test]
+    fn p12_a_call_that_panics_cancels_its_token() {
+        let call = async { panic!("the key function") };
+        assert!(cancelled(call, |call| {
+            let poll = std::panic::AssertUnwindSafe(|| call.now_or_never());
+            assert!(std::panic::catch_unwind(poll).is_err());
+        }));
+    }
+}

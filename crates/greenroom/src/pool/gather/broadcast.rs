@@ -18,8 +18,9 @@ use crate::Address;
 
 /// The address of all live workers of a pool at once: each gets a copy of what is sent.
 ///
-/// Who is alive is looked up for each message. Copies are made by `Clone` before the first one is sent; what is costly to
-/// copy is better shared, as an `Arc<M>`. Each copy is one accepted message of the pool. A clone is the same address.
+/// Who is alive is looked up for each message. Copies are made by `Clone` before the first one is sent; what is costly
+/// to copy is better shared, as an `Arc<M>`. Each copy is one accepted message of the pool. A clone is the same
+/// address.
 ///
 /// ```
 /// # use greenroom::{prelude::*, BroadcastAddress};
@@ -52,8 +53,8 @@ impl<M, R, E> BroadcastAddress<M, R, E> {
 }
 
 impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastAddress<M, R, E> {
-    /// Puts together addresses of pools that each count as one worker; the slot of each is its place among them. It keeps
-    /// these pools alive, as an address does. One that has stopped is left out.
+    /// Puts together addresses of pools that each count as one worker; the slot of each is its place among them. It
+    /// keeps these pools alive, as an address does. One that has stopped is left out.
     pub fn over(addresses: impl IntoIterator<Item = Address<M, R, E>>) -> Self {
         Self::new(Arc::new(Chosen::new(addresses)))
     }

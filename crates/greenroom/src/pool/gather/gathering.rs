@@ -14,11 +14,13 @@ use super::{
 /// | method | resolves | at the deadline |
 /// |---|---|---|
 /// | [`all`](Self::all) | when each has answered | with what has arrived |
-/// | [`first`](Self::first), [`first_answer`](Self::first_answer) | with the first reply, or when all have failed | [`GatherError::TimedOut`] with the errors so far |
-/// | [`quorum`](Self::quorum) | with so many replies, or when they cannot be had any more | [`GatherError::QuorumMissed`] with what has arrived |
+/// | [`first`](Self::first), [`first_answer`](Self::first_answer) | with a reply, or all errors | [`GatherError::TimedOut`] |
+/// | [`quorum`](Self::quorum) | with so many replies, or when they cannot be had | [`GatherError::QuorumMissed`] |
 ///
-/// Calls that are not needed any more are abandoned, also when the future is dropped: what has not been started is skipped, and
-/// what has been started goes on, with its cancellation token cancelled.
+/// What has arrived by a deadline is in the errors too.
+///
+/// Calls that are not needed any more are abandoned, also when the future is dropped: what has not been started is
+/// skipped, and what has been started goes on, with its cancellation token cancelled.
 #[must_use = "nothing is sent before it is said what to wait for"]
 pub struct Gathering<'a, M, R, E> {
     address: &'a BroadcastAddress<M, R, E>,
@@ -80,8 +82,9 @@ impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gather
         self.first_answer(usize::MAX).await
     }
 
-    /// As [`first`](Self::first), and asks so many of the live workers only: at least one, and all where there are fewer.
-    /// They take turns. The price is so many times the work; [`Hedged`](super::Hedged) pays it for slow answers only.
+    /// As [`first`](Self::first), and asks so many of the live workers only: at least one, and all where there are
+    /// fewer. They take turns. The price is so many times the work; [`Hedged`](super::Hedged) pays it for slow answers
+    /// only.
     ///
     /// # Errors
     /// As [`first`](Self::first).
@@ -98,8 +101,8 @@ impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gather
         round.gathered().into_first()
     }
 
-    /// Asks all live workers and waits for so many replies (at least one). Says that they cannot be had as soon as too many
-    /// workers have failed.
+    /// Asks all live workers and waits for so many replies (at least one). Says that they cannot be had as soon as too
+    /// many workers have failed.
     ///
     /// # Errors
     /// When fewer workers are alive, when too many have failed, or at the deadline.

@@ -30,13 +30,13 @@ pub enum PartialPolicy {
 ///            └─────▶ part 1 ──▶ worker ──▶ result 1 ─┘
 /// ```
 ///
-/// `split(request, index, of)` makes the part for worker `index` of `of` live ones, or `None` for no part; the default is a copy
-/// for each. `join(state, index, result)` sees the results in the order of the index, whichever arrives first, so the answer is
-/// the same each time; a result that arrives early is kept until its turn comes. `init` makes a new state for each request:
-/// nothing carries over from one to the next.
+/// `split(request, index, of)` makes the part for worker `index` of `of` live ones, or `None` for no part; the default
+/// is a copy for each. `join(state, index, result)` sees the results in the order of the index, whichever arrives
+/// first, so the answer is the same each time; a result that arrives early is kept until its turn comes. `init` makes a
+/// new state for each request: nothing carries over from one to the next.
 ///
-/// All three run in the caller. When one of them panics, the panic unwinds there: nothing has been sent after a panic of
-/// `split` or `init`, and the parts that are still out are abandoned after a panic of `join`.
+/// All three run in the caller. When one of them panics, the panic unwinds there: nothing has been sent after a panic
+/// of `split` or `init`, and the parts that are still out are abandoned after a panic of `join`.
 ///
 /// ```
 /// # use greenroom::{prelude::*, SplitJoin};
@@ -113,8 +113,8 @@ impl<M, R, E, S> SplitJoin<M, R, E, S> {
 }
 
 impl<M: Send + 'static, R: Send + 'static, E: Send + 'static, S> SplitJoin<M, R, E, S> {
-    /// Splits among these pools, which each count as one worker. The address keeps them alive, as an address does. One that
-    /// has stopped is left out.
+    /// Splits among these pools, which each count as one worker. The address keeps them alive, as an address does. One
+    /// that has stopped is left out.
     pub fn over(
         self,
         addresses: impl IntoIterator<Item = Address<M, R, E>>,
@@ -159,8 +159,8 @@ where
     R: Send + 'static,
     E: Send + 'static,
 {
-    /// Splits the request among the live workers, all at once, and joins their results. Each part is one accepted message of
-    /// the pool. Where nobody gets a part the answer is what `init` made.
+    /// Splits the request among the live workers, all at once, and joins their results. Each part is one accepted
+    /// message of the pool. Where nobody gets a part the answer is what `init` made.
     ///
     /// # Errors
     /// When no worker is alive, and, unless the policy is [`PartialPolicy::Partial`], when a part has no reply.

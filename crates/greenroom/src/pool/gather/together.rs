@@ -1,6 +1,7 @@
 //! Several futures that run at once, in the task that waits for them.
 //!
-//! A future is polled only when it was woken itself, so that gathering from `n` workers costs `n` polls and not `n × n`:
+//! A future is polled only when it was woken itself, so that gathering from `n` workers costs `n` polls and not `n ×
+//! n`:
 //!
 //! ```text
 //! waker of future 3 ──▶ 3 is noted as woken ──▶ the task is woken ──▶ it polls future 3
