@@ -18,6 +18,7 @@
 //! | a place that is kept | [`reserve`](Address::reserve), or [`reserve_owned`](Address::reserve_owned) for a field or a task |
 //! | a stream | [`sink`](Address::sink) |
 //! | a server, a layer of tower | [`service`](Address::service) |
+//! | whoever wants several workers at once | [`gather`] |
 //! | a clock | [`send_after`](Address::send_after), [`send_every`](Address::send_every) |
 //!
 //! # Price

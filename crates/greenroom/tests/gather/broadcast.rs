@@ -2,7 +2,8 @@ use std::{panic::AssertUnwindSafe, time::Duration};
 
 use futures_util::FutureExt;
 use greenroom::{
-    BroadcastAddress, CallError, GatherError, NotAccepted, Stop, pool::gather::FirstReply,
+    BroadcastAddress, CallError, GatherError, NotAccepted, Pool, Restarts, Stop,
+    pool::gather::FirstReply,
 };
 use tokio::time::Instant;
 
@@ -136,6 +137,22 @@ async fn p10_a_worker_that_stops_in_the_middle_resolves_its_copy() {
     pools[0].stop(Stop::within(Duration::ZERO)).await;
     let gathered = calling.await.unwrap().unwrap();
     assert_eq!(gathered.results(), [(0, Err(CallError::Stopped)), (1, Ok(1))]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p10_a_worker_that_dies_for_good_resolves_its_copy_and_is_left_out_afterwards() {
+    let mut pools = workers(2, 10).await;
+    let mortal = Pool::new(|_| Worker::at(2)).workers(1);
+    let mortal = mortal.restarts(Restarts { max: 0, ..Restarts::default() });
+    pools.push(mortal.spawn().await.unwrap());
+    let all = BroadcastAddress::over(addresses(&pools));
+    pools[2].try_send(Plan::of([Panic])).unwrap();
+    let plan = || Plan::of([Reply(0), After(10, 1), Reply(2)]);
+    let gathered = all.call(plan()).quorum(2).await.unwrap();
+    let dead = (2, Err(CallError::NoWorkers));
+    assert_eq!(gathered.results(), [(0, Ok(0)), (1, Ok(1)), dead]);
+    let gathered = all.call(plan()).all().await.unwrap();
+    assert_eq!(gathered.results(), [(0, Ok(0)), (1, Ok(1))]);
 }
 
 #[tokio::test(start_paused = true)]

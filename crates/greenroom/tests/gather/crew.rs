@@ -63,6 +63,12 @@ impl Clone for Plan {
 
 pub(crate) struct Worker(usize);
 
+impl Worker {
+    pub(crate) fn at(index: usize) -> Self {
+        Self(index)
+    }
+}
+
 impl Actor for Worker {
     type Message = Plan;
     type Reply = u32;
