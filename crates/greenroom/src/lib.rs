@@ -43,11 +43,13 @@
 //! | holding actors of different kinds, or without keeping them alive | [`Recipient`], [`AnyAddress`], [`WeakAddress`] |
 //! | something around every message: a limit, a span, a count | [`Layer`], and the module [`layer`] |
 //! | one end for many actors | [`Node`] |
+//! | all workers at once, parts of a request, a second attempt for a slow call | [`BroadcastAddress`], [`SplitJoin`], [`Hedged`], and the module [`pool::gather`] |
 //! | servers and streams | [`PoolService`], [`PoolSink`], [`OwnedPermit`] |
 //! | limits and sizes, decided for a caller who acts | [`pool::limits`], [`pool::autoscale`] |
 
 mod actor;
 mod any_address;
+mod cancellation;
 mod class;
 mod context;
 mod dead_letter;
@@ -76,6 +78,7 @@ pub mod timer;
 
 pub use actor::{Actor, Answer};
 pub use any_address::AnyAddress;
+pub use cancellation::CancellationToken;
 pub use class::Class;
 pub use context::Context;
 pub use dead_letter::{DeadLetter, DeadLetterReason};
@@ -95,6 +98,10 @@ pub use life::OnExit;
 pub use node::{Node, NodeReport};
 pub use notices::{Happening, Notice, Notices};
 pub use panic_location::PanicLocation;
+pub use pool::gather::{
+    BroadcastAddress, GatherError, Gathered, HedgeBudget, Hedged, PartialPolicy, SplitJoin,
+    SplitJoinAddress, SplitJoinError,
+};
 pub use pool::{
     Address, Calling, Change, ChangeReport, ManageError, Management, OnExceeded, Overflow,
     OwnedPermit, Pool, PoolBuilder, PoolService, PoolSink, PoolStats, Restarts, Sending, SinkError,

@@ -11,7 +11,12 @@ use crate::{
 
 impl<M, R, E> Parcel<M, R, E> {
     /// A message with what its sender says of it.
-    fn enveloped(message: M, class: Class, about: About, port: Option<ReplyPort<R, E>>) -> Self {
+    pub(super) fn enveloped(
+        message: M,
+        class: Class,
+        about: About,
+        port: Option<ReplyPort<R, E>>,
+    ) -> Self {
         let extra = (port.is_some() || !about.is_empty()).then(|| Extra::with(port, about));
         Self { message: Some(message), extra, class }
     }
