@@ -33,6 +33,7 @@
 //! | many workers, one address, order per key | [`Pool`], [`PoolBuilder`], [`Address`], and the module [`pool`] |
 //! | failures | [`FailureTable`], [`Backoff`], [`Restarts`], [`DeadLetter`] |
 //! | a reply that is given later, a message that stays whole | [`Delivery`], [`ReplyPort`], [`Answer`] |
+//! | parts that depend on one another, started, restarted and stopped in order | [`Supervisor`], [`Strategy`], and the module [`supervisor`] |
 //! | telling many what happens | [`Topic`], [`Producer`], and the module [`events`] |
 //! | a message later, or again and again | [`Address::send_after`], [`Address::send_every`], and the module [`timer`] |
 //! | finding an actor by its name | [`Registry`] |
@@ -52,7 +53,9 @@ pub mod pool;
 mod recipient;
 pub mod registry;
 mod reply;
+mod restart_policy;
 mod step_aside;
+pub mod supervisor;
 pub mod timer;
 
 pub use actor::{Actor, Answer, ExitReason};
@@ -72,7 +75,12 @@ pub use pool::{
 pub use recipient::Recipient;
 pub use registry::{FindError, NameTaken, Registry};
 pub use reply::ReplyPort;
+pub use restart_policy::RestartPolicy;
 pub use step_aside::step_aside;
+pub use supervisor::{
+    ChildId, ChildInfo, ChildSpec, ChildState, OnExceeded, Strategy, Supervisor, SupervisorError,
+    SupervisorHandle,
+};
 pub use timer::{Timer, TimerState};
 
 /// What most users import.

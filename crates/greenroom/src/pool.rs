@@ -71,6 +71,7 @@ pub use builder::PoolBuilder;
 pub use calling::Calling;
 pub use erased::StopSummary;
 pub use owned_permit::OwnedPermit;
+pub(crate) use restart::RestartLog;
 pub use restart::Restarts;
 pub use sending::Sending;
 pub use service::PoolService;
