@@ -41,6 +41,8 @@ mod happened;
 mod order;
 mod orders;
 #[cfg(test)]
+mod random;
+#[cfg(test)]
 mod tables;
 #[cfg(test)]
 mod tests;

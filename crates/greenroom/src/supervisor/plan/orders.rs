@@ -23,9 +23,7 @@ impl Plan {
         for entry in self.entries.iter_mut().rev() {
             let Some(how) = entry.pending_fall() else { continue };
             let has_its_turn = !(entry.in_line && line_falls);
-            // What is on its way down has had its turn: it goes further, if it is to.
-            let on_its_way = matches!(entry.phase, Phase::Falling(_));
-            if !entry.is_falling(how) && (has_its_turn || on_its_way) {
+            if has_its_turn && !entry.is_falling(how) {
                 entry.phase = Phase::Falling(how);
                 orders.push(Order::Fall { child: entry.id, how });
             }
