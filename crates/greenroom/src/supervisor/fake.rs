@@ -38,6 +38,8 @@ impl Log {
 pub(super) enum Act {
     Takes(Duration),
     Hangs,
+    /// Keeps its thread until this is sent to or dropped.
+    Blocks(Arc<Mutex<std::sync::mpsc::Receiver<()>>>),
     Panics,
     /// A start, which fails.
     Fails,
@@ -123,6 +125,7 @@ impl Fake {
                 self.log.write(format!("{} done", self.name));
             }
             Some(Act::Hangs) => std::future::pending().await,
+            Some(Act::Blocks(until)) => drop(until.lock().recv()),
             Some(Act::Panics) => {
                 under_way.done = true;
                 panic!("{what} of {}", self.name);

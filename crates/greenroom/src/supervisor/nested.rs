@@ -10,8 +10,6 @@ use super::{
     },
     keeper::Keeper,
     plan::Fall,
-    runner::Command,
-    terms::FOREVER,
 };
 use crate::{Stop, StopSummary};
 
@@ -31,9 +29,8 @@ impl Child for Nested {
 
     fn start(&self, exits: ExitReporter) -> BoxFuture<'_, Result<(), String>> {
         Box::pin(async move {
-            let given_up = GivenUp(Some(&self.0));
+            // Where this is dropped, the run goes on until it hears of the order that follows.
             let started = self.0.start(Some(exits)).await;
-            given_up.not();
             started.map_err(|error| error.to_string())
         })
     }
@@ -48,22 +45,5 @@ impl Child for Nested {
 
     fn stop(&self, how: Stop) -> BoxFuture<'_, StopSummary> {
         Box::pin(async move { self.0.stop(how).await.summary() })
-    }
-}
-
-/// A start whose future is dropped begins to go down; the order that follows sees to the end of it.
-struct GivenUp<'a>(Option<&'a Keeper>);
-
-impl GivenUp<'_> {
-    fn not(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for GivenUp<'_> {
-    fn drop(&mut self) {
-        if let Some(keeper) = self.0 {
-            keeper.tell(Command::Suspend(FOREVER));
-        }
     }
 }

@@ -38,6 +38,8 @@ use super::{
 
 mod entry;
 mod happened;
+#[cfg(test)]
+mod late;
 mod order;
 mod orders;
 #[cfg(test)]

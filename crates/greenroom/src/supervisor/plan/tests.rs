@@ -7,9 +7,9 @@ use super::{
 use crate::{
     ExitReason, RestartPolicy,
     supervisor::{
-        child::{ChildExit, ChildId},
+        child::ChildId,
         error::ChildError,
-        info::ChildState::{Disabled, Restarting, Running, Starting, Stopped},
+        info::ChildState::{Disabled, Restarting, Running, Starting},
         report::SupervisorEnd,
         spec::{OnExceeded, Rules},
         strategy::Strategy::{OneForAll, OneForOne, RestForOne},
@@ -161,41 +161,6 @@ fn s02_a_child_that_is_enabled_while_it_goes_down_comes_up_when_it_is_down() {
 }
 
 #[test]
-fn s03_a_start_that_fails_is_tried_again_for_ever_at_no_charge() {
-    let mut bench = Bench::up(RestForOne, &[RULES; 2]);
-    bench.exit(1, abnormal());
-    let mut waits = Vec::new();
-    for _ in 0..50 {
-        bench.later(30_000);
-        let given = bench.given();
-        assert!(given.is_empty() || given.ends_with("start 1") || given == "suspend 2", "{given}");
-        if given == "suspend 2" {
-            bench.fall_done(2, Fall::Suspend);
-            assert_eq!(bench.given(), "start 1");
-        }
-        bench.fails(1);
-        waits.push(bench.plan.next_due(bench.now).expect("it is tried again") - bench.now);
-    }
-    let millis: Vec<_> = waits.iter().map(std::time::Duration::as_millis).collect();
-    assert_eq!(millis[..4], [100, 200, 400, 800]);
-    assert_eq!(millis[49], 30_000);
-    bench.later(30_000);
-    assert_eq!(bench.run(), "start 1, start 2", "later ones have waited");
-    bench.exit(1, abnormal());
-    assert_eq!(bench.run(), "suspend 2, start 1, start 2", "the budget is whole");
-}
-
-#[test]
-fn s03_one_whose_start_fails_does_not_hold_up_others_under_one_for_one() {
-    let mut bench = Bench::up(OneForOne, &[RULES; 2]);
-    bench.exit(1, abnormal());
-    bench.given();
-    bench.fails(1);
-    bench.exit(2, abnormal());
-    assert_eq!(bench.given(), "start 2");
-}
-
-#[test]
 fn s02_a_child_that_is_removed_while_it_is_restarted_holds_up_nobody() {
     let mut bench = Bench::up(RestForOne, &[RULES; 3]);
     bench.exit(1, abnormal());
@@ -281,39 +246,6 @@ fn s02_a_nested_supervisor_that_gives_up_keeps_its_children_until_it_is_stopped(
 }
 
 #[test]
-fn s03_an_exit_that_is_heard_before_the_start_is_not_lost() {
-    let mut bench = Bench::fresh(OneForOne, &[RULES]);
-    assert_eq!(bench.given(), "start 1");
-    bench.exit(1, abnormal());
-    assert_eq!(bench.given(), "");
-    bench.start_done(1);
-    assert_eq!(bench.run(), "start 1");
-    assert_eq!(bench.plan.children()[0].restarts, 1);
-}
-
-#[test]
-fn s03_a_late_exit_of_an_earlier_life_changes_nothing() {
-    let mut bench = Bench::up(OneForOne, &[DISABLES]);
-    let (child, at) = (ChildId(1), bench.at());
-    bench.plan.exited(ChildExit { child, life: 0, reason: abnormal() }, at);
-    let unknown = ChildId(9);
-    bench.plan.exited(ChildExit { child: unknown, life: 1, reason: abnormal() }, at);
-    assert_eq!(bench.run(), "");
-    assert_eq!(bench.states(), [Running]);
-}
-
-#[test]
-fn s03_an_exit_that_crosses_with_the_order_to_go_down_changes_nothing() {
-    let mut bench = Bench::up(RestForOne, &[RULES, DISABLES]);
-    bench.exit(1, abnormal());
-    assert_eq!(bench.given(), "suspend 2");
-    bench.exit(2, abnormal());
-    bench.fall_done(2, Fall::Suspend);
-    bench.exit(2, abnormal());
-    assert_eq!(bench.run(), "start 1, start 2");
-}
-
-#[test]
 fn s01_an_added_child_that_does_not_start_is_removed_and_one_that_has_ended_is_forgotten() {
     let mut bench = Bench::up(OneForOne, &[RULES]);
     let temporary = Rules { policy: RestartPolicy::Temporary, ..RULES };
@@ -356,15 +288,4 @@ fn s01_all_children_of_the_spawn_have_been_up_once_before_it_has_booted() {
     bench.start_done(2);
     assert!(bench.give().iter().all(|order| matches!(order, Order::Start { .. })));
     assert!(bench.plan.notices().iter().any(|notice| matches!(notice, Notice::Booted)));
-}
-
-#[test]
-fn s03_a_child_that_has_ended_stays_ended_when_others_are_restarted() {
-    let transient = Rules { policy: RestartPolicy::Transient, ..RULES };
-    let mut bench = Bench::up(OneForAll, &[RULES, transient]);
-    bench.exit(2, ExitReason::Shutdown);
-    assert_eq!(bench.run(), "disable 2");
-    bench.exit(1, abnormal());
-    assert_eq!(bench.run(), "start 1");
-    assert_eq!(bench.states(), [Running, Stopped]);
 }

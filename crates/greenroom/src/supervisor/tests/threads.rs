@@ -8,7 +8,10 @@ use std::{
 use super::{tasks, up};
 use crate::{
     Backoff, Restarts, Stop,
-    supervisor::{ChildSpec, Strategy, Supervisor, fake::Fake},
+    supervisor::{
+        ChildSpec, Strategy, Supervisor,
+        fake::{Act, Fake},
+    },
 };
 
 fn tough(child: impl crate::supervisor::IntoChild) -> ChildSpec {
@@ -47,4 +50,25 @@ async fn s01_children_that_fail_at_once_never_carry_out_two_orders_at_once() {
     while tasks() > before {
         tokio::task::yield_now().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s01_an_order_waits_until_the_former_has_let_go_of_its_thread() {
+    let (log, [a]) = Fake::some();
+    let handle = up(Strategy::OneForOne, &log, [tough(a.clone())]).await;
+    let (let_go, until) = std::sync::mpsc::channel();
+    a.next("start", Act::Blocks(Arc::new(until.into())));
+    a.may_panic();
+    while log.take() != "start a" {
+        tokio::task::yield_now().await;
+    }
+    let id = handle.children()[0].id;
+    let mut removed = handle.remove(id).await.expect("a child");
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(log.take(), "");
+    drop(let_go);
+    assert!(removed.done(Duration::from_secs(60)).await.is_ok());
+    assert!(log.take().ends_with("stop a"));
 }
