@@ -125,7 +125,10 @@ impl Fake {
                 self.log.write(format!("{} done", self.name));
             }
             Some(Act::Hangs) => std::future::pending().await,
-            Some(Act::Blocks(until)) => drop(until.lock().recv()),
+            Some(Act::Blocks(until)) => {
+                self.log.write(format!("{} blocks", self.name));
+                drop(until.lock().recv());
+            }
             Some(Act::Panics) => {
                 under_way.done = true;
                 panic!("{what} of {}", self.name);

@@ -22,7 +22,7 @@ use super::{
     spec::ChildSpec,
     strategy::Strategy,
 };
-use crate::Stop;
+use crate::{Stop, pool::discard::discard};
 
 pub(crate) struct Keeper {
     pub(crate) name: Arc<str>,
@@ -145,7 +145,9 @@ impl Keeper {
             true => State::Stopped(Arc::new(finished.report)),
             false => State::Down(finished.kept),
         };
-        *self.state.lock() = state;
+        // Dropped when the lock is not held any more: a reason may hold an error of a user.
+        let former = std::mem::replace(&mut *self.state.lock(), state);
+        discard(former);
         if let Some(boot) = finished.boot {
             let _ = boot.send(Err(end));
         } else if let (Some(exits), Some(reason)) = (exits, end.exit_reason()) {

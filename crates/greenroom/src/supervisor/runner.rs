@@ -2,12 +2,12 @@
 //!
 //! It never waits for a child, so it answers at once whatever its children do. It ends when the plan is over.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::{
     sync::{mpsc, oneshot, watch},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use super::{
@@ -17,7 +17,7 @@ use super::{
     error::ChildError,
     hands::{Hands, Outcome},
     keeper::Kept,
-    plan::{Member, Moment, Order, Plan},
+    plan::{Fall, Member, Moment, Order, Plan},
     report::{ChildStop, SupervisorEnd, SupervisorReport},
     spec::ChildSpec,
     terms::{Terms, sleep_until},
@@ -205,7 +205,7 @@ impl Runner {
                 self.plan.lock().start_failed(child, life, reason, at);
             }
             Outcome::Fell { how, summary } => {
-                if how == super::plan::Fall::Stop {
+                if how == Fall::Stop {
                     self.stopped(child, summary);
                 }
                 self.plan.lock().fell(child, how);

@@ -28,7 +28,9 @@ pub(crate) struct Moment {
 impl Plan {
     /// A child has ended by itself. What comes from an earlier life, or crosses with an order to go down, changes nothing.
     pub(crate) fn exited(&mut self, exit: ChildExit, at: Moment) {
-        let Some((place, entry)) = self.living(exit.child, exit.life) else { return };
+        let Some((place, entry)) = self.living(exit.child, exit.life) else {
+            return self.notices.push(Notice::Spent(exit.reason));
+        };
         match entry.phase {
             Phase::Starting => entry.died = Some(exit.reason),
             Phase::Up => {
@@ -36,7 +38,7 @@ impl Plan {
                 entry.has_fallen(Fall::Suspend);
                 self.decide(place, exit.reason, restarted_anyway, at);
             }
-            _ => {}
+            _ => self.notices.push(Notice::Spent(exit.reason)),
         }
     }
 
@@ -98,13 +100,13 @@ impl Plan {
     fn decide(&mut self, place: usize, reason: ExitReason, restarted_anyway: bool, at: Moment) {
         let entry = &mut self.entries[place];
         if !entry.wants_up() {
-            return;
+            return self.notices.push(Notice::Spent(reason));
         }
         if !entry.rules.policy.starts_again(is_normal(&reason)) {
             return self.ended(place, reason);
         }
         if restarted_anyway {
-            return;
+            return self.notices.push(Notice::Spent(reason));
         }
         match entry.log.next(&entry.rules.restarts, at.now, at.chance) {
             Some(after) => self.restart(place, reason, after, at.now),

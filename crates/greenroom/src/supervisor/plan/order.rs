@@ -36,4 +36,6 @@ pub(crate) enum Notice {
     Exceeded { child: ChildId, reason: ExitReason },
     /// A child has ended and is not restarted.
     Ended { child: ChildId, reason: ExitReason },
+    /// A reason that changed nothing. A plan drops none itself: they may hold an error of a user, and it works under a lock.
+    Spent(ExitReason),
 }

@@ -11,10 +11,17 @@ impl Plan {
     /// What is to be done now. Each order is given once; the plan is told when it is done.
     pub(crate) fn orders(&mut self, now: Instant) -> Vec<Order> {
         let mut orders = Vec::new();
+        self.forget_deaths();
         let line_falls = self.give_falls(&mut orders);
         self.give_starts(now, line_falls, &mut orders);
         self.look_whether_booted();
         orders
+    }
+
+    /// Ends during starts that failed, or were given up.
+    fn forget_deaths(&mut self) {
+        let over = self.entries.iter_mut().filter(|entry| entry.phase != Phase::Starting);
+        self.notices.extend(over.filter_map(|entry| entry.died.take()).map(Notice::Spent));
     }
 
     /// The last ones first; in line, one at a time. True while somebody in line has to go down.
@@ -58,7 +65,6 @@ impl Entry {
     fn start(&mut self) -> Order {
         self.phase = Phase::Starting;
         self.life += 1;
-        self.died = None;
         Order::Start { child: self.id, life: self.life }
     }
 }
