@@ -127,7 +127,7 @@ impl Fake {
             Some(Act::Hangs) => std::future::pending().await,
             Some(Act::Blocks(until)) => {
                 self.log.write(format!("{} blocks", self.name));
-                drop(until.lock().recv());
+                let _ = until.lock().recv();
             }
             Some(Act::Panics) => {
                 under_way.done = true;
