@@ -34,6 +34,7 @@
 //! | failures | [`FailureTable`], [`Backoff`], [`Restarts`], [`DeadLetter`] |
 //! | dead letters that are kept, and replayed | [`DeadLetters`] |
 //! | a reply that is given later, a message that stays whole | [`Delivery`], [`ReplyPort`], [`Answer`] |
+//! | parts that depend on one another, started, restarted and stopped in order | [`Supervisor`], [`Strategy`], and the module [`supervisor`] |
 //! | telling many what happens | [`Topic`], [`Producer`], and the module [`events`] |
 //! | hearing of all that happens in pools | [`Notices`], [`Happening`], and the module [`notices`] |
 //! | what a worker tells of itself | the module [`inspect`] |
@@ -73,6 +74,7 @@ pub mod registry;
 mod reply;
 mod restart_policy;
 mod step_aside;
+pub mod supervisor;
 mod sync;
 pub mod timer;
 
@@ -103,15 +105,19 @@ pub use pool::gather::{
     SplitJoinAddress, SplitJoinError,
 };
 pub use pool::{
-    Address, Calling, Change, ChangeReport, ManageError, Management, OnExceeded, Overflow,
-    OwnedPermit, Pool, PoolBuilder, PoolService, PoolSink, PoolStats, Restarts, Sending, SinkError,
-    Stop, StopReport, StopSummary, WeakAddress, Worker, policy,
+    Address, Calling, Change, ChangeReport, ManageError, Management, Overflow, OwnedPermit, Pool,
+    PoolBuilder, PoolService, PoolSink, PoolStats, Restarts, Sending, SinkError, Stop, StopReport,
+    StopSummary, WeakAddress, WhenExhausted, Worker, policy,
 };
 pub use recipient::Recipient;
 pub use registry::{FindError, NameTaken, Registry};
 pub use reply::ReplyPort;
 pub use restart_policy::RestartPolicy;
 pub use step_aside::step_aside;
+pub use supervisor::{
+    ChildId, ChildInfo, ChildSpec, ChildState, OnExceeded, Strategy, Supervisor, SupervisorError,
+    SupervisorHandle,
+};
 pub use timer::{Timer, TimerState};
 
 /// What most users import.

@@ -85,12 +85,13 @@ pub use calling::Calling;
 pub use change::{Change, ChangeReport};
 #[cfg(test)]
 pub(crate) use core::Core;
-pub use core::exit::OnExceeded;
+pub use core::exit::WhenExhausted;
 pub use erased::StopSummary;
 pub use gather::Worker;
 pub use manage::{ManageError, Management};
 pub use overflow::Overflow;
 pub use owned_permit::OwnedPermit;
+pub(crate) use restart::RestartLog;
 pub use restart::Restarts;
 pub use sending::Sending;
 pub use service::PoolService;

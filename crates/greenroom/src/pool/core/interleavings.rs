@@ -112,7 +112,7 @@ impl Stage {
             poison_limit: 2,
             restarts: Restarts::default(),
             restart_policy: crate::RestartPolicy::default(),
-            on_exceeded: crate::OnExceeded::default(),
+            when_exhausted: crate::WhenExhausted::default(),
             single: false,
             time_limit: None,
             on_dead_letter: None,
