@@ -202,6 +202,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for SeatDoor<A, K> {
         self.mailbox.is_closed()
     }
 
+    fn accepts(&self) -> bool {
+        !self.mailbox.is_closed()
+    }
+
     fn is_over(&self) -> bool {
         self.mailbox.has_left() || self.core.is_over()
     }

@@ -74,6 +74,6 @@ impl<M, R, E> Chosen<M, R, E> {
 
 impl<M, R, E> Crew<M, R, E> for Chosen<M, R, E> {
     fn members(&self) -> Vec<Worker<M, R, E>> {
-        self.0.iter().filter(|member| !member.address.door.is_closed()).cloned().collect()
+        self.0.iter().filter(|member| member.address.door.accepts()).cloned().collect()
     }
 }
