@@ -84,6 +84,8 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     mailbox: Option<Arc<Mailbox<A, K>>>,
     /// Urgent messages taken in a row.
     urgent_run: u32,
+    /// A run from its own mailbox has just ended.
+    others_first: bool,
     pub(crate) delivery: DeliveryOf<A>,
     /// A copy for another attempt, where one may be asked for.
     pub(crate) spare: Option<A::Message>,
@@ -113,6 +115,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             source: Source::None,
             mailbox: None,
             urgent_run: 0,
+            others_first: false,
             delivery: Delivery {
                 message: None,
                 extra: None,
@@ -206,7 +209,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         };
         if !self.seat.has_orders() || (run >= MAIL_RUN && !urgent_only) {
             self.source = match self.source {
-                Source::Desk { .. } => Source::None,
+                Source::Desk { run } => {
+                    self.others_first = run >= MAIL_RUN;
+                    Source::None
+                }
                 source => source,
             };
             return None;
@@ -221,11 +227,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// Takes the next message from any shard; the worker has no place.
     pub(crate) fn take_anywhere(&mut self) -> Taken {
+        let others_first = std::mem::take(&mut self.others_first);
+        if others_first && self.core.wake.any_ready() {
+            let taken = self.take_from_queues();
+            if taken != Taken::Nothing {
+                return taken;
+            }
+        }
         if (self.seat.has_orders() || self.core.wake.is_urged())
             && let Some(taken) = self.take_first()
         {
             return taken;
         }
+        self.take_from_queues()
+    }
+
+    fn take_from_queues(&mut self) -> Taken {
         if !self.core.keyed() {
             return self.take_shared();
         }

@@ -185,15 +185,20 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         unowned
     }
 
-    /// Takes a message that has waited in some lane without having been attempted: the first of a lane. For who needs its room.
-    pub(crate) fn evict(&mut self) -> Option<Entry<M, R, E, K>> {
+    /// Takes a message that has waited in some lane without having been attempted: the first of a lane. For who needs its
+    /// room. Names the lane where nobody runs it and nothing is left in it: the caller closes it.
+    pub(crate) fn evict(&mut self) -> Option<(Entry<M, R, E, K>, Option<LaneId>)> {
         let mut lanes = self.by_hash.values_mut().flatten();
-        let entry = lanes.find_map(|lane| match lane.queue.front()?.is_retry() {
-            true => None,
-            false => lane.pop(),
+        let evicted = lanes.find_map(|lane| {
+            if lane.queue.front()?.is_retry() {
+                return None;
+            }
+            let entry = lane.pop()?;
+            let emptied = lane.state == LaneState::Ready && lane.queue.is_empty();
+            Some((entry, emptied.then_some(lane.id)))
         })?;
         self.queued -= 1;
-        Some(entry)
+        Some(evicted)
     }
 
     #[cfg(test)]

@@ -77,19 +77,34 @@ pub(crate) async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     slot: usize,
     outcomes: Outcomes,
 ) {
-    live(&core, slot, outcomes).await;
-    if core.seats.at(slot).status() == Status::Leaving {
-        core.left(slot);
+    let mut departure = Departure { core: &core, slot, disabled: false };
+    departure.disabled = live(&core, slot, outcomes).await;
+}
+
+/// A worker that was told to leave is gone when its task ends, also where that is dropped.
+struct Departure<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+    core: &'a Core<A, K>,
+    slot: usize,
+    /// The slot is not this worker's any more: another may have been started there.
+    disabled: bool,
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Departure<'_, A, K> {
+    fn drop(&mut self) {
+        if !self.disabled && self.core.seats.at(self.slot).status() == Status::Leaving {
+            self.core.left(self.slot);
+        }
     }
 }
 
+/// True where it has ended with its slot disabled.
 async fn live<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     slot: usize,
     outcomes: Outcomes,
-) {
+) -> bool {
     let mut cx = Context::new(core.settings.name.clone(), slot);
-    let Some(mut actor) = first_start(core, slot, &mut cx, outcomes).await else { return };
+    let Some(mut actor) = first_start(core, slot, &mut cx, outcomes).await else { return false };
     let mut log = RestartLog::default();
     let mut hold = Hold::new(core.clone(), slot);
     let own = Some((core.identity(), slot));
@@ -100,7 +115,7 @@ async fn live<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         else {
             hold.rest();
             end(actor).await;
-            return;
+            return false;
         };
         core.has_died(slot);
         bury(&mut hold, &cx, panic);
@@ -113,7 +128,7 @@ async fn live<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         cx.restarted();
         actor = match start_again(core, slot, &mut cx, 0).await {
             Some(actor) => actor,
-            None => return,
+            None => return false,
         };
     }
 }
@@ -362,10 +377,12 @@ fn disable<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     slot: usize,
     cx: &Context<A>,
-) {
-    if core.disable(slot) {
+) -> bool {
+    let disabled = core.disable(slot);
+    if disabled {
         tracing::error!(worker = cx.name(), "too many restarts; the worker's slot is disabled");
     }
+    disabled
 }
 
 fn panic_message(panic: &(dyn Any + Send)) -> String {
