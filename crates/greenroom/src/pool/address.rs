@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{
-    core::{Core, Urgency},
+    core::{Core, Urgency, dispatch::Crowd},
     erased::Erased,
     occupied::{Inside, Occupied},
     overflow::Overflow,
@@ -65,14 +65,12 @@ pub(crate) trait Door<M, R, E>: Erased {
 
 /// Queues messages from the front, each by itself, until one is refused.
 pub(super) fn push_one_by_one<M, R, E>(
-    door: &dyn Door<M, R, E>,
     messages: &mut VecDeque<M>,
-    sender: u32,
-    urgency: Urgency,
+    push: impl Fn(&mut Parcel<M, R, E>) -> Result<(), Refused>,
 ) -> Result<usize, Refused> {
     let mut sent = 0;
     while let Some(mut lent) = Lent::first_of(messages) {
-        match door.try_push(&mut lent.parcel, sender, urgency) {
+        match push(&mut lent.parcel) {
             Ok(()) => sent += 1,
             Err(refused) if sent == 0 => return Err(refused),
             Err(_) => break,
@@ -129,6 +127,39 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         refused.told(|| self.why_closed())
     }
 
+    /// Queues a message where there is room.
+    fn try_place(
+        &self,
+        parcel: &mut ParcelOf<A>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<(), Refused> {
+        if self.settings.dispatch.is_some() {
+            return self.try_dispatch(parcel, sender);
+        }
+        let key = self.key(parcel);
+        self.take_and_push(parcel, key, sender, urgency)
+    }
+
+    /// Queues messages from the front, as many as there is room for.
+    fn try_place_many(
+        &self,
+        messages: &mut VecDeque<A::Message>,
+        sender: u32,
+    ) -> Result<usize, Refused> {
+        if self.settings.dispatch.is_some() {
+            return push_one_by_one(messages, |one| self.try_dispatch(one, sender));
+        }
+        let permits = self.permits.try_take_most(messages.len() as u64, self)?;
+        let mut many = Many { core: self, permits, filled: 0 };
+        let before = messages.len();
+        while many.permits > 0 && many.push(messages, sender).is_ok() {}
+        match before - messages.len() {
+            0 => Err(Refused::Closed),
+            sent => Ok(sent),
+        }
+    }
+
     /// True once for a sender whose messages pile up, where all of them lie together.
     fn should_step_aside(&self, sender: u32) -> bool {
         let index = self.shard_of(&(None, 0), sender);
@@ -156,14 +187,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
-        let pushed = match self.settings.dispatch {
-            None => {
-                let key = self.key(parcel);
-                self.take_and_push(parcel, key, sender, urgency)
-            }
-            Some(_) => self.try_dispatch(parcel, sender),
-        };
-        match pushed {
+        match self.try_place(parcel, sender, urgency) {
             Err(Refused::Full) => self.overflow(parcel, sender),
             pushed => pushed,
         }
@@ -172,7 +196,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     fn push_permitted(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), NotAccepted> {
         let mut granted = Granted(Some(self));
         if self.settings.dispatch.is_some() {
-            let pushed = self.dispatch_permitted(parcel, sender);
+            let pushed = self.dispatch_permitted(parcel, sender, Crowd::WherePermitted);
             pushed.map_err(|refused| self.why(refused))?;
             granted.0 = None;
             return Ok(());
@@ -193,22 +217,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         if urgency == Urgency::CanStepAside && self.should_step_aside(sender) {
             return Err(Refused::NotNow);
         }
-        let makes_room =
-            matches!(self.settings.overflow, Overflow::DropOldest | Overflow::Fallback(_));
-        if self.settings.dispatch.is_some() || makes_room {
-            return push_one_by_one(self, messages, sender, urgency);
+        if let Overflow::DropOldest = self.settings.overflow {
+            return push_one_by_one(messages, |one| self.try_push(one, sender, Urgency::Now));
         }
-        let taken = self.permits.try_take_most(messages.len() as u64, self);
-        let permits = taken.map_err(|refused| match refused {
-            Refused::Full if !self.settings.overflow.waits() => Refused::Rejected,
-            refused => refused,
-        })?;
-        let mut many = Many { core: self, permits, filled: 0 };
-        let before = messages.len();
-        while many.permits > 0 && many.push(messages, sender).is_ok() {}
-        match before - messages.len() {
-            0 => Err(Refused::Closed),
-            sent => Ok(sent),
+        // Nothing is dropped here: what does not fit in is left with its sender.
+        match (self.try_place_many(messages, sender), &self.settings.overflow) {
+            (Ok(sent), Overflow::Fallback(other)) => {
+                Ok(sent + other.take_over_many(messages).unwrap_or(0))
+            }
+            (Err(Refused::Full), Overflow::Fallback(other)) => other.take_over_many(messages),
+            (Err(Refused::Full), overflow) if !overflow.waits() => Err(Refused::Rejected),
+            (sent, _) => sent,
         }
     }
 
@@ -218,8 +237,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         sender: u32,
     ) -> BoxFuture<'a, Result<(), NotAccepted>> {
         Box::pin(async move {
-            if self.settings.dispatch.as_ref().is_some_and(|policy| policy.is_strict()) {
-                let pushed = self.dispatch_waiting(parcel, sender).await;
+            if let Some(policy) = &self.settings.dispatch {
+                let pushed = match policy.is_strict() {
+                    true => self.dispatch_waiting(parcel, sender).await,
+                    false => self.dispatch_anywhere(parcel, sender).await,
+                };
                 return pushed.map_err(|refused| self.why(refused));
             }
             self.permits.take(self).await.map_err(|Closed| self.why_closed())?;

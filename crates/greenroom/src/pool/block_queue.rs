@@ -84,6 +84,20 @@ impl<T> BlockQueue<T> {
     }
 
     #[cold]
+    /// Takes out the first item that is such a one. Those before it are looked at and stay.
+    pub(crate) fn pop_first(&mut self, is_such: impl Fn(&T) -> bool) -> Option<T> {
+        let mut others = Vec::new();
+        let found = std::iter::from_fn(|| self.pop_front()).find_map(|item| match is_such(&item) {
+            true => Some(item),
+            false => {
+                others.push(item);
+                None
+            }
+        });
+        others.into_iter().rev().for_each(|item| self.push_front(item));
+        found
+    }
+
     fn next_block(&mut self) {
         let next = match self.full.pop_front() {
             Some(full) => full,

@@ -338,7 +338,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             mailbox_each: self.capacity.is_none().then_some(self.mailbox),
             holds_when_empty: self.holds_when_empty,
             capacity,
-            mailbox: self.mailbox.max(1),
+            mailbox: self.mailbox,
             overflow: self.overflow,
             dispatch: self.dispatch,
             copy_for_several: self.copy_for_several,
@@ -370,6 +370,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
                 self.workers,
                 "within the pool's bounds, 65,536 at most",
             ));
+        }
+        if !(1..=MAX_CAPACITY).contains(&self.mailbox) {
+            return Err(out_of_range("mailbox", self.mailbox, "1 to 100,000,000"));
         }
         let size = self.workers.max(1);
         let capacity = self.capacity.unwrap_or_else(|| size.saturating_mul(self.mailbox));
@@ -404,11 +407,11 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                 core.runtime.spawn(clock::run(Employed::new(core)));
                 watch(core);
                 core.close_if_deserted();
-                guard.defuse();
                 if core.settings.dispatch.is_some() {
                     // A policy deals with workers by their order, so all of them have their chance to start first.
                     while told.recv().await.is_some() {}
                 }
+                guard.defuse();
                 return Ok(());
             }
         }

@@ -1,6 +1,6 @@
 //! Calls, and sends that say more than their message.
 
-use std::{future::Future, pin::pin, time::Duration};
+use std::{collections::VecDeque, future::Future, pin::pin, time::Duration};
 
 use super::{Address, core::Urgency, parcel::Parcel, permits::Refused};
 use crate::{
@@ -194,6 +194,15 @@ impl<M, R, E> Address<M, R, E> {
             Refused::Dropped => Refused::Dropped,
             _ => Refused::Rejected,
         })
+    }
+
+    /// As `take_over`, for as many from the front as there is room for.
+    pub(super) fn take_over_many(&self, messages: &mut VecDeque<M>) -> Result<usize, Refused> {
+        if messages.is_empty() {
+            return Ok(0);
+        }
+        let taken = self.door.try_push_many(messages, self.sender, Urgency::Now);
+        taken.map_err(|_| Refused::Rejected)
     }
 }
 

@@ -145,8 +145,8 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) desks: Seats<Mutex<Option<Arc<Mailbox<A, K>>>>>,
     /// Who may be chosen by a policy.
     crew: RwLock<Arc<CrewList<A, K>>>,
-    /// Somebody has come or gone since `crew` was made.
-    crew_is_old: AtomicBool,
+    /// How often somebody has come or gone: `crew` is of one such moment.
+    crew_changes: AtomicU64,
     /// Messages that the policy has given to nobody yet.
     held: Mutex<VecDeque<Queued<A, K>>>,
     /// Whether messages are accepted; held while that changes.
@@ -225,7 +225,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             roster: Mutex::new(Roster::new(settings.workers, settings.bounds.clone())),
             desks: Seats::new(settings.workers),
             crew: RwLock::default(),
-            crew_is_old: AtomicBool::new(true),
+            crew_changes: AtomicU64::new(0),
             held: Mutex::default(),
             gate: Mutex::new(Gate::Open),
             ruined: AtomicBool::new(false),

@@ -215,11 +215,15 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     }
 
     /// Takes a message of this class that has waited in some lane without having been attempted: the first of them. For who
-    /// needs its room.
-    pub(crate) fn evict(&mut self, class: Class) -> Option<Entry<M, R, E, K>> {
-        let entry = self.by_hash.values_mut().flatten().find_map(|lane| lane.evict(class))?;
+    /// needs its room. Names the lane where nobody runs it and nothing is left in it: the caller closes it.
+    pub(crate) fn evict(&mut self, class: Class) -> Option<(Entry<M, R, E, K>, Option<LaneId>)> {
+        let evicted = self.by_hash.values_mut().flatten().find_map(|lane| {
+            let entry = lane.evict(class)?;
+            let emptied = lane.state == LaneState::Ready && lane.queue.is_empty();
+            Some((entry, emptied.then_some(lane.id)))
+        })?;
         self.queued -= 1;
-        Some(entry)
+        Some(evicted)
     }
 
     #[cfg(test)]

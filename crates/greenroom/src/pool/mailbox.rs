@@ -199,20 +199,26 @@ impl<A: Actor, K> Mailbox<A, K> {
         let entry = entry?;
         self.taken.store(self.taken.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         drop(letters);
-        fence(Ordering::SeqCst);
-        if self.permits.is_starved() {
-            self.permits.grant(self);
-        }
+        self.serve_waiters();
         Some(entry)
     }
 
     /// Takes out the normal message that has waited longest, for who needs its room.
     pub(crate) fn evict(&self) -> Option<Queued<A, K>> {
         let mut letters = self.letters.lock();
-        let entry = letters.normal.pop_front()?;
+        let entry = letters.normal.pop_first(|entry| !entry.is_retry())?;
         self.waiting.store(letters.len(), Ordering::Relaxed);
         self.taken.store(self.taken.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        drop(letters);
+        self.serve_waiters();
         Some(entry)
+    }
+
+    fn serve_waiters(&self) {
+        fence(Ordering::SeqCst);
+        if self.permits.is_starved() {
+            self.permits.grant(self);
+        }
     }
 
     /// Refuses every later message. What waits is still handled.
@@ -277,11 +283,17 @@ impl<A: Actor, K> Queues for Mailbox<A, K> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The mailbox of a worker, made where there is none yet.
     pub(crate) fn mailbox(&self, slot: usize) -> Arc<Mailbox<A, K>> {
-        let make = || {
-            let seat = self.seats.at(slot).clone();
-            Arc::new(Mailbox::new(slot, seat, self.settings.mailbox))
-        };
-        self.desks.at(slot).lock().get_or_insert_with(make).clone()
+        let mut desk = self.desks.at(slot).lock();
+        if let Some(mailbox) = &*desk {
+            return mailbox.clone();
+        }
+        let seat = self.seats.at(slot).clone();
+        let mailbox = Arc::new(Mailbox::new(slot, seat, self.settings.mailbox));
+        // Who closes the pool says so first, and then goes from desk to desk.
+        if self.closing.load(Ordering::SeqCst) {
+            mailbox.shut();
+        }
+        desk.insert(mailbox).clone()
     }
 
     /// The mailbox of a worker, where there is one.

@@ -262,8 +262,13 @@ impl Permits {
 
     /// Refuses everybody who waits, and everybody who comes later.
     pub(crate) fn close(&self) {
+        self.refuse_later().close();
+    }
+
+    /// As `close`, but leaves it to the caller to close the room where those stand who wait, under no lock: that wakes them.
+    pub(crate) fn refuse_later(&self) -> Arc<Semaphore> {
         self.closed.store(true, Ordering::SeqCst);
-        self.line.lock().room.close();
+        self.line.lock().room.clone()
     }
 
     /// Serves those who come from now on. What was granted to waiters before and not taken comes back.
@@ -277,15 +282,14 @@ impl Permits {
         self.closed.store(false, Ordering::SeqCst);
     }
 
-    /// The most that may be held from now on. Where more are held, no more are given out until they are fewer.
+    /// The most that may be held from now on. Where more are held, no more are given out until they are fewer; where there are
+    /// more now, the caller grants them, under no lock: that wakes those who wait.
     pub(crate) fn resize(&self, capacity: usize, queues: &impl Queues) {
         let mut line = self.line.lock();
         line.capacity = capacity as u64;
         let unused = queues.reclaim();
         self.returned.fetch_add(unused, Ordering::Relaxed);
         self.add_up(&line, queues);
-        drop(line);
-        self.grant(queues);
     }
 
     pub(crate) fn is_closed(&self) -> bool {

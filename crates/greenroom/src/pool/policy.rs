@@ -64,7 +64,7 @@ pub enum Choice {
     Slot(usize),
     /// A copy for each of these slots, where the pool was set up with
     /// [`dispatch_copies`](crate::PoolBuilder::dispatch_copies); otherwise for the least loaded of them. All or none: where
-    /// one of them is full, the pool is.
+    /// one of them is full, the pool is, and nobody waits for that.
     Several(Vec<usize>),
     /// Whoever is free first.
     Any,
@@ -147,7 +147,7 @@ impl Crew<'_> {
     /// The first place at or behind this one, going round, whose worker has room; the place itself where nobody has.
     pub fn with_room_from(&self, place: usize) -> usize {
         let len = self.len().max(1);
-        let places = (0..len).map(|step| (place + step) % len);
+        let places = (0..len).map(|step| (place % len + step) % len);
         let mut with_room = places.filter(|place| self.get(*place).is_some_and(|m| !m.is_full()));
         with_room.next().unwrap_or(place % len)
     }

@@ -107,7 +107,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         sender: u32,
         urgency: Urgency,
     ) -> Result<usize, Refused> {
-        super::address::push_one_by_one(self, messages, sender, urgency)
+        super::address::push_one_by_one(messages, |one| self.try_push(one, sender, urgency))
     }
 
     fn permit(&self) -> BoxFuture<'_, Result<(), Closed>> {

@@ -80,7 +80,10 @@ async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     deadline: Instant,
 ) {
-    let drained = || PoolStats::of(core).is_settled() || core.live.load(Ordering::SeqCst) == 0;
+    // What is held back waits for a worker to join, and none will.
+    let but_held = |stats: PoolStats| stats.accepted == stats.settled() + core.held() as u64;
+    let done = |stats: PoolStats| stats.is_settled() || but_held(stats);
+    let drained = || done(PoolStats::of(core)) || core.live.load(Ordering::SeqCst) == 0;
     let ended = || core.ended.load(Ordering::SeqCst);
     let _ = wait_until(core, deadline, || drained() || ended()).await;
     core.end();

@@ -54,9 +54,9 @@ pub(crate) async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let mut undertaker = Undertaker::new(&core, slot);
     let mut cx = context(&core, slot);
     if let Some(actor) = first_start(&core, slot, &mut cx, outcomes).await {
-        live(&core, slot, actor, cx).await;
+        undertaker.given_up = live(&core, slot, actor, cx).await;
     }
-    undertaker.finish();
+    undertaker.finished = true;
 }
 
 /// Goes on where a worker was killed.
@@ -65,13 +65,17 @@ async fn go_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: Employed<A,
     let mut cx = context(&core, slot);
     core.seats.at(slot).done(KILLED);
     core.has_died(slot);
-    if let Sequel::Restart(wait) = core.sequel(slot, &ExitReason::Killed) {
-        pause(&core, slot, wait).await;
-        if let Some(actor) = restart(&core, slot, &mut cx).await {
-            live(&core, slot, actor, cx).await;
+    match core.sequel(slot, &ExitReason::Killed) {
+        Sequel::Restart(wait) => {
+            pause(&core, slot, wait).await;
+            if let Some(actor) = restart(&core, slot, &mut cx).await {
+                undertaker.given_up = live(&core, slot, actor, cx).await;
+            }
         }
+        Sequel::Over => {}
+        Sequel::GivenUp => undertaker.given_up = true,
     }
-    undertaker.finish();
+    undertaker.finished = true;
 }
 
 fn context<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
@@ -83,46 +87,46 @@ fn context<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     Context::new(core.settings.name.clone(), slot, lives, Arc::downgrade(&home))
 }
 
-/// Lets a slot go with its task; or, where the task was dropped because the worker was killed, begins another.
+/// A worker that was told to leave is gone when its task ends, also where that is dropped. Where it is dropped because the
+/// worker was killed, another task goes on.
 struct Undertaker<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     core: &'a Arc<Core<A, K>>,
     slot: usize,
+    /// The task has come to its end.
     finished: bool,
+    /// The slot is not this worker's any more: another may have been started there.
+    given_up: bool,
 }
 
 impl<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> Undertaker<'a, A, K> {
     fn new(core: &'a Arc<Core<A, K>>, slot: usize) -> Self {
-        Self { core, slot, finished: false }
-    }
-
-    fn finish(&mut self) {
-        self.finished = true;
-        if self.core.seats.at(self.slot).status() == Status::Leaving {
-            self.core.left(self.slot);
-        }
+        Self { core, slot, finished: false, given_up: false }
     }
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Undertaker<'_, A, K> {
     fn drop(&mut self) {
-        let killed = !self.finished && self.core.seats.at(self.slot).has(KILLED);
-        if !killed || self.core.ended.load(Ordering::SeqCst) {
+        let seat = self.core.seats.at(self.slot);
+        if self.given_up {
             return;
         }
-        if self.core.seats.at(self.slot).status() == Status::Leaving {
-            return self.finish();
+        if seat.status() == Status::Leaving {
+            return self.core.left(self.slot);
         }
-        let again = self.core.runtime.spawn(go_on(Employed::new(self.core), self.slot));
-        self.core.seats.at(self.slot).place.lock().abort = Some(again.abort_handle());
+        if !self.finished && seat.has(KILLED) && !self.core.ended.load(Ordering::SeqCst) {
+            let again = self.core.runtime.spawn(go_on(Employed::new(self.core), self.slot));
+            seat.place.lock().abort = Some(again.abort_handle());
+        }
     }
 }
 
+/// True where it has ended with its slot given up.
 async fn live<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     slot: usize,
     mut actor: A,
     mut cx: Context<A>,
-) {
+) -> bool {
     let mut hold = Hold::new(core.clone(), slot);
     let own = Some((core.identity(), slot));
     loop {
@@ -132,7 +136,8 @@ async fn live<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         let exit = match worked {
             Ok(End::Over) => {
                 hold.rest();
-                return end(actor, &core.reason_to_leave()).await;
+                end(actor, &core.reason_to_leave()).await;
+                return false;
             }
             Ok(End::Exit(reason)) => {
                 hold.give_up_place();
@@ -142,16 +147,17 @@ async fn live<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             Err(panic) => bury(&mut hold, &cx, panic),
         };
         core.has_died(slot);
-        let wait = match core.sequel(slot, &exit) {
-            Sequel::Restart(wait) => wait,
-            Sequel::Over => return end(actor, &exit).await,
+        let sequel = core.sequel(slot, &exit);
+        let Sequel::Restart(wait) = sequel else {
+            end(actor, &exit).await;
+            return matches!(sequel, Sequel::GivenUp);
         };
         let _ = CatchUnwind(Box::pin(actor.restarting(&exit)), None).await;
         discard(actor);
         pause(core, slot, wait).await;
         actor = match restart(core, slot, &mut cx).await {
             Some(actor) => actor,
-            None => return,
+            None => return false,
         };
     }
 }

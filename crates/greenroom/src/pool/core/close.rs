@@ -11,8 +11,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut gate = self.gate.lock();
         self.closing.store(true, Ordering::SeqCst);
         *gate = Gate::Closed;
-        self.permits.close();
+        let room = self.permits.refuse_later();
         self.shut();
+        drop(gate);
+        room.close();
         self.desks.iter().filter_map(|desk| desk.lock().clone()).for_each(|mailbox| mailbox.shut());
     }
 
@@ -21,8 +23,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut gate = self.gate.lock();
         if *gate == Gate::Open && self.live.load(Ordering::SeqCst) == 0 {
             *gate = Gate::Deserted;
-            self.permits.close();
+            let room = self.permits.refuse_later();
             self.shut();
+            drop(gate);
+            room.close();
         }
     }
 

@@ -48,6 +48,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.size_changed(roster.len());
         self.live.fetch_add(workers, Ordering::SeqCst);
         drop(roster);
+        self.serve_waiters();
         self.revive();
         self.start_in(&slots, outcomes);
         Ok((slots, size))
@@ -67,7 +68,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Err(ManageError::OutOfBounds { asked: roster.len() - workers, bounds });
         }
         let mut slots: Vec<usize> = roster.members().iter().rev().copied().collect();
-        slots.sort_by_key(|slot| self.seats.at(*slot).is_busy());
+        // Each is looked at once: a worker may begin or end something meanwhile.
+        slots.sort_by_cached_key(|slot| self.seats.at(*slot).is_busy());
         slots.truncate(workers);
         slots.iter().for_each(|slot| {
             roster.leave(*slot);

@@ -11,6 +11,7 @@ use crate::{
     Actor,
     pool::{
         discard::discard,
+        entry::Entry,
         mailbox::Mailbox,
         parcel::{Parcel, ParcelOf},
         permits::{Closed, Refused},
@@ -25,11 +26,14 @@ const CHOICES: u32 = 3;
 /// The live workers, in order. Made anew when one has come or gone.
 pub(crate) struct CrewList<A: Actor, K> {
     members: Box<[Arc<Mailbox<A, K>>]>,
+    /// Which change it was made after.
+    made_after: u64,
 }
 
 impl<A: Actor, K> Default for CrewList<A, K> {
+    /// Older than any change.
     fn default() -> Self {
-        Self { members: Box::default() }
+        Self { members: Box::default(), made_after: u64::MAX }
     }
 }
 
@@ -50,11 +54,12 @@ impl<A: Actor, K> Members for CrewList<A, K> {
 }
 
 /// What a choice comes to.
-enum Chosen<A: Actor, K> {
+pub(super) enum Chosen<A: Actor, K> {
     One(Arc<Mailbox<A, K>>),
     Several(Vec<Arc<Mailbox<A, K>>>),
     Any,
-    Hold,
+    /// Nobody, of those who were there after this change.
+    Hold(u64),
     Refused,
     /// The worker that was named has gone.
     Gone,
@@ -63,16 +68,22 @@ enum Chosen<A: Actor, K> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Somebody has come or gone.
     pub(super) fn crew_changed(&self) {
-        self.crew_is_old.store(true, Ordering::SeqCst);
+        self.crew_changes.fetch_add(1, Ordering::SeqCst);
     }
 
+    /// Never older than a change that the caller knows of: who sees that somebody else makes it anew waits for that.
     fn crew(&self) -> Arc<CrewList<A, K>> {
-        if self.crew_is_old.swap(false, Ordering::SeqCst) {
-            let roster = self.roster.lock();
-            let live = roster.members().iter().filter_map(|slot| self.member_mailbox(*slot, true));
-            *self.crew.write() = Arc::new(CrewList { members: live.collect() });
+        let crew = self.crew.read().clone();
+        if crew.made_after == self.crew_changes.load(Ordering::SeqCst) {
+            return crew;
         }
-        self.crew.read().clone()
+        let roster = self.roster.lock();
+        // Before anybody is looked at: a change meanwhile makes the list old at once.
+        let made_after = self.crew_changes.load(Ordering::SeqCst);
+        let live = roster.members().iter().filter_map(|slot| self.member_mailbox(*slot, true));
+        let crew = Arc::new(CrewList { members: live.collect(), made_after });
+        *self.crew.write() = crew.clone();
+        crew
     }
 
     /// The mailbox of a worker that is there, or is being started again. Under the lock of the roster.
@@ -82,7 +93,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         there.then(|| self.mailbox(slot))
     }
 
-    fn choose(&self, parcel: &ParcelOf<A>) -> Chosen<A, K> {
+    pub(super) fn choose(&self, parcel: &ParcelOf<A>) -> Chosen<A, K> {
         let (Some(policy), Some(message)) = (&self.settings.dispatch, &parcel.message) else {
             return Chosen::Any;
         };
@@ -103,17 +114,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             Choice::Slot(slot) => find(slot).map_or(Chosen::Gone, Chosen::One),
             Choice::Several(slots) => self.several(slots.into_iter().filter_map(find).collect()),
             Choice::Any => Chosen::Any,
-            Choice::Hold => Chosen::Hold,
+            Choice::Hold => Chosen::Hold(crew.made_after),
             Choice::Refuse => Chosen::Refused,
         }
     }
 
     fn several(&self, mut members: Vec<Arc<Mailbox<A, K>>>) -> Chosen<A, K> {
+        members.sort_by_key(|member| member.slot);
+        members.dedup_by_key(|member| member.slot);
         if self.settings.copy_for_several.is_some() && members.len() > 1 {
             return Chosen::Several(members);
         }
-        members.sort_by_key(|member| member.waiting() + member.in_hand());
-        members.into_iter().next().map_or(Chosen::Gone, Chosen::One)
+        let least = members.into_iter().min_by_key(|member| member.waiting() + member.in_hand());
+        least.map_or(Chosen::Gone, Chosen::One)
     }
 
     /// Gives a message to the worker that the policy chooses, or says why not.
@@ -128,11 +141,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                     Err(Refused::Closed) if !self.closing.load(Ordering::SeqCst) => {}
                     tried => return tried,
                 },
-                Chosen::Several(members) => return self.push_copies(&members, parcel, 0),
+                Chosen::Several(members) => match self.push_copies(&members, parcel, 0) {
+                    Err(Refused::Closed) if !self.closing.load(Ordering::SeqCst) => {}
+                    tried => return tried,
+                },
                 Chosen::Any => break,
-                Chosen::Hold => {
+                Chosen::Hold(seen) => {
                     self.permits.try_take(1, self)?;
-                    return self.hold_back(parcel).map_err(|Closed| Refused::Closed);
+                    return self.hold_permitted(parcel, seen);
                 }
                 Chosen::Refused => return Err(Refused::ByPolicy),
                 Chosen::Gone => {}
@@ -142,42 +158,93 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// As `try_dispatch`, for a message whose permit of the pool has been taken. The permit is used, unless there is an
-    /// error.
+    /// error. Full where the worker is and may not be crowded.
     pub(crate) fn dispatch_permitted(
         &self,
         parcel: &mut ParcelOf<A>,
         sender: u32,
+        crowd: Crowd,
     ) -> Result<(), Refused> {
         for _ in 0..CHOICES {
             match self.choose(parcel) {
-                Chosen::One(member) => {
-                    if member.try_reserve().is_err() {
-                        member.reserve_anyway();
+                Chosen::One(member) => match member.try_reserve() {
+                    Err(Refused::Full) if crowd == Crowd::Never => return Err(Refused::Full),
+                    tried => {
+                        if tried.is_err() {
+                            member.reserve_anyway();
+                        }
+                        if self.push_to(&member, parcel).is_ok() {
+                            return Ok(());
+                        }
                     }
-                    if self.push_to(&member, parcel).is_ok() {
-                        return Ok(());
-                    }
-                }
-                Chosen::Several(members) => return self.push_copies(&members, parcel, 1),
+                },
+                Chosen::Several(members) => match self.push_copies(&members, parcel, 1) {
+                    Err(Refused::Closed) if !self.closing.load(Ordering::SeqCst) => {}
+                    tried => return tried,
+                },
                 Chosen::Any => break,
-                Chosen::Hold => return self.hold_back(parcel).map_err(|Closed| Refused::Closed),
+                Chosen::Hold(seen) => {
+                    return self.hold_back(parcel, seen).map_err(|Closed| Refused::Closed);
+                }
                 Chosen::Refused => return Err(Refused::ByPolicy),
                 Chosen::Gone => {}
             }
         }
+        self.push_to_any(parcel, sender)
+    }
+
+    pub(super) fn push_to_any(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
         let index = self.shard_of(&(None, 0), sender);
         self.push(index, parcel, (None, 0)).map_err(|Closed| Refused::Closed)
     }
 
-    /// Waits for room at the worker that the policy chooses.
+    /// Waits for room in the pool, and where the worker that is chosen then has none, at that worker.
+    pub(crate) async fn dispatch_anywhere(
+        &self,
+        parcel: &mut ParcelOf<A>,
+        sender: u32,
+    ) -> Result<(), Refused> {
+        self.permits.take(self).await.map_err(|Closed| Refused::Closed)?;
+        let permit = PoolPermit(Some(self));
+        match self.dispatch_permitted(parcel, sender, Crowd::Never) {
+            Ok(()) => permit.used(),
+            Err(Refused::Full) => {
+                drop(permit);
+                return self.dispatch_waiting(parcel, sender).await;
+            }
+            refused => return refused,
+        }
+        Ok(())
+    }
+
+    /// Waits for room at the worker that the policy chooses. Who is to have several copies does not wait.
     pub(crate) async fn dispatch_waiting(
         &self,
         parcel: &mut ParcelOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
+        let mut choices = 1;
         loop {
-            let Chosen::One(member) = self.choose(parcel) else {
-                return self.try_dispatch(parcel, sender);
+            let member = match self.choose(parcel) {
+                Chosen::One(member) => member,
+                Chosen::Several(_) => return self.try_dispatch(parcel, sender),
+                Chosen::Refused => return Err(Refused::ByPolicy),
+                Chosen::Gone if choices < CHOICES => {
+                    choices += 1;
+                    continue;
+                }
+                chosen => {
+                    self.permits.take(self).await.map_err(|Closed| Refused::Closed)?;
+                    let permit = PoolPermit(Some(self));
+                    match chosen {
+                        Chosen::Hold(seen) => {
+                            self.hold_back(parcel, seen).map_err(|Closed| Refused::Closed)?;
+                        }
+                        _ => self.push_to_any(parcel, sender)?,
+                    }
+                    permit.used();
+                    return Ok(());
+                }
             };
             if member.reserve().await.is_ok() {
                 let place = Place(Some(&*member));
@@ -210,7 +277,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         })
     }
 
-    /// A copy for each, or nothing where one of them is full. So many permits have been taken before.
+    /// A copy for each, or nothing where one of them is full. So many permits have been taken before; they are used, unless
+    /// there is an error. What is for a worker that goes just now is for any other.
     fn push_copies(
         &self,
         members: &[Arc<Mailbox<A, K>>],
@@ -218,6 +286,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         permits: u64,
     ) -> Result<(), Refused> {
         let Some(copy) = self.settings.copy_for_several else { return Err(Refused::Full) };
+        // Copying is user code: before anything is taken.
+        let one = |_: &_| Parcel {
+            message: parcel.message.as_ref().map(copy),
+            extra: None,
+            class: parcel.class,
+        };
+        let mut copies = Copies::<A>(members.iter().skip(1).map(one).collect());
         let mut places = Vec::new();
         for member in members {
             member.try_reserve()?;
@@ -229,35 +304,60 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.permits.give(taken, self);
             return Err(Refused::Full);
         }
+        let Some((first, others)) = members.split_first() else { return Err(Refused::Full) };
+        // The caller's own: where not even this one is accepted, none is.
+        if self.push_to(first, parcel).is_err() && self.push_to_any(parcel, 0).is_err() {
+            self.permits.give(taken, self);
+            return Err(Refused::Closed);
+        }
         places.into_iter().for_each(Place::used);
-        let Some((last, others)) = members.split_last() else { return Err(Refused::Full) };
-        for member in others {
-            let message = parcel.message.as_ref().map(copy);
-            let mut one = Parcel { message, extra: None, class: parcel.class };
-            if self.push_to(member, &mut one).is_err() {
+        for (member, one) in others.iter().zip(&mut copies.0) {
+            if self.push_to(member, one).is_err() && self.push_to_any(one, 0).is_err() {
                 self.permits.give(1, self);
-                discard(one.message);
             }
         }
-        self.push_to(last, parcel).map_err(|Closed| {
+        Ok(())
+    }
+
+    fn hold_permitted(&self, parcel: &mut ParcelOf<A>, seen: u64) -> Result<(), Refused> {
+        self.hold_back(parcel, seen).map_err(|Closed| {
             self.permits.give(1, self);
             Refused::Closed
         })
     }
 
-    /// Keeps a message, whose permit has been taken, until somebody joins.
-    fn hold_back(&self, parcel: &mut ParcelOf<A>) -> Result<(), Closed> {
-        let Some(message) = parcel.message.take() else { return Err(Closed) };
-        let extra = parcel.extra.take();
-        let class = parcel.class;
+    /// Keeps a message, whose permit has been taken, until somebody joins whom the policy has not seen. Not in a pool that
+    /// is closing: nobody may look at what is held any more.
+    pub(super) fn hold_back(&self, parcel: &mut ParcelOf<A>, seen: u64) -> Result<(), Closed> {
         let mut held = self.held.lock();
+        if self.closing.load(Ordering::SeqCst) {
+            return Err(Closed);
+        }
+        let Some(entry) = entry_of::<A, K>(parcel) else { return Err(Closed) };
         self.tally.accepted.fetch_add(1, Ordering::Relaxed);
-        held.push_back(Queued::<A, K> { message, extra, key: None, hash: 0, class });
+        held.push_back(entry);
+        drop(held);
+        // Who has started since has looked at what was held before.
+        if self.crew_changes.load(Ordering::SeqCst) != seen {
+            self.ask_again();
+        }
         Ok(())
     }
 
     /// Asks the policy again about what it has held back. Where it panics, the message is for anybody.
     pub(super) fn ask_again(&self) {
+        let mut seen = self.crew_changes.load(Ordering::SeqCst);
+        loop {
+            self.ask_once_more();
+            let now = self.crew_changes.load(Ordering::SeqCst);
+            if seen == now || self.held.lock().is_empty() {
+                return;
+            }
+            seen = now;
+        }
+    }
+
+    fn ask_once_more(&self) {
         let held = std::mem::take(&mut *self.held.lock());
         for entry in held {
             let mut parcel =
@@ -272,18 +372,69 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn place_again(&self, chosen: Chosen<A, K>, parcel: &mut ParcelOf<A>) {
-        // It has been counted as accepted when it was held back.
-        self.tally.accepted.fetch_sub(1, Ordering::Relaxed);
         let placed = match chosen {
-            Chosen::Hold => self.hold_back(parcel).is_ok(),
+            Chosen::Hold(_) => return self.keep(parcel),
             Chosen::One(member) => {
                 member.reserve_anyway();
                 self.push_to(&member, parcel).is_ok()
             }
             Chosen::Several(_) | Chosen::Any | Chosen::Refused | Chosen::Gone => false,
         };
-        if !placed && self.push(0, parcel, (None, 0)).is_err() {
-            let _ = self.hold_back(parcel);
+        if placed || self.push(0, parcel, (None, 0)).is_ok() {
+            // It was counted as accepted when it was held back, and now again.
+            self.tally.accepted.fetch_sub(1, Ordering::Relaxed);
+        } else {
+            self.keep(parcel);
+        }
+    }
+
+    /// A message that was held back is held back again.
+    fn keep(&self, parcel: &mut ParcelOf<A>) {
+        self.held.lock().extend(entry_of::<A, K>(parcel));
+    }
+
+    /// How many messages are held back.
+    pub(crate) fn held(&self) -> usize {
+        self.held.lock().len()
+    }
+}
+
+fn entry_of<A: Actor, K>(parcel: &mut ParcelOf<A>) -> Option<Queued<A, K>> {
+    let (extra, class) = (parcel.extra.take(), parcel.class);
+    parcel.message.take().map(|message| Entry { message, extra, key: None, hash: 0, class })
+}
+
+/// Whether a worker whose mailbox is full gets another message: the pool has room, and its permit is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Crowd {
+    Never,
+    WherePermitted,
+}
+
+/// Copies on their way: what was not queued is discarded.
+struct Copies<A: Actor>(Vec<ParcelOf<A>>);
+
+impl<A: Actor> Drop for Copies<A> {
+    fn drop(&mut self) {
+        self.0.drain(..).for_each(|one| discard(one.message));
+    }
+}
+
+/// A permit of the pool that is given back unless it is used, also when a policy panics.
+pub(super) struct PoolPermit<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    pub(super) Option<&'a Core<A, K>>,
+);
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolPermit<'_, A, K> {
+    pub(super) fn used(mut self) {
+        self.0 = None;
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for PoolPermit<'_, A, K> {
+    fn drop(&mut self) {
+        if let Some(core) = self.0 {
+            core.permits.give(1, core);
         }
     }
 }

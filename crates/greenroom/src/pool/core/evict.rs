@@ -2,14 +2,21 @@
 
 use std::{hash::Hash, sync::atomic::Ordering};
 
-use super::{Core, Queued};
+use super::{
+    Core, Queued,
+    dispatch::{Chosen, PoolPermit},
+};
 use crate::{
     Actor, CallError, Class, DeadLetter, DeadLetterReason,
     pool::{
         discard::discard,
+        entry::Entry,
+        lock::Locked,
+        mailbox::Mailbox,
         overflow::Overflow,
         parcel::ParcelOf,
         permits::{Closed, Refused},
+        shard::Outbox,
     },
 };
 
@@ -31,42 +38,97 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The message that has waited longest makes room, and its permit goes to the one that arrives.
     fn make_room(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
+        if self.settings.dispatch.is_some() {
+            return self.make_room_by_choice(parcel, sender);
+        }
         let key = self.key(parcel);
         let index = self.shard_of(&key, sender);
-        let Some(evicted) = self.evict(index) else { return Err(Refused::Rejected) };
-        self.bury_evicted(evicted);
-        let pushed = match self.settings.dispatch {
-            Some(_) => self.dispatch_permitted(parcel, sender),
-            None => self.push(index, parcel, key).map_err(|Closed| Refused::Closed),
+        let permit = self.freed(self.evict(index))?;
+        self.push(index, parcel, key).map_err(|Closed| Refused::Closed)?;
+        permit.used();
+        Ok(())
+    }
+
+    /// As `make_room`, at the worker that the policy chooses, where that is full. The policy comes first: where it refuses
+    /// or panics, nobody makes room. Who is to have several copies finds no room.
+    fn make_room_by_choice(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
+        let chosen = self.choose(parcel);
+        let (permit, pushed) = match chosen {
+            Chosen::Refused => return Err(Refused::ByPolicy),
+            Chosen::Several(_) => return Err(Refused::Rejected),
+            Chosen::One(member) => {
+                let permit = self.make_room_at(&member, sender)?;
+                let pushed = match self.push_to(&member, parcel) {
+                    Err(Closed) => self.push_to_any(parcel, sender),
+                    Ok(()) => Ok(()),
+                };
+                (permit, pushed)
+            }
+            Chosen::Hold(seen) => {
+                let permit = self.freed(self.evict(self.shard_of(&(None, 0), sender)))?;
+                (permit, self.hold_back(parcel, seen).map_err(|Closed| Refused::Closed))
+            }
+            Chosen::Any | Chosen::Gone => {
+                let permit = self.freed(self.evict(self.shard_of(&(None, 0), sender)))?;
+                (permit, self.push_to_any(parcel, sender))
+            }
         };
-        if pushed.is_err() {
-            self.permits.give(1, self);
+        pushed?;
+        permit.used();
+        Ok(())
+    }
+
+    /// Makes room in a full mailbox, or for one that is not in the pool, and takes a place there.
+    fn make_room_at(
+        &self,
+        member: &Mailbox<A, K>,
+        sender: u32,
+    ) -> Result<PoolPermit<'_, A, K>, Refused> {
+        if member.try_reserve().is_ok() {
+            let freed = self.freed(self.evict(self.shard_of(&(None, 0), sender)));
+            return freed.inspect_err(|_| member.give_back());
         }
-        pushed
+        let permit = self.freed(member.evict())?;
+        if member.try_reserve().is_err() {
+            member.reserve_anyway();
+        }
+        Ok(permit)
     }
 
-    /// Takes out the oldest normal message of this shard, or of another, or of a worker's mailbox; an urgent one where there is
-    /// no other. One that waits for another attempt in a lane stays.
+    /// The permit of a message that was evicted.
+    fn freed(&self, evicted: Option<Queued<A, K>>) -> Result<PoolPermit<'_, A, K>, Refused> {
+        let Some(evicted) = evicted else { return Err(Refused::Rejected) };
+        let permit = PoolPermit(Some(self));
+        self.bury_evicted(evicted);
+        Ok(permit)
+    }
+
+    /// Takes out the oldest normal message of this shard, or of another, or of a worker's mailbox, or of those held back; an
+    /// urgent one where there is no other. One that waits for another attempt stays.
     fn evict(&self, index: usize) -> Option<Queued<A, K>> {
-        let shards = (0..self.shards.len()).map(|step| (index + step) % self.shards.len());
-        let mut evicted = shards.filter_map(|shard| {
-            let shard = &self.shards[shard];
-            let mut outbox = shard.outbox.lock();
-            let oldest = outbox.queue.pop_front().or_else(|| shard.inbox.lock().queue.pop_front());
-            oldest.or_else(|| outbox.lanes.evict(Class::Normal))
+        let shards = || (0..self.shards.len()).map(|step| (index + step) % self.shards.len());
+        let normal = shards().find_map(|shard| self.evict_from(shard));
+        let normal = normal.or_else(|| {
+            let desks = self.desks.iter().filter_map(|desk| desk.lock().clone());
+            let mut desks: Vec<_> = desks.map(|mailbox| (mailbox.waiting(), mailbox)).collect();
+            desks.sort_by_key(|(waiting, _)| std::cmp::Reverse(*waiting));
+            desks.iter().find_map(|(_, mailbox)| mailbox.evict())
         });
-        let desks = || self.desks.iter().filter_map(|desk| desk.lock().clone());
-        let fullest = || desks().max_by_key(|mailbox| mailbox.waiting())?.evict();
-        evicted.next().or_else(fullest).or_else(|| self.evict_urgent())
+        let normal = normal.or_else(|| self.held.lock().pop_front());
+        normal.or_else(|| shards().find_map(|shard| self.evict_urgent_from(shard)))
     }
 
-    fn evict_urgent(&self) -> Option<Queued<A, K>> {
-        let mut shards = self.shards.iter().enumerate();
-        shards.find_map(|(index, shard)| {
-            let mut outbox = shard.outbox.lock();
-            let more = outbox.has_urgent_ready();
-            self.pop_urgent(index, more).or_else(|| outbox.lanes.evict(Class::Urgent))
-        })
+    fn evict_from(&self, shard: usize) -> Option<Queued<A, K>> {
+        let mut outbox = self.shards[shard].outbox.lock();
+        let oldest = outbox.queue.pop_first(|entry| !entry.is_retry());
+        let oldest = oldest.or_else(|| self.shards[shard].inbox.lock().queue.pop_front());
+        oldest.or_else(|| evict_from_lanes(outbox, Class::Normal))
+    }
+
+    fn evict_urgent_from(&self, shard: usize) -> Option<Queued<A, K>> {
+        let mut outbox = self.shards[shard].outbox.lock();
+        let more = outbox.has_urgent_ready();
+        self.pop_urgent(shard, more).or_else(|| evict_from_lanes(outbox, Class::Urgent))
     }
 
     fn bury_evicted(&self, entry: Queued<A, K>) {
@@ -86,4 +148,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let message = Some(entry.message);
         self.report_dead_letter(DeadLetter { message, reason, error: None, panic: None, attempts });
     }
+}
+
+/// A lane that nobody runs has a message, or is none.
+fn evict_from_lanes<M, R, E, K>(
+    mut outbox: Locked<'_, Outbox<M, R, E, K>>,
+    class: Class,
+) -> Option<Entry<M, R, E, K>> {
+    let (entry, emptied) = outbox.lanes.evict(class)?;
+    // What names it among the ready ones is passed over.
+    let closed = emptied.and_then(|id| outbox.lanes.close(id));
+    drop(outbox);
+    discard(closed);
+    Some(entry)
 }

@@ -42,6 +42,8 @@ pub(crate) enum Sequel {
     Restart(Duration),
     /// Its task ends.
     Over,
+    /// Its task ends, and its slot is not its own any more.
+    GivenUp,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
@@ -51,8 +53,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Sequel::Over;
         }
         if !self.settings.restart_policy.starts_again(reason.is_normal()) {
-            self.rest_slot(slot, reason);
-            return Sequel::Over;
+            return self.rest_slot(slot, reason);
         }
         let wait = {
             let mut place = self.seats.at(slot).place.lock();
@@ -60,34 +61,43 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         };
         match wait {
             Some(wait) => Sequel::Restart(wait),
-            None => {
-                self.exceeded(slot, reason);
-                Sequel::Over
-            }
+            None => self.exceeded(slot, reason),
         }
     }
 
     /// A worker that is not to be started again has ended. An actor that stands alone ends with it.
-    fn rest_slot(self: &Arc<Self>, slot: usize, reason: &ExitReason) {
+    fn rest_slot(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
         match self.settings.single {
-            true => self.stop_because(reason.clone()),
-            false => drop(self.disable(slot)),
+            true => self.end_with(reason),
+            false => self.give_up(slot),
         }
     }
 
-    fn exceeded(self: &Arc<Self>, slot: usize, reason: &ExitReason) {
+    fn exceeded(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
         match self.settings.when_exhausted {
-            WhenExhausted::StopPool => self.stop_because(reason.clone()),
+            WhenExhausted::StopPool => self.end_with(reason),
             WhenExhausted::Escalate => self.escalate(slot, reason),
-            WhenExhausted::Disable => drop(self.disable(slot)),
+            WhenExhausted::Disable => self.give_up(slot),
         }
     }
 
-    fn escalate(&self, slot: usize, reason: &ExitReason) {
+    fn end_with(self: &Arc<Self>, reason: &ExitReason) -> Sequel {
+        self.stop_because(reason.clone());
+        Sequel::Over
+    }
+
+    fn give_up(&self, slot: usize) -> Sequel {
+        if self.disable(slot) { Sequel::GivenUp } else { Sequel::Over }
+    }
+
+    fn escalate(&self, slot: usize, reason: &ExitReason) -> Sequel {
         let supervisor = self.escalation.lock().take();
         match supervisor {
-            Some(tell) if self.lay_off(slot) => tell(reason.clone()),
-            _ => drop(self.disable(slot)),
+            Some(tell) if self.lay_off(slot) => {
+                tell(reason.clone());
+                Sequel::GivenUp
+            }
+            _ => self.give_up(slot),
         }
     }
 
