@@ -37,6 +37,8 @@ pub(crate) enum Tie {
     Link,
     /// It is told of the end.
     Monitor,
+    /// The other side of `Monitor`: it tells of its end. Noted so that who ends first leaves nothing behind.
+    Watched,
 }
 
 /// What reaches an actor before any message.
@@ -146,7 +148,11 @@ impl Life {
                     who.life().untie(self.id, Tie::Link);
                     who.signal(Signal::Exit { from: Some(me.clone()), reason });
                 }
-                Tie::Monitor => who.signal(Signal::Down { who: me.clone(), reason }),
+                Tie::Monitor => {
+                    who.life().untie(self.id, Tie::Watched);
+                    who.signal(Signal::Down { who: me.clone(), reason });
+                }
+                Tie::Watched => who.life().untie(self.id, Tie::Monitor),
             }
         }
     }
@@ -177,10 +183,16 @@ pub(crate) fn unlink(one: &AnyAddress, other: &AnyAddress) {
 /// Has `who` told of the end of `whom`, once; at once where that has come.
 pub(crate) fn monitor(who: &AnyAddress, whom: &AnyAddress) {
     if let Err(reason) = whom.life().tie(who.clone(), Tie::Monitor) {
-        who.signal(Signal::Down { who: whom.clone(), reason });
+        return who.signal(Signal::Down { who: whom.clone(), reason });
+    }
+    if who.life().tie(whom.clone(), Tie::Watched).is_err() {
+        whom.life().untie(who.life().id, Tie::Monitor);
+    } else if whom.life().ended().is_some() {
+        who.life().untie(whom.life().id, Tie::Watched);
     }
 }
 
 pub(crate) fn demonitor(who: &AnyAddress, whom: &AnyAddress) {
     whom.life().untie(who.life().id, Tie::Monitor);
+    who.life().untie(whom.life().id, Tie::Watched);
 }

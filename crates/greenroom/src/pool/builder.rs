@@ -18,7 +18,7 @@ use super::{
     worker::Factory,
 };
 use crate::{
-    Actor, Backoff, DeadLetter, FailurePolicy, FailureTable, Finally, RestartPolicy, Row,
+    Actor, Backoff, DeadLetter, ExitReason, FailurePolicy, FailureTable, Finally, RestartPolicy, Row,
     SpawnError,
 };
 
@@ -327,6 +327,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     pub(crate) async fn spawn_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
+        let this = if self.single { self.single() } else { self };
+        this.spawn_checked().await
+    }
+
+    async fn spawn_checked(self) -> Result<Arc<Core<A, K>>, SpawnError> {
         let capacity = self.checked_capacity()?;
         let runtime = tokio::runtime::Handle::current();
         let awake_limit = runtime.metrics().num_workers();
@@ -417,6 +422,7 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         }
     }
     let reason = reason.unwrap_or_else(|| "the runtime is shutting down".to_owned());
+    core.ends_because(ExitReason::failed(reason.clone()));
     Err(SpawnError::NoWorkerStarted { pool: core.settings.name.to_string(), reason })
 }
 
@@ -442,6 +448,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for AbortOnDrop<'_, A,
         if let Some(core) = self.0 {
             core.close();
             core.end();
+            core.ends_because(ExitReason::Killed);
+            core.end_of_life();
             core.abort(0..core.seats.len());
         }
     }

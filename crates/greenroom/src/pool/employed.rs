@@ -28,16 +28,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Deref for Employed<A, K> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Employed<A, K> {
-    /// When the last task goes although nobody has stopped the pool, its runtime has shut down. Callers elsewhere must
-    /// not wait for answers that nobody will give.
+    /// When the last task goes although nobody has stopped the pool, its runtime has shut down. Where somebody has, he may
+    /// have given up waiting. Callers elsewhere must not wait for answers that nobody will give.
     fn drop(&mut self) {
         let core = &self.0;
         let mut running = core.running.load(Ordering::SeqCst);
         loop {
             // The last one counts until it has given back what is queued: who sees no task left sees all of it.
-            if running == 1 && !core.ended.load(Ordering::SeqCst) {
-                core.close();
-                core.end();
+            if running == 1 {
+                if !core.ended.load(Ordering::SeqCst) {
+                    core.close();
+                    core.end();
+                }
                 core.end_of_life();
                 core.give_back_queued();
             }

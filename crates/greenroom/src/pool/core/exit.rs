@@ -2,11 +2,12 @@
 
 use std::{
     hash::Hash,
+    ptr,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
-use tokio::time::Instant;
+use tokio::{task::AbortHandle, time::Instant};
 
 use super::Core;
 use crate::{
@@ -49,7 +50,8 @@ pub(crate) enum Sequel {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A worker has ended by itself. It holds nothing any more.
     pub(crate) fn sequel(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
-        if self.seats.at(slot).status() == Status::Leaving {
+        let over = self.ended.load(Ordering::SeqCst);
+        if over || self.seats.at(slot).status() == Status::Leaving {
             return Sequel::Over;
         }
         if !self.settings.restart_policy.starts_again(reason.is_normal()) {
@@ -69,7 +71,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn rest_slot(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
         match self.settings.single {
             true => self.end_with(reason),
-            false => self.give_up(slot),
+            false => self.give_up(slot, reason),
         }
     }
 
@@ -77,7 +79,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         match self.settings.when_exhausted {
             WhenExhausted::StopPool => self.end_with(reason),
             WhenExhausted::Escalate => self.escalate(slot, reason),
-            WhenExhausted::Disable => self.give_up(slot),
+            WhenExhausted::Disable => self.give_up(slot, reason),
         }
     }
 
@@ -86,19 +88,24 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Sequel::Over
     }
 
-    fn give_up(&self, slot: usize) -> Sequel {
-        if self.disable(slot) { Sequel::GivenUp } else { Sequel::Over }
+    fn give_up(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
+        if self.disable(slot, reason) { Sequel::GivenUp } else { Sequel::Over }
     }
 
-    fn escalate(&self, slot: usize, reason: &ExitReason) -> Sequel {
+    fn escalate(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
         let supervisor = self.escalation.lock().take();
         match supervisor {
             Some(tell) if self.lay_off(slot) => {
                 tell(reason.clone());
                 Sequel::GivenUp
             }
-            _ => self.give_up(slot),
+            _ => self.give_up(slot, reason),
         }
+    }
+
+    /// Why it ends, unless there was a reason before.
+    pub(crate) fn ends_because(&self, reason: ExitReason) {
+        let _ = self.cause.set(reason);
     }
 
     /// Ends the pool after the messages in hand, for this reason, behind everybody's back.
@@ -107,7 +114,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             ExitReason::Killed => Stop::within(Duration::ZERO),
             _ => Stop::Now,
         };
-        let _ = self.cause.set(reason);
+        self.ends_because(reason);
         self.clone().stop_behind(how);
     }
 
@@ -122,16 +129,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The pool has ended, and everybody who is tied to it or to its workers is told. Later calls do nothing.
     pub(crate) fn end_of_life(self: &Arc<Self>) {
         let reason = self.cause.get_or_init(|| ExitReason::Shutdown);
+        // First: who makes a worker's mailbox from here on sees that this life is over.
+        self.life.end(&self.clone().any(), reason);
         for slot in 0..self.desks.len() {
             if let Some(mailbox) = self.mailbox_if_any(slot) {
                 self.end_of_worker(&mailbox, reason);
             }
         }
-        self.life.end(&self.clone().any(), reason);
     }
 
     /// A worker has gone, and will not come back.
-    pub(super) fn end_of_worker(
+    pub(crate) fn end_of_worker(
         self: &Arc<Self>,
         mailbox: &Arc<Mailbox<A, K>>,
         reason: &ExitReason,
@@ -157,23 +165,35 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A signal for one worker. It hears it before its next message.
     pub(crate) fn signal_worker(&self, mailbox: &Mailbox<A, K>, signal: Signal) {
         if let Signal::Exit { from: None, reason: ExitReason::Killed } = signal {
-            return self.kill(mailbox.slot);
+            return self.kill(mailbox);
         }
         mailbox.push_signal(signal);
         self.wake.call(mailbox.slot, &self.clock.bell);
     }
 
-    /// Drops what a worker does at its next await. Its task is begun again, to settle what follows.
-    pub(crate) fn kill(&self, slot: usize) {
-        let place = self.seats.at(slot).place.lock();
-        if !matches!(place.status, Status::Live | Status::Starting) {
-            return;
+    /// Drops what a worker does at its next await. Its task is begun again, to settle what follows, unless it was to leave.
+    fn kill(&self, mailbox: &Mailbox<A, K>) {
+        let seat = self.seats.at(mailbox.slot);
+        let place = seat.place.lock();
+        let own = self.desks.at(mailbox.slot).lock().as_deref().is_some_and(|desk| ptr::eq(desk, mailbox));
+        match place.status {
+            Status::Live | Status::Starting if own => seat.order(KILLED),
+            Status::Leaving if own => {}
+            _ => return,
         }
-        self.seats.at(slot).order(KILLED);
         let abort = place.abort.clone();
         drop(place);
         if let Some(abort) = abort {
             abort.abort();
+        }
+    }
+
+    /// This task is the worker of a slot now. One that was killed before anybody knew its task is dropped at once.
+    pub(crate) fn works_as(&self, slot: usize, task: AbortHandle) {
+        let seat = self.seats.at(slot);
+        seat.place.lock().abort = Some(task.clone());
+        if seat.has(KILLED) {
+            task.abort();
         }
     }
 }
