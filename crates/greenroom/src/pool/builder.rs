@@ -18,8 +18,8 @@ use super::{
     worker::Factory,
 };
 use crate::{
-    Actor, Backoff, DeadLetter, ExitReason, FailurePolicy, FailureTable, Finally, RestartPolicy, Row,
-    SpawnError,
+    Actor, Backoff, DeadLetter, ExitReason, FailurePolicy, FailureTable, Finally, RestartPolicy,
+    Row, SpawnError,
 };
 
 /// The most workers of one pool.

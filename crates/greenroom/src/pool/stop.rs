@@ -12,9 +12,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::{
-    clock::later, core::Core, erased::Erased, occupied::slot_at_work, stats::PoolStats,
-};
+use super::{clock::later, core::Core, erased::Erased, occupied::slot_at_work, stats::PoolStats};
 use crate::Actor;
 
 /// How a pool is stopped.
@@ -66,7 +64,11 @@ pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     if slot_at_work(core.identity()).is_some() {
         // A worker of the pool: it would wait for itself. What was left over is kept for who stops the pool from outside.
         core.clone().stop_behind(how);
-        return StopReport { left_over: Vec::new(), wedged: Vec::new(), stats: PoolStats::of(&core) };
+        return StopReport {
+            left_over: Vec::new(),
+            wedged: Vec::new(),
+            stats: PoolStats::of(&core),
+        };
     }
     match how {
         Stop::Graceful { within } => drain_until(&core, later(within)).await,

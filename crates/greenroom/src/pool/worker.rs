@@ -8,6 +8,7 @@ use std::{
         Arc,
         atomic::{Ordering, fence},
     },
+    time::Duration,
 };
 
 use super::{
@@ -70,7 +71,7 @@ async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 ) {
     let (core, slot) = (undertaker.core.clone(), undertaker.slot);
     let mut cx = context(&core, slot);
-    undertaker.gone = Some(match first_start(&core, slot, &mut cx, outcomes).await {
+    undertaker.gone = Some(match Box::pin(first_start(&core, slot, &mut cx, outcomes)).await {
         Some(actor) => live(&core, slot, actor, cx).await,
         None => Gone::Over(core.reason_to_leave()),
     });
@@ -82,13 +83,10 @@ async fn go_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(mut undertaker: U
     let mut cx = context(&core, slot);
     core.has_died(slot);
     undertaker.gone = Some(match core.sequel(slot, &ExitReason::Killed) {
-        Sequel::Restart(wait) => {
-            pause(&core, slot, wait).await;
-            match restart(&core, slot, &mut cx).await {
-                Some(actor) => live(&core, slot, actor, cx).await,
-                None => Gone::Over(core.reason_to_leave()),
-            }
-        }
+        Sequel::Restart(wait) => match Box::pin(restart(&core, slot, &mut cx, wait)).await {
+            Some(actor) => live(&core, slot, actor, cx).await,
+            None => Gone::Over(core.reason_to_leave()),
+        },
         Sequel::Over => Gone::Over(ExitReason::Killed),
         Sequel::GivenUp => Gone::GivenUp,
     });
@@ -177,20 +175,22 @@ async fn live<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         };
         let _ = CatchUnwind(Box::pin(actor.restarting(&exit)), own).await;
         discard(actor);
-        pause(core, slot, wait).await;
-        actor = match restart(core, slot, &mut cx).await {
+        actor = match Box::pin(restart(core, slot, &mut cx, wait)).await {
             Some(actor) => actor,
             None => return Gone::Over(core.reason_to_leave()),
         };
     }
 }
 
-/// Builds the actor of a slot anew.
+/// Builds the actor of a slot anew, after a wait. Boxed by its callers, as all that is rare: a worker's task is as large as
+/// the largest thing that it does.
 async fn restart<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     slot: usize,
     cx: &mut Context<A>,
+    wait: Duration,
 ) -> Option<A> {
+    pause(core, slot, wait).await;
     let seat = core.seats.at(slot);
     count(&seat.tally.restarts);
     seat.place.lock().lives += 1;
@@ -226,7 +226,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     while !hold.is_over() {
         if hold.seat.has_orders()
             && hold.seat.has(SIGNAL)
-            && let Some(reason) = hear(hold, actor, cx).await
+            && let Some(reason) = Box::pin(hear(hold, actor, cx)).await
         {
             return End::Exit(reason);
         }

@@ -175,7 +175,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn kill(&self, mailbox: &Mailbox<A, K>) {
         let seat = self.seats.at(mailbox.slot);
         let place = seat.place.lock();
-        let own = self.desks.at(mailbox.slot).lock().as_deref().is_some_and(|desk| ptr::eq(desk, mailbox));
+        let own = self
+            .desks
+            .at(mailbox.slot)
+            .lock()
+            .as_deref()
+            .is_some_and(|desk| ptr::eq(desk, mailbox));
         match place.status {
             Status::Live | Status::Starting if own => seat.order(KILLED),
             Status::Leaving if own => {}
