@@ -9,7 +9,6 @@ use super::{
     change::SlotOutcome,
     clock,
     core::{CopyOf, Core, KeyOf, OnDeadLetter, Settings, exit::WhenExhausted},
-    employed::Employed,
     overflow::Overflow,
     policy::Policy,
     restart::Restarts,
@@ -409,7 +408,9 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             Some(SlotOutcome::StartFailed(_, error)) => reason = reason.or(Some(error)),
             None if !slots.is_empty() => break,
             _ => {
-                core.runtime.spawn(clock::run(Employed::new(core)));
+                if slots.is_empty() {
+                    clock::start(core);
+                }
                 watch(core);
                 core.close_if_deserted();
                 if core.settings.dispatch.is_some() {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use super::{
+    clock,
     core::{Core, ExtraOf, Queued},
     discard::discard,
     entry::Entry,
@@ -498,6 +499,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let class = self.delivery.class;
         let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class };
         let source = std::mem::replace(&mut self.source, Source::None);
+        clock::start(&self.core);
         self.source = self.core.park(self.worker, source, entry, after);
     }
 

@@ -113,15 +113,18 @@ struct Undertaker<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Undertaker<A, K> {
     fn drop(&mut self) {
         let (core, slot) = (&self.core, self.slot);
-        let leaving = || core.seats.at(slot).status() == Status::Leaving;
+        let leaving = core.seats.at(slot).status() == Status::Leaving;
         match &self.gone {
-            Some(Gone::GivenUp) => {}
-            Some(Gone::Over(reason)) if leaving() => core.left(slot, reason),
+            Some(Gone::GivenUp) => self.core.spare(),
+            Some(Gone::Over(reason)) if leaving => {
+                core.left(slot, reason);
+                self.core.spare();
+            }
             Some(Gone::Over(_)) => {}
-            None if leaving() => core.left(slot, &ExitReason::Killed),
             None if core.seats.at(slot).has(KILLED) && !core.ended.load(Ordering::SeqCst) => {
                 self.begin_again();
             }
+            None if leaving => core.left(slot, &ExitReason::Killed),
             None => {}
         }
     }

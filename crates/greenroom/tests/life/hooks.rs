@@ -129,7 +129,8 @@ async fn a10_a_hook_that_panics_breaks_nothing() {
         assert!(pool.call(Do::Panic).await.is_err());
         settle().await;
         me.exit(ExitReason::Normal);
-        until(&pool, |stats| stats.live == usize::from(bad_hook == "exited")).await;
+        until(&pool, |stats| stats.live == 0 || stats.restarts == 2).await;
+        until(&pool, |stats| bad_hook == "exited" || stats.live == 0).await;
         let report = pool.stop(Stop::within(SECOND)).await;
         assert!(report.stats.ledger_holds() && report.wedged.is_empty(), "{bad_hook}");
         let crashed = if matches!(bad_hook, "down" | "exited") { 2 } else { 1 };

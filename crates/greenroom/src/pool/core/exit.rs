@@ -171,7 +171,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.wake.call(mailbox.slot, &self.clock.bell);
     }
 
-    /// Drops what a worker does at its next await. Its task is begun again, to settle what follows, unless it was to leave.
+    /// Drops what a worker does at its next await. Its task is begun again, to settle what follows.
     fn kill(&self, mailbox: &Mailbox<A, K>) {
         let seat = self.seats.at(mailbox.slot);
         let place = seat.place.lock();
@@ -182,8 +182,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             .as_deref()
             .is_some_and(|desk| ptr::eq(desk, mailbox));
         match place.status {
-            Status::Live | Status::Starting if own => seat.order(KILLED),
-            Status::Leaving if own => {}
+            Status::Live | Status::Starting | Status::Leaving if own => seat.order(KILLED),
             _ => return,
         }
         let abort = place.abort.clone();
