@@ -525,8 +525,10 @@ async fn a03_a_workers_own_mailbox_has_both_classes_and_starves_nobody() {
 async fn a03_what_a_worker_that_leaves_had_in_its_mailbox_stays_urgent() {
     let (pool, scribe) = scribes(2);
     let pool = pool.spawn().await.unwrap();
-    let worker = pool.manage().workers().remove(1);
-    (0..2).for_each(|number| normal(&pool, 0, number, Deed::Sleep(10)));
+    let mut workers = pool.manage().workers();
+    workers[0].try_send((0, 0, Deed::Sleep(20))).unwrap();
+    workers[1].try_send((0, 1, Deed::Sleep(10))).unwrap();
+    let worker = workers.remove(1);
     settle().await;
     (2..5).for_each(|number| normal(&pool, 0, number, Deed::Sleep(50)));
     worker.try_send((0, 60, Deed::Return)).unwrap();

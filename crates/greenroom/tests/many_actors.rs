@@ -86,7 +86,6 @@ async fn a13_100_000_actors_that_are_linked_used_and_stopped_leave_no_memory_and
         until_no_task_is_left(tasks_before).await;
         if number == 1 {
             assert!(each < 7 * 1024, "{each} bytes each");
-            println!("{each} bytes each");
         }
         if number == 2 {
             after_two = resident();

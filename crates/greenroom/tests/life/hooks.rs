@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use greenroom::{ExitReason, Pool, RestartPolicy, SpawnError, Stop};
 
-use crate::probe::{Do, HOUR, Journal, Probe, SECOND, alone, settle, until};
+use crate::probe::{Do, HOUR, Journal, Probe, SECOND, alone, settle, until, up};
 
 #[tokio::test(start_paused = true)]
 async fn a10_each_hook_is_called_in_its_turn() {
@@ -22,7 +22,7 @@ async fn a10_each_hook_is_called_in_its_turn() {
 async fn a10_a_worker_that_leaves_is_told_that_it_ends_normally() {
     let journal = Journal::default();
     let probe = Probe::new("it", &journal);
-    let pool = Pool::new(move |_| probe.clone()).workers(2).spawn().await.unwrap();
+    let pool = up(Pool::new(move |_| probe.clone()).workers(2)).await;
     let leaving = pool.call(Do::with(|_| {})).await.unwrap();
     assert!(pool.manage().remove(2).unwrap().done(SECOND).await.is_complete());
     assert_eq!(journal.count("it stopped normal"), 2);

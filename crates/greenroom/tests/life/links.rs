@@ -2,7 +2,7 @@
 
 use greenroom::{ExitReason, Pool, RestartPolicy, Stop};
 
-use crate::probe::{Do, HOUR, Journal, Probe, SECOND, alone, settle, until};
+use crate::probe::{Do, HOUR, Journal, Probe, SECOND, alone, settle, until, up};
 
 fn failed() -> ExitReason {
     ExitReason::failed("on purpose")
@@ -272,7 +272,7 @@ async fn a12_one_may_be_linked_to_itself_and_in_a_circle() {
 async fn a12_a_worker_is_told_of_a_link_to_its_own_pool() {
     let journal = Journal::default();
     let probe = Probe::new("worker", &journal);
-    let pool = Pool::new(move |_| probe.clone()).workers(2).spawn().await.unwrap();
+    let pool = up(Pool::new(move |_| probe.clone()).workers(2)).await;
     let me = pool.call(Do::Nothing).await.unwrap();
     me.link(&pool.erase());
     pool.erase().exit(failed());

@@ -200,6 +200,13 @@ pub(crate) async fn until(pool: &Pool<Probe>, done: impl Fn(PoolStats) -> bool) 
     waited.await.unwrap();
 }
 
+/// A pool of which every worker has started.
+pub(crate) async fn up(pool: greenroom::PoolBuilder<Probe>) -> Pool<Probe> {
+    let pool = pool.spawn().await.unwrap();
+    until(&pool, |stats| stats.idle == stats.configured).await;
+    pool
+}
+
 /// Begins a future, and drops it.
 pub(crate) async fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
     let mut future = std::pin::pin!(future);

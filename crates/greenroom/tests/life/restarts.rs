@@ -14,7 +14,7 @@ use greenroom::{
 };
 use tokio::time::Instant;
 
-use crate::probe::{Do, HOUR, Journal, Probe, SECOND, settle, until};
+use crate::probe::{Do, HOUR, Journal, Probe, SECOND, settle, until, up};
 
 fn workers(journal: &Journal, workers: usize) -> PoolBuilder<Probe> {
     let probe = Probe::new("it", journal);
@@ -165,7 +165,7 @@ async fn p19_without_any_slot_the_queue_is_dead_letters_and_the_pool_refuses() {
 #[tokio::test(start_paused = true)]
 async fn p19_a_pool_may_stop_instead_for_the_reason_of_its_worker() {
     let journal = Journal::default();
-    let pool = once(WhenExhausted::StopPool, &journal, 3).spawn().await.unwrap();
+    let pool = up(once(WhenExhausted::StopPool, &journal, 3)).await;
     assert!(pool.call(Do::Panic).await.is_err());
     assert!(matches!(pool.erase().ended().await, ExitReason::Panicked { .. }));
     assert_eq!(journal.count("it stopped panicked"), 3);
@@ -238,7 +238,7 @@ async fn p21_an_exit_signal_to_a_pool_stops_it_with_all_workers() {
     for (reason, text) in reasons {
         let journal = Journal::default();
         let probe = Probe::trap("it", &journal);
-        let pool = Pool::new(move |_| probe.clone()).workers(3).spawn().await.unwrap();
+        let pool = up(Pool::new(move |_| probe.clone()).workers(3)).await;
         let call = pool.call(Do::Sleep(SECOND));
         let exit = async {
             settle().await;
