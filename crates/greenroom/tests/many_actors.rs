@@ -56,10 +56,15 @@ async fn batch() -> usize {
             _ => drop(two[0].stop(Stop::Now).await),
         }
     }
-    let ended = |number: usize| number < CHAIN || (number - CHAIN) / 2 % 2 == 0 || number % 2 == 0;
-    for (number, member) in members.iter().enumerate().filter(|(number, _)| ended(*number)) {
-        let reason = member.erase().ended().await;
-        assert_eq!(reason.is_normal(), number >= CHAIN && (number - CHAIN) / 2 % 2 == 1);
+    for member in chain {
+        assert!(member.erase().ended().await.is_abnormal());
+    }
+    for (number, two) in pairs.chunks(2).enumerate() {
+        let normal = !number.is_multiple_of(2);
+        assert_eq!(two[0].erase().ended().await.is_normal(), normal);
+        if !normal {
+            assert!(two[1].erase().ended().await.is_abnormal());
+        }
     }
     let rest: Vec<_> = members.iter().map(|member| member.erase()).collect();
     drop(members);
