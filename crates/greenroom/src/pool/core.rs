@@ -160,6 +160,8 @@ pub(crate) struct Core<A: Actor, K> {
     cause: OnceLock<ExitReason>,
     /// Whom a worker's end is told when its budget is used up, where the pool is to leave it to others.
     pub(crate) escalation: Mutex<Option<Escalation>>,
+    /// It has a supervisor: slots whose budget is used up rest, and what is queued is kept.
+    supervised: AtomicBool,
     /// Workers that wait for their own pool.
     pub(crate) calls: OwnCalls,
     /// Messages given back because the pool stopped while they were in hand.
@@ -233,6 +235,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             life: Arc::default(),
             cause: OnceLock::new(),
             escalation: Mutex::default(),
+            supervised: AtomicBool::new(false),
             calls: OwnCalls::default(),
             left_over: Mutex::default(),
             closing: AtomicBool::new(false),

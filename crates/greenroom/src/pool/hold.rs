@@ -139,7 +139,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.core.ended.load(Ordering::Acquire)
-            || (self.seat.has_orders() && self.seat.is_leaving())
+            || (self.seat.has_orders() && self.seat.is_dismissed())
     }
 
     /// Takes the next message from where the last one came from.

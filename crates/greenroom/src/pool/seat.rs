@@ -18,6 +18,9 @@ pub(crate) const MAIL: u32 = 2;
 /// Signals wait in the worker's own mailbox.
 pub(crate) const SIGNAL: u32 = 4;
 
+/// The worker is to end after the message in hand, and its slot to rest until its supervisor starts it again.
+pub(crate) const REST: u32 = 16;
+
 /// The worker has been killed: its task ends at its next await.
 pub(crate) const KILLED: u32 = 8;
 
@@ -26,7 +29,7 @@ pub(crate) const KILLED: u32 = 8;
 #[repr(align(128))]
 pub(crate) struct Seat {
     pub(crate) tally: WorkerTally,
-    /// What the worker looks at before its next message: [`LEAVE`], [`MAIL`], [`SIGNAL`], [`KILLED`].
+    /// What the worker looks at before its next message: [`LEAVE`], [`MAIL`], [`SIGNAL`], [`REST`], [`KILLED`].
     orders: AtomicU32,
     pub(crate) place: Mutex<Place>,
     /// What the worker has published.
@@ -70,8 +73,9 @@ impl Seat {
         self.orders.load(Ordering::Relaxed) != 0
     }
 
-    pub(crate) fn is_leaving(&self) -> bool {
-        self.has(LEAVE)
+    /// True when the worker is to start no further message.
+    pub(crate) fn is_dismissed(&self) -> bool {
+        self.has(LEAVE | REST)
     }
 
     pub(crate) fn has(&self, order: u32) -> bool {

@@ -16,7 +16,7 @@ use super::{
     employed::Employed,
     erased::Erased,
     hold::{Hold, Posture, Source, Taken},
-    seat::{KILLED, SIGNAL, Status},
+    seat::{KILLED, REST, SIGNAL, Status},
     tally::count,
 };
 use crate::{Actor, Context, ExitReason, panic_location, step_aside};
@@ -112,6 +112,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Undertaker<'_, A, 
         }
         if seat.status() == Status::Leaving {
             return self.core.left(self.slot);
+        }
+        if seat.has(REST) && !self.core.ended.load(Ordering::SeqCst) {
+            return self.core.rests(self.slot);
         }
         if !self.finished && seat.has(KILLED) && !self.core.ended.load(Ordering::SeqCst) {
             let again = self.core.runtime.spawn(go_on(Employed::new(self.core), self.slot));

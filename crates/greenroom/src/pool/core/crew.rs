@@ -12,7 +12,7 @@ use crate::{
         change::{Outcomes, SlotOutcome},
         employed::Employed,
         restart::RestartLog,
-        seat::{LEAVE, Place, Status},
+        seat::{KILLED, LEAVE, Place, REST, Status},
         worker,
     },
 };
@@ -215,6 +215,51 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.close_if_deserted();
         }
         last
+    }
+
+    /// No worker has been started yet: each slot waits for the supervisor.
+    pub(crate) fn rest_from_the_start(&self) {
+        self.supervised.store(true, Ordering::SeqCst);
+        let roster = self.roster.lock();
+        for slot in roster.members() {
+            self.seats.at(*slot).place.lock().status = Status::Disabled;
+        }
+        self.live.store(0, Ordering::SeqCst);
+    }
+
+    /// Slots that rest are about to get a worker, with budgets as if new. Returns them.
+    pub(crate) fn rouse_slots(&self) -> Vec<usize> {
+        let roster = self.roster.lock();
+        let rouse = |slot: &usize| {
+            let mut place = self.seats.at(*slot).place.lock();
+            let rests = place.status == Status::Disabled;
+            if rests {
+                place.status = Status::Starting;
+                place.restarts = RestartLog::default();
+            }
+            rests
+        };
+        let slots: Vec<usize> = roster.members().iter().copied().filter(rouse).collect();
+        self.live.fetch_add(slots.len(), Ordering::SeqCst);
+        drop(roster);
+        self.revive();
+        slots
+    }
+
+    /// A worker that was told to rest has ended.
+    pub(crate) fn rests(&self, slot: usize) {
+        self.seats.at(slot).done(REST | KILLED);
+        if self.lay_off(slot) {
+            self.progress.notify_waiters();
+        }
+    }
+
+    /// Refuses messages until the supervisor starts the pool again; what is queued are dead letters.
+    pub(crate) fn close_down(&self) {
+        self.desert();
+        if self.permits.is_closed() {
+            self.bury_queued();
+        }
     }
 
     /// A slot waits for its supervisor. What is queued is kept, and the pool goes on accepting. False when it was to leave.
