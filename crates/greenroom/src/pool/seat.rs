@@ -1,13 +1,16 @@
 //! A slot of a pool: what stays when its worker is restarted, disabled, or replaced by another.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{
+    Weak,
+    atomic::{AtomicU32, Ordering},
+};
 
 use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 
 use crate::inspect::Published;
 
-use super::{change::Outcomes, restart::RestartLog, tally::WorkerTally};
+use super::{change::Outcomes, erased::Erased, restart::RestartLog, tally::WorkerTally};
 
 /// The worker is to end after the message in hand.
 pub(crate) const LEAVE: u32 = 1;
@@ -25,7 +28,7 @@ pub(crate) const REST: u32 = 16;
 pub(crate) const KILLED: u32 = 8;
 
 /// A slot. Its first cache line belongs to the worker, which writes it for every message.
-#[derive(Debug, Default)]
+#[derive(Default)]
 #[repr(align(128))]
 pub(crate) struct Seat {
     pub(crate) tally: WorkerTally,
@@ -37,11 +40,13 @@ pub(crate) struct Seat {
 }
 
 /// What is rarely looked at.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Place {
     pub(crate) status: Status,
     /// To drop what the worker runs at its next await.
     pub(crate) abort: Option<AbortHandle>,
+    /// Whom it hands messages on to, where it is one that was adopted.
+    pub(crate) adopted: Option<Weak<dyn Erased>>,
     /// Told when the worker has left.
     pub(crate) on_left: Option<Outcomes>,
     /// Restarts since a worker took the slot.
