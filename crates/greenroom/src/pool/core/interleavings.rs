@@ -62,6 +62,8 @@ enum Step {
     Release(usize),
     /// The clock ticks.
     Tick,
+    /// A message has to make room.
+    Evict,
     /// The next retry comes due.
     Due,
 }
@@ -80,6 +82,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..WORKERS).prop_map(Step::Retry),
         1 => (0..WORKERS).prop_map(Step::Release),
         3 => Just(Step::Tick),
+        1 => Just(Step::Evict),
         1 => Just(Step::Due),
     ]
 }
@@ -215,6 +218,16 @@ impl Stage {
         self.core.release(index, source);
     }
 
+    fn evict(&mut self) -> Result<(), TestCaseError> {
+        let Some(entry) = self.core.evict(0) else { return Ok(()) };
+        let waits = usize::from(entry.is_retry());
+        self.core.tally.waiting.fetch_sub(waits, std::sync::atomic::Ordering::Relaxed);
+        self.core.permits.give(1, &self.core);
+        let (_, number, _) = entry.message;
+        prop_assert!(self.done.insert(number), "{number} was handled before");
+        Ok(())
+    }
+
     fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
         match step {
             Step::Push(key, class) => self.push(key, class),
@@ -229,6 +242,7 @@ impl Stage {
             Step::Retry(worker) => self.retry(worker),
             Step::Release(worker) => self.release(worker),
             Step::Tick => drop(self.core.revoke_stuck_tokens()),
+            Step::Evict => self.evict()?,
             Step::Due => drop(self.core.clock.ring_next(&self.core)),
         }
         Ok(())
