@@ -396,7 +396,12 @@ async fn p02_a_policy_that_panics_unwinds_in_the_sender_with_nothing_accepted() 
     macro_rules! panics {
         ($address:ident, $sends:expr) => {{
             let $address = pool.address();
-            assert!(tokio::spawn(async move { $sends.map(|_| ()).is_ok() }).await.unwrap_err().is_panic());
+            assert!(
+                tokio::spawn(async move { $sends.map(|_| ()).is_ok() })
+                    .await
+                    .unwrap_err()
+                    .is_panic()
+            );
         }};
     }
     panics!(pool, pool.send(13).await);

@@ -62,10 +62,7 @@ fn evicted(letters: &Letters) -> Vec<u64> {
     letters.iter().map(|(number, _)| *number).collect()
 }
 
-fn call(
-    pool: &Pool<Desk>,
-    number: u64,
-) -> tokio::task::JoinHandle<Result<u64, CallError<()>>> {
+fn call(pool: &Pool<Desk>, number: u64) -> tokio::task::JoinHandle<Result<u64, CallError<()>>> {
     let address = pool.address();
     tokio::spawn(async move { address.call((number, 0)).await })
 }

@@ -106,7 +106,8 @@ struct Whim {
 
 impl Policy<Message> for Whim {
     fn choose(&self, message: &Message, _about: &About<'_>, crew: &Crew<'_>) -> Choice {
-        let dice = (u64::from(message.number) ^ self.seed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        let dice =
+            (u64::from(message.number) ^ self.seed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let place = (dice / 16) as usize;
         match dice % 16 {
             0 if self.holds => Choice::Hold,
@@ -337,7 +338,8 @@ async fn work(address: Address<Message, u32, ()>, how: How, message: Message, lo
             }
         }
         How::Many(count) => {
-            let copies = |copy: u8| Message { number: number + 1_000 * u32::from(copy), ..message.clone() };
+            let copies =
+                |copy: u8| Message { number: number + 1_000 * u32::from(copy), ..message.clone() };
             let mut messages = (0..count).map(copies).collect();
             let _ = address.send_many(&mut messages).await;
             let left: HashSet<u32> = messages.iter().map(|message| message.number).collect();
@@ -437,7 +439,8 @@ async fn run(program: Program) -> Result<(), TestCaseError> {
         Ending::Now => Stop::Now,
     };
     let report = pool.stop(stop).await;
-    let ended = tokio::time::timeout(AN_HOUR, async { while senders.join_next().await.is_some() {} });
+    let ended =
+        tokio::time::timeout(AN_HOUR, async { while senders.join_next().await.is_some() {} });
     prop_assert!(ended.await.is_ok(), "a sender hangs: {:?}", pool.stats());
     let stats = pool.stats();
     prop_assert!(stats.ledger_holds() && stats.accepted == stats.settled(), "{stats:?}");
@@ -482,7 +485,11 @@ async fn come_to_rest(pool: &Pool<Clerk>, program: &Program) -> Result<(), TestC
     Ok(())
 }
 
-fn check_outcomes(log: &Log, left_over: Vec<Message>, stats: &PoolStats) -> Result<(), TestCaseError> {
+fn check_outcomes(
+    log: &Log,
+    left_over: Vec<Message>,
+    stats: &PoolStats,
+) -> Result<(), TestCaseError> {
     let seen = log.lock().unwrap();
     prop_assert_eq!(&seen.violations, &Vec::<String>::new());
     let left_over = left_over.iter().map(|message| message.number);

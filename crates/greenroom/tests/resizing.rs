@@ -1,7 +1,5 @@
 //! A pool that changes its size while it works.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::{
     sync::{
         Arc, Mutex,

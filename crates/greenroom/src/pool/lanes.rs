@@ -70,6 +70,9 @@ impl<M, R, E, K> Lane<M, R, E, K> {
     }
 }
 
+/// A message that was evicted, and its lane where that is to be closed.
+pub(crate) type Evicted<M, R, E, K> = (Entry<M, R, E, K>, Option<LaneId>);
+
 /// Lanes by the hash of their key, which is seeded already. Few chains are longer than one.
 type ByHash<L> = HashMap<u32, Vec<L>, foldhash::fast::FixedState>;
 
@@ -187,7 +190,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
 
     /// Takes a message that has waited in some lane without having been attempted: the first of a lane. For who needs its
     /// room. Names the lane where nobody runs it and nothing is left in it: the caller closes it.
-    pub(crate) fn evict(&mut self) -> Option<(Entry<M, R, E, K>, Option<LaneId>)> {
+    pub(crate) fn evict(&mut self) -> Option<Evicted<M, R, E, K>> {
         let mut lanes = self.by_hash.values_mut().flatten();
         let evicted = lanes.find_map(|lane| {
             if lane.queue.front()?.is_retry() {

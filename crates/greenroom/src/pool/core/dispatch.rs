@@ -193,11 +193,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.push_to_any(parcel, sender)
     }
 
-    pub(super) fn push_to_any(
-        &self,
-        parcel: &mut ParcelOf<A>,
-        sender: u32,
-    ) -> Result<(), Refused> {
+    pub(super) fn push_to_any(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
         let index = self.shard_of(&(None, 0), sender);
         self.push(index, parcel, (None, 0)).map_err(|Closed| Refused::Closed)
     }
