@@ -133,7 +133,7 @@ async fn p08_random_and_least_loaded_spread_evenly() {
         for _ in 0..4_000 {
             pool.try_send(1).unwrap();
         }
-        let mut counts = vec![0; 4];
+        let mut counts = [0; 4];
         // What has been chosen for each: nothing has been started yet.
         for worker in pool.manage().workers() {
             while worker.try_reserve().map(std::mem::forget).is_ok() {
