@@ -71,6 +71,9 @@ pub(crate) enum Urgency {
     Now,
 }
 
+/// Where a worker's own mailbox lies, once there is one.
+pub(crate) type Desk<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;
+
 /// A key, where there is one, and its hash.
 pub(crate) type Hashed<K> = (Option<K>, u32);
 
@@ -142,7 +145,7 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) seats: Seats<Arc<Seat>>,
     pub(crate) roster: Mutex<Roster>,
     /// The mailboxes of single workers, where they have one.
-    pub(crate) desks: Seats<Mutex<Option<Arc<Mailbox<A, K>>>>>,
+    pub(crate) desks: Seats<Desk<A, K>>,
     /// Who may be chosen by a policy.
     crew: RwLock<Arc<CrewList<A, K>>>,
     /// How often somebody has come or gone: `crew` is of one such moment.
