@@ -184,7 +184,7 @@ impl Permits {
             Ok(permit) => permit.forget(),
             Err(_) => return Err(Closed),
         }
-        if waiter.is_served() { Ok(()) } else { Err(Closed) }
+        if waiter.step_out() { Ok(()) } else { Err(Closed) }
     }
 
     /// Hands free permits over to those who wait.
@@ -290,7 +290,7 @@ impl<'a> Waiter<'a> {
     }
 
     /// The permit has been taken out of the semaphore. False where all that was granted there has come back meanwhile.
-    fn is_served(mut self) -> bool {
+    fn step_out(mut self) -> bool {
         self.served = true;
         let mut line = self.permits.line.lock();
         let current = Arc::ptr_eq(&line.room, &self.room);
