@@ -1,0 +1,382 @@
+//! A pool that is played: the product's queues, permits and wake-ups, and workers that take the steps of its `worker.rs`
+//! and `hold.rs` in their order.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use crate::{
+    Actor,
+    checker::{JoinHandle, block_on, spawn, yield_now},
+    delivery::Delivery,
+    pool::{
+        core::{Core, Plan, Queued},
+        discard::discard,
+        hold::{DeliveryOf, Source},
+        parcel::Parcel,
+        permits::{Closed, Refused},
+    },
+    sync::{Ordering, fence},
+};
+
+/// Messages are numbers; all in the same ten have the same key.
+pub(super) struct Numbers;
+
+impl Actor for Numbers {
+    type Message = u32;
+    type Reply = ();
+    type Error = ();
+}
+
+pub(super) type Key = u32;
+
+/// What becomes of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Handler {
+    Returns,
+    /// Once, and then it returns.
+    Suspends,
+    /// It lets others run without saying so, as one that computes does.
+    Computes,
+    /// It fails the first time, and is parked.
+    Fails,
+}
+
+/// Which message is handled how.
+type Script = fn(u32) -> Handler;
+
+/// What nobody but the model sees.
+#[derive(Default)]
+struct Ledger {
+    /// Accepted and not started.
+    held: usize,
+    in_hand: BTreeSet<Key>,
+    /// The last message of each key.
+    last: BTreeMap<Key, u32>,
+    handled: BTreeSet<u32>,
+    failed: BTreeSet<u32>,
+}
+
+pub(super) struct Pool {
+    pub(super) core: Core<Numbers, Key>,
+    plan: Plan,
+    script: Script,
+    /// Messages after which all is done.
+    expected: usize,
+    ledger: Mutex<Ledger>,
+}
+
+impl Pool {
+    pub(super) fn new(plan: Plan, expected: usize, script: Script) -> Arc<Self> {
+        let core = Core::new(&plan);
+        Arc::new(Self { core, plan, script, expected, ledger: Mutex::default() })
+    }
+
+    fn ledger(&self) -> std::sync::MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keys are few and hashes fewer, so that keys have to be compared.
+    fn key(&self, number: u32) -> (Option<Key>, u32) {
+        (self.plan.keyed.then_some(number / 10), 0)
+    }
+
+    /// Sends a message to this shard, and waits for room where there is none.
+    pub(super) fn send(&self, shard: usize, number: u32) -> Result<(), Closed> {
+        let mut parcel = Parcel::new(number, None);
+        match self.core.take_and_push(shard, &mut parcel, self.key(number)) {
+            Ok(()) => {}
+            Err(Refused::Full) => {
+                block_on(self.core.permits.take(&self.core))?;
+                let pushed = self.core.push(shard, &mut parcel, self.key(number));
+                pushed.map_err(|_| Closed)?;
+            }
+            Err(_) => return Err(Closed),
+        }
+        Ok(())
+    }
+
+    pub(super) fn sender(self: &Arc<Self>, shard: usize, numbers: &'static [u32]) -> JoinHandle<()> {
+        let pool = self.clone();
+        spawn(move || {
+            numbers.iter().for_each(|number| pool.send(shard, *number).expect("it is open"));
+        })
+    }
+
+    /// A worker that is awake before anything else happens.
+    pub(super) fn worker(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
+        self.core.wake.enter(&self.core.clock.bell);
+        let pool = self.clone();
+        spawn(move || Player::new(&pool, worker).work())
+    }
+
+    /// A worker that sleeps before anything else happens.
+    pub(super) fn sleeper(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
+        self.core.wake.lie_down(worker);
+        let pool = self.clone();
+        spawn(move || {
+            let mut player = Player::new(&pool, worker);
+            player.sleep();
+            player.work();
+        })
+    }
+
+    /// The product's `Watched::tick`, without the pace of handlers.
+    pub(super) fn tick(&self) {
+        let (revoked, _) = self.core.revoke_stuck_tokens();
+        if revoked || self.core.wake.any_ready() {
+            self.core.wake.one_more(&self.core.clock.bell);
+        }
+        self.core.serve_waiters();
+    }
+
+    /// What is parked comes due, where something is.
+    pub(super) fn come_due(&self) {
+        let lane = self.core.clock.lanes.lock().pop();
+        if let Some((index, id)) = lane {
+            self.core.wake_lane(index, id);
+        }
+        let message = self.core.clock.messages.lock().pop();
+        if let Some((index, entry)) = message {
+            self.core.wake_message(index, entry);
+        }
+    }
+
+    /// Waits until something is parked, and lets it come due.
+    pub(super) fn wait_and_come_due(&self) {
+        while self.core.clock.lanes.lock().is_empty() && self.core.clock.messages.lock().is_empty()
+        {
+            yield_now();
+        }
+        self.come_due();
+    }
+
+    pub(super) fn has_handled(&self, number: u32) -> bool {
+        self.ledger().handled.contains(&number)
+    }
+
+    fn begins(&self, number: u32) {
+        let mut ledger = self.ledger();
+        if !self.plan.keyed {
+            return;
+        }
+        let key = number / 10;
+        assert!(ledger.in_hand.insert(key), "one message of a key at a time");
+        let last = ledger.last.insert(key, number);
+        let again = last == Some(number) && ledger.failed.contains(&number);
+        assert!(again || last.is_none_or(|last| last < number), "in order of acceptance");
+    }
+
+    /// True when this was the last message of all.
+    fn ends(&self, number: u32, handled: bool) -> bool {
+        let mut ledger = self.ledger();
+        ledger.in_hand.remove(&(number / 10));
+        let first = match handled {
+            true => ledger.handled.insert(number),
+            false => ledger.failed.insert(number),
+        };
+        assert!(first, "every message is handled once");
+        handled && ledger.handled.len() == self.expected
+    }
+
+    pub(super) fn finish(&self, threads: impl IntoIterator<Item = JoinHandle<()>>) {
+        threads.into_iter().for_each(|thread| thread.join().expect("it did not panic"));
+        assert_eq!(self.ledger().handled.len(), self.expected, "no message is lost");
+        assert_eq!(self.core.wake.awake(), 0, "whoever was awake has left");
+        for shard in &self.core.shards {
+            let outbox = shard.outbox.lock();
+            assert_eq!(outbox.queued() + shard.inbox.lock().queue.len(), 0);
+        }
+        assert!(!self.core.permits.is_starved(), "nobody waits");
+    }
+}
+
+/// A worker: what `worker.rs` and `hold.rs` do, without what users give.
+struct Player<'a> {
+    pool: &'a Pool,
+    core: &'a Core<Numbers, Key>,
+    worker: usize,
+    source: Source,
+    delivery: DeliveryOf<Numbers>,
+    run: u32,
+    cursor: u32,
+    join: bool,
+}
+
+impl<'a> Player<'a> {
+    fn new(pool: &'a Pool, worker: usize) -> Self {
+        Self {
+            pool,
+            core: &pool.core,
+            worker,
+            source: Source::None,
+            delivery: Delivery { message: None, extra: None },
+            run: 0,
+            cursor: 0,
+            join: false,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.core.ended.load(Ordering::Acquire)
+    }
+
+    fn work(&mut self) {
+        let mut in_a_row = 0;
+        while !self.is_over() {
+            let from_lane = matches!(self.source, Source::Lane { .. });
+            let mut taken = self.take_next();
+            if !taken {
+                if !from_lane && in_a_row > 0 {
+                    self.linger();
+                }
+                in_a_row = 0;
+                taken = self.take_anywhere();
+            }
+            if taken {
+                in_a_row += 1;
+                if self.core.wake.wants_more() {
+                    self.core.wake.one(&self.core.clock.bell);
+                }
+                self.handle();
+            } else if !self.is_over() {
+                self.idle();
+            }
+        }
+        self.give_up_place();
+        self.core.wake.leave(&self.core.clock.bell);
+        self.core.serve_waiters();
+    }
+
+    fn linger(&self) {
+        fence(Ordering::SeqCst);
+        self.core.serve_waiters();
+        let lingers = self.core.wake.linger();
+        yield_now();
+        if lingers {
+            self.core.wake.look_again();
+        }
+    }
+
+    fn idle(&mut self) {
+        self.core.wake.lie_down(self.worker);
+        self.core.wake.leave(&self.core.clock.bell);
+        self.core.serve_waiters();
+        if self.core.ended.load(Ordering::SeqCst) {
+            self.core.wake.all();
+        }
+        self.sleep();
+    }
+
+    fn sleep(&mut self) {
+        match block_on(self.core.wake.woken(self.worker)) {
+            Some(index) => self.source = Source::Attending { index, alone: true },
+            None => self.join = true,
+        }
+    }
+
+    fn take_next(&mut self) -> bool {
+        match self.source {
+            Source::Shared { index, alone } => {
+                self.run += 1;
+                let attendant = alone.then_some(self.worker);
+                if self.core.pop_shared(index, attendant, self.run, &mut self.delivery) {
+                    return self.start();
+                }
+                self.source = Source::Attending { index, alone };
+                false
+            }
+            Source::Attending { .. } => false,
+            source => {
+                self.source = Source::None;
+                let taken = self.core.next(self.worker, source);
+                self.begin(taken)
+            }
+        }
+    }
+
+    fn take_anywhere(&mut self) -> bool {
+        if !self.pool.plan.keyed {
+            return self.take_shared();
+        }
+        let taken = self.core.take(self.worker, &mut self.cursor);
+        self.begin(taken)
+    }
+
+    fn take_shared(&mut self) -> bool {
+        if let Source::Attending { index, alone } = self.source {
+            if self.core.wake.is_quick() && self.core.shards[index].is_served_near(self.worker) {
+                self.source = Source::None;
+            } else {
+                let attendant = alone.then_some(self.worker);
+                if self.core.pop_shared(index, attendant, 0, &mut self.delivery) {
+                    return self.begin_run(index, alone);
+                }
+            }
+            self.cursor = (index as u32 + 1) % 64;
+            self.give_up_place();
+        }
+        let join = std::mem::take(&mut self.join);
+        match self.core.take_shared(self.worker, self.cursor, join, &mut self.delivery) {
+            Some((index, alone)) => self.begin_run(index, alone),
+            None => false,
+        }
+    }
+
+    fn begin_run(&mut self, index: usize, alone: bool) -> bool {
+        self.source = Source::Shared { index, alone };
+        self.run = 0;
+        self.start()
+    }
+
+    fn begin(&mut self, taken: Option<(Source, Queued<Numbers, Key>)>) -> bool {
+        let Some((source, entry)) = taken else { return false };
+        self.source = source;
+        self.delivery.message = Some(entry.message);
+        discard(entry.key);
+        self.start()
+    }
+
+    /// The message gives up its permit.
+    fn start(&mut self) -> bool {
+        let started = &self.core.started[self.worker];
+        started.store(started.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        true
+    }
+
+    fn handle(&mut self) {
+        let number = self.delivery.message.take().expect("a message is in hand");
+        self.pool.begins(number);
+        let mut handler = (self.pool.script)(number);
+        if handler == Handler::Fails && self.pool.ledger().failed.contains(&number) {
+            handler = Handler::Returns;
+        }
+        match handler {
+            Handler::Returns | Handler::Fails => {}
+            Handler::Suspends => self.suspend(),
+            Handler::Computes => yield_now(),
+        }
+        if self.pool.ends(number, handler != Handler::Fails) {
+            self.core.end();
+        }
+        if handler == Handler::Fails {
+            let entry = Queued::<Numbers, Key> { message: number, extra: None, key: None, hash: 0 };
+            let source = std::mem::replace(&mut self.source, Source::None);
+            self.source = self.core.park(self.worker, source, entry, std::time::Duration::ZERO);
+        }
+    }
+
+    fn suspend(&mut self) {
+        self.source = self.core.suspend(self.worker, self.source);
+        self.core.wake.leave(&self.core.clock.bell);
+        self.core.serve_waiters();
+        yield_now();
+        self.core.wake.enter(&self.core.clock.bell);
+    }
+
+    fn give_up_place(&mut self) {
+        let source = std::mem::replace(&mut self.source, Source::None);
+        self.core.release(self.worker, source);
+    }
+}
