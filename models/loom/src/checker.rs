@@ -8,10 +8,8 @@ pub use loom::{
 /// How thoroughly a scenario is tried.
 #[derive(Debug, Clone, Copy)]
 pub enum Effort {
-    /// Every order with at most three changes of thread that no thread asked for.
-    Small,
-    /// With at most two.
-    Medium,
+    /// Every order with at most this many changes of thread that no thread asked for.
+    Changes(usize),
     /// For the other checker alone.
     Large,
 }
@@ -20,8 +18,7 @@ pub enum Effort {
 pub fn check(effort: Effort, scenario: impl Fn() + Send + Sync + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = match effort {
-        Effort::Small => Some(3),
-        Effort::Medium => Some(2),
+        Effort::Changes(most) => Some(most),
         Effort::Large => return,
     };
     model.max_branches = 100_000;

@@ -12,7 +12,7 @@ fn plan(workers: usize, awake: usize) -> Plan {
 
 /// Nothing is left where nobody looks.
 pub fn one_worker_drains_what_one_sends() {
-    check(Effort::Medium, || {
+    check(Effort::Changes(3), || {
         let pool = Pool::new(plan(1, 1), 2, |_| Handler::Returns);
         let worker = pool.worker(0);
         pool.send(0, 11).expect("it is open");
@@ -23,7 +23,7 @@ pub fn one_worker_drains_what_one_sends() {
 
 /// One of them holds the token; the other comes in vain, and is not needed.
 pub fn two_workers_take_turns_with_the_token() {
-    check(Effort::Medium, || {
+    check(Effort::Changes(1), || {
         let pool = Pool::new(plan(2, 2), 2, |_| Handler::Returns);
         let threads = [pool.worker(0), pool.worker(1)];
         pool.send(0, 11).expect("it is open");

@@ -109,7 +109,7 @@ impl Pool {
 
 /// Point 7, for room: the waiter sees that a message has been started, or the worker sees that somebody waits.
 pub fn one_who_waits_and_a_worker_that_starts_a_message() {
-    check(Effort::Small, || {
+    check(Effort::Changes(5), || {
         let pool = Pool::full(1);
         let worker = pool.worker(1);
         assert_eq!(pool.wait(), Ok(()));
@@ -120,7 +120,7 @@ pub fn one_who_waits_and_a_worker_that_starts_a_message() {
 
 /// Point 10: who goes leaves the line, and what was granted to it goes to the next.
 pub fn two_who_wait_and_one_of_them_goes() {
-    check(Effort::Medium, || {
+    check(Effort::Changes(4), || {
         let pool = Pool::full(1);
         let worker = pool.worker(1);
         let waiter = pool.waiter();
@@ -142,7 +142,7 @@ pub fn two_who_wait_and_one_of_them_goes() {
 
 /// Two take what they find, while messages are started.
 pub fn no_more_permits_than_the_bound() {
-    check(Effort::Medium, || {
+    check(Effort::Changes(3), || {
         let pool = Pool::full(2);
         let worker = pool.worker(2);
         let other = spawn({
@@ -177,7 +177,7 @@ impl Pool {
 
 /// Point 9: credit that a sender leaves in a shard is found by who waits, or handed over.
 pub fn credit_left_in_a_shard_and_one_who_waits() {
-    check(Effort::Small, || {
+    check(Effort::Changes(5), || {
         let pool = Pool::full(1);
         let sender = spawn({
             let pool = pool.clone();
@@ -194,7 +194,7 @@ pub fn credit_left_in_a_shard_and_one_who_waits() {
 
 /// Whoever waits while the pool closes is told so, or was served before.
 pub fn one_who_waits_and_a_pool_that_closes() {
-    check(Effort::Medium, || {
+    check(Effort::Changes(3), || {
         let pool = Pool::full(1);
         let (worker, waiter) = (pool.worker(1), pool.waiter());
         pool.permits.close();
@@ -206,7 +206,7 @@ pub fn one_who_waits_and_a_pool_that_closes() {
 
 /// As before; after it is opened again, no permit is missing and none is there twice.
 pub fn one_who_waits_and_a_pool_that_closes_and_opens_again() {
-    check(Effort::Medium, || {
+    check(Effort::Changes(3), || {
         let pool = Pool::full(1);
         let (worker, waiter) = (pool.worker(1), pool.waiter());
         pool.permits.close();

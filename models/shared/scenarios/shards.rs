@@ -13,7 +13,7 @@ fn plan(workers: usize, awake: usize, capacity: usize) -> Plan {
 
 /// Nothing is left where nobody looks.
 pub fn a_sender_and_the_only_worker() {
-    check(Effort::Medium, || {
+    check(Effort::Changes(3), || {
         let pool = Pool::new(plan(1, 1, 8), 2, |_| Handler::Returns);
         let worker = pool.worker(0);
         pool.send(0, 1).expect("it is open");
@@ -24,7 +24,7 @@ pub fn a_sender_and_the_only_worker() {
 
 /// As before, with a sender that waits for room.
 pub fn a_sender_at_the_bound_and_the_only_worker() {
-    check(Effort::Medium, || {
+    check(Effort::Changes(3), || {
         let pool = Pool::new(plan(1, 1, 1), 2, |_| Handler::Returns);
         let worker = pool.worker(0);
         pool.send(0, 1).expect("it is open");
@@ -35,7 +35,7 @@ pub fn a_sender_at_the_bound_and_the_only_worker() {
 
 /// Quick handlers: a shard that is attended is left to its worker, and is not left alone.
 pub fn two_workers_that_keep_to_a_shard() {
-    check(Effort::Medium, || {
+    check(Effort::Changes(1), || {
         let plan = Plan { quick: true, ..plan(2, 2, 8) };
         let pool = Pool::new(plan, 2, |_| Handler::Returns);
         let threads = [pool.worker(0), pool.worker(1)];
@@ -47,7 +47,7 @@ pub fn two_workers_that_keep_to_a_shard() {
 
 /// Point 1: what lies behind a message whose handler suspends is taken by others.
 pub fn two_workers_of_which_one_suspends() {
-    check(Effort::Medium, || {
+    check(Effort::Changes(2), || {
         let plan = Plan { quick: true, ..plan(2, 1, 8) };
         let pool = Pool::new(plan, 2, |_| Handler::Suspends);
         let threads = [pool.worker(0), pool.sleeper(1)];
@@ -59,7 +59,7 @@ pub fn two_workers_of_which_one_suspends() {
 
 /// A shard with messages whose attendant goes: who departs looks afterwards.
 pub fn a_worker_that_departs_and_leaves_work_behind() {
-    check(Effort::Medium, || {
+    check(Effort::Changes(3), || {
         let plan = Plan { quick: true, ..plan(2, 2, 8) };
         let pool = Pool::new(plan, 1, |_| Handler::Returns);
         let worker = pool.worker(0);
@@ -80,7 +80,7 @@ pub fn a_worker_that_departs_and_leaves_work_behind() {
 
 /// What goes back to the front of a queue is found there.
 pub fn a_message_that_comes_back_and_a_worker_that_lies_down() {
-    check(Effort::Medium, || {
+    check(Effort::Changes(2), || {
         let pool = Pool::new(plan(1, 1, 8), 2, |number| match number {
             1 => Handler::Fails,
             _ => Handler::Returns,
@@ -111,7 +111,7 @@ pub fn a_sender_elsewhere_that_calls_a_worker_to_its_thread() {
 
 /// Point 14: what is accepted while the pool closes is handled; what is not comes back to its sender.
 pub fn a_push_and_a_pool_that_closes() {
-    check(Effort::Medium, || {
+    check(Effort::Changes(2), || {
         let pool = Pool::new(plan(1, 1, 8), 2, |_| Handler::Returns);
         let worker = pool.worker(0);
         let closing = spawn({

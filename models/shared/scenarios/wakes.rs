@@ -125,7 +125,7 @@ impl Pool {
 
 /// Point 7: either the sender sees that there is room for one more, or the worker sees the bit.
 pub fn a_sender_and_the_last_worker_that_lies_down() {
-    check(Effort::Small, || {
+    check(Effort::Changes(5), || {
         let pool = Pool::new(1, 1, 1);
         let worker = pool.awake(0, false);
         pool.send(3);
@@ -135,7 +135,7 @@ pub fn a_sender_and_the_last_worker_that_lies_down() {
 
 /// As before; what the one sender's bit stands for is not taken for the other's.
 pub fn two_senders_and_one_worker() {
-    check(Effort::Medium, || {
+    check(Effort::Changes(3), || {
         let pool = Pool::new(1, 1, 2);
         let threads = [pool.awake(0, false), pool.sender(0)];
         pool.send(1);
@@ -145,7 +145,7 @@ pub fn two_senders_and_one_worker() {
 
 /// Who has raised the count and finds nobody idle lowers it and looks again.
 pub fn two_wakers_and_one_who_is_idle() {
-    check(Effort::Medium, || {
+    check(Effort::Changes(1), || {
         let pool = Pool::new(2, 2, 2);
         let threads = [pool.asleep(0), pool.awake(1, false), pool.sender(0)];
         pool.send(1);
@@ -155,7 +155,7 @@ pub fn two_wakers_and_one_who_is_idle() {
 
 /// Point 7, for a worker that stops being polled with a message in hand: somebody else is woken for what is ready.
 pub fn a_sender_and_a_handler_that_suspends() {
-    check(Effort::Small, || {
+    check(Effort::Changes(5), || {
         let pool = Pool::new(2, 1, 1);
         let other = pool.asleep(0);
         pool.wake.enter(&pool.bell);
@@ -170,7 +170,7 @@ pub fn a_sender_and_a_handler_that_suspends() {
 
 /// What only one worker can do: it finds the order when it lies down, or is called.
 pub fn an_order_for_a_worker_that_lies_down() {
-    check(Effort::Small, || {
+    check(Effort::Changes(5), || {
         let pool = Pool::new(1, 1, 0);
         let ordered = Arc::new(AtomicBool::new(false));
         pool.wake.enter(&pool.bell);
@@ -196,7 +196,7 @@ pub fn an_order_for_a_worker_that_lies_down() {
 
 /// Point 8: a worker that was woken and is dropped before it looks passes the wake-up on.
 pub fn a_worker_that_dies_with_a_wake_up_in_its_hands() {
-    check(Effort::Small, || {
+    check(Effort::Changes(5), || {
         let pool = Pool::new(2, 1, 1);
         let other = pool.asleep(0);
         pool.wake.lie_down(1);
@@ -211,7 +211,7 @@ pub fn a_worker_that_dies_with_a_wake_up_in_its_hands() {
 
 /// Point 6: a lingerer that absorbs a wake-up sees what it was for.
 pub fn a_lingerer_and_senders_on_its_thread() {
-    check(Effort::Medium, || {
+    check(Effort::Changes(1), || {
         let pool = Pool::new(2, 2, 2);
         let threads = [pool.awake(0, true), pool.asleep(1), pool.sender(0)];
         pool.send(1);
@@ -221,7 +221,7 @@ pub fn a_lingerer_and_senders_on_its_thread() {
 
 /// Whoever lies down while the pool ends gets up again.
 pub fn the_end_of_a_pool_and_a_worker_that_lies_down() {
-    check(Effort::Small, || {
+    check(Effort::Changes(4), || {
         let pool = Pool::new(2, 2, 0);
         let threads = [pool.awake(0, true), pool.asleep(1)];
         pool.end();

@@ -13,8 +13,9 @@ pub use shuttle::{
 /// How thoroughly a scenario is tried.
 #[derive(Debug, Clone, Copy)]
 pub enum Effort {
-    Small,
-    Medium,
+    /// A small one, which the other checker tries in every order with so many changes of thread.
+    Changes(usize),
+    /// A large one.
     Large,
 }
 
@@ -25,8 +26,8 @@ const SEED: u64 = 0x6772_6565_6e72_6f6f;
 /// Panics, and says which, where an assertion fails or all threads wait.
 pub fn check(effort: Effort, scenario: impl Fn() + Send + Sync + 'static) {
     let runs = match effort {
-        Effort::Small | Effort::Medium => 2_000,
-        Effort::Large => 5_000,
+        Effort::Changes(_) => 5_000,
+        Effort::Large => 20_000,
     };
     let scenario = std::sync::Arc::new(scenario);
     run(RandomScheduler::new_from_seed(SEED, runs), scenario.clone());
