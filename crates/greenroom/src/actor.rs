@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use crate::{Context, Delivery};
+use crate::{AnyAddress, Context, Delivery, ExitReason, OnExit};
 
 /// State that handles one message at a time.
 ///
@@ -76,7 +76,40 @@ pub trait Actor: Sized + Send + 'static {
         std::future::ready(Ok(()))
     }
 
-    /// Called once when the worker stops for good after a graceful stop.
+    /// Called before an actor that has ended abnormally is dropped and built again. What the handler has left half done is
+    /// still there.
+    fn restarting(&mut self, reason: &ExitReason) -> impl Future<Output = ()> + Send {
+        let _ = reason;
+        std::future::ready(())
+    }
+
+    /// Called when one that it is linked to has ended (`who`), or when somebody sends it an exit signal (`None`). Returns
+    /// whether it ends too. Unless implemented otherwise it does on an abnormal exit, and on every signal;
+    /// [`ExitReason::Killed`] sent as a signal is not asked about.
+    fn exited(
+        &mut self,
+        who: Option<&AnyAddress>,
+        reason: &ExitReason,
+        cx: &mut Context<Self>,
+    ) -> impl Future<Output = OnExit> + Send {
+        let _ = cx;
+        let stop = who.is_none() || reason.is_abnormal();
+        std::future::ready(if stop { OnExit::Stop } else { OnExit::GoOn })
+    }
+
+    /// Called once for each actor that it monitors and that has ended.
+    fn down(
+        &mut self,
+        who: &AnyAddress,
+        reason: &ExitReason,
+        cx: &mut Context<Self>,
+    ) -> impl Future<Output = ()> + Send {
+        let _ = (who, reason, cx);
+        std::future::ready(())
+    }
+
+    /// Called once when the worker ends for good: the pool has stopped, the worker has left, or it is not started again. Not
+    /// called where it was dropped: killed, or at the deadline of a stop.
     fn stopped(&mut self, reason: &ExitReason) -> impl Future<Output = ()> + Send {
         let _ = reason;
         std::future::ready(())
@@ -90,17 +123,4 @@ pub enum Answer<R> {
     Reply(R),
     /// The reply port was taken out of the delivery and is answered from elsewhere.
     Elsewhere,
-}
-
-/// Why a worker ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ExitReason {
-    /// The pool was stopped and its work is done.
-    Shutdown,
-    /// A handler panicked with this message.
-    Panicked {
-        /// The panic's message, where it was text.
-        message: String,
-    },
 }

@@ -7,17 +7,18 @@ use std::{
 };
 
 use crate::{
-    Address, Stop,
+    Address, ExitReason, Stop,
+    life::{self, Life, Signal},
     pool::{StopSummary, erased::Erased},
 };
 
-/// What can be had of an actor or a pool without knowing what it handles: which it is, its name, whether it lives, and
-/// its end. It does not keep the pool alive.
+/// What can be had of an actor, a pool or a worker of a pool without knowing what it handles: which it is, its name, whether
+/// it lives, and its end. It does not keep the pool alive.
 ///
-/// Two of them are equal when they are of the same pool.
+/// Two of them are equal when they are of the same actor, pool or worker.
 ///
 /// ```
-/// # use greenroom::prelude::*;
+/// # use greenroom::{ExitReason, prelude::*};
 /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
 /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -28,24 +29,38 @@ use crate::{
 /// any.stop(Stop::Now).await;
 /// assert!(!any.is_alive());
 /// assert_eq!(any.name(), "clerks");
+/// assert!(matches!(any.ended().await, ExitReason::Shutdown));
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
 pub struct AnyAddress {
     door: Weak<dyn Erased>,
+    /// Which worker of the pool, where it is one.
+    slot: Option<usize>,
+    /// Who it is, also when it is gone.
+    life: Arc<Life>,
     /// Kept here too, so that one who is gone can be named.
-    name: Option<Arc<str>>,
+    name: Arc<str>,
 }
 
 impl AnyAddress {
-    pub(crate) fn new(door: Weak<dyn Erased>) -> Self {
-        let name = door.upgrade().map(|door| door.name());
-        Self { door, name }
+    pub(crate) fn new(
+        door: Weak<dyn Erased>,
+        slot: Option<usize>,
+        life: Arc<Life>,
+        name: Arc<str>,
+    ) -> Self {
+        Self { door, slot, life, name }
     }
 
-    /// The name of the pool, also when it is gone; empty where it was gone already when this was made of a weak address.
+    /// Of one of whom nothing is left.
+    pub(crate) fn gone(door: Weak<dyn Erased>) -> Self {
+        Self::new(door, None, Arc::new(Life::over()), Arc::from(""))
+    }
+
+    /// The name, also of one that is gone; empty where it was gone already when this was made of a weak address.
     pub fn name(&self) -> &str {
-        self.name.as_deref().unwrap_or_default()
+        &self.name
     }
 
     /// True while it accepts messages. It may end right afterwards.
@@ -53,38 +68,77 @@ impl AnyAddress {
         self.living().is_some_and(|door| !door.is_closed())
     }
 
-    /// Stops it, as [`Pool::stop`](crate::Pool::stop) does. What was left over is counted here and kept for who stops
-    /// the pool through its own handle. `None` when nothing of it is left.
+    /// How it has ended, if it has.
+    pub fn exit_reason(&self) -> Option<ExitReason> {
+        self.life.ended()
+    }
+
+    /// Waits for its end. Restarts are not its end.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost with a dropped future; call again.
+    pub async fn ended(&self) -> ExitReason {
+        self.life.end_of().await
+    }
+
+    /// Sends an exit signal. A pool stops with all its workers, whatever the reason, after the messages in hand; an actor,
+    /// and a worker of a pool, are asked first ([`Actor::exited`](crate::Actor::exited)), unless the reason is
+    /// [`ExitReason::Killed`]: that one cannot be trapped, and drops a handler at its next await.
+    pub fn exit(&self, reason: ExitReason) {
+        self.signal(Signal::Exit { from: None, reason });
+    }
+
+    /// Links the two: when one of them ends abnormally, the other hears of it and stops, unless it traps that.
+    pub fn link(&self, other: &Self) {
+        life::link(self, other);
+    }
+
+    /// Takes the link away, where there is one.
+    pub fn unlink(&self, other: &Self) {
+        life::unlink(self, other);
+    }
+
+    /// Stops it, as [`Pool::stop`](crate::Pool::stop) does; a worker of a pool leaves it. What was left over is counted here
+    /// and kept for who stops the pool through its own handle. `None` when nothing of it is left.
     ///
     /// # Cancel safety
     /// A dropped future has closed the pool once it was polled; call again to see it end.
     pub async fn stop(&self, how: Stop) -> Option<StopSummary> {
-        let door = self.door.upgrade()?;
+        let door = self.living()?;
         Some(door.stop_unknown(how).await)
+    }
+
+    pub(crate) fn life(&self) -> &Arc<Life> {
+        &self.life
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        if let Some(door) = self.living() {
+            door.signal(signal);
+        }
     }
 
     /// For callers that hold a lock: the last one to drop the pool's core runs user code, so it must be dropped after
     /// the lock.
     pub(crate) fn living(&self) -> Option<Arc<dyn Erased>> {
-        self.door.upgrade()
-    }
-
-    /// Where the pool lies. Nothing else comes to lie there as long as an address, weak or not, is held.
-    fn place(&self) -> *const () {
-        self.door.as_ptr().cast()
+        let door = self.door.upgrade()?;
+        match self.slot {
+            Some(slot) => door.worker(slot, self.life.id()),
+            None => Some(door),
+        }
     }
 }
 
 impl<M: 'static, R: 'static, E: 'static> Address<M, R, E> {
     /// The address without its types. It does not keep the pool alive.
     pub fn erase(&self) -> AnyAddress {
-        self.downgrade().erase()
+        self.door().any()
     }
 }
 
 impl PartialEq for AnyAddress {
     fn eq(&self, other: &Self) -> bool {
-        self.place() == other.place()
+        self.life.id() == other.life.id()
     }
 }
 
@@ -92,7 +146,7 @@ impl Eq for AnyAddress {}
 
 impl Hash for AnyAddress {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.place().hash(state);
+        self.life.id().hash(state);
     }
 }
 

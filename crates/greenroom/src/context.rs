@@ -1,42 +1,233 @@
 //! What a handler may know of where it runs.
 
-use std::{marker::PhantomData, sync::Arc};
+use std::{
+    fmt,
+    marker::PhantomData,
+    mem,
+    ops::{Deref, DerefMut},
+    sync::{Arc, Weak},
+};
+
+use crate::{
+    AnyAddress, ExitReason,
+    inspect::{TooManyKeys, Value},
+    life,
+    pool::erased::Erased,
+};
 
 /// Where a handler runs. Lent to each call of a handler.
 #[derive(Debug)]
 pub struct Context<A> {
-    pool: Arc<str>,
-    slot: usize,
-    restarts: u32,
+    /// All that it knows, whoever's context it is: an actor inside another is lent it whole.
+    place: Place,
+    /// Whose it is.
     actor: PhantomData<fn(A)>,
 }
 
+/// What a context knows.
+#[derive(Clone)]
+struct Place {
+    /// The name of the pool.
+    pool: Arc<str>,
+    /// The worker's index in it.
+    slot: usize,
+    /// Lives that this worker has had before.
+    restarts: u32,
+    /// The pool, without its types.
+    home: Weak<dyn Erased>,
+    /// What the actor has asked for: to end, for this reason.
+    exit: Option<ExitReason>,
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pool, slot, restarts, .. } = self;
+        write!(f, "{pool}-{slot}, restarted {restarts} times")
+    }
+}
+
 impl<A> Context<A> {
-    pub(crate) fn new(pool: Arc<str>, slot: usize) -> Self {
-        Self { pool, slot, restarts: 0, actor: PhantomData }
+    pub(crate) fn new(pool: Arc<str>, slot: usize, restarts: u32, home: Weak<dyn Erased>) -> Self {
+        Self::at(Place { pool, slot, restarts, home, exit: None })
+    }
+
+    fn at(place: Place) -> Self {
+        Self { place, actor: PhantomData }
+    }
+
+    /// What the actor has asked for, if it has asked to end.
+    #[inline]
+    pub(crate) fn take_exit(&mut self) -> Option<ExitReason> {
+        match self.place.exit {
+            None => None,
+            Some(_) => self.place.exit.take(),
+        }
     }
 
     pub(crate) fn restarted(&mut self) {
-        self.restarts += 1;
+        self.place.restarts += 1;
+    }
+
+    /// A context for an actor inside this one, to [`lend`](Self::lend) this one's place to. Made once in a life: it
+    /// clones what the place holds.
+    pub(crate) fn inner<B>(&self) -> Context<B> {
+        Context::at(self.place.clone())
+    }
+
+    /// Lends the place to the context of an actor inside this one, until the loan is dropped. Both are whole at any time, so a
+    /// loan that is never dropped (it lies in a future, which may be leaked) leaves a context behind that is merely old.
+    pub(crate) fn lend<'a, B>(&'a mut self, inner: &'a mut Context<B>) -> Loan<'a, A, B> {
+        mem::swap(&mut self.place, &mut inner.place);
+        Loan { outer: self, inner }
     }
 
     /// The name of the pool.
     pub fn pool(&self) -> &str {
-        &self.pool
+        &self.place.pool
     }
 
     /// The worker's slot: its index in the pool, which outlives restarts.
     pub fn slot(&self) -> usize {
-        self.slot
+        self.place.slot
     }
 
     /// The worker's name, `<pool>-<slot>`.
     pub fn name(&self) -> String {
-        format!("{}-{}", self.pool, self.slot)
+        format!("{}-{}", self.place.pool, self.place.slot)
+    }
+
+    /// This worker without its types; of an actor that stands alone, the actor.
+    pub fn me(&self) -> AnyAddress {
+        match self.place.home.upgrade() {
+            Some(home) => home.any_worker(self.place.slot),
+            None => AnyAddress::gone(self.place.home.clone()),
+        }
+    }
+
+    /// Ends this worker after the message in hand: it has no more to do.
+    pub fn stop(&mut self) {
+        self.exit(ExitReason::Normal);
+    }
+
+    /// Ends this worker after the message in hand, for this reason.
+    pub fn exit(&mut self, reason: ExitReason) {
+        self.place.exit = Some(reason);
+    }
+
+    /// Links this worker with another actor: when one of the two ends abnormally, the other hears of it
+    /// ([`Actor::exited`](crate::Actor::exited)), at once where that has happened already.
+    pub fn link(&self, other: &AnyAddress) {
+        life::link(&self.me(), other);
+    }
+
+    /// Takes a link away. A signal that is on its way still arrives.
+    pub fn unlink(&self, other: &AnyAddress) {
+        life::unlink(&self.me(), other);
+    }
+
+    /// Has this worker told of the end of another actor ([`Actor::down`](crate::Actor::down)), once; at once where it has
+    /// ended already.
+    pub fn monitor(&self, other: &AnyAddress) {
+        life::monitor(&self.me(), other);
+    }
+
+    /// Takes a monitor away. What is on its way still arrives.
+    pub fn demonitor(&self, other: &AnyAddress) {
+        life::demonitor(&self.me(), other);
+    }
+
+    /// Publishes a figure or a word about this worker, which [`Management::inspect`](crate::Management::inspect) shows
+    /// whatever the worker is doing then. The last value counts; it survives a restart.
+    ///
+    /// # Errors
+    /// When 64 other keys have been published before.
+    pub fn publish(&self, key: &str, value: impl Into<Value>) -> Result<(), TooManyKeys> {
+        match self.place.home.upgrade() {
+            Some(home) => home.publish(self.place.slot, key, value.into()),
+            None => Ok(()),
+        }
     }
 
     /// How often the actor in this slot has been restarted.
     pub fn restarts(&self) -> u32 {
-        self.restarts
+        self.place.restarts
+    }
+}
+
+/// The place of a context, lent to the context of an actor inside. It goes back when this is dropped: after the handler,
+/// with a handler that is dropped, or in a panic.
+pub(crate) struct Loan<'a, A, B> {
+    /// Whose place is lent.
+    outer: &'a mut Context<A>,
+    /// Who has it meanwhile.
+    inner: &'a mut Context<B>,
+}
+
+impl<A, B> Deref for Loan<'_, A, B> {
+    type Target = Context<B>;
+
+    fn deref(&self) -> &Context<B> {
+        self.inner
+    }
+}
+
+impl<A, B> DerefMut for Loan<'_, A, B> {
+    fn deref_mut(&mut self) -> &mut Context<B> {
+        self.inner
+    }
+}
+
+impl<A, B> Drop for Loan<'_, A, B> {
+    fn drop(&mut self) {
+        mem::swap(&mut self.outer.place, &mut self.inner.place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+    use crate::{Actor, pool::Core};
+
+    enum Nobody {}
+
+    impl Actor for Nobody {
+        type Message = ();
+        type Reply = ();
+        type Error = ();
+
+        async fn handle(&mut self, (): (), _cx: &mut Context<Self>) -> Result<(), ()> {
+            match *self {}
+        }
+    }
+
+    fn somewhere() -> Context<u8> {
+        let nowhere: Weak<Core<Nobody, Infallible>> = Weak::new();
+        Context::new("pool".into(), 7, 0, nowhere)
+    }
+
+    #[test]
+    fn what_an_inner_context_is_told_the_outer_one_knows_after_the_loan() {
+        let mut outer = somewhere();
+        let mut inner = outer.inner::<u16>();
+        let mut loan = outer.lend(&mut inner);
+        loan.restarted();
+        assert_eq!((loan.pool(), loan.slot(), loan.restarts()), ("pool", 7, 1));
+        drop(loan);
+        assert_eq!((outer.restarts(), inner.restarts()), (1, 0));
+    }
+
+    #[test]
+    fn a_loan_ends_with_a_panic() {
+        let mut outer = somewhere();
+        let mut inner = outer.inner::<u16>();
+        let panics = std::panic::AssertUnwindSafe(|| {
+            let mut loan = outer.lend(&mut inner);
+            loan.restarted();
+            panic!("on purpose");
+        });
+        assert!(std::panic::catch_unwind(panics).is_err());
+        assert_eq!(outer.restarts(), 1);
     }
 }

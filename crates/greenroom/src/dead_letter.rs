@@ -31,4 +31,10 @@ pub enum DeadLetterReason {
     Killed,
     /// No worker was left to handle it.
     NoWorkers,
+    /// It had to make room for a later message.
+    Evicted,
+    /// Its deadline passed before it was started.
+    Expired,
+    /// Its handler did not return within the pool's limit, and the policy makes no further attempt.
+    TimedOut,
 }

@@ -1,13 +1,22 @@
 //! A message together with what the runtime knows of it, lent to the actor that handles it.
 
-use crate::ReplyPort;
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+
+use crate::{AnyAddress, Class, ReplyPort};
 
 /// A message on loan: the runtime owns it until its outcome is settled.
 #[derive(Debug)]
 pub struct Delivery<M, R, E> {
     pub(crate) message: Option<M>,
-    /// Allocated only for calls and for messages that have failed before.
+    /// Allocated only for calls, for messages that have failed before, and for those that carry more than themselves.
     pub(crate) extra: Option<Box<Extra<R, E>>>,
+    pub(crate) class: Class,
+    /// It was handed to another address whole.
+    pub(crate) forwarded: bool,
+    /// Whoever did the work for the handler has died of it.
+    pub(crate) crashed: bool,
 }
 
 /// What a plain send does not have.
@@ -21,11 +30,41 @@ pub(crate) struct Extra<R, E> {
     pub(crate) attempts: u32,
     /// Workers that died with this message in hand.
     pub(crate) kills: u32,
+    /// It waits for another attempt, and is counted as waiting.
+    pub(crate) parked: bool,
+    pub(crate) about: About,
+}
+
+/// What a sender has said of a message.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct About {
+    pub(crate) sender: Option<AnyAddress>,
+    /// Not to be handled after this moment.
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) trace: Option<Arc<str>>,
+}
+
+impl About {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sender.is_none() && self.deadline.is_none() && self.trace.is_none()
+    }
 }
 
 impl<R, E> Extra<R, E> {
     pub(crate) fn new(port: Option<ReplyPort<R, E>>) -> Box<Self> {
-        Box::new(Self { port, failures: 0, attempts: 0, kills: 0 })
+        Self::with(port, About::default())
+    }
+
+    pub(crate) fn with(port: Option<ReplyPort<R, E>>, about: About) -> Box<Self> {
+        Box::new(Self { port, failures: 0, attempts: 0, kills: 0, parked: false, about })
+    }
+
+    pub(crate) fn sender(&self) -> Option<&AnyAddress> {
+        self.about.sender.as_ref()
+    }
+
+    pub(crate) fn has_expired(&self) -> bool {
+        self.about.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 }
 
@@ -58,6 +97,33 @@ impl<M, R, E> Delivery<M, R, E> {
     /// [`Answer::Elsewhere`](crate::Answer::Elsewhere). `None` for a send.
     pub fn take_reply_port(&mut self) -> Option<ReplyPort<R, E>> {
         self.extra.as_mut().and_then(|extra| extra.port.take())
+    }
+
+    /// Says, before the handler returns an error, that whoever did the work for it has died: a process, a connection. The
+    /// failure policy is asked with [`Cause::Crash`](crate::Cause::Crash) then, and the message counts as one that kills.
+    pub fn crashed(&mut self) {
+        self.crashed = true;
+    }
+
+    /// Who sent it, where that was said.
+    pub fn sender(&self) -> Option<&AnyAddress> {
+        self.extra.as_ref()?.sender()
+    }
+
+    /// The class it was sent in.
+    pub fn class(&self) -> Class {
+        self.class
+    }
+
+    /// How long there is until its deadline, where it has one; zero when that has passed.
+    pub fn time_left(&self) -> Option<Duration> {
+        let deadline = self.extra.as_ref()?.about.deadline?;
+        Some(deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// The trace context that came with it, as text: what it means is the sender's and the receiver's affair.
+    pub fn trace(&self) -> Option<&str> {
+        self.extra.as_ref()?.about.trace.as_deref()
     }
 
     /// True when somebody waits for the reply.

@@ -5,6 +5,12 @@ use std::fmt;
 /// Why [`send`](crate::Address::send) did not accept a message.
 #[non_exhaustive]
 pub enum SendError<M> {
+    /// The capacity is used up, and the pool is one that does not let its senders wait.
+    Full(M),
+    /// The message was dropped: the capacity is used up, and the pool drops what arrives then.
+    Dropped,
+    /// The policy of the pool has refused it.
+    Refused(M),
     /// The pool is stopping or has stopped.
     Stopped(M),
     /// No worker is left to handle it.
@@ -16,6 +22,10 @@ pub enum SendError<M> {
 pub enum TrySendError<M> {
     /// The capacity is used up.
     Full(M),
+    /// The message was dropped: the capacity is used up, and the pool drops what arrives then.
+    Dropped,
+    /// The policy of the pool has refused it.
+    Refused(M),
     /// The pool is stopping or has stopped.
     Stopped(M),
     /// No worker is left to handle it.
@@ -29,6 +39,12 @@ pub enum NotAccepted {
     /// The capacity is used up.
     #[error("the pool is full")]
     Full,
+    /// The message was dropped on arrival.
+    #[error("the pool is full and drops what arrives")]
+    Dropped,
+    /// The policy of the pool has refused it.
+    #[error("the pool's policy has refused the message")]
+    Refused,
     /// The pool is stopping or has stopped.
     #[error("the pool has stopped")]
     Stopped,
@@ -38,35 +54,24 @@ pub enum NotAccepted {
 }
 
 impl<M> SendError<M> {
-    /// The message.
-    pub fn into_message(self) -> M {
-        match self {
-            Self::Stopped(message) | Self::NoWorkers(message) => message,
-        }
-    }
-
-    /// The reason alone.
-    pub fn without_message(&self) -> NotAccepted {
-        match self {
-            Self::Stopped(_) => NotAccepted::Stopped,
-            Self::NoWorkers(_) => NotAccepted::NoWorkers,
-        }
-    }
-}
-
-impl<M> TrySendError<M> {
     pub(crate) fn new(message: M, why: NotAccepted) -> Self {
         match why {
             NotAccepted::Full => Self::Full(message),
+            NotAccepted::Dropped => Self::Dropped,
+            NotAccepted::Refused => Self::Refused(message),
             NotAccepted::Stopped => Self::Stopped(message),
             NotAccepted::NoWorkers => Self::NoWorkers(message),
         }
     }
 
-    /// The message.
-    pub fn into_message(self) -> M {
+    /// The message, unless it was dropped.
+    pub fn into_message(self) -> Option<M> {
         match self {
-            Self::Full(message) | Self::Stopped(message) | Self::NoWorkers(message) => message,
+            Self::Full(message)
+            | Self::Refused(message)
+            | Self::Stopped(message)
+            | Self::NoWorkers(message) => Some(message),
+            Self::Dropped => None,
         }
     }
 
@@ -74,6 +79,26 @@ impl<M> TrySendError<M> {
     pub fn without_message(&self) -> NotAccepted {
         match self {
             Self::Full(_) => NotAccepted::Full,
+            Self::Dropped => NotAccepted::Dropped,
+            Self::Refused(_) => NotAccepted::Refused,
+            Self::Stopped(_) => NotAccepted::Stopped,
+            Self::NoWorkers(_) => NotAccepted::NoWorkers,
+        }
+    }
+}
+
+impl<M> TrySendError<M> {
+    /// The message, unless it was dropped.
+    pub fn into_message(self) -> Option<M> {
+        SendError::from(self).into_message()
+    }
+
+    /// The reason alone.
+    pub fn without_message(&self) -> NotAccepted {
+        match self {
+            Self::Full(_) => NotAccepted::Full,
+            Self::Dropped => NotAccepted::Dropped,
+            Self::Refused(_) => NotAccepted::Refused,
             Self::Stopped(_) => NotAccepted::Stopped,
             Self::NoWorkers(_) => NotAccepted::NoWorkers,
         }
@@ -83,8 +108,23 @@ impl<M> TrySendError<M> {
 impl<M> From<SendError<M>> for TrySendError<M> {
     fn from(error: SendError<M>) -> Self {
         match error {
+            SendError::Full(message) => Self::Full(message),
+            SendError::Dropped => Self::Dropped,
+            SendError::Refused(message) => Self::Refused(message),
             SendError::Stopped(message) => Self::Stopped(message),
             SendError::NoWorkers(message) => Self::NoWorkers(message),
+        }
+    }
+}
+
+impl<M> From<TrySendError<M>> for SendError<M> {
+    fn from(error: TrySendError<M>) -> Self {
+        match error {
+            TrySendError::Full(message) => Self::Full(message),
+            TrySendError::Dropped => Self::Dropped,
+            TrySendError::Refused(message) => Self::Refused(message),
+            TrySendError::Stopped(message) => Self::Stopped(message),
+            TrySendError::NoWorkers(message) => Self::NoWorkers(message),
         }
     }
 }
@@ -135,6 +175,27 @@ pub enum CallError<E> {
     /// No worker is left to handle the message.
     #[error("the pool has no workers left")]
     NoWorkers,
+    /// The capacity is used up, and the pool does not let its callers wait.
+    #[error("the pool is full")]
+    Full,
+    /// The policy of the pool has refused the message.
+    #[error("the pool's policy has refused the message")]
+    Refused,
+    /// The message was accepted, and had to make room for a later one.
+    #[error("the message made room for a later one")]
+    Evicted,
+    /// The key of the message is parked.
+    #[error("the key of the message is parked")]
+    Parked,
+    /// The deadline of the message passed before it was started.
+    #[error("the deadline passed before the message was handled")]
+    Expired,
+    /// The caller did not wait longer. The message may yet be handled, if it had been started.
+    #[error("no reply within the caller's limit")]
+    TimedOut,
+    /// The caller is the very worker whose reply it would wait for.
+    #[error("the call would wait for its own caller")]
+    WouldDeadlock,
 }
 
 /// Why a pool could not be started.

@@ -21,14 +21,14 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 
 use crate::Address;
 
-mod buffer;
+pub(crate) mod buffer;
 mod demand;
 mod event;
 mod feed;
 mod hub;
 mod producer;
-mod receiver;
-mod subscriber;
+pub(crate) mod receiver;
+pub(crate) mod subscriber;
 mod subscription;
 
 use self::{demand::Demand, feed::Feed, hub::Hub};

@@ -4,8 +4,8 @@
 //!                      plain pool                    with retry(attempts, backoff)
 //! handler's error      a call gets the error,        tried again, then as in a plain pool
 //!                      a send is a dead letter
-//! panic                dead letter                   tried again, then a dead letter;
-//!                                                    after `poison_limit` panics quarantined
+//! panic, timeout,      dead letter                   tried again, then a dead letter;
+//! crash                                              after `poison_limit` panics or crashes quarantined
 //! ```
 
 use std::time::Duration;
@@ -48,6 +48,11 @@ pub enum Cause<'a, E> {
     Error(&'a E),
     /// The handler panicked with this message. Its worker is restarted.
     Panic(&'a str),
+    /// The handler did not return within the pool's limit, and was dropped.
+    Timeout(Duration),
+    /// Whoever did the work for the handler has died of it ([`Delivery::crashed`](crate::Delivery::crashed)); the handler
+    /// returned this error.
+    Crash(&'a E),
 }
 
 /// A failed attempt, as the failure policy sees it.
@@ -126,19 +131,30 @@ impl Row {
     }
 }
 
-/// The failure table of a pool: a row for errors and one for panics.
+/// The failure table of a pool: a row for each way in which an attempt can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailureTable {
     /// For errors that the handler returns.
     pub error: Row,
     /// For panics.
     pub panic: Row,
+    /// For handlers that do not return within the pool's limit.
+    pub timeout: Row,
+    /// For whoever did the work for the handler and died of it.
+    pub crash: Row,
+}
+
+impl FailureTable {
+    /// The same row for every failure.
+    pub const fn all(row: Row) -> Self {
+        Self { error: row, panic: row, timeout: row, crash: row }
+    }
 }
 
 impl Default for FailureTable {
-    /// Errors return to the caller, panics are dead letters.
+    /// Errors return to the caller; after a panic, a timeout or a crash the message is a dead letter.
     fn default() -> Self {
-        Self { error: Row::Once(Finally::Return), panic: Row::Once(Finally::DeadLetter) }
+        Self { error: Row::Once(Finally::Return), ..Self::all(Row::Once(Finally::DeadLetter)) }
     }
 }
 
@@ -153,6 +169,8 @@ impl<E: 'static> FailurePolicy<E> for FailureTable {
         let row = match attempt.cause {
             Cause::Error(_) => self.error,
             Cause::Panic(_) => self.panic,
+            Cause::Timeout(_) => self.timeout,
+            Cause::Crash(_) => self.crash,
         };
         row.verdict(attempt.failures, chance)
     }
@@ -186,7 +204,7 @@ mod tests {
     #[test]
     fn p18_each_row_of_the_table_gives_its_verdict() {
         let retry = Row::Retry { attempts: 3, backoff: BACKOFF, finally: Finally::Drop };
-        let table = FailureTable { error: retry, panic: Row::Once(Finally::DeadLetter) };
+        let table = FailureTable { error: retry, ..FailureTable::default() };
         let error = |failures| FailedAttempt { cause: Cause::Error(&()), failures };
         let after = Duration::from_millis(200);
         assert_eq!(table.decide(error(1), 1.0), Verdict::Retry { after, counted: true });

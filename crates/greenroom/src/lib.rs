@@ -32,48 +32,78 @@
 //! |---|---|
 //! | many workers, one address, order per key | [`Pool`], [`PoolBuilder`], [`Address`], and the module [`pool`] |
 //! | failures | [`FailureTable`], [`Backoff`], [`Restarts`], [`DeadLetter`] |
+//! | dead letters that are kept, and replayed | [`DeadLetters`] |
 //! | a reply that is given later, a message that stays whole | [`Delivery`], [`ReplyPort`], [`Answer`] |
 //! | telling many what happens | [`Topic`], [`Producer`], and the module [`events`] |
+//! | hearing of all that happens in pools | [`Notices`], [`Happening`], and the module [`notices`] |
+//! | what a worker tells of itself | the module [`inspect`] |
+//! | why an actor has ended, and where it panicked | [`ExitReason`], and the module [`panic_location`] |
 //! | a message later, or again and again | [`Address::send_after`], [`Address::send_every`], and the module [`timer`] |
 //! | finding an actor by its name | [`Registry`] |
 //! | holding actors of different kinds, or without keeping them alive | [`Recipient`], [`AnyAddress`], [`WeakAddress`] |
+//! | something around every message: a limit, a span, a count | [`Layer`], and the module [`layer`] |
+//! | one end for many actors | [`Node`] |
 //! | servers and streams | [`PoolService`], [`PoolSink`], [`OwnedPermit`] |
 //! | limits and sizes, decided for a caller who acts | [`pool::limits`], [`pool::autoscale`] |
 
 mod actor;
 mod any_address;
+mod class;
 mod context;
 mod dead_letter;
+pub mod dead_letters;
 mod delivery;
+mod envelope;
 mod error;
 pub mod events;
+mod exit_reason;
 mod failure;
+mod forward;
+pub mod inspect;
+pub mod layer;
+mod life;
+pub mod node;
+pub mod notices;
+pub mod panic_location;
 pub mod pool;
 mod recipient;
 pub mod registry;
 mod reply;
+mod restart_policy;
 mod step_aside;
 mod sync;
 pub mod timer;
 
-pub use actor::{Actor, Answer, ExitReason};
+pub use actor::{Actor, Answer};
 pub use any_address::AnyAddress;
+pub use class::Class;
 pub use context::Context;
 pub use dead_letter::{DeadLetter, DeadLetterReason};
+pub use dead_letters::DeadLetters;
 pub use delivery::Delivery;
+pub use envelope::Envelope;
 pub use error::{CallError, NotAccepted, SendError, SpawnError, TrySendError};
 pub use events::{Event, Producer, Subscription, Topic};
+pub use exit_reason::ExitReason;
 pub use failure::{
     Backoff, Cause, FailedAttempt, FailurePolicy, FailureTable, Finally, Row, Verdict,
 };
+pub use forward::ForwardError;
+pub use inspect::Items;
+pub use layer::{Layer, Layered, Next};
+pub use life::OnExit;
+pub use node::{Node, NodeReport};
+pub use notices::{Happening, Notice, Notices};
+pub use panic_location::PanicLocation;
 pub use pool::{
-    Address, Calling, Change, ChangeReport, ManageError, Management, OwnedPermit, Pool,
-    PoolBuilder, PoolService, PoolSink, PoolStats, Restarts, Sending, SinkError, Stop, StopReport,
-    StopSummary, WeakAddress,
+    Address, Calling, Change, ChangeReport, ManageError, Management, OnExceeded, Overflow,
+    OwnedPermit, Pool, PoolBuilder, PoolService, PoolSink, PoolStats, Restarts, Sending, SinkError,
+    Stop, StopReport, StopSummary, WeakAddress, Worker, policy,
 };
 pub use recipient::Recipient;
 pub use registry::{FindError, NameTaken, Registry};
 pub use reply::ReplyPort;
+pub use restart_policy::RestartPolicy;
 pub use step_aside::step_aside;
 pub use timer::{Timer, TimerState};
 

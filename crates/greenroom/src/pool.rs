@@ -37,6 +37,7 @@ pub mod autoscale;
 mod bell;
 mod block_queue;
 mod builder;
+mod call;
 mod calling;
 mod change;
 mod clock;
@@ -49,15 +50,20 @@ mod hold;
 mod lanes;
 pub mod limits;
 mod lock;
+mod mailbox;
 mod manage;
+mod occupied;
+mod overflow;
 mod owned_permit;
 mod padded;
 mod parcel;
 mod permits;
+pub mod policy;
 mod readiness;
 mod restart;
 mod roster;
 mod seat;
+mod seat_door;
 mod seats;
 mod sending;
 mod service;
@@ -75,16 +81,22 @@ pub use address::{Address, Permit};
 pub use builder::PoolBuilder;
 pub use calling::Calling;
 pub use change::{Change, ChangeReport};
+#[cfg(test)]
+pub(crate) use core::Core;
+pub use core::exit::OnExceeded;
 pub use erased::StopSummary;
 pub use manage::{ManageError, Management};
+pub use overflow::Overflow;
 pub use owned_permit::OwnedPermit;
 pub use restart::Restarts;
+pub use seat_door::Worker;
 pub use sending::Sending;
 pub use service::PoolService;
 pub use sink::{PoolSink, SinkError};
 pub use stats::PoolStats;
 pub use stop::{Stop, StopReport};
 pub use weak_address::WeakAddress;
+pub(crate) use {clock::later, core::Urgency, parcel::Parcel, permits::Refused};
 
 use self::{manage::Control, worker::Factory};
 use crate::Actor;
@@ -113,6 +125,40 @@ impl<A: Actor> Pool<A> {
         PoolBuilder::new(Factory::new(Arc::new(move |slot| {
             factory(slot).map_err(|error| error.to_string())
         })))
+    }
+
+    /// Sets up an actor that stands alone: a pool of this one worker, which ends when the actor does. It cannot be built
+    /// again, so a panic is its end; what it had queued is given back to whoever stops it, and callers get
+    /// [`CallError::Stopped`](crate::CallError::Stopped).
+    ///
+    /// ```
+    /// # use greenroom::{ExitReason, prelude::*};
+    /// struct Countdown(u32);
+    ///
+    /// impl Actor for Countdown {
+    ///     type Message = ();
+    ///     type Reply = u32;
+    ///     type Error = std::convert::Infallible;
+    ///
+    ///     async fn handle(&mut self, (): (), cx: &mut Context<Self>) -> Result<u32, Self::Error> {
+    ///         self.0 -= 1;
+    ///         if self.0 == 0 {
+    ///             cx.stop();
+    ///         }
+    ///         Ok(self.0)
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let countdown = Pool::one(Countdown(2)).spawn().await?;
+    /// assert_eq!((countdown.call(()).await?, countdown.call(()).await?), (1, 0));
+    /// assert!(matches!(countdown.erase().ended().await, ExitReason::Normal));
+    /// # Ok(()) }
+    /// ```
+    pub fn one(actor: A) -> PoolBuilder<A> {
+        let actor = parking_lot::Mutex::new(Some(actor));
+        let take = move |_slot| actor.lock().take().ok_or_else(|| "it was built once".to_owned());
+        PoolBuilder::new(Factory::new(Arc::new(take))).single()
     }
 
     fn spawned<K>(core: Arc<core::Core<A, K>>) -> Self

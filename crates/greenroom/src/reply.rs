@@ -1,12 +1,14 @@
 //! The way back of a call.
 
+use std::convert::Infallible;
+
 use tokio::sync::oneshot;
 
 use crate::CallError;
 
 /// Where the reply of one call goes. Dropping it resolves the caller with [`CallError::Dropped`].
 #[derive(Debug)]
-pub struct ReplyPort<R, E>(oneshot::Sender<Result<R, CallError<E>>>);
+pub struct ReplyPort<R, E = Infallible>(oneshot::Sender<Result<R, CallError<E>>>);
 
 pub(crate) type Reply<R, E> = oneshot::Receiver<Result<R, CallError<E>>>;
 

@@ -242,7 +242,7 @@ async fn p22_a_permit_used_after_close_gives_its_message_back() {
     let address = pool.address();
     let permit = address.reserve().await.unwrap();
     pool.stop(SOON).await;
-    assert_eq!(permit.send(Ask::Echo(1)).unwrap_err().into_message(), Ask::Echo(1));
+    assert_eq!(permit.send(Ask::Echo(1)).unwrap_err().into_message(), Some(Ask::Echo(1)));
     assert_eq!(address.reserve().await.unwrap_err(), NotAccepted::Stopped);
 }
 

@@ -72,7 +72,7 @@ async fn p29_an_owned_permit_used_after_the_stop_gives_its_message_back() {
     let (pool, _seen) = relay(2).await;
     let (send, call) = (pool.reserve_owned().await.unwrap(), pool.reserve_owned().await.unwrap());
     pool.stop(Stop::within(SECOND)).await;
-    assert_eq!(send.send(3).unwrap_err().into_message(), 3);
+    assert_eq!(send.send(3).unwrap_err().into_message(), Some(3));
     assert_eq!(call.call(4).await, Err(CallError::Stopped));
     assert_eq!(pool.reserve_owned().await.unwrap_err(), NotAccepted::Stopped);
     assert_eq!(pool.try_reserve_owned().unwrap_err(), NotAccepted::Stopped);

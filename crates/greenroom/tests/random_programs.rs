@@ -283,9 +283,7 @@ fn builder(program: &Program, seen: &Arc<Mutex<Seen>>, outcomes: &Outcomes) -> P
     let row = Row::Retry { attempts: 3, backoff, finally: Finally::Return };
     match (program.policy, program.seed % 2) {
         (Policy::Plain, _) => builder,
-        (Policy::Retries, _) => {
-            builder.retry_with(Message::clone, FailureTable { error: row, panic: row })
-        }
+        (Policy::Retries, _) => builder.retry_with(Message::clone, FailureTable::all(row)),
         (Policy::Scripted, 0) => builder.failure_policy(scripted),
         (Policy::Scripted, _) => builder.retry_with(Message::clone, scripted),
     }

@@ -174,7 +174,7 @@ async fn a15_a_recipient_takes_messages_whatever_the_reply_is() {
         recipient.send(2).await.unwrap();
     }
     let third = recipients[1].try_send(3).unwrap_err();
-    assert_eq!((third.without_message(), third.into_message()), (NotAccepted::Full, 3));
+    assert_eq!((third.without_message(), third.into_message()), (NotAccepted::Full, Some(3)));
     recipients[1].send(4).await.unwrap();
     assert_eq!(recipients[1].erase(), summer.erase());
     let clone = recipients[1].clone();

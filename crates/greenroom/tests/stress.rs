@@ -180,7 +180,7 @@ async fn run(keyed: bool, workers: usize, capacity: usize, time: Duration, stop:
             backoff: Backoff::new(Duration::ZERO, Duration::ZERO),
             ..Restarts::default()
         })
-        .retry_with(|job| *job, FailureTable { error: row, panic: row })
+        .retry_with(|job| *job, FailureTable::all(row))
         .on_dead_letter(move |_| {
             buried.fetch_add(1, Ordering::SeqCst);
         });

@@ -172,7 +172,7 @@ async fn p18_a_copy_that_panics_makes_a_dead_letter() {
                 1 => panic!("cannot be copied"),
                 key => Message::plain(key),
             },
-            FailureTable { error: row, panic: row },
+            FailureTable::all(row),
         )
         .spawn()
         .await
@@ -192,7 +192,11 @@ async fn p20_an_actor_whose_drop_panics_is_restarted() {
 #[tokio::test(start_paused = true)]
 async fn p18_each_verdict_is_followed_for_sends_and_calls() {
     type Outcome = (Option<CallError<u32>>, u64, u64, u64);
-    let table = |error, panic| FailureTable { error: Row::Once(error), panic: Row::Once(panic) };
+    let table = |error, panic| FailureTable {
+        error: Row::Once(error),
+        panic: Row::Once(panic),
+        ..FailureTable::default()
+    };
     let boom = || Some(CallError::Panicked("boom".to_owned()));
     let failed = || Some(CallError::Failed(1));
     // The verdict, what a call gets, and of a call and a send: failed, dead letters, dropped.
@@ -226,7 +230,7 @@ async fn p18_a_message_that_keeps_killing_is_poisoned_whatever_the_policy_says()
         let backoff = greenroom::Backoff::new(Duration::from_millis(1), Duration::from_millis(1));
         let row = Row::Retry { attempts, backoff, finally: Finally::Drop };
         let pool = Pool::new(|_| Worker::default())
-            .failure_policy(FailureTable { error: row, panic: row })
+            .failure_policy(FailureTable::all(row))
             .on_dead_letter(move |letter| told.lock().unwrap().push(letter.reason))
             .spawn()
             .await

@@ -254,7 +254,12 @@ impl Intake {
         match self.pools[pool].try_send(job) {
             Ok(()) => {}
             Err(TrySendError::Full(job)) => self.full(pool, job),
-            Err(other) => gone(&self.shared, other.without_message(), other.into_message()),
+            Err(other) => {
+                let why = other.without_message();
+                if let Some(job) = other.into_message() {
+                    gone(&self.shared, why, job);
+                }
+            }
         }
     }
 
@@ -307,7 +312,10 @@ fn hand_over(shared: &Shared, room: Room<'_>, waiting: &mut VecDeque<Job>) {
         Err(why) => return gone(shared, why, job),
     };
     if let Err(error) = sent {
-        gone(shared, error.without_message(), error.into_message());
+        let why = error.without_message();
+        if let Some(job) = error.into_message() {
+            gone(shared, why, job);
+        }
     }
 }
 

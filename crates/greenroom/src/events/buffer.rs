@@ -14,7 +14,7 @@ use super::{
 };
 use crate::pool::discard::discard;
 
-pub(super) struct Buffer<E> {
+pub(crate) struct Buffer<E> {
     capacity: usize,
     missed: Missed,
     /// Runs no user code: events and wakers are cloned, dropped and woken outside.
@@ -33,24 +33,24 @@ struct State<E> {
 }
 
 /// What there is for the receiver.
-pub(super) enum Found<E> {
+pub(crate) enum Found<E> {
     Event(Event<Arc<E>>),
     Nothing,
     Ended,
 }
 
 impl<E> Buffer<E> {
-    pub(super) fn new(capacity: usize, missed: Arc<AtomicU64>) -> Self {
+    pub(crate) fn new(capacity: usize, missed: Arc<AtomicU64>) -> Self {
         let state = State { queue: VecDeque::new(), untold: 0, ended: false, waker: None };
         Self { capacity, missed: Missed::new(missed), state: Mutex::new(state) }
     }
 
-    pub(super) fn take(&self) -> Found<E> {
+    pub(crate) fn take(&self) -> Found<E> {
         self.state.lock().take()
     }
 
     /// Takes what there is, or has the caller woken when there is something.
-    pub(super) fn poll_take(&self, cx: &mut Context<'_>) -> Poll<Option<Event<Arc<E>>>> {
+    pub(crate) fn poll_take(&self, cx: &mut Context<'_>) -> Poll<Option<Event<Arc<E>>>> {
         let waker = cx.waker().clone();
         let mut state = self.state.lock();
         let found = match state.take() {

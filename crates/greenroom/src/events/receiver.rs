@@ -77,7 +77,7 @@ impl<E> fmt::Debug for Receiver<E> {
 }
 
 /// A copy, unless this is the last one who wants it.
-fn owned<E: Clone>(event: Event<Arc<E>>) -> Event<E> {
+pub(crate) fn owned<E: Clone>(event: Event<Arc<E>>) -> Event<E> {
     match event {
         Event::Item(item) => Event::Item(Arc::unwrap_or_clone(item)),
         Event::Lagged(missed) => Event::Lagged(missed),

@@ -10,7 +10,7 @@ use std::{
 
 /// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Offered {
+pub(crate) enum Offered {
     Taken,
     /// It did not fit in, and was counted.
     Missed,
@@ -19,7 +19,7 @@ pub(super) enum Offered {
 }
 
 /// One who is offered events.
-pub(super) trait Subscriber<E>: Send + Sync {
+pub(crate) trait Subscriber<E>: Send + Sync {
     /// What is offered first. Called once, under the lock of the topic: runs no user code.
     fn prepare(&self, replay: &VecDeque<Arc<E>>);
     /// Hands out what was prepared. Called once, under no lock.

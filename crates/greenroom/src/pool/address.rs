@@ -13,12 +13,14 @@ use std::{
 use super::{
     core::{Core, Urgency},
     erased::Erased,
+    occupied::{Inside, Occupied},
+    overflow::Overflow,
     parcel::{Parcel, ParcelOf},
     permits::{Closed, Refused},
     sending::Sending,
     stop::{self, Stop},
 };
-use crate::{Actor, CallError, NotAccepted, SendError, TrySendError, delivery::Extra, reply};
+use crate::{Actor, NotAccepted, SendError, TrySendError};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -40,6 +42,12 @@ pub(crate) trait Door<M, R, E>: Erased {
         sender: u32,
         urgency: Urgency,
     ) -> Result<usize, Refused>;
+    /// Queues a message as soon as there is room for it.
+    fn push_waiting<'a>(
+        &'a self,
+        parcel: &'a mut Parcel<M, R, E>,
+        sender: u32,
+    ) -> BoxFuture<'a, Result<(), NotAccepted>>;
     /// Waits for a permit.
     fn permit(&self) -> BoxFuture<'_, Result<(), Closed>>;
     fn try_permit(&self) -> Result<(), Refused>;
@@ -51,6 +59,26 @@ pub(crate) trait Door<M, R, E>: Erased {
     fn handle_made(&self);
     /// The last handle drains and stops the pool.
     fn handle_dropped(self: Arc<Self>);
+    /// Somebody is about to wait for a reply. Refused where that would be waiting for itself.
+    fn enter_call(&self, parcel: &Parcel<M, R, E>) -> Result<Option<Inside<'_>>, Occupied>;
+}
+
+/// Queues messages from the front, each by itself, until one is refused.
+pub(super) fn push_one_by_one<M, R, E>(
+    door: &dyn Door<M, R, E>,
+    messages: &mut VecDeque<M>,
+    sender: u32,
+    urgency: Urgency,
+) -> Result<usize, Refused> {
+    let mut sent = 0;
+    while let Some(mut lent) = Lent::first_of(messages) {
+        match door.try_push(&mut lent.parcel, sender, urgency) {
+            Ok(()) => sent += 1,
+            Err(refused) if sent == 0 => return Err(refused),
+            Err(_) => break,
+        }
+    }
+    Ok(sent)
 }
 
 /// Several messages on their way into the queues: whatever happens, permits that were not used go back, and shards that
@@ -97,6 +125,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Many<'_, A, K> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    fn why(&self, refused: Refused) -> NotAccepted {
+        refused.told(|| self.why_closed())
+    }
+
     /// True once for a sender whose messages pile up, where all of them lie together.
     fn should_step_aside(&self, sender: u32) -> bool {
         let index = self.shard_of(&(None, 0), sender);
@@ -124,12 +156,27 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
-        let key = self.key(parcel);
-        self.take_and_push(parcel, key, sender, urgency)
+        let pushed = match self.settings.dispatch {
+            None => {
+                let key = self.key(parcel);
+                self.take_and_push(parcel, key, sender, urgency)
+            }
+            Some(_) => self.try_dispatch(parcel, sender),
+        };
+        match pushed {
+            Err(Refused::Full) => self.overflow(parcel, sender),
+            pushed => pushed,
+        }
     }
 
     fn push_permitted(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), NotAccepted> {
         let mut granted = Granted(Some(self));
+        if self.settings.dispatch.is_some() {
+            let pushed = self.dispatch_permitted(parcel, sender);
+            pushed.map_err(|refused| self.why(refused))?;
+            granted.0 = None;
+            return Ok(());
+        }
         let key = self.key(parcel);
         let index = self.shard_of(&key, sender);
         self.push(index, parcel, key).map_err(|Closed| self.why_closed())?;
@@ -146,7 +193,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         if urgency == Urgency::CanStepAside && self.should_step_aside(sender) {
             return Err(Refused::NotNow);
         }
-        let permits = self.permits.try_take_most(messages.len() as u64, self)?;
+        let makes_room =
+            matches!(self.settings.overflow, Overflow::DropOldest | Overflow::Fallback(_));
+        if self.settings.dispatch.is_some() || makes_room {
+            return push_one_by_one(self, messages, sender, urgency);
+        }
+        let taken = self.permits.try_take_most(messages.len() as u64, self);
+        let permits = taken.map_err(|refused| match refused {
+            Refused::Full if !self.settings.overflow.waits() => Refused::Rejected,
+            refused => refused,
+        })?;
         let mut many = Many { core: self, permits, filled: 0 };
         let before = messages.len();
         while many.permits > 0 && many.push(messages, sender).is_ok() {}
@@ -154,6 +210,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
             0 => Err(Refused::Closed),
             sent => Ok(sent),
         }
+    }
+
+    fn push_waiting<'a>(
+        &'a self,
+        parcel: &'a mut Parcel<A::Message, A::Reply, A::Error>,
+        sender: u32,
+    ) -> BoxFuture<'a, Result<(), NotAccepted>> {
+        Box::pin(async move {
+            if self.settings.dispatch.as_ref().is_some_and(|policy| policy.is_strict()) {
+                let pushed = self.dispatch_waiting(parcel, sender).await;
+                return pushed.map_err(|refused| self.why(refused));
+            }
+            self.permits.take(self).await.map_err(|Closed| self.why_closed())?;
+            self.push_permitted(parcel, sender)
+        })
     }
 
     fn permit(&self) -> BoxFuture<'_, Result<(), Closed>> {
@@ -187,6 +258,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         self.handles.fetch_add(1, Ordering::Relaxed);
     }
 
+    fn enter_call(
+        &self,
+        parcel: &Parcel<A::Message, A::Reply, A::Error>,
+    ) -> Result<Option<Inside<'_>>, Occupied> {
+        self.enter_own_call(parcel)
+    }
+
     fn handle_dropped(self: Arc<Self>) {
         if self.handles.fetch_sub(1, Ordering::AcqRel) > 1 || self.ended.load(Ordering::SeqCst) {
             return;
@@ -202,8 +280,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
 ///
 /// Without keys, messages of one address are queued together, in order; a clone is another sender.
 pub struct Address<M, R, E> {
-    pub(super) door: Arc<dyn Door<M, R, E>>,
-    pub(super) sender: u32,
+    pub(crate) door: Arc<dyn Door<M, R, E>>,
+    pub(crate) sender: u32,
 }
 
 impl<M, R, E> Clone for Address<M, R, E> {
@@ -242,10 +320,7 @@ impl<M, R, E> Address<M, R, E> {
         let mut parcel = Parcel::new(message, None);
         match self.door.try_push(&mut parcel, self.sender, Urgency::Now) {
             Ok(()) => Ok(()),
-            Err(refused) => {
-                self.door.count_rejected();
-                Err(TrySendError::new(parcel.into_message(), self.why(refused)))
-            }
+            Err(refused) => Err(self.refuse(parcel, self.why(refused)).into()),
         }
     }
 
@@ -290,9 +365,9 @@ impl<M, R, E> Address<M, R, E> {
                     crate::step_aside().await;
                 }
                 Err(Refused::Full) => self.wait_and_push_first(messages).await?,
-                Err(Refused::Closed) => {
+                Err(refused) => {
                     self.door.count_rejected();
-                    return Err(self.door.why_closed());
+                    return Err(self.why(refused));
                 }
             }
         }
@@ -300,59 +375,26 @@ impl<M, R, E> Address<M, R, E> {
     }
 
     async fn wait_and_push_first(&self, messages: &mut VecDeque<M>) -> Result<(), NotAccepted> {
-        self.door.permit().await.map_err(|Closed| {
-            self.door.count_rejected();
-            self.door.why_closed()
-        })?;
-        let Some(mut lent) = Lent::first_of(messages) else {
-            self.door.give_permit();
-            return Ok(());
-        };
-        let pushed = self.door.push_permitted(&mut lent.parcel, self.sender);
+        let Some(mut lent) = Lent::first_of(messages) else { return Ok(()) };
+        let pushed = self.door.push_waiting(&mut lent.parcel, self.sender).await;
         pushed.inspect_err(|_| self.door.count_rejected())
     }
 
     #[cold]
-    pub(super) fn refused(&self, message: M, why: NotAccepted) -> SendError<M> {
+    pub(super) fn refuse(&self, parcel: Parcel<M, R, E>, why: NotAccepted) -> SendError<M> {
         self.door.count_rejected();
-        match why {
-            NotAccepted::NoWorkers => SendError::NoWorkers(message),
-            NotAccepted::Stopped | NotAccepted::Full => SendError::Stopped(message),
+        match parcel.message {
+            Some(message) => SendError::new(message, why),
+            None => SendError::Dropped,
         }
     }
 
-    /// Sends a message and waits for its reply. There is no timeout: a call ends when the message has its outcome.
-    ///
-    /// # Errors
-    /// How the message ended without a reply.
-    ///
-    /// # Cancel safety
-    /// Dropping the future abandons the call: a message that has not been started is skipped when its turn comes.
-    pub async fn call(&self, message: M) -> Result<R, CallError<E>> {
-        let (port, reply) = reply::channel();
-        let mut parcel = Parcel::new(message, Some(Extra::new(Some(port))));
-        if let Err(refused) = self.door.try_push(&mut parcel, self.sender, Urgency::CanStepAside)
-            && let Err(why) = Box::pin(self.wait_and_push(&mut parcel, refused)).await
-        {
-            self.door.count_rejected();
-            return Err(match why {
-                NotAccepted::NoWorkers => CallError::NoWorkers,
-                NotAccepted::Stopped | NotAccepted::Full => CallError::Stopped,
-            });
-        }
-        drop(parcel);
-        reply.await.unwrap_or(Err(CallError::Dropped))
-    }
-
-    fn why(&self, refused: Refused) -> NotAccepted {
-        match refused {
-            Refused::Closed => self.door.why_closed(),
-            Refused::Full | Refused::NotNow => NotAccepted::Full,
-        }
+    pub(crate) fn why(&self, refused: Refused) -> NotAccepted {
+        refused.told(|| self.door.why_closed())
     }
 
     /// Lets others run, or waits for room, whichever was asked for, and queues the message.
-    pub(super) async fn wait_and_push(
+    pub(crate) async fn wait_and_push(
         &self,
         parcel: &mut Parcel<M, R, E>,
         mut refused: Refused,
@@ -364,12 +406,9 @@ impl<M, R, E> Address<M, R, E> {
                 Err(again) => refused = again,
             }
         }
-        if refused == Refused::Closed {
-            return Err(self.door.why_closed());
-        }
-        match self.door.permit().await {
-            Ok(()) => self.door.push_permitted(parcel, self.sender),
-            Err(Closed) => Err(self.door.why_closed()),
+        match refused {
+            Refused::Full => self.door.push_waiting(parcel, self.sender).await,
+            refused => Err(self.why(refused)),
         }
     }
 
@@ -453,7 +492,7 @@ impl<M, R, E> Permit<'_, M, R, E> {
         self.used = true;
         let mut parcel = Parcel::new(message, None);
         let pushed = self.address.door.push_permitted(&mut parcel, self.address.sender);
-        pushed.map_err(|why| self.address.refused(parcel.into_message(), why))
+        pushed.map_err(|why| self.address.refuse(parcel, why))
     }
 }
 

@@ -1,6 +1,6 @@
 //! From a factory to a running pool.
 
-use std::{hash::Hash, ops::RangeInclusive, sync::Arc};
+use std::{convert::Infallible, hash::Hash, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use tokio::sync::mpsc;
 
@@ -8,14 +8,19 @@ use super::{
     Pool,
     change::SlotOutcome,
     clock,
-    core::{CopyOf, Core, KeyOf, OnDeadLetter, Settings},
+    core::{CopyOf, Core, KeyOf, OnDeadLetter, Settings, exit::OnExceeded},
     employed::Employed,
+    overflow::Overflow,
+    policy::Policy,
     restart::Restarts,
     seat::Status,
     watch::Watched,
     worker::Factory,
 };
-use crate::{Actor, Backoff, DeadLetter, FailurePolicy, FailureTable, Finally, Row, SpawnError};
+use crate::{
+    Actor, Backoff, DeadLetter, FailurePolicy, FailureTable, Finally, RestartPolicy, Row,
+    SpawnError,
+};
 
 /// The most workers of one pool.
 const MAX_WORKERS: usize = 65_536;
@@ -30,7 +35,7 @@ const DEFAULT_POISON_LIMIT: u32 = 2;
 
 /// A pool that is being set up. Nothing runs before [`spawn`](Self::spawn).
 #[must_use = "a builder does nothing until it is spawned"]
-pub struct PoolBuilder<A: Actor, K = ()> {
+pub struct PoolBuilder<A: Actor, K = Infallible> {
     factory: Factory<A>,
     name: String,
     workers: usize,
@@ -38,11 +43,18 @@ pub struct PoolBuilder<A: Actor, K = ()> {
     capacity: Option<usize>,
     bounds: RangeInclusive<usize>,
     holds_when_empty: bool,
+    overflow: Overflow<A::Message, A::Reply, A::Error>,
+    dispatch: Option<Box<dyn Policy<A::Message>>>,
+    copy_for_several: Option<CopyOf<A>>,
     key_of: Option<KeyOf<A, K>>,
     policy: Box<dyn FailurePolicy<A::Error>>,
     copy: Option<CopyOf<A>>,
     poison_limit: u32,
     restarts: Restarts,
+    restart_policy: RestartPolicy,
+    on_exceeded: OnExceeded,
+    single: bool,
+    time_limit: Option<Duration>,
     on_dead_letter: Option<OnDeadLetter<A>>,
     seed: Option<u64>,
 }
@@ -57,14 +69,48 @@ impl<A: Actor> PoolBuilder<A> {
             capacity: None,
             bounds: 0..=MAX_WORKERS,
             holds_when_empty: false,
+            overflow: Overflow::Wait,
+            dispatch: None,
+            copy_for_several: None,
             key_of: None,
             policy: Box::new(FailureTable::default()),
             copy: None,
             poison_limit: DEFAULT_POISON_LIMIT,
             restarts: Restarts::default(),
+            restart_policy: RestartPolicy::default(),
+            on_exceeded: OnExceeded::default(),
+            single: false,
+            time_limit: None,
             on_dead_letter: None,
             seed: None,
         }
+    }
+
+    /// Gives each message to the worker that a policy chooses, instead of to whoever is free first. Setting an order by key
+    /// afterwards takes its place.
+    ///
+    /// ```
+    /// # use greenroom::{policy::RoundRobin, prelude::*};
+    /// # struct Clerk; impl Actor for Clerk { type Message = u64; type Reply = usize; type Error = ();
+    /// # async fn handle(&mut self, _: u64, cx: &mut Context<Self>) -> Result<usize, ()> { Ok(cx.slot()) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Clerk).workers(2).dispatch(RoundRobin::new()).spawn().await?;
+    /// assert_eq!((pool.call(7).await?, pool.call(7).await?, pool.call(7).await?), (0, 1, 0));
+    /// # Ok(()) }
+    /// ```
+    pub fn dispatch(mut self, policy: impl Policy<A::Message>) -> Self {
+        self.dispatch = Some(Box::new(policy));
+        self
+    }
+
+    /// As [`dispatch`](Self::dispatch), for a policy that may choose several workers: each gets a copy, and each copy is a
+    /// message of its own.
+    pub fn dispatch_copies(mut self, policy: impl Policy<A::Message>) -> Self
+    where
+        A::Message: Clone,
+    {
+        self.copy_for_several = Some(A::Message::clone);
+        self.dispatch(policy)
     }
 
     /// Handles messages of one key one at a time, in the order in which they were accepted; different keys do not wait
@@ -103,11 +149,18 @@ impl<A: Actor> PoolBuilder<A> {
             capacity: self.capacity,
             bounds: self.bounds,
             holds_when_empty: self.holds_when_empty,
+            overflow: self.overflow,
+            dispatch: None,
+            copy_for_several: None,
             key_of: Some(Box::new(key)),
             policy: self.policy,
             copy: self.copy,
             poison_limit: self.poison_limit,
             restarts: self.restarts,
+            restart_policy: self.restart_policy,
+            on_exceeded: self.on_exceeded,
+            single: self.single,
+            time_limit: self.time_limit,
             on_dead_letter: self.on_dead_letter,
             seed: self.seed,
         }
@@ -152,6 +205,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
+    /// What becomes of messages for which there is no room; they wait unless said otherwise.
+    pub fn overflow(mut self, overflow: Overflow<A::Message, A::Reply, A::Error>) -> Self {
+        self.overflow = overflow;
+        self
+    }
+
     /// How many messages per worker may be accepted and not started; 1,000 unless said otherwise. The bound is one for
     /// the whole pool: `workers x mailbox`.
     pub fn mailbox(mut self, messages: usize) -> Self {
@@ -180,8 +239,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         A::Message: Clone,
     {
         let again = |finally| Row::Retry { attempts, backoff, finally };
-        let table =
-            FailureTable { error: again(Finally::Return), panic: again(Finally::DeadLetter) };
+        let table = FailureTable {
+            error: again(Finally::Return),
+            ..FailureTable::all(again(Finally::DeadLetter))
+        };
         self.retry_with(A::Message::clone, table)
     }
 
@@ -199,6 +260,37 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// otherwise.
     pub fn poison_limit(mut self, kills: u32) -> Self {
         self.poison_limit = kills.max(1);
+        self
+    }
+
+    /// How long a handler may take, from its start; without limit unless said otherwise. One that does not return in time is
+    /// dropped at its next await, and the failure policy decides about its message ([`Cause::Timeout`](crate::Cause::Timeout)).
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = Some(limit);
+        self
+    }
+
+    /// Whether a worker is started again when it has ended; after an abnormal end unless said otherwise. One that is not has
+    /// its slot disabled.
+    pub fn restart_policy(mut self, policy: RestartPolicy) -> Self {
+        self.restart_policy = policy;
+        self
+    }
+
+    /// What follows when a worker ends and its restart budget is used up; its slot is disabled unless said otherwise.
+    pub fn on_exceeded(mut self, then: OnExceeded) -> Self {
+        self.on_exceeded = then;
+        self
+    }
+
+    /// One actor, which the pool ends with.
+    pub(crate) fn single(mut self) -> Self {
+        self.single = true;
+        self.workers = 1;
+        self.bounds = 1..=1;
+        self.restart_policy = RestartPolicy::Temporary;
+        self.on_exceeded = OnExceeded::StopPool;
+        self.factory = self.factory.quick();
         self
     }
 
@@ -246,11 +338,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             mailbox_each: self.capacity.is_none().then_some(self.mailbox),
             holds_when_empty: self.holds_when_empty,
             capacity,
+            mailbox: self.mailbox.max(1),
+            overflow: self.overflow,
+            dispatch: self.dispatch,
+            copy_for_several: self.copy_for_several,
             key_of: self.key_of,
             policy: self.policy,
             copy: self.copy,
             poison_limit: self.poison_limit,
             restarts: self.restarts,
+            restart_policy: self.restart_policy,
+            on_exceeded: self.on_exceeded,
+            single: self.single,
+            time_limit: self.time_limit,
             on_dead_letter: self.on_dead_letter,
             seed: self.seed.unwrap_or_else(random_seed),
         };
@@ -305,6 +405,10 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                 watch(core);
                 core.close_if_deserted();
                 guard.defuse();
+                if core.settings.dispatch.is_some() {
+                    // A policy deals with workers by their order, so all of them have their chance to start first.
+                    while told.recv().await.is_some() {}
+                }
                 return Ok(());
             }
         }

@@ -40,6 +40,8 @@ struct Alarm<A: Actor, K> {
 }
 
 enum What<A: Actor, K> {
+    /// Of the mailbox of the worker in this slot.
+    Mail(usize, Box<Queued<A, K>>),
     Lane(LaneId),
     Message(Box<Queued<A, K>>),
 }
@@ -82,6 +84,11 @@ impl<A: Actor, K> Clock<A, K> {
     pub(crate) fn park_message(&self, index: usize, entry: Queued<A, K>, after: Duration) {
         self.messages.fetch_add(1, Ordering::Relaxed);
         self.set(index, after, What::Message(Box::new(entry)));
+    }
+
+    pub(crate) fn park_mail(&self, slot: usize, entry: Queued<A, K>, after: Duration) {
+        self.messages.fetch_add(1, Ordering::Relaxed);
+        self.set(0, after, What::Mail(slot, Box::new(entry)));
     }
 
     fn set(&self, index: usize, after: Duration, what: What<A, K>) {
@@ -129,7 +136,7 @@ impl<A: Actor, K> Clock<A, K> {
         let messages: Vec<_> = alarms
             .into_iter()
             .filter_map(|Reverse(alarm)| match alarm.what {
-                What::Message(entry) => Some(*entry),
+                What::Message(entry) | What::Mail(_, entry) => Some(*entry),
                 What::Lane(_) => None,
             })
             .collect();
@@ -164,6 +171,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Clock<A, K> {
         let Some(alarm) = self.pop_due(Instant::now()) else { return false };
         match alarm.what {
             What::Lane(id) => core.wake_lane(alarm.index, id),
+            What::Mail(slot, entry) => {
+                self.messages.fetch_sub(1, Ordering::Relaxed);
+                core.wake_mail(slot, *entry);
+            }
             What::Message(entry) => {
                 self.messages.fetch_sub(1, Ordering::Relaxed);
                 core.wake_message(alarm.index, *entry);

@@ -5,20 +5,29 @@ use std::{
     hash::{BuildHasher, Hash},
     ops::RangeInclusive,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
+use self::{
+    dispatch::CrewList,
+    exit::{Escalation, OnExceeded},
+};
 use super::{
     clock::Clock,
     discard::discard,
     entry::Entry,
+    mailbox::Mailbox,
+    occupied::{Inside, Occupied, OwnCalls, slot_at_work},
+    overflow::Overflow,
     parcel::ParcelOf,
     permits::{Closed, Permits, Queues, Refused},
+    policy::Policy,
     roster::Roster,
     seat::Seat,
     seats::Seats,
@@ -27,12 +36,17 @@ use super::{
     wake::Wake,
     worker::Factory,
 };
-use crate::{Actor, DeadLetter, FailurePolicy, delivery::Extra};
+use crate::{
+    Actor, Class, DeadLetter, ExitReason, FailurePolicy, RestartPolicy, delivery::Extra, life::Life,
+};
 
 #[cfg(test)]
 mod attendance;
 mod close;
 mod crew;
+pub(crate) mod dispatch;
+mod evict;
+pub(crate) mod exit;
 #[cfg(test)]
 mod interleavings;
 mod park;
@@ -80,6 +94,13 @@ pub(crate) struct Settings<A: Actor, K> {
     /// Without workers, messages are accepted up to the capacity, and wait.
     pub(crate) holds_when_empty: bool,
     pub(crate) capacity: usize,
+    /// How many messages may wait in a worker's own mailbox.
+    pub(crate) mailbox: usize,
+    pub(crate) overflow: Overflow<A::Message, A::Reply, A::Error>,
+    /// `None` where workers pull.
+    pub(crate) dispatch: Option<Box<dyn Policy<A::Message>>>,
+    /// Present where a policy may choose several workers.
+    pub(crate) copy_for_several: Option<CopyOf<A>>,
     /// `None` for a pool without order.
     pub(crate) key_of: Option<KeyOf<A, K>>,
     pub(crate) policy: Box<dyn FailurePolicy<A::Error>>,
@@ -87,6 +108,13 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) copy: Option<CopyOf<A>>,
     pub(crate) poison_limit: u32,
     pub(crate) restarts: super::restart::Restarts,
+    pub(crate) restart_policy: RestartPolicy,
+    /// What follows when a slot's budget is used up.
+    pub(crate) on_exceeded: OnExceeded,
+    /// The pool is one actor: it ends with it.
+    pub(crate) single: bool,
+    /// How long a handler may take.
+    pub(crate) time_limit: Option<Duration>,
     pub(crate) on_dead_letter: Option<OnDeadLetter<A>>,
     pub(crate) seed: u64,
 }
@@ -113,11 +141,27 @@ pub(crate) struct Core<A: Actor, K> {
     /// One per worker there has been at the same time.
     pub(crate) seats: Seats<Arc<Seat>>,
     pub(crate) roster: Mutex<Roster>,
+    /// The mailboxes of single workers, where they have one.
+    pub(crate) desks: Seats<Mutex<Option<Arc<Mailbox<A, K>>>>>,
+    /// Who may be chosen by a policy.
+    crew: RwLock<Arc<CrewList<A, K>>>,
+    /// Somebody has come or gone since `crew` was made.
+    crew_is_old: AtomicBool,
+    /// Messages that the policy has given to nobody yet.
+    held: Mutex<VecDeque<Queued<A, K>>>,
     /// Whether messages are accepted; held while that changes.
     gate: Mutex<Gate>,
     /// The last slot was disabled: what is queued are dead letters.
     ruined: AtomicBool,
     pub(crate) tally: PoolTally,
+    /// From its spawn to its end, and who is told of that.
+    pub(crate) life: Arc<Life>,
+    /// Why it ends, where it is not simply stopped. The first reason counts.
+    cause: OnceLock<ExitReason>,
+    /// Whom a worker's end is told when its budget is used up, where the pool is to leave it to others.
+    pub(crate) escalation: Mutex<Option<Escalation>>,
+    /// Workers that wait for their own pool.
+    pub(crate) calls: OwnCalls,
     /// Messages given back because the pool stopped while they were in hand.
     pub(crate) left_over: Mutex<Vec<A::Message>>,
     /// The pool accepts nothing any more.
@@ -179,9 +223,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             clock: Clock::new(),
             seats: Seats::new(settings.workers),
             roster: Mutex::new(Roster::new(settings.workers, settings.bounds.clone())),
+            desks: Seats::new(settings.workers),
+            crew: RwLock::default(),
+            crew_is_old: AtomicBool::new(true),
+            held: Mutex::default(),
             gate: Mutex::new(Gate::Open),
             ruined: AtomicBool::new(false),
             tally: PoolTally::default(),
+            life: Arc::default(),
+            cause: OnceLock::new(),
+            escalation: Mutex::default(),
+            calls: OwnCalls::default(),
             left_over: Mutex::default(),
             closing: AtomicBool::new(false),
             ended: AtomicBool::new(false),
@@ -262,6 +314,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         inbox.credit -= 1;
         let first = inbox.push(parcel, key);
+        if parcel.class == Class::Urgent {
+            self.wake.urge(index);
+        }
         let invited = std::mem::take(&mut inbox.invite);
         drop(inbox);
         if first {
@@ -324,7 +379,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if inbox.closed {
             return Err(Closed);
         }
-        Ok(inbox.push(parcel, key))
+        let first = inbox.push(parcel, key);
+        if parcel.class == Class::Urgent {
+            self.wake.urge(index);
+        }
+        Ok(first)
     }
 
     /// Queues messages without keys whose permits have been taken, up to `most` of them from the front, under one hold of
@@ -367,14 +426,46 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let queued: usize = shards
             .map(|shard| {
                 let outbox = shard.outbox.lock();
-                outbox.queued() + shard.inbox.lock().queue.len()
+                outbox.queued() + shard.inbox.lock().queued()
             })
             .sum();
-        queued + self.clock.messages()
+        let desks = self.desks.iter().filter_map(|desk| desk.lock().clone());
+        let private: usize = desks.map(|mailbox| mailbox.waiting()).sum();
+        queued + private + self.held.lock().len() + self.clock.messages()
     }
 
     pub(crate) fn accepted(&self) -> u64 {
-        self.shards.iter().map(|shard| shard.inbox.lock().accepted).sum()
+        let shared: u64 = self.shards.iter().map(|shard| shard.inbox.lock().accepted).sum();
+        let desks = self.desks.iter().filter_map(|desk| desk.lock().clone());
+        let private: u64 = desks.map(|mailbox| mailbox.accepted()).sum();
+        shared + private + self.tally.accepted.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn worker_name(&self, slot: usize) -> String {
+        format!("{}-{slot}", self.settings.name)
+    }
+
+    /// Which pool this is.
+    pub(crate) fn identity(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// Somebody is about to wait for a reply of this pool.
+    pub(crate) fn enter_own_call(
+        &self,
+        parcel: &ParcelOf<A>,
+    ) -> Result<Option<Inside<'_>>, Occupied> {
+        let Some(slot) = slot_at_work(self.identity()) else { return Ok(None) };
+        if self.keyed() {
+            let key = self.key(parcel);
+            let index = self.shard_of(&key, 0);
+            let own = key.0.is_some() && self.shards[index].outbox.lock().is_owner(key.1, slot);
+            discard(key);
+            if own {
+                return Err(Occupied);
+            }
+        }
+        self.calls.enter(self.identity(), self.live.load(Ordering::SeqCst))
     }
 
     /// Reports a dead letter. The count comes first, then the port, then the hook.

@@ -1,6 +1,6 @@
 //! A message as it lies in a queue.
 
-use crate::delivery::Extra;
+use crate::{Class, delivery::Extra};
 
 /// A queued message. What a plain send does not need costs one empty pointer.
 pub(crate) struct Entry<M, R, E, K> {
@@ -11,11 +11,12 @@ pub(crate) struct Entry<M, R, E, K> {
     pub(crate) key: Option<K>,
     /// Of the key, seeded per pool.
     pub(crate) hash: u32,
+    pub(crate) class: Class,
 }
 
 impl<M, R, E, K> Entry<M, R, E, K> {
-    /// True for a message that has been attempted before.
+    /// True for a message that waits for another attempt.
     pub(crate) fn is_retry(&self) -> bool {
-        self.extra.as_ref().is_some_and(|extra| extra.attempts > 0)
+        self.extra.as_ref().is_some_and(|extra| extra.parked)
     }
 }

@@ -12,9 +12,14 @@ use tokio::runtime::Handle;
 use super::{
     address::Address,
     core::Core,
+    seat_door::SeatDoor,
     stop::{self, Stop},
 };
-use crate::Actor;
+use crate::{
+    Actor, AnyAddress,
+    inspect::{TooManyKeys, Value},
+    life::Signal,
+};
 
 /// How a pool ended that was stopped by somebody who does not know its messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +34,22 @@ pub struct StopSummary {
 /// The object-safe side of a pool that has no type parameters.
 pub(crate) trait Erased: Send + Sync {
     fn name(&self) -> Arc<str>;
+    /// It without its types.
+    fn any(self: Arc<Self>) -> AnyAddress;
+    /// One of its workers without its types.
+    fn any_worker(self: Arc<Self>, slot: usize) -> AnyAddress;
+    /// The worker with this life, if it is still in this slot.
+    fn worker(self: Arc<Self>, slot: usize, life: u64) -> Option<Arc<dyn Erased>>;
+    /// Publishes a value about a worker.
+    fn publish(&self, slot: usize, key: &str, value: Value) -> Result<(), TooManyKeys>;
+    /// Takes what comes before every message.
+    fn signal(self: Arc<Self>, signal: Signal);
     /// True when the pool accepts nothing any more.
     fn is_closed(&self) -> bool;
+    /// True when nothing of it runs any more, or no worker is left and nothing will be handled.
+    fn is_over(&self) -> bool;
+    /// Refuses messages from now on, and stops as soon as the runtime gets to it, without waiting.
+    fn stop_behind(self: Arc<Self>, how: Stop);
     /// Counts one more address, unless the last one has been dropped: that one drains and stops the pool, which cannot
     /// be taken back. False then.
     fn try_handle_made(&self) -> bool;
@@ -47,8 +66,48 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
         self.settings.name.clone()
     }
 
+    fn any(self: Arc<Self>) -> AnyAddress {
+        let (life, name) = (self.life.clone(), self.settings.name.clone());
+        let door: Arc<dyn Erased> = self;
+        AnyAddress::new(Arc::downgrade(&door), None, life, name)
+    }
+
+    fn any_worker(self: Arc<Self>, slot: usize) -> AnyAddress {
+        if self.settings.single {
+            return self.any();
+        }
+        let life = self.mailbox(slot).life().clone();
+        let name = Arc::from(self.worker_name(slot));
+        let door: Arc<dyn Erased> = self;
+        AnyAddress::new(Arc::downgrade(&door), Some(slot), life, name)
+    }
+
+    fn worker(self: Arc<Self>, slot: usize, life: u64) -> Option<Arc<dyn Erased>> {
+        let mailbox = self.mailbox_if_any(slot).filter(|mailbox| mailbox.life().id() == life)?;
+        Some(Arc::new(SeatDoor::new(self, mailbox)))
+    }
+
+    fn publish(&self, slot: usize, key: &str, value: Value) -> Result<(), TooManyKeys> {
+        self.seats.at(slot).published.publish(key, value)
+    }
+
+    fn signal(self: Arc<Self>, signal: Signal) {
+        self.take_signal(signal);
+    }
+
     fn is_closed(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
+    }
+
+    fn is_over(&self) -> bool {
+        let nobody_left = self.is_closed() && self.live.load(Ordering::SeqCst) == 0;
+        nobody_left || self.running.load(Ordering::SeqCst) == 0
+    }
+
+    fn stop_behind(self: Arc<Self>, how: Stop) {
+        self.close();
+        let runtime = self.runtime.clone();
+        runtime.spawn(self.stop_unknown(how));
     }
 
     fn try_handle_made(&self) -> bool {
@@ -77,5 +136,14 @@ impl<M, R, E> Address<M, R, E> {
     /// Where the pool was spawned.
     pub(crate) fn runtime(&self) -> &Handle {
         self.door.runtime()
+    }
+    /// The pool without its types, whatever becomes of the address.
+    pub(crate) fn door(&self) -> Arc<dyn Erased>
+    where
+        M: 'static,
+        R: 'static,
+        E: 'static,
+    {
+        self.door.clone()
     }
 }

@@ -11,11 +11,13 @@ use super::{
     discard::discard,
     entry::Entry,
     lanes::LaneId,
+    mailbox::Mailbox,
     seat::Seat,
     tally::count,
 };
 use crate::{
-    Actor, Answer, CallError, Cause, DeadLetter, DeadLetterReason, Delivery, FailedAttempt, Verdict,
+    Actor, Answer, CallError, Cause, Class, DeadLetter, DeadLetterReason, Delivery, FailedAttempt,
+    Verdict, class::URGENT_RUN,
 };
 
 /// One run in so many is timed, with two looks at the clock.
@@ -26,6 +28,9 @@ const RUNS_IN_A_SHARD: u32 = 16;
 
 /// As `RUNS_IN_A_SHARD`, where they are not: its caches matter less, and others would wait for long.
 const LONG_RUNS_IN_A_SHARD: u32 = 2;
+
+/// Messages from its own mailbox that a worker takes in a row while others may wait for it.
+const MAIL_RUN: u32 = 64;
 
 /// Where the message in hand came from, and what the worker owns because of it.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +43,8 @@ pub(crate) enum Source {
     Attending { index: usize, alone: bool },
     /// The head of a keyed shard, with its drain token.
     Head { index: usize, epoch: u64, hash: Option<u32>, run: u32 },
+    /// The worker's own mailbox; `run` messages of it in a row.
+    Desk { run: u32 },
     /// A lane that this worker runs; `run` messages of it in a row.
     Lane { index: usize, id: LaneId, run: u32 },
 }
@@ -73,6 +80,10 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) worker: usize,
     pub(crate) seat: Arc<Seat>,
     pub(crate) source: Source,
+    /// The worker's own mailbox, once there has been something in it.
+    mailbox: Option<Arc<Mailbox<A, K>>>,
+    /// Urgent messages taken in a row.
+    urgent_run: u32,
     pub(crate) delivery: DeliveryOf<A>,
     /// A copy for another attempt, where one may be asked for.
     pub(crate) spare: Option<A::Message>,
@@ -100,7 +111,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             core,
             worker,
             source: Source::None,
-            delivery: Delivery { message: None, extra: None },
+            mailbox: None,
+            urgent_run: 0,
+            delivery: Delivery {
+                message: None,
+                extra: None,
+                class: Class::Normal,
+                forwarded: false,
+                crashed: false,
+            },
             spare: None,
             in_hand: false,
             posture: Posture::Suspended,
@@ -123,6 +142,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// Takes the next message from where the last one came from.
     #[inline]
     pub(crate) fn take_next(&mut self) -> Taken {
+        if (self.seat.has_orders() || self.core.wake.is_urged())
+            && let Some(taken) = self.take_first()
+        {
+            return taken;
+        }
         if let Source::Shared { index, alone } = self.source {
             self.run += 1;
             let attendant = alone.then_some(self.worker);
@@ -142,8 +166,72 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
+    /// What comes before the queue: urgent messages, and the worker's own mailbox. After a run of urgent messages, and after
+    /// one of its own, the others have a turn.
+    #[cold]
+    fn take_first(&mut self) -> Option<Taken> {
+        if self.urgent_run < URGENT_RUN
+            && let Some(taken) = self.take_urgent()
+        {
+            self.urgent_run += 1;
+            return Some(taken);
+        }
+        self.urgent_run = 0;
+        self.take_mail(false)
+    }
+
+    fn take_urgent(&mut self) -> Option<Taken> {
+        if let Some(taken) = self.take_mail(true) {
+            return Some(taken);
+        }
+        if !self.core.wake.is_urged() {
+            return None;
+        }
+        if !self.core.keyed() {
+            let entry = self.core.take_urgent()?;
+            return Some(self.begin(self.source, entry));
+        }
+        let own = match self.source {
+            Source::Head { index, .. } => Some(index),
+            _ => None,
+        };
+        let (source, entry) = self.core.take_urged(self.worker, own)?;
+        self.give_up_place();
+        Some(self.begin(source, entry))
+    }
+
+    /// The worker's own mailbox, if there has been anything for it.
+    pub(crate) fn own_mailbox(&mut self) -> Option<&Mailbox<A, K>> {
+        if self.mailbox.as_ref().is_none_or(|mailbox| mailbox.has_left()) {
+            self.mailbox = self.core.mailbox_if_any(self.worker);
+        }
+        self.mailbox.as_deref()
+    }
+
+    fn take_mail(&mut self, urgent_only: bool) -> Option<Taken> {
+        let run = match self.source {
+            Source::Desk { run } => run,
+            _ => 0,
+        };
+        if !self.seat.has_orders() || (run >= MAIL_RUN && !urgent_only) {
+            self.source = match self.source {
+                Source::Desk { .. } => Source::None,
+                source => source,
+            };
+            return None;
+        }
+        let entry = self.own_mailbox()?.pop(urgent_only)?;
+        self.give_up_place();
+        Some(self.begin(Source::Desk { run: run + 1 }, entry))
+    }
+
     /// Takes the next message from any shard; the worker has no place.
     pub(crate) fn take_anywhere(&mut self) -> Taken {
+        if (self.seat.has_orders() || self.core.wake.is_urged())
+            && let Some(taken) = self.take_first()
+        {
+            return taken;
+        }
         if !self.core.keyed() {
             return self.take_shared();
         }
@@ -202,6 +290,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.source = source;
         self.delivery.message = Some(entry.message);
         self.delivery.extra = entry.extra;
+        self.delivery.class = entry.class;
         let taken = self.start();
         discard(entry.key);
         taken
@@ -223,15 +312,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// Counts a retry as no longer waiting, and settles a call whose caller has gone.
     fn is_settled_already(&mut self) -> bool {
-        let Some(extra) = &self.delivery.extra else { return false };
-        if extra.attempts > 0 {
+        let Some(extra) = &mut self.delivery.extra else { return false };
+        if std::mem::take(&mut extra.parked) {
             self.core.tally.waiting.fetch_sub(1, Ordering::Relaxed);
         }
         let abandoned = extra.port.as_ref().is_some_and(|port| port.is_abandoned());
         if abandoned {
             self.dead_letter(DeadLetterReason::Abandoned, None, None);
+        } else if extra.has_expired() {
+            self.dead_letter(DeadLetterReason::Expired, None, None);
+        } else {
+            return false;
         }
-        abandoned
+        true
     }
 
     fn set_in_hand(&mut self, in_hand: bool) {
@@ -245,10 +338,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             Ok(answer) => self.handled(answer),
             Err(error) => {
                 let failures = self.delivery.failures() + 1;
-                let attempt = FailedAttempt { cause: Cause::Error(&error), failures };
+                let crashed = std::mem::take(&mut self.delivery.crashed);
+                if crashed && self.kills() >= self.core.settings.poison_limit {
+                    return self.dead_letter(DeadLetterReason::Poisoned, Some(error), None);
+                }
+                let cause = if crashed { Cause::Crash(&error) } else { Cause::Error(&error) };
+                let attempt = FailedAttempt { cause, failures };
                 match self.core.settings.policy.decide(attempt, self.core.chance()) {
                     Verdict::Retry { after, counted } => {
-                        self.retry(after, counted, Some(error), None)
+                        self.retry(after, counted, crashed, Some(error), None)
                     }
                     Verdict::DeadLetter => {
                         self.dead_letter(DeadLetterReason::Failed, Some(error), None)
@@ -265,6 +363,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     fn handled(&mut self, answer: Answer<A::Reply>) {
         count(&self.seat.tally.handled);
+        if std::mem::take(&mut self.delivery.forwarded) {
+            count(&self.seat.tally.forwarded);
+        }
         if self.delivery.extra.is_none() && self.delivery.message.is_none() && self.spare.is_none()
         {
             // A send whose handler has consumed it: nothing is left to settle.
@@ -315,10 +416,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     ) {
         count(&self.seat.tally.dead_lettered);
         let attempts = match reason {
-            DeadLetterReason::Abandoned => self.delivery.attempt() - 1,
+            DeadLetterReason::Abandoned | DeadLetterReason::Expired => self.delivery.attempt() - 1,
             _ => self.delivery.attempt(),
         };
-        let kills = self.delivery.extra.as_ref().map_or(1, |extra| extra.kills + 1);
+        let kills = self.kills();
         let (message, extra) = self.finish();
         let port = extra.and_then(|extra| extra.port);
         let mut letter = DeadLetter { message, reason, error, panic, attempts };
@@ -332,6 +433,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         &mut self,
         after: Duration,
         counted: bool,
+        killed: bool,
         error: Option<A::Error>,
         panic: Option<String>,
     ) {
@@ -347,11 +449,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
         let mut extra = self.delivery.extra.take().unwrap_or_else(|| ExtraOf::<A>::new(None));
         extra.attempts += 1;
+        extra.parked = true;
         extra.failures += u32::from(counted);
-        extra.kills += u32::from(panic.is_some());
+        extra.kills += u32::from(killed);
         self.set_in_hand(false);
         count(&self.seat.tally.retries);
-        let entry = Entry { message, extra: Some(extra), key: None, hash: 0 };
+        let class = self.delivery.class;
+        let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class };
         let source = std::mem::replace(&mut self.source, Source::None);
         self.source = self.core.park(self.worker, source, entry, after);
     }
@@ -364,13 +468,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.give_up_place();
     }
 
-    fn give_up_place(&mut self) {
+    pub(crate) fn give_up_place(&mut self) {
         let source = std::mem::replace(&mut self.source, Source::None);
         self.core.release(self.worker, source);
     }
 
     fn settle_panic(&mut self, panic: String) {
-        let kills = self.delivery.extra.as_ref().map_or(1, |extra| extra.kills + 1);
+        let kills = self.kills();
         let failures = self.delivery.failures() + 1;
         let attempt = FailedAttempt { cause: Cause::Panic(&panic), failures };
         let core = self.core.clone();
@@ -383,10 +487,30 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             discard(policy);
             Verdict::DeadLetter
         }) {
-            Verdict::Retry { after, counted } => self.retry(after, counted, None, Some(panic)),
+            Verdict::Retry { after, counted } => {
+                self.retry(after, counted, true, None, Some(panic));
+            }
             Verdict::Drop => self.drop_message(),
             Verdict::DeadLetter | Verdict::Return => {
                 self.dead_letter(DeadLetterReason::Panicked, None, Some(panic));
+            }
+        }
+    }
+
+    /// Workers that died with this message in hand, with this one.
+    fn kills(&self) -> u32 {
+        self.delivery.extra.as_ref().map_or(1, |extra| extra.kills + 1)
+    }
+
+    /// The handler did not return within the pool's limit, and was dropped.
+    pub(crate) fn timed_out(&mut self, limit: Duration) {
+        let failures = self.delivery.failures() + 1;
+        let attempt = FailedAttempt { cause: Cause::Timeout(limit), failures };
+        match self.core.settings.policy.decide(attempt, self.core.chance()) {
+            Verdict::Retry { after, counted } => self.retry(after, counted, false, None, None),
+            Verdict::Drop => self.drop_message(),
+            Verdict::DeadLetter | Verdict::Return => {
+                self.dead_letter(DeadLetterReason::TimedOut, None, None);
             }
         }
     }
@@ -438,6 +562,9 @@ fn call_error<M, E>(letter: &mut DeadLetter<M, E>, kills: u32) -> CallError<E> {
         DeadLetterReason::NoWorkers => CallError::NoWorkers,
         DeadLetterReason::Killed => CallError::Stopped,
         DeadLetterReason::Abandoned => CallError::Dropped,
+        DeadLetterReason::Evicted => CallError::Evicted,
+        DeadLetterReason::Expired => CallError::Expired,
+        DeadLetterReason::TimedOut => CallError::TimedOut,
     }
 }
 

@@ -20,6 +20,7 @@ use std::{
 };
 
 use super::entry::Entry;
+use crate::Class;
 
 /// The name of a lane within its shard: the hash of its key and a number that is never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +46,28 @@ pub(crate) struct Lane<M, R, E, K> {
     pub(crate) state: LaneState,
     /// Later messages of the key, in order of acceptance; the first may be one that waits for another attempt.
     pub(crate) queue: VecDeque<Entry<M, R, E, K>>,
+    /// How many of them are urgent and have not been attempted: they stand before the others.
+    urgent: usize,
+}
+
+impl<M, R, E, K> Lane<M, R, E, K> {
+    /// Puts a message into line: behind the urgent ones where it is one, and never before one that waits for another attempt.
+    fn push(&mut self, entry: Entry<M, R, E, K>) {
+        if entry.class == Class::Normal {
+            return self.queue.push_back(entry);
+        }
+        let retried = self.queue.front().is_some_and(Entry::is_retry);
+        self.queue.insert(usize::from(retried) + self.urgent, entry);
+        self.urgent += 1;
+    }
+
+    fn pop(&mut self) -> Option<Entry<M, R, E, K>> {
+        let entry = self.queue.pop_front()?;
+        if entry.class == Class::Urgent && !entry.is_retry() {
+            self.urgent -= 1;
+        }
+        Some(entry)
+    }
 }
 
 /// Lanes by the hash of their key, which is seeded already. Few chains are longer than one.
@@ -83,7 +106,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     pub(crate) fn open(&mut self, hash: u32, key: Arc<K>, state: LaneState) -> LaneId {
         let id = LaneId { hash, number: self.next_number };
         self.next_number += 1;
-        let lane = Lane { id, key, state, queue: VecDeque::new() };
+        let lane = Lane { id, key, state, queue: VecDeque::new(), urgent: 0 };
         self.by_hash.entry(hash).or_default().push(lane);
         id
     }
@@ -104,7 +127,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         entry: Entry<M, R, E, K>,
     ) -> Result<(), Entry<M, R, E, K>> {
         match self.get(id) {
-            Some(lane) => lane.queue.push_back(entry),
+            Some(lane) => lane.push(entry),
             None => return Err(entry),
         }
         self.queued += 1;
@@ -125,7 +148,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     }
 
     pub(crate) fn pop_front(&mut self, id: LaneId) -> Option<Entry<M, R, E, K>> {
-        let entry = self.get(id)?.queue.pop_front()?;
+        let entry = self.get(id)?.pop()?;
         self.queued -= 1;
         Some(entry)
     }
@@ -151,12 +174,26 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         self.queued = 0;
         let mut unowned = Vec::new();
         for chain in self.by_hash.values_mut() {
-            chain.iter_mut().for_each(|lane| into.extend(lane.queue.drain(..)));
+            chain.iter_mut().for_each(|lane| {
+                lane.urgent = 0;
+                into.extend(lane.queue.drain(..));
+            });
             let running = |lane: &mut Lane<_, _, _, _>| matches!(lane.state, LaneState::Running(_));
             unowned.extend(chain.extract_if(.., |lane| !running(lane)));
         }
         self.by_hash.retain(|_, chain| !chain.is_empty());
         unowned
+    }
+
+    /// Takes a message that has waited in some lane without having been attempted: the first of a lane. For who needs its room.
+    pub(crate) fn evict(&mut self) -> Option<Entry<M, R, E, K>> {
+        let mut lanes = self.by_hash.values_mut().flatten();
+        let entry = lanes.find_map(|lane| match lane.queue.front()?.is_retry() {
+            true => None,
+            false => lane.pop(),
+        })?;
+        self.queued -= 1;
+        Some(entry)
     }
 
     #[cfg(test)]

@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use super::{
     change::Change,
     core::Core,
+    seat_door::Worker,
     stats::PoolStats,
     stop::{self, Stop, StopReport},
 };
@@ -17,9 +18,10 @@ type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// What a pool can be told, whatever its keys are.
 pub(crate) trait Control<A: Actor>: Send + Sync {
     fn stats(&self) -> PoolStats;
+    fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
     fn add(self: Arc<Self>, workers: usize) -> Result<Change, ManageError>;
-    fn remove(&self, workers: usize) -> Result<Change, ManageError>;
-    fn remove_worker(&self, slot: usize) -> Result<Change, ManageError>;
+    fn remove(self: Arc<Self>, workers: usize) -> Result<Change, ManageError>;
+    fn remove_worker(self: Arc<Self>, slot: usize) -> Result<Change, ManageError>;
     fn resize(self: Arc<Self>, workers: usize) -> Result<Change, ManageError>;
     fn enable(self: Arc<Self>, slot: usize) -> Result<Change, ManageError>;
     fn stop(self: Arc<Self>, how: Stop) -> BoxFuture<'static, StopReport<A::Message>>;
@@ -34,19 +36,23 @@ where
         PoolStats::of(self)
     }
 
+    fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
+        Core::workers(&self)
+    }
+
     fn add(self: Arc<Self>, workers: usize) -> Result<Change, ManageError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let (slots, size) = self.hire(workers, &outcomes)?;
         Ok(Change::new(slots, Vec::new(), size, told))
     }
 
-    fn remove(&self, workers: usize) -> Result<Change, ManageError> {
+    fn remove(self: Arc<Self>, workers: usize) -> Result<Change, ManageError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let (slots, size) = self.dismiss(workers, &outcomes)?;
         Ok(Change::new(Vec::new(), slots, size, told))
     }
 
-    fn remove_worker(&self, slot: usize) -> Result<Change, ManageError> {
+    fn remove_worker(self: Arc<Self>, slot: usize) -> Result<Change, ManageError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let size = self.dismiss_one(slot, &outcomes)?;
         Ok(Change::new(Vec::new(), vec![slot], size, told))
@@ -134,7 +140,7 @@ impl<A: Actor> Management<A> {
     /// # Errors
     /// The pool is not running, or would have fewer workers than it may.
     pub fn remove(&self, workers: usize) -> Result<Change, ManageError> {
-        self.control.remove(workers)
+        self.control.clone().remove(workers)
     }
 
     /// Tells the worker in this slot to leave.
@@ -142,7 +148,7 @@ impl<A: Actor> Management<A> {
     /// # Errors
     /// As [`remove`](Self::remove), and when there is no such worker.
     pub fn remove_worker(&self, slot: usize) -> Result<Change, ManageError> {
-        self.control.remove_worker(slot)
+        self.control.clone().remove_worker(slot)
     }
 
     /// Adds or removes workers until there are so many.
@@ -159,6 +165,12 @@ impl<A: Actor> Management<A> {
     /// The pool is not running, or there is no such slot, or it is not disabled.
     pub fn enable(&self, slot: usize) -> Result<Change, ManageError> {
         self.control.clone().enable(slot)
+    }
+
+    /// The workers that are there or are being started, in the order in which they joined, each with an address of its own.
+    /// These addresses keep the pool running, as others do.
+    pub fn workers(&self) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
+        self.control.clone().workers()
     }
 
     /// What the pool is doing. Takes the lock of each shard for a moment.

@@ -2,13 +2,8 @@
 
 use std::fmt;
 
-use super::{
-    address::Address,
-    calling::Calling,
-    parcel::Parcel,
-    permits::{Closed, Refused},
-};
-use crate::{CallError, NotAccepted, SendError, delivery::Extra, reply};
+use super::{address::Address, call::refusal, calling::Calling, parcel::Parcel, permits::Closed};
+use crate::{NotAccepted, SendError, delivery::Extra, reply};
 
 /// Room for one message, together with the right to send it. Dropped unused, the room goes to the next who waits.
 ///
@@ -61,8 +56,7 @@ impl<M, R, E> Address<M, R, E> {
     pub fn try_reserve_owned(&self) -> Result<OwnedPermit<M, R, E>, NotAccepted> {
         match self.door.try_permit() {
             Ok(()) => Ok(OwnedPermit { address: self.same_sender(), used: false }),
-            Err(Refused::Full | Refused::NotNow) => Err(NotAccepted::Full),
-            Err(Refused::Closed) => Err(self.door.why_closed()),
+            Err(refused) => Err(self.why(refused)),
         }
     }
 
@@ -84,7 +78,7 @@ impl<M, R, E> OwnedPermit<M, R, E> {
     pub fn send(mut self, message: M) -> Result<(), SendError<M>> {
         let mut parcel = Parcel::new(message, None);
         let pushed = self.push(&mut parcel);
-        pushed.map_err(|why| self.address.refused(parcel.into_message(), why))
+        pushed.map_err(|why| self.address.refuse(parcel, why))
     }
 
     /// Queues a message in the reserved room, at once; the future waits for the reply.
@@ -107,14 +101,6 @@ impl<M, R, E> OwnedPermit<M, R, E> {
     fn push(&mut self, parcel: &mut Parcel<M, R, E>) -> Result<(), NotAccepted> {
         self.used = true;
         self.address.door.push_permitted(parcel, self.address.sender)
-    }
-}
-
-/// What a caller hears of a pool that takes no message.
-pub(super) fn refusal<E>(why: NotAccepted) -> CallError<E> {
-    match why {
-        NotAccepted::NoWorkers => CallError::NoWorkers,
-        NotAccepted::Stopped | NotAccepted::Full => CallError::Stopped,
     }
 }
 

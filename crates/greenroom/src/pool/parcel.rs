@@ -1,6 +1,6 @@
 //! A message on its way into a queue.
 
-use crate::{Actor, delivery::Extra};
+use crate::{Actor, Class, delivery::Extra};
 
 /// A message that is to be queued. It stays with its sender, who lends it out, until it is accepted: so it is moved once,
 /// into its place in the queue, and is still there where it was refused.
@@ -8,6 +8,7 @@ pub(crate) struct Parcel<M, R, E> {
     /// Present until the message is accepted.
     pub(crate) message: Option<M>,
     pub(crate) extra: Option<Box<Extra<R, E>>>,
+    pub(crate) class: Class,
 }
 
 pub(crate) type ParcelOf<A> =
@@ -16,20 +17,11 @@ pub(crate) type ParcelOf<A> =
 impl<M, R, E> Parcel<M, R, E> {
     #[inline]
     pub(crate) fn new(message: M, extra: Option<Box<Extra<R, E>>>) -> Self {
-        Self { message: Some(message), extra }
+        Self { message: Some(message), extra, class: Class::Normal }
     }
 
     /// Everything that is in it.
     pub(crate) fn lend(&mut self) -> Self {
-        Self { message: self.message.take(), extra: self.extra.take() }
-    }
-
-    /// The message of a parcel that was refused.
-    #[expect(clippy::unreachable, reason = "only an accepted parcel is empty")]
-    pub(crate) fn into_message(self) -> M {
-        match self.message {
-            Some(message) => message,
-            None => unreachable!("a refused message stays in its parcel"),
-        }
+        Self { message: self.message.take(), extra: self.extra.take(), class: self.class }
     }
 }

@@ -28,6 +28,8 @@ use std::sync::Arc;
 
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, Semaphore, fence};
 
+use crate::NotAccepted;
+
 /// What the permits must know of the queues that they bound.
 pub(crate) trait Queues {
     /// Messages started so far, by all workers.
@@ -74,6 +76,24 @@ pub(crate) enum Refused {
     NotNow,
     Full,
     Closed,
+    /// The pool is full, and its overflow policy lets nobody wait.
+    Rejected,
+    /// The pool is full, and its overflow policy has dropped the message.
+    Dropped,
+    /// The dispatch policy wants it not.
+    ByPolicy,
+}
+
+impl Refused {
+    /// What the sender is told.
+    pub(crate) fn told(self, why_closed: impl FnOnce() -> NotAccepted) -> NotAccepted {
+        match self {
+            Self::NotNow | Self::Full | Self::Rejected => NotAccepted::Full,
+            Self::Closed => why_closed(),
+            Self::Dropped => NotAccepted::Dropped,
+            Self::ByPolicy => NotAccepted::Refused,
+        }
+    }
 }
 
 impl Permits {
@@ -266,6 +286,10 @@ impl Permits {
         self.add_up(&line, queues);
         drop(line);
         self.grant(queues);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
     }
 
     pub(crate) fn capacity(&self) -> usize {

@@ -5,19 +5,32 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 
-use super::{change::Outcomes, tally::WorkerTally};
+use crate::inspect::Published;
+
+use super::{change::Outcomes, restart::RestartLog, tally::WorkerTally};
 
 /// The worker is to end after the message in hand.
 pub(crate) const LEAVE: u32 = 1;
+
+/// There is something in the worker's own mailbox.
+pub(crate) const MAIL: u32 = 2;
+
+/// Signals wait in the worker's own mailbox.
+pub(crate) const SIGNAL: u32 = 4;
+
+/// The worker has been killed: its task ends at its next await.
+pub(crate) const KILLED: u32 = 8;
 
 /// A slot. Its first cache line belongs to the worker, which writes it for every message.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Seat {
     pub(crate) tally: WorkerTally,
-    /// What the worker looks at before its next message: [`LEAVE`].
+    /// What the worker looks at before its next message: [`LEAVE`], [`MAIL`], [`SIGNAL`], [`KILLED`].
     orders: AtomicU32,
     pub(crate) place: Mutex<Place>,
+    /// What the worker has published.
+    pub(crate) published: Published,
 }
 
 /// What is rarely looked at.
@@ -28,6 +41,10 @@ pub(crate) struct Place {
     pub(crate) abort: Option<AbortHandle>,
     /// Told when the worker has left.
     pub(crate) on_left: Option<Outcomes>,
+    /// Restarts since a worker took the slot.
+    pub(crate) lives: u32,
+    /// Its restarts, for its budget.
+    pub(crate) restarts: RestartLog,
 }
 
 /// Who sits in a slot.
@@ -54,7 +71,11 @@ impl Seat {
     }
 
     pub(crate) fn is_leaving(&self) -> bool {
-        self.orders.load(Ordering::SeqCst) & LEAVE != 0
+        self.has(LEAVE)
+    }
+
+    pub(crate) fn has(&self, order: u32) -> bool {
+        self.orders.load(Ordering::SeqCst) & order != 0
     }
 
     pub(crate) fn order(&self, order: u32) {

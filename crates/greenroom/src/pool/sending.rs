@@ -61,7 +61,7 @@ impl<'a, M: Send, R: Send, E: Send> Future for Sending<'a, M, R, E> {
         };
         let (parcel, pushed) = ready!(waiting.as_mut().poll(cx));
         let address = this.address;
-        Poll::Ready(pushed.map_err(|why| address.refused(parcel.into_message(), why)))
+        Poll::Ready(pushed.map_err(|why| address.refuse(parcel, why)))
     }
 }
 

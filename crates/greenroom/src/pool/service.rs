@@ -8,9 +8,7 @@ use std::{
 use tower_service::Service;
 
 use super::{
-    address::Address,
-    calling::Calling,
-    owned_permit::{OwnedPermit, refusal},
+    address::Address, call::refusal, calling::Calling, owned_permit::OwnedPermit,
     readiness::Readiness,
 };
 use crate::CallError;

@@ -32,7 +32,7 @@ use super::{
     parcel::Parcel,
     wake::NOBODY,
 };
-use crate::sync::this_thread;
+use crate::{Class, sync::this_thread};
 
 /// How often a sender lets others run: workers that share its thread would otherwise get their turn only when the pool is
 /// full, and find every message gone from the caches. The more wait in its shard, the shorter its turn, down to where
@@ -68,6 +68,8 @@ pub(crate) struct Shard<M, R, E, K> {
 
 pub(crate) struct Inbox<M, R, E, K> {
     pub(crate) queue: BlockQueue<Entry<M, R, E, K>>,
+    /// What is to be taken before what lies in the queue, here or in the outbox.
+    pub(crate) urgent: VecDeque<Entry<M, R, E, K>>,
     /// Messages accepted here since the start; the ledger's left side.
     pub(crate) accepted: u64,
     /// Permits for messages to come. None in a closed inbox.
@@ -99,6 +101,8 @@ pub(crate) struct Outbox<M, R, E, K> {
     next_epoch: u64,
     /// Messages taken so far, from the queue and from lanes: what the watch sees of progress.
     pub(crate) taken: u64,
+    /// Urgent messages taken in a row.
+    pub(crate) urgent_run: u32,
     /// What the watch saw at its last tick.
     seen: Option<(u64, u64)>,
     /// How many messages of one hash were taken from the queue in a row, and that hash.
@@ -123,6 +127,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     pub(crate) fn new(turns: Turns) -> Self {
         let inbox = Inbox {
             queue: BlockQueue::new(),
+            urgent: VecDeque::new(),
             accepted: 0,
             credit: 0,
             turns,
@@ -140,6 +145,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             token: None,
             next_epoch: 0,
             taken: 0,
+            urgent_run: 0,
             seen: None,
             streak: (0, 0),
             queue_first: false,
@@ -158,12 +164,12 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             return true;
         }
         let mut inbox = self.inbox.lock();
-        if inbox.queue.is_empty() {
+        if inbox.is_empty() {
             inbox.scheduled = false;
             empty();
             return false;
         }
-        std::mem::swap(&mut inbox.queue, &mut outbox.queue);
+        inbox.hand_over(&mut outbox.queue);
         true
     }
 
@@ -178,7 +184,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     ) -> bool {
         let thread = this_thread();
         let mut inbox = self.inbox.lock();
-        if inbox.queue.is_empty() {
+        if inbox.is_empty() {
             inbox.scheduled = false;
             empty();
             return false;
@@ -187,7 +193,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         if let Some(worker) = attendant {
             inbox.drainer = (worker, thread);
         }
-        std::mem::swap(&mut inbox.queue, &mut outbox.queue);
+        inbox.hand_over(&mut outbox.queue);
         true
     }
 
@@ -213,7 +219,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             return true;
         }
         let mut inbox = self.inbox.lock();
-        if inbox.queue.is_empty() {
+        if inbox.is_empty() {
             inbox.scheduled = false;
             empty();
             return false;
@@ -223,11 +229,28 @@ impl<M, R, E, K> Shard<M, R, E, K> {
 
     /// True when messages wait behind the holder of the token.
     pub(crate) fn has_waiting(&self, outbox: &Outbox<M, R, E, K>) -> bool {
-        !outbox.queue.is_empty() || !self.inbox.lock().queue.is_empty()
+        !outbox.queue.is_empty() || !self.inbox.lock().is_empty()
     }
 }
 
 impl<M, R, E, K> Inbox<M, R, E, K> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.urgent.is_empty()
+    }
+
+    /// Messages that lie here.
+    pub(crate) fn queued(&self) -> usize {
+        self.queue.len() + self.urgent.len()
+    }
+
+    /// Moves what lies here into an empty queue, whole; urgent messages first, where there are any.
+    fn hand_over(&mut self, queue: &mut BlockQueue<Entry<M, R, E, K>>) {
+        if self.urgent.is_empty() {
+            return std::mem::swap(&mut self.queue, queue);
+        }
+        self.urgent.drain(..).for_each(|entry| queue.push_back(entry));
+    }
+
     /// Appends a message. True when nobody is bound to look at the shard yet: the caller must announce it.
     #[inline(always)]
     pub(crate) fn push(
@@ -236,7 +259,11 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         (key, hash): (Option<K>, u32),
     ) -> bool {
         let Some(message) = parcel.message.take() else { return false };
-        self.queue.push_back(Entry { message, extra: parcel.extra.take(), key, hash });
+        let entry = Entry { message, extra: parcel.extra.take(), key, hash, class: parcel.class };
+        match parcel.class {
+            Class::Normal => self.queue.push_back(entry),
+            Class::Urgent => self.urgent.push_back(entry),
+        }
         self.accepted += 1;
         self.note_sender()
     }
@@ -244,7 +271,13 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
     /// As `push`, for several plain messages.
     pub(crate) fn push_run(&mut self, messages: impl Iterator<Item = M>) -> bool {
         for message in messages {
-            self.queue.push_back(Entry { message, extra: None, key: None, hash: 0 });
+            self.queue.push_back(Entry {
+                message,
+                extra: None,
+                key: None,
+                hash: 0,
+                class: Class::Normal,
+            });
             self.accepted += 1;
         }
         self.step_aside = self.turns.is_over(0, self.queue.len());
@@ -272,6 +305,14 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     /// The token, where it is still the one of this epoch.
     pub(crate) fn held(&mut self, epoch: u64) -> Option<&mut Token<K>> {
         self.token.as_mut().filter(|token| token.epoch == epoch)
+    }
+
+    /// True when this worker has a key with this hash in hand. Goes by the hash: of two keys that collide, one in four
+    /// billion, each is taken for the other.
+    pub(crate) fn is_owner(&self, hash: u32, worker: usize) -> bool {
+        let token = self.token.as_ref().filter(|token| token.worker == worker);
+        let in_hand = token.and_then(|token| token.in_hand.as_ref());
+        in_hand.is_some_and(|(own, _)| *own == hash) || self.lanes.run_by(hash, worker).is_some()
     }
 
     /// The holder has this key in hand from here on.

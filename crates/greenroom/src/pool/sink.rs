@@ -115,7 +115,7 @@ impl<M> SinkError<M> {
 
 impl<M> From<SendError<M>> for SinkError<M> {
     fn from(error: SendError<M>) -> Self {
-        Self { why: error.without_message(), message: Some(error.into_message()) }
+        Self { why: error.without_message(), message: error.into_message() }
     }
 }
 

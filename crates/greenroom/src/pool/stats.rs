@@ -28,6 +28,8 @@ pub struct PoolStats {
     pub rejected: u64,
     /// Messages handled.
     pub handled: u64,
+    /// Of these, handed to another address whole.
+    pub forwarded: u64,
     /// Calls that got their handler's error.
     pub failed: u64,
     /// Dead letters.
@@ -59,6 +61,7 @@ impl PoolStats {
             accepted: core.accepted(),
             rejected: core.tally.rejected.load(Ordering::Relaxed),
             handled: 0,
+            forwarded: 0,
             failed: 0,
             dead_lettered: core.tally.dead_lettered.load(Ordering::Relaxed),
             dropped: 0,
@@ -76,6 +79,7 @@ impl PoolStats {
     fn add(&mut self, tally: &WorkerTally) {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         self.handled += read(&tally.handled);
+        self.forwarded += read(&tally.forwarded);
         self.failed += read(&tally.failed);
         self.dead_lettered += read(&tally.dead_lettered);
         self.dropped += read(&tally.dropped);

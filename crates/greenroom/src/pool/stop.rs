@@ -69,6 +69,7 @@ pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         0 => Vec::new(),
         _ => busy(&core).map(|worker| format!("{}-{worker}", core.settings.name)).collect(),
     };
+    core.end_of_life();
     core.give_back_queued();
     let left_over = std::mem::take(&mut *core.left_over.lock());
     StopReport { left_over, wedged, stats: PoolStats::of(&core) }

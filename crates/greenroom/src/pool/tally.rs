@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 #[derive(Debug, Default)]
 pub(crate) struct WorkerTally {
     pub(crate) handled: AtomicU64,
+    /// Of these, handed to another address whole.
+    pub(crate) forwarded: AtomicU64,
     pub(crate) failed: AtomicU64,
     pub(crate) dead_lettered: AtomicU64,
     pub(crate) dropped: AtomicU64,
@@ -23,6 +25,8 @@ pub(crate) struct WorkerTally {
 #[derive(Debug, Default)]
 pub(crate) struct PoolTally {
     pub(crate) rejected: AtomicU64,
+    /// Messages that were accepted by mailboxes of workers that have gone, or held back.
+    pub(crate) accepted: AtomicU64,
     /// Messages given back by a stop before they were started.
     pub(crate) returned: AtomicU64,
     /// Messages for which no worker was left.

@@ -47,6 +47,8 @@ use crate::sync::{
 pub(crate) struct Wake {
     /// A bit per shard: in a keyed pool, that somebody should look at it; without keys, that there are messages in it.
     ready: Padded<AtomicU64>,
+    /// A bit per shard with urgent messages. Written under the lock of the shard's inbox.
+    urgent: AtomicU64,
     /// Without keys, a bit per shard where a worker takes messages: others go elsewhere, where they can.
     attended: Padded<AtomicU64>,
     /// Workers that are polled, or woken and about to be.
@@ -97,6 +99,7 @@ impl Wake {
     pub(crate) fn new(workers: usize, limit: usize) -> Self {
         Self {
             ready: Padded(AtomicU64::new(0)),
+            urgent: AtomicU64::new(0),
             attended: Padded(AtomicU64::new(0)),
             awake: Padded(AtomicUsize::new(0)),
             lingering: Padded(AtomicUsize::new(NOBODY)),
@@ -138,6 +141,34 @@ impl Wake {
                 return Some(shard as usize);
             }
         }
+    }
+
+    /// There are urgent messages in this shard. Under the lock of its inbox.
+    pub(crate) fn urge(&self, shard: usize) {
+        self.urgent.fetch_or(1 << shard, Ordering::SeqCst);
+    }
+
+    /// There are none any more. Under the lock of the shard's inbox.
+    pub(crate) fn calm(&self, shard: usize) {
+        self.urgent.fetch_and(!(1 << shard), Ordering::SeqCst);
+    }
+
+    /// True when urgent messages wait somewhere.
+    #[inline]
+    pub(crate) fn is_urged(&self) -> bool {
+        self.urgent.load(Ordering::Relaxed) != 0
+    }
+
+    /// The shards with urgent messages.
+    pub(crate) fn urged(&self) -> u64 {
+        self.urgent.load(Ordering::Acquire)
+    }
+
+    /// Takes this shard off the ready ones. False when it was not among them.
+    pub(crate) fn claim_this(&self, shard: usize) -> bool {
+        let bit = 1 << shard;
+        self.ready.load(Ordering::Acquire) & bit != 0
+            && self.ready.fetch_and(!bit, Ordering::AcqRel) & bit != 0
     }
 
     /// There is nothing in this shard any more. Without keys; under the lock of the shard's inbox.
@@ -301,7 +332,7 @@ impl Wake {
         });
         let bed = self.beds.at(worker);
         bed.errand.store(errand, Ordering::Relaxed);
-        bed.taken.store(false, Ordering::Relaxed);
+        bed.taken.store(false, Ordering::Release);
         self.idle_count.store(idle.stack.len(), Ordering::SeqCst);
     }
 
@@ -370,7 +401,14 @@ impl Wake {
 
     /// Waits until a waker has taken the worker off the idle list. Returns the shard that it was woken for, if any.
     pub(crate) async fn woken(&self, worker: usize) -> Option<usize> {
-        self.beds.at(worker).notify.notified().await;
+        let bed = self.beds.at(worker);
+        loop {
+            bed.notify.notified().await;
+            // A wake-up for the worker that had the bed before may still have been in there.
+            if !bed.taken.load(Ordering::Acquire) {
+                break;
+            }
+        }
         self.errand(worker)
     }
 

@@ -59,7 +59,10 @@ impl<M, R, E> WeakAddress<M, R, E> {
 impl<M: 'static, R: 'static, E: 'static> WeakAddress<M, R, E> {
     /// The address without its types.
     pub fn erase(&self) -> AnyAddress {
-        AnyAddress::new(self.door.clone())
+        match self.door.upgrade() {
+            Some(door) => door.any(),
+            None => AnyAddress::gone(self.door.clone()),
+        }
     }
 }
 

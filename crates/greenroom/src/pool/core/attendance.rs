@@ -43,13 +43,13 @@ fn sleepers(workers: usize) -> (PoolBuilder<Sleeper>, Arc<[Arc<AtomicU64>]>) {
     (Pool::new(move |slot| Sleeper(counts[slot].clone())).workers(workers), slept)
 }
 
-fn push(core: &Core<Sleeper, ()>) {
+fn push(core: &Core<Sleeper, std::convert::Infallible>) {
     let mut parcel = Parcel::new(Duration::ZERO, None);
     assert!(core.take_and_push(&mut parcel, (None, 0), 0, Urgency::Now).is_ok());
 }
 
 /// A pool whose workers are gone, to be played by a test.
-async fn deserted() -> Arc<Core<Sleeper, ()>> {
+async fn deserted() -> Arc<Core<Sleeper, std::convert::Infallible>> {
     let core = sleepers(2).0.restarts(Restarts::default()).spawn_core().await.unwrap();
     core.abort(0..2);
     while core.running.load(Ordering::SeqCst) > 1 {

@@ -13,6 +13,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         *gate = Gate::Closed;
         self.permits.close();
         self.shut();
+        self.desks.iter().filter_map(|desk| desk.lock().clone()).for_each(|mailbox| mailbox.shut());
     }
 
     /// Refuses messages until there is a worker again.
@@ -113,10 +114,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let unowned = outbox.lanes.drain(&mut drained);
             drained.extend(std::iter::from_fn(|| outbox.queue.pop_front()));
             let mut inbox = shard.inbox.lock();
+            drained.extend(inbox.urgent.drain(..));
             drained.extend(std::iter::from_fn(|| inbox.queue.pop_front()));
             drop((inbox, outbox));
             discard(unowned);
         }
+        for slot in 0..self.desks.len() {
+            let Some(mailbox) = self.desks.at(slot).lock().take() else { continue };
+            drained.extend(mailbox.close());
+            self.tally.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
+        }
+        drained.extend(self.held.lock().drain(..));
         drained.extend(self.clock.drain());
         let retries = drained.iter().filter(|entry| entry.is_retry()).count();
         self.tally.waiting.fetch_sub(retries, Ordering::Relaxed);

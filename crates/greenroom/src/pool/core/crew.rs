@@ -7,10 +7,11 @@ use std::{
 
 use super::Core;
 use crate::{
-    Actor, ManageError,
+    Actor, ExitReason, ManageError,
     pool::{
         change::{Outcomes, SlotOutcome},
         employed::Employed,
+        restart::RestartLog,
         seat::{LEAVE, Place, Status},
         worker,
     },
@@ -41,6 +42,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let slots: Vec<usize> = (0..workers).map(|_| roster.join()).collect();
         self.seats.grow_to(roster.made());
+        self.desks.grow_to(roster.made());
         self.wake.grow_to(roster.made());
         slots.iter().for_each(|slot| self.seats.at(*slot).place.lock().status = Status::Starting);
         self.size_changed(roster.len());
@@ -53,7 +55,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Tells workers to leave, idle ones first, then those that joined last. Returns their slots and the new size.
     pub(crate) fn dismiss(
-        &self,
+        self: &Arc<Self>,
         workers: usize,
         outcomes: &Outcomes,
     ) -> Result<(Vec<usize>, usize), ManageError> {
@@ -79,7 +81,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Tells one worker to leave.
     pub(crate) fn dismiss_one(
-        &self,
+        self: &Arc<Self>,
         slot: usize,
         outcomes: &Outcomes,
     ) -> Result<usize, ManageError> {
@@ -115,6 +117,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Err(ManageError::NotDisabled(slot));
         }
         place.status = Status::Starting;
+        place.restarts = RestartLog::default();
         drop(place);
         self.live.fetch_add(1, Ordering::SeqCst);
         let size = roster.len();
@@ -138,28 +141,34 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    fn let_leave(&self, slot: usize, outcomes: &Outcomes) {
+    fn let_leave(self: &Arc<Self>, slot: usize, outcomes: &Outcomes) {
         let seat = self.seats.at(slot);
         let mut place = seat.place.lock();
         let before = std::mem::replace(&mut place.status, Status::Leaving);
         place.on_left = Some(outcomes.clone());
         seat.order(LEAVE);
         drop(place);
+        self.crew_changed();
         if before == Status::Disabled {
             return self.left(slot);
         }
         self.one_less();
+        self.crew_changed();
         self.wake.call(slot, &self.clock.bell);
         self.over.notify_waiters();
     }
 
     /// The worker of a slot has gone for good.
-    pub(crate) fn left(&self, slot: usize) {
+    pub(crate) fn left(self: &Arc<Self>, slot: usize) {
         let seat = self.seats.at(slot);
         let mut place = seat.place.lock();
         let gone = std::mem::take(&mut *place);
         seat.done(LEAVE);
         drop(place);
+        if let Some(mailbox) = self.mailbox_if_any(slot) {
+            self.end_of_worker(&mailbox, &ExitReason::Normal);
+        }
+        self.clear_desk(slot);
         self.roster.lock().vacate(slot);
         let Place { on_left, .. } = gone;
         if let Some(outcomes) = on_left {
@@ -173,6 +182,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if place.status == Status::Starting {
             place.status = Status::Live;
         }
+        drop(place);
+        self.crew_changed();
+        if self.settings.dispatch.is_some() {
+            self.ask_again();
+        }
     }
 
     /// A worker does not run for a while. False when it is to leave instead.
@@ -181,6 +195,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if place.status == Status::Live {
             place.status = Status::Starting;
         }
+        drop(place);
+        self.crew_changed();
     }
 
     /// Refuses messages where there is no worker, unless it is to hold them.
@@ -199,6 +215,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         last
     }
 
+    /// A slot waits for its supervisor. What is queued is kept, and the pool goes on accepting. False when it was to leave.
+    pub(crate) fn lay_off(&self, slot: usize) -> bool {
+        let mut place = self.seats.at(slot).place.lock();
+        if place.status == Status::Leaving {
+            return false;
+        }
+        place.status = Status::Disabled;
+        drop(place);
+        self.live.fetch_sub(1, Ordering::SeqCst);
+        self.crew_changed();
+        true
+    }
+
     /// The budget of a slot is used up. Its worker has given up what it held. False when it was to leave anyway.
     pub(crate) fn disable(&self, slot: usize) -> bool {
         let mut place = self.seats.at(slot).place.lock();
@@ -207,6 +236,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         place.status = Status::Disabled;
         drop(place);
+        self.crew_changed();
+        self.clear_desk(slot);
         if self.one_less() && !self.settings.holds_when_empty {
             tracing::error!(
                 pool = &*self.settings.name,

@@ -14,7 +14,10 @@ use super::{Core, Queued, Settings, Urgency};
 use crate::{
     Actor, Context, FailureTable, Restarts,
     delivery::Extra,
-    pool::{entry::Entry, hold::Source, parcel::Parcel, tally::count, worker::Factory},
+    pool::{
+        entry::Entry, hold::Source, overflow::Overflow, parcel::Parcel, tally::count,
+        worker::Factory,
+    },
 };
 
 struct Nobody;
@@ -95,6 +98,10 @@ impl Stage {
             factory: Factory::new(Arc::new(|_| Err("nobody".to_owned()))),
             bounds: 0..=8,
             mailbox_each: None,
+            mailbox: 1,
+            overflow: Overflow::Wait,
+            dispatch: None,
+            copy_for_several: None,
             holds_when_empty: false,
             name: Arc::from("stage"),
             workers,
@@ -104,6 +111,10 @@ impl Stage {
             copy: None,
             poison_limit: 2,
             restarts: Restarts::default(),
+            restart_policy: crate::RestartPolicy::default(),
+            on_exceeded: crate::OnExceeded::default(),
+            single: false,
+            time_limit: None,
             on_dead_letter: None,
             seed: 1,
         };
@@ -159,7 +170,9 @@ impl Stage {
         let Some(message) = worker.in_hand.take() else { return };
         let mut extra = Extra::new(None);
         extra.attempts = worker.attempts + 1;
-        let entry = Entry { message, extra: Some(extra), key: None, hash: 0 };
+        extra.parked = true;
+        let entry =
+            Entry { message, extra: Some(extra), key: None, hash: 0, class: crate::Class::Normal };
         let source = std::mem::replace(&mut worker.source, Source::None);
         worker.source = self.core.park(index, source, entry, Duration::ZERO);
     }

@@ -39,6 +39,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 self.clock.park_message(index, entry, after);
                 source
             }
+            Source::Desk { .. } => {
+                self.clock.park_mail(worker, entry, after);
+                source
+            }
             Source::None | Source::Attending { .. } => {
                 self.clock.park_message(0, entry, after);
                 Source::None
@@ -103,6 +107,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         outbox.ready.push_back(id);
         drop(outbox);
         self.announce(index);
+    }
+
+    /// A message from a worker's own mailbox has waited for its next attempt: it goes back there, or where the worker has
+    /// gone to any other.
+    pub(crate) fn wake_mail(&self, slot: usize, entry: Queued<A, K>) {
+        let mailbox = self.mailbox_if_any(slot);
+        let unplaced = match &mailbox {
+            Some(mailbox) => mailbox.push_front(entry).err(),
+            None => Some(entry),
+        };
+        match unplaced {
+            Some(entry) => self.wake_message(0, entry),
+            None => drop(self.wake.call(slot, &self.clock.bell)),
+        }
     }
 
     /// A message without a key has waited for its next attempt: it goes to the front.

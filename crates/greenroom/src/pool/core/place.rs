@@ -42,7 +42,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 self.depart(index, worker, alone);
                 return Source::None;
             }
-            Source::None | Source::Lane { .. } => return source,
+            Source::None | Source::Lane { .. } | Source::Desk { .. } => return source,
         };
         let shard = &self.shards[index];
         let mut outbox = shard.outbox.lock();
@@ -63,7 +63,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// work, or leaves: what was marked here is seen by one of the two.
     pub(crate) fn release(&self, worker: usize, source: Source) {
         match source {
-            Source::None => {}
+            Source::None | Source::Desk { .. } => {}
             Source::Shared { index, alone, .. } | Source::Attending { index, alone } => {
                 self.depart(index, worker, alone);
             }

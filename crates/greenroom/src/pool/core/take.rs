@@ -8,7 +8,8 @@ use std::{hash::Hash, panic::AssertUnwindSafe, sync::Arc};
 
 use super::{Core, OutboxOf, Queued};
 use crate::{
-    Actor,
+    Actor, Class,
+    class::URGENT_RUN,
     pool::{
         discard::discard,
         hold::{DeliveryOf, Source},
@@ -26,7 +27,7 @@ const QUICK_BUDGET: u32 = 512;
 /// Messages of one key in a row while others are ready (K04).
 const QUOTA: u32 = 16;
 
-type Taken<A, K> = Option<(Source, Queued<A, K>)>;
+pub(crate) type Taken<A, K> = Option<(Source, Queued<A, K>)>;
 
 type Outboxed<'a, A, K> = Locked<'a, OutboxOf<A, K>>;
 
@@ -45,7 +46,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The next message from where the last one came from, or `None` when its place has been given up.
     pub(crate) fn next(&self, worker: usize, source: Source) -> Taken<A, K> {
         match source {
-            Source::None => None,
+            Source::None | Source::Desk { .. } => None,
             Source::Shared { .. } | Source::Attending { .. } => {
                 self.release(worker, source);
                 None
@@ -110,6 +111,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(outbox);
         delivery.message = Some(entry.message);
         delivery.extra = entry.extra;
+        delivery.class = entry.class;
         true
     }
 
@@ -210,8 +212,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         mut outbox: Outboxed<'a, A, K>,
         epoch: u64,
     ) -> (Outboxed<'a, A, K>, Option<Queued<A, K>>) {
-        while self.shards[index].refill(&mut outbox) {
-            let Some(mut entry) = outbox.pop_queue() else { break };
+        while let Some(mut entry) = self.pop_head(index, &mut outbox) {
             if entry.key.is_some() && outbox.lanes.has(entry.hash) {
                 let (again, unplaced) = self.behind_its_lane(index, outbox, epoch, entry);
                 outbox = again;
@@ -220,13 +221,67 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                     None => continue,
                 };
             }
-            if !outbox.exceeds(&entry, QUOTA) {
+            if entry.class == Class::Urgent || !outbox.exceeds(&entry, QUOTA) {
                 return (outbox, Some(entry));
             }
             outbox.stand_aside(entry);
             self.wake.mark(index);
         }
         (outbox, None)
+    }
+
+    /// The next message of a shard, urgent ones first; but one normal message after a run of them.
+    fn pop_head(&self, index: usize, outbox: &mut OutboxOf<A, K>) -> Option<Queued<A, K>> {
+        let urged = self.wake.is_urged() && outbox.urgent_run < URGENT_RUN;
+        if urged && let Some(entry) = self.pop_urgent(index) {
+            outbox.urgent_run += 1;
+            outbox.taken = outbox.taken.wrapping_add(1);
+            return Some(entry);
+        }
+        outbox.urgent_run = 0;
+        if !self.shards[index].refill(outbox) {
+            return None;
+        }
+        outbox.pop_queue()
+    }
+
+    /// The next urgent message of a shard. In a keyed pool, for the holder of its token.
+    fn pop_urgent(&self, index: usize) -> Option<Queued<A, K>> {
+        let mut inbox = self.shards[index].inbox.lock();
+        let entry = inbox.urgent.pop_front();
+        if inbox.urgent.is_empty() {
+            self.wake.calm(index);
+        }
+        entry
+    }
+
+    /// Takes an urgent message from a shard without keys.
+    pub(crate) fn take_urgent(&self) -> Option<Queued<A, K>> {
+        loop {
+            let urged = self.wake.urged();
+            if urged == 0 {
+                return None;
+            }
+            if let Some(entry) = self.pop_urgent(urged.trailing_zeros() as usize) {
+                return Some(entry);
+            }
+        }
+    }
+
+    /// Goes to a keyed shard with urgent messages that nobody drains and that is not `but`.
+    pub(crate) fn take_urged(&self, worker: usize, but: Option<usize>) -> Taken<A, K> {
+        let but = but.map_or(0, |index| 1_u64 << index);
+        let mut urged = self.wake.urged() & !but;
+        while urged != 0 {
+            let index = urged.trailing_zeros() as usize;
+            urged &= urged - 1;
+            if self.wake.claim_this(index)
+                && let Some(work) = self.take_from(index, worker)
+            {
+                return Some(work);
+            }
+        }
+        None
     }
 
     /// Puts a message into the lane of its key, or gives it back where there is none. Keys are compared without the lock.

@@ -1,0 +1,171 @@
+//! Dead letters, kept: to be listed, looked at, replayed and removed.
+//!
+//! A message that could not be handled is most often the fault of something that will be mended: a handler, a database, the
+//! message itself. So it waits here until somebody who knows decides.
+//!
+//! ```text
+//!           ┌────┬────┬─────────────┬────┬─────┐ ──remove──▶ the caller
+//! pool ───▶ │ 17 │ 18 │ 21 (in use) │ 22 │ ... │ ──replay──▶ an address: accepted anew, at the end
+//!           └────┴────┴─────────────┴────┴─────┘             of its key's line; refused: back in its place
+//!    at the bound,      └─ while it is looked at or replayed, it is out of the queue;
+//!    the oldest goes       its number keeps its place
+//! ```
+//!
+//! Predicates, closures and key functions are run on a letter that has been taken out, so they hold up nobody, may use the
+//! queue themselves, and may panic: the letter goes back to its place.
+//!
+//! # Price
+//! As many messages as the bound says are kept for as long as nobody removes them. A message that is handled costs nothing.
+
+use std::{fmt, sync::Arc};
+
+use parking_lot::Mutex;
+
+mod in_use;
+mod info;
+mod replay;
+mod store;
+
+use self::{in_use::InUse, store::Store};
+pub use self::{
+    info::{Kept, LetterInfo, NoLetter},
+    replay::{NotReplayed, Replayed},
+};
+use crate::{DeadLetter, pool::discard::discard};
+
+/// Letters that are kept, unless said otherwise.
+const DEFAULT_BOUND: usize = 1_000;
+
+/// A bounded queue of dead letters. A clone is the same queue.
+///
+/// ```
+/// use greenroom::{DeadLetters, prelude::*};
+/// # use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+/// # static MENDED: AtomicBool = AtomicBool::new(false);
+/// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = (); type Error = ();
+/// # async fn handle(&mut self, _: u8, _: &mut Context<Self>) -> Result<(), ()> { unreachable!() }
+/// # async fn receive(&mut self, _: &mut Delivery<u8, (), ()>, _: &mut Context<Self>) -> Result<Answer<()>, ()> {
+/// # if MENDED.load(SeqCst) { Ok(Answer::Reply(())) } else { Err(()) } } }
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let letters = DeadLetters::default();
+/// let kept = letters.clone();
+/// let clerks = Pool::new(|_slot| Clerk).on_dead_letter(move |letter| drop(kept.push(letter, None)));
+/// let clerks = clerks.spawn().await?;
+/// clerks.send(7).await?; // fails
+/// # while letters.is_empty() { tokio::task::yield_now().await; }
+/// let page = letters.list(None, 10);
+/// assert_eq!(letters.inspect(page[0].id, |letter| letter.message)?, Some(7));
+/// # MENDED.store(true, SeqCst);
+/// // the clerks have been mended:
+/// assert_eq!(letters.replay_all(&clerks).replayed, 1);
+/// assert!(letters.is_empty());
+/// # Ok(()) }
+/// ```
+pub struct DeadLetters<M, E> {
+    /// Held for a few steps in a tree; no user code runs under it.
+    store: Arc<Mutex<Store<M, E>>>,
+}
+
+impl<M, E> DeadLetters<M, E> {
+    /// An empty queue for so many letters; 1,000 in [`default`](Self::default). What a letter holds is what its message
+    /// holds. 0 keeps none, and counts them.
+    pub fn new(bound: usize) -> Self {
+        Self { store: Arc::new(Mutex::new(Store::new(bound))) }
+    }
+
+    /// Adds a letter as the newest, and says for how long its message had waited to be handled, where that is known. At
+    /// the bound the oldest is given back, to be dropped by the caller wherever its `Drop` may run.
+    pub fn push(
+        &self,
+        letter: DeadLetter<M, E>,
+        waited: Option<std::time::Duration>,
+    ) -> Kept<M, E> {
+        let info = LetterInfo::of(&letter, waited);
+        self.store.lock().push(letter, info)
+    }
+
+    /// What is known of the letters after this one (of all, after `None`), oldest first, at most so many. The last one's
+    /// id is where the next page begins, whatever is added or removed meanwhile.
+    pub fn list(&self, after: Option<u64>, limit: usize) -> Vec<LetterInfo> {
+        self.store.lock().list(after, limit)
+    }
+
+    /// Looks at a letter. Meanwhile it is in use: who else asks for it gets [`NoLetter::InUse`].
+    ///
+    /// # Errors
+    /// When there is no such letter, or it is in use.
+    ///
+    /// # Panics
+    /// When the closure does. The letter is kept.
+    pub fn inspect<T>(
+        &self,
+        id: u64,
+        look: impl FnOnce(&DeadLetter<M, E>) -> T,
+    ) -> Result<T, NoLetter> {
+        self.take_out(id)?.letter().map(look).ok_or(NoLetter::InUse)
+    }
+
+    /// Takes a letter away.
+    ///
+    /// # Errors
+    /// When there is no such letter, or it is in use.
+    pub fn remove(&self, id: u64) -> Result<DeadLetter<M, E>, NoLetter> {
+        self.store.lock().remove(id)
+    }
+
+    /// Takes all letters away, oldest first, but for those that are in use.
+    pub fn remove_all(&self) -> Vec<DeadLetter<M, E>> {
+        self.store.lock().remove_all()
+    }
+
+    /// How many letters are kept, those in use included.
+    pub fn len(&self) -> usize {
+        self.store.lock().len()
+    }
+
+    /// True when none is kept.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many letters may be kept.
+    pub fn bound(&self) -> usize {
+        self.store.lock().bound()
+    }
+
+    /// How many letters have been dropped because the queue was at its bound.
+    pub fn dropped(&self) -> u64 {
+        self.store.lock().dropped()
+    }
+
+    fn take_out(&self, id: u64) -> Result<InUse<'_, M, E>, NoLetter> {
+        let (info, letter) = self.store.lock().take_out(id)?;
+        Ok(InUse::new(&self.store, info, letter))
+    }
+}
+
+impl<M, E> Default for DeadLetters<M, E> {
+    fn default() -> Self {
+        Self::new(DEFAULT_BOUND)
+    }
+}
+
+impl<M, E> Clone for DeadLetters<M, E> {
+    fn clone(&self) -> Self {
+        Self { store: self.store.clone() }
+    }
+}
+
+impl<M, E> fmt::Debug for DeadLetters<M, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (len, dropped) = (self.len(), self.dropped());
+        f.debug_struct("DeadLetters").field("len", &len).field("dropped", &dropped).finish()
+    }
+}
+
+impl<M, E> Drop for Store<M, E> {
+    /// The `Drop` of a message may panic, wherever the last clone happens to be dropped.
+    fn drop(&mut self) {
+        self.remove_all().into_iter().for_each(discard);
+    }
+}

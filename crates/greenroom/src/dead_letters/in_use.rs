@@ -1,0 +1,89 @@
+//! A letter that somebody looks at or replays: whatever they do, it goes back to its place or has been accepted.
+
+use std::collections::VecDeque;
+
+use parking_lot::Mutex;
+
+use super::{LetterInfo, Store};
+use crate::{DeadLetter, pool::discard::discard};
+
+/// A letter out of its place. Dropped, it goes back.
+pub(super) struct InUse<'a, M, E> {
+    /// Where its place is.
+    store: &'a Mutex<Store<M, E>>,
+    /// With its number, by which its place is found.
+    info: LetterInfo,
+    /// `None` once it needs no place any more.
+    letter: Option<DeadLetter<M, E>>,
+}
+
+impl<'a, M, E> InUse<'a, M, E> {
+    pub(super) fn new(
+        store: &'a Mutex<Store<M, E>>,
+        info: LetterInfo,
+        letter: DeadLetter<M, E>,
+    ) -> Self {
+        Self { store, info, letter: Some(letter) }
+    }
+
+    pub(super) fn info(&self) -> &LetterInfo {
+        &self.info
+    }
+
+    pub(super) fn letter(&self) -> Option<&DeadLetter<M, E>> {
+        self.letter.as_ref()
+    }
+
+    pub(super) fn message(&self) -> Option<&M> {
+        self.letter()?.message.as_ref()
+    }
+
+    /// Takes the message out, to be sent. `None` where there is none.
+    pub(super) fn send_off(mut self) -> Option<OnItsWay<'a, M, E>> {
+        let message = self.letter.as_mut()?.message.take()?;
+        Some(OnItsWay { in_use: self, message: VecDeque::from([message]) })
+    }
+
+    /// The message has been accepted: what is left of the letter goes.
+    fn settle(&mut self) {
+        self.store.lock().forget(self.info.id);
+        discard(self.letter.take());
+    }
+
+    fn put_back(&mut self, letter: DeadLetter<M, E>) {
+        let homeless = self.store.lock().put_back(self.info.id, letter);
+        discard(homeless);
+    }
+}
+
+impl<M, E> Drop for InUse<'_, M, E> {
+    fn drop(&mut self) {
+        if let Some(letter) = self.letter.take() {
+            self.put_back(letter);
+        }
+    }
+}
+
+/// A letter whose message is being sent. Dropped, it goes back with its message, or is gone where that was accepted.
+pub(super) struct OnItsWay<'a, M, E> {
+    /// The letter without its message. It goes back after the message has been put into it again.
+    in_use: InUse<'a, M, E>,
+    /// The message, until it is accepted: a queue of one, because those who send from a queue leave in it what was not
+    /// accepted, also when a key function panics or the future is dropped.
+    pub(super) message: VecDeque<M>,
+}
+
+impl<M, E> OnItsWay<'_, M, E> {
+    pub(super) fn id(&self) -> u64 {
+        self.in_use.info.id
+    }
+}
+
+impl<M, E> Drop for OnItsWay<'_, M, E> {
+    fn drop(&mut self) {
+        match (self.message.pop_front(), self.in_use.letter.as_mut()) {
+            (Some(message), Some(letter)) => letter.message = Some(message),
+            _ => self.in_use.settle(),
+        }
+    }
+}

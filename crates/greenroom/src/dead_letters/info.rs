@@ -1,0 +1,70 @@
+//! What is told of a letter.
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use tokio::time::Instant;
+
+use crate::{DeadLetter, DeadLetterReason};
+
+/// What is known of a dead letter, without the message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LetterInfo {
+    /// Its number in its queue. Later ones have higher numbers; none is given twice.
+    pub id: u64,
+    /// Why it is a dead letter.
+    pub reason: DeadLetterReason,
+    /// How many attempts were made.
+    pub attempts: u32,
+    /// The panic's message, where there was one.
+    pub panic: Option<Arc<str>>,
+    /// Whether it has a message, which can be replayed.
+    pub has_message: bool,
+    /// When it became one, by the calendar.
+    pub at: SystemTime,
+    /// When it became one, by the runtime's clock.
+    pub since: Instant,
+    /// How long it had waited in its pool to be handled, where that is known.
+    pub waited: Option<Duration>,
+}
+
+impl LetterInfo {
+    /// Its number is given when it is kept.
+    pub(super) fn of<M, E>(letter: &DeadLetter<M, E>, waited: Option<Duration>) -> Self {
+        Self {
+            id: 0,
+            reason: letter.reason,
+            attempts: letter.attempts,
+            panic: letter.panic.as_deref().map(Arc::from),
+            has_message: letter.message.is_some(),
+            at: SystemTime::now(),
+            since: Instant::now(),
+            waited,
+        }
+    }
+}
+
+/// What became of a letter that was pushed.
+#[derive(Debug)]
+#[must_use = "the letter that is given back is dropped here, wherever that is"]
+pub struct Kept<M, E> {
+    /// Its number. `None` when the queue keeps none: it is given back itself then.
+    pub id: Option<u64>,
+    /// The letter that had to go for it.
+    pub dropped: Option<DeadLetter<M, E>>,
+}
+
+/// Why a letter cannot be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoLetter {
+    /// It was removed, replayed or dropped, or there never was one with this number.
+    #[error("there is no such dead letter")]
+    Unknown,
+    /// Somebody looks at it or replays it.
+    #[error("the dead letter is in use")]
+    InUse,
+}

@@ -1,0 +1,134 @@
+//! The letters by their numbers. Nothing here runs user code: what is to be dropped is given back.
+
+use std::collections::{BTreeMap, btree_map::Entry};
+
+use super::{Kept, LetterInfo, NoLetter};
+use crate::DeadLetter;
+
+pub(super) struct Store<M, E> {
+    /// Never more than `bound`.
+    letters: BTreeMap<u64, Place<M, E>>,
+    /// How many may be kept.
+    bound: usize,
+    /// Rises with every letter, so that numbers are in the order of age.
+    next_id: u64,
+    /// Letters that had to go at the bound.
+    dropped: u64,
+}
+
+/// The place of a letter.
+struct Place<M, E> {
+    /// What is told of it, in use or not.
+    info: LetterInfo,
+    /// `None` while it is in use.
+    letter: Option<DeadLetter<M, E>>,
+}
+
+/// The letters that there were when a walk began.
+pub(super) struct Walk {
+    /// The lowest number that has not been visited.
+    next: u64,
+    /// The first number that was free when the walk began.
+    end: u64,
+}
+
+/// A letter that was taken out, with what is known of it.
+pub(super) type Out<M, E> = (LetterInfo, DeadLetter<M, E>);
+
+impl<M, E> Store<M, E> {
+    pub(super) fn new(bound: usize) -> Self {
+        Self { letters: BTreeMap::new(), bound, next_id: 1, dropped: 0 }
+    }
+
+    pub(super) fn push(&mut self, letter: DeadLetter<M, E>, mut info: LetterInfo) -> Kept<M, E> {
+        if self.bound == 0 {
+            self.dropped += 1;
+            return Kept { id: None, dropped: Some(letter) };
+        }
+        let oldest = if self.letters.len() < self.bound { None } else { self.letters.pop_first() };
+        let dropped = oldest.and_then(|(_, place)| place.letter);
+        // One that is in use may yet be replayed; it is counted when it finds its place gone.
+        self.dropped += u64::from(dropped.is_some());
+        info.id = self.next_id;
+        self.next_id += 1;
+        let id = info.id;
+        self.letters.insert(id, Place { info, letter: Some(letter) });
+        Kept { id: Some(id), dropped }
+    }
+
+    pub(super) fn list(&self, after: Option<u64>, limit: usize) -> Vec<LetterInfo> {
+        let first = after.map_or(0, |id| id.saturating_add(1));
+        let places = self.letters.range(first..).take(limit);
+        places.map(|(_, place)| place.info.clone()).collect()
+    }
+
+    pub(super) fn take_out(&mut self, id: u64) -> Result<Out<M, E>, NoLetter> {
+        let place = self.letters.get_mut(&id).ok_or(NoLetter::Unknown)?;
+        let letter = place.letter.take().ok_or(NoLetter::InUse)?;
+        Ok((place.info.clone(), letter))
+    }
+
+    /// Puts a letter back, or gives it to the caller where it had to go meanwhile.
+    pub(super) fn put_back(
+        &mut self,
+        id: u64,
+        letter: DeadLetter<M, E>,
+    ) -> Option<DeadLetter<M, E>> {
+        match self.letters.get_mut(&id) {
+            Some(place) => place.letter.replace(letter),
+            None => {
+                self.dropped += 1;
+                Some(letter)
+            }
+        }
+    }
+
+    /// Gives up the place of a letter that was taken out and does not come back.
+    pub(super) fn forget(&mut self, id: u64) {
+        self.letters.remove(&id);
+    }
+
+    pub(super) fn remove(&mut self, id: u64) -> Result<DeadLetter<M, E>, NoLetter> {
+        let Entry::Occupied(mut place) = self.letters.entry(id) else {
+            return Err(NoLetter::Unknown);
+        };
+        let letter = place.get_mut().letter.take().ok_or(NoLetter::InUse)?;
+        place.remove();
+        Ok(letter)
+    }
+
+    pub(super) fn remove_all(&mut self) -> Vec<DeadLetter<M, E>> {
+        let mut letters = Vec::with_capacity(self.letters.len());
+        self.letters.retain(|_, place| match place.letter.take() {
+            Some(letter) => {
+                letters.push(letter);
+                false
+            }
+            None => true,
+        });
+        letters
+    }
+
+    pub(super) fn walk(&self) -> Walk {
+        Walk { next: 0, end: self.next_id }
+    }
+
+    /// The next letter of a walk, taken out. `None` at the end.
+    pub(super) fn next_of(&mut self, walk: &mut Walk) -> Option<Result<Out<M, E>, NoLetter>> {
+        let (&id, _) = self.letters.range(walk.next..walk.end).next()?;
+        walk.next = id + 1;
+        Some(self.take_out(id))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.letters.len()
+    }
+
+    pub(super) fn bound(&self) -> usize {
+        self.bound
+    }
+
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}

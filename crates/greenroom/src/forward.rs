@@ -1,0 +1,100 @@
+//! Forwarding: a delivery is handed to another address whole.
+//!
+//! ```text
+//! caller ──call──▶ first ──forward──▶ second ──reply──┐
+//!    ▲                                                │
+//!    └────────────────────────────────────────────────┘
+//! ```
+//!
+//! Sender, reply port, class, deadline, trace and the count of attempts go along; the first handler is done with it, and
+//! the second one's reply goes straight to the caller. In the ledger of the first it is handled, and accepted in the second's.
+
+use crate::{
+    Address, Delivery, NotAccepted,
+    pool::{Parcel, Refused, Urgency},
+};
+
+/// Why a delivery was not forwarded. It is still whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ForwardError {
+    /// The other address did not accept it.
+    #[error("not forwarded: {0}")]
+    NotAccepted(NotAccepted),
+    /// Its message has been taken out.
+    #[error("not forwarded: the message has been taken out of the delivery")]
+    Empty,
+}
+
+impl<M, R, E> Delivery<M, R, E> {
+    /// Hands the delivery to another address, waiting for room there. The handler then returns
+    /// [`Answer::Elsewhere`](crate::Answer::Elsewhere).
+    ///
+    /// # Errors
+    /// Why it was not accepted there; it is still here then, whole, unless the other pool drops what arrives.
+    ///
+    /// # Cancel safety
+    /// A dropped future has either forwarded the delivery or left it as it was.
+    pub async fn forward(&mut self, to: &Address<M, R, E>) -> Result<(), ForwardError> {
+        if self.message.is_none() {
+            return Err(ForwardError::Empty);
+        }
+        let mut lent = Lent::new(self);
+        if let Err(refused) = to.try_push_parcel(&mut lent.parcel, Urgency::CanStepAside) {
+            let pushed = to.wait_and_push(&mut lent.parcel, refused).await;
+            pushed.map_err(ForwardError::NotAccepted)?;
+        }
+        lent.forwarded();
+        Ok(())
+    }
+
+    /// As [`forward`](Self::forward), without waiting.
+    ///
+    /// # Errors
+    /// As `forward`, and [`NotAccepted::Full`].
+    pub fn try_forward(&mut self, to: &Address<M, R, E>) -> Result<(), ForwardError> {
+        if self.message.is_none() {
+            return Err(ForwardError::Empty);
+        }
+        let mut lent = Lent::new(self);
+        to.try_push_parcel(&mut lent.parcel, Urgency::Now)
+            .map_err(|refused| ForwardError::NotAccepted(to.why(refused)))?;
+        lent.forwarded();
+        Ok(())
+    }
+}
+
+/// What is in a delivery, on its way to another address. What is not accepted there goes back.
+struct Lent<'a, M, R, E> {
+    delivery: &'a mut Delivery<M, R, E>,
+    parcel: Parcel<M, R, E>,
+}
+
+impl<'a, M, R, E> Lent<'a, M, R, E> {
+    fn new(delivery: &'a mut Delivery<M, R, E>) -> Self {
+        let message = delivery.message.take();
+        let parcel = Parcel { message, extra: delivery.extra.take(), class: delivery.class };
+        Self { delivery, parcel }
+    }
+
+    fn forwarded(self) {
+        self.delivery.forwarded = true;
+    }
+}
+
+impl<M, R, E> Drop for Lent<'_, M, R, E> {
+    fn drop(&mut self) {
+        self.delivery.message = self.parcel.message.take();
+        self.delivery.extra = self.parcel.extra.take();
+    }
+}
+
+impl<M, R, E> Address<M, R, E> {
+    fn try_push_parcel(
+        &self,
+        parcel: &mut Parcel<M, R, E>,
+        urgency: Urgency,
+    ) -> Result<(), Refused> {
+        self.door.try_push(parcel, self.sender, urgency)
+    }
+}

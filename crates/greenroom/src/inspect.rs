@@ -1,0 +1,141 @@
+//! What workers tell of themselves, to be read while they are stuck.
+//!
+//! Asking an actor how it is doing by a message fails when it is needed: the mailbox is full, or the handler hangs. So
+//! nobody is asked. A worker leaves what it wants to be known where others can read it:
+//!
+//! ```text
+//! handler ──publish("cached", 17)──▶ the slot's values ◀──snapshot── whoever inspects
+//!                                    (the last of each key)
+//! ```
+//!
+//! Reading takes bounded time and runs no user code: values are plain ([`Value`]), and at most [`MOST_KEYS`] per worker.
+//! Which are wanted is said with [`Items`].
+//!
+//! # Price
+//! A lock, mostly free, and a search among the keys for each value that is published. Text is copied. Publish what
+//! changes now and then; what changes with every message is better summed up first.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use parking_lot::Mutex;
+
+mod items;
+mod value;
+
+pub use items::Items;
+pub use value::Value;
+
+/// Keys that a worker may publish values for. Enough for any page that is looked at; keys made from messages, which would
+/// grow without bound, are refused soon.
+pub const MOST_KEYS: usize = 64;
+
+/// A worker has published values for as many keys as it may; those it can still replace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("values for {MOST_KEYS} keys are published, and this is a further one")]
+#[non_exhaustive]
+pub struct TooManyKeys {}
+
+/// The values that one worker has published.
+#[derive(Debug, Default)]
+pub(crate) struct Published {
+    /// Never more than `MOST_KEYS`. Nothing that is user code is in it.
+    values: Mutex<BTreeMap<Arc<str>, Value>>,
+}
+
+#[cfg_attr(not(test), expect(dead_code, reason = "slots do not have one yet"))]
+impl Published {
+    /// Replaces the value of a key.
+    ///
+    /// # Errors
+    /// When the key is new and there are as many as there may be.
+    pub(crate) fn publish(&self, key: &str, value: impl Into<Value>) -> Result<(), TooManyKeys> {
+        // Converted and dropped outside the lock: the first is user code, the second may free memory.
+        let replaced = self.put(key, value.into())?;
+        drop(replaced);
+        Ok(())
+    }
+
+    fn put(&self, key: &str, value: Value) -> Result<Option<Value>, TooManyKeys> {
+        let mut values = self.values.lock();
+        if let Some(present) = values.get_mut(key) {
+            return Ok(Some(std::mem::replace(present, value)));
+        }
+        if values.len() >= MOST_KEYS {
+            drop(values);
+            return Err(TooManyKeys {});
+        }
+        Ok(values.insert(key.into(), value))
+    }
+
+    /// The values that are wanted, in the order of their keys.
+    pub(crate) fn snapshot(&self, wanted: &Items) -> Vec<(Arc<str>, Value)> {
+        if !wanted.any_value() {
+            return Vec::new();
+        }
+        let values = self.values.lock();
+        let values = values.iter().filter(|(key, _)| wanted.wants(key));
+        values.map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn snapshot(published: &Published, wanted: &Items) -> Vec<(String, Value)> {
+        let values = published.snapshot(wanted).into_iter();
+        values.map(|(key, value)| (key.to_string(), value)).collect()
+    }
+
+    fn full() -> Published {
+        let published = Published::default();
+        for key in 0..MOST_KEYS {
+            published.publish(&key.to_string(), key).unwrap();
+        }
+        published
+    }
+
+    #[test]
+    fn a16_the_value_last_published_is_what_is_read() {
+        let published = Published::default();
+        published.publish("state", "warming up").unwrap();
+        published.publish("cached", 1_usize).unwrap();
+        published.publish("state", "warm").unwrap();
+        let both = [("cached".to_owned(), Value::Int(1)), ("state".to_owned(), "warm".into())];
+        assert_eq!(snapshot(&published, &Items::All), both);
+    }
+
+    #[test]
+    fn a16_a_filter_leaves_out_what_is_not_wanted() {
+        let published = full();
+        assert_eq!(snapshot(&published, &Items::Figures), []);
+        let wanted = Items::keys(["7", "unknown", "3"]);
+        let values = [("3".to_owned(), Value::Int(3)), ("7".to_owned(), Value::Int(7))];
+        assert_eq!(snapshot(&published, &wanted), values);
+    }
+
+    #[test]
+    fn a16_keys_are_bounded_and_known_ones_still_replaced() {
+        let published = full();
+        assert_eq!(published.publish("one more", true), Err(TooManyKeys {}));
+        published.publish("0", false).unwrap();
+        assert_eq!(snapshot(&published, &Items::keys(["0"])), [("0".to_owned(), false.into())]);
+        assert_eq!(published.snapshot(&Items::All).len(), MOST_KEYS);
+    }
+
+    /// Its conversion tells whether it runs under the lock.
+    struct Nosy<'a>(&'a Published);
+
+    impl From<Nosy<'_>> for Value {
+        fn from(nosy: Nosy<'_>) -> Self {
+            nosy.0.values.is_locked().into()
+        }
+    }
+
+    #[test]
+    fn a16_no_user_code_runs_under_the_lock() {
+        let published = Published::default();
+        published.publish("locked", Nosy(&published)).unwrap();
+        assert_eq!(snapshot(&published, &Items::All), [("locked".to_owned(), false.into())]);
+    }
+}

@@ -1,0 +1,50 @@
+//! Which items are wanted.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+/// Which items an inspection returns: the runtime's own figures, and the values that workers have published.
+///
+/// ```
+/// use greenroom::Items;
+///
+/// let wanted = Items::keys(["cached", "state"]);
+/// assert!(wanted.wants("state") && !wanted.wants("other"));
+/// assert!(!wanted.figures());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Items {
+    /// Everything.
+    #[default]
+    All,
+    /// The runtime's figures alone.
+    Figures,
+    /// What was published for these keys alone.
+    Keys(BTreeSet<Arc<str>>),
+}
+
+impl Items {
+    /// What was published for these keys alone.
+    pub fn keys<K: Into<Arc<str>>>(keys: impl IntoIterator<Item = K>) -> Self {
+        Self::Keys(keys.into_iter().map(Into::into).collect())
+    }
+
+    /// True when the runtime's figures are wanted.
+    pub fn figures(&self) -> bool {
+        matches!(self, Self::All | Self::Figures)
+    }
+
+    /// True when the value that was published for this key is wanted.
+    pub fn wants(&self, key: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Figures => false,
+            Self::Keys(keys) => keys.contains(key),
+        }
+    }
+
+    /// True when any published value is wanted.
+    pub(crate) fn any_value(&self) -> bool {
+        !matches!(self, Self::Figures)
+    }
+}

@@ -1,0 +1,126 @@
+//! Layers: what is done around every message, whatever the actor does with it.
+//!
+//! A limit on the time of a handler, a span in the traces, a count, a check that answers before the handler is asked: written
+//! into each actor, they are forgotten in one of them. A layer is written once and put around an actor, or around all workers
+//! of a pool. (Other frameworks call it middleware.)
+//!
+//! ```text
+//! delivery ──▶ Traced ──▶ Timeout ──▶ the actor's `receive`
+//! answer   ◀──        ◀──         ◀──
+//! ```
+//!
+//! ```
+//! use std::time::Duration;
+//! use greenroom::{layer::{self, Timeout, Traced}, prelude::*};
+//! # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = &'static str;
+//! # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, &'static str> {
+//! # if page == 0 { std::future::pending::<()>().await } Ok(page) } }
+//!
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let limited = layer::around(|_slot| Clerk, |_slot| Timeout::new(Duration::from_secs(5), || "too slow"));
+//! let traced = layer::around(limited, |_slot| Traced); // the outer one
+//! let clerks = Pool::new(traced).spawn().await?;
+//! assert_eq!(clerks.call(7).await?, 7);
+//! assert!(clerks.call(0).await.is_err(), "a page that takes for ever");
+//! # Ok(()) }
+//! ```
+//!
+//! An actor in its layers is an actor, with the same message, reply and error, so the pool knows nothing of them: a panic
+//! unwinds through them, an error is the failure policy's once they have seen it, and a message that the handler left in its
+//! delivery is still there.
+//!
+//! # Price
+//! Layers are composed when the program is compiled: no allocation and no dynamic call for a message. Each makes the future
+//! of the worker larger by its own state.
+
+use std::future::Future;
+
+mod layered;
+mod timeout;
+mod traced;
+
+pub use self::{
+    layered::{Layered, around},
+    timeout::Timeout,
+    traced::Traced,
+};
+use crate::{Actor, Answer, Context, Delivery};
+
+/// What is done around each message of an actor `A`.
+///
+/// A layer has a state of its own, one per worker, which starts anew with each restart.
+///
+/// ```
+/// use greenroom::{layer, prelude::*, Layer, Next};
+///
+/// /// Answers what it has answered before.
+/// #[derive(Default)]
+/// struct Cached(std::collections::HashMap<u64, u64>);
+///
+/// impl<A: Actor<Message = u64, Reply = u64>> Layer<A> for Cached {
+///     async fn receive(
+///         &mut self,
+///         delivery: &mut Delivery<u64, u64, A::Error>,
+///         mut next: Next<'_, A>,
+///     ) -> Result<Answer<u64>, A::Error> {
+///         let Some(&asked) = delivery.message() else { return next.run(delivery).await };
+///         if let Some(&known) = self.0.get(&asked) {
+///             return Ok(Answer::Reply(known)); // the actor is not asked
+///         }
+///         let answer = next.run(delivery).await?;
+///         if let Answer::Reply(reply) = answer {
+///             self.0.insert(asked, reply);
+///         }
+///         Ok(answer)
+///     }
+/// }
+/// # struct Squares(u64); impl Actor for Squares { type Message = u64; type Reply = u64; type Error = ();
+/// # async fn handle(&mut self, n: u64, _: &mut Context<Self>) -> Result<u64, ()> { self.0 += 1; Ok(n * n + self.0) } }
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool = Pool::new(layer::around(|_slot| Squares(0), |_slot| Cached::default())).workers(1).spawn().await?;
+/// assert_eq!(pool.call(3).await, pool.call(3).await);
+/// # Ok(()) }
+/// ```
+pub trait Layer<A: Actor>: Send + 'static {
+    /// Handles one delivery, most often by letting what is inside do so. As with [`Actor::receive`], what is left in the
+    /// delivery after an error or a panic is still there for another attempt or the dead letters.
+    ///
+    /// # Errors
+    /// As [`Actor::handle`]: what the failure policy of the pool decides about.
+    fn receive(
+        &mut self,
+        delivery: &mut Delivery<A::Message, A::Reply, A::Error>,
+        next: Next<'_, A>,
+    ) -> impl Future<Output = Result<Answer<A::Reply>, A::Error>> + Send;
+}
+
+/// What is inside a layer: the next layer, or the actor itself.
+#[derive(Debug)]
+pub struct Next<'a, A> {
+    /// The actor, perhaps in layers of its own.
+    actor: &'a mut A,
+    /// Its context, on loan from the layer's.
+    cx: &'a mut Context<A>,
+}
+
+impl<A: Actor> Next<'_, A> {
+    /// Lets the inside handle the delivery. May be called again where the message is still in it
+    /// ([`Delivery::message`]); an actor that finds it gone panics.
+    ///
+    /// # Errors
+    /// The actor's, or that of a layer inside.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the handler at its await. The message is lost where the handler had taken it.
+    pub async fn run(
+        &mut self,
+        delivery: &mut Delivery<A::Message, A::Reply, A::Error>,
+    ) -> Result<Answer<A::Reply>, A::Error> {
+        self.actor.receive(delivery, self.cx).await
+    }
+
+    /// Where the actor runs.
+    pub fn context(&self) -> &Context<A> {
+        self.cx
+    }
+}

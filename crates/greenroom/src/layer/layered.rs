@@ -1,0 +1,108 @@
+//! An actor in a layer.
+
+use super::{Layer, Next};
+use crate::{Actor, Answer, AnyAddress, Context, Delivery, ExitReason, OnExit, context::Loan};
+
+/// An actor with a layer around it: an actor of the same messages, replies and errors. The layer sees each delivery; hooks are
+/// the actor's alone.
+#[derive(Debug)]
+pub struct Layered<A, L> {
+    /// The actor inside.
+    actor: A,
+    /// What is around it.
+    layer: L,
+    /// What the actor is lent as its context. Made with the first one that this is lent, so that a message costs nothing
+    /// but the loan.
+    inner: Option<Context<A>>,
+}
+
+/// What is needed to enter: the actor, its layer, and the context lent to the actor.
+type Inside<'a, A, L> = (&'a mut A, &'a mut L, Loan<'a, Layered<A, L>, A>);
+
+impl<A: Actor, L: Layer<A>> Layered<A, L> {
+    /// Puts a layer around an actor.
+    pub fn new(actor: A, layer: L) -> Self {
+        Self { actor, layer, inner: None }
+    }
+
+    /// The actor inside.
+    pub fn actor(&self) -> &A {
+        &self.actor
+    }
+
+    /// The layer.
+    pub fn layer(&self) -> &L {
+        &self.layer
+    }
+
+    fn inside<'a>(&'a mut self, cx: &'a mut Context<Self>) -> Inside<'a, A, L> {
+        let inner = self.inner.get_or_insert_with(|| cx.inner());
+        (&mut self.actor, &mut self.layer, cx.lend(inner))
+    }
+}
+
+/// Each hook goes to the actor, with the context lent to it: one line each.
+impl<A: Actor, L: Layer<A>> Actor for Layered<A, L> {
+    type Message = A::Message;
+    type Reply = A::Reply;
+    type Error = A::Error;
+
+    /// Past the layer: a message without its delivery is one that the actor was called with directly. The pool calls
+    /// [`receive`](Self::receive).
+    async fn handle(
+        &mut self,
+        message: A::Message,
+        cx: &mut Context<Self>,
+    ) -> Result<A::Reply, A::Error> {
+        let (actor, _, mut cx) = self.inside(cx);
+        actor.handle(message, &mut cx).await
+    }
+
+    async fn receive(
+        &mut self,
+        delivery: &mut Delivery<A::Message, A::Reply, A::Error>,
+        cx: &mut Context<Self>,
+    ) -> Result<Answer<A::Reply>, A::Error> {
+        let (actor, layer, mut cx) = self.inside(cx);
+        layer.receive(delivery, Next { actor, cx: &mut cx }).await
+    }
+
+    async fn started(&mut self, cx: &mut Context<Self>) -> Result<(), A::Error> {
+        let (actor, _, mut cx) = self.inside(cx);
+        actor.started(&mut cx).await
+    }
+
+    async fn restarting(&mut self, reason: &ExitReason) {
+        self.actor.restarting(reason).await;
+    }
+
+    async fn exited(
+        &mut self,
+        who: Option<&AnyAddress>,
+        reason: &ExitReason,
+        cx: &mut Context<Self>,
+    ) -> OnExit {
+        let (actor, _, mut cx) = self.inside(cx);
+        actor.exited(who, reason, &mut cx).await
+    }
+
+    async fn down(&mut self, who: &AnyAddress, reason: &ExitReason, cx: &mut Context<Self>) {
+        let (actor, _, mut cx) = self.inside(cx);
+        actor.down(who, reason, &mut cx).await;
+    }
+
+    async fn stopped(&mut self, reason: &ExitReason) {
+        self.actor.stopped(reason).await;
+    }
+}
+
+/// Puts a layer around each actor that a factory builds. Called again on what it returns, it adds the next layer outside.
+/// Both functions are called with the worker's slot, once per start.
+///
+/// A layer that is cheap to clone is shared by `move |_slot| layer.clone()`.
+pub fn around<A: Actor, L: Layer<A>>(
+    factory: impl Fn(usize) -> A,
+    layer: impl Fn(usize) -> L,
+) -> impl Fn(usize) -> Layered<A, L> {
+    move |slot| Layered::new(factory(slot), layer(slot))
+}

@@ -1,0 +1,186 @@
+//! Lives, and who is told of their end.
+//!
+//! ```text
+//!        link (both ways)                 exit(reason)
+//!   A ◀──────────────────▶ B      anyone ──────────────▶ A
+//!   │ ends: B gets `exited`          A gets `exited`, and stops unless it traps
+//!   └ monitored by C: C gets `down`, once
+//! ```
+//!
+//! An actor, a pool and a worker of a pool each have a life. It outlives restarts, which are nobody's concern but the
+//! supervisor's, and ends once, for a reason. Whoever ties himself to a life that has ended hears of it at once.
+//! A tie is noted on both sides and goes with either, so that one who outlives many others does not remember them.
+
+use std::{
+    collections::HashMap,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use crate::{AnyAddress, ExitReason};
+
+/// What an actor does about the exit of one that it is linked to, or about an exit signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnExit {
+    /// It ends too, for the same reason.
+    Stop,
+    /// It has taken note, and goes on: it has trapped the exit.
+    GoOn,
+}
+
+/// How somebody is tied to a life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Tie {
+    /// Each stops with the other.
+    Link,
+    /// It is told of the end.
+    Monitor,
+}
+
+/// What reaches an actor before any message.
+#[derive(Debug, Clone)]
+pub(crate) enum Signal {
+    /// One that it was linked to has ended, or, without `from`, somebody wants it to end.
+    Exit { from: Option<AnyAddress>, reason: ExitReason },
+    /// One that it monitors has ended.
+    Down { who: AnyAddress, reason: ExitReason },
+}
+
+/// One life, and who is told of its end.
+#[derive(Debug)]
+pub(crate) struct Life {
+    /// Unique in the process.
+    id: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Set once.
+    ended: Option<ExitReason>,
+    /// By the life that is tied and how.
+    ties: HashMap<(u64, Tie), AnyAddress>,
+    /// Who waits for the end.
+    waiting: Vec<oneshot::Sender<ExitReason>>,
+}
+
+impl Default for Life {
+    fn default() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self { id: NEXT.fetch_add(1, Ordering::Relaxed), state: Mutex::default() }
+    }
+}
+
+impl Life {
+    /// The life of one of whom nothing is left.
+    pub(crate) fn over() -> Self {
+        let life = Self::default();
+        life.state.lock().ended = Some(ExitReason::Normal);
+        life
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn ended(&self) -> Option<ExitReason> {
+        self.state.lock().ended.clone()
+    }
+
+    /// Ties somebody to this life, or says how it has ended.
+    pub(crate) fn tie(&self, who: AnyAddress, tie: Tie) -> Result<(), ExitReason> {
+        let mut state = self.state.lock();
+        if let Some(reason) = &state.ended {
+            return Err(reason.clone());
+        }
+        let before = state.ties.insert((who.life().id, tie), who);
+        drop(state);
+        drop(before);
+        Ok(())
+    }
+
+    pub(crate) fn untie(&self, who: u64, tie: Tie) {
+        let mut state = self.state.lock();
+        let tied = state.ties.remove(&(who, tie));
+        if state.ties.is_empty() {
+            state.ties = HashMap::new();
+        }
+        drop(state);
+        drop(tied);
+    }
+
+    /// Waits for the end.
+    pub(crate) async fn end_of(&self) -> ExitReason {
+        let told = {
+            let mut state = self.state.lock();
+            if let Some(reason) = &state.ended {
+                return reason.clone();
+            }
+            let (tell, told) = oneshot::channel();
+            state.waiting.retain(|waiting| !waiting.is_closed());
+            state.waiting.push(tell);
+            told
+        };
+        told.await.unwrap_or(ExitReason::Killed)
+    }
+
+    /// Ends, the first time; tells everybody who is tied.
+    pub(crate) fn end(&self, me: &AnyAddress, reason: &ExitReason) {
+        let (ties, waiting) = {
+            let mut state = self.state.lock();
+            if state.ended.is_some() {
+                return;
+            }
+            state.ended = Some(reason.clone());
+            (std::mem::take(&mut state.ties), std::mem::take(&mut state.waiting))
+        };
+        for waiting in waiting {
+            let _ = waiting.send(reason.clone());
+        }
+        for ((_, tie), who) in ties {
+            let reason = reason.clone();
+            match tie {
+                Tie::Link => {
+                    who.life().untie(self.id, Tie::Link);
+                    who.signal(Signal::Exit { from: Some(me.clone()), reason });
+                }
+                Tie::Monitor => who.signal(Signal::Down { who: me.clone(), reason }),
+            }
+        }
+    }
+}
+
+/// Ties two lives, so that each hears of the other's end. Where one has ended already, the other hears of it now.
+pub(crate) fn link(one: &AnyAddress, other: &AnyAddress) {
+    if one == other {
+        return;
+    }
+    if let Err(reason) = other.life().tie(one.clone(), Tie::Link) {
+        return one.signal(Signal::Exit { from: Some(other.clone()), reason });
+    }
+    if let Err(reason) = one.life().tie(other.clone(), Tie::Link) {
+        other.life().untie(one.life().id, Tie::Link);
+        other.signal(Signal::Exit { from: Some(one.clone()), reason });
+    } else if other.life().ended().is_some() {
+        // It has ended between the two; it has told `one`, and what it could not remove is removed here.
+        one.life().untie(other.life().id, Tie::Link);
+    }
+}
+
+pub(crate) fn unlink(one: &AnyAddress, other: &AnyAddress) {
+    one.life().untie(other.life().id, Tie::Link);
+    other.life().untie(one.life().id, Tie::Link);
+}
+
+/// Has `who` told of the end of `whom`, once; at once where that has come.
+pub(crate) fn monitor(who: &AnyAddress, whom: &AnyAddress) {
+    if let Err(reason) = whom.life().tie(who.clone(), Tie::Monitor) {
+        who.signal(Signal::Down { who: whom.clone(), reason });
+    }
+}
+
+pub(crate) fn demonitor(who: &AnyAddress, whom: &AnyAddress) {
+    whom.life().untie(who.life().id, Tie::Monitor);
+}

@@ -1,0 +1,284 @@
+//! A node: the actors and pools of a program, or of a part of it, with one end.
+//!
+//! Pools that use one another must be stopped in order: first those that were started last, because they use the others, each
+//! with time to finish, and all of them before whoever stops the program loses patience. Written by hand, that is a list of
+//! stops and a clock in every `main`; and a test that returns early leaves all of it running.
+//!
+//! ```text
+//! started:   store ─▶ index ─▶ requests
+//! shutdown:  requests, then index, then store: each refuses new messages and handles what it has
+//!            ├───────────── one deadline ────────────┤ what is left of it is each one's deadline;
+//!                                                      at its end the rest is stopped at once
+//! ```
+//!
+//! # Price
+//! An address per actor, which keeps it alive; a lock for who is added, counted or stopped. Messages do not pass through a node.
+
+use std::{any::Any, fmt, future::poll_fn, hash::Hash, mem, sync::Arc, task::Poll, time::Duration};
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::{
+    Actor, Address, Pool, PoolBuilder, SpawnError, Stop,
+    pool::{StopSummary, discard::discard, erased::Erased},
+};
+
+/// Owns actors and pools: keeps them alive, knows their number, and stops them, those that were started last first.
+///
+/// Dropping it tells all of them [`Stop::Now`], and does not wait.
+///
+/// ```
+/// use std::time::Duration;
+/// use greenroom::{Node, prelude::*};
+/// # struct Store; impl Actor for Store { type Message = u8; type Reply = u8; type Error = ();
+/// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let node = Node::new();
+/// let store = node.start(Pool::new(|_slot| Store).name("store")).await?;
+/// let requests = Pool::new(|_slot| Store).name("requests").spawn().await?;
+/// node.adopt(&requests);
+/// assert_eq!(node.len(), 2);
+///
+/// let report = node.shutdown(Duration::from_secs(30)).await;
+/// assert_eq!(report.ends[0].name, "requests");
+/// assert!(report.is_clean());
+/// assert!(node.is_empty());
+/// # Ok(()) }
+/// ```
+#[derive(Default)]
+pub struct Node {
+    /// Held for a look at each actor at most; none is dropped, and none is waited for, under it.
+    owned: Mutex<Owned>,
+}
+
+#[derive(Default)]
+struct Owned {
+    /// In the order of their start.
+    actors: Vec<Adopted>,
+    /// How many were left by the last sweep: the next is at twice as many, so that one who starts actors for ever does not
+    /// keep those that have ended.
+    after_sweep: usize,
+}
+
+/// An actor or a pool. Dropping the last handle of a pool runs its owner's code, so none is dropped under the lock.
+struct Adopted {
+    /// What it can be told.
+    door: Arc<dyn Erased>,
+    /// The address that keeps it alive.
+    address: Box<dyn Any + Send + Sync>,
+}
+
+/// How the actors of a node ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NodeReport {
+    /// One for each, in the order in which they were stopped. Those that had ended by themselves are not among them.
+    pub ends: Vec<ActorEnd>,
+}
+
+/// How one actor or pool of a node ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ActorEnd {
+    /// Its name.
+    pub name: String,
+    /// What was left over, and who did not let go.
+    pub summary: StopSummary,
+}
+
+impl NodeReport {
+    /// How many messages were accepted and not handled. A stop through the pool itself returns them.
+    pub fn left_over(&self) -> usize {
+        self.ends.iter().map(|end| end.summary.left_over).sum()
+    }
+
+    /// Workers whose handler did not let go: they block their thread, and go on until they return.
+    pub fn wedged(&self) -> impl Iterator<Item = &str> {
+        self.ends.iter().flat_map(|end| &end.summary.wedged).map(String::as_str)
+    }
+
+    /// True when everything was handled and everybody has let go.
+    pub fn is_clean(&self) -> bool {
+        self.left_over() == 0 && self.wedged().next().is_none()
+    }
+
+    fn note(&mut self, door: &dyn Erased, summary: StopSummary) {
+        self.ends.push(ActorEnd { name: door.name().to_string(), summary });
+    }
+}
+
+/// Actors before the first sweep.
+const FIRST_SWEEP: usize = 16;
+
+impl Node {
+    /// A node that owns nobody yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Starts a pool that this node owns.
+    ///
+    /// # Errors
+    /// As [`PoolBuilder::spawn`].
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves nothing running.
+    pub async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+        &self,
+        builder: PoolBuilder<A, K>,
+    ) -> Result<Pool<A>, SpawnError> {
+        let pool = builder.spawn().await?;
+        self.adopt(&pool);
+        Ok(pool)
+    }
+
+    /// Owns an actor or a pool from now on, as the one that was started last. One that it owns already keeps its place.
+    pub fn adopt<M: 'static, R: 'static, E: 'static>(&self, address: &Address<M, R, E>) {
+        let adopted = Adopted { door: address.door(), address: Box::new(address.clone()) };
+        let unused = {
+            let mut owned = self.owned.lock();
+            let known = |other: &Adopted| Arc::ptr_eq(&other.door, &adopted.door);
+            match owned.actors.iter().any(known) {
+                true => vec![adopted],
+                false => owned.add(adopted),
+            }
+        };
+        discard(unused);
+    }
+
+    /// How many of its actors and pools have not ended. Looks at each.
+    pub fn len(&self) -> usize {
+        let (left, ended) = {
+            let mut owned = self.owned.lock();
+            let ended = owned.sweep();
+            (owned.actors.len(), ended)
+        };
+        discard(ended);
+        left
+    }
+
+    /// True when all have ended.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Stops all, those that were started last first: each refuses new messages, handles what it has, and has ended before the
+    /// next is stopped. Once the deadline has come, all that are left are stopped at once, and handlers are dropped at their
+    /// await. Returns within a second after the deadline, and names those that did not let go.
+    ///
+    /// An actor that is adopted meanwhile is stopped as well. The node can be used again afterwards.
+    ///
+    /// # Cancel safety
+    /// A dropped future has begun to stop some. The node owns them still; call again to see them end.
+    pub async fn shutdown(&self, within: Duration) -> NodeReport {
+        let deadline = Instant::now() + within.min(FOREVER);
+        let mut report = NodeReport::default();
+        while let Some(last) = self.last_started() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                self.stop_rest(&mut report).await;
+                continue;
+            }
+            let summary = last.clone().stop_unknown(Stop::within(left)).await;
+            report.note(&*last, summary);
+            self.release(&last);
+        }
+        report
+    }
+
+    /// Stops all who are left at once, without time to drain.
+    async fn stop_rest(&self, report: &mut NodeReport) {
+        let rest: Vec<_> = {
+            let owned = self.owned.lock();
+            owned.actors.iter().rev().map(|actor| actor.door.clone()).collect()
+        };
+        for (door, summary) in rest.iter().zip(stop_all(&rest, Stop::within(Duration::ZERO)).await)
+        {
+            report.note(&**door, summary);
+            self.release(door);
+        }
+    }
+
+    fn last_started(&self) -> Option<Arc<dyn Erased>> {
+        let (last, ended) = {
+            let mut owned = self.owned.lock();
+            let ended = owned.sweep();
+            (owned.actors.last().map(|actor| actor.door.clone()), ended)
+        };
+        discard(ended);
+        last
+    }
+
+    /// Forgets one who has ended, or who does not let go.
+    fn release(&self, door: &Arc<dyn Erased>) {
+        let released: Vec<_> = {
+            let mut owned = self.owned.lock();
+            owned.actors.extract_if(.., |actor| Arc::ptr_eq(&actor.door, door)).collect()
+        };
+        discard(released);
+    }
+}
+
+/// A deadline that never comes.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// Stops these at once: each is told in the order given, before any is waited for.
+async fn stop_all(doors: &[Arc<dyn Erased>], how: Stop) -> Vec<StopSummary> {
+    let mut stops: Vec<_> =
+        doors.iter().map(|door| (door.clone().stop_unknown(how), None)).collect();
+    poll_fn(|task| {
+        for (stop, ended) in stops.iter_mut().filter(|(_, ended)| ended.is_none()) {
+            if let Poll::Ready(summary) = stop.as_mut().poll(task) {
+                *ended = Some(summary);
+            }
+        }
+        match stops.iter().all(|(_, ended)| ended.is_some()) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+    stops.into_iter().filter_map(|(_, ended)| ended).collect()
+}
+
+impl Owned {
+    /// Adds one, and gives back those that have ended where it was time to look.
+    fn add(&mut self, actor: Adopted) -> Vec<Adopted> {
+        let full = self.actors.len() >= FIRST_SWEEP.max(2 * self.after_sweep);
+        let ended = if full { self.sweep() } else { Vec::new() };
+        self.actors.push(actor);
+        ended
+    }
+
+    /// Takes out those that have ended, to be dropped by the caller after the lock.
+    fn sweep(&mut self) -> Vec<Adopted> {
+        let ended = self.actors.extract_if(.., |actor| actor.door.is_over()).collect();
+        self.after_sweep = self.actors.len();
+        ended
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let actors = mem::take(&mut self.owned.get_mut().actors);
+        for Adopted { door, address } in actors.into_iter().rev() {
+            door.stop_behind(Stop::Now);
+            discard(address);
+        }
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = {
+            let owned = self.owned.lock();
+            owned.actors.iter().map(|actor| actor.door.name()).collect()
+        };
+        f.debug_struct("Node").field("actors", &names).finish()
+    }
+}

@@ -1,0 +1,169 @@
+//! Notices: all that an operator wants to hear of pools, in one stream.
+//!
+//! What goes wrong at night is rarely one thing. A worker is restarted, its slot disabled, a mailbox fills, messages are
+//! dropped: told by four mechanisms, nobody sees the order. So every pool tells one hub:
+//!
+//! ```text
+//!                       ┌─▶ counters, one for each kind
+//! pools ──emit──▶ hub ──┼─▶ `tracing`, at a fitting level
+//!                       └─▶ receivers: a buffer each    full: the oldest is missed and counted
+//! ```
+//!
+//! A [`Notice`] says which pool, when and what; what is a [`Happening`], a value to match on. A receiver that is too slow is
+//! told how many it has missed ([`Event::Lagged`](crate::Event)); it holds up nobody.
+//!
+//! There is one hub for the process, [`Notices::global`]; a pool can have [one of its own](Notices::new), or
+//! [none](Notices::off).
+//!
+//! # Price
+//! An atomic addition and a look at who listens. Where somebody receives: the time of day, an allocation, and a short lock
+//! for each receiver; where somebody listens to `tracing`: what that costs. Switched off: one branch.
+//!
+//! Nothing here happens for each message, but for dead letters. Drops by overflow, which may, are told once a second with
+//! their number, and so is a mailbox that fills and drains all the time.
+
+use std::{
+    fmt,
+    sync::{Arc, LazyLock},
+};
+
+mod counts;
+pub(crate) mod drop_log;
+pub(crate) mod full_log;
+mod happening;
+mod hub;
+mod kind;
+mod log;
+mod receiver;
+
+use self::hub::Hub;
+pub use self::{
+    counts::NoticeCounts,
+    happening::{Happening, LimitChangeReason, Notice, ResizeReason},
+    kind::Kind,
+    receiver::NoticeReceiver,
+};
+use crate::pool::discard::discard;
+
+/// Notices that the process-wide hub keeps for a receiver that is slow. About the restarts of a hundred workers, several
+/// times over.
+const GLOBAL_CAPACITY: usize = 1024;
+
+/// Where pools tell what happens to them, and operators listen. A clone is the same hub.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use greenroom::{Event, Happening, Notices};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let notices = Notices::new(100);
+/// let mut receiver = notices.subscribe();
+///
+/// // What a pool does by itself; others, such as a source of events, tell what happens to them alike.
+/// let pool: Arc<str> = "images".into();
+/// notices.emit(&pool, Happening::WorkerDisabled { slot: 3 });
+///
+/// if let Some(Event::Item(notice)) = receiver.recv().await {
+///     assert_eq!(&*notice.pool, "images");
+///     assert!(matches!(notice.what, Happening::WorkerDisabled { slot: 3 }));
+/// }
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Notices {
+    /// `None` where it is switched off.
+    hub: Option<Arc<Hub>>,
+}
+
+impl Notices {
+    /// The hub of the process.
+    pub fn global() -> Self {
+        static GLOBAL: LazyLock<Notices> = LazyLock::new(|| Notices::new(GLOBAL_CAPACITY));
+        GLOBAL.clone()
+    }
+
+    /// A hub of its own. Each receiver may be this many notices behind before it misses the oldest; one takes some hundred
+    /// bytes while it is kept, so a thousand is little.
+    pub fn new(capacity: usize) -> Self {
+        Self { hub: Some(Arc::new(Hub::new(capacity))) }
+    }
+
+    /// Nothing is sent, counted or logged.
+    pub fn off() -> Self {
+        Self { hub: None }
+    }
+
+    /// False when it is switched off.
+    pub fn is_on(&self) -> bool {
+        self.hub.is_some()
+    }
+
+    /// Counts, logs and sends a notice of this pool. Never waits.
+    ///
+    /// What it runs that is not the library's (loggers, wakers, the `Drop` of an error) may panic; the panic ends here.
+    pub fn emit(&self, pool: &Arc<str>, what: Happening) {
+        match &self.hub {
+            Some(hub) => hub.emit(pool, what),
+            None => discard(what),
+        }
+    }
+
+    /// [`emit`](Self::emit), for what is not free to make: nothing is made where it is switched off.
+    pub fn emit_with(&self, pool: &Arc<str>, what: impl FnOnce() -> Happening) {
+        if let Some(hub) = &self.hub {
+            hub.emit(pool, what());
+        }
+    }
+
+    /// Receives what is told from now on. Where it is switched off, the receiver's stream has ended.
+    pub fn subscribe(&self) -> NoticeReceiver {
+        NoticeReceiver::new(self.hub.as_ref(), None)
+    }
+
+    /// Receives what is told of the pools of this name. What happens to others takes no room in the receiver's buffer.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use greenroom::{Event, Happening, Notices};
+    /// let notices = Notices::new(100);
+    /// let mut receiver = notices.subscribe_to("images");
+    /// notices.emit(&Arc::from("mails"), Happening::MailboxFull);
+    /// assert!(receiver.try_recv().is_none());
+    /// ```
+    pub fn subscribe_to(&self, pool: impl Into<Arc<str>>) -> NoticeReceiver {
+        NoticeReceiver::new(self.hub.as_ref(), Some(pool.into()))
+    }
+
+    /// How many notices there were of each kind.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use greenroom::{Happening, Notices, notices::Kind};
+    ///
+    /// let notices = Notices::new(100);
+    /// notices.emit(&Arc::from("images"), Happening::MailboxFull);
+    /// assert_eq!(notices.counts().of(Kind::MailboxFull), 1);
+    /// ```
+    pub fn counts(&self) -> NoticeCounts {
+        self.hub.as_ref().map(|hub| hub.counts()).unwrap_or_default()
+    }
+
+    /// Notices that did not fit in, of all receivers there were.
+    pub fn missed(&self) -> u64 {
+        self.hub.as_ref().map_or(0, |hub| hub.missed())
+    }
+}
+
+impl Default for Notices {
+    /// The hub of the process.
+    fn default() -> Self {
+        Self::global()
+    }
+}
+
+impl fmt::Debug for Notices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = self.hub.as_ref().map(|hub| hub.counts());
+        f.debug_struct("Notices").field("counts", &counts).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,58 @@
+//! How many notices there were of each kind.
+
+use std::{
+    fmt,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use super::kind::Kind;
+
+const KINDS: usize = Kind::ALL.len();
+
+#[derive(Default)]
+pub(super) struct Counters([AtomicU64; KINDS]);
+
+impl Counters {
+    pub(super) fn count(&self, kind: Kind) {
+        self.0[kind as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn read(&self) -> NoticeCounts {
+        NoticeCounts(self.0.each_ref().map(|counter| counter.load(Ordering::Relaxed)))
+    }
+}
+
+/// A snapshot of how many notices there were of each kind, received or not.
+///
+/// ```
+/// # use greenroom::Notices;
+/// for (kind, notices) in Notices::global().counts().iter() {
+///     println!("notices_total{{kind=\"{}\"}} {notices}", kind.name());
+/// }
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct NoticeCounts([u64; KINDS]);
+
+impl NoticeCounts {
+    /// Those of this kind.
+    pub fn of(&self, kind: Kind) -> u64 {
+        self.0[kind as usize]
+    }
+
+    /// All kinds, those that never happened too.
+    pub fn iter(&self) -> impl Iterator<Item = (Kind, u64)> {
+        Kind::ALL.iter().copied().zip(self.0)
+    }
+
+    /// Those of all kinds.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}
+
+impl fmt::Debug for NoticeCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let happened = self.iter().filter(|(_, notices)| *notices > 0);
+        f.debug_map().entries(happened.map(|(kind, notices)| (kind.name(), notices))).finish()
+    }
+}

@@ -1,0 +1,115 @@
+//! Drops that are counted one by one and told once a second.
+//!
+//! A pool that is flooded drops as fast as senders can send. A line for each would be the next flood; none at all would
+//! hide what was lost. So drops are added up, and the sum is told when the last one was told a second ago:
+//!
+//! ```text
+//! drops   1  1 1 1       1                    1
+//! told    1      (quiet) 4                    1     ...and what is left, when the pool ends
+//!         0              1 s                  7 s
+//! ```
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+/// No more than one line in this time (P07).
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Adds up drops until they may be told. One per pool; a drop costs two atomic accesses and no lock.
+#[derive(Debug)]
+pub(crate) struct DropLog {
+    /// What times are counted from.
+    since: Instant,
+    /// Drops that were not told.
+    untold: AtomicU64,
+    /// When drops may be told next, in microseconds since `since`. Who moves it on tells.
+    due: AtomicU64,
+}
+
+#[cfg_attr(not(test), expect(dead_code, reason = "pools do not log their drops yet"))]
+impl DropLog {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self { since: now, untold: AtomicU64::new(0), due: AtomicU64::new(0) }
+    }
+
+    /// Counts drops. `Some` when the caller is to tell of that many.
+    pub(crate) fn dropped(&self, messages: u64, now: Instant) -> Option<u64> {
+        self.untold.fetch_add(messages, Ordering::Relaxed);
+        self.due(now)
+    }
+
+    /// `Some` when there are drops that may be told now. For who looks after the pool now and then: the last drops of a
+    /// flood are followed by no other.
+    pub(crate) fn due(&self, now: Instant) -> Option<u64> {
+        if self.untold.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let now = now.saturating_duration_since(self.since).as_micros() as u64;
+        let due = self.due.load(Ordering::Relaxed);
+        let next = now + INTERVAL.as_micros() as u64;
+        let won = now >= due
+            && self.due.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if won { self.rest() } else { None }
+    }
+
+    /// What was not told yet, whenever the last was: for the end of the pool.
+    pub(crate) fn rest(&self) -> Option<u64> {
+        Some(self.untold.swap(0, Ordering::Relaxed)).filter(|untold| *untold > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MILLI: Duration = Duration::from_millis(1);
+
+    fn log() -> (DropLog, Instant) {
+        let now = Instant::now();
+        (DropLog::new(now), now)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn p07_drops_are_told_at_most_once_a_second() {
+        let (log, start) = log();
+        let told: Vec<_> = (0..3000).filter_map(|at| log.dropped(1, start + at * MILLI)).collect();
+        assert_eq!(told, [1, 1000, 1000]);
+        assert_eq!(log.rest(), Some(999));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn p07_the_first_drop_after_a_quiet_time_is_told_at_once() {
+        let (log, start) = log();
+        assert_eq!(log.dropped(3, start), Some(3));
+        assert_eq!(log.dropped(1, start + 1500 * MILLI), Some(1));
+        assert_eq!(log.dropped(1, start + 2499 * MILLI), None, "a second from the last line");
+        assert_eq!(log.dropped(1, start + 2500 * MILLI), Some(2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn p07_the_last_drops_of_a_flood_are_told_too() {
+        let (log, start) = log();
+        assert_eq!((log.dropped(1, start), log.dropped(7, start)), (Some(1), None));
+        assert_eq!(log.due(start + 999 * MILLI), None);
+        assert_eq!(log.due(start + 1000 * MILLI), Some(7));
+        assert_eq!((log.due(start + 5000 * MILLI), log.rest()), (None, None), "none is left");
+    }
+
+    #[test]
+    fn p07_no_drop_is_lost_or_told_twice_among_threads() {
+        let (log, start) = log();
+        let drops = |_| {
+            let at = |number| start + MILLI * number;
+            (0..5000).filter_map(|number| log.dropped(1, at(number))).sum::<u64>()
+        };
+        let told: u64 = std::thread::scope(|scope| {
+            let threads = [0; 4].map(|seed| scope.spawn(move || drops(seed)));
+            threads.map(|thread| thread.join().unwrap()).iter().sum()
+        });
+        assert_eq!(told + log.rest().unwrap_or(0), 20_000);
+    }
+}

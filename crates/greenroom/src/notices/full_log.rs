@@ -1,0 +1,121 @@
+//! A mailbox that is full is told once, and that it has room again once.
+//!
+//! Under load a mailbox is full for most of the time: whenever a message is taken, the next one takes its place. So it has
+//! *drained* only when it is down to half, and one that fills and drains many times a second is told once a
+//! second.
+//!
+//! ```text
+//! depth   ▁▃▆███▇██▇▆▄▃▁
+//! told       full      drained { full_for }
+//! ```
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+/// A mailbox has drained when it holds no more than its capacity divided by this.
+const DRAINED_AT: usize = 2;
+
+/// A mailbox is told to be full no more often than this.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Whether it was told that a mailbox is full. One per pool; costs a look where there is nothing to tell.
+#[derive(Debug)]
+pub(crate) struct FullLog {
+    /// What times are counted from.
+    since: Instant,
+    /// When it became full, in microseconds since `since`, from 1; 0 while nothing is told of it.
+    full_at: AtomicU64,
+    /// When it may be told to be full next.
+    due: AtomicU64,
+}
+
+#[cfg_attr(not(test), expect(dead_code, reason = "pools do not tell yet that they are full"))]
+impl FullLog {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self { since: now, full_at: AtomicU64::new(0), due: AtomicU64::new(0) }
+    }
+
+    /// True while `drained` is to be asked. For workers, before they look at the depth of the mailbox.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full_at.load(Ordering::Relaxed) > 0
+    }
+
+    /// Somebody found no room. True when the caller is to tell of it; it then asks `drained` once, because
+    /// workers may have emptied the mailbox meanwhile and not come back.
+    pub(crate) fn full(&self, now: Instant) -> bool {
+        if self.is_full() {
+            return false;
+        }
+        let now = self.micros(now);
+        let due = self.due.load(Ordering::Relaxed);
+        let told = now >= due && replace(&self.full_at, 0, now);
+        if told {
+            self.due.store(now + INTERVAL.as_micros() as u64, Ordering::Relaxed);
+        }
+        told
+    }
+
+    /// How long the mailbox was full, when it has drained and the caller is to tell of it. Depth is what was accepted and
+    /// not started.
+    pub(crate) fn drained(&self, depth: usize, capacity: usize, now: Instant) -> Option<Duration> {
+        let full_at = self.full_at.load(Ordering::Relaxed);
+        let has_drained = full_at > 0 && depth <= capacity / DRAINED_AT;
+        let told = has_drained && replace(&self.full_at, full_at, 0);
+        told.then(|| Duration::from_micros(self.micros(now).saturating_sub(full_at)))
+    }
+
+    fn micros(&self, now: Instant) -> u64 {
+        now.saturating_duration_since(self.since).as_micros() as u64 + 1
+    }
+}
+
+/// True for the one who replaces it.
+fn replace(value: &AtomicU64, present: u64, next: u64) -> bool {
+    value.compare_exchange(present, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MILLI: Duration = Duration::from_millis(1);
+
+    const CAPACITY: usize = 100;
+
+    #[tokio::test(start_paused = true)]
+    async fn x01_full_is_told_once_until_it_has_drained() {
+        let start = Instant::now();
+        let log = FullLog::new(start);
+        let empty = |now| log.drained(0, CAPACITY, now);
+        assert_eq!((empty(start), log.is_full()), (None, false), "it was not full");
+        assert!(log.full(start + 10 * MILLI) && log.is_full());
+        assert!(!log.full(start + 2000 * MILLI));
+        assert_eq!(empty(start + 2500 * MILLI), Some(2490 * MILLI));
+        assert_eq!((empty(start + 2500 * MILLI), log.is_full()), (None, false));
+        assert!(log.full(start + 2500 * MILLI), "it is full again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn x01_room_for_a_few_is_not_drained() {
+        let start = Instant::now();
+        let log = FullLog::new(start);
+        assert!(log.full(start));
+        assert_eq!(log.drained(51, CAPACITY, start + MILLI), None);
+        assert_eq!(log.drained(50, CAPACITY, start + MILLI), Some(MILLI));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn x01_a_mailbox_that_fills_and_drains_all_the_time_is_told_once_a_second() {
+        let start = Instant::now();
+        let log = FullLog::new(start);
+        let times = (0..3000).map(|at| start + at * MILLI);
+        let told = times.map(|now| (log.full(now), log.drained(0, CAPACITY, now).is_some()));
+        let (full, drained): (Vec<bool>, Vec<bool>) = told.unzip();
+        assert_eq!(full.iter().filter(|told| **told).count(), 3);
+        assert_eq!(full, drained, "each that is told has its end");
+    }
+}

@@ -1,0 +1,199 @@
+//! What happens to pools.
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use super::kind::Kind;
+use crate::{
+    DeadLetterReason, ExitReason,
+    pool::{
+        autoscale::Reason,
+        limits::{LimitReason, Mode},
+    },
+};
+
+/// What happened, where and when.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Notice {
+    /// The name of the pool.
+    pub pool: Arc<str>,
+    /// The time of day.
+    pub at: SystemTime,
+    /// What.
+    pub what: Happening,
+}
+
+/// Something that an operator may want to hear. Slots are numbered from 0, as [`Context::slot`](crate::Context::slot) tells.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Happening {
+    /// The pool has started.
+    Started {
+        /// With so many workers.
+        workers: usize,
+    },
+    /// The pool has stopped.
+    Stopped {
+        /// Why.
+        reason: ExitReason,
+    },
+    /// A worker has started for the first time.
+    WorkerStarted {
+        /// Its slot.
+        slot: usize,
+    },
+    /// A worker was added to a running pool.
+    WorkerAdded {
+        /// Its slot.
+        slot: usize,
+    },
+    /// A worker was removed from a running pool.
+    WorkerRemoved {
+        /// The slot that it had.
+        slot: usize,
+    },
+    /// A worker was started again after it had died.
+    WorkerRestarted {
+        /// Its slot.
+        slot: usize,
+        /// Restarts of this slot so far, this one included.
+        restarts: u32,
+        /// Why it had died.
+        reason: ExitReason,
+    },
+    /// A worker could not be started. The pool tries again.
+    StartFailed {
+        /// Its slot.
+        slot: usize,
+        /// Why.
+        error: String,
+    },
+    /// A slot has used up its restarts. What follows is told next.
+    BudgetExceeded {
+        /// The slot.
+        slot: usize,
+    },
+    /// A slot has no worker any more, until it is enabled.
+    WorkerDisabled {
+        /// The slot.
+        slot: usize,
+    },
+    /// A slot that was disabled has a worker again.
+    WorkerEnabled {
+        /// The slot.
+        slot: usize,
+    },
+    /// A worker did not let go of its message when it should have.
+    WorkerWedged {
+        /// Its slot.
+        slot: usize,
+        /// How long it has had the message.
+        busy_for: Duration,
+    },
+    /// The failure of a slot was handed to the supervisor above.
+    Escalated {
+        /// The slot.
+        slot: usize,
+    },
+    /// An accepted message could not be handled.
+    DeadLetter {
+        /// Its type.
+        message_type: &'static str,
+        /// Why it could not.
+        reason: DeadLetterReason,
+        /// How long ago it was accepted, where that is known.
+        age: Option<Duration>,
+        /// How many attempts were made.
+        attempts: u32,
+    },
+    /// The mailbox has no room.
+    MailboxFull,
+    /// The mailbox has room again.
+    MailboxDrained {
+        /// How long it had none.
+        full_for: Duration,
+    },
+    /// Messages were dropped because there was no room for them. Told at most once a second.
+    DroppedByOverflow {
+        /// How many since the last such notice.
+        messages: u64,
+    },
+    /// The pool is to have another number of workers.
+    Resized {
+        /// The number before.
+        from: usize,
+        /// The number now.
+        to: usize,
+        /// Why.
+        reason: ResizeReason,
+    },
+    /// A limit on what the pool does at once has changed.
+    LimitChanged {
+        /// The limit before.
+        from: usize,
+        /// The limit now.
+        to: usize,
+        /// Why.
+        reason: LimitChangeReason,
+    },
+    /// A key waits for an operator, because a message of it failed for good.
+    KeyParked,
+    /// A key that waited for an operator goes on.
+    KeyReleased,
+}
+
+/// Why a pool has another size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum ResizeReason {
+    /// Somebody asked for it.
+    Asked,
+    /// The pool sizes itself, for this reason.
+    Autoscaled(Reason),
+}
+
+/// Why a limit has changed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum LimitChangeReason {
+    /// Somebody asked for it.
+    Asked,
+    /// The limit adapts itself.
+    Adapted {
+        /// Why.
+        reason: LimitReason,
+        /// Whether it is obeyed.
+        mode: Mode,
+    },
+}
+
+impl Happening {
+    /// Its kind: what it is without its figures.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Started { .. } => Kind::Started,
+            Self::Stopped { .. } => Kind::Stopped,
+            Self::WorkerStarted { .. } => Kind::WorkerStarted,
+            Self::WorkerAdded { .. } => Kind::WorkerAdded,
+            Self::WorkerRemoved { .. } => Kind::WorkerRemoved,
+            Self::WorkerRestarted { .. } => Kind::WorkerRestarted,
+            Self::StartFailed { .. } => Kind::StartFailed,
+            Self::BudgetExceeded { .. } => Kind::BudgetExceeded,
+            Self::WorkerDisabled { .. } => Kind::WorkerDisabled,
+            Self::WorkerEnabled { .. } => Kind::WorkerEnabled,
+            Self::WorkerWedged { .. } => Kind::WorkerWedged,
+            Self::Escalated { .. } => Kind::Escalated,
+            Self::DeadLetter { .. } => Kind::DeadLetter,
+            Self::MailboxFull => Kind::MailboxFull,
+            Self::MailboxDrained { .. } => Kind::MailboxDrained,
+            Self::DroppedByOverflow { .. } => Kind::DroppedByOverflow,
+            Self::Resized { .. } => Kind::Resized,
+            Self::LimitChanged { .. } => Kind::LimitChanged,
+            Self::KeyParked => Kind::KeyParked,
+            Self::KeyReleased => Kind::KeyReleased,
+        }
+    }
+}

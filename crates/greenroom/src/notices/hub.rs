@@ -1,0 +1,128 @@
+//! What the handles of a hub share.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::SystemTime,
+};
+
+use parking_lot::Mutex;
+
+use super::{
+    counts::{Counters, NoticeCounts},
+    happening::{Happening, Notice},
+    log::log,
+};
+use crate::{
+    events::{buffer::Buffer, subscriber::Subscriber},
+    pool::discard::discard,
+};
+
+/// Held by its handles; receivers hold it weakly, and are told when it is gone.
+pub(super) struct Hub {
+    /// Notices that are kept for a receiver that is slow.
+    capacity: usize,
+    counters: Counters,
+    /// Of all receivers there were.
+    missed: Arc<AtomicU64>,
+    /// The length of `listeners`: nothing is locked where nobody listens. Written under their lock.
+    listening: AtomicUsize,
+    /// Copied on a change while a notice is being handed out. Runs no user code: who is removed is dropped after the lock.
+    listeners: Mutex<Arc<Vec<Arc<Listener>>>>,
+}
+
+/// One who receives notices.
+pub(super) struct Listener {
+    /// The pools that it wants to hear of; `None`: all.
+    pool: Option<Arc<str>>,
+    pub(super) buffer: Buffer<Notice>,
+}
+
+impl Listener {
+    fn wants(&self, pool: &str) -> bool {
+        self.pool.as_deref().is_none_or(|wanted| wanted == pool)
+    }
+
+    /// Of a hub that is switched off.
+    pub(super) fn ended() -> Self {
+        let buffer = Buffer::new(0, Arc::default());
+        buffer.topic_ended();
+        Self { pool: None, buffer }
+    }
+}
+
+impl Hub {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self {
+            capacity,
+            counters: Counters::default(),
+            missed: Arc::default(),
+            listening: AtomicUsize::new(0),
+            listeners: Mutex::default(),
+        }
+    }
+
+    pub(super) fn counts(&self) -> NoticeCounts {
+        self.counters.read()
+    }
+
+    pub(super) fn missed(&self) -> u64 {
+        self.missed.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn emit(&self, pool: &Arc<str>, what: Happening) {
+        self.counters.count(what.kind());
+        contained(|| log(pool, &what));
+        match self.listening.load(Ordering::Acquire) {
+            0 => discard(what),
+            _ => self.hand_out(pool, what),
+        }
+    }
+
+    fn hand_out(&self, pool: &Arc<str>, what: Happening) {
+        let notice = Arc::new(Notice { pool: pool.clone(), at: SystemTime::now(), what });
+        let listeners = self.listeners.lock().clone();
+        for listener in listeners.iter().filter(|listener| listener.wants(pool)) {
+            contained(|| {
+                listener.buffer.offer(&notice);
+            });
+        }
+        // What nobody wanted, and who unsubscribed meanwhile, may be held here alone.
+        discard((notice, listeners));
+    }
+
+    pub(super) fn add(&self, pool: Option<Arc<str>>) -> Arc<Listener> {
+        let buffer = Buffer::new(self.capacity, self.missed.clone());
+        let listener = Arc::new(Listener { pool, buffer });
+        let mut listeners = self.listeners.lock();
+        Arc::make_mut(&mut listeners).push(listener.clone());
+        self.listening.store(listeners.len(), Ordering::Release);
+        listener
+    }
+
+    pub(super) fn remove(&self, gone: &Arc<Listener>) {
+        // The one who asks holds it too, so nothing is dropped under the lock.
+        let mut listeners = self.listeners.lock();
+        Arc::make_mut(&mut listeners).retain(|listener| !Arc::ptr_eq(listener, gone));
+        self.listening.store(listeners.len(), Ordering::Release);
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        let listeners = std::mem::take(self.listeners.get_mut());
+        listeners.iter().for_each(|listener| contained(|| listener.buffer.topic_ended()));
+        discard(listeners);
+    }
+}
+
+/// Runs what may call foreign code: loggers, wakers, the `Display` of an error. Who emits is in the midst of something, and
+/// must not be stopped by their panic.
+fn contained(run: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
+        discard(panic);
+    }
+}

@@ -1,0 +1,67 @@
+//! The kinds of what may happen.
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])+ $kind:ident = $name:literal,)+) => {
+        /// What may happen, without its figures: for counters and their names.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Kind {
+            $($(#[$doc])+ $kind,)+
+        }
+
+        impl Kind {
+            /// All there are.
+            pub const ALL: &[Self] = &[$(Self::$kind),+];
+
+            /// Its name, for labels and logs; it does not change.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A pool started.
+    Started = "started",
+    /// A pool stopped.
+    Stopped = "stopped",
+    /// A worker started.
+    WorkerStarted = "worker_started",
+    /// A worker was added.
+    WorkerAdded = "worker_added",
+    /// A worker was removed.
+    WorkerRemoved = "worker_removed",
+    /// A worker was restarted.
+    WorkerRestarted = "worker_restarted",
+    /// A worker could not be started.
+    StartFailed = "start_failed",
+    /// A slot has used up its restarts.
+    BudgetExceeded = "budget_exceeded",
+    /// A slot was disabled.
+    WorkerDisabled = "worker_disabled",
+    /// A slot was enabled again.
+    WorkerEnabled = "worker_enabled",
+    /// A worker does not let go of a message.
+    WorkerWedged = "worker_wedged",
+    /// A failure was handed to the supervisor above.
+    Escalated = "escalated",
+    /// A message became a dead letter.
+    DeadLetter = "dead_letter",
+    /// A mailbox is full.
+    MailboxFull = "mailbox_full",
+    /// A mailbox that was full has room again.
+    MailboxDrained = "mailbox_drained",
+    /// Messages were dropped because there was no room.
+    DroppedByOverflow = "dropped_by_overflow",
+    /// A pool has another size.
+    Resized = "resized",
+    /// A limit has changed.
+    LimitChanged = "limit_changed",
+    /// A key waits for an operator.
+    KeyParked = "key_parked",
+    /// A key goes on.
+    KeyReleased = "key_released",
+}

@@ -1,0 +1,93 @@
+//! Who hears of what happens.
+
+use std::{
+    fmt,
+    future::poll_fn,
+    sync::{Arc, Weak},
+    task::{Context, Poll},
+};
+
+use super::{
+    happening::Notice,
+    hub::{Hub, Listener},
+};
+use crate::{
+    Event,
+    events::{buffer::Found, receiver::owned, subscriber::Subscriber},
+};
+
+/// Receives notices. Dropping it ends that.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use greenroom::{Event, Happening, Notices};
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let notices = Notices::new(1); // a receiver may be one behind
+/// let mut receiver = notices.subscribe();
+/// let pool: Arc<str> = "images".into();
+/// notices.emit(&pool, Happening::MailboxFull);
+/// notices.emit(&pool, Happening::WorkerDisabled { slot: 3 });
+/// drop(notices);
+///
+/// assert!(matches!(receiver.recv().await, Some(Event::Lagged(1))));
+/// let Some(Event::Item(notice)) = receiver.recv().await else { panic!("one fits in") };
+/// assert!(matches!(notice.what, Happening::WorkerDisabled { slot: 3 }));
+/// assert!(receiver.recv().await.is_none()); // the hub is gone
+/// # }
+/// ```
+#[must_use = "notices are received until this is dropped"]
+pub struct NoticeReceiver {
+    /// Who is dropped by its last handle ends the listener's stream.
+    hub: Weak<Hub>,
+    listener: Arc<Listener>,
+}
+
+impl NoticeReceiver {
+    pub(super) fn new(hub: Option<&Arc<Hub>>, pool: Option<Arc<str>>) -> Self {
+        match hub {
+            Some(hub) => Self { hub: Arc::downgrade(hub), listener: hub.add(pool) },
+            None => Self { hub: Weak::new(), listener: Arc::new(Listener::ended()) },
+        }
+    }
+
+    /// Waits for the next notice, or for the number of those that were missed before it. `None` when everything was
+    /// received and no handle of the hub exists any more, which of the global one never happens.
+    ///
+    /// # Cancel safety
+    /// A dropped future has taken nothing.
+    pub async fn recv(&mut self) -> Option<Event<Notice>> {
+        poll_fn(|cx| self.poll_recv(cx)).await
+    }
+
+    /// The next notice if there is one, without waiting.
+    pub fn try_recv(&mut self) -> Option<Event<Notice>> {
+        match self.listener.buffer.take() {
+            Found::Event(event) => Some(owned(event)),
+            Found::Nothing | Found::Ended => None,
+        }
+    }
+
+    /// [`recv`](Self::recv) for who writes futures by hand, in the shape of a stream's `poll_next`.
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event<Notice>>> {
+        self.listener.buffer.poll_take(cx).map(|event| event.map(owned))
+    }
+
+    /// Notices that did not fit into the buffer so far.
+    pub fn missed(&self) -> u64 {
+        self.listener.buffer.missed()
+    }
+}
+
+impl Drop for NoticeReceiver {
+    fn drop(&mut self) {
+        if let Some(hub) = self.hub.upgrade() {
+            hub.remove(&self.listener);
+        }
+    }
+}
+
+impl fmt::Debug for NoticeReceiver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NoticeReceiver").field("missed", &self.missed()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,210 @@
+//! Calls, and sends that say more than their message.
+
+use std::{future::Future, pin::pin, time::Duration};
+
+use super::{Address, core::Urgency, parcel::Parcel, permits::Refused};
+use crate::{
+    CallError, Class, Envelope, NotAccepted, ReplyPort, SendError, TrySendError,
+    delivery::{About, Extra},
+    reply,
+};
+
+impl<M, R, E> Parcel<M, R, E> {
+    /// A message with what its sender says of it.
+    fn enveloped(message: M, class: Class, about: About, port: Option<ReplyPort<R, E>>) -> Self {
+        let extra = (port.is_some() || !about.is_empty()).then(|| Extra::with(port, about));
+        Self { message: Some(message), extra, class }
+    }
+}
+
+impl<M, R, E> Address<M, R, E> {
+    /// As [`send`](Self::send), with what the envelope says.
+    ///
+    /// # Errors
+    /// As `send`.
+    ///
+    /// # Cancel safety
+    /// As `send`.
+    pub async fn send_with(&self, message: M, envelope: Envelope) -> Result<(), SendError<M>> {
+        let parcel = Parcel::enveloped(message, envelope.class, envelope.about, None);
+        self.post(parcel, envelope.timeout).await
+    }
+
+    /// As [`try_send`](Self::try_send), with what the envelope says.
+    ///
+    /// # Errors
+    /// As `try_send`.
+    pub fn try_send_with(&self, message: M, envelope: Envelope) -> Result<(), TrySendError<M>> {
+        let mut parcel = Parcel::enveloped(message, envelope.class, envelope.about, None);
+        match self.door.try_push(&mut parcel, self.sender, Urgency::Now) {
+            Ok(()) => Ok(()),
+            Err(refused) => Err(self.refuse(parcel, self.why(refused)).into()),
+        }
+    }
+
+    /// As [`send`](Self::send), but waits for room no longer than this.
+    ///
+    /// # Errors
+    /// As `send`, and [`SendError::Full`] with the message when there was no room in time.
+    ///
+    /// # Cancel safety
+    /// As `send`.
+    pub async fn send_timeout(&self, message: M, limit: Duration) -> Result<(), SendError<M>> {
+        self.post(Parcel::new(message, None), Some(limit)).await
+    }
+
+    async fn post(
+        &self,
+        mut parcel: Parcel<M, R, E>,
+        limit: Option<Duration>,
+    ) -> Result<(), SendError<M>> {
+        let Err(refused) = self.door.try_push(&mut parcel, self.sender, Urgency::CanStepAside)
+        else {
+            return Ok(());
+        };
+        let waiting = Box::pin(self.wait_and_push(&mut parcel, refused));
+        let pushed = within(limit, waiting).await.unwrap_or(Err(NotAccepted::Full));
+        pushed.map_err(|why| self.refuse(parcel, why))
+    }
+
+    /// Sends a message and waits for its reply. There is no timeout: a call ends when the message has its outcome.
+    ///
+    /// # Errors
+    /// How the message ended without a reply. [`CallError::WouldDeadlock`] where the caller is a handler of this very pool
+    /// and no other worker is left to answer, or where it has the key of the message in hand.
+    ///
+    /// # Cancel safety
+    /// Dropping the future abandons the call: a message that has not been started is skipped when its turn comes.
+    pub async fn call(&self, message: M) -> Result<R, CallError<E>> {
+        let (port, reply) = reply::channel();
+        let parcel = Parcel::new(message, Some(Extra::new(Some(port))));
+        self.call_parcel(parcel, reply).await
+    }
+
+    /// As [`call`](Self::call), with what the envelope says.
+    ///
+    /// # Errors
+    /// As `call`, and [`CallError::TimedOut`] or [`CallError::Expired`] where the envelope has limits.
+    ///
+    /// # Cancel safety
+    /// As `call`.
+    pub async fn call_with(&self, message: M, envelope: Envelope) -> Result<R, CallError<E>> {
+        let (port, reply) = reply::channel();
+        let parcel = Parcel::enveloped(message, envelope.class, envelope.about, Some(port));
+        let called = pin!(self.call_parcel(parcel, reply));
+        within(envelope.timeout, called).await.unwrap_or(Err(CallError::TimedOut))
+    }
+
+    /// As [`call`](Self::call), and gives up after this time.
+    ///
+    /// # Errors
+    /// As `call`, and [`CallError::TimedOut`].
+    ///
+    /// # Cancel safety
+    /// As `call`.
+    pub async fn call_timeout(&self, message: M, limit: Duration) -> Result<R, CallError<E>> {
+        self.call_with(message, Envelope::new().timeout(limit)).await
+    }
+
+    async fn call_parcel(
+        &self,
+        mut parcel: Parcel<M, R, E>,
+        reply: reply::Reply<R, E>,
+    ) -> Result<R, CallError<E>> {
+        let Ok(_inside) = self.door.enter_call(&parcel) else {
+            return Err(CallError::WouldDeadlock);
+        };
+        if let Err(refused) = self.door.try_push(&mut parcel, self.sender, Urgency::CanStepAside)
+            && let Err(why) = Box::pin(self.wait_and_push(&mut parcel, refused)).await
+        {
+            self.door.count_rejected();
+            return Err(refusal(why));
+        }
+        drop(parcel);
+        reply.await.unwrap_or(Err(CallError::Dropped))
+    }
+
+    /// Makes a message that carries its own reply port, sends it, and waits for the reply: so one actor can give replies of
+    /// different types.
+    ///
+    /// ```
+    /// # use greenroom::{ReplyPort, prelude::*};
+    /// enum Account {
+    ///     Deposit(u64),
+    ///     Balance(ReplyPort<u64>),
+    ///     Owner(ReplyPort<String>),
+    /// }
+    ///
+    /// struct Ledger(u64);
+    ///
+    /// impl Actor for Ledger {
+    ///     type Message = Account;
+    ///     type Reply = ();
+    ///     type Error = std::convert::Infallible;
+    ///
+    ///     async fn handle(&mut self, message: Account, _cx: &mut Context<Self>) -> Result<(), Self::Error> {
+    ///         match message {
+    ///             Account::Deposit(amount) => self.0 += amount,
+    ///             Account::Balance(port) => drop(port.reply(self.0)),
+    ///             Account::Owner(port) => drop(port.reply("Ada".to_owned())),
+    ///         }
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let account = Pool::new(|_slot| Ledger(0)).workers(1).spawn().await?;
+    /// account.send(Account::Deposit(7)).await?;
+    /// let balance: u64 = account.ask(Account::Balance).await?;
+    /// let owner: String = account.ask(Account::Owner).await?;
+    /// assert_eq!((balance, owner.as_str()), (7, "Ada"));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`call`](Self::call); whatever becomes of a message that is not answered, its port is dropped with it:
+    /// [`CallError::Dropped`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives up the reply. The message is handled all the same: only its handler knows its port.
+    pub async fn ask<T, F>(
+        &self,
+        message: impl FnOnce(ReplyPort<T, F>) -> M,
+    ) -> Result<T, CallError<F>> {
+        let (port, reply) = reply::channel();
+        let parcel = Parcel::new(message(port), None);
+        if self.door.enter_call(&parcel).is_err() {
+            return Err(CallError::WouldDeadlock);
+        }
+        let sent = self.post(parcel, None).await;
+        sent.map_err(|error| refusal(error.without_message()))?;
+        reply.await.unwrap_or(Err(CallError::Dropped))
+    }
+
+    /// Gives a message up to this pool, which it was not sent to: the fallback of another. What is refused stays where it is.
+    pub(super) fn take_over(&self, parcel: &mut Parcel<M, R, E>) -> Result<(), Refused> {
+        self.door.try_push(parcel, self.sender, Urgency::Now).map_err(|refused| match refused {
+            Refused::Dropped => Refused::Dropped,
+            _ => Refused::Rejected,
+        })
+    }
+}
+
+/// Waits no longer than a limit, where there is one.
+async fn within<F: Future>(limit: Option<Duration>, future: F) -> Option<F::Output> {
+    match limit {
+        Some(limit) => tokio::time::timeout(limit, future).await.ok(),
+        None => Some(future.await),
+    }
+}
+
+/// What a caller hears of a pool that takes no message.
+pub(super) fn refusal<E>(why: NotAccepted) -> CallError<E> {
+    match why {
+        NotAccepted::Full => CallError::Full,
+        NotAccepted::Dropped => CallError::Dropped,
+        NotAccepted::Refused => CallError::Refused,
+        NotAccepted::NoWorkers => CallError::NoWorkers,
+        NotAccepted::Stopped => CallError::Stopped,
+    }
+}

@@ -1,0 +1,169 @@
+//! Exits: of a worker, and of the pool because of one.
+
+use std::{
+    hash::Hash,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use super::Core;
+use crate::{
+    Actor, ExitReason, Stop,
+    life::Signal,
+    pool::{
+        erased::Erased,
+        mailbox::Mailbox,
+        seat::{KILLED, Status},
+    },
+};
+
+/// What follows when a worker has been restarted as often as its budget allows, and ends again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum OnExceeded {
+    /// Its slot is disabled until [`Management::enable`](crate::Management::enable). Others take its work over.
+    #[default]
+    Disable,
+    /// The pool stops, for the reason for which the worker has ended.
+    StopPool,
+    /// The pool's supervisor decides. Until it has, the slot is disabled, and what is queued is kept. Without a supervisor
+    /// this is `Disable`.
+    Escalate,
+}
+
+/// Tells a supervisor that a worker has ended for good, and why.
+pub(crate) type Escalation = Box<dyn FnOnce(ExitReason) + Send>;
+
+/// What becomes of a slot whose worker has ended.
+pub(crate) enum Sequel {
+    /// It is started again after this wait.
+    Restart(Duration),
+    /// Its task ends.
+    Over,
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// A worker has ended by itself. It holds nothing any more.
+    pub(crate) fn sequel(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
+        if self.seats.at(slot).status() == Status::Leaving {
+            return Sequel::Over;
+        }
+        if !self.settings.restart_policy.starts_again(reason.is_normal()) {
+            self.rest_slot(slot, reason);
+            return Sequel::Over;
+        }
+        let wait = {
+            let mut place = self.seats.at(slot).place.lock();
+            place.restarts.next(&self.settings.restarts, Instant::now(), self.chance())
+        };
+        match wait {
+            Some(wait) => Sequel::Restart(wait),
+            None => {
+                self.exceeded(slot, reason);
+                Sequel::Over
+            }
+        }
+    }
+
+    /// A worker that is not to be started again has ended. An actor that stands alone ends with it.
+    fn rest_slot(self: &Arc<Self>, slot: usize, reason: &ExitReason) {
+        match self.settings.single {
+            true => self.stop_because(reason.clone()),
+            false => drop(self.disable(slot)),
+        }
+    }
+
+    fn exceeded(self: &Arc<Self>, slot: usize, reason: &ExitReason) {
+        match self.settings.on_exceeded {
+            OnExceeded::StopPool => self.stop_because(reason.clone()),
+            OnExceeded::Escalate => self.escalate(slot, reason),
+            OnExceeded::Disable => drop(self.disable(slot)),
+        }
+    }
+
+    fn escalate(&self, slot: usize, reason: &ExitReason) {
+        let supervisor = self.escalation.lock().take();
+        match supervisor {
+            Some(tell) if self.lay_off(slot) => tell(reason.clone()),
+            _ => drop(self.disable(slot)),
+        }
+    }
+
+    /// Ends the pool after the messages in hand, for this reason, behind everybody's back.
+    pub(crate) fn stop_because(self: &Arc<Self>, reason: ExitReason) {
+        let how = match reason {
+            ExitReason::Killed => Stop::within(Duration::ZERO),
+            _ => Stop::Now,
+        };
+        let _ = self.cause.set(reason);
+        self.clone().stop_behind(how);
+    }
+
+    /// What a worker is told that ends with its pool, or leaves it.
+    pub(crate) fn reason_to_leave(&self) -> ExitReason {
+        match self.ended.load(Ordering::SeqCst) {
+            true => self.cause.get().cloned().unwrap_or(ExitReason::Shutdown),
+            false => ExitReason::Normal,
+        }
+    }
+
+    /// The pool has ended, and everybody who is tied to it or to its workers is told. Later calls do nothing.
+    pub(crate) fn end_of_life(self: &Arc<Self>) {
+        let reason = self.cause.get_or_init(|| ExitReason::Shutdown);
+        for slot in 0..self.desks.len() {
+            if let Some(mailbox) = self.mailbox_if_any(slot) {
+                self.end_of_worker(&mailbox, reason);
+            }
+        }
+        self.life.end(&self.clone().any(), reason);
+    }
+
+    /// A worker has gone, and will not come back.
+    pub(super) fn end_of_worker(
+        self: &Arc<Self>,
+        mailbox: &Arc<Mailbox<A, K>>,
+        reason: &ExitReason,
+    ) {
+        if !self.settings.single {
+            let me = Arc::new(crate::pool::seat_door::SeatDoor::new(self.clone(), mailbox.clone()));
+            mailbox.life().end(&me.any(), reason);
+        }
+    }
+
+    /// A signal for the pool. One that is a single actor hears it itself.
+    pub(crate) fn take_signal(self: &Arc<Self>, signal: Signal) {
+        if self.settings.single {
+            return self.signal_worker(&self.mailbox(0), signal);
+        }
+        match signal {
+            Signal::Exit { from: None, reason } => self.stop_because(reason),
+            Signal::Exit { reason, .. } if reason.is_abnormal() => self.stop_because(reason),
+            Signal::Exit { .. } | Signal::Down { .. } => {}
+        }
+    }
+
+    /// A signal for one worker. It hears it before its next message.
+    pub(crate) fn signal_worker(&self, mailbox: &Mailbox<A, K>, signal: Signal) {
+        if let Signal::Exit { from: None, reason: ExitReason::Killed } = signal {
+            return self.kill(mailbox.slot);
+        }
+        mailbox.push_signal(signal);
+        self.wake.call(mailbox.slot, &self.clock.bell);
+    }
+
+    /// Drops what a worker does at its next await. Its task is begun again, to settle what follows.
+    pub(crate) fn kill(&self, slot: usize) {
+        let place = self.seats.at(slot).place.lock();
+        if !matches!(place.status, Status::Live | Status::Starting) {
+            return;
+        }
+        self.seats.at(slot).order(KILLED);
+        let abort = place.abort.clone();
+        drop(place);
+        if let Some(abort) = abort {
+            abort.abort();
+        }
+    }
+}

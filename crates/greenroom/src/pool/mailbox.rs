@@ -1,0 +1,322 @@
+//! A worker's own mailbox: what is for this worker and for no other.
+//!
+//! Pools whose workers pull have none until somebody writes to one of their workers; pools with a policy that chooses a
+//! worker have one for each. What lies in it holds a permit of the pool, so the pool's bound holds for all together, and one
+//! of the mailbox.
+//!
+//! ```text
+//!            permit of the mailbox   permit of the pool
+//! sender ─────────────────────────────────────────────▶ urgent │ normal ──▶ its worker
+//!                                                         └── the worker leaves: to any other ──▶ the pool's queue
+//! ```
+//!
+//! Who pushes says so in the seat's orders, and then wakes the worker where it lies idle; a worker that lies down looks at
+//! its orders afterwards. Between the two are sequentially consistent fences, so one of them sees the other.
+
+use std::{
+    collections::VecDeque,
+    hash::Hash,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering, fence},
+    },
+};
+
+use super::{
+    block_queue::BlockQueue,
+    core::{Core, Queued},
+    entry::Entry,
+    lock::Lock,
+    parcel::ParcelOf,
+    permits::{Closed, Permits, Queues, Refused},
+    seat::{MAIL, SIGNAL, Seat},
+};
+use crate::{
+    Actor, Class,
+    class::URGENT_RUN,
+    life::{Life, Signal},
+};
+
+/// The mailbox of one worker, from its start to its end. Restarts do not end it.
+pub(crate) struct Mailbox<A: Actor, K> {
+    pub(crate) slot: usize,
+    seat: Arc<Seat>,
+    life: Arc<Life>,
+    permits: Permits,
+    letters: Lock<Letters<A, K>>,
+    /// What waits, to be read without the lock.
+    waiting: AtomicUsize,
+    /// Messages taken out. Written under the lock.
+    taken: AtomicU64,
+}
+
+struct Letters<A: Actor, K> {
+    /// What comes before every message. It is not bounded: each tie gives one.
+    signals: VecDeque<Signal>,
+    urgent: VecDeque<Queued<A, K>>,
+    normal: BlockQueue<Queued<A, K>>,
+    /// Urgent messages taken in a row.
+    urgent_run: u32,
+    accepted: u64,
+    /// Nothing more is accepted. Set once.
+    closed: bool,
+    /// The worker has gone. Set once.
+    left: bool,
+}
+
+impl<A: Actor, K> Mailbox<A, K> {
+    fn new(slot: usize, seat: Arc<Seat>, capacity: usize) -> Self {
+        let letters = Letters {
+            signals: VecDeque::new(),
+            urgent: VecDeque::new(),
+            normal: BlockQueue::new(),
+            urgent_run: 0,
+            accepted: 0,
+            closed: false,
+            left: false,
+        };
+        Self {
+            slot,
+            seat,
+            life: Arc::default(),
+            permits: Permits::new(capacity),
+            letters: Lock::new(letters),
+            waiting: AtomicUsize::new(0),
+            taken: AtomicU64::new(0),
+        }
+    }
+
+    /// The life of the worker, from its start to its end.
+    pub(crate) fn life(&self) -> &Arc<Life> {
+        &self.life
+    }
+
+    /// Takes a signal, unless the worker has gone.
+    pub(crate) fn push_signal(&self, signal: Signal) {
+        let mut letters = self.letters.lock();
+        if !letters.left {
+            letters.signals.push_back(signal);
+            self.seat.order(SIGNAL);
+        }
+    }
+
+    /// The next signal.
+    pub(crate) fn pop_signal(&self) -> Option<Signal> {
+        let mut letters = self.letters.lock();
+        let signal = letters.signals.pop_front();
+        if letters.signals.is_empty() {
+            self.seat.done(SIGNAL);
+        }
+        signal
+    }
+
+    /// Messages that wait here.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// 1 while the worker has a message in hand.
+    pub(crate) fn in_hand(&self) -> usize {
+        usize::from(self.seat.is_busy())
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.permits.capacity()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.letters.lock().closed
+    }
+
+    /// True when its worker has gone.
+    pub(crate) fn has_left(&self) -> bool {
+        self.letters.lock().left
+    }
+
+    pub(crate) fn accepted(&self) -> u64 {
+        self.letters.lock().accepted
+    }
+
+    /// Takes a place here, if there is one.
+    pub(crate) fn try_reserve(&self) -> Result<(), Refused> {
+        self.permits.try_take(1, self).map(|_| ())
+    }
+
+    /// Waits for a place. Cancel-safe.
+    pub(crate) async fn reserve(&self) -> Result<(), Closed> {
+        self.permits.take(self).await
+    }
+
+    /// Takes a place although there may be none: the pool has room, and this is where it is.
+    pub(crate) fn reserve_anyway(&self) {
+        self.permits.take_back();
+    }
+
+    pub(crate) fn give_back(&self) {
+        self.permits.give(1, self);
+    }
+
+    /// Queues a message for which there is a place. The caller then wakes the worker.
+    pub(crate) fn push(&self, parcel: &mut ParcelOf<A>) -> Result<(), Closed> {
+        let mut letters = self.letters.lock();
+        if letters.closed {
+            return Err(Closed);
+        }
+        let Some(message) = parcel.message.take() else { return Err(Closed) };
+        let (extra, class) = (parcel.extra.take(), parcel.class);
+        letters.accepted += 1;
+        letters.push(Entry { message, extra, key: None, hash: 0, class });
+        self.told(&letters);
+        Ok(())
+    }
+
+    /// Puts a message that has been taken before back to the front.
+    pub(crate) fn push_front(&self, entry: Queued<A, K>) -> Result<(), Queued<A, K>> {
+        let mut letters = self.letters.lock();
+        if letters.left {
+            return Err(entry);
+        }
+        self.permits.take_back();
+        letters.normal.push_front(entry);
+        self.told(&letters);
+        Ok(())
+    }
+
+    /// Under the lock.
+    fn told(&self, letters: &Letters<A, K>) {
+        self.waiting.store(letters.len(), Ordering::Relaxed);
+        self.seat.order(MAIL);
+    }
+
+    /// Takes the next message; urgent ones first, or only these.
+    pub(crate) fn pop(&self, urgent_only: bool) -> Option<Queued<A, K>> {
+        let mut letters = self.letters.lock();
+        let entry = letters.pop(urgent_only);
+        if letters.len() == 0 {
+            self.seat.done(MAIL);
+        }
+        self.waiting.store(letters.len(), Ordering::Relaxed);
+        let entry = entry?;
+        self.taken.store(self.taken.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        drop(letters);
+        fence(Ordering::SeqCst);
+        if self.permits.is_starved() {
+            self.permits.grant(self);
+        }
+        Some(entry)
+    }
+
+    /// Takes out the normal message that has waited longest, for who needs its room.
+    pub(crate) fn evict(&self) -> Option<Queued<A, K>> {
+        let mut letters = self.letters.lock();
+        let entry = letters.normal.pop_front()?;
+        self.waiting.store(letters.len(), Ordering::Relaxed);
+        self.taken.store(self.taken.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        Some(entry)
+    }
+
+    /// Refuses every later message. What waits is still handled.
+    pub(crate) fn shut(&self) {
+        self.permits.close();
+        self.letters.lock().closed = true;
+    }
+
+    /// Refuses every later message, and gives out what waits, in order.
+    pub(crate) fn close(&self) -> Vec<Queued<A, K>> {
+        self.permits.close();
+        let mut letters = self.letters.lock();
+        letters.closed = true;
+        letters.left = true;
+        let mut rest: Vec<_> = letters.urgent.drain(..).collect();
+        rest.extend(std::iter::from_fn(|| letters.normal.pop_front()));
+        let signals = std::mem::take(&mut letters.signals);
+        self.waiting.store(0, Ordering::Relaxed);
+        self.seat.done(MAIL | SIGNAL);
+        drop(letters);
+        drop(signals);
+        rest
+    }
+}
+
+impl<A: Actor, K> Letters<A, K> {
+    fn len(&self) -> usize {
+        self.urgent.len() + self.normal.len()
+    }
+
+    fn push(&mut self, entry: Queued<A, K>) {
+        match entry.class {
+            Class::Urgent => self.urgent.push_back(entry),
+            Class::Normal => self.normal.push_back(entry),
+        }
+    }
+
+    fn pop(&mut self, urgent_only: bool) -> Option<Queued<A, K>> {
+        let enough = self.urgent_run >= URGENT_RUN && !self.normal.is_empty();
+        if !enough && let Some(entry) = self.urgent.pop_front() {
+            self.urgent_run += 1;
+            return Some(entry);
+        }
+        if urgent_only && !enough {
+            return None;
+        }
+        self.urgent_run = 0;
+        self.normal.pop_front()
+    }
+}
+
+impl<A: Actor, K> Queues for Mailbox<A, K> {
+    fn started(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    fn reclaim(&self) -> u64 {
+        0
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// The mailbox of a worker, made where there is none yet.
+    pub(crate) fn mailbox(&self, slot: usize) -> Arc<Mailbox<A, K>> {
+        let make = || {
+            let seat = self.seats.at(slot).clone();
+            Arc::new(Mailbox::new(slot, seat, self.settings.mailbox))
+        };
+        self.desks.at(slot).lock().get_or_insert_with(make).clone()
+    }
+
+    /// The mailbox of a worker, where there is one.
+    pub(crate) fn mailbox_if_any(&self, slot: usize) -> Option<Arc<Mailbox<A, K>>> {
+        self.desks.at(slot).lock().clone()
+    }
+
+    /// Queues a message at a worker, whose permits have been taken, and wakes it.
+    pub(crate) fn push_to(
+        &self,
+        mailbox: &Mailbox<A, K>,
+        parcel: &mut ParcelOf<A>,
+    ) -> Result<(), Closed> {
+        mailbox.push(parcel)?;
+        self.wake.call(mailbox.slot, &self.clock.bell);
+        Ok(())
+    }
+
+    /// The worker of a slot has gone: what it had in its own mailbox goes to any other.
+    pub(crate) fn clear_desk(&self, slot: usize) {
+        let Some(mailbox) = self.desks.at(slot).lock().take() else { return };
+        let rest = mailbox.close();
+        self.tally.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
+        self.re_home(rest);
+    }
+
+    /// Puts messages into the pool's queue, for any worker. They keep their permits.
+    pub(crate) fn re_home(&self, entries: Vec<Queued<A, K>>) {
+        if entries.is_empty() {
+            return;
+        }
+        let mut outbox = self.shards[0].outbox.lock();
+        entries.into_iter().for_each(|entry| outbox.queue.push_back(entry));
+        self.shards[0].inbox.lock().scheduled = true;
+        drop(outbox);
+        self.announce(0);
+    }
+}

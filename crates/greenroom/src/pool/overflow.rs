@@ -1,0 +1,39 @@
+//! What follows when a pool is full.
+
+use std::fmt;
+
+use crate::Address;
+
+/// What becomes of a message that finds no room.
+pub enum Overflow<M, R, E> {
+    /// `send` and `call` wait, first come, first served; `try_send` gives it back.
+    Wait,
+    /// It goes back to the sender at once, by whatever it was sent.
+    Reject,
+    /// It is dropped: [`NotAccepted::Dropped`](crate::NotAccepted::Dropped).
+    DropNewest,
+    /// It enters; the one that has waited longest becomes a dead letter, and its caller gets
+    /// [`CallError::Evicted`](crate::CallError::Evicted).
+    DropOldest,
+    /// It goes to this address, as if it had been sent there. A pool is built after its fallback, so fallbacks have no
+    /// cycles.
+    Fallback(Address<M, R, E>),
+}
+
+impl<M, R, E> Overflow<M, R, E> {
+    pub(crate) fn waits(&self) -> bool {
+        matches!(self, Self::Wait)
+    }
+}
+
+impl<M, R, E> fmt::Debug for Overflow<M, R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Wait => "Wait",
+            Self::Reject => "Reject",
+            Self::DropNewest => "DropNewest",
+            Self::DropOldest => "DropOldest",
+            Self::Fallback(_) => "Fallback(..)",
+        })
+    }
+}

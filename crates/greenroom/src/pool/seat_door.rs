@@ -1,0 +1,275 @@
+//! One worker of a pool, addressed alone.
+
+use std::{
+    collections::VecDeque, fmt, future::Future, hash::Hash, ops::Deref, pin::Pin, sync::Arc,
+};
+
+use tokio::{runtime::Handle, sync::mpsc};
+
+use super::{
+    address::{Address, Door},
+    core::{Core, Urgency},
+    erased::{Erased, StopSummary},
+    mailbox::Mailbox,
+    occupied::{Inside, Occupied},
+    parcel::{Parcel, ParcelOf},
+    permits::{Closed, Refused},
+    stop::Stop,
+};
+use crate::{
+    Actor, AnyAddress, NotAccepted,
+    inspect::{TooManyKeys, Value},
+    life::Signal,
+};
+
+type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A worker of a pool and its own address. What is sent there is for this worker: it lies in the worker's own mailbox, within
+/// the bounds of that and of the pool, and goes to any other worker only when this one leaves or is disabled. In a pool with
+/// order per key it stands outside of that order.
+///
+/// The address is of this worker, not of whoever takes its slot later: once it has gone, messages come back.
+pub struct Worker<M, R, E> {
+    slot: usize,
+    address: Address<M, R, E>,
+}
+
+impl<M, R, E> Worker<M, R, E> {
+    pub(super) fn new(slot: usize, address: Address<M, R, E>) -> Self {
+        Self { slot, address }
+    }
+
+    /// Its slot.
+    pub fn slot(&self) -> usize {
+        self.slot
+    }
+
+    /// Its address.
+    pub fn address(&self) -> &Address<M, R, E> {
+        &self.address
+    }
+}
+
+impl<M, R, E> Deref for Worker<M, R, E> {
+    type Target = Address<M, R, E>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.address
+    }
+}
+
+impl<M, R, E> fmt::Debug for Worker<M, R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker").field("slot", &self.slot).finish_non_exhaustive()
+    }
+}
+
+/// The way to one worker.
+pub(crate) struct SeatDoor<A: Actor, K> {
+    core: Arc<Core<A, K>>,
+    mailbox: Arc<Mailbox<A, K>>,
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// The workers that are there or are being started, in order, each with its own address.
+    pub(crate) fn workers(self: &Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
+        let roster = self.roster.lock();
+        let members = roster.members().iter();
+        let mailboxes: Vec<_> =
+            members.filter_map(|slot| self.member_mailbox(*slot, false)).collect();
+        drop(roster);
+        mailboxes
+            .into_iter()
+            .map(|mailbox| {
+                let slot = mailbox.slot;
+                let door = Arc::new(SeatDoor::new(self.clone(), mailbox));
+                Worker::new(slot, Address::new(door))
+            })
+            .collect()
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SeatDoor<A, K> {
+    pub(crate) fn new(core: Arc<Core<A, K>>, mailbox: Arc<Mailbox<A, K>>) -> Self {
+        Self { core, mailbox }
+    }
+
+    async fn reserve(&self) -> Result<(), Closed> {
+        self.mailbox.reserve().await?;
+        let place = Place(Some(&self.mailbox));
+        self.core.permits.take(&*self.core).await?;
+        place.used();
+        Ok(())
+    }
+
+    fn give_both(&self) {
+        self.mailbox.give_back();
+        self.core.permits.give(1, &*self.core);
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, A::Error>
+    for SeatDoor<A, K>
+{
+    fn try_push(
+        &self,
+        parcel: &mut ParcelOf<A>,
+        _sender: u32,
+        _urgency: Urgency,
+    ) -> Result<(), Refused> {
+        self.core.try_push_to(&self.mailbox, parcel)
+    }
+
+    fn push_permitted(&self, parcel: &mut ParcelOf<A>, _sender: u32) -> Result<(), NotAccepted> {
+        self.core.push_to(&self.mailbox, parcel).map_err(|Closed| {
+            self.give_both();
+            self.why_closed()
+        })
+    }
+
+    fn push_waiting<'a>(
+        &'a self,
+        parcel: &'a mut Parcel<A::Message, A::Reply, A::Error>,
+        sender: u32,
+    ) -> BoxFuture<'a, Result<(), NotAccepted>> {
+        Box::pin(async move {
+            self.reserve().await.map_err(|Closed| self.why_closed())?;
+            self.push_permitted(parcel, sender)
+        })
+    }
+
+    fn try_push_many(
+        &self,
+        messages: &mut VecDeque<A::Message>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<usize, Refused> {
+        super::address::push_one_by_one(self, messages, sender, urgency)
+    }
+
+    fn permit(&self) -> BoxFuture<'_, Result<(), Closed>> {
+        Box::pin(self.reserve())
+    }
+
+    fn try_permit(&self) -> Result<(), Refused> {
+        self.mailbox.try_reserve()?;
+        let place = Place(Some(&self.mailbox));
+        self.core.permits.try_take(1, &*self.core)?;
+        place.used();
+        Ok(())
+    }
+
+    fn give_permit(&self) {
+        self.give_both();
+    }
+
+    fn why_closed(&self) -> NotAccepted {
+        self.core.why_closed()
+    }
+
+    fn count_rejected(&self) {
+        self.core.count_rejected();
+    }
+
+    fn next_sender(&self) -> u32 {
+        self.core.next_sender()
+    }
+
+    fn handle_made(&self) {
+        self.core.handle_made();
+    }
+
+    fn handle_dropped(self: Arc<Self>) {
+        self.core.clone().handle_dropped();
+    }
+
+    fn enter_call(
+        &self,
+        _parcel: &Parcel<A::Message, A::Reply, A::Error>,
+    ) -> Result<Option<Inside<'_>>, Occupied> {
+        self.core.calls.enter_worker(self.core.identity(), self.mailbox.slot)
+    }
+}
+
+/// A place in a mailbox that goes back unless it is used.
+struct Place<'a, A: Actor, K>(Option<&'a Mailbox<A, K>>);
+
+impl<A: Actor, K> Place<'_, A, K> {
+    fn used(mut self) {
+        self.0 = None;
+    }
+}
+
+impl<A: Actor, K> Drop for Place<'_, A, K> {
+    fn drop(&mut self) {
+        if let Some(mailbox) = self.0 {
+            mailbox.give_back();
+        }
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for SeatDoor<A, K> {
+    fn name(&self) -> Arc<str> {
+        Arc::from(self.core.worker_name(self.mailbox.slot))
+    }
+
+    fn any(self: Arc<Self>) -> AnyAddress {
+        let (slot, life, name) = (self.mailbox.slot, self.mailbox.life().clone(), self.name());
+        let door: Arc<dyn Erased> = self.core.clone();
+        AnyAddress::new(Arc::downgrade(&door), Some(slot), life, name)
+    }
+
+    fn any_worker(self: Arc<Self>, _slot: usize) -> AnyAddress {
+        self.any()
+    }
+
+    fn worker(self: Arc<Self>, _slot: usize, _life: u64) -> Option<Arc<dyn Erased>> {
+        Some(self)
+    }
+
+    fn publish(&self, slot: usize, key: &str, value: Value) -> Result<(), TooManyKeys> {
+        self.core.publish(slot, key, value)
+    }
+
+    fn signal(self: Arc<Self>, signal: Signal) {
+        self.core.signal_worker(&self.mailbox, signal);
+    }
+
+    fn is_closed(&self) -> bool {
+        self.mailbox.is_closed()
+    }
+
+    fn is_over(&self) -> bool {
+        self.mailbox.has_left() || self.core.is_over()
+    }
+
+    fn stop_behind(self: Arc<Self>, how: Stop) {
+        let runtime = self.core.runtime.clone();
+        runtime.spawn(self.stop_unknown(how));
+    }
+
+    fn try_handle_made(&self) -> bool {
+        self.core.try_handle_made()
+    }
+
+    fn runtime(&self) -> &Handle {
+        self.core.runtime()
+    }
+
+    /// The worker leaves its pool.
+    fn stop_unknown(
+        self: Arc<Self>,
+        _how: Stop,
+    ) -> Pin<Box<dyn Future<Output = StopSummary> + Send>> {
+        Box::pin(async move {
+            let (outcomes, mut told) = mpsc::unbounded_channel();
+            if !self.mailbox.is_closed()
+                && self.core.dismiss_one(self.mailbox.slot, &outcomes).is_ok()
+            {
+                drop(outcomes);
+                let _ = told.recv().await;
+            }
+            StopSummary { left_over: 0, wedged: Vec::new() }
+        })
+    }
+}

@@ -1,0 +1,113 @@
+//! One attempt at a message, and the hooks that come between messages.
+
+use std::{
+    future::{Future, poll_fn},
+    hash::Hash,
+    pin::pin,
+    task::Poll,
+};
+
+use crate::{
+    Actor, Answer, Context, ExitReason, OnExit,
+    life::Signal,
+    pool::{
+        core::Core,
+        hold::{Hold, Posture, Source},
+        seat::SIGNAL,
+    },
+};
+
+/// Handles the message in hand, and settles it. Where handlers are limited and this one does not return in time, it is dropped.
+pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    hold: &mut Hold<A, K>,
+    actor: &mut A,
+    cx: &mut Context<A>,
+) {
+    let Some(limit) = hold.core.settings.time_limit else {
+        let result = receive(hold, actor, cx).await;
+        return hold.settle(result);
+    };
+    let result = tokio::time::timeout(limit, receive(hold, actor, cx)).await;
+    hold.return_to_work();
+    match result {
+        Ok(result) => hold.settle(result),
+        Err(_) => hold.timed_out(limit),
+    }
+}
+
+async fn receive<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    hold: &mut Hold<A, K>,
+    actor: &mut A,
+    cx: &mut Context<A>,
+) -> Result<Answer<A::Reply>, A::Error> {
+    let Hold { core, worker, source, delivery, posture, .. } = hold;
+    polled(core, *worker, source, posture, actor.receive(delivery, cx)).await
+}
+
+/// Polls a handler or a hook, and lets go of the worker's place when it suspends.
+async fn polled<A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future>(
+    core: &Core<A, K>,
+    worker: usize,
+    source: &mut Source,
+    posture: &mut Posture,
+    handler: F,
+) -> F::Output {
+    let mut handler = pin!(handler);
+    poll_fn(|task| {
+        if *posture == Posture::Suspended {
+            core.wake.enter(&core.clock.bell);
+            *posture = Posture::Awake;
+        }
+        let polled = handler.as_mut().poll(task);
+        // A used-up cooperative budget makes ready resources look pending, and would open lanes for nothing.
+        if polled.is_pending() && !tokio::task::coop::has_budget_remaining() {
+            task.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        if polled.is_pending() {
+            *source = core.suspend(worker, *source);
+            *posture = Posture::Suspended;
+            core.wake.leave(&core.clock.bell);
+            core.serve_waiters();
+        }
+        polled
+    })
+    .await
+}
+
+/// Hears the signals that wait. Returns the reason where the actor ends because of one.
+#[cold]
+pub(super) async fn hear<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    hold: &mut Hold<A, K>,
+    actor: &mut A,
+    cx: &mut Context<A>,
+) -> Option<ExitReason> {
+    hold.give_up_place();
+    while hold.seat.has(SIGNAL) {
+        let signal = hold.own_mailbox()?.pop_signal()?;
+        let Hold { core, worker, source, posture, .. } = &mut *hold;
+        match signal {
+            Signal::Exit { from, reason } => {
+                let exited = actor.exited(from.as_ref(), &reason, cx);
+                let then = polled(core, *worker, source, posture, exited).await;
+                if then == OnExit::Stop {
+                    return Some(reason);
+                }
+            }
+            Signal::Down { who, reason } => {
+                let down = actor.down(&who, &reason, cx);
+                polled(core, *worker, source, posture, down).await;
+            }
+        }
+    }
+    None
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
+    /// The caller's handler was dropped, perhaps while it was suspended.
+    fn return_to_work(&mut self) {
+        if self.posture == Posture::Suspended {
+            self.wake_up();
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Panics of user code end here.
+
+use std::{
+    any::Any,
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    task::Poll,
+};
+
+use crate::pool::occupied::AtWork;
+
+/// Catches panics around a whole future, once per life of a worker and not once per message; and notes whose future it is
+/// while it is polled.
+pub(super) struct CatchUnwind<F>(
+    pub(super) std::pin::Pin<Box<F>>,
+    pub(super) Option<(usize, usize)>,
+);
+
+impl<F: Future> Future for CatchUnwind<F> {
+    type Output = Result<F::Output, Box<dyn Any + Send>>;
+
+    fn poll(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> Poll<Self::Output> {
+        let _at_work = self.1.map(|(pool, slot)| AtWork::begin(pool, slot));
+        match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What builds actors.
+
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use crate::pool::discard::discard;
+
+/// Builds the actor of a slot. Called once per start, on the runtime's blocking pool unless it is quick.
+pub(crate) struct Factory<A> {
+    build: Build<A>,
+    /// It does not block, and may be called on the worker's own task.
+    quick: bool,
+}
+
+type Build<A> = Arc<dyn Fn(usize) -> Result<A, String> + Send + Sync>;
+
+impl<A> Clone for Factory<A> {
+    fn clone(&self) -> Self {
+        Self { build: self.build.clone(), quick: self.quick }
+    }
+}
+
+impl<A: Send + 'static> Factory<A> {
+    pub(crate) fn new(build: Build<A>) -> Self {
+        Self { build, quick: false }
+    }
+
+    pub(crate) fn quick(self) -> Self {
+        Self { quick: true, ..self }
+    }
+
+    pub(super) async fn build(&self, worker: usize) -> Result<A, String> {
+        let build = self.build.clone();
+        let built = match self.quick {
+            true => catch_unwind(AssertUnwindSafe(|| build(worker))),
+            false => match tokio::task::spawn_blocking(move || build(worker)).await {
+                Ok(built) => Ok(built),
+                Err(error) => Err(error.try_into_panic().map_err(|error| error.to_string())?),
+            },
+        };
+        built.unwrap_or_else(|panic| {
+            let reason = format!("the factory panicked: {}", panic_message(&*panic));
+            discard(panic);
+            Err(reason)
+        })
+    }
+}
+
+pub(super) fn panic_message(panic: &(dyn Any + Send)) -> String {
+    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => (*text).to_owned(),
+        (_, Some(text)) => text.clone(),
+        _ => "a panic without a message".to_owned(),
+    }
+}

@@ -1,0 +1,114 @@
+//! Starting workers, the first time and again.
+
+use std::{any::Any, hash::Hash, time::Duration};
+
+use super::{
+    catch_unwind::CatchUnwind,
+    factory::{Factory, panic_message},
+};
+use crate::{
+    Actor, Context,
+    pool::{
+        change::{Outcomes, SlotOutcome},
+        clock::later,
+        core::Core,
+        discard::discard,
+    },
+};
+
+/// Tells what the first start came to, and tries again where it failed.
+pub(super) async fn first_start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    slot: usize,
+    cx: &mut Context<A>,
+    outcomes: Outcomes,
+) -> Option<A> {
+    let first = tokio::select! {
+        biased;
+        () = core.over(slot) => return None,
+        first = start(&core.settings.factory, slot, cx) => first,
+    };
+    match first {
+        Ok(actor) => {
+            let _ = outcomes.send(SlotOutcome::Started(slot));
+            Some(actor)
+        }
+        Err(why) => {
+            let _ = outcomes.send(SlotOutcome::StartFailed(slot, why));
+            drop(outcomes);
+            start_again(core, slot, cx, 1).await
+        }
+    }
+}
+
+async fn start<A: Actor>(
+    factory: &Factory<A>,
+    worker: usize,
+    cx: &mut Context<A>,
+) -> Result<A, String> {
+    let mut actor = factory.build(worker).await?;
+    let reason = match CatchUnwind(Box::pin(actor.started(cx)), None).await {
+        Ok(Ok(())) => return Ok(actor),
+        Ok(Err(error)) => start_failed(error),
+        Err(panic) => {
+            let reason = format!("the `started` hook panicked: {}", panic_message(&*panic));
+            discard(panic);
+            reason
+        }
+    };
+    discard(actor);
+    Err(reason)
+}
+
+/// The error of an actor may be of any type; it is quoted where it is text or an error in a box, and named otherwise.
+fn start_failed<E: 'static>(error: E) -> String {
+    let any: &dyn Any = &error;
+    let text = any.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| any.downcast_ref::<&str>().copied()).map(str::to_owned);
+    let text = text.or_else(|| {
+        let boxed = any.downcast_ref::<Box<dyn std::error::Error + Send + Sync>>();
+        boxed.map(ToString::to_string)
+    });
+    let text = text.unwrap_or_else(|| std::any::type_name::<E>().to_owned());
+    discard(error);
+    format!("the `started` hook failed: {text}")
+}
+
+/// Tries until the factory works again, however long that takes: a slot is never lost (P20). `None` once the pool has
+/// ended; a start that takes long is left to itself then.
+pub(super) async fn start_again<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    slot: usize,
+    cx: &mut Context<A>,
+    mut failures: u32,
+) -> Option<A> {
+    let backoff = core.settings.restarts.backoff;
+    loop {
+        if failures > 0 {
+            pause(core, slot, backoff.wait(failures, core.chance())).await;
+        }
+        let started = tokio::select! {
+            biased;
+            () = core.over(slot) => return None,
+            started = start(&core.settings.factory, slot, cx) => started,
+        };
+        match started {
+            Ok(actor) => return Some(actor),
+            Err(reason) => tracing::warn!(
+                worker = cx.name(),
+                reason,
+                "a worker could not be started; trying again"
+            ),
+        }
+        failures = failures.saturating_add(1);
+    }
+}
+
+/// Waits for this long, or until the pool has ended or the worker is to leave.
+pub(super) async fn pause<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    slot: usize,
+    wait: Duration,
+) {
+    let _ = tokio::time::timeout_at(later(wait), core.over(slot)).await;
+}

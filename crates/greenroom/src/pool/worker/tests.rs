@@ -1,0 +1,115 @@
+//! Workers, seen from inside.
+
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    task::Poll,
+    time::Duration,
+};
+
+use super::*;
+use crate::{Pool, Restarts, Stop};
+
+struct Worker;
+
+impl Actor for Worker {
+    type Message = u64;
+    type Reply = ();
+    type Error = ();
+
+    async fn handle(&mut self, number: u64, _cx: &mut Context<Self>) -> Result<(), ()> {
+        match number % 10 {
+            0 => panic!("on purpose"),
+            1 => return Err(()),
+            2..5 => tokio::time::sleep(Duration::from_millis(number % 7)).await,
+            5 => tokio::task::yield_now().await,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+async fn messages_of_all_kinds(seed: u64) -> Arc<Core<Worker, u64>> {
+    let restarts = Restarts { max: 1_000_000, ..Restarts::default() };
+    let pool = Pool::new(|_| Worker).workers(5).restarts(restarts);
+    let core = pool.ordered_by(|number: &u64| number % 3).spawn_core().await.unwrap();
+    let pool = Pool::spawned(core.clone());
+    for number in 0..200 {
+        pool.send(number * seed).await.unwrap();
+    }
+    // Long enough for every restart; the pool is not stopped by its last address.
+    tokio::time::sleep(Duration::from_secs(100_000)).await;
+    std::mem::forget(pool);
+    core
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_lies_down_just_as_the_pool_ends_gets_up_again() {
+    let restarts = Restarts { max: 0, ..Restarts::default() };
+    let core = Pool::new(|_| Worker).workers(1).restarts(restarts).spawn_core().await.unwrap();
+    let mut hold = Hold::new(core.clone(), 0);
+    core.push_and_wait_for_the_last_worker().await;
+    hold.wake_up();
+    core.end();
+    let up = tokio::time::timeout(Duration::from_secs(1), idle(&mut hold)).await;
+    assert!(up.is_ok(), "it would sleep for ever");
+}
+
+impl Core<Worker, std::convert::Infallible> {
+    /// A message that panics disables the only slot, which is then free to be played by a test.
+    async fn push_and_wait_for_the_last_worker(self: &Arc<Self>) {
+        let address = crate::Address::new(self.clone());
+        address.send(0).await.unwrap();
+        while self.running.load(Ordering::SeqCst) > 1 {
+            step_aside().await;
+        }
+        std::mem::forget(address);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_room_does_not_wait_for_the_restart_of_a_worker_that_panicked() {
+    let hour = Duration::from_secs(3600);
+    let restarts = Restarts { backoff: crate::Backoff::new(hour, hour), ..Restarts::default() };
+    let pool = Pool::new(|_| Worker).workers(2).capacity(1).restarts(restarts);
+    let pool = pool.spawn().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    for number in [0, 0, 9] {
+        let sent = tokio::time::timeout(Duration::from_secs(1), pool.send(number)).await;
+        assert!(sent.is_ok(), "the permit of the message that panicked is free");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn others_get_a_turn_while_abandoned_calls_are_skipped() {
+    let pool = Pool::new(|_| Worker).workers(1).capacity(10_000).spawn().await.unwrap();
+    for _ in 0..10_000 {
+        let mut abandoned = pin!(pool.call(9));
+        assert!(poll_fn(|task| Poll::Ready(abandoned.as_mut().poll(task))).await.is_pending());
+    }
+    let other = tokio::spawn(async move {
+        let mut turns = 0;
+        while !pool.stats().is_settled() {
+            turns += 1;
+            step_aside().await;
+        }
+        turns
+    });
+    assert!(other.await.unwrap() > 10_000 / MESSAGES_PER_TURN / 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_awake_when_nothing_happens() {
+    for seed in [1, 3, 7] {
+        let core = messages_of_all_kinds(seed).await;
+        assert_eq!((core.wake.awake(), core.wake.idle()), (0, 5));
+        assert!(!core.wake.any_ready());
+        // Workers that are dropped while they lie, and while they work, take their count along.
+        let address = crate::Address::new(core.clone());
+        address.send(2).await.unwrap();
+        step_aside().await;
+        core.abort(0..5);
+        crate::pool::stop::stop(core.clone(), Stop::Now).await;
+        assert_eq!((core.wake.awake(), core.wake.idle()), (0, 0));
+    }
+}

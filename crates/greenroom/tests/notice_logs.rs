@@ -1,0 +1,199 @@
+//! Notices as `tracing` events (X01). A process of its own, with one subscriber for all its tests.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{
+    cell::RefCell,
+    fmt,
+    sync::{
+        Arc, Once,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use greenroom::{
+    DeadLetterReason, Event, ExitReason, Happening, Notices,
+    notices::{Kind, LimitChangeReason, ResizeReason},
+};
+use tracing::{
+    Level, Metadata, Subscriber,
+    field::{Field, Visit},
+    span,
+    subscriber::Interest,
+};
+
+/// What was logged: level, and fields as text.
+type Line = (Level, Vec<(&'static str, String)>);
+
+thread_local! {
+    /// What this thread listens to, and what it has heard.
+    static NOTEBOOK: RefCell<Option<(Level, Vec<Line>)>> = const { RefCell::new(None) };
+}
+
+/// Notes the events of each thread for itself. One for all: with one per test, whether an event is wanted is remembered
+/// from whichever thread came first.
+struct Notebooks;
+
+struct Fields(Vec<(&'static str, String)>);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0.push((field.name(), format!("{value:?}")));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.push((field.name(), value.to_owned()));
+    }
+}
+
+impl Subscriber for Notebooks {
+    fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
+        Interest::sometimes()
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        NOTEBOOK
+            .with_borrow(|notes| notes.as_ref().is_some_and(|(most, _)| metadata.level() <= most))
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        let mut fields = Fields(Vec::new());
+        event.record(&mut fields);
+        let line = (*event.metadata().level(), fields.0);
+        NOTEBOOK.with_borrow_mut(|notes| notes.as_mut().map(|(_, lines)| lines.push(line)));
+    }
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
+}
+
+/// What is logged up to this level, or nothing is listened to.
+fn logged(most: impl Into<Option<Level>>, run: impl FnOnce()) -> Vec<Line> {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| tracing::subscriber::set_global_default(Notebooks).unwrap());
+    NOTEBOOK.set(most.into().map(|most| (most, Vec::new())));
+    run();
+    NOTEBOOK.take().map_or(Vec::new(), |(_, lines)| lines)
+}
+
+fn emitted(what: Happening) -> Vec<Line> {
+    logged(Level::TRACE, || Notices::new(1).emit(&pool(), what))
+}
+
+fn field<'a>(line: &'a Line, name: &str) -> &'a str {
+    &line.1.iter().find(|(of, _)| *of == name).unwrap().1
+}
+
+fn pool() -> Arc<str> {
+    "images".into()
+}
+
+fn panicked() -> ExitReason {
+    ExitReason::Panicked { message: "on purpose".to_owned(), location: None }
+}
+
+fn dead_letter(reason: DeadLetterReason) -> Happening {
+    Happening::DeadLetter { message_type: "u32", reason, age: None, attempts: 2 }
+}
+
+#[test]
+fn x01_each_notice_is_a_tracing_event_at_a_fitting_level_with_its_pool_and_kind() {
+    use Happening::*;
+    let busy_for = Duration::from_secs(9);
+    let cases = [
+        (Started { workers: 3 }, Level::INFO),
+        (Stopped { reason: ExitReason::Shutdown }, Level::INFO),
+        (Stopped { reason: ExitReason::Killed }, Level::ERROR),
+        (WorkerStarted { slot: 1 }, Level::DEBUG),
+        (WorkerAdded { slot: 2 }, Level::DEBUG),
+        (WorkerRemoved { slot: 2 }, Level::DEBUG),
+        (WorkerRestarted { slot: 1, restarts: 4, reason: panicked() }, Level::WARN),
+        (StartFailed { slot: 1, error: "no disk".to_owned() }, Level::WARN),
+        (BudgetExceeded { slot: 1 }, Level::ERROR),
+        (WorkerDisabled { slot: 1 }, Level::ERROR),
+        (WorkerEnabled { slot: 1 }, Level::INFO),
+        (WorkerWedged { slot: 1, busy_for }, Level::ERROR),
+        (Escalated { slot: 1 }, Level::ERROR),
+        (dead_letter(DeadLetterReason::Failed), Level::WARN),
+        (dead_letter(DeadLetterReason::Abandoned), Level::DEBUG),
+        (MailboxFull, Level::WARN),
+        (MailboxDrained { full_for: busy_for }, Level::INFO),
+        (DroppedByOverflow { messages: 17 }, Level::WARN),
+        (Resized { from: 3, to: 4, reason: ResizeReason::Asked }, Level::INFO),
+        (LimitChanged { from: 8, to: 4, reason: LimitChangeReason::Asked }, Level::INFO),
+        (KeyParked, Level::WARN),
+        (KeyReleased, Level::INFO),
+    ];
+    let mut kinds = Vec::new();
+    for (what, level) in cases {
+        kinds.push(what.kind());
+        let lines = emitted(what.clone());
+        let [line] = &lines[..] else { panic!("{what:?}: {lines:?}") };
+        let found = (line.0, field(line, "pool"), field(line, "kind"));
+        assert_eq!(found, (level, "images", what.kind().name()));
+    }
+    kinds.dedup();
+    assert_eq!(kinds, Kind::ALL, "each was tried");
+}
+
+#[test]
+fn x01_the_figures_are_fields() {
+    let lines = emitted(Happening::WorkerRestarted { slot: 7, restarts: 2, reason: panicked() });
+    let fields = ["slot", "restarts", "reason"].map(|name| field(&lines[0], name));
+    assert_eq!(fields, ["7", "2", "panicked: on purpose"]);
+}
+
+#[test]
+fn x01_switched_off_nothing_is_logged() {
+    let lines = logged(Level::TRACE, || Notices::off().emit(&pool(), Happening::KeyParked));
+    assert_eq!(lines, []);
+}
+
+/// An error that panics when it is shown.
+#[derive(Debug, Default)]
+struct Shy {
+    shown: Arc<AtomicUsize>,
+}
+
+impl fmt::Display for Shy {
+    fn fmt(&self, _f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.shown.fetch_add(1, Ordering::SeqCst);
+        panic!("shown on purpose");
+    }
+}
+
+impl std::error::Error for Shy {}
+
+#[test]
+fn x01_nothing_is_formatted_where_nobody_listens_to_it() {
+    let times_shown = |most: Option<Level>| {
+        let (error, notices) = (Shy::default(), Notices::new(1));
+        let shown = error.shown.clone();
+        let reason = ExitReason::failed(error);
+        let what = Happening::WorkerRestarted { slot: 1, restarts: 1, reason };
+        logged(most, || notices.emit(&pool(), what));
+        shown.load(Ordering::SeqCst)
+    };
+    let listened = [None, Some(Level::ERROR), Some(Level::WARN)];
+    assert_eq!(listened.map(times_shown), [0, 0, 1], "it is a warning");
+}
+
+#[test]
+fn x01_a_logger_that_panics_keeps_no_notice_from_receivers() {
+    let notices = Notices::new(3);
+    let mut receiver = notices.subscribe();
+    let what = Happening::Stopped { reason: ExitReason::failed(Shy::default()) };
+    logged(Level::ERROR, || notices.emit(&pool(), what));
+    let notice = receiver.try_recv().and_then(Event::into_item).unwrap();
+    assert_eq!(notice.what.kind(), Kind::Stopped);
+}
