@@ -2,21 +2,24 @@
 //! here, step by step as in the product's `core.rs` and `core/close.rs`; no decision of theirs is left out that other
 //! threads could see.
 
-use std::{hash::Hash, time::Duration};
+use std::{hash::Hash, sync::Arc, time::Duration};
 
 use super::{
     bell::Bell,
     entry::Entry,
     lanes::LaneId,
+    mailbox::Mailbox,
     parcel::ParcelOf,
-    permits::{Permits, Queues, Refused},
+    permits::{Closed, Permits, Queues, Refused},
+    seat::Seat,
+    seats::Seats,
     shard::{Outbox, Shard, Turns},
     tally::PoolTally,
     wake::Wake,
 };
 use crate::{
-    Actor,
-    sync::{AtomicBool, AtomicU64, Handle, Mutex, Ordering},
+    Actor, Class,
+    sync::{AtomicBool, Handle, Mutex, Ordering},
 };
 
 #[path = "../../crates/greenroom/src/pool/core/park.rs"]
@@ -44,8 +47,15 @@ pub(crate) struct Core<A: Actor, K> {
     ruined: AtomicBool,
     pub(crate) ended: AtomicBool,
     pub(crate) runtime: Handle,
-    /// Messages started, by worker.
-    pub(crate) started: Vec<AtomicU64>,
+    pub(crate) seats: Seats<Arc<Seat>>,
+    pub(crate) desks: Seats<Mutex<Option<Arc<Mailbox<A, K>>>>>,
+    pub(crate) settings: Settings,
+}
+
+/// What of the product's settings is looked at.
+pub(crate) struct Settings {
+    /// The bound of a worker's own mailbox.
+    pub(crate) mailbox: usize,
     keyed: bool,
 }
 
@@ -54,6 +64,7 @@ pub(crate) struct Clock<A: Actor, K> {
     pub(crate) bell: Bell,
     pub(crate) lanes: Mutex<Vec<(usize, LaneId)>>,
     pub(crate) messages: Mutex<Vec<(usize, Queued<A, K>)>>,
+    pub(crate) mail: Mutex<Vec<(usize, Queued<A, K>)>>,
 }
 
 impl<A: Actor, K> Clock<A, K> {
@@ -63,6 +74,16 @@ impl<A: Actor, K> Clock<A, K> {
 
     pub(crate) fn park_message(&self, index: usize, entry: Queued<A, K>, _after: Duration) {
         self.messages.lock().push((index, entry));
+    }
+
+    pub(crate) fn park_mail(&self, slot: usize, entry: Queued<A, K>, _after: Duration) {
+        self.mail.lock().push((slot, entry));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lanes.lock().is_empty()
+            && self.messages.lock().is_empty()
+            && self.mail.lock().is_empty()
     }
 }
 
@@ -78,13 +99,17 @@ pub(crate) struct Plan {
     pub(crate) quick: bool,
 }
 
-/// As in the product.
+/// As in the product, for so small a pool.
 const CREDIT: u64 = 1;
+
+/// The bound of a worker's own mailbox.
+const MAILBOX: usize = 1;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn new(plan: &Plan) -> Self {
         let bell = Bell::silent();
         let (lanes, messages) = (Mutex::default(), Mutex::new(Vec::new()));
+        let mail = Mutex::new(Vec::new());
         let wake = Wake::new(plan.workers, plan.awake);
         if plan.quick {
             wake.tell_pace(Duration::ZERO);
@@ -93,18 +118,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             shards: (0..plan.shards).map(|_| Shard::new(Turns::OF_A_SENDER)).collect(),
             permits: Permits::new(plan.capacity),
             wake,
-            clock: Clock { bell, lanes, messages },
+            clock: Clock { bell, lanes, messages, mail },
             tally: PoolTally::default(),
             ruined: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             runtime: Handle,
-            started: (0..plan.workers).map(|_| AtomicU64::new(0)).collect(),
-            keyed: plan.keyed,
+            seats: Seats::new(plan.workers),
+            desks: Seats::new(plan.workers),
+            settings: Settings { mailbox: MAILBOX, keyed: plan.keyed },
         }
     }
 
     fn keyed(&self) -> bool {
-        self.keyed
+        self.settings.keyed
     }
 
     fn bury_queued(&self) {
@@ -125,12 +151,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if inbox.credit == 0 {
             drop(inbox);
             let taken = self.permits.try_take(CREDIT, self)?;
-            self.push(index, parcel, key)?;
+            self.push(index, parcel, key).map_err(|Closed| Refused::Closed)?;
             self.give_credit(index, taken - 1);
             return Ok(());
         }
         inbox.credit -= 1;
         let first = inbox.push(parcel, key);
+        if parcel.class == Class::Urgent {
+            self.wake.urge(index);
+        }
         let invited = std::mem::take(&mut inbox.invite);
         drop(inbox);
         if first {
@@ -158,12 +187,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         index: usize,
         parcel: &mut ParcelOf<A>,
         key: (Option<K>, u32),
-    ) -> Result<(), Refused> {
+    ) -> Result<(), Closed> {
         let mut inbox = self.shards[index].inbox.lock();
         if inbox.closed {
-            return Err(Refused::Closed);
+            return Err(Closed);
         }
         let first = inbox.push(parcel, key);
+        if parcel.class == Class::Urgent {
+            self.wake.urge(index);
+        }
         drop(inbox);
         if first {
             self.announce(index);
@@ -177,7 +209,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    fn announce(&self, index: usize) {
+    pub(crate) fn announce(&self, index: usize) {
         self.wake.mark(index);
         if self.keyed() {
             self.wake.one(&self.clock.bell);
@@ -205,7 +237,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Queues for Core<A, K> {
     fn started(&self) -> u64 {
-        self.started.iter().map(|started| started.load(Ordering::Relaxed)).sum()
+        self.seats.iter().map(|seat| seat.started.load(Ordering::Relaxed)).sum()
     }
 
     fn reclaim(&self) -> u64 {

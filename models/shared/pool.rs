@@ -14,12 +14,16 @@ pub(crate) mod entry;
 pub(crate) mod hold;
 #[path = "../../crates/greenroom/src/pool/lanes.rs"]
 pub(crate) mod lanes;
+#[path = "../../crates/greenroom/src/pool/mailbox.rs"]
+pub(crate) mod mailbox;
 #[path = "../../crates/greenroom/src/pool/padded.rs"]
 mod padded;
 #[path = "../../crates/greenroom/src/pool/parcel.rs"]
 pub(crate) mod parcel;
 #[path = "../../crates/greenroom/src/pool/permits.rs"]
 pub(crate) mod permits;
+#[path = "seat.rs"]
+pub(crate) mod seat;
 #[path = "../../crates/greenroom/src/pool/seats.rs"]
 mod seats;
 #[path = "../../crates/greenroom/src/pool/shard.rs"]

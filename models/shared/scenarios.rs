@@ -2,6 +2,8 @@
 
 #[path = "scenarios/keys.rs"]
 pub mod keys;
+#[path = "scenarios/mailboxes.rs"]
+pub mod mailboxes;
 #[path = "scenarios/permits.rs"]
 pub mod permits;
 #[path = "scenarios/player.rs"]

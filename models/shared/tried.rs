@@ -33,6 +33,16 @@ tried! {
         a_message_that_comes_back_and_a_worker_that_lies_down,
         a_sender_elsewhere_that_calls_a_worker_to_its_thread,
         a_push_and_a_pool_that_closes;
+    mailboxes:
+        mail_for_a_worker_that_lies_down,
+        one_who_waits_for_a_place_in_a_mailbox,
+        one_who_waits_for_a_place_and_a_message_that_is_evicted,
+        mail_for_a_worker_that_leaves,
+        mail_and_messages_for_anybody,
+        mail_that_comes_back,
+        urgent_messages_beside_the_queue,
+        urgent_messages_and_two_workers,
+        urgent_messages_of_another_shard_in_a_keyed_pool;
     keys:
         one_worker_drains_what_one_sends,
         two_workers_take_turns_with_the_token,

@@ -13,4 +13,4 @@ mod product;
 #[path = "../../shared/scenarios.rs"]
 pub mod scenarios;
 
-use product::{Actor, delivery, pool};
+use product::{Actor, NotAccepted, class, class::Class, delivery, life, pool};

@@ -7,20 +7,23 @@ use std::{
 };
 
 use crate::{
-    Actor,
+    Actor, Class,
     checker::{JoinHandle, block_on, spawn, yield_now},
-    delivery::Delivery,
+    class::URGENT_RUN,
+    delivery::{Delivery, Extra},
     pool::{
         core::{Core, Plan, Queued},
         discard::discard,
+        mailbox::Mailbox,
         hold::{DeliveryOf, Source},
         parcel::Parcel,
         permits::{Closed, Refused},
+        seat::Seat,
     },
     sync::{Ordering, fence},
 };
 
-/// Messages are numbers; all in the same ten have the same key.
+/// Messages are numbers; all in the same ten have the same key, and from [`URGENT`] on they are urgent.
 pub(super) struct Numbers;
 
 impl Actor for Numbers {
@@ -30,6 +33,9 @@ impl Actor for Numbers {
 }
 
 pub(super) type Key = u32;
+
+/// The first urgent number.
+const URGENT: u32 = 900;
 
 /// What becomes of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +83,11 @@ impl Pool {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn parcel(number: u32) -> Parcel<u32, (), ()> {
+        let class = if number < URGENT { Class::Normal } else { Class::Urgent };
+        Parcel { message: Some(number), extra: None, class }
+    }
+
     /// Keys are few and hashes fewer, so that keys have to be compared.
     fn key(&self, number: u32) -> (Option<Key>, u32) {
         (self.plan.keyed.then_some(number / 10), 0)
@@ -84,17 +95,45 @@ impl Pool {
 
     /// Sends a message to this shard, and waits for room where there is none.
     pub(super) fn send(&self, shard: usize, number: u32) -> Result<(), Closed> {
-        let mut parcel = Parcel::new(number, None);
+        let mut parcel = Self::parcel(number);
         match self.core.take_and_push(shard, &mut parcel, self.key(number)) {
-            Ok(()) => {}
+            Ok(()) => Ok(()),
             Err(Refused::Full) => {
                 block_on(self.core.permits.take(&self.core))?;
-                let pushed = self.core.push(shard, &mut parcel, self.key(number));
-                pushed.map_err(|_| Closed)?;
+                self.core.push(shard, &mut parcel, self.key(number))
             }
-            Err(_) => return Err(Closed),
+            Err(_) => Err(Closed),
         }
-        Ok(())
+    }
+
+    /// Sends a message to one worker, and waits for room there: the steps of the product's `SeatDoor`.
+    pub(super) fn mail(&self, worker: usize, number: u32) -> Result<(), Closed> {
+        self.mail_to(&self.core.mailbox(worker), number)
+    }
+
+    pub(super) fn mail_to(
+        &self,
+        mailbox: &Mailbox<Numbers, Key>,
+        number: u32,
+    ) -> Result<(), Closed> {
+        block_on(mailbox.reserve())?;
+        block_on(self.core.permits.take(&self.core))?;
+        let pushed = self.core.push_to(mailbox, &mut Self::parcel(number));
+        pushed.inspect_err(|Closed| self.core.permits.give(1, &self.core))
+    }
+
+    /// Takes a message out of a worker's mailbox, whose room is needed. Its permit goes back.
+    pub(super) fn evict(&self, worker: usize) {
+        if self.core.mailbox(worker).evict().is_some() {
+            self.core.permits.give(1, &self.core);
+        }
+    }
+
+    pub(super) fn mailer(self: &Arc<Self>, worker: usize, numbers: &'static [u32]) -> JoinHandle<()> {
+        let pool = self.clone();
+        spawn(move || {
+            numbers.iter().for_each(|number| pool.mail(worker, *number).expect("it is open"));
+        })
     }
 
     pub(super) fn sender(self: &Arc<Self>, shard: usize, numbers: &'static [u32]) -> JoinHandle<()> {
@@ -141,12 +180,15 @@ impl Pool {
         if let Some((index, entry)) = message {
             self.core.wake_message(index, entry);
         }
+        let mail = self.core.clock.mail.lock().pop();
+        if let Some((slot, entry)) = mail {
+            self.core.wake_mail(slot, entry);
+        }
     }
 
     /// Waits until something is parked, and lets it come due.
     pub(super) fn wait_and_come_due(&self) {
-        while self.core.clock.lanes.lock().is_empty() && self.core.clock.messages.lock().is_empty()
-        {
+        while self.core.clock.is_empty() {
             yield_now();
         }
         self.come_due();
@@ -186,7 +228,7 @@ impl Pool {
         assert_eq!(self.core.wake.awake(), 0, "whoever was awake has left");
         for shard in &self.core.shards {
             let outbox = shard.outbox.lock();
-            assert_eq!(outbox.queued() + shard.inbox.lock().queue.len(), 0);
+            assert_eq!(outbox.queued() + shard.inbox.lock().queued(), 0);
         }
         assert!(!self.core.permits.is_starved(), "nobody waits");
     }
@@ -197,6 +239,9 @@ struct Player<'a> {
     pool: &'a Pool,
     core: &'a Core<Numbers, Key>,
     worker: usize,
+    seat: &'a Seat,
+    mailbox: Option<Arc<Mailbox<Numbers, Key>>>,
+    urgent_run: u32,
     source: Source,
     delivery: DeliveryOf<Numbers>,
     run: u32,
@@ -210,8 +255,11 @@ impl<'a> Player<'a> {
             pool,
             core: &pool.core,
             worker,
+            seat: pool.core.seats.at(worker),
+            mailbox: None,
+            urgent_run: 0,
             source: Source::None,
-            delivery: Delivery { message: None, extra: None },
+            delivery: Delivery { message: None, extra: None, class: Class::Normal },
             run: 0,
             cursor: 0,
             join: false,
@@ -266,6 +314,9 @@ impl<'a> Player<'a> {
         if self.core.ended.load(Ordering::SeqCst) {
             self.core.wake.all();
         }
+        if self.seat.has_orders() {
+            self.core.wake.call(self.worker, &self.core.clock.bell);
+        }
         self.sleep();
     }
 
@@ -277,6 +328,9 @@ impl<'a> Player<'a> {
     }
 
     fn take_next(&mut self) -> bool {
+        if self.is_urged() && self.take_first() {
+            return true;
+        }
         match self.source {
             Source::Shared { index, alone } => {
                 self.run += 1;
@@ -296,7 +350,65 @@ impl<'a> Player<'a> {
         }
     }
 
+    fn is_urged(&self) -> bool {
+        self.seat.has_orders() || self.core.wake.is_urged()
+    }
+
+    fn take_first(&mut self) -> bool {
+        if self.urgent_run < URGENT_RUN && self.take_urgent() {
+            self.urgent_run += 1;
+            return true;
+        }
+        self.urgent_run = 0;
+        self.take_mail(false)
+    }
+
+    fn take_urgent(&mut self) -> bool {
+        if self.take_mail(true) {
+            return true;
+        }
+        if !self.core.wake.is_urged() {
+            return false;
+        }
+        if !self.pool.plan.keyed {
+            let taken = self.core.take_urgent().map(|entry| (self.source, entry));
+            return self.begin(taken);
+        }
+        let own = match self.source {
+            Source::Head { index, .. } => Some(index),
+            _ => None,
+        };
+        let Some(taken) = self.core.take_urged(self.worker, own) else { return false };
+        self.give_up_place();
+        self.begin(Some(taken))
+    }
+
+    fn take_mail(&mut self, urgent_only: bool) -> bool {
+        let run = match self.source {
+            Source::Desk { run } => run,
+            _ => 0,
+        };
+        if !self.seat.has_orders() {
+            if let Source::Desk { .. } = self.source {
+                self.source = Source::None;
+            }
+            return false;
+        }
+        if self.mailbox.as_ref().is_none_or(|mailbox| mailbox.has_left()) {
+            self.mailbox = self.core.mailbox_if_any(self.worker);
+        }
+        let mailbox = self.mailbox.as_ref();
+        let Some(entry) = mailbox.and_then(|mailbox| mailbox.pop(urgent_only)) else {
+            return false;
+        };
+        self.give_up_place();
+        self.begin(Some((Source::Desk { run: run + 1 }, entry)))
+    }
+
     fn take_anywhere(&mut self) -> bool {
+        if self.is_urged() && self.take_first() {
+            return true;
+        }
         if !self.pool.plan.keyed {
             return self.take_shared();
         }
@@ -340,7 +452,7 @@ impl<'a> Player<'a> {
 
     /// The message gives up its permit.
     fn start(&mut self) -> bool {
-        let started = &self.core.started[self.worker];
+        let started = &self.seat.started;
         started.store(started.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         true
     }
@@ -361,7 +473,8 @@ impl<'a> Player<'a> {
             self.core.end();
         }
         if handler == Handler::Fails {
-            let entry = Queued::<Numbers, Key> { message: number, extra: None, key: None, hash: 0 };
+            let (extra, class) = (Some(Extra::parked()), Class::Normal);
+            let entry = Queued::<Numbers, Key> { message: number, extra, key: None, hash: 0, class };
             let source = std::mem::replace(&mut self.source, Source::None);
             self.source = self.core.park(self.worker, source, entry, std::time::Duration::ZERO);
         }

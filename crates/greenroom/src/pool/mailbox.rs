@@ -13,14 +13,7 @@
 //! Who pushes says so in the seat's orders, and then wakes the worker where it lies idle; a worker that lies down looks at
 //! its orders afterwards. Between the two are sequentially consistent fences, so one of them sees the other.
 
-use std::{
-    collections::VecDeque,
-    hash::Hash,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering, fence},
-    },
-};
+use std::{collections::VecDeque, hash::Hash, sync::Arc};
 
 use super::{
     block_queue::BlockQueue,
@@ -35,6 +28,7 @@ use crate::{
     Actor, Class,
     class::URGENT_RUN,
     life::{Life, Signal},
+    sync::{AtomicU64, AtomicUsize, Ordering, fence},
 };
 
 /// The mailbox of one worker, from its start to its end. Restarts do not end it.
@@ -199,11 +193,16 @@ impl<A: Actor, K> Mailbox<A, K> {
         let entry = entry?;
         self.taken.store(self.taken.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         drop(letters);
+        self.serve_waiters();
+        Some(entry)
+    }
+
+    /// Gives the place of a message that was taken out to whoever waits for one. Not under the lock.
+    fn serve_waiters(&self) {
         fence(Ordering::SeqCst);
         if self.permits.is_starved() {
             self.permits.grant(self);
         }
-        Some(entry)
     }
 
     /// Takes out the normal message that has waited longest, for who needs its room.
@@ -212,6 +211,8 @@ impl<A: Actor, K> Mailbox<A, K> {
         let entry = letters.normal.pop_front()?;
         self.waiting.store(letters.len(), Ordering::Relaxed);
         self.taken.store(self.taken.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        drop(letters);
+        self.serve_waiters();
         Some(entry)
     }
 
