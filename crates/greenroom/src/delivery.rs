@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use crate::{AnyAddress, Class, ReplyPort};
+use crate::{AnyAddress, CancellationToken, Class, ReplyPort};
 
 /// A message on loan: the runtime owns it until its outcome is settled.
 #[derive(Debug)]
@@ -42,11 +42,15 @@ pub(crate) struct About {
     /// Not to be handled after this moment.
     pub(crate) deadline: Option<Instant>,
     pub(crate) trace: Option<Arc<str>>,
+    pub(crate) token: Option<CancellationToken>,
 }
 
 impl About {
     pub(crate) fn is_empty(&self) -> bool {
-        self.sender.is_none() && self.deadline.is_none() && self.trace.is_none()
+        self.sender.is_none()
+            && self.deadline.is_none()
+            && self.trace.is_none()
+            && self.token.is_none()
     }
 }
 
@@ -108,6 +112,12 @@ impl<M, R, E> Delivery<M, R, E> {
     /// Who sent it, where that was said.
     pub fn sender(&self) -> Option<&AnyAddress> {
         self.extra.as_ref()?.sender()
+    }
+
+    /// Says when nobody wants the result any more, where the sender has given a token along: the loser of a
+    /// [hedged](crate::Hedged) or gathered call, for instance.
+    pub fn cancellation(&self) -> Option<&CancellationToken> {
+        self.extra.as_ref()?.about.token.as_ref()
     }
 
     /// The class it was sent in.

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{AnyAddress, Class, delivery::About, pool::later};
+use crate::{AnyAddress, CancellationToken, Class, delivery::About, pool::later};
 
 /// What a message carries besides itself. A plain send has no envelope, and pays for none.
 ///
@@ -60,6 +60,12 @@ impl Envelope {
     /// Who sends it.
     pub fn sender(mut self, sender: AnyAddress) -> Self {
         self.about.sender = Some(sender);
+        self
+    }
+
+    /// By which its handler learns that the result is not wanted any more.
+    pub fn token(mut self, token: CancellationToken) -> Self {
+        self.about.token = Some(token);
         self
     }
 

@@ -28,7 +28,7 @@ pub enum ForwardError {
 
 impl<M, R, E> Delivery<M, R, E> {
     /// Hands the delivery to another address, waiting for room there. The handler then returns
-    /// [`Answer::Elsewhere`](crate::Answer::Elsewhere).
+    /// [`Answer::Elsewhere`](crate::Answer::Elsewhere); an error or a panic after this changes nothing for the message.
     ///
     /// # Errors
     /// Why it was not accepted there; it is still here then, whole, unless the other pool drops what arrives.
@@ -42,7 +42,7 @@ impl<M, R, E> Delivery<M, R, E> {
         let mut lent = Lent::new(self);
         if let Err(refused) = to.try_push_parcel(&mut lent.parcel, Urgency::CanStepAside) {
             let pushed = to.wait_and_push(&mut lent.parcel, refused).await;
-            pushed.map_err(ForwardError::NotAccepted)?;
+            pushed.map_err(|why| to.not_forwarded(why))?;
         }
         lent.forwarded();
         Ok(())
@@ -58,7 +58,7 @@ impl<M, R, E> Delivery<M, R, E> {
         }
         let mut lent = Lent::new(self);
         to.try_push_parcel(&mut lent.parcel, Urgency::Now)
-            .map_err(|refused| ForwardError::NotAccepted(to.why(refused)))?;
+            .map_err(|refused| to.not_forwarded(to.why(refused)))?;
         lent.forwarded();
         Ok(())
     }
@@ -90,6 +90,11 @@ impl<M, R, E> Drop for Lent<'_, M, R, E> {
 }
 
 impl<M, R, E> Address<M, R, E> {
+    fn not_forwarded(&self, why: NotAccepted) -> ForwardError {
+        self.door.count_rejected();
+        ForwardError::NotAccepted(why)
+    }
+
     fn try_push_parcel(
         &self,
         parcel: &mut Parcel<M, R, E>,

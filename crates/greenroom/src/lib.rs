@@ -34,6 +34,7 @@
 //! | failures | [`FailureTable`], [`Backoff`], [`Restarts`], [`DeadLetter`] |
 //! | dead letters that are kept, and replayed | [`DeadLetters`] |
 //! | a reply that is given later, a message that stays whole | [`Delivery`], [`ReplyPort`], [`Answer`] |
+//! | parts that depend on one another, started, restarted and stopped in order | [`Supervisor`], [`Strategy`], and the module [`supervisor`] |
 //! | telling many what happens | [`Topic`], [`Producer`], and the module [`events`] |
 //! | hearing of all that happens in pools | [`Notices`], [`Happening`], and the module [`notices`] |
 //! | what a worker tells of itself | the module [`inspect`] |
@@ -43,11 +44,13 @@
 //! | holding actors of different kinds, or without keeping them alive | [`Recipient`], [`AnyAddress`], [`WeakAddress`] |
 //! | something around every message: a limit, a span, a count | [`Layer`], and the module [`layer`] |
 //! | one end for many actors | [`Node`] |
+//! | all workers at once, parts of a request, a second attempt for a slow call | [`BroadcastAddress`], [`SplitJoin`], [`Hedged`], and the module [`pool::gather`] |
 //! | servers and streams | [`PoolService`], [`PoolSink`], [`OwnedPermit`] |
 //! | limits and sizes, decided for a caller who acts | [`pool::limits`], [`pool::autoscale`] |
 
 mod actor;
 mod any_address;
+mod cancellation;
 mod class;
 mod context;
 mod dead_letter;
@@ -71,11 +74,13 @@ pub mod registry;
 mod reply;
 mod restart_policy;
 mod step_aside;
+pub mod supervisor;
 mod sync;
 pub mod timer;
 
 pub use actor::{Actor, Answer};
 pub use any_address::AnyAddress;
+pub use cancellation::CancellationToken;
 pub use class::Class;
 pub use context::Context;
 pub use dead_letter::{DeadLetter, DeadLetterReason};
@@ -95,16 +100,24 @@ pub use life::OnExit;
 pub use node::{Node, NodeReport};
 pub use notices::{Happening, Notice, Notices};
 pub use panic_location::PanicLocation;
+pub use pool::gather::{
+    BroadcastAddress, GatherError, Gathered, HedgeBudget, Hedged, PartialPolicy, SplitJoin,
+    SplitJoinAddress, SplitJoinError,
+};
 pub use pool::{
-    Address, Calling, Change, ChangeReport, ManageError, Management, OnExceeded, Overflow,
-    OwnedPermit, Pool, PoolBuilder, PoolService, PoolSink, PoolStats, Restarts, Sending, SinkError,
-    Stop, StopReport, StopSummary, WeakAddress, Worker, policy,
+    Address, Calling, Change, ChangeReport, ManageError, Management, Overflow, OwnedPermit, Pool,
+    PoolBuilder, PoolService, PoolSink, PoolStats, Restarts, Sending, SinkError, Stop, StopReport,
+    StopSummary, WeakAddress, WhenExhausted, Worker, policy,
 };
 pub use recipient::Recipient;
 pub use registry::{FindError, NameTaken, Registry};
 pub use reply::ReplyPort;
 pub use restart_policy::RestartPolicy;
 pub use step_aside::step_aside;
+pub use supervisor::{
+    ChildId, ChildInfo, ChildSpec, ChildState, OnExceeded, Strategy, Supervisor, SupervisorError,
+    SupervisorHandle,
+};
 pub use timer::{Timer, TimerState};
 
 /// What most users import.

@@ -18,6 +18,7 @@
 //! | a place that is kept | [`reserve`](Address::reserve), or [`reserve_owned`](Address::reserve_owned) for a field or a task |
 //! | a stream | [`sink`](Address::sink) |
 //! | a server, a layer of tower | [`service`](Address::service) |
+//! | whoever wants several workers at once | [`gather`] |
 //! | a clock | [`send_after`](Address::send_after), [`send_every`](Address::send_every) |
 //!
 //! # Price
@@ -46,6 +47,7 @@ pub(crate) mod discard;
 mod employed;
 mod entry;
 pub(crate) mod erased;
+pub mod gather;
 mod hold;
 mod lanes;
 pub mod limits;
@@ -83,13 +85,14 @@ pub use calling::Calling;
 pub use change::{Change, ChangeReport};
 #[cfg(test)]
 pub(crate) use core::Core;
-pub use core::exit::OnExceeded;
+pub use core::exit::WhenExhausted;
 pub use erased::StopSummary;
+pub use gather::Worker;
 pub use manage::{ManageError, Management};
 pub use overflow::Overflow;
 pub use owned_permit::OwnedPermit;
+pub(crate) use restart::RestartLog;
 pub use restart::Restarts;
-pub use seat_door::Worker;
 pub use sending::Sending;
 pub use service::PoolService;
 pub use sink::{PoolSink, SinkError};
@@ -98,7 +101,11 @@ pub use stop::{Stop, StopReport};
 pub use weak_address::WeakAddress;
 pub(crate) use {clock::later, core::Urgency, parcel::Parcel, permits::Refused};
 
-use self::{manage::Control, worker::Factory};
+use self::{
+    gather::{BroadcastAddress, SplitJoin, SplitJoinAddress, crew::Crew},
+    manage::Control,
+    worker::Factory,
+};
 use crate::Actor;
 
 /// A running pool: an [`Address`] (to which it dereferences) together with the right to look at it and to stop it.
@@ -179,6 +186,38 @@ impl<A: Actor> Pool<A> {
         self.control.stats()
     }
 
+    /// The pool as one that gives each message to all of its live workers, a copy each. What a call is answered with is of
+    /// another type then; messages and calls to one worker go on through the pool's own address.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Clerk).workers(1).spawn().await?;
+    /// let gathered = pool.broadcast().call(7).all().await?;
+    /// assert!(gathered.is_complete());
+    /// # Ok(()) }
+    /// ```
+    pub fn broadcast(&self) -> BroadcastAddress<A::Message, A::Reply, A::Error>
+    where
+        A::Message: Clone,
+    {
+        BroadcastAddress::new(self.crew())
+    }
+
+    /// The pool as one that divides each request among its live workers and makes one answer of theirs.
+    pub fn split_join<S>(
+        &self,
+        settings: SplitJoin<A::Message, A::Reply, A::Error, S>,
+    ) -> SplitJoinAddress<A::Message, A::Reply, A::Error, S> {
+        settings.among(self.crew())
+    }
+
+    fn crew(&self) -> Arc<dyn Crew<A::Message, A::Reply, A::Error>> {
+        Arc::new(Staff { control: self.control.clone(), _alive: self.address.clone() })
+    }
+
     /// To look at the pool and to change it, apart from its work.
     pub fn manage(&self) -> Management<A> {
         Management::new(self.control.clone())
@@ -191,6 +230,18 @@ impl<A: Actor> Pool<A> {
     /// A dropped future has closed the pool; call again to see it end.
     pub async fn stop(&self, how: Stop) -> StopReport<A::Message> {
         self.control.clone().stop(how).await
+    }
+}
+
+/// The live workers of a pool, which it keeps alive as an address does.
+struct Staff<A: Actor> {
+    control: Arc<dyn Control<A>>,
+    _alive: Address<A::Message, A::Reply, A::Error>,
+}
+
+impl<A: Actor> Crew<A::Message, A::Reply, A::Error> for Staff<A> {
+    fn members(&self) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
+        self.control.clone().live_workers()
     }
 }
 

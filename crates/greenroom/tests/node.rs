@@ -8,8 +8,8 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Context, ExitReason, Node, OnExceeded, Pool, PoolBuilder, Restarts, SpawnError, Stop,
-    TrySendError,
+    Actor, Context, ExitReason, Node, Pool, PoolBuilder, Restarts, SpawnError, Stop, TrySendError,
+    WhenExhausted,
 };
 use tokio::{runtime, time::Instant};
 
@@ -219,7 +219,7 @@ async fn a17_one_that_ends_by_itself_leaves_the_count() {
     let stops = node.start(desk("stops", &log)).await.unwrap();
     let dies = desk("dies", &log)
         .restarts(Restarts { max: 0, ..Restarts::default() })
-        .on_exceeded(OnExceeded::StopPool);
+        .when_exhausted(WhenExhausted::StopPool);
     let dies = node.start(dies).await.unwrap();
     assert_eq!(node.len(), 3);
     stops.send(SECOND).await.unwrap();

@@ -8,7 +8,7 @@ use super::{
     Pool,
     change::SlotOutcome,
     clock,
-    core::{CopyOf, Core, KeyOf, OnDeadLetter, Settings, exit::OnExceeded},
+    core::{CopyOf, Core, KeyOf, OnDeadLetter, Settings, exit::WhenExhausted},
     employed::Employed,
     overflow::Overflow,
     policy::Policy,
@@ -52,7 +52,7 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     poison_limit: u32,
     restarts: Restarts,
     restart_policy: RestartPolicy,
-    on_exceeded: OnExceeded,
+    when_exhausted: WhenExhausted,
     single: bool,
     time_limit: Option<Duration>,
     on_dead_letter: Option<OnDeadLetter<A>>,
@@ -78,7 +78,7 @@ impl<A: Actor> PoolBuilder<A> {
             poison_limit: DEFAULT_POISON_LIMIT,
             restarts: Restarts::default(),
             restart_policy: RestartPolicy::default(),
-            on_exceeded: OnExceeded::default(),
+            when_exhausted: WhenExhausted::default(),
             single: false,
             time_limit: None,
             on_dead_letter: None,
@@ -158,7 +158,7 @@ impl<A: Actor> PoolBuilder<A> {
             poison_limit: self.poison_limit,
             restarts: self.restarts,
             restart_policy: self.restart_policy,
-            on_exceeded: self.on_exceeded,
+            when_exhausted: self.when_exhausted,
             single: self.single,
             time_limit: self.time_limit,
             on_dead_letter: self.on_dead_letter,
@@ -278,8 +278,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// What follows when a worker ends and its restart budget is used up; its slot is disabled unless said otherwise.
-    pub fn on_exceeded(mut self, then: OnExceeded) -> Self {
-        self.on_exceeded = then;
+    pub fn when_exhausted(mut self, then: WhenExhausted) -> Self {
+        self.when_exhausted = then;
         self
     }
 
@@ -289,7 +289,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self.workers = 1;
         self.bounds = 1..=1;
         self.restart_policy = RestartPolicy::Temporary;
-        self.on_exceeded = OnExceeded::StopPool;
+        self.when_exhausted = WhenExhausted::StopPool;
         self.factory = self.factory.quick();
         self
     }
@@ -348,7 +348,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             poison_limit: self.poison_limit,
             restarts: self.restarts,
             restart_policy: self.restart_policy,
-            on_exceeded: self.on_exceeded,
+            when_exhausted: self.when_exhausted,
             single: self.single,
             time_limit: self.time_limit,
             on_dead_letter: self.on_dead_letter,

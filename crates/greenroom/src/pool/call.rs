@@ -11,7 +11,12 @@ use crate::{
 
 impl<M, R, E> Parcel<M, R, E> {
     /// A message with what its sender says of it.
-    fn enveloped(message: M, class: Class, about: About, port: Option<ReplyPort<R, E>>) -> Self {
+    pub(super) fn enveloped(
+        message: M,
+        class: Class,
+        about: About,
+        port: Option<ReplyPort<R, E>>,
+    ) -> Self {
         let extra = (port.is_some() || !about.is_empty()).then(|| Extra::with(port, about));
         Self { message: Some(message), extra, class }
     }
@@ -112,6 +117,7 @@ impl<M, R, E> Address<M, R, E> {
         reply: reply::Reply<R, E>,
     ) -> Result<R, CallError<E>> {
         let Ok(_inside) = self.door.enter_call(&parcel) else {
+            self.door.count_rejected();
             return Err(CallError::WouldDeadlock);
         };
         if let Err(refused) = self.door.try_push(&mut parcel, self.sender, Urgency::CanStepAside)
@@ -173,9 +179,10 @@ impl<M, R, E> Address<M, R, E> {
     ) -> Result<T, CallError<F>> {
         let (port, reply) = reply::channel();
         let parcel = Parcel::new(message(port), None);
-        if self.door.enter_call(&parcel).is_err() {
+        let Ok(_inside) = self.door.enter_call(&parcel) else {
+            self.door.count_rejected();
             return Err(CallError::WouldDeadlock);
-        }
+        };
         let sent = self.post(parcel, None).await;
         sent.map_err(|error| refusal(error.without_message()))?;
         reply.await.unwrap_or(Err(CallError::Dropped))

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use self::{
     dispatch::CrewList,
-    exit::{Escalation, OnExceeded},
+    exit::{Escalation, WhenExhausted},
 };
 use super::{
     clock::Clock,
@@ -110,7 +110,7 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) restarts: super::restart::Restarts,
     pub(crate) restart_policy: RestartPolicy,
     /// What follows when a slot's budget is used up.
-    pub(crate) on_exceeded: OnExceeded,
+    pub(crate) when_exhausted: WhenExhausted,
     /// The pool is one actor: it ends with it.
     pub(crate) single: bool,
     /// How long a handler may take.

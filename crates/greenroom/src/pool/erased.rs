@@ -46,6 +46,8 @@ pub(crate) trait Erased: Send + Sync {
     fn signal(self: Arc<Self>, signal: Signal);
     /// True when the pool accepts nothing any more.
     fn is_closed(&self) -> bool;
+    /// True while messages are accepted, as far as there is room. A pool without workers may do so again later.
+    fn accepts(&self) -> bool;
     /// True when nothing of it runs any more, or no worker is left and nothing will be handled.
     fn is_over(&self) -> bool;
     /// Refuses messages from now on, and stops as soon as the runtime gets to it, without waiting.
@@ -97,6 +99,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
 
     fn is_closed(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
+    }
+
+    fn accepts(&self) -> bool {
+        !self.permits.is_closed()
     }
 
     fn is_over(&self) -> bool {

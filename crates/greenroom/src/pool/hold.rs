@@ -43,8 +43,8 @@ pub(crate) enum Source {
     Attending { index: usize, alone: bool },
     /// The head of a keyed shard, with its drain token.
     Head { index: usize, epoch: u64, hash: Option<u32>, run: u32 },
-    /// The worker's own mailbox; `run` messages of it in a row.
-    Desk { run: u32 },
+    /// The worker's own mailbox.
+    Desk,
     /// A lane that this worker runs; `run` messages of it in a row.
     Lane { index: usize, id: LaneId, run: u32 },
 }
@@ -82,8 +82,10 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) source: Source,
     /// The worker's own mailbox, once there has been something in it.
     mailbox: Option<Arc<Mailbox<A, K>>>,
-    /// Urgent messages taken in a row.
+    /// Urgent messages taken in a row, as long as there are some.
     urgent_run: u32,
+    /// Messages from its own mailbox taken in a row.
+    mail_run: u32,
     pub(crate) delivery: DeliveryOf<A>,
     /// A copy for another attempt, where one may be asked for.
     pub(crate) spare: Option<A::Message>,
@@ -113,6 +115,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             source: Source::None,
             mailbox: None,
             urgent_run: 0,
+            mail_run: 0,
             delivery: Delivery {
                 message: None,
                 extra: None,
@@ -142,10 +145,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// Takes the next message from where the last one came from.
     #[inline]
     pub(crate) fn take_next(&mut self) -> Taken {
-        if (self.seat.has_orders() || self.core.wake.is_urged())
-            && let Some(taken) = self.take_first()
-        {
-            return taken;
+        if self.seat.has_orders() || self.core.wake.is_urged() {
+            self.count_runs();
+            if let Some(taken) = self.take_first() {
+                return taken;
+            }
+            if self.is_normal_due() && matches!(self.source, Source::Head { .. }) {
+                // Perhaps there are only urgent ones here.
+                self.give_up_place();
+                return Taken::Nothing;
+            }
         }
         if let Source::Shared { index, alone } = self.source {
             self.run += 1;
@@ -166,18 +175,36 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
+    /// The message before was the last of a run where another class, or another queue, had its turn.
+    #[cold]
+    fn count_runs(&mut self) {
+        if self.delivery.class == Class::Normal {
+            self.urgent_run = 0;
+        }
+        match self.source {
+            Source::Desk => self.source = Source::None,
+            _ => self.mail_run = 0,
+        }
+    }
+
+    /// True after a run of urgent messages.
+    fn is_normal_due(&self) -> bool {
+        self.urgent_run >= URGENT_RUN
+    }
+
     /// What comes before the queue: urgent messages, and the worker's own mailbox. After a run of urgent messages, and after
     /// one of its own, the others have a turn.
     #[cold]
     fn take_first(&mut self) -> Option<Taken> {
-        if self.urgent_run < URGENT_RUN
+        if !self.is_normal_due()
             && let Some(taken) = self.take_urgent()
         {
-            self.urgent_run += 1;
             return Some(taken);
         }
-        self.urgent_run = 0;
-        self.take_mail(false)
+        match self.mail_run < MAIL_RUN {
+            true => self.take_mail(false),
+            false => None,
+        }
     }
 
     fn take_urgent(&mut self) -> Option<Taken> {
@@ -209,20 +236,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     fn take_mail(&mut self, urgent_only: bool) -> Option<Taken> {
-        let run = match self.source {
-            Source::Desk { run } => run,
-            _ => 0,
-        };
-        if !self.seat.has_orders() || (run >= MAIL_RUN && !urgent_only) {
-            self.source = match self.source {
-                Source::Desk { .. } => Source::None,
-                source => source,
-            };
+        if !self.seat.has_orders() {
             return None;
         }
         let entry = self.own_mailbox()?.pop(urgent_only)?;
         self.give_up_place();
-        Some(self.begin(Source::Desk { run: run + 1 }, entry))
+        self.mail_run += 1;
+        Some(self.begin(Source::Desk, entry))
     }
 
     /// Takes the next message from any shard; the worker has no place.
@@ -232,10 +252,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         {
             return taken;
         }
+        let taken = self.take_from_shards();
+        if taken != Taken::Nothing || self.urgent_run.max(self.mail_run) == 0 {
+            return taken;
+        }
+        // Others have had their turn, and there was nothing.
+        (self.urgent_run, self.mail_run) = (0, 0);
+        self.take_first().unwrap_or(Taken::Nothing)
+    }
+
+    fn take_from_shards(&mut self) -> Taken {
         if !self.core.keyed() {
             return self.take_shared();
         }
-        match self.core.take(self.worker, &mut self.cursor) {
+        let first = if self.is_normal_due() { Class::Normal } else { Class::Urgent };
+        match self.core.take(self.worker, &mut self.cursor, first) {
             Some((source, entry)) => self.begin(source, entry),
             None => Taken::Nothing,
         }
@@ -291,6 +322,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.delivery.message = Some(entry.message);
         self.delivery.extra = entry.extra;
         self.delivery.class = entry.class;
+        self.urgent_run = match entry.class {
+            Class::Urgent => self.urgent_run.saturating_add(1),
+            Class::Normal => 0,
+        };
         let taken = self.start();
         discard(entry.key);
         taken
@@ -336,6 +371,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     pub(crate) fn settle(&mut self, result: Result<Answer<A::Reply>, A::Error>) {
         match result {
             Ok(answer) => self.handled(answer),
+            Err(error) if self.delivery.forwarded => {
+                discard(error);
+                self.handled(Answer::Elsewhere);
+            }
             Err(error) => {
                 let failures = self.delivery.failures() + 1;
                 let crashed = std::mem::take(&mut self.delivery.crashed);
@@ -474,6 +513,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     fn settle_panic(&mut self, panic: String) {
+        if self.delivery.forwarded {
+            return self.handled(Answer::Elsewhere);
+        }
         let kills = self.kills();
         let failures = self.delivery.failures() + 1;
         let attempt = FailedAttempt { cause: Cause::Panic(&panic), failures };
@@ -504,6 +546,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// The handler did not return within the pool's limit, and was dropped.
     pub(crate) fn timed_out(&mut self, limit: Duration) {
+        if self.delivery.forwarded {
+            return self.handled(Answer::Elsewhere);
+        }
         let failures = self.delivery.failures() + 1;
         let attempt = FailedAttempt { cause: Cause::Timeout(limit), failures };
         match self.core.settings.policy.decide(attempt, self.core.chance()) {
@@ -518,6 +563,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// The worker is dropped with a message in hand, at the deadline of a stop or with its runtime; or the message
     /// would be attempted again, and the pool has ended.
     fn killed(&mut self) {
+        if self.delivery.forwarded {
+            return self.handled(Answer::Elsewhere);
+        }
         if self.delivery.message.is_none() && self.spare.is_none() {
             return self.dead_letter(DeadLetterReason::Killed, None, None);
         }

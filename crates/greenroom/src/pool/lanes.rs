@@ -20,7 +20,7 @@ use std::{
 };
 
 use super::entry::Entry;
-use crate::Class;
+use crate::{Class, class::URGENT_RUN};
 
 /// The name of a lane within its shard: the hash of its key and a number that is never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub(crate) struct Lane<M, R, E, K> {
     pub(crate) queue: VecDeque<Entry<M, R, E, K>>,
     /// How many of them are urgent and have not been attempted: they stand before the others.
     urgent: usize,
+    /// Urgent messages taken in a row.
+    urgent_run: u32,
 }
 
 impl<M, R, E, K> Lane<M, R, E, K> {
@@ -61,12 +63,33 @@ impl<M, R, E, K> Lane<M, R, E, K> {
         self.urgent += 1;
     }
 
-    fn pop(&mut self) -> Option<Entry<M, R, E, K>> {
-        let entry = self.queue.pop_front()?;
-        if entry.class == Class::Urgent && !entry.is_retry() {
-            self.urgent -= 1;
+    /// True when the first message is urgent, or waits for another attempt and an urgent one is behind it.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.urgent > 0 || self.queue.front().is_some_and(|first| first.class == Class::Urgent)
+    }
+
+    fn evict(&mut self, class: Class) -> Option<Entry<M, R, E, K>> {
+        let retried = usize::from(self.queue.front()?.is_retry());
+        if class == Class::Normal {
+            return self.queue.remove(retried + self.urgent);
         }
-        Some(entry)
+        self.urgent = self.urgent.checked_sub(1)?;
+        self.queue.remove(retried)
+    }
+
+    /// The first message; but a normal one after a run of urgent ones.
+    fn pop(&mut self) -> Option<Entry<M, R, E, K>> {
+        let first = self.queue.front()?;
+        if first.is_retry() {
+            return self.queue.pop_front();
+        }
+        if self.urgent == 0 || self.urgent_run >= URGENT_RUN && self.urgent < self.queue.len() {
+            self.urgent_run = 0;
+            return self.queue.remove(self.urgent);
+        }
+        self.urgent -= 1;
+        self.urgent_run += 1;
+        self.queue.pop_front()
     }
 }
 
@@ -106,13 +129,19 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     pub(crate) fn open(&mut self, hash: u32, key: Arc<K>, state: LaneState) -> LaneId {
         let id = LaneId { hash, number: self.next_number };
         self.next_number += 1;
-        let lane = Lane { id, key, state, queue: VecDeque::new(), urgent: 0 };
+        let lane = Lane { id, key, state, queue: VecDeque::new(), urgent: 0, urgent_run: 0 };
         self.by_hash.entry(hash).or_default().push(lane);
         id
     }
 
     pub(crate) fn get(&mut self, id: LaneId) -> Option<&mut Lane<M, R, E, K>> {
         self.by_hash.get_mut(&id.hash)?.iter_mut().find(|lane| lane.id == id)
+    }
+
+    /// True for a lane that nobody owns.
+    pub(crate) fn is_ready(&self, id: LaneId) -> bool {
+        let lane = self.by_hash.get(&id.hash).and_then(|chain| chain.iter().find(|l| l.id == id));
+        lane.is_some_and(|lane| lane.state == LaneState::Ready)
     }
 
     /// The lane with this hash that this worker runs.
@@ -185,13 +214,10 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         unowned
     }
 
-    /// Takes a message that has waited in some lane without having been attempted: the first of a lane. For who needs its room.
-    pub(crate) fn evict(&mut self) -> Option<Entry<M, R, E, K>> {
-        let mut lanes = self.by_hash.values_mut().flatten();
-        let entry = lanes.find_map(|lane| match lane.queue.front()?.is_retry() {
-            true => None,
-            false => lane.pop(),
-        })?;
+    /// Takes a message of this class that has waited in some lane without having been attempted: the first of them. For who
+    /// needs its room.
+    pub(crate) fn evict(&mut self, class: Class) -> Option<Entry<M, R, E, K>> {
+        let entry = self.by_hash.values_mut().flatten().find_map(|lane| lane.evict(class))?;
         self.queued -= 1;
         Some(entry)
     }

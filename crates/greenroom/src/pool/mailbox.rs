@@ -315,9 +315,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return;
         }
         let mut outbox = self.shards[0].outbox.lock();
-        entries.into_iter().for_each(|entry| outbox.queue.push_back(entry));
-        self.shards[0].inbox.lock().scheduled = true;
-        drop(outbox);
+        let mut inbox = self.shards[0].inbox.lock();
+        for entry in entries {
+            match entry.class {
+                Class::Normal => outbox.queue.push_back(entry),
+                Class::Urgent => {
+                    inbox.urgent.push_back(entry);
+                    self.wake.urge(0);
+                }
+            }
+        }
+        inbox.scheduled = true;
+        drop((inbox, outbox));
         self.announce(0);
     }
 }

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use super::{
     change::Change,
     core::Core,
-    seat_door::Worker,
+    gather::Worker,
     stats::PoolStats,
     stop::{self, Stop, StopReport},
 };
@@ -19,6 +19,8 @@ type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub(crate) trait Control<A: Actor>: Send + Sync {
     fn stats(&self) -> PoolStats;
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
+    /// Those that handle messages now, in the order of their slots.
+    fn live_workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
     fn add(self: Arc<Self>, workers: usize) -> Result<Change, ManageError>;
     fn remove(self: Arc<Self>, workers: usize) -> Result<Change, ManageError>;
     fn remove_worker(self: Arc<Self>, slot: usize) -> Result<Change, ManageError>;
@@ -37,7 +39,13 @@ where
     }
 
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
-        Core::workers(&self)
+        Core::workers(&self, false)
+    }
+
+    fn live_workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
+        let mut workers = Core::workers(&self, true);
+        workers.sort_unstable_by_key(Worker::slot);
+        workers
     }
 
     fn add(self: Arc<Self>, workers: usize) -> Result<Change, ManageError> {

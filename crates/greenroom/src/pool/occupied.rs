@@ -4,10 +4,9 @@
 //! is polled on this thread is noted once per turn of a worker's task, not per message; how many wait for their own pool is
 //! counted by the calls that do.
 
-use std::{
-    cell::Cell,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use std::cell::Cell;
+
+use parking_lot::Mutex;
 
 thread_local! {
     /// The worker that is polled on this thread: its pool, and its slot.
@@ -40,22 +39,41 @@ pub(crate) struct Occupied;
 
 /// A pool's workers that wait for their own pool.
 #[derive(Debug, Default)]
-pub(crate) struct OwnCalls(AtomicUsize);
+pub(crate) struct OwnCalls(Mutex<Vec<Caller>>);
 
-/// One of them, until it is dropped.
-pub(crate) struct Inside<'a>(&'a OwnCalls);
+/// A worker that waits for its own pool.
+#[derive(Debug)]
+struct Caller {
+    slot: usize,
+    /// For how many replies: it may wait for several at once.
+    calls: usize,
+}
+
+/// One of these calls, until it is dropped.
+pub(crate) struct Inside<'a> {
+    calls: &'a OwnCalls,
+    slot: usize,
+}
 
 impl OwnCalls {
     /// A worker of the pool calls it. Refused where it would be the last of the live ones that could answer.
     pub(crate) fn enter(&self, pool: usize, live: usize) -> Result<Option<Inside<'_>>, Occupied> {
-        if slot_at_work(pool).is_none() {
-            return Ok(None);
-        }
-        let inside = Inside(self);
-        match self.0.fetch_add(1, Ordering::SeqCst) + 1 < live {
+        let Some(slot) = slot_at_work(pool) else { return Ok(None) };
+        let (inside, callers) = self.begin(slot);
+        match callers < live {
             true => Ok(Some(inside)),
             false => Err(Occupied),
         }
+    }
+
+    /// One more call of this worker. Says how many workers wait.
+    fn begin(&self, slot: usize) -> (Inside<'_>, usize) {
+        let mut callers = self.0.lock();
+        match callers.iter_mut().find(|caller| caller.slot == slot) {
+            Some(caller) => caller.calls += 1,
+            None => callers.push(Caller { slot, calls: 1 }),
+        }
+        (Inside { calls: self, slot }, callers.len())
     }
 
     /// A worker of the pool calls one worker: refused where that is the caller.
@@ -66,13 +84,21 @@ impl OwnCalls {
     ) -> Result<Option<Inside<'_>>, Occupied> {
         match slot_at_work(pool) {
             Some(caller) if caller == slot => Err(Occupied),
-            _ => Ok(None),
+            Some(caller) => Ok(Some(self.begin(caller).0)),
+            None => Ok(None),
         }
     }
 }
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::SeqCst);
+        let mut callers = self.calls.0.lock();
+        let Some(place) = callers.iter().position(|caller| caller.slot == self.slot) else {
+            return;
+        };
+        callers[place].calls -= 1;
+        if callers[place].calls == 0 {
+            callers.swap_remove(place);
+        }
     }
 }

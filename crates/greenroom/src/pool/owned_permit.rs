@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{address::Address, call::refusal, calling::Calling, parcel::Parcel, permits::Closed};
-use crate::{NotAccepted, SendError, delivery::Extra, reply};
+use crate::{Envelope, NotAccepted, SendError, reply};
 
 /// Room for one message, together with the right to send it. Dropped unused, the room goes to the next who waits.
 ///
@@ -85,9 +85,18 @@ impl<M, R, E> OwnedPermit<M, R, E> {
     ///
     /// # Panics
     /// When the key function of the pool panics; nothing has been accepted then.
-    pub fn call(mut self, message: M) -> Calling<R, E> {
+    pub fn call(self, message: M) -> Calling<R, E> {
+        self.call_with(message, Envelope::new())
+    }
+
+    /// As [`call`](Self::call), with what the envelope says; its timeout is for the caller to keep.
+    ///
+    /// # Panics
+    /// As `call`.
+    pub fn call_with(mut self, message: M, envelope: Envelope) -> Calling<R, E> {
         let (port, reply) = reply::channel();
-        let mut parcel = Parcel::new(message, Some(Extra::new(Some(port))));
+        let Envelope { class, about, .. } = envelope;
+        let mut parcel = Parcel::enveloped(message, class, about, Some(port));
         match self.push(&mut parcel) {
             Ok(()) => Calling::waiting(reply),
             Err(why) => {

@@ -1,8 +1,6 @@
 //! One worker of a pool, addressed alone.
 
-use std::{
-    collections::VecDeque, fmt, future::Future, hash::Hash, ops::Deref, pin::Pin, sync::Arc,
-};
+use std::{collections::VecDeque, future::Future, hash::Hash, pin::Pin, sync::Arc};
 
 use tokio::{runtime::Handle, sync::mpsc};
 
@@ -10,6 +8,7 @@ use super::{
     address::{Address, Door},
     core::{Core, Urgency},
     erased::{Erased, StopSummary},
+    gather::Worker,
     mailbox::Mailbox,
     occupied::{Inside, Occupied},
     parcel::{Parcel, ParcelOf},
@@ -24,46 +23,6 @@ use crate::{
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A worker of a pool and its own address. What is sent there is for this worker: it lies in the worker's own mailbox, within
-/// the bounds of that and of the pool, and goes to any other worker only when this one leaves or is disabled. In a pool with
-/// order per key it stands outside of that order.
-///
-/// The address is of this worker, not of whoever takes its slot later: once it has gone, messages come back.
-pub struct Worker<M, R, E> {
-    slot: usize,
-    address: Address<M, R, E>,
-}
-
-impl<M, R, E> Worker<M, R, E> {
-    pub(super) fn new(slot: usize, address: Address<M, R, E>) -> Self {
-        Self { slot, address }
-    }
-
-    /// Its slot.
-    pub fn slot(&self) -> usize {
-        self.slot
-    }
-
-    /// Its address.
-    pub fn address(&self) -> &Address<M, R, E> {
-        &self.address
-    }
-}
-
-impl<M, R, E> Deref for Worker<M, R, E> {
-    type Target = Address<M, R, E>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.address
-    }
-}
-
-impl<M, R, E> fmt::Debug for Worker<M, R, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker").field("slot", &self.slot).finish_non_exhaustive()
-    }
-}
-
 /// The way to one worker.
 pub(crate) struct SeatDoor<A: Actor, K> {
     core: Arc<Core<A, K>>,
@@ -71,12 +30,16 @@ pub(crate) struct SeatDoor<A: Actor, K> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// The workers that are there or are being started, in order, each with its own address.
-    pub(crate) fn workers(self: &Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
+    /// The workers that are there (or, unless only `live` ones are wanted, are being started), in the order in which they
+    /// joined, each with its own address.
+    pub(crate) fn workers(
+        self: &Arc<Self>,
+        live: bool,
+    ) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
         let roster = self.roster.lock();
         let members = roster.members().iter();
         let mailboxes: Vec<_> =
-            members.filter_map(|slot| self.member_mailbox(*slot, false)).collect();
+            members.filter_map(|slot| self.member_mailbox(*slot, live)).collect();
         drop(roster);
         mailboxes
             .into_iter()
@@ -237,6 +200,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for SeatDoor<A, K> {
 
     fn is_closed(&self) -> bool {
         self.mailbox.is_closed()
+    }
+
+    fn accepts(&self) -> bool {
+        !self.mailbox.is_closed()
     }
 
     fn is_over(&self) -> bool {

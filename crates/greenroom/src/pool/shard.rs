@@ -94,15 +94,17 @@ pub(crate) struct Outbox<M, R, E, K> {
     pub(crate) queue: BlockQueue<Entry<M, R, E, K>>,
     pub(crate) lanes: Lanes<M, R, E, K>,
     /// Lanes that nobody owns, in the order in which they became ready.
-    pub(crate) ready: VecDeque<LaneId>,
+    ready: VecDeque<LaneId>,
+    /// Those of them with an urgent message, which come before the others and before the queue. A lane that was ready when
+    /// its first urgent message came stands in both lists; whoever takes it from one leaves a name in the other that means
+    /// nothing any more.
+    urgent_ready: VecDeque<LaneId>,
     /// Present while a worker drains the outbox of a keyed pool.
     pub(crate) token: Option<Token<K>>,
     /// The epoch of the next token.
     next_epoch: u64,
     /// Messages taken so far, from the queue and from lanes: what the watch sees of progress.
     pub(crate) taken: u64,
-    /// Urgent messages taken in a row.
-    pub(crate) urgent_run: u32,
     /// What the watch saw at its last tick.
     seen: Option<(u64, u64)>,
     /// How many messages of one hash were taken from the queue in a row, and that hash.
@@ -142,10 +144,10 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             queue: BlockQueue::new(),
             lanes: Lanes::new(),
             ready: VecDeque::new(),
+            urgent_ready: VecDeque::new(),
             token: None,
             next_epoch: 0,
             taken: 0,
-            urgent_run: 0,
             seen: None,
             streak: (0, 0),
             queue_first: false,
@@ -153,7 +155,8 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         Self { inbox: Padded(Lock::new(inbox)), outbox: Padded(Lock::new(outbox)) }
     }
 
-    /// Fills an empty outbox from the inbox. False, and no longer scheduled, when there is nothing in either.
+    /// Fills an empty outbox from the inbox. False, and no longer scheduled, when there is nothing in either. Urgent messages
+    /// stay in the inbox, where those that come later stand behind them; so the outbox may be empty still.
     pub(crate) fn refill(&self, outbox: &mut Outbox<M, R, E, K>) -> bool {
         self.refill_or(outbox, || {})
     }
@@ -243,12 +246,9 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.queue.len() + self.urgent.len()
     }
 
-    /// Moves what lies here into an empty queue, whole; urgent messages first, where there are any.
+    /// Moves the normal messages that lie here into an empty queue, whole.
     fn hand_over(&mut self, queue: &mut BlockQueue<Entry<M, R, E, K>>) {
-        if self.urgent.is_empty() {
-            return std::mem::swap(&mut self.queue, queue);
-        }
-        self.urgent.drain(..).for_each(|entry| queue.push_back(entry));
+        std::mem::swap(&mut self.queue, queue);
     }
 
     /// Appends a message. True when nobody is bound to look at the shard yet: the caller must announce it.
@@ -351,17 +351,67 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         Some(entry)
     }
 
-    pub(crate) fn has_ready(&self) -> bool {
-        !self.ready.is_empty()
+    /// False where no lane is ready; true where one is, or was when it was last looked at.
+    pub(crate) fn has_ready(&mut self) -> bool {
+        !self.ready.is_empty() || self.has_urgent_ready()
     }
 
     /// Takes the lane that has been ready for longest off the list. The list does not keep the memory of a crowd.
     pub(crate) fn next_ready(&mut self) -> Option<LaneId> {
-        let id = self.ready.pop_front();
+        let id = std::iter::from_fn(|| self.ready.pop_front()).find(|id| self.lanes.is_ready(*id));
         if self.ready.is_empty() && self.ready.capacity() > KEPT_WHEN_EMPTY {
             self.ready = VecDeque::new();
         }
         id
+    }
+
+    /// True when a lane with an urgent message is ready.
+    pub(crate) fn has_urgent_ready(&mut self) -> bool {
+        while let Some(id) = self.urgent_ready.front() {
+            if self.lanes.is_ready(*id) {
+                return true;
+            }
+            self.urgent_ready.pop_front();
+        }
+        false
+    }
+
+    /// Takes the next of these lanes off the list.
+    pub(crate) fn next_urgent_ready(&mut self) -> Option<LaneId> {
+        let ready = self.has_urgent_ready();
+        ready.then(|| self.urgent_ready.pop_front()).flatten()
+    }
+
+    /// Nobody owns this lane from here on. True when it has an urgent message.
+    pub(crate) fn make_ready(&mut self, id: LaneId) -> bool {
+        let Some(lane) = self.lanes.get(id) else { return false };
+        lane.state = LaneState::Ready;
+        let urgent = lane.is_urgent();
+        match urgent {
+            true => self.urgent_ready.push_back(id),
+            false => self.ready.push_back(id),
+        }
+        urgent
+    }
+
+    /// An urgent message has come into this lane. Says what its state is.
+    pub(crate) fn urge(&mut self, id: LaneId) -> Option<LaneState> {
+        let state = self.lanes.get(id)?.state;
+        if state == LaneState::Ready {
+            self.urgent_ready.push_back(id);
+        }
+        Some(state)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn room_for_ready(&self) -> usize {
+        self.ready.capacity()
+    }
+
+    /// Nothing is ready any more: all lanes have been emptied.
+    pub(crate) fn forget_ready(&mut self) {
+        self.ready.clear();
+        self.urgent_ready.clear();
     }
 
     /// Takes the token away from its holder and gives the key in hand a lane that the holder runs. Returns the lane.
@@ -399,7 +449,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         let id = self.lanes.open(entry.hash, Arc::new(key), LaneState::Ready);
         let unplaced = self.lanes.push_back(id, entry);
         debug_assert!(unplaced.is_ok(), "a lane just opened is there");
-        self.ready.push_back(id);
+        self.make_ready(id);
         self.streak = (0, 0);
     }
 

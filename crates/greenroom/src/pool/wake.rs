@@ -47,7 +47,8 @@ use crate::sync::{
 pub(crate) struct Wake {
     /// A bit per shard: in a keyed pool, that somebody should look at it; without keys, that there are messages in it.
     ready: Padded<AtomicU64>,
-    /// A bit per shard with urgent messages. Written under the lock of the shard's inbox.
+    /// A bit per shard with urgent messages: in its inbox, or in lanes that are ready. Set under the lock of the one or the
+    /// other, cleared under both; without keys there are no lanes.
     urgent: AtomicU64,
     /// Without keys, a bit per shard where a worker takes messages: others go elsewhere, where they can.
     attended: Padded<AtomicU64>,
@@ -143,12 +144,12 @@ impl Wake {
         }
     }
 
-    /// There are urgent messages in this shard. Under the lock of its inbox.
+    /// There are urgent messages in this shard. Under the lock where they are.
     pub(crate) fn urge(&self, shard: usize) {
         self.urgent.fetch_or(1 << shard, Ordering::SeqCst);
     }
 
-    /// There are none any more. Under the lock of the shard's inbox.
+    /// There are none any more. Under the locks of the shard's inbox and, where there are keys, its outbox.
     pub(crate) fn calm(&self, shard: usize) {
         self.urgent.fetch_and(!(1 << shard), Ordering::SeqCst);
     }
@@ -157,6 +158,11 @@ impl Wake {
     #[inline]
     pub(crate) fn is_urged(&self) -> bool {
         self.urgent.load(Ordering::Relaxed) != 0
+    }
+
+    /// True when urgent messages wait in this shard.
+    pub(crate) fn is_urged_at(&self, shard: usize) -> bool {
+        self.urged() & (1 << shard) != 0
     }
 
     /// The shards with urgent messages.

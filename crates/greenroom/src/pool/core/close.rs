@@ -108,13 +108,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Takes every message that waits anywhere, those of a key in their order.
     fn drain_queues(&self) -> Vec<Queued<A, K>> {
         let mut drained = Vec::new();
-        for shard in &self.shards {
+        for (index, shard) in self.shards.iter().enumerate() {
             let mut outbox = shard.outbox.lock();
-            outbox.ready.clear();
+            outbox.forget_ready();
             let unowned = outbox.lanes.drain(&mut drained);
             drained.extend(std::iter::from_fn(|| outbox.queue.pop_front()));
             let mut inbox = shard.inbox.lock();
             drained.extend(inbox.urgent.drain(..));
+            self.wake.calm(index);
             drained.extend(std::iter::from_fn(|| inbox.queue.pop_front()));
             drop((inbox, outbox));
             discard(unowned);

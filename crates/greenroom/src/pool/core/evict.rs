@@ -4,7 +4,7 @@ use std::{hash::Hash, sync::atomic::Ordering};
 
 use super::{Core, Queued};
 use crate::{
-    Actor, CallError, DeadLetter, DeadLetterReason,
+    Actor, CallError, Class, DeadLetter, DeadLetterReason,
     pool::{
         discard::discard,
         overflow::Overflow,
@@ -45,24 +45,35 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         pushed
     }
 
-    /// Takes out the oldest message of this shard, or of another, or of a worker's mailbox. One that waits for another
-    /// attempt stays.
+    /// Takes out the oldest normal message of this shard, or of another, or of a worker's mailbox; an urgent one where there is
+    /// no other. One that waits for another attempt in a lane stays.
     fn evict(&self, index: usize) -> Option<Queued<A, K>> {
         let shards = (0..self.shards.len()).map(|step| (index + step) % self.shards.len());
         let mut evicted = shards.filter_map(|shard| {
             let shard = &self.shards[shard];
             let mut outbox = shard.outbox.lock();
             let oldest = outbox.queue.pop_front().or_else(|| shard.inbox.lock().queue.pop_front());
-            oldest.or_else(|| outbox.lanes.evict())
+            oldest.or_else(|| outbox.lanes.evict(Class::Normal))
         });
-        evicted.next().or_else(|| {
-            let fullest = self.desks.iter().filter_map(|desk| desk.lock().clone());
-            fullest.max_by_key(|mailbox| mailbox.waiting())?.evict()
+        let desks = || self.desks.iter().filter_map(|desk| desk.lock().clone());
+        let fullest = || desks().max_by_key(|mailbox| mailbox.waiting())?.evict();
+        evicted.next().or_else(fullest).or_else(|| self.evict_urgent())
+    }
+
+    fn evict_urgent(&self) -> Option<Queued<A, K>> {
+        let mut shards = self.shards.iter().enumerate();
+        shards.find_map(|(index, shard)| {
+            let mut outbox = shard.outbox.lock();
+            let more = outbox.has_urgent_ready();
+            self.pop_urgent(index, more).or_else(|| outbox.lanes.evict(Class::Urgent))
         })
     }
 
     fn bury_evicted(&self, entry: Queued<A, K>) {
         self.tally.dead_lettered.fetch_add(1, Ordering::Relaxed);
+        if entry.is_retry() {
+            self.tally.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
         let (port, attempts) = match entry.extra {
             Some(extra) => (extra.port, extra.attempts),
             None => (None, 0),

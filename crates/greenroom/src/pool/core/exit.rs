@@ -22,7 +22,7 @@ use crate::{
 /// What follows when a worker has been restarted as often as its budget allows, and ends again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum OnExceeded {
+pub enum WhenExhausted {
     /// Its slot is disabled until [`Management::enable`](crate::Management::enable). Others take its work over.
     #[default]
     Disable,
@@ -76,10 +76,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn exceeded(self: &Arc<Self>, slot: usize, reason: &ExitReason) {
-        match self.settings.on_exceeded {
-            OnExceeded::StopPool => self.stop_because(reason.clone()),
-            OnExceeded::Escalate => self.escalate(slot, reason),
-            OnExceeded::Disable => drop(self.disable(slot)),
+        match self.settings.when_exhausted {
+            WhenExhausted::StopPool => self.stop_because(reason.clone()),
+            WhenExhausted::Escalate => self.escalate(slot, reason),
+            WhenExhausted::Disable => drop(self.disable(slot)),
         }
     }
 

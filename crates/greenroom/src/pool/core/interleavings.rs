@@ -112,7 +112,7 @@ impl Stage {
             poison_limit: 2,
             restarts: Restarts::default(),
             restart_policy: crate::RestartPolicy::default(),
-            on_exceeded: crate::OnExceeded::default(),
+            when_exhausted: crate::WhenExhausted::default(),
             single: false,
             time_limit: None,
             on_dead_letter: None,
@@ -139,7 +139,8 @@ impl Stage {
         }
         let source = std::mem::replace(&mut worker.source, Source::None);
         let next = self.core.next(index, source);
-        let Some((source, entry)) = next.or_else(|| self.core.take(index, &mut worker.cursor))
+        let Some((source, entry)) =
+            next.or_else(|| self.core.take(index, &mut worker.cursor, crate::Class::Urgent))
         else {
             return Ok(false);
         };
@@ -221,7 +222,7 @@ impl Stage {
         prop_assert_eq!(self.done.len() as u32, self.pushed, "messages were forgotten");
         prop_assert_eq!(self.core.depth(), 0);
         for shard in &self.core.shards {
-            let outbox = shard.outbox.lock();
+            let mut outbox = shard.outbox.lock();
             prop_assert!(outbox.token.is_none(), "a token without holder");
             prop_assert!(outbox.lanes.is_empty(), "a lane without owner");
             prop_assert!(!outbox.has_ready());
@@ -278,7 +279,7 @@ fn k02_a_crowd_of_suspended_keys_leaves_no_memory_behind() {
         assert!(outbox.pop_lane(id).is_some());
         assert!(outbox.lanes.close(id).is_some());
     }
-    assert_eq!((outbox.lanes.room(), outbox.ready.capacity()), (0, 0));
+    assert_eq!((outbox.lanes.room(), outbox.room_for_ready()), (0, 0));
     assert!(outbox.queue.room() <= 64 && stage.core.shards[0].inbox.lock().queue.room() <= 64);
 }
 

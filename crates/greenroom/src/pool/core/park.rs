@@ -35,15 +35,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 self.park_in_lane(index, id, entry, after);
                 Source::None
             }
-            Source::Shared { index, .. } => {
+            // An urgent message may have come between two runs.
+            Source::Shared { index, .. } | Source::Attending { index, .. } => {
                 self.clock.park_message(index, entry, after);
                 source
             }
-            Source::Desk { .. } => {
+            Source::Desk => {
                 self.clock.park_mail(worker, entry, after);
                 source
             }
-            Source::None | Source::Attending { .. } => {
+            Source::None => {
                 self.clock.park_message(0, entry, after);
                 Source::None
             }
@@ -101,10 +102,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn wake_lane(&self, index: usize, id: LaneId) {
         let mut outbox = self.shards[index].outbox.lock();
         match outbox.lanes.get(id) {
-            Some(lane) if lane.state == LaneState::Parked => lane.state = LaneState::Ready,
+            Some(lane) if lane.state == LaneState::Parked => {}
             _ => return,
         }
-        outbox.ready.push_back(id);
+        if outbox.make_ready(id) {
+            self.wake.urge(index);
+        }
         drop(outbox);
         self.announce(index);
     }

@@ -9,7 +9,7 @@ use crate::{
         bell::Bell,
         discard::discard,
         hold::Source,
-        lanes::{LaneId, LaneState},
+        lanes::LaneId,
         wake::QUICK,
         watch::{TICK, Watched},
     },
@@ -42,7 +42,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 self.depart(index, worker, alone);
                 return Source::None;
             }
-            Source::None | Source::Lane { .. } | Source::Desk { .. } => return source,
+            Source::None | Source::Lane { .. } | Source::Desk => return source,
         };
         let shard = &self.shards[index];
         let mut outbox = shard.outbox.lock();
@@ -63,7 +63,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// work, or leaves: what was marked here is seen by one of the two.
     pub(crate) fn release(&self, worker: usize, source: Source) {
         match source {
-            Source::None | Source::Desk { .. } => {}
+            Source::None | Source::Desk => {}
             Source::Shared { index, alone, .. } | Source::Attending { index, alone } => {
                 self.depart(index, worker, alone);
             }
@@ -94,8 +94,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             drop(outbox);
             return discard(closed);
         }
-        lane.state = LaneState::Ready;
-        outbox.ready.push_back(id);
+        if outbox.make_ready(id) {
+            self.wake.urge(index);
+        }
         drop(outbox);
         self.wake.mark(index);
     }

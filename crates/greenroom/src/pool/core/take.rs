@@ -9,7 +9,6 @@ use std::{hash::Hash, panic::AssertUnwindSafe, sync::Arc};
 use super::{Core, OutboxOf, Queued};
 use crate::{
     Actor, Class,
-    class::URGENT_RUN,
     pool::{
         discard::discard,
         hold::{DeliveryOf, Source},
@@ -27,16 +26,24 @@ const QUICK_BUDGET: u32 = 512;
 /// Messages of one key in a row while others are ready (K04).
 const QUOTA: u32 = 16;
 
+/// Where a message stands whose key has a lane.
+enum Placed {
+    Behind,
+    /// First in the lane that the worker itself runs, which has nothing in hand.
+    Next,
+}
+
 pub(crate) type Taken<A, K> = Option<(Source, Queued<A, K>)>;
 
 type Outboxed<'a, A, K> = Locked<'a, OutboxOf<A, K>>;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Looks for work in every ready shard, beginning behind the one that was served last.
-    pub(crate) fn take(&self, worker: usize, cursor: &mut u32) -> Taken<A, K> {
+    /// Looks for work in every ready shard, beginning behind the one that was served last; in each, for messages of the class
+    /// `first` before others.
+    pub(crate) fn take(&self, worker: usize, cursor: &mut u32, first: Class) -> Taken<A, K> {
         while let Some(index) = self.wake.claim(*cursor) {
             *cursor = (index as u32 + 1) % 64;
-            if let Some(work) = self.take_from(index, worker) {
+            if let Some(work) = self.take_from(index, worker, first) {
                 return Some(work);
             }
         }
@@ -46,7 +53,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The next message from where the last one came from, or `None` when its place has been given up.
     pub(crate) fn next(&self, worker: usize, source: Source) -> Taken<A, K> {
         match source {
-            Source::None | Source::Desk { .. } => None,
+            Source::None | Source::Desk => None,
             Source::Shared { .. } | Source::Attending { .. } => {
                 self.release(worker, source);
                 None
@@ -54,7 +61,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             Source::Head { index, epoch, run, .. } if run < BUDGET => {
                 let mut outbox = self.shards[index].outbox.lock();
                 if outbox.held(epoch).is_some() {
-                    return self.advance(index, outbox, epoch, run + 1);
+                    return self.advance(index, outbox, epoch, run + 1, Class::Urgent);
                 }
                 drop(outbox);
                 self.next(worker, self.demote(worker, source))
@@ -103,7 +110,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if dry || run > if self.wake.is_quick() { QUICK_BUDGET } else { BUDGET } {
             return false;
         }
-        let Some(entry) = outbox.pop_queue() else { return false };
+        let entry = outbox.pop_queue().or_else(|| self.pop_urgent(index, false));
+        let Some(entry) = entry else { return false };
         if outbox.queue.is_empty() {
             // Looks ahead, so that a bit in the ready map means a message.
             shard.has_more_or(&outbox, || self.wake.clear(index));
@@ -129,26 +137,46 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Ready lanes and the queue take turns. The queue of a keyed shard belongs to the holder of the token.
-    fn take_from(&self, index: usize, worker: usize) -> Taken<A, K> {
+    /// Urgent messages first, unless a normal one is due. Otherwise ready lanes and the queue take turns. The queue of a keyed
+    /// shard belongs to the holder of the token.
+    fn take_from(&self, index: usize, worker: usize, first: Class) -> Taken<A, K> {
         let shard = &self.shards[index];
         let mut outbox = shard.outbox.lock();
         let may_drain = outbox.token.is_none();
+        let urged = first == Class::Urgent && self.wake.is_urged_at(index);
+        if urged && let Some(id) = outbox.next_urgent_ready() {
+            return self.take_lane(index, outbox, id, worker);
+        }
+        let urged = urged && may_drain && !shard.inbox.lock().urgent.is_empty();
         let queue_first = outbox.queue_first && may_drain && shard.refill(&mut outbox);
-        if !queue_first && let Some(id) = outbox.next_ready() {
+        if !urged
+            && !queue_first
+            && let Some(id) = outbox.next_ready()
+        {
             outbox.queue_first = true;
-            let more = outbox.has_ready() || (may_drain && shard.refill(&mut outbox));
-            return self.take_lane(index, outbox, id, worker, more);
+            return self.take_lane(index, outbox, id, worker);
         }
-        outbox.queue_first = false;
-        if !may_drain {
-            return None;
+        if !urged {
+            outbox.queue_first = false;
         }
-        if outbox.has_ready() {
-            self.wake.mark(index);
+        let taken = match may_drain {
+            true => {
+                if outbox.has_ready() {
+                    self.wake.mark(index);
+                }
+                let epoch = outbox.grant(worker);
+                self.advance(index, outbox, epoch, 0, first)
+            }
+            false => {
+                drop(outbox);
+                None
+            }
+        };
+        match (taken, first) {
+            // A normal one was due, and there is none.
+            (None, Class::Normal) => self.take_from(index, worker, Class::Urgent),
+            (taken, _) => taken,
         }
-        let epoch = outbox.grant(worker);
-        self.advance(index, outbox, epoch, 0)
     }
 
     fn take_lane(
@@ -157,18 +185,33 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         mut outbox: Outboxed<'_, A, K>,
         id: LaneId,
         worker: usize,
-        more: bool,
     ) -> Taken<A, K> {
         if let Some(lane) = outbox.lanes.get(id) {
             lane.state = LaneState::Running(worker);
         }
         let entry = outbox.pop_lane(id);
-        debug_assert!(entry.is_some(), "a ready lane has a message");
+        // Its only message may have made room for another.
+        let empty = entry.is_none().then(|| outbox.lanes.close(id));
+        self.calm_down(index, &mut outbox);
+        let may_drain = outbox.token.is_none();
+        let more = outbox.has_ready() || (may_drain && self.shards[index].refill(&mut outbox));
         drop(outbox);
         if more {
             self.wake.mark(index);
         }
+        discard(empty);
         entry.map(|entry| (Source::Lane { index, id, run: 0 }, entry))
+    }
+
+    /// A lane was taken that may have been the last with an urgent message.
+    fn calm_down(&self, index: usize, outbox: &mut OutboxOf<A, K>) {
+        if !self.wake.is_urged_at(index) || outbox.has_urgent_ready() {
+            return;
+        }
+        let inbox = self.shards[index].inbox.lock();
+        if inbox.urgent.is_empty() {
+            self.wake.calm(index);
+        }
     }
 
     /// Takes the next message that may run, as the holder of the shard's token. Messages whose key is busy go to that
@@ -180,6 +223,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         mut outbox: Outboxed<'_, A, K>,
         epoch: u64,
         run: u32,
+        first: Class,
     ) -> Taken<A, K> {
         // The key of the last message is done with: a lane opened for it from here on would have no owner.
         let finished = outbox.held(epoch).and_then(|token| token.in_hand.take());
@@ -189,8 +233,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let (mut outbox, entry) = match dry {
             true => (outbox, None),
-            false => self.next_free(index, outbox, epoch),
+            false => self.next_free(index, outbox, epoch, first),
         };
+        let left = entry.is_none() && !dry;
+        if left && (outbox.has_ready() || self.shards[index].has_more_or(&outbox, || {})) {
+            self.wake.mark(index);
+        }
         let (taken, token) = match entry {
             Some(mut entry) => {
                 let key = entry.key.take().map(|key| (entry.hash, key));
@@ -211,14 +259,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         index: usize,
         mut outbox: Outboxed<'a, A, K>,
         epoch: u64,
+        first: Class,
     ) -> (Outboxed<'a, A, K>, Option<Queued<A, K>>) {
-        while let Some(mut entry) = self.pop_head(index, &mut outbox) {
+        while let Some(mut entry) = self.pop_head(index, &mut outbox, first) {
             if entry.key.is_some() && outbox.lanes.has(entry.hash) {
-                let (again, unplaced) = self.behind_its_lane(index, outbox, epoch, entry);
+                let (again, placed) = self.behind_its_lane(index, outbox, epoch, entry);
                 outbox = again;
-                entry = match unplaced {
-                    Some(free) => free,
-                    None => continue,
+                entry = match placed {
+                    Err(free) => free,
+                    Ok(Placed::Next) => return (outbox, None),
+                    Ok(Placed::Behind) => continue,
                 };
             }
             if entry.class == Class::Urgent || !outbox.exceeds(&entry, QUOTA) {
@@ -230,26 +280,40 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         (outbox, None)
     }
 
-    /// The next message of a shard, urgent ones first; but one normal message after a run of them.
-    fn pop_head(&self, index: usize, outbox: &mut OutboxOf<A, K>) -> Option<Queued<A, K>> {
-        let urged = self.wake.is_urged() && outbox.urgent_run < URGENT_RUN;
-        if urged && let Some(entry) = self.pop_urgent(index) {
-            outbox.urgent_run += 1;
-            outbox.taken = outbox.taken.wrapping_add(1);
-            return Some(entry);
+    /// The next message of a shard, urgent ones first unless a normal one is due. None also where an urgent one lies in a lane
+    /// that is ready.
+    fn pop_head(
+        &self,
+        index: usize,
+        outbox: &mut OutboxOf<A, K>,
+        first: Class,
+    ) -> Option<Queued<A, K>> {
+        if first == Class::Urgent && self.wake.is_urged_at(index) {
+            if outbox.has_urgent_ready() {
+                return None;
+            }
+            if let Some(entry) = self.pop_urgent_head(index, outbox) {
+                return Some(entry);
+            }
         }
-        outbox.urgent_run = 0;
         if !self.shards[index].refill(outbox) {
             return None;
         }
-        outbox.pop_queue()
+        outbox.pop_queue().or_else(|| self.pop_urgent_head(index, outbox))
     }
 
-    /// The next urgent message of a shard. In a keyed pool, for the holder of its token.
-    fn pop_urgent(&self, index: usize) -> Option<Queued<A, K>> {
+    fn pop_urgent_head(&self, index: usize, outbox: &mut OutboxOf<A, K>) -> Option<Queued<A, K>> {
+        let entry = self.pop_urgent(index, outbox.has_urgent_ready())?;
+        outbox.taken = outbox.taken.wrapping_add(1);
+        Some(entry)
+    }
+
+    /// The next urgent message of a shard. In a keyed pool, for the holder of its token, who says whether there are `more` in
+    /// lanes that are ready.
+    pub(super) fn pop_urgent(&self, index: usize, more: bool) -> Option<Queued<A, K>> {
         let mut inbox = self.shards[index].inbox.lock();
         let entry = inbox.urgent.pop_front();
-        if inbox.urgent.is_empty() {
+        if inbox.urgent.is_empty() && !more {
             self.wake.calm(index);
         }
         entry
@@ -262,7 +326,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             if urged == 0 {
                 return None;
             }
-            if let Some(entry) = self.pop_urgent(urged.trailing_zeros() as usize) {
+            if let Some(entry) = self.pop_urgent(urged.trailing_zeros() as usize, false) {
                 return Some(entry);
             }
         }
@@ -276,7 +340,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let index = urged.trailing_zeros() as usize;
             urged &= urged - 1;
             if self.wake.claim_this(index)
-                && let Some(work) = self.take_from(index, worker)
+                && let Some(work) = self.take_from(index, worker, Class::Urgent)
             {
                 return Some(work);
             }
@@ -292,7 +356,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         mut outbox: Outboxed<'a, A, K>,
         epoch: u64,
         entry: Queued<A, K>,
-    ) -> (Outboxed<'a, A, K>, Option<Queued<A, K>>) {
+    ) -> (Outboxed<'a, A, K>, Result<Placed, Queued<A, K>>) {
         let candidates = outbox.lanes.candidates(entry.hash);
         outbox.compare(epoch, true);
         drop(outbox);
@@ -301,11 +365,35 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         outbox.compare(epoch, false);
         // The lane may have closed meanwhile: then the key is free. None can have opened, because only the holder of
         // the token opens lanes for messages of this queue, and the clock leaves a token alone that compares.
-        let unplaced = match lane {
-            Some(id) => outbox.lanes.push_back(id, entry).err(),
-            None => Some(entry),
+        let class = entry.class;
+        let placed = match lane {
+            Some(id) => outbox.lanes.push_back(id, entry).map(|()| id),
+            None => Err(entry),
         };
-        (outbox, unplaced)
+        let placed = placed.map(|id| match class {
+            Class::Urgent => self.urge_lane(index, &mut outbox, epoch, id),
+            Class::Normal => Placed::Behind,
+        });
+        (outbox, placed)
+    }
+
+    /// An urgent message has come into a lane. Where that is the caller's own, it is what the caller handles next.
+    fn urge_lane(
+        &self,
+        index: usize,
+        outbox: &mut OutboxOf<A, K>,
+        epoch: u64,
+        id: LaneId,
+    ) -> Placed {
+        let worker = outbox.held(epoch).map(|token| token.worker);
+        match outbox.urge(id) {
+            Some(LaneState::Ready) => {
+                self.wake.urge(index);
+                Placed::Behind
+            }
+            Some(LaneState::Running(owner)) if Some(owner) == worker => Placed::Next,
+            _ => Placed::Behind,
+        }
     }
 
     fn next_in_lane(&self, index: usize, id: LaneId, run: u32) -> Taken<A, K> {

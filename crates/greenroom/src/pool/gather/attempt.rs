@@ -1,0 +1,106 @@
+//! A call with a cancellation token: this file alone knows how the token travels.
+
+use std::{future::Future, pin::Pin};
+
+use crate::{Address, CallError, Calling, CancellationToken, Envelope};
+
+/// One call among several for the same answer.
+pub(super) type Attempt<R, E> = Pin<Box<dyn Future<Output = Result<R, CallError<E>>> + Send>>;
+
+/// Calls, waiting for room. The token goes into the delivery.
+pub(super) async fn call_with_token<M, R, E>(
+    address: &Address<M, R, E>,
+    message: M,
+    token: CancellationToken,
+) -> Result<R, CallError<E>> {
+    address.call_with(message, Envelope::new().token(token)).await
+}
+
+/// Calls where there is room at once. The token goes into the delivery.
+pub(super) fn try_call_with_token<M, R, E>(
+    address: &Address<M, R, E>,
+    message: M,
+    token: CancellationToken,
+) -> Option<Calling<R, E>> {
+    let envelope = Envelope::new().token(token);
+    address.try_reserve_owned().ok().map(|permit| permit.call_with(message, envelope))
+}
+
+/// Cancels what it guards when it is dropped before the answer is there.
+struct Loser(Option<CancellationToken>);
+
+impl Loser {
+    fn has_won(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Loser {
+    fn drop(&mut self) {
+        if let Some(token) = &self.0 {
+            token.cancel();
+        }
+    }
+}
+
+/// The call, which cancels the token when it is dropped unanswered, also where it was never polled.
+pub(super) fn or_cancel<T>(
+    token: CancellationToken,
+    call: impl Future<Output = T>,
+) -> impl Future<Output = T> {
+    let loser = Loser(Some(token));
+    async move {
+        let answer = call.await;
+        loser.has_won();
+        answer
+    }
+}
+
+/// A call on its own feet: dropped unanswered, it is abandoned and its token cancelled.
+pub(super) fn attempt<M, R, E>(address: Address<M, R, E>, message: M) -> Attempt<R, E>
+where
+    M: Send + 'static,
+    R: Send + 'static,
+    E: Send + 'static,
+{
+    let token = CancellationToken::new();
+    let given = token.clone();
+    let call = async move { call_with_token(&address, message, given).await };
+    Box::pin(or_cancel(token, call))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    /// Whether the token of a call is cancelled after the call was treated like this.
+    fn cancelled(
+        call: impl Future<Output = ()> + 'static,
+        treat: impl FnOnce(Pin<Box<dyn Future<Output = ()>>>),
+    ) -> bool {
+        let token = CancellationToken::new();
+        treat(Box::pin(or_cancel(token.clone(), call)));
+        token.is_cancelled()
+    }
+
+    #[test]
+    fn p12_a_call_that_is_dropped_unanswered_cancels_its_token() {
+        assert!(cancelled(pending(), drop), "never polled");
+        assert!(cancelled(pending(), |call| assert_eq!(call.now_or_never(), None)));
+        assert!(!cancelled(ready(()), |call| assert_eq!(call.now_or_never(), Some(()))));
+        assert!(cancelled(ready(()), drop), "never polled, so never sent");
+    }
+
+    #[test]
+    fn p12_a_call_that_panics_cancels_its_token() {
+        let call = async { panic!("the key function") };
+        assert!(cancelled(call, |call| {
+            let poll = std::panic::AssertUnwindSafe(|| call.now_or_never());
+            assert!(std::panic::catch_unwind(poll).is_err());
+        }));
+    }
+}

@@ -1,0 +1,144 @@
+//! One message, a copy to each worker.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use super::{
+    crew::{AnyCrew, Chosen, Worker},
+    gathering::Gathering,
+    sent::{NoneAccepted, Sent, Tally},
+    together::Together,
+};
+use crate::Address;
+
+/// The address of all live workers of a pool at once: each gets a copy of what is sent.
+///
+/// Who is alive is looked up for each message. Copies are made by `Clone` before the first one is sent; what is costly
+/// to copy is better shared, as an `Arc<M>`. Each copy is one accepted message of the pool. A clone is the same
+/// address.
+///
+/// ```
+/// # use greenroom::{prelude::*, BroadcastAddress};
+/// # struct Cache; impl Actor for Cache { type Message = &'static str; type Reply = usize; type Error = String;
+/// # async fn handle(&mut self, key: &'static str, _: &mut Context<Self>) -> Result<usize, String> { Ok(key.len()) } }
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (one, two) = (Pool::new(|_| Cache).spawn().await?, Pool::new(|_| Cache).spawn().await?);
+/// let caches = BroadcastAddress::over([one.address(), two.address()]);
+/// assert!(caches.send("invalidate").await?.is_complete());
+///
+/// let answers = caches.call("size").all().await?;
+/// assert_eq!(answers.successes().map(|(_, size)| size).sum::<usize>(), 8);
+/// # Ok(()) }
+/// ```
+pub struct BroadcastAddress<M, R, E> {
+    crew: AnyCrew<M, R, E>,
+    /// Counts the calls that go to some of the workers, so that these take turns.
+    turns: Arc<AtomicUsize>,
+}
+
+impl<M, R, E> BroadcastAddress<M, R, E> {
+    pub(crate) fn new(crew: AnyCrew<M, R, E>) -> Self {
+        Self { crew, turns: Arc::default() }
+    }
+
+    /// The live workers, each with an address of its own.
+    pub fn workers(&self) -> Vec<Worker<M, R, E>> {
+        self.crew.members()
+    }
+}
+
+impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastAddress<M, R, E> {
+    /// Puts together addresses of pools that each count as one worker; the slot of each is its place among them. It
+    /// keeps these pools alive, as an address does. One that has stopped is left out.
+    pub fn over(addresses: impl IntoIterator<Item = Address<M, R, E>>) -> Self {
+        Self::new(Arc::new(Chosen::new(addresses)))
+    }
+
+    /// Gives each live worker a copy, waiting for room at all of them at once.
+    ///
+    /// # Errors
+    /// The message, when no worker has accepted a copy.
+    ///
+    /// # Panics
+    /// When a clone or a key function of a pool panics. After a clone that panics nothing has been sent.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, each copy has either been queued or is dropped.
+    pub async fn send(&self, message: M) -> Result<Sent, NoneAccepted<M>> {
+        let members = self.crew.members();
+        if members.is_empty() {
+            return Err(NoneAccepted::no_workers(message));
+        }
+        let mut tally = Tally::new();
+        let copies = copies(message, members.len());
+        let sends = members.iter().zip(copies).map(|(member, copy)| member.address().send(copy));
+        let mut sends = Together::new(sends);
+        while let Some((index, sent)) = sends.next().await {
+            let sent = sent.map_err(|error| (error.without_message(), error.into_message()));
+            tally.add(members[index].slot(), sent);
+        }
+        tally.sent()
+    }
+
+    /// Gives a copy to each live worker that has room for it now.
+    ///
+    /// # Errors
+    /// The message, when no worker has accepted a copy.
+    ///
+    /// # Panics
+    /// As [`send`](Self::send).
+    pub fn try_send(&self, message: M) -> Result<Sent, NoneAccepted<M>> {
+        let members = self.crew.members();
+        if members.is_empty() {
+            return Err(NoneAccepted::no_workers(message));
+        }
+        let mut tally = Tally::new();
+        for (member, copy) in members.iter().zip(copies(message, members.len())) {
+            let sent = member.address().try_send(copy);
+            let sent = sent.map_err(|error| (error.without_message(), error.into_message()));
+            tally.add(member.slot(), sent);
+        }
+        tally.sent()
+    }
+
+    /// A call to live workers. What it waits for is said by the method that is called on it: [`all`](Gathering::all),
+    /// [`first`](Gathering::first), [`quorum`](Gathering::quorum), [`first_answer`](Gathering::first_answer).
+    pub fn call(&self, message: M) -> Gathering<'_, M, R, E> {
+        Gathering::new(self, message)
+    }
+
+    /// So many of the live workers, or all where there are fewer, in the order of their slots. Another one is the first
+    /// each time.
+    pub(super) fn some(&self, most: usize) -> Vec<Worker<M, R, E>> {
+        let mut members = self.crew.members();
+        if most < members.len() {
+            let turn = self.turns.fetch_add(1, Ordering::Relaxed) % members.len();
+            members.rotate_left(turn);
+            members.truncate(most);
+            members.sort_unstable_by_key(Worker::slot);
+        }
+        members
+    }
+}
+
+/// All of them are made before the first is sent, so that a clone that panics has sent nothing.
+pub(super) fn copies<M: Clone>(message: M, count: usize) -> Vec<M> {
+    std::iter::repeat_n(message, count).collect()
+}
+
+impl<M, R, E> Clone for BroadcastAddress<M, R, E> {
+    fn clone(&self) -> Self {
+        Self { crew: self.crew.clone(), turns: self.turns.clone() }
+    }
+}
+
+impl<M, R, E> fmt::Debug for BroadcastAddress<M, R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BroadcastAddress").field("workers", &self.workers()).finish()
+    }
+}

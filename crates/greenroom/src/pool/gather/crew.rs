@@ -1,0 +1,79 @@
+//! Who is in a pool: its workers, each with an address of its own.
+
+use std::{fmt, ops::Deref, sync::Arc};
+
+use crate::Address;
+
+/// The live workers of a pool, each with an address of its own, in the order of their slots.
+pub(crate) trait Crew<M, R, E>: Send + Sync {
+    /// Those who live now. None is named twice.
+    fn members(&self) -> Vec<Worker<M, R, E>>;
+}
+
+pub(super) type AnyCrew<M, R, E> = Arc<dyn Crew<M, R, E>>;
+
+/// A worker of a pool and its own address. What is sent there is for this worker: it lies in the worker's own mailbox, within
+/// the bounds of that and of the pool, and goes to any other worker only when this one leaves or is disabled. In a pool with
+/// order per key it stands outside of that order.
+///
+/// The address is of this worker, not of whoever takes its slot later: once it has gone, messages come back.
+pub struct Worker<M, R, E> {
+    slot: usize,
+    address: Address<M, R, E>,
+}
+
+impl<M, R, E> Worker<M, R, E> {
+    pub(crate) fn new(slot: usize, address: Address<M, R, E>) -> Self {
+        Self { slot, address }
+    }
+
+    /// The worker's place in the pool, which outlives its restarts.
+    pub fn slot(&self) -> usize {
+        self.slot
+    }
+
+    pub(super) fn into_address(self) -> Address<M, R, E> {
+        self.address
+    }
+
+    /// What reaches this worker and no other.
+    pub fn address(&self) -> &Address<M, R, E> {
+        &self.address
+    }
+}
+
+impl<M, R, E> Deref for Worker<M, R, E> {
+    type Target = Address<M, R, E>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.address
+    }
+}
+
+impl<M, R, E> Clone for Worker<M, R, E> {
+    fn clone(&self) -> Self {
+        Self::new(self.slot, self.address.clone())
+    }
+}
+
+impl<M, R, E> fmt::Debug for Worker<M, R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker").field("slot", &self.slot).finish_non_exhaustive()
+    }
+}
+
+/// Addresses put together by the user. The slot of each is its place among them.
+pub(super) struct Chosen<M, R, E>(Vec<Worker<M, R, E>>);
+
+impl<M, R, E> Chosen<M, R, E> {
+    pub(super) fn new(addresses: impl IntoIterator<Item = Address<M, R, E>>) -> Self {
+        let numbered = addresses.into_iter().enumerate();
+        Self(numbered.map(|(slot, address)| Worker::new(slot, address)).collect())
+    }
+}
+
+impl<M, R, E> Crew<M, R, E> for Chosen<M, R, E> {
+    fn members(&self) -> Vec<Worker<M, R, E>> {
+        self.0.iter().filter(|member| member.address.door.accepts()).cloned().collect()
+    }
+}

@@ -1,0 +1,156 @@
+//! A call to several workers: what it waits for.
+
+use std::{fmt, time::Duration};
+
+use super::{
+    broadcast::{BroadcastAddress, copies},
+    crew::Worker,
+    gathered::{FirstReply, GatherError, Gathered},
+    round::Round,
+};
+
+/// A call to live workers that has not been sent yet; made by [`BroadcastAddress::call`].
+///
+/// | method | resolves | at the deadline |
+/// |---|---|---|
+/// | [`all`](Self::all) | when each has answered | with what has arrived |
+/// | [`first`](Self::first), [`first_answer`](Self::first_answer) | with a reply, or all errors | [`GatherError::TimedOut`] |
+/// | [`quorum`](Self::quorum) | with so many replies, or when they cannot be had | [`GatherError::QuorumMissed`] |
+///
+/// What has arrived by a deadline is in the errors too.
+///
+/// Calls that are not needed any more are abandoned, also when the future is dropped: what has not been started is
+/// skipped, and what has been started goes on, with its cancellation token cancelled.
+#[must_use = "nothing is sent before it is said what to wait for"]
+pub struct Gathering<'a, M, R, E> {
+    address: &'a BroadcastAddress<M, R, E>,
+    message: M,
+    within: Option<Duration>,
+}
+
+impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gathering<'a, M, R, E> {
+    pub(super) fn new(address: &'a BroadcastAddress<M, R, E>, message: M) -> Self {
+        Self { address, message, within: None }
+    }
+
+    /// Waits no longer than that, counted from the first poll. As long as it takes unless said otherwise.
+    pub fn within(mut self, deadline: Duration) -> Self {
+        self.within = Some(deadline);
+        self
+    }
+
+    /// Waits for the answer of each live worker, be it a reply or an error.
+    ///
+    /// ```
+    /// # use greenroom::{prelude::*, BroadcastAddress};
+    /// # struct Shard; impl Actor for Shard { type Message = u32; type Reply = u32; type Error = String;
+    /// # async fn handle(&mut self, by: u32, _: &mut Context<Self>) -> Result<u32, String> { Ok(by) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let (one, two) = (Pool::new(|_| Shard).spawn().await?, Pool::new(|_| Shard).spawn().await?);
+    /// let shards = BroadcastAddress::over([one.address(), two.address()]);
+    /// let counts = shards.call(7).within(std::time::Duration::from_secs(1)).all().await?;
+    /// assert!(counts.is_complete(), "slots {:?} are late", counts.unanswered());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// When no worker is alive.
+    ///
+    /// # Panics
+    /// As [`BroadcastAddress::send`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future abandons the calls.
+    pub async fn all(self) -> Result<Gathered<R, E>, GatherError<R, E>> {
+        let members = self.address.workers();
+        let mut round = start(members, self.message, self.within)?;
+        round.run(|_| false).await;
+        Ok(round.gathered())
+    }
+
+    /// Asks all live workers and waits for the first reply. An error only counts when there is no reply at all.
+    ///
+    /// # Errors
+    /// When no worker is alive, when all have failed, or at the deadline.
+    ///
+    /// # Panics
+    /// As [`BroadcastAddress::send`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future abandons the calls.
+    pub async fn first(self) -> Result<FirstReply<R>, GatherError<R, E>> {
+        self.first_answer(usize::MAX).await
+    }
+
+    /// As [`first`](Self::first), and asks so many of the live workers only: at least one, and all where there are
+    /// fewer. They take turns. The price is so many times the work; [`Hedged`](super::Hedged) pays it for slow answers
+    /// only.
+    ///
+    /// # Errors
+    /// As [`first`](Self::first).
+    ///
+    /// # Panics
+    /// As [`BroadcastAddress::send`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future abandons the calls.
+    pub async fn first_answer(self, workers: usize) -> Result<FirstReply<R>, GatherError<R, E>> {
+        let members = self.address.some(workers.max(1));
+        let mut round = start(members, self.message, self.within)?;
+        round.run(|round| round.successes() > 0).await;
+        round.gathered().into_first()
+    }
+
+    /// Asks all live workers and waits for so many replies (at least one). Says that they cannot be had as soon as too
+    /// many workers have failed.
+    ///
+    /// # Errors
+    /// When fewer workers are alive, when too many have failed, or at the deadline.
+    ///
+    /// # Panics
+    /// As [`BroadcastAddress::send`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future abandons the calls.
+    pub async fn quorum(self, replies: usize) -> Result<Gathered<R, E>, GatherError<R, E>> {
+        let (wanted, members) = (replies.max(1), self.address.workers());
+        let live = members.len();
+        if (1..wanted).contains(&live) {
+            return Err(GatherError::TooFewWorkers { wanted, live });
+        }
+        let mut round = start(members, self.message, self.within)?;
+        let decided = |round: &Round<R, E>| {
+            round.successes() >= wanted || round.failures() > live.saturating_sub(wanted)
+        };
+        round.run(decided).await;
+        let got = round.successes();
+        let results = round.gathered();
+        match got >= wanted {
+            true => Ok(results),
+            false => Err(GatherError::QuorumMissed { wanted, got, results }),
+        }
+    }
+}
+
+fn start<M, R, E>(
+    members: Vec<Worker<M, R, E>>,
+    message: M,
+    within: Option<Duration>,
+) -> Result<Round<R, E>, GatherError<R, E>>
+where
+    M: Clone + Send + 'static,
+    R: Send + 'static,
+    E: Send + 'static,
+{
+    if members.is_empty() {
+        return Err(GatherError::NoWorkers);
+    }
+    let copies = copies(message, members.len());
+    Ok(Round::new(members.into_iter().zip(copies), within))
+}
+
+impl<M, R, E> fmt::Debug for Gathering<'_, M, R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gathering").field("within", &self.within).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,216 @@
+//! One request in parts, one answer from the parts' results.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use super::{
+    crew::{AnyCrew, Chosen, Worker},
+    fold::{Join, Part, fold},
+};
+use crate::{Address, CallError};
+
+/// From the request, the part's index, and how many workers are alive, to the part.
+type Split<M> = dyn Fn(&M, usize, usize) -> Option<M> + Send + Sync;
+type Init<S> = dyn Fn() -> S + Send + Sync;
+
+/// What becomes of a request of which a part has no reply: its worker died, its handler failed, the deadline passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PartialPolicy {
+    /// The request fails with the part's error, at once; the other parts are abandoned.
+    #[default]
+    Error,
+    /// The error is joined like a result; one that is late is joined as [`CallError::TimedOut`].
+    Partial,
+}
+
+/// How a request is split among workers, and how their results are joined.
+///
+/// ```text
+/// request ──split──▶ part 0 ──▶ worker ──▶ result 0 ─┐
+///            │                                       ├─ join(join(init(), 0, result 0), 1, result 1) ──▶ answer
+///            └─────▶ part 1 ──▶ worker ──▶ result 1 ─┘
+/// ```
+///
+/// `split(request, index, of)` makes the part for worker `index` of `of` live ones, or `None` for no part; the default
+/// is a copy for each. `join(state, index, result)` sees the results in the order of the index, whichever arrives
+/// first, so the answer is the same each time; a result that arrives early is kept until its turn comes. `init` makes a
+/// new state for each request: nothing carries over from one to the next.
+///
+/// All three run in the caller. When one of them panics, the panic unwinds there: nothing has been sent after a panic
+/// of `split` or `init`, and the parts that are still out are abandoned after a panic of `join`.
+///
+/// ```
+/// # use greenroom::{prelude::*, SplitJoin};
+/// struct Summer;
+///
+/// impl Actor for Summer {
+///     type Message = Vec<u64>;
+///     type Reply = u64;
+///     type Error = std::convert::Infallible;
+///
+///     async fn handle(&mut self, part: Vec<u64>, _cx: &mut Context<Self>) -> Result<u64, Self::Error> {
+///         Ok(part.iter().sum())
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let (one, two) = (Pool::new(|_| Summer).spawn().await?, Pool::new(|_| Summer).spawn().await?);
+/// let share = |all: &Vec<u64>, index: usize, of: usize| {
+///     let part: Vec<u64> = all.iter().skip(index).step_by(of).copied().collect();
+///     (!part.is_empty()).then_some(part)
+/// };
+/// let sums = SplitJoin::with_split(share, || 0, |sum, _index, part| sum + part.unwrap_or(0))
+///     .over([one.address(), two.address()]);
+/// assert_eq!(sums.call((1..=100).collect()).await?, 5050);
+/// # Ok(()) }
+/// ```
+#[must_use = "settings do nothing by themselves"]
+pub struct SplitJoin<M, R, E, S> {
+    split: Arc<Split<M>>,
+    init: Arc<Init<S>>,
+    join: Arc<Join<R, E, S>>,
+    policy: PartialPolicy,
+    within: Option<Duration>,
+}
+
+impl<M, R, E, S> SplitJoin<M, R, E, S> {
+    /// Gives each live worker a copy of the request. What is costly to copy is better shared, as an `Arc<M>`.
+    pub fn new(
+        init: impl Fn() -> S + Send + Sync + 'static,
+        join: impl Fn(S, usize, Result<R, CallError<E>>) -> S + Send + Sync + 'static,
+    ) -> Self
+    where
+        M: Clone,
+    {
+        Self::with_split(|request: &M, _index, _of| Some(request.clone()), init, join)
+    }
+
+    /// Gives each live worker what `split` makes for it.
+    pub fn with_split(
+        split: impl Fn(&M, usize, usize) -> Option<M> + Send + Sync + 'static,
+        init: impl Fn() -> S + Send + Sync + 'static,
+        join: impl Fn(S, usize, Result<R, CallError<E>>) -> S + Send + Sync + 'static,
+    ) -> Self {
+        let (split, init, join) = (Arc::new(split), Arc::new(init), Arc::new(join));
+        Self { split, init, join, policy: PartialPolicy::default(), within: None }
+    }
+
+    /// What becomes of a request of which a part has no reply; [`PartialPolicy::Error`] unless said otherwise.
+    pub fn partial(mut self, policy: PartialPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Waits for the parts no longer than that, counted from the first poll of a call. As long as it takes unless said
+    /// otherwise.
+    pub fn within(mut self, deadline: Duration) -> Self {
+        self.within = Some(deadline);
+        self
+    }
+
+    pub(crate) fn among(self, crew: AnyCrew<M, R, E>) -> SplitJoinAddress<M, R, E, S> {
+        SplitJoinAddress { crew, settings: self }
+    }
+}
+
+impl<M: Send + 'static, R: Send + 'static, E: Send + 'static, S> SplitJoin<M, R, E, S> {
+    /// Splits among these pools, which each count as one worker. The address keeps them alive, as an address does. One
+    /// that has stopped is left out.
+    pub fn over(
+        self,
+        addresses: impl IntoIterator<Item = Address<M, R, E>>,
+    ) -> SplitJoinAddress<M, R, E, S> {
+        self.among(Arc::new(Chosen::new(addresses)))
+    }
+}
+
+/// The address of workers that answer a request together; made from [`SplitJoin`]. A clone is the same address.
+pub struct SplitJoinAddress<M, R, E, S> {
+    crew: AnyCrew<M, R, E>,
+    settings: SplitJoin<M, R, E, S>,
+}
+
+/// Why a request has no joined answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SplitJoinError<E> {
+    /// No worker is alive. Nothing was sent.
+    #[error("no worker is alive")]
+    NoWorkers,
+    /// A part failed, and the policy wants all of them.
+    #[error("the part of the worker in slot {slot} failed")]
+    PartFailed {
+        /// The slot of its worker.
+        slot: usize,
+        /// How it failed.
+        #[source]
+        error: CallError<E>,
+    },
+    /// The deadline passed, and the policy wants all parts.
+    #[error("{} parts were not answered in time", unanswered.len())]
+    TimedOut {
+        /// The slots of their workers.
+        unanswered: Vec<usize>,
+    },
+}
+
+impl<M, R, E, S> SplitJoinAddress<M, R, E, S>
+where
+    M: Send + 'static,
+    R: Send + 'static,
+    E: Send + 'static,
+{
+    /// Splits the request among the live workers, all at once, and joins their results. Each part is one accepted
+    /// message of the pool. Where nobody gets a part the answer is what `init` made.
+    ///
+    /// # Errors
+    /// When no worker is alive, and, unless the policy is [`PartialPolicy::Partial`], when a part has no reply.
+    ///
+    /// # Panics
+    /// When one of the functions of [`SplitJoin`] or a key function of a pool panics.
+    ///
+    /// # Cancel safety
+    /// Dropping the future abandons the parts.
+    pub async fn call(&self, request: M) -> Result<S, SplitJoinError<E>> {
+        let members = self.crew.members();
+        if members.is_empty() {
+            return Err(SplitJoinError::NoWorkers);
+        }
+        let SplitJoin { init, join, policy, within, .. } = &self.settings;
+        let parts = self.parts(members, request);
+        fold(parts, init(), &**join, *policy, *within).await
+    }
+
+    fn parts(&self, members: Vec<Worker<M, R, E>>, request: M) -> Vec<Part<M, R, E>> {
+        let of = members.len();
+        let part =
+            |(index, member)| Some((index, member, (self.settings.split)(&request, index, of)?));
+        members.into_iter().enumerate().filter_map(part).collect()
+    }
+}
+
+impl<M, R, E, S> Clone for SplitJoin<M, R, E, S> {
+    fn clone(&self) -> Self {
+        let (split, init, join) = (self.split.clone(), self.init.clone(), self.join.clone());
+        Self { split, init, join, policy: self.policy, within: self.within }
+    }
+}
+
+impl<M, R, E, S> Clone for SplitJoinAddress<M, R, E, S> {
+    fn clone(&self) -> Self {
+        Self { crew: self.crew.clone(), settings: self.settings.clone() }
+    }
+}
+
+impl<M, R, E, S> fmt::Debug for SplitJoin<M, R, E, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("SplitJoin");
+        out.field("policy", &self.policy).field("within", &self.within).finish_non_exhaustive()
+    }
+}
+
+impl<M, R, E, S> fmt::Debug for SplitJoinAddress<M, R, E, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("SplitJoinAddress");
+        out.field("settings", &self.settings).field("workers", &self.crew.members()).finish()
+    }
+}

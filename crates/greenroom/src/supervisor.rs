@@ -1,0 +1,144 @@
+//! Supervisors: who is started first, who is restarted with whom, and when to give up.
+//!
+//! A pool restarts its own workers. What it cannot know is that the cache behind it must be filled anew when the connection in
+//! front of it was lost, or that a program with half its parts is worse than none. A supervisor does: it starts its children
+//! in order, restarts them by a [`Strategy`], and stops them in reverse order.
+//!
+//! ```text
+//!                        root                    OneForOne
+//!            ┌────────────┼─────────────┐
+//!        metrics     connections      front      started from left to right, stopped from right to left
+//!                    ┌────┴────┐
+//!                 session    cache               RestForOne: a new session needs a new cache
+//! ```
+//!
+//! * **A child that fails** is restarted at once, then with backoff, within its own budget ([`Restarts`](crate::Restarts)).
+//!   [`RestartPolicy`](crate::RestartPolicy) says which ends are failures; when the budget is used up, [`OnExceeded`] decides.
+//! * **Its address and its queue stay.** Senders notice nothing but the wait; the message that killed it goes the way of the
+//!   failure table.
+//! * **A start that fails during a restart** is tried again with backoff, for ever, and costs nothing of the budget.
+//! * **A supervisor that gives up** is a failed child of its own supervisor, which restarts it with all that is under it.
+//!
+//! The price: one task per supervisor while it runs, another one for each child that is being started or stopped. Each event
+//! costs time in proportion to the children.
+//!
+//! Take something else where all children are alike: a pool has thousands of workers at a lower price.
+
+use std::{fmt, sync::Arc};
+
+mod chance;
+mod change;
+mod child;
+mod error;
+#[cfg(test)]
+mod fake;
+mod handle;
+mod hands;
+mod info;
+mod keeper;
+mod nested;
+mod plan;
+mod reason;
+mod report;
+mod runner;
+mod spec;
+mod strategy;
+mod terms;
+#[cfg(test)]
+mod tests;
+mod waiting;
+
+use self::{chance::Chance, keeper::Keeper, plan::Fall};
+pub use self::{
+    change::Change,
+    child::{ChildId, IntoChild},
+    error::{ChangeError, ChildError, SupervisorError},
+    handle::SupervisorHandle,
+    info::{ChildInfo, ChildState},
+    report::{ChildStop, SupervisorEnd, SupervisorReport},
+    spec::{ChildSpec, OnExceeded},
+    strategy::Strategy,
+};
+
+/// A supervisor that is being set up. Nothing runs before [`spawn`](Self::spawn), or before the supervisor that it is a
+/// [child](Self::child) of starts it.
+///
+/// ```
+/// use greenroom::{ChildSpec, Stop, Strategy, Supervisor};
+/// use std::time::Duration;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let connections = Supervisor::new(Strategy::RestForOne).name("connections");
+/// let root = Supervisor::new(Strategy::OneForOne)
+///     .name("root")
+///     .child(ChildSpec::new(connections).permanent())
+///     .spawn()
+///     .await?;
+/// let mut added = root.add(Supervisor::new(Strategy::OneForAll).name("front")).await?;
+/// added.done(Duration::from_secs(1)).await?;
+///
+/// let names: Vec<_> = root.children().into_iter().map(|child| child.name.to_string()).collect();
+/// assert_eq!(names, ["connections", "front"]);
+/// let report = root.stop(Stop::within(Duration::from_secs(30))).await;
+/// assert_eq!(&*report.children[0].name, "front"); // the last one first
+/// # Ok(()) }
+/// ```
+#[must_use = "a builder does nothing until it is spawned"]
+pub struct Supervisor {
+    strategy: Strategy,
+    name: String,
+    seed: Option<u64>,
+    children: Vec<ChildSpec>,
+}
+
+impl Supervisor {
+    /// A supervisor without children.
+    pub fn new(strategy: Strategy) -> Self {
+        Self { strategy, name: "supervisor".to_owned(), seed: None, children: Vec::new() }
+    }
+
+    /// What logs and reports call it. `supervisor` unless said otherwise.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// One more child, started after those before it. With the defaults of [`ChildSpec::new`], or as a [`ChildSpec`] says.
+    pub fn child(mut self, child: impl Into<ChildSpec>) -> Self {
+        self.children.push(child.into());
+        self
+    }
+
+    /// Where the jitter of backoff begins, so that a test can be repeated. Random unless said otherwise.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Starts the children in order, each when the one before is up.
+    ///
+    /// # Errors
+    /// One did not start; those that had are stopped, the last one first, and nothing is left running.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    ///
+    /// # Cancel safety
+    /// A dropped future stops what has been started, as [`Stop::Now`](crate::Stop::Now) does.
+    pub async fn spawn(self) -> Result<SupervisorHandle, SupervisorError> {
+        SupervisorHandle::start(self.keeper(Fall::Stop)).await
+    }
+
+    fn keeper(self, last_fall: Fall) -> Arc<Keeper> {
+        let chance = Chance::new(self.seed);
+        Keeper::new(self.name.into(), self.strategy, last_fall, chance, self.children)
+    }
+}
+
+impl fmt::Debug for Supervisor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut supervisor = f.debug_struct("Supervisor");
+        supervisor.field("strategy", &self.strategy).field("name", &self.name);
+        supervisor.field("children", &self.children).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,107 @@
+//! What a supervisor needs of a child, and how a child tells its end.
+//!
+//! ```text
+//!              start ──▶ up ──ends by itself──▶ ExitReporter::report
+//! supervisor ─ suspend ─▶ down, keeps its queue, accepts
+//!              disable ─▶ down, refuses with `NoWorkers`, until started again
+//!              stop ────▶ gone for good, refuses with `Stopped`
+//! ```
+//!
+//! # The contract
+//! * Each order may come in any state, also when the child was never started or is down already: it then does what is left.
+//! * A supervisor carries out one order at a time for a child. To give another it drops the future of the former first, and
+//!   what that had begun (a start that hangs, actors that are on their way) is ended by the order that follows.
+//! * A child that is told to go down does not report it; a report that crosses with the order is ignored. A report of an
+//!   earlier life is ignored too.
+//! * A start that fails leaves nothing running. A panic in it counts as a failure.
+
+use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
+
+use tokio::sync::mpsc;
+
+use crate::{ExitReason, Stop, StopSummary};
+
+pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// An actor, a pool or a supervisor, as its supervisor sees it. Its address and its queue outlive every `suspend` and
+/// `start`.
+pub(crate) trait Child: Send + Sync + 'static {
+    /// What logs and reports call it.
+    fn name(&self) -> Arc<str>;
+
+    /// Starts it: the first time, or anew, in place, with what is queued kept. Its end, if it comes by itself, is told to
+    /// `exits`; it may come before the start has returned.
+    fn start(&self, exits: ExitReporter) -> BoxFuture<'_, Result<(), String>>;
+
+    /// Ends its actors after the message in hand; a handler that is still busy after `patience` is dropped at its next
+    /// await. The queue is kept, and the address goes on accepting.
+    fn suspend(&self, patience: Duration) -> BoxFuture<'_, ()>;
+
+    /// As `suspend`, and refuses work with `NoWorkers` until it is started again. What is queued becomes dead letters.
+    fn disable(&self, patience: Duration) -> BoxFuture<'_, ()>;
+
+    /// Stops it for good. A second stop may be more urgent than the first, and overtakes it.
+    fn stop(&self, how: Stop) -> BoxFuture<'_, StopSummary>;
+}
+
+/// Which child of its supervisor: unique among all that it ever had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ChildId(pub(crate) u64);
+
+impl fmt::Display for ChildId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// That a child has ended by itself.
+#[derive(Debug)]
+pub(crate) struct ChildExit {
+    pub(crate) child: ChildId,
+    /// Which of its lives, the first start's being 1.
+    pub(crate) life: u64,
+    pub(crate) reason: ExitReason,
+}
+
+/// Tells the supervisor, once, how a life ended. Dropped unused where the child was told to go down.
+#[derive(Debug)]
+pub(crate) struct ExitReporter {
+    child: ChildId,
+    life: u64,
+    reports: mpsc::UnboundedSender<ChildExit>,
+}
+
+impl ExitReporter {
+    pub(crate) fn new(
+        child: ChildId,
+        life: u64,
+        reports: mpsc::UnboundedSender<ChildExit>,
+    ) -> Self {
+        Self { child, life, reports }
+    }
+
+    /// The life that this was given for has ended. Never waits; a supervisor that is gone needs no telling.
+    pub(crate) fn report(self, reason: ExitReason) {
+        let _ = self.reports.send(ChildExit { child: self.child, life: self.life, reason });
+    }
+}
+
+/// What can be put under a supervisor: a [`Supervisor`](crate::Supervisor), for now. It cannot be implemented elsewhere.
+pub trait IntoChild: sealed::Sealed {}
+
+impl<C: sealed::Sealed> IntoChild for C {}
+
+pub(crate) mod sealed {
+    use std::sync::Arc;
+
+    use super::Child;
+
+    /// Known to this crate alone.
+    pub trait Sealed {
+        /// What the supervisor keeps.
+        fn into_child(self) -> Adopted;
+    }
+
+    /// A child without its type.
+    pub struct Adopted(pub(crate) Arc<dyn Child>);
+}

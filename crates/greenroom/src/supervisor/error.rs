@@ -1,0 +1,77 @@
+//! What can go wrong with a supervisor: one error type per operation.
+
+use super::{child::ChildId, report::SupervisorEnd};
+use crate::ExitReason;
+
+/// Why a supervisor could not be spawned. Nothing of it is left running.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum SupervisorError {
+    /// A child did not start.
+    #[error("child {child} could not be started: {reason}")]
+    StartFailed {
+        /// Its name.
+        child: String,
+        /// What the start said.
+        reason: String,
+    },
+    /// A child that had been started ended the supervisor before the last one was up.
+    #[error("child {child} ended its supervisor during the start: {reason:?}")]
+    Ended {
+        /// Its name.
+        child: String,
+        /// How it ended.
+        reason: ExitReason,
+    },
+    /// It was told to stop before all children were up, or its runtime is shutting down.
+    #[error("the supervisor was stopped during the start")]
+    Stopped,
+}
+
+impl From<SupervisorEnd> for SupervisorError {
+    fn from(end: SupervisorEnd) -> Self {
+        match end {
+            SupervisorEnd::Stopped => Self::Stopped,
+            SupervisorEnd::StartFailed { child, reason } => {
+                Self::StartFailed { child: child.to_string(), reason }
+            }
+            SupervisorEnd::Exceeded { child, reason }
+            | SupervisorEnd::Significant { child, reason } => {
+                Self::Ended { child: child.to_string(), reason }
+            }
+        }
+    }
+}
+
+/// Why a supervisor refused to change its children.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChildError {
+    /// The supervisor is stopping or has stopped.
+    #[error("the supervisor is not running")]
+    NotRunning,
+    /// There is no such child, or it is being removed.
+    #[error("there is no child {0}")]
+    Unknown(ChildId),
+    /// The child is not down, so there is nothing to enable.
+    #[error("child {0} is not disabled")]
+    NotDisabled(ChildId),
+}
+
+/// Why a change that was begun has not come to its end.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChangeError {
+    /// It is still under way; it goes on, and can be asked again.
+    #[error("the change is still under way")]
+    UnderWay,
+    /// The child that was to be added did not start, and was removed.
+    #[error("the child could not be started: {reason}")]
+    StartFailed {
+        /// What the start said.
+        reason: String,
+    },
+    /// Something else came first: the child was removed, or the supervisor ended.
+    #[error("something else came first")]
+    Overtaken,
+}

@@ -1,0 +1,205 @@
+//! A child that does what it is told to, and writes down what it is asked to do.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::time::sleep;
+
+use super::child::{
+    BoxFuture, Child, ExitReporter,
+    sealed::{Adopted, Sealed},
+};
+use crate::{ExitReason, Stop, StopSummary};
+
+/// What several children were asked to do, in order.
+#[derive(Clone, Default)]
+pub(super) struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    fn write(&self, entry: String) {
+        self.0.lock().push(entry);
+    }
+
+    /// What there is of it, which is then forgotten.
+    pub(super) fn take(&self) -> String {
+        std::mem::take(&mut *self.0.lock()).join(", ")
+    }
+}
+
+/// How the fake does something.
+#[derive(Clone)]
+pub(super) enum Act {
+    Takes(Duration),
+    Hangs,
+    /// Keeps its thread until this is sent to or dropped.
+    Blocks(Arc<Mutex<std::sync::mpsc::Receiver<()>>>),
+    Panics,
+    /// A start, which fails.
+    Fails,
+    /// A start, which succeeds when the child has ended again.
+    Dies,
+}
+
+pub(super) struct Fake {
+    name: Arc<str>,
+    log: Log,
+    /// For "start", "suspend", "disable", "stop": what the next ones do. At once and well, when there is none.
+    script: Mutex<HashMap<&'static str, VecDeque<Act>>>,
+    exits: Mutex<Option<ExitReporter>>,
+    /// How it was stopped or suspended.
+    hows: Mutex<Vec<Stop>>,
+    /// Stands for the queue.
+    pub(super) queued: AtomicUsize,
+    /// Orders that are being carried out.
+    under_way: AtomicUsize,
+}
+
+impl Fake {
+    pub(super) fn new(name: &str, log: &Log) -> Arc<Self> {
+        Arc::new(Self {
+            name: name.into(),
+            log: log.clone(),
+            script: Mutex::default(),
+            exits: Mutex::default(),
+            hows: Mutex::default(),
+            queued: AtomicUsize::new(0),
+            under_way: AtomicUsize::new(0),
+        })
+    }
+
+    /// Some of them, named a, b, c, ..., of which nothing is written down yet.
+    pub(super) fn some<const N: usize>() -> (Log, [Arc<Self>; N]) {
+        let log = Log::default();
+        let names = ["a", "b", "c", "d", "e"];
+        let fakes = std::array::from_fn(|at| Self::new(names[at], &log));
+        (log, fakes)
+    }
+
+    /// The next time that it is to `what`, it does so like this.
+    pub(super) fn next(&self, what: &'static str, act: Act) {
+        self.script.lock().entry(what).or_default().push_back(act);
+    }
+
+    /// Ends by itself.
+    pub(super) fn exits(&self, reason: ExitReason) {
+        self.exits.lock().take().expect("it is up").report(reason);
+    }
+
+    pub(super) fn panics(&self) {
+        self.exits(ExitReason::Panicked { message: "boom".to_owned(), location: None });
+    }
+
+    /// Ends by itself, if it is up.
+    pub(super) fn may_panic(&self) {
+        let reason = ExitReason::Panicked { message: "boom".to_owned(), location: None };
+        let exits = self.exits.lock().take();
+        exits.into_iter().for_each(|exits| exits.report(reason.clone()));
+    }
+
+    pub(super) fn hows(&self) -> Vec<Stop> {
+        std::mem::take(&mut *self.hows.lock())
+    }
+
+    fn begins(&self, what: &'static str) -> (Option<Act>, UnderWay<'_>) {
+        self.log.write(format!("{what} {}", self.name));
+        if self.under_way.fetch_add(1, Ordering::SeqCst) > 0 {
+            self.log.write("two orders at once".to_owned());
+        }
+        let act = self.script.lock().get_mut(what).and_then(VecDeque::pop_front);
+        (act, UnderWay { fake: self, what, done: false })
+    }
+
+    async fn acts(&self, what: &'static str, within: Duration) -> Option<Act> {
+        let (act, mut under_way) = self.begins(what);
+        tokio::task::yield_now().await;
+        match &act {
+            Some(Act::Takes(time)) => {
+                sleep((*time).min(within)).await;
+                self.log.write(format!("{} done", self.name));
+            }
+            Some(Act::Hangs) => std::future::pending().await,
+            Some(Act::Blocks(until)) => {
+                self.log.write(format!("{} blocks", self.name));
+                let _ = until.lock().recv();
+            }
+            Some(Act::Panics) => {
+                under_way.done = true;
+                panic!("{what} of {}", self.name);
+            }
+            _ => {}
+        }
+        under_way.done = true;
+        act
+    }
+}
+
+struct UnderWay<'a> {
+    fake: &'a Fake,
+    what: &'static str,
+    done: bool,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.fake.under_way.fetch_sub(1, Ordering::SeqCst);
+        if !self.done {
+            self.fake.log.write(format!("{} of {} dropped", self.what, self.fake.name));
+        }
+    }
+}
+
+impl Child for Fake {
+    fn name(&self) -> Arc<str> {
+        self.name.clone()
+    }
+
+    fn start(&self, exits: ExitReporter) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async move {
+            *self.exits.lock() = Some(exits);
+            match self.acts("start", Duration::MAX).await {
+                Some(Act::Fails) => return Err("not today".to_owned()),
+                Some(Act::Dies) => self.panics(),
+                _ => {}
+            }
+            Ok(())
+        })
+    }
+
+    fn suspend(&self, patience: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.hows.lock().push(Stop::within(patience));
+            self.acts("suspend", patience).await;
+        })
+    }
+
+    fn disable(&self, patience: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.acts("disable", patience).await;
+        })
+    }
+
+    fn stop(&self, how: Stop) -> BoxFuture<'_, StopSummary> {
+        Box::pin(async move {
+            self.hows.lock().push(how);
+            let within = match how {
+                Stop::Graceful { within } => within,
+                Stop::Now => Duration::MAX,
+            };
+            self.acts("stop", within).await;
+            StopSummary { left_over: self.queued.swap(0, Ordering::SeqCst), wedged: Vec::new() }
+        })
+    }
+}
+
+impl Sealed for Arc<Fake> {
+    fn into_child(self) -> Adopted {
+        Adopted(self)
+    }
+}

@@ -1,0 +1,116 @@
+//! A running supervisor.
+
+use std::{fmt, sync::Arc};
+
+use super::{
+    change::Change,
+    child::ChildId,
+    error::{ChildError, SupervisorError},
+    info::ChildInfo,
+    keeper::Keeper,
+    report::SupervisorReport,
+    runner::Command,
+    spec::ChildSpec,
+};
+use crate::{Stop, StopSummary};
+
+/// A running supervisor: the right to look at its children, to change them, and to stop it.
+///
+/// Each method answers at once, also while a child's start hangs or its stop takes long; a [`Change`] tells how what was begun
+/// has ended. Dropping the handle stops the supervisor as [`Stop::Now`] does, and does not wait for it.
+#[must_use = "dropping the handle stops the supervisor"]
+pub struct SupervisorHandle {
+    keeper: Arc<Keeper>,
+}
+
+impl SupervisorHandle {
+    /// A dropped future drops the handle, which stops what has been started.
+    pub(crate) async fn start(keeper: Arc<Keeper>) -> Result<Self, SupervisorError> {
+        let handle = Self { keeper };
+        handle.keeper.start(None).await?;
+        Ok(handle)
+    }
+
+    /// What logs call it.
+    pub fn name(&self) -> &str {
+        &self.keeper.name
+    }
+
+    /// Adds a child behind all others, and begins to start it. If it does not start it is removed again, and the change
+    /// says so. When it has ended for good it is forgotten.
+    ///
+    /// # Errors
+    /// [`NotRunning`](ChildError::NotRunning); the child is dropped.
+    ///
+    /// # Cancel safety
+    /// The child may have been added.
+    pub async fn add(&self, child: impl Into<ChildSpec>) -> Result<Change<()>, ChildError> {
+        let (id, spec) = (self.keeper.next_id(), child.into());
+        self.keeper.ask(|answer| Command::Add(id, spec, answer)).await
+    }
+
+    /// Begins to stop a child, in its own way and whatever else goes on, and then forgets it. It is not restarted; the end
+    /// of a significant child that is removed does not end its supervisor.
+    ///
+    /// # Errors
+    /// [`NotRunning`](ChildError::NotRunning), [`Unknown`](ChildError::Unknown).
+    ///
+    /// # Cancel safety
+    /// The removal may have begun.
+    pub async fn remove(&self, child: ChildId) -> Result<Change<StopSummary>, ChildError> {
+        self.keeper.ask(|answer| Command::Remove(child, answer)).await
+    }
+
+    /// Begins to bring back a child that is [disabled](crate::ChildState::Disabled), or has
+    /// [ended](crate::ChildState::Stopped), with a fresh budget. A start that fails is tried again with backoff.
+    ///
+    /// # Errors
+    /// [`NotRunning`](ChildError::NotRunning), [`Unknown`](ChildError::Unknown), [`NotDisabled`](ChildError::NotDisabled).
+    ///
+    /// # Cancel safety
+    /// The start may have begun.
+    pub async fn enable(&self, child: ChildId) -> Result<Change<()>, ChildError> {
+        self.keeper.ask(|answer| Command::Enable(child, answer)).await
+    }
+
+    /// The children in start order. Empty when the supervisor has ended.
+    pub fn children(&self) -> Vec<ChildInfo> {
+        self.keeper.children()
+    }
+
+    /// Stops the children, the last one first, each in its own way, and then the supervisor.
+    ///
+    /// Under [`Stop::Now`] no child handles what it has queued. Under [`Stop::Graceful`] each has the time that it was given,
+    /// and all together have this long: at the deadline those that are left are stopped at once, and what has not answered a
+    /// second later is given up. A stop that is more urgent than one before overtakes it. All get the same report.
+    ///
+    /// # Cancel safety
+    /// The supervisor goes on stopping; call again to see it end.
+    pub async fn stop(&self, how: Stop) -> Arc<SupervisorReport> {
+        self.keeper.stop(how).await
+    }
+
+    /// Waits until the supervisor has ended: by a stop, or by itself, because a child used up its budget or a significant one
+    /// ended.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost.
+    pub async fn ended(&self) -> Arc<SupervisorReport> {
+        self.keeper.gone().await;
+        self.keeper.report().unwrap_or_else(|| Arc::new(SupervisorReport::empty()))
+    }
+}
+
+impl Drop for SupervisorHandle {
+    fn drop(&mut self) {
+        self.keeper.tell(Command::Stop(Stop::Now));
+    }
+}
+
+impl fmt::Debug for SupervisorHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut handle = f.debug_struct("SupervisorHandle");
+        handle.field("name", &self.name()).field("children", &self.children());
+        handle.finish_non_exhaustive()
+    }
+}

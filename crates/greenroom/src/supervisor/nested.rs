@@ -1,0 +1,49 @@
+//! A supervisor under a supervisor.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    Supervisor,
+    child::{
+        BoxFuture, Child, ExitReporter,
+        sealed::{Adopted, Sealed},
+    },
+    keeper::Keeper,
+    plan::Fall,
+};
+use crate::{Stop, StopSummary};
+
+/// Goes down with all its children when it gives up, keeps them, and leaves it to its own supervisor what follows.
+struct Nested(Arc<Keeper>);
+
+impl Sealed for Supervisor {
+    fn into_child(self) -> Adopted {
+        Adopted(Arc::new(Nested(self.keeper(Fall::Suspend))))
+    }
+}
+
+impl Child for Nested {
+    fn name(&self) -> Arc<str> {
+        self.0.name.clone()
+    }
+
+    fn start(&self, exits: ExitReporter) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async move {
+            // Where this is dropped, the run goes on until it hears of the order that follows.
+            let started = self.0.start(Some(exits)).await;
+            started.map_err(|error| error.to_string())
+        })
+    }
+
+    fn suspend(&self, patience: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(self.0.suspend(patience))
+    }
+
+    fn disable(&self, patience: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(self.0.disable(patience))
+    }
+
+    fn stop(&self, how: Stop) -> BoxFuture<'_, StopSummary> {
+        Box::pin(async move { self.0.stop(how).await.summary() })
+    }
+}

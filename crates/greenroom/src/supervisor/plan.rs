@@ -1,0 +1,219 @@
+//! What a supervisor decides, without clock, task or lock: it is told what happened and when, and answers with orders.
+//!
+//! Restarts overlap. While one is under way, another child fails, one is removed, the supervisor is stopped. A list of steps
+//! for each would have to be mended in the middle; so there is none. Each child has a [`Phase`] (how it is) and a [`Wish`] (what
+//! it is to become); what happens changes these, and the orders are what is missing between the two, as far as the order of
+//! the children allows:
+//!
+//! ```text
+//!            a      b        c        d
+//! all up     Up     Up       Up       Up
+//! b fails    Up     Down↑    Up⟲      Up⟲      RestForOne: c and d are to go down and up again; b waits for that
+//! orders     ·      ·        ·        suspend  the last one first, one at a time
+//!            ·      ·        suspend  ·
+//!            ·      start    ·        ·        then in start order, when the backoff is over
+//!            ·      ·        start    ·
+//!            ·      ·        ·        start
+//! ```
+//!
+//! | meanwhile | then |
+//! |---|---|
+//! | another one fails that is to be restarted anyway | it counts as down already; nothing is charged to its budget |
+//! | another one fails that is not | the two restarts become one |
+//! | a start fails | it is tried again with backoff, for ever; later ones in line wait |
+//! | a child is removed, or disabled | the others do not wait for it |
+//! | the supervisor is to end | whatever is under way is given up; all go down, the last one first |
+//!
+//! The price: each event looks at all children, so a supervisor is for tens or hundreds of them. For thousands of equals there
+//! are pools.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::{
+    child::ChildId, error::ChildError, info::ChildInfo, report::SupervisorEnd, spec::Rules,
+    strategy::Strategy,
+};
+
+mod entry;
+mod happened;
+#[cfg(test)]
+mod late;
+mod order;
+mod orders;
+#[cfg(test)]
+mod random;
+#[cfg(test)]
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use self::entry::{Debut, Entry, Phase, Wish};
+pub(crate) use self::{
+    happened::Moment,
+    order::{Fall, Notice, Order},
+};
+
+/// All that a supervisor knows of its children.
+pub(crate) struct Plan {
+    strategy: Strategy,
+    /// In start order.
+    entries: Vec<Entry>,
+    /// Why it ends, once it does.
+    end: Option<SupervisorEnd>,
+    /// What its end is for its children. A root stops them; one that has a supervisor suspends them, as it may be restarted,
+    /// unless it is told to stop.
+    last_fall: Fall,
+    /// All children have been up once.
+    booted: bool,
+    /// What somebody may want to hear, in order.
+    notices: Vec<Notice>,
+}
+
+/// A child that the plan is told of.
+pub(crate) struct Member {
+    pub(crate) id: ChildId,
+    pub(crate) name: Arc<str>,
+    pub(crate) rules: Rules,
+    /// It was added to a running supervisor, which forgets it when it has ended.
+    pub(crate) added: bool,
+}
+
+impl Plan {
+    /// All children are to be started.
+    pub(crate) fn new(
+        strategy: Strategy,
+        last_fall: Fall,
+        members: impl IntoIterator<Item = Member>,
+    ) -> Self {
+        let entries = members.into_iter().map(|member| Entry::new(member, Debut::Spawn)).collect();
+        Self { strategy, entries, end: None, last_fall, booted: false, notices: Vec::new() }
+    }
+
+    /// A child more, behind all others.
+    pub(crate) fn add(&mut self, member: Member) -> Result<(), ChildError> {
+        self.still_going()?;
+        let mut entry = Entry::new(member, Debut::Added);
+        entry.in_line = self.strategy.in_order();
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    /// Stops a child for good. The others do not wait for it.
+    pub(crate) fn remove(&mut self, id: ChildId) -> Result<(), ChildError> {
+        self.still_going()?;
+        let entry = self.find(id).ok_or(ChildError::Unknown(id))?;
+        entry.wish = Wish::Gone;
+        entry.in_line = false;
+        Ok(())
+    }
+
+    /// Brings a child back that was disabled, or that has ended, with a fresh budget.
+    pub(crate) fn enable(&mut self, id: ChildId) -> Result<(), ChildError> {
+        self.still_going()?;
+        let in_order = self.strategy.in_order();
+        let entry = self.find(id).ok_or(ChildError::Unknown(id))?;
+        match entry.wish {
+            Wish::Off(_) => entry.enable(in_order),
+            Wish::Gone => return Err(ChildError::Unknown(id)),
+            _ => return Err(ChildError::NotDisabled(id)),
+        }
+        if entry.phase == Phase::Up {
+            self.notices.push(Notice::Up(id));
+        }
+        Ok(())
+    }
+
+    /// The supervisor stops for good.
+    pub(crate) fn stop(&mut self) {
+        self.last_fall = Fall::Stop;
+        self.end_as(SupervisorEnd::Stopped);
+    }
+
+    /// The supervisor goes down, and may come up again.
+    pub(crate) fn suspend(&mut self) {
+        self.end_as(SupervisorEnd::Stopped);
+    }
+
+    /// The deadline has passed: whoever has not gone down does so now, in no order.
+    pub(crate) fn hurry(&mut self) {
+        self.entries.iter_mut().for_each(|entry| entry.in_line = false);
+    }
+
+    /// All go down, the last one first. The first reason is kept; a stop makes more of a suspension.
+    fn end_as(&mut self, end: SupervisorEnd) {
+        self.end.get_or_insert(end);
+        for entry in &mut self.entries {
+            entry.fall_with_all(self.last_fall);
+        }
+    }
+
+    fn still_going(&self) -> Result<(), ChildError> {
+        self.end.is_none().then_some(()).ok_or(ChildError::NotRunning)
+    }
+
+    fn find(&mut self, id: ChildId) -> Option<&mut Entry> {
+        self.entries.iter_mut().find(|entry| entry.id == id)
+    }
+
+    /// Why it ends, if it does.
+    pub(crate) fn end(&self) -> Option<&SupervisorEnd> {
+        self.end.as_ref()
+    }
+
+    /// It ends, and all children are down.
+    pub(crate) fn is_over(&self) -> bool {
+        self.end.is_some() && self.entries.iter().all(|entry| entry.pending_fall().is_none())
+    }
+
+    /// Who has not gone down by now is taken for down, and returned.
+    pub(crate) fn give_up(&mut self) -> Vec<ChildId> {
+        let mut given_up = Vec::new();
+        for entry in self.entries.iter_mut().rev() {
+            if let Some(fall) = entry.pending_fall() {
+                entry.has_fallen(fall);
+                given_up.push(entry.id);
+            }
+        }
+        given_up
+    }
+
+    /// The child is up, or on its way.
+    pub(crate) fn wants_up(&self, id: ChildId) -> bool {
+        self.entries.iter().any(|entry| entry.id == id && entry.wants_up())
+    }
+
+    /// What a child is called. Empty for one who is forgotten.
+    pub(crate) fn name_of(&self, id: ChildId) -> Arc<str> {
+        let entry = self.entries.iter().find(|entry| entry.id == id);
+        entry.map(Entry::name).unwrap_or_default()
+    }
+
+    /// Its end is for good.
+    pub(crate) fn stops(&self) -> bool {
+        self.last_fall == Fall::Stop
+    }
+
+    /// The children that are left to be started again, in start order, and whether they had been added.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = (ChildId, bool)> {
+        let kept = self.entries.iter().filter(|entry| entry.phase != Phase::Stopped);
+        kept.map(|entry| (entry.id, entry.added))
+    }
+
+    /// The children in start order.
+    pub(crate) fn children(&self) -> Vec<ChildInfo> {
+        self.entries.iter().map(Entry::info).collect()
+    }
+
+    /// What has happened since this was last asked.
+    pub(crate) fn notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// When a child is to be started that waits for nothing but its time.
+    pub(crate) fn next_due(&self, now: Instant) -> Option<Instant> {
+        let waiting = self.entries.iter().filter(|entry| entry.is_to_start());
+        waiting.filter_map(|entry| entry.not_before).filter(|at| *at > now).min()
+    }
+}

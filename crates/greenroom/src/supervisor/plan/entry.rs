@@ -1,0 +1,232 @@
+//! A child in a plan: how it is, and what it is to become.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::{Fall, Member};
+use crate::{
+    ExitReason, RestartPolicy,
+    pool::RestartLog,
+    supervisor::{
+        child::ChildId,
+        info::{ChildInfo, ChildState},
+        spec::Rules,
+    },
+};
+
+/// How a child is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Not at work; its queue is kept. Left by an order to start, or to go down further.
+    Down,
+    /// An order to start is under way. Left when it has started or failed, or by an order to go down.
+    Starting,
+    /// At work. Left by its own exit, or by an order to go down.
+    Up,
+    /// An order to go down is under way. Left when it is done, or by an order to go down further.
+    Falling(Fall),
+    /// Not at work, and refuses it. As `Down` otherwise.
+    Disabled,
+    /// Stopped for good. Left by nothing.
+    Stopped,
+}
+
+/// What a child is to become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// Up.
+    Up,
+    /// Down first, then up.
+    Cycle,
+    /// Down, with the whole supervisor.
+    Down,
+    /// Disabled.
+    Off(Off),
+    /// Stopped for good.
+    Gone,
+}
+
+/// Why a child is disabled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Off {
+    /// Its budget is used up.
+    Exceeded,
+    /// It has ended, and its policy says that it is not restarted.
+    Ended,
+}
+
+/// A child that has not been up yet, and whose first start must not fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Debut {
+    /// Else the spawn fails.
+    Spawn,
+    /// Else it is not added.
+    Added,
+}
+
+pub(super) struct Entry {
+    pub(super) id: ChildId,
+    name: Arc<str>,
+    pub(super) rules: Rules,
+    /// It was added to a running supervisor.
+    pub(super) added: bool,
+    pub(super) phase: Phase,
+    pub(super) wish: Wish,
+    /// It goes down only when later ones in line have, and comes up only when earlier ones in line have and none is to
+    /// go down any more.
+    pub(super) in_line: bool,
+    /// It is not started before.
+    pub(super) not_before: Option<Instant>,
+    /// Until it has been up.
+    pub(super) debut: Option<Debut>,
+    /// Counts orders to start; tells late reports from others.
+    pub(super) life: u64,
+    /// How it ended while it was being started.
+    pub(super) died: Option<ExitReason>,
+    /// Starts that have failed in a row.
+    pub(super) failures: u32,
+    /// How often it has been started anew.
+    restarts: u64,
+    /// Its own failures.
+    pub(super) log: RestartLog,
+}
+
+impl Entry {
+    pub(super) fn new(member: Member, debut: Debut) -> Self {
+        Self {
+            id: member.id,
+            name: member.name,
+            rules: member.rules,
+            added: member.added,
+            phase: Phase::Down,
+            wish: Wish::Up,
+            in_line: true,
+            not_before: None,
+            debut: Some(debut),
+            life: 0,
+            died: None,
+            failures: 0,
+            restarts: 0,
+            log: RestartLog::default(),
+        }
+    }
+
+    pub(super) fn name(&self) -> Arc<str> {
+        self.name.clone()
+    }
+
+    /// It is, or is to be, at work.
+    pub(super) fn wants_up(&self) -> bool {
+        matches!(self.wish, Wish::Up | Wish::Cycle)
+    }
+
+    /// It waits for its start.
+    pub(super) fn is_to_start(&self) -> bool {
+        self.wish == Wish::Up && matches!(self.phase, Phase::Down | Phase::Disabled)
+    }
+
+    /// How it still has to go down, also where that is under way.
+    pub(super) fn pending_fall(&self) -> Option<Fall> {
+        let fall = match self.wish {
+            Wish::Up => return None,
+            Wish::Cycle | Wish::Down => Fall::Suspend,
+            Wish::Off(_) => Fall::Disable,
+            Wish::Gone => Fall::Stop,
+        };
+        let reached = match self.phase {
+            Phase::Starting | Phase::Up | Phase::Falling(_) => None,
+            Phase::Down => Some(Fall::Suspend),
+            Phase::Disabled => Some(Fall::Disable),
+            Phase::Stopped => Some(Fall::Stop),
+        };
+        (reached < Some(fall)).then_some(fall)
+    }
+
+    /// An order to go down as far as that is under way.
+    pub(super) fn is_falling(&self, fall: Fall) -> bool {
+        matches!(self.phase, Phase::Falling(under_way) if under_way >= fall)
+    }
+
+    /// It is down as far as `fall` says.
+    pub(super) fn has_fallen(&mut self, fall: Fall) {
+        self.phase = match fall {
+            Fall::Suspend => Phase::Down,
+            Fall::Disable => Phase::Disabled,
+            Fall::Stop => Phase::Stopped,
+        };
+        self.turn();
+    }
+
+    /// From going down to coming up.
+    fn turn(&mut self) {
+        if self.wish == Wish::Cycle {
+            self.wish = Wish::Up;
+        }
+    }
+
+    pub(super) fn has_started(&mut self) {
+        self.phase = Phase::Up;
+        self.failures = 0;
+        self.not_before = None;
+        if self.debut.take().is_none() {
+            self.restarts += 1;
+        }
+    }
+
+    /// It is restarted for another child's sake. One that is never restarted ends here.
+    pub(super) fn restart_with(&mut self, at: Instant) {
+        if !self.wants_up() {
+            return;
+        }
+        if self.rules.policy == RestartPolicy::Temporary && self.debut.is_none() {
+            self.end_for_good();
+        } else {
+            if self.phase == Phase::Up || self.phase == Phase::Starting {
+                self.wish = Wish::Cycle;
+            }
+            self.not_before = self.not_before.max(Some(at));
+        }
+        self.in_line = true;
+    }
+
+    /// It has ended and is not restarted. Who had been added is forgotten.
+    pub(super) fn end_for_good(&mut self) {
+        self.wish = if self.added { Wish::Gone } else { Wish::Off(Off::Ended) };
+        self.in_line = false;
+    }
+
+    pub(super) fn disable(&mut self) {
+        self.wish = Wish::Off(Off::Exceeded);
+        self.in_line = false;
+    }
+
+    pub(super) fn enable(&mut self, in_line: bool) {
+        self.wish = Wish::Up;
+        self.in_line = in_line;
+        self.not_before = None;
+        self.failures = 0;
+        self.log = RestartLog::default();
+    }
+
+    /// The supervisor ends.
+    pub(super) fn fall_with_all(&mut self, fall: Fall) {
+        self.in_line = true;
+        self.wish = match (fall, self.wish) {
+            (Fall::Stop, _) | (_, Wish::Gone) => Wish::Gone,
+            (_, off @ Wish::Off(_)) => off,
+            _ => Wish::Down,
+        };
+    }
+
+    pub(super) fn info(&self) -> ChildInfo {
+        let state = match (self.wish, self.phase) {
+            (Wish::Up, Phase::Up) => ChildState::Running,
+            (Wish::Up | Wish::Cycle, _) if self.debut.is_some() => ChildState::Starting,
+            (Wish::Up | Wish::Cycle, _) => ChildState::Restarting,
+            (Wish::Off(Off::Exceeded), _) => ChildState::Disabled,
+            (Wish::Off(Off::Ended) | Wish::Down | Wish::Gone, _) => ChildState::Stopped,
+        };
+        ChildInfo { id: self.id, name: self.name(), state, restarts: self.restarts }
+    }
+}

@@ -1,0 +1,156 @@
+//! What happened to a child, and what the plan makes of it.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{
+    Fall, Notice, Plan,
+    entry::{Debut, Entry, Phase, Wish},
+};
+use crate::{
+    ExitReason,
+    supervisor::{
+        child::{ChildExit, ChildId},
+        report::SupervisorEnd,
+        spec::OnExceeded,
+    },
+};
+
+/// When something happened, and a random number between 0 and 1, for jitter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    pub(crate) now: Instant,
+    pub(crate) chance: f64,
+}
+
+impl Plan {
+    /// A child has ended by itself. What comes from an earlier life, or crosses with an order to go down, changes nothing.
+    pub(crate) fn exited(&mut self, exit: ChildExit, at: Moment) {
+        let Some((place, entry)) = self.living(exit.child, exit.life) else {
+            return self.notices.push(Notice::Spent(exit.reason));
+        };
+        match entry.phase {
+            Phase::Starting => entry.died = Some(exit.reason),
+            Phase::Up => {
+                let restarted_anyway = entry.wish == Wish::Cycle;
+                entry.has_fallen(Fall::Suspend);
+                self.decide(place, exit.reason, restarted_anyway, at);
+            }
+            _ => self.notices.push(Notice::Spent(exit.reason)),
+        }
+    }
+
+    /// A start has succeeded. A child may have ended again before this was heard.
+    pub(crate) fn started(&mut self, child: ChildId, life: u64, at: Moment) {
+        let Some((_, entry)) = self.living(child, life) else { return };
+        if entry.phase != Phase::Starting {
+            return;
+        }
+        entry.has_started();
+        let died = entry.died.take();
+        self.notices.push(Notice::Up(child));
+        if let Some(reason) = died {
+            self.exited(ChildExit { child, life, reason }, at);
+        }
+    }
+
+    /// A start has failed: the first one is an error, others are tried again, at no charge.
+    pub(crate) fn start_failed(&mut self, child: ChildId, life: u64, reason: String, at: Moment) {
+        let Some((_, entry)) = self.living(child, life) else { return };
+        if entry.phase != Phase::Starting {
+            return;
+        }
+        entry.has_fallen(Fall::Suspend);
+        if !entry.wants_up() {
+            return;
+        }
+        match entry.debut {
+            Some(Debut::Spawn) => {
+                let name = entry.name();
+                self.end_as(SupervisorEnd::StartFailed { child: name, reason });
+            }
+            Some(Debut::Added) => {
+                entry.end_for_good();
+                self.notices.push(Notice::NotAdded { child, reason });
+            }
+            None => {
+                let after = entry.try_again(at);
+                self.notices.push(Notice::TriesAgain { child, after, reason });
+            }
+        }
+    }
+
+    /// An order to go down is done. Who was removed is forgotten.
+    pub(crate) fn fell(&mut self, child: ChildId, how: Fall) {
+        let Some(entry) = self.find(child) else { return };
+        entry.has_fallen(how);
+        if how == Fall::Stop && self.end.is_none() {
+            self.entries.retain(|entry| entry.id != child);
+        }
+    }
+
+    fn living(&mut self, child: ChildId, life: u64) -> Option<(usize, &mut Entry)> {
+        let mut entries = self.entries.iter_mut().enumerate();
+        entries.find(|(_, entry)| entry.id == child && entry.life == life)
+    }
+
+    /// What follows from the end of a child that is down now. One that was to go down and up again is not charged for it.
+    fn decide(&mut self, place: usize, reason: ExitReason, restarted_anyway: bool, at: Moment) {
+        let entry = &mut self.entries[place];
+        if !entry.wants_up() {
+            return self.notices.push(Notice::Spent(reason));
+        }
+        if !entry.rules.policy.starts_again(reason.is_normal()) {
+            return self.ended(place, reason);
+        }
+        if restarted_anyway {
+            return self.notices.push(Notice::Spent(reason));
+        }
+        match entry.log.next(&entry.rules.restarts, at.now, at.chance) {
+            Some(after) => self.restart(place, reason, after, at.now),
+            None => self.exceeded(place, reason),
+        }
+    }
+
+    fn ended(&mut self, place: usize, reason: ExitReason) {
+        let entry = &mut self.entries[place];
+        entry.end_for_good();
+        self.notices.push(Notice::Ended { child: entry.id, reason: reason.clone() });
+        if entry.rules.significant {
+            let child = entry.name();
+            self.end_as(SupervisorEnd::Significant { child, reason });
+        }
+    }
+
+    fn restart(&mut self, place: usize, reason: ExitReason, after: Duration, now: Instant) {
+        let child = self.entries[place].id;
+        self.notices.push(Notice::Restarts { child, after, reason });
+        for affected in self.strategy.affected(place, self.entries.len()) {
+            self.entries[affected].restart_with(now + after);
+        }
+        self.entries[place].in_line = self.strategy.in_order();
+    }
+
+    fn exceeded(&mut self, place: usize, reason: ExitReason) {
+        let entry = &mut self.entries[place];
+        self.notices.push(Notice::Exceeded { child: entry.id, reason: reason.clone() });
+        match entry.rules.on_exceeded {
+            OnExceeded::DisableChild => entry.disable(),
+            OnExceeded::StopSupervisor => {
+                let child = entry.name();
+                self.end_as(SupervisorEnd::Exceeded { child, reason });
+            }
+        }
+    }
+}
+
+impl Entry {
+    /// Returns the wait before the next attempt.
+    fn try_again(&mut self, at: Moment) -> Duration {
+        self.failures = self.failures.saturating_add(1);
+        let after = self.rules.restarts.backoff.wait(self.failures, at.chance);
+        self.not_before = Some(at.now + after);
+        after
+    }
+}

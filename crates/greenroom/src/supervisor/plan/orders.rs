@@ -1,0 +1,70 @@
+//! From how the children are to how they are to be: which orders may be given now.
+
+use tokio::time::Instant;
+
+use super::{
+    Notice, Order, Plan,
+    entry::{Debut, Entry, Phase},
+};
+
+impl Plan {
+    /// What is to be done now. Each order is given once; the plan is told when it is done.
+    pub(crate) fn orders(&mut self, now: Instant) -> Vec<Order> {
+        let mut orders = Vec::new();
+        self.forget_deaths();
+        let line_falls = self.give_falls(&mut orders);
+        self.give_starts(now, line_falls, &mut orders);
+        self.look_whether_booted();
+        orders
+    }
+
+    /// Ends during starts that failed, or were given up.
+    fn forget_deaths(&mut self) {
+        let over = self.entries.iter_mut().filter(|entry| entry.phase != Phase::Starting);
+        self.notices.extend(over.filter_map(|entry| entry.died.take()).map(Notice::Spent));
+    }
+
+    /// The last ones first; in line, one at a time. True while somebody in line has to go down.
+    fn give_falls(&mut self, orders: &mut Vec<Order>) -> bool {
+        let mut line_falls = false;
+        for entry in self.entries.iter_mut().rev() {
+            let Some(how) = entry.pending_fall() else { continue };
+            let has_its_turn = !(entry.in_line && line_falls);
+            if has_its_turn && !entry.is_falling(how) {
+                entry.phase = Phase::Falling(how);
+                orders.push(Order::Fall { child: entry.id, how });
+            }
+            line_falls |= entry.in_line;
+        }
+        line_falls
+    }
+
+    /// The first ones first; in line, one at a time, and when nobody in line has to go down any more.
+    fn give_starts(&mut self, now: Instant, line_falls: bool, orders: &mut Vec<Order>) {
+        let mut line_waits = line_falls;
+        for entry in self.entries.iter_mut().filter(|entry| entry.wants_up()) {
+            let has_its_turn = !(entry.in_line && line_waits);
+            if has_its_turn && entry.is_to_start() && entry.not_before.is_none_or(|at| at <= now) {
+                orders.push(entry.start());
+            }
+            line_waits |= entry.in_line && entry.phase != Phase::Up;
+        }
+    }
+
+    fn look_whether_booted(&mut self) {
+        let awaited = |entry: &Entry| entry.debut == Some(Debut::Spawn);
+        if !self.booted && self.end.is_none() && !self.entries.iter().any(awaited) {
+            self.booted = true;
+            self.notices.push(Notice::Booted);
+        }
+    }
+}
+
+impl Entry {
+    /// A new life.
+    fn start(&mut self) -> Order {
+        self.phase = Phase::Starting;
+        self.life += 1;
+        Order::Start { child: self.id, life: self.life }
+    }
+}

@@ -1,0 +1,90 @@
+//! How a supervisor ended.
+
+use std::sync::Arc;
+
+use super::{child::ChildId, reason};
+use crate::{ExitReason, StopSummary};
+
+/// Why a supervisor ended.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum SupervisorEnd {
+    /// It was told to.
+    Stopped,
+    /// A child at whose first start it was spawned could not be started.
+    StartFailed {
+        /// The child's name.
+        child: Arc<str>,
+        /// What the start said.
+        reason: String,
+    },
+    /// A child used up its restart budget.
+    Exceeded {
+        /// The child's name.
+        child: Arc<str>,
+        /// Its last exit.
+        reason: ExitReason,
+    },
+    /// A [significant](crate::ChildSpec::significant) child has ended.
+    Significant {
+        /// The child's name.
+        child: Arc<str>,
+        /// How it ended.
+        reason: ExitReason,
+    },
+}
+
+impl SupervisorEnd {
+    /// What its own supervisor is told. `None` where that knows.
+    pub(crate) fn exit_reason(&self) -> Option<ExitReason> {
+        match self {
+            Self::Stopped | Self::StartFailed { .. } => None,
+            Self::Exceeded { child, .. } => Some(reason::gave_up(child)),
+            Self::Significant { .. } => Some(ExitReason::Shutdown),
+        }
+    }
+}
+
+/// How a supervisor ended, and its children.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct SupervisorReport {
+    /// Why.
+    pub end: SupervisorEnd,
+    /// The children in the order in which they had stopped: the last one first.
+    pub children: Vec<ChildStop>,
+}
+
+/// How a child was stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChildStop {
+    /// Which child.
+    pub id: ChildId,
+    /// Its name.
+    pub name: Arc<str>,
+    /// What its stop said. `None` where it had not answered a second after the deadline.
+    pub summary: Option<StopSummary>,
+}
+
+impl SupervisorReport {
+    /// The report of a supervisor with nothing under it that had been told to stop.
+    pub(crate) fn empty() -> Self {
+        Self { end: SupervisorEnd::Stopped, children: Vec::new() }
+    }
+
+    /// All children's summaries as one. A child that did not answer counts as wedged.
+    pub fn summary(&self) -> StopSummary {
+        let mut all = StopSummary { left_over: 0, wedged: Vec::new() };
+        for child in &self.children {
+            match &child.summary {
+                Some(summary) => {
+                    all.left_over += summary.left_over;
+                    all.wedged.extend(summary.wedged.iter().cloned());
+                }
+                None => all.wedged.push(child.name.to_string()),
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,69 @@
+//! What a supervisor tells others: those who wait for a child, and the logs.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::Runner;
+use crate::{
+    pool::discard::discard,
+    supervisor::{child::ChildId, error::ChangeError, plan::Notice},
+};
+
+impl Runner {
+    /// A reason may hold an error of a user, which is shown and dropped here: its panic ends here too.
+    pub(super) fn tell(&mut self, notice: Notice) {
+        self.answer(&notice);
+        let log = catch_unwind(AssertUnwindSafe(|| self.log(&notice)));
+        if let Err(panic) = log {
+            tracing::error!(supervisor = &*self.name, "showing an exit reason panicked");
+            discard(panic);
+        }
+        discard(notice);
+    }
+
+    fn answer(&mut self, notice: &Notice) {
+        match notice {
+            Notice::Booted => {
+                self.boot.take().map(|boot| boot.send(Ok(())));
+            }
+            Notice::Up(child) => self.waiting.up(*child, &Ok(())),
+            Notice::NotAdded { child, reason } => {
+                let failed = ChangeError::StartFailed { reason: reason.clone() };
+                self.waiting.up(*child, &Err(failed));
+            }
+            _ => {}
+        }
+    }
+
+    fn log(&self, notice: &Notice) {
+        let supervisor = &*self.name;
+        let called = |child: &ChildId| self.plan.lock().name_of(*child);
+        match notice {
+            Notice::Restarts { child, after, reason } => {
+                let child = &*called(child);
+                tracing::warn!(supervisor, child, ?reason, ?after, "a child is restarted");
+            }
+            Notice::TriesAgain { child, after, reason } => {
+                let child = &*called(child);
+                tracing::warn!(
+                    supervisor,
+                    child,
+                    reason,
+                    ?after,
+                    "a start failed; it is tried again"
+                );
+            }
+            Notice::Exceeded { child, reason } => {
+                let child = &*called(child);
+                tracing::error!(supervisor, child, ?reason, "a child's restart budget is used up");
+            }
+            Notice::Ended { child, reason } => {
+                let child = &*called(child);
+                tracing::info!(supervisor, child, ?reason, "a child has ended");
+            }
+            Notice::Spent(reason) => {
+                tracing::debug!(supervisor, ?reason, "a child's exit changes nothing");
+            }
+            Notice::Booted | Notice::Up(_) | Notice::NotAdded { .. } => {}
+        }
+    }
+}

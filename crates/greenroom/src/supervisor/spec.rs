@@ -1,0 +1,128 @@
+//! How a child is to be kept.
+
+use std::{sync::Arc, time::Duration};
+
+use super::child::{Child, IntoChild};
+use crate::{RestartPolicy, Restarts, Stop};
+
+/// How long a child may take to stop, unless said otherwise; as long as Erlang's supervisors give to a worker.
+const DEFAULT_STOP: Duration = Duration::from_secs(5);
+
+/// What a supervisor does when a child has used up its restart budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum OnExceeded {
+    /// It stops all its children and ends; its own supervisor, if there is one, decides what follows.
+    #[default]
+    StopSupervisor,
+    /// The child stays down and refuses work with `NoWorkers`; the others go on.
+    /// [`enable`](crate::SupervisorHandle::enable) brings it back.
+    DisableChild,
+}
+
+/// A child and how it is to be kept.
+///
+/// ```
+/// # use greenroom::{ChildSpec, OnExceeded, Restarts, Stop, Strategy, Supervisor};
+/// # use std::time::Duration;
+/// let group = Supervisor::new(Strategy::RestForOne).name("connections");
+/// let spec = ChildSpec::new(group)
+///     .permanent()
+///     .restarts(Restarts { max: 10, ..Restarts::default() })
+///     .on_exceeded(OnExceeded::DisableChild)
+///     .stop(Stop::within(Duration::from_secs(30)));
+/// let root = Supervisor::new(Strategy::OneForOne).child(spec);
+/// # drop(root);
+/// ```
+#[must_use = "a child is started by its supervisor"]
+pub struct ChildSpec {
+    pub(crate) child: Arc<dyn Child>,
+    /// How it is stopped.
+    pub(crate) stop: Stop,
+    pub(crate) rules: Rules,
+}
+
+/// What decides about a child when it ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules {
+    pub(crate) policy: RestartPolicy,
+    pub(crate) restarts: Restarts,
+    pub(crate) on_exceeded: OnExceeded,
+    pub(crate) significant: bool,
+}
+
+impl ChildSpec {
+    /// A child with the defaults: [`transient`](Self::transient), 3 restarts within a minute, and when these are used up
+    /// its supervisor stops; five seconds to stop.
+    pub fn new(child: impl IntoChild) -> Self {
+        let rules = Rules {
+            policy: RestartPolicy::default(),
+            restarts: Restarts::default(),
+            on_exceeded: OnExceeded::default(),
+            significant: false,
+        };
+        Self { child: child.into_child().0, stop: Stop::within(DEFAULT_STOP), rules }
+    }
+
+    /// It is restarted however it ended.
+    pub fn permanent(self) -> Self {
+        self.policy(RestartPolicy::Permanent)
+    }
+
+    /// It is restarted when it ended abnormally. The default.
+    pub fn transient(self) -> Self {
+        self.policy(RestartPolicy::Transient)
+    }
+
+    /// It is never restarted, not for the sake of another child either.
+    pub fn temporary(self) -> Self {
+        self.policy(RestartPolicy::Temporary)
+    }
+
+    /// When it is restarted.
+    pub fn policy(mut self, policy: RestartPolicy) -> Self {
+        self.rules.policy = policy;
+        self
+    }
+
+    /// How often it is restarted, and how soon. Only its own failures count, and only those of a child that was up: a
+    /// start that fails is tried again with the same backoff, for ever.
+    pub fn restarts(mut self, restarts: Restarts) -> Self {
+        self.rules.restarts = restarts;
+        self
+    }
+
+    /// What follows when it fails more often than that. [`OnExceeded::StopSupervisor`] unless said otherwise.
+    pub fn on_exceeded(mut self, what: OnExceeded) -> Self {
+        self.rules.on_exceeded = what;
+        self
+    }
+
+    /// Its end is the end of its supervisor, which stops its other children: the end of a child that its policy does not
+    /// restart, not that of one that was removed or disabled.
+    pub fn significant(mut self) -> Self {
+        self.rules.significant = true;
+        self
+    }
+
+    /// How it is stopped. It has as long to let go of the message in hand when it is restarted for another child's sake;
+    /// after [`Stop::Now`] as long as it takes.
+    pub fn stop(mut self, how: Stop) -> Self {
+        self.stop = how;
+        self
+    }
+}
+
+impl<C: IntoChild> From<C> for ChildSpec {
+    fn from(child: C) -> Self {
+        Self::new(child)
+    }
+}
+
+impl std::fmt::Debug for ChildSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut spec = f.debug_struct("ChildSpec");
+        spec.field("name", &self.child.name()).field("stop", &self.stop);
+        spec.field("rules", &self.rules).finish_non_exhaustive()
+    }
+}

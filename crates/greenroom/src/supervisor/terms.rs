@@ -1,0 +1,86 @@
+//! On what terms children go down: each on its own, unless whoever stops the supervisor has less time.
+//!
+//! A supervisor may be stopped again, more urgently, while it stops. The terms are therefore watched by what carries out the
+//! order (`hands.rs`), which gives the order anew when they have changed.
+
+use std::time::Duration;
+
+use tokio::{sync::watch, time::Instant};
+
+use crate::Stop;
+
+/// As good as without end: `Duration::MAX` cannot be added to an instant.
+pub(crate) const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// What the supervisor was told. Terms only ever become stricter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Terms {
+    /// Nothing that is queued is handled any more.
+    now: bool,
+    /// By when all are to be down.
+    deadline: Option<Instant>,
+}
+
+impl Terms {
+    /// The terms, and what this stop asks for.
+    pub(crate) fn with(self, how: Stop) -> Self {
+        match how {
+            Stop::Now => Self { now: true, ..self },
+            Stop::Graceful { within } => {
+                let until = after(Instant::now(), within);
+                Self { deadline: Some(self.deadline.map_or(until, |at| at.min(until))), ..self }
+            }
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// How a child is stopped whose own way is `own`, and whose stop began at `since`.
+    pub(crate) fn stop(&self, own: Stop, since: Instant) -> Stop {
+        let now = Instant::now();
+        match own {
+            _ if self.deadline.is_some_and(|at| at <= now) => Stop::within(Duration::ZERO),
+            Stop::Graceful { within } if !self.now => {
+                let own = after(since, within);
+                let until = self.deadline.map_or(own, |at| at.min(own));
+                Stop::within(until.saturating_duration_since(now))
+            }
+            _ => Stop::Now,
+        }
+    }
+
+    /// How long it may take to let go of the message in hand, where it is only to go down.
+    pub(crate) fn patience(&self, own: Stop, since: Instant) -> Duration {
+        match self.stop(own, since) {
+            Stop::Graceful { within } => within,
+            Stop::Now => {
+                let left = |at: Instant| at.saturating_duration_since(Instant::now());
+                self.deadline.map_or(FOREVER, left)
+            }
+        }
+    }
+
+    /// Returns when an order on these terms is to be given anew: they have changed, or the deadline has come.
+    pub(crate) async fn outdated(self, terms: &mut watch::Receiver<Self>) {
+        let ahead = self.deadline.filter(|at| *at > Instant::now());
+        tokio::select! {
+            Ok(()) = terms.changed() => {}
+            () = sleep_until(ahead) => {}
+        }
+    }
+}
+
+/// This long after that, or as late as makes no difference.
+fn after(since: Instant, wait: Duration) -> Instant {
+    since + wait.min(FOREVER)
+}
+
+/// Sleeps until then; for ever where there is no then.
+pub(crate) async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,8 @@
+//! One message to several workers: broadcast, split-join and hedged calls (actors-and-pools.md, P10 to P12).
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod broadcast;
+mod crew;
+mod hedged;
+mod split_join;
