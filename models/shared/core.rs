@@ -48,9 +48,12 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) ended: AtomicBool,
     pub(crate) runtime: Handle,
     pub(crate) seats: Seats<Arc<Seat>>,
-    pub(crate) desks: Seats<Mutex<Option<Arc<Mailbox<A, K>>>>>,
+    pub(crate) desks: Seats<Desk<A, K>>,
     pub(crate) settings: Settings,
 }
+
+/// Where the mailbox of a worker is, once there is one.
+type Desk<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;
 
 /// What of the product's settings is looked at.
 pub(crate) struct Settings {

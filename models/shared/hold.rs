@@ -13,6 +13,6 @@ pub(crate) enum Source {
     Shared { index: usize, alone: bool },
     Attending { index: usize, alone: bool },
     Head { index: usize, epoch: u64, hash: Option<u32>, run: u32 },
-    Desk { run: u32 },
+    Desk,
     Lane { index: usize, id: LaneId, run: u32 },
 }

@@ -42,7 +42,8 @@ tried! {
         mail_that_comes_back,
         urgent_messages_beside_the_queue,
         urgent_messages_and_two_workers,
-        urgent_messages_of_another_shard_in_a_keyed_pool;
+        urgent_messages_of_another_shard_in_a_keyed_pool,
+        urgent_messages_of_a_key_that_waits_in_a_lane;
     keys:
         one_worker_drains_what_one_sends,
         two_workers_take_turns_with_the_token,

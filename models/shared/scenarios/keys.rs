@@ -39,8 +39,7 @@ pub fn a_key_that_suspends_gets_a_lane() {
             11 | 21 => Handler::Suspends,
             _ => Handler::Returns,
         });
-        let threads =
-            [pool.worker(0), pool.sleeper(1), pool.sleeper(2), pool.sender(0, &[21, 22])];
+        let threads = [pool.worker(0), pool.sleeper(1), pool.sleeper(2), pool.sender(0, &[21, 22])];
         for number in [11, 12, 13] {
             pool.send(0, number).expect("it is open");
         }

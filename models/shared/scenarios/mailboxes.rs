@@ -12,7 +12,7 @@ fn plan(workers: usize, awake: usize) -> Plan {
 
 /// The worker finds its mail when it lies down, or is called.
 pub fn mail_for_a_worker_that_lies_down() {
-    check(Effort::Changes(3), || {
+    check(Effort::Changes(4), || {
         let pool = Pool::new(plan(1, 1), 1, |_| Handler::Returns);
         let worker = pool.worker(0);
         pool.mail(0, 1).expect("it is open");
@@ -48,7 +48,7 @@ pub fn one_who_waits_for_a_place_and_a_message_that_is_evicted() {
 
 /// A worker that leaves hands its mail over to others; nothing is lost between the two.
 pub fn mail_for_a_worker_that_leaves() {
-    check(Effort::Changes(2), || {
+    check(Effort::Changes(3), || {
         let pool = Pool::new(plan(2, 1), 1, |_| Handler::Returns);
         let other = pool.sleeper(1);
         let mailbox = pool.core.mailbox(0);
@@ -75,7 +75,7 @@ pub fn mail_and_messages_for_anybody() {
 
 /// Mail that failed goes back to its worker.
 pub fn mail_that_comes_back() {
-    check(Effort::Changes(2), || {
+    check(Effort::Changes(3), || {
         let pool = Pool::new(plan(1, 1), 1, |_| Handler::Fails);
         let worker = pool.worker(0);
         pool.mail(0, 1).expect("it is open");
@@ -86,7 +86,7 @@ pub fn mail_that_comes_back() {
 
 /// Urgent messages are taken past the queue; its bit may be left over, and none of them is.
 pub fn urgent_messages_beside_the_queue() {
-    check(Effort::Changes(2), || {
+    check(Effort::Changes(3), || {
         let pool = Pool::new(plan(1, 1), 2, |_| Handler::Returns);
         let worker = pool.worker(0);
         pool.send(0, 1).expect("it is open");
@@ -110,22 +110,41 @@ pub fn urgent_messages_and_two_workers() {
 pub fn urgent_messages_of_another_shard_in_a_keyed_pool() {
     check(Effort::Large, || {
         let plan = Plan { shards: 2, keyed: true, ..plan(3, 2) };
-        let pool = Pool::new(plan, 7, |number| match number {
-            11 | 901 => Handler::Suspends,
-            12 => Handler::Computes,
+        let pool = Pool::new(plan, 8, |number| match number {
+            11 | 931 => Handler::Suspends,
+            12 | 932 => Handler::Computes,
             _ => Handler::Returns,
         });
         let threads = [
             pool.worker(0),
             pool.worker(1),
             pool.sleeper(2),
-            pool.sender(0, &[11, 12, 21]),
-            pool.sender(1, &[31, 901, 902, 911]),
+            pool.sender(0, &[11, 12, 911, 21]),
+            pool.sender(1, &[31, 931, 932, 941]),
         ];
         for _ in 0..3 {
             pool.tick();
             yield_now();
         }
+        pool.finish(threads);
+    });
+}
+
+/// Urgent messages of a key that has a lane come first there, whoever owns it.
+pub fn urgent_messages_of_a_key_that_waits_in_a_lane() {
+    check(Effort::Large, || {
+        let plan = Plan { keyed: true, ..plan(3, 2) };
+        let pool = Pool::new(Plan { capacity: 8, ..plan }, 7, |number| match number {
+            11 | 912 | 22 => Handler::Suspends,
+            21 => Handler::Fails,
+            _ => Handler::Returns,
+        });
+        let threads =
+            [pool.worker(0), pool.worker(1), pool.sleeper(2), pool.sender(0, &[11, 12, 911, 912])];
+        for number in [21, 22, 921] {
+            pool.send(0, number).expect("it is open");
+        }
+        pool.wait_and_come_due();
         pool.finish(threads);
     });
 }

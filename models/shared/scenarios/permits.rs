@@ -120,7 +120,7 @@ pub fn one_who_waits_and_a_worker_that_starts_a_message() {
 
 /// Point 10: who goes leaves the line, and what was granted to it goes to the next.
 pub fn two_who_wait_and_one_of_them_goes() {
-    check(Effort::Changes(4), || {
+    check(Effort::Changes(3), || {
         let pool = Pool::full(1);
         let worker = pool.worker(1);
         let waiter = pool.waiter();

@@ -14,8 +14,8 @@ use crate::{
     pool::{
         core::{Core, Plan, Queued},
         discard::discard,
-        mailbox::Mailbox,
         hold::{DeliveryOf, Source},
+        mailbox::Mailbox,
         parcel::Parcel,
         permits::{Closed, Refused},
         seat::Seat,
@@ -23,7 +23,8 @@ use crate::{
     sync::{Ordering, fence},
 };
 
-/// Messages are numbers; all in the same ten have the same key, and from [`URGENT`] on they are urgent.
+/// Messages are numbers; all in the same ten have the same key. From [`URGENT`] on they are urgent, and begin again with
+/// the first key.
 pub(super) struct Numbers;
 
 impl Actor for Numbers {
@@ -58,8 +59,8 @@ struct Ledger {
     /// Accepted and not started.
     held: usize,
     in_hand: BTreeSet<Key>,
-    /// The last message of each key.
-    last: BTreeMap<Key, u32>,
+    /// The last message of each key and class.
+    last: BTreeMap<(Key, bool), u32>,
     handled: BTreeSet<u32>,
     failed: BTreeSet<u32>,
 }
@@ -83,6 +84,10 @@ impl Pool {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn key_of(number: u32) -> Key {
+        number % URGENT / 10
+    }
+
     fn parcel(number: u32) -> Parcel<u32, (), ()> {
         let class = if number < URGENT { Class::Normal } else { Class::Urgent };
         Parcel { message: Some(number), extra: None, class }
@@ -90,7 +95,7 @@ impl Pool {
 
     /// Keys are few and hashes fewer, so that keys have to be compared.
     fn key(&self, number: u32) -> (Option<Key>, u32) {
-        (self.plan.keyed.then_some(number / 10), 0)
+        (self.plan.keyed.then(|| Self::key_of(number)), 0)
     }
 
     /// Sends a message to this shard, and waits for room where there is none.
@@ -129,14 +134,22 @@ impl Pool {
         }
     }
 
-    pub(super) fn mailer(self: &Arc<Self>, worker: usize, numbers: &'static [u32]) -> JoinHandle<()> {
+    pub(super) fn mailer(
+        self: &Arc<Self>,
+        worker: usize,
+        numbers: &'static [u32],
+    ) -> JoinHandle<()> {
         let pool = self.clone();
         spawn(move || {
             numbers.iter().for_each(|number| pool.mail(worker, *number).expect("it is open"));
         })
     }
 
-    pub(super) fn sender(self: &Arc<Self>, shard: usize, numbers: &'static [u32]) -> JoinHandle<()> {
+    pub(super) fn sender(
+        self: &Arc<Self>,
+        shard: usize,
+        numbers: &'static [u32],
+    ) -> JoinHandle<()> {
         let pool = self.clone();
         spawn(move || {
             numbers.iter().for_each(|number| pool.send(shard, *number).expect("it is open"));
@@ -203,9 +216,9 @@ impl Pool {
         if !self.plan.keyed {
             return;
         }
-        let key = number / 10;
+        let key = Self::key_of(number);
         assert!(ledger.in_hand.insert(key), "one message of a key at a time");
-        let last = ledger.last.insert(key, number);
+        let last = ledger.last.insert((key, number < URGENT), number);
         let again = last == Some(number) && ledger.failed.contains(&number);
         assert!(again || last.is_none_or(|last| last < number), "in order of acceptance");
     }
@@ -213,7 +226,7 @@ impl Pool {
     /// True when this was the last message of all.
     fn ends(&self, number: u32, handled: bool) -> bool {
         let mut ledger = self.ledger();
-        ledger.in_hand.remove(&(number / 10));
+        ledger.in_hand.remove(&Self::key_of(number));
         let first = match handled {
             true => ledger.handled.insert(number),
             false => ledger.failed.insert(number),
@@ -328,8 +341,15 @@ impl<'a> Player<'a> {
     }
 
     fn take_next(&mut self) -> bool {
-        if self.is_urged() && self.take_first() {
-            return true;
+        if self.is_urged() {
+            self.count_runs();
+            if self.take_first() {
+                return true;
+            }
+            if self.urgent_run >= URGENT_RUN && matches!(self.source, Source::Head { .. }) {
+                self.give_up_place();
+                return false;
+            }
         }
         match self.source {
             Source::Shared { index, alone } => {
@@ -354,13 +374,17 @@ impl<'a> Player<'a> {
         self.seat.has_orders() || self.core.wake.is_urged()
     }
 
-    fn take_first(&mut self) -> bool {
-        if self.urgent_run < URGENT_RUN && self.take_urgent() {
-            self.urgent_run += 1;
-            return true;
+    fn count_runs(&mut self) {
+        if self.delivery.class == Class::Normal {
+            self.urgent_run = 0;
         }
-        self.urgent_run = 0;
-        self.take_mail(false)
+        if let Source::Desk = self.source {
+            self.source = Source::None;
+        }
+    }
+
+    fn take_first(&mut self) -> bool {
+        self.urgent_run < URGENT_RUN && self.take_urgent() || self.take_mail(false)
     }
 
     fn take_urgent(&mut self) -> bool {
@@ -384,14 +408,7 @@ impl<'a> Player<'a> {
     }
 
     fn take_mail(&mut self, urgent_only: bool) -> bool {
-        let run = match self.source {
-            Source::Desk { run } => run,
-            _ => 0,
-        };
         if !self.seat.has_orders() {
-            if let Source::Desk { .. } = self.source {
-                self.source = Source::None;
-            }
             return false;
         }
         if self.mailbox.as_ref().is_none_or(|mailbox| mailbox.has_left()) {
@@ -402,17 +419,29 @@ impl<'a> Player<'a> {
             return false;
         };
         self.give_up_place();
-        self.begin(Some((Source::Desk { run: run + 1 }, entry)))
+        self.begin(Some((Source::Desk, entry)))
     }
 
     fn take_anywhere(&mut self) -> bool {
         if self.is_urged() && self.take_first() {
             return true;
         }
+        if self.take_from_shards() {
+            return true;
+        }
+        self.urgent_run > 0 && {
+            self.urgent_run = 0;
+            self.take_first()
+        }
+    }
+
+    fn take_from_shards(&mut self) -> bool {
         if !self.pool.plan.keyed {
             return self.take_shared();
         }
-        let taken = self.core.take(self.worker, &mut self.cursor);
+        let due = self.urgent_run >= URGENT_RUN;
+        let first = if due { Class::Normal } else { Class::Urgent };
+        let taken = self.core.take(self.worker, &mut self.cursor, first);
         self.begin(taken)
     }
 
@@ -446,6 +475,11 @@ impl<'a> Player<'a> {
         let Some((source, entry)) = taken else { return false };
         self.source = source;
         self.delivery.message = Some(entry.message);
+        self.delivery.class = entry.class;
+        self.urgent_run = match entry.class {
+            Class::Urgent => self.urgent_run + 1,
+            Class::Normal => 0,
+        };
         discard(entry.key);
         self.start()
     }
@@ -474,7 +508,8 @@ impl<'a> Player<'a> {
         }
         if handler == Handler::Fails {
             let (extra, class) = (Some(Extra::parked()), Class::Normal);
-            let entry = Queued::<Numbers, Key> { message: number, extra, key: None, hash: 0, class };
+            let entry =
+                Queued::<Numbers, Key> { message: number, extra, key: None, hash: 0, class };
             let source = std::mem::replace(&mut self.source, Source::None);
             self.source = self.core.park(self.worker, source, entry, std::time::Duration::ZERO);
         }

@@ -24,7 +24,7 @@ pub fn a_sender_and_the_only_worker() {
 
 /// As before, with a sender that waits for room.
 pub fn a_sender_at_the_bound_and_the_only_worker() {
-    check(Effort::Changes(3), || {
+    check(Effort::Changes(2), || {
         let pool = Pool::new(plan(1, 1, 1), 2, |_| Handler::Returns);
         let worker = pool.worker(0);
         pool.send(0, 1).expect("it is open");
@@ -59,7 +59,7 @@ pub fn two_workers_of_which_one_suspends() {
 
 /// A shard with messages whose attendant goes: who departs looks afterwards.
 pub fn a_worker_that_departs_and_leaves_work_behind() {
-    check(Effort::Changes(3), || {
+    check(Effort::Changes(2), || {
         let plan = Plan { quick: true, ..plan(2, 2, 8) };
         let pool = Pool::new(plan, 1, |_| Handler::Returns);
         let worker = pool.worker(0);

@@ -155,7 +155,7 @@ pub fn two_wakers_and_one_who_is_idle() {
 
 /// Point 7, for a worker that stops being polled with a message in hand: somebody else is woken for what is ready.
 pub fn a_sender_and_a_handler_that_suspends() {
-    check(Effort::Changes(5), || {
+    check(Effort::Changes(4), || {
         let pool = Pool::new(2, 1, 1);
         let other = pool.asleep(0);
         pool.wake.enter(&pool.bell);

@@ -26,15 +26,18 @@ const SEED: u64 = 0x6772_6565_6e72_6f6f;
 /// Panics, and says which, where an assertion fails or all threads wait.
 pub fn check(effort: Effort, scenario: impl Fn() + Send + Sync + 'static) {
     let runs = match effort {
-        Effort::Changes(_) => 5_000,
-        Effort::Large => 20_000,
+        Effort::Changes(_) => 2_000,
+        Effort::Large => 6_000,
     };
     let scenario = std::sync::Arc::new(scenario);
     run(RandomScheduler::new_from_seed(SEED, runs), scenario.clone());
     run(PctScheduler::new_from_seed(SEED, 3, runs), scenario);
 }
 
-fn run(scheduler: impl Scheduler + 'static, scenario: std::sync::Arc<impl Fn() + Send + Sync + 'static>) {
+fn run(
+    scheduler: impl Scheduler + 'static,
+    scenario: std::sync::Arc<impl Fn() + Send + Sync + 'static>,
+) {
     let mut config = Config::new();
     config.silence_warnings = true;
     Runner::new(scheduler, config).run(move || scenario());
