@@ -256,7 +256,7 @@ async fn p07_what_waits_for_another_attempt_makes_no_room_and_the_ledger_holds()
         let row = Row::Retry { attempts: 3, backoff, finally: Finally::DeadLetter };
         let pool = Pool::new(move |_| Stubborn(of_workers.clone())).workers(1).capacity(2);
         let pool = pool.overflow(Overflow::DropOldest);
-        let pool = pool.retry_with(Message::clone, FailureTable { error: row, panic: row });
+        let pool = pool.retry_with(Message::clone, FailureTable::all(row));
         let pool = pool.spawn().await.unwrap();
         let worker = &pool.manage().workers()[0];
         // It fails, waits, and is back in the queue behind one that takes long.
