@@ -32,12 +32,12 @@
 //! |---|---|
 //! | many workers, one address, order per key | [`Pool`], [`PoolBuilder`], [`Address`], and the module [`pool`] |
 //! | failures | [`FailureTable`], [`Backoff`], [`Restarts`], [`DeadLetter`] |
-//! | dead letters that are kept, and replayed | [`DeadLetters`] |
+//! | dead letters that are kept, and replayed | [`Pool::dead_letters`], [`DeadLetters`] |
 //! | a reply that is given later, a message that stays whole | [`Delivery`], [`ReplyPort`], [`Answer`] |
 //! | parts that depend on one another, started, restarted and stopped in order | [`Supervisor`], [`Strategy`], and the module [`supervisor`] |
 //! | telling many what happens | [`Topic`], [`Producer`], and the module [`events`] |
 //! | hearing of all that happens in pools | [`Notices`], [`Happening`], and the module [`notices`] |
-//! | what a worker tells of itself | the module [`inspect`] |
+//! | what a worker tells of itself, to be read while it is stuck | [`Management::inspect`], and the module [`inspect`] |
 //! | why an actor has ended, and where it panicked | [`ExitReason`], and the module [`panic_location`] |
 //! | a message later, or again and again | [`Address::send_after`], [`Address::send_every`], and the module [`timer`] |
 //! | finding an actor by its name | [`Registry`] |
@@ -106,8 +106,8 @@ pub use pool::gather::{
 };
 pub use pool::{
     Address, Calling, Change, ChangeReport, ManageError, Management, Overflow, OwnedPermit, Pool,
-    PoolBuilder, PoolChild, PoolService, PoolSink, PoolStats, Restarts, Sending, SinkError, Stop,
-    StopReport, StopSummary, WeakAddress, WhenExhausted, Worker, policy,
+    PoolBuilder, PoolChild, PoolDeadLetters, PoolService, PoolSink, PoolStats, Restarts, Sending,
+    SinkError, Stop, StopReport, StopSummary, WeakAddress, WhenExhausted, Worker, policy,
 };
 pub use recipient::Recipient;
 pub use registry::{FindError, NameTaken, Registry};

@@ -50,6 +50,7 @@ pub(crate) mod erased;
 pub mod gather;
 mod hold;
 mod lanes;
+mod letters;
 pub mod limits;
 mod lock;
 mod mailbox;
@@ -89,6 +90,7 @@ pub(crate) use core::Core;
 pub use core::exit::WhenExhausted;
 pub use erased::StopSummary;
 pub use gather::Worker;
+pub use letters::PoolDeadLetters;
 pub use manage::{ManageError, Management};
 pub use overflow::Overflow;
 pub use owned_permit::OwnedPermit;
@@ -218,6 +220,12 @@ impl<A: Actor> Pool<A> {
 
     fn crew(&self) -> Arc<dyn Crew<A::Message, A::Reply, A::Error>> {
         Arc::new(Staff { control: self.control.clone(), _alive: self.address.clone() })
+    }
+
+    /// What could not be handled, unless a hook takes it
+    /// ([`on_dead_letter`](PoolBuilder::on_dead_letter)): to be listed, looked at, replayed and removed.
+    pub fn dead_letters(&self) -> PoolDeadLetters<A::Message, A::Reply, A::Error> {
+        PoolDeadLetters::new(self.control.dead_letters(), self.address.clone())
     }
 
     /// To look at the pool and to change it, apart from its work.

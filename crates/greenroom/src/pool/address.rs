@@ -3,9 +3,9 @@
 use std::{
     collections::VecDeque,
     fmt,
-    future::Future,
+    future::{Future, poll_fn},
     hash::Hash,
-    pin::Pin,
+    pin::{Pin, pin},
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -221,7 +221,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
             return push_one_by_one(messages, |one| self.try_push(one, sender, Urgency::Now));
         }
         // Nothing is dropped here: what does not fit in is left with its sender.
-        match (self.try_place_many(messages, sender), &self.settings.overflow) {
+        let sent = self.try_place_many(messages, sender);
+        if sent == Err(Refused::Full) || (sent.is_ok() && !messages.is_empty()) {
+            self.found_full();
+        }
+        match (sent, &self.settings.overflow) {
             (Ok(sent), Overflow::Fallback(other)) => {
                 Ok(sent + other.take_over_many(messages).unwrap_or(0))
             }
@@ -250,11 +254,27 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     }
 
     fn permit(&self) -> BoxFuture<'_, Result<(), Closed>> {
-        Box::pin(self.permits.take(self))
+        Box::pin(async move {
+            let mut taken = pin!(self.permits.take(self));
+            poll_fn(|task| {
+                let polled = taken.as_mut().poll(task);
+                if polled.is_pending() && self.permits.is_starved() {
+                    self.found_full();
+                }
+                polled
+            })
+            .await
+        })
     }
 
     fn try_permit(&self) -> Result<(), Refused> {
-        self.permits.try_take(1, self).map(|_| ())
+        match self.permits.try_take(1, self) {
+            Err(Refused::Full) => {
+                self.found_full();
+                Err(Refused::Full)
+            }
+            taken => taken.map(|_| ()),
+        }
     }
 
     fn give_permit(&self) {

@@ -19,8 +19,8 @@ use super::{
     worker::Factory,
 };
 use crate::{
-    Actor, Backoff, DeadLetter, FailurePolicy, FailureTable, Finally, RestartPolicy, Row,
-    SpawnError,
+    Actor, Backoff, DeadLetter, FailurePolicy, FailureTable, Finally, Happening, Notices,
+    RestartPolicy, Row, SpawnError, dead_letters::DEFAULT_BOUND,
 };
 
 /// The most workers of one pool.
@@ -57,6 +57,8 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     single: bool,
     time_limit: Option<Duration>,
     on_dead_letter: Option<OnDeadLetter<A>>,
+    dead_letters: usize,
+    notices: Notices,
     seed: Option<u64>,
 }
 
@@ -83,6 +85,8 @@ impl<A: Actor> PoolBuilder<A> {
             single: false,
             time_limit: None,
             on_dead_letter: None,
+            dead_letters: DEFAULT_BOUND,
+            notices: Notices::global(),
             seed: None,
         }
     }
@@ -163,6 +167,8 @@ impl<A: Actor> PoolBuilder<A> {
             single: self.single,
             time_limit: self.time_limit,
             on_dead_letter: self.on_dead_letter,
+            dead_letters: self.dead_letters,
+            notices: self.notices,
             seed: self.seed,
         }
     }
@@ -301,7 +307,34 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Is told each dead letter, on the worker that gave it up. Must not block.
+    /// How many dead letters the pool keeps, for [`Pool::dead_letters`]; 1,000 unless said otherwise. At the bound the oldest
+    /// goes. As many as somebody will look at, and as memory holds: each holds its message. 0 keeps none.
+    pub fn dead_letters(mut self, bound: usize) -> Self {
+        self.dead_letters = bound;
+        self
+    }
+
+    /// Whom the pool tells what happens to it: the process's [`Notices::global`] unless said otherwise.
+    ///
+    /// ```
+    /// # use greenroom::{Event, Happening, Notices, prelude::*};
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let notices = Notices::new(100);
+    /// let mut receiver = notices.subscribe();
+    /// let pool = Pool::new(|_slot| Clerk).workers(1).notices(notices).spawn().await?;
+    /// let first = receiver.recv().await.and_then(Event::into_item).unwrap();
+    /// assert!(matches!(first.what, Happening::WorkerStarted { slot: 0 }));
+    /// # Ok(()) }
+    /// ```
+    pub fn notices(mut self, notices: Notices) -> Self {
+        self.notices = notices;
+        self
+    }
+
+    /// Gives each dead letter to this hook, on the worker that gave it up, instead of keeping it in the pool's queue. It must
+    /// not block. What it is given is not logged by the pool either.
     pub fn on_dead_letter(
         mut self,
         hook: impl Fn(DeadLetter<A::Message, A::Error>) + Send + Sync + 'static,
@@ -388,6 +421,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             single: self.single,
             time_limit: self.time_limit,
             on_dead_letter: self.on_dead_letter,
+            dead_letters: self.dead_letters,
+            notices: self.notices,
             seed: self.seed.unwrap_or_else(random_seed),
         };
         Ok(Arc::new(Core::new(settings, awake_limit, runtime)))
@@ -446,6 +481,7 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                     while told.recv().await.is_some() {}
                 }
                 guard.defuse();
+                core.tell(Happening::Started { workers: slots.len() });
                 return Ok(());
             }
         }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 
 use self::{
     dispatch::CrewList,
@@ -37,7 +37,10 @@ use super::{
     worker::Factory,
 };
 use crate::{
-    Actor, Class, DeadLetter, ExitReason, FailurePolicy, RestartPolicy, delivery::Extra, life::Life,
+    Actor, Class, DeadLetter, DeadLetters, ExitReason, FailurePolicy, Notices, RestartPolicy,
+    delivery::Extra,
+    life::Life,
+    notices::{drop_log::DropLog, full_log::FullLog},
 };
 
 #[cfg(test)]
@@ -49,9 +52,11 @@ mod evict;
 pub(crate) mod exit;
 #[cfg(test)]
 mod interleavings;
+mod look;
 mod park;
 mod place;
 mod take;
+mod tell;
 #[cfg(test)]
 mod unaided;
 
@@ -119,6 +124,10 @@ pub(crate) struct Settings<A: Actor, K> {
     /// How long a handler may take.
     pub(crate) time_limit: Option<Duration>,
     pub(crate) on_dead_letter: Option<OnDeadLetter<A>>,
+    /// How many dead letters the pool keeps, where no hook takes them.
+    pub(crate) dead_letters: usize,
+    /// Who is told what happens.
+    pub(crate) notices: Notices,
     pub(crate) seed: u64,
 }
 
@@ -167,6 +176,14 @@ pub(crate) struct Core<A: Actor, K> {
     supervised: AtomicBool,
     /// Workers that wait for their own pool.
     pub(crate) calls: OwnCalls,
+    /// What could not be handled, where no hook takes it.
+    pub(crate) letters: DeadLetters<A::Message, A::Error>,
+    /// Whether it was told that the pool is full.
+    full: FullLog,
+    /// Messages dropped because there was no room, as far as they were not told.
+    pub(crate) drops: DropLog,
+    /// The end was told.
+    told_end: AtomicBool,
     /// Messages given back because the pool stopped while they were in hand.
     pub(crate) left_over: Mutex<Vec<A::Message>>,
     /// The pool accepts nothing any more.
@@ -220,6 +237,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             Some(_) => Turns::OF_KEYS,
             None => Turns::OF_A_SENDER,
         };
+        let now = Instant::now();
         Self {
             shards: (0..shards).map(|_| Shard::new(turns)).collect(),
             permits: Permits::new(settings.capacity),
@@ -240,6 +258,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             escalation: Mutex::default(),
             supervised: AtomicBool::new(false),
             calls: OwnCalls::default(),
+            letters: DeadLetters::new(settings.dead_letters),
+            full: FullLog::new(now),
+            drops: DropLog::new(now),
+            told_end: AtomicBool::new(false),
             left_over: Mutex::default(),
             closing: AtomicBool::new(false),
             ended: AtomicBool::new(false),
@@ -414,6 +436,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if self.permits.is_starved() {
             self.permits.grant(self);
         }
+        if self.full.is_full() {
+            self.look_now_and_then();
+        }
     }
 
     /// Marks a shard as ready and wakes a worker for it. Not for workers that go on to look for work themselves.
@@ -472,19 +497,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
         }
         self.calls.enter(self.identity(), self.live.load(Ordering::SeqCst))
-    }
-
-    /// Reports a dead letter. The count comes first, then the port, then the hook.
-    pub(crate) fn report_dead_letter(&self, letter: DeadLetter<A::Message, A::Error>) {
-        let Some(hook) = &self.settings.on_dead_letter else { return discard(letter) };
-        let hook = std::panic::AssertUnwindSafe(|| hook(letter));
-        if let Err(panic) = std::panic::catch_unwind(hook) {
-            discard(panic);
-            tracing::error!(
-                pool = &*self.settings.name,
-                "the dead-letter hook panicked; the letter is lost to it"
-            );
-        }
     }
 }
 

@@ -12,13 +12,15 @@ use super::{
     stats::PoolStats,
     stop::{self, Stop, StopReport},
 };
-use crate::Actor;
+use crate::{Actor, DeadLetters, Items, inspect::Inspection};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What a pool can be told, whatever its keys are.
 pub(crate) trait Control<A: Actor>: Send + Sync {
     fn stats(&self) -> PoolStats;
+    fn inspect(&self, wanted: &Items) -> Inspection;
+    fn dead_letters(&self) -> DeadLetters<A::Message, A::Error>;
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
     /// Those that handle messages now, in the order of their slots.
     fn live_workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
@@ -41,6 +43,14 @@ where
 {
     fn stats(&self) -> PoolStats {
         PoolStats::of(self)
+    }
+
+    fn inspect(&self, wanted: &Items) -> Inspection {
+        Core::inspect(self, wanted)
+    }
+
+    fn dead_letters(&self) -> DeadLetters<A::Message, A::Error> {
+        self.letters.clone()
     }
 
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
@@ -229,6 +239,38 @@ impl<A: Actor> Management<A> {
     /// What the pool is doing. Takes the lock of each shard for a moment.
     pub fn stats(&self) -> PoolStats {
         self.control.stats()
+    }
+
+    /// Looks at the pool and its workers: the runtime's own figures, and what workers have published
+    /// ([`Context::publish`](crate::Context::publish)), as far as it is wanted. Nobody is asked for it, so it answers at once
+    /// while the pool is full and its workers are stuck.
+    ///
+    /// ```
+    /// # use greenroom::{Items, prelude::*};
+    /// struct Cache;
+    ///
+    /// impl Actor for Cache {
+    ///     type Message = u64;
+    ///     type Reply = ();
+    ///     type Error = std::convert::Infallible;
+    ///
+    ///     async fn handle(&mut self, page: u64, cx: &mut Context<Self>) -> Result<(), Self::Error> {
+    ///         let _ = cx.publish("last page", page);
+    ///         std::future::pending().await
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Cache).workers(1).spawn().await?;
+    /// pool.send(7).await?;
+    /// # while pool.stats().in_hand == 0 { tokio::task::yield_now().await; }
+    /// let seen = pool.manage().inspect(&Items::All);
+    /// assert_eq!(seen.workers[0].value("last page"), Some(&7_u64.into()));
+    /// assert!(seen.workers[0].figures.is_some_and(|figures| figures.in_hand));
+    /// # Ok(()) }
+    /// ```
+    pub fn inspect(&self, wanted: &Items) -> Inspection {
+        self.control.inspect(wanted)
     }
 
     /// Stops the pool; see [`Pool::stop`](crate::Pool::stop).

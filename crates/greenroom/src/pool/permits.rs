@@ -292,6 +292,12 @@ impl Permits {
         self.add_up(&line, queues);
     }
 
+    /// How many permits are held, what lies unused in the shards included.
+    pub(crate) fn in_use(&self, queues: &impl Queues) -> usize {
+        let given_up = queues.started() + self.returned.load(Ordering::Relaxed);
+        self.count.reserved.load(Ordering::Relaxed).saturating_sub(given_up) as usize
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst)
     }

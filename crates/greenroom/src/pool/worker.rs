@@ -19,7 +19,7 @@ use super::{
     seat::{KILLED, REST, SIGNAL, Status},
     tally::count,
 };
-use crate::{Actor, Context, ExitReason, panic_location, step_aside};
+use crate::{Actor, Context, ExitReason, Happening, panic_location, step_aside};
 
 pub(crate) mod adopted;
 mod attempt;
@@ -69,7 +69,7 @@ async fn go_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: Employed<A,
     match core.sequel(slot, &ExitReason::Killed) {
         Sequel::Restart(wait) => {
             pause(&core, slot, wait).await;
-            if let Some(actor) = restart(&core, slot, &mut cx).await {
+            if let Some(actor) = restart(&core, slot, &mut cx, ExitReason::Killed).await {
                 undertaker.given_up = live(&core, slot, actor, cx).await;
             }
         }
@@ -159,24 +159,27 @@ async fn live<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         let _ = CatchUnwind(Box::pin(actor.restarting(&exit)), None).await;
         discard(actor);
         pause(core, slot, wait).await;
-        actor = match restart(core, slot, &mut cx).await {
+        actor = match restart(core, slot, &mut cx, exit).await {
             Some(actor) => actor,
             None => return false,
         };
     }
 }
 
-/// Builds the actor of a slot anew.
+/// Builds the actor of a slot anew, after it has ended for this reason.
 async fn restart<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     slot: usize,
     cx: &mut Context<A>,
+    reason: ExitReason,
 ) -> Option<A> {
     let seat = core.seats.at(slot);
     count(&seat.tally.restarts);
     seat.place.lock().lives += 1;
     cx.restarted();
-    start_again(core, slot, cx, 0).await
+    let actor = start_again(core, slot, cx, 0).await?;
+    core.tell(Happening::WorkerRestarted { slot, restarts: cx.restarts(), reason });
+    Some(actor)
 }
 
 /// Settles what a worker held that panicked, and lets others go on with the rest.
@@ -274,6 +277,7 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A,
     hold.posture = Posture::LyingDown;
     core.wake.leave(&core.clock.bell);
     core.serve_waiters();
+    core.look_if_drained();
     core.tell_progress();
     if core.ended.load(Ordering::SeqCst) {
         core.wake.all();

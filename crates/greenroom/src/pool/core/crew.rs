@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::Core;
 use crate::{
-    Actor, Address, ExitReason, ManageError,
+    Actor, Address, ExitReason, Happening, ManageError,
     pool::{
         change::{Outcomes, SlotOutcome},
         employed::Employed,
@@ -51,6 +51,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(roster);
         self.serve_waiters();
         self.revive();
+        self.tell_size(size - workers, size);
+        slots.iter().for_each(|slot| self.tell(Happening::WorkerAdded { slot: *slot }));
         self.start_in(&slots, outcomes);
         Ok((slots, size))
     }
@@ -130,6 +132,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let size = roster.len();
         self.size_changed(size);
         drop(roster);
+        self.tell_size(size + workers, size);
         slots.iter().for_each(|slot| self.let_leave(*slot, outcomes));
         Ok((slots, size))
     }
@@ -162,6 +165,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let size = roster.len();
         self.size_changed(size);
         drop(roster);
+        self.tell_size(size + 1, size);
         self.let_leave(slot, outcomes);
         Ok(size)
     }
@@ -188,6 +192,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let size = roster.len();
         drop(roster);
         self.revive();
+        self.tell(Happening::WorkerEnabled { slot });
         self.start_in(&[slot], outcomes);
         Ok(size)
     }
@@ -234,7 +239,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.end_of_worker(&mailbox, &ExitReason::Normal);
         }
         self.clear_desk(slot);
+        seat.published.clear();
         self.roster.lock().vacate(slot);
+        self.tell(Happening::WorkerRemoved { slot });
         let Place { on_left, .. } = gone;
         if let Some(outcomes) = on_left {
             let _ = outcomes.send(SlotOutcome::Left(slot));
@@ -348,6 +355,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(place);
         self.crew_changed();
         self.clear_desk(slot);
+        self.tell(Happening::WorkerDisabled { slot });
         if self.one_less() && !self.settings.holds_when_empty {
             tracing::error!(
                 pool = &*self.settings.name,

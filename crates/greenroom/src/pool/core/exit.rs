@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::Core;
 use crate::{
-    Actor, ExitReason, Stop,
+    Actor, ExitReason, Happening, Stop,
     life::Signal,
     pool::{
         erased::Erased,
@@ -76,6 +76,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn exceeded(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
+        self.tell(Happening::BudgetExceeded { slot });
         match self.settings.when_exhausted {
             WhenExhausted::StopPool => self.end_with(reason),
             WhenExhausted::Escalate => self.escalate(slot, reason),
@@ -99,6 +100,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if !self.lay_off(slot) {
             return Sequel::Over;
         }
+        self.tell(Happening::Escalated { slot });
         self.tell_supervisor(reason);
         Sequel::GivenUp
     }
@@ -129,9 +131,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// The pool has ended, and everybody who is tied to it or to its workers is told. Later calls do nothing.
-    pub(crate) fn end_of_life(self: &Arc<Self>) {
+    /// The pool has ended, and everybody who is tied to it or to its workers is told; so are those who listen to notices, of
+    /// workers that did not let go too, and how long these have been busy. Later calls do nothing.
+    pub(crate) fn end_of_life(self: &Arc<Self>, wedged: &[(usize, Duration)]) {
         let reason = self.cause.get_or_init(|| ExitReason::Shutdown);
+        self.tell_end(reason, wedged);
         for slot in 0..self.desks.len() {
             if let Some(mailbox) = self.mailbox_if_any(slot) {
                 self.end_of_worker(&mailbox, reason);

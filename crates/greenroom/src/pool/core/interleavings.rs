@@ -127,6 +127,8 @@ impl Stage {
             single: false,
             time_limit: None,
             on_dead_letter: None,
+            dead_letters: 0,
+            notices: crate::Notices::off(),
             seed: 1,
         };
         let core = Core::new(settings, 1, tokio::runtime::Handle::current());
