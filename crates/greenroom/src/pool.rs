@@ -76,6 +76,7 @@ mod stats;
 mod stop;
 mod supervised;
 mod tally;
+mod threads;
 mod wake;
 mod watch;
 mod weak_address;

@@ -15,6 +15,7 @@ use super::{
     restart::Restarts,
     seat::Status,
     supervised::{self, PoolChild},
+    threads::Threads,
     watch::Watched,
     worker::Factory,
 };
@@ -27,6 +28,8 @@ use crate::{
 const MAX_WORKERS: usize = 65_536;
 /// The largest capacity of one pool: what tokio's semaphore can count on every platform is larger.
 const MAX_CAPACITY: usize = 100_000_000;
+/// The most threads of one pool's own.
+const MAX_THREADS: usize = 1_024;
 /// Workers, unless said otherwise.
 const DEFAULT_WORKERS: usize = 3;
 /// Messages per worker that may wait, unless said otherwise.
@@ -55,6 +58,7 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     restart_policy: RestartPolicy,
     when_exhausted: WhenExhausted,
     single: bool,
+    dedicated_threads: Option<usize>,
     time_limit: Option<Duration>,
     on_dead_letter: Option<OnDeadLetter<A>>,
     dead_letters: usize,
@@ -83,6 +87,7 @@ impl<A: Actor> PoolBuilder<A> {
             restart_policy: RestartPolicy::default(),
             when_exhausted: WhenExhausted::default(),
             single: false,
+            dedicated_threads: None,
             time_limit: None,
             on_dead_letter: None,
             dead_letters: DEFAULT_BOUND,
@@ -165,6 +170,7 @@ impl<A: Actor> PoolBuilder<A> {
             restart_policy: self.restart_policy,
             when_exhausted: self.when_exhausted,
             single: self.single,
+            dedicated_threads: self.dedicated_threads,
             time_limit: self.time_limit,
             on_dead_letter: self.on_dead_letter,
             dead_letters: self.dead_letters,
@@ -267,6 +273,24 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// otherwise.
     pub fn poison_limit(mut self, kills: u32) -> Self {
         self.poison_limit = kills.max(1);
+        self
+    }
+
+    /// Runs the workers on so many threads of the pool's own, for handlers that compute or block: whatever they do, the rest
+    /// of the runtime goes on. 1 to 1,024 threads; as many as there are cores for handlers that compute, as many as workers
+    /// for those that block.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # struct Cruncher; impl Actor for Cruncher { type Message = u64; type Reply = u64; type Error = ();
+    /// # async fn handle(&mut self, n: u64, _: &mut Context<Self>) -> Result<u64, ()> { Ok(n) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Cruncher).workers(2).dedicated_threads(2).spawn().await?;
+    /// assert_eq!(pool.call(7).await?, 7);
+    /// # Ok(()) }
+    /// ```
+    pub fn dedicated_threads(mut self, threads: usize) -> Self {
+        self.dedicated_threads = Some(threads);
         self
     }
 
@@ -397,7 +421,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
 
     fn core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
         let capacity = self.checked_capacity()?;
-        let runtime = tokio::runtime::Handle::current();
+        let threads = self.start_threads()?;
+        let runtime = threads.as_ref().and_then(Threads::handle);
+        let runtime = runtime.unwrap_or_else(tokio::runtime::Handle::current);
         let awake_limit = runtime.metrics().num_workers();
         let settings = Settings {
             name: Arc::from(self.name),
@@ -425,7 +451,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             notices: self.notices,
             seed: self.seed.unwrap_or_else(random_seed),
         };
-        Ok(Arc::new(Core::new(settings, awake_limit, runtime)))
+        Ok(Arc::new(Core::new(settings, awake_limit, runtime, threads)))
+    }
+
+    fn start_threads(&self) -> Result<Option<Threads>, SpawnError> {
+        let Some(threads) = self.dedicated_threads else { return Ok(None) };
+        if !(1..=MAX_THREADS).contains(&threads) {
+            let (setting, range) = ("dedicated threads", "1 to 1,024");
+            return Err(SpawnError::OutOfRange { setting, value: threads, range });
+        }
+        let started = Threads::start(&self.name, threads);
+        started.map(Some).map_err(|error| SpawnError::NoThreads {
+            pool: self.name.clone(),
+            reason: error.to_string(),
+        })
     }
 
     fn checked_capacity(&self) -> Result<usize, SpawnError> {

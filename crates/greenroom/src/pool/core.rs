@@ -33,6 +33,7 @@ use super::{
     seats::Seats,
     shard::{Outbox, Shard, Turns},
     tally::PoolTally,
+    threads::Threads,
     wake::Wake,
     worker::Factory,
 };
@@ -202,8 +203,10 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) next_sender: AtomicU32,
     /// Tasks of the pool that have not ended: workers, and the clock.
     pub(crate) running: AtomicUsize,
-    /// Where the pool was spawned.
+    /// Where the pool's tasks run.
     pub(crate) runtime: tokio::runtime::Handle,
+    /// Threads of its own, where it has some.
+    _threads: Option<Threads>,
     hasher: foldhash::quality::SeedableRandomState,
     chance: AtomicU64,
 }
@@ -226,6 +229,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         settings: Settings<A, K>,
         awake_limit: usize,
         runtime: tokio::runtime::Handle,
+        threads: Option<Threads>,
     ) -> Self {
         // One worker has one queue, so that the order of one sender, and of all, is the order of handling.
         let shards = match (settings.workers, settings.key_of.is_some()) {
@@ -277,6 +281,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             ),
             chance: AtomicU64::new(settings.seed),
             runtime,
+            _threads: threads,
             settings,
         }
     }

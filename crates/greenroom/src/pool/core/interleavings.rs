@@ -131,7 +131,7 @@ impl Stage {
             notices: crate::Notices::off(),
             seed: 1,
         };
-        let core = Core::new(settings, 1, tokio::runtime::Handle::current());
+        let core = Core::new(settings, 1, tokio::runtime::Handle::current(), None);
         let worker = |_| Worker { source: Source::None, in_hand: None, attempts: 0, cursor: 0 };
         let workers = (0..workers).map(worker).collect();
         Self { core, workers, pushed: 0, done: HashSet::new(), last: HashMap::new() }
