@@ -51,6 +51,8 @@ pub(crate) mod exit;
 mod interleavings;
 mod park;
 mod place;
+#[cfg(test)]
+mod points;
 mod take;
 #[cfg(test)]
 mod unaided;
