@@ -56,6 +56,8 @@ mod interleavings;
 mod look;
 mod park;
 mod place;
+#[cfg(test)]
+mod points;
 mod take;
 mod tell;
 #[cfg(test)]
