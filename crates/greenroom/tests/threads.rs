@@ -1,7 +1,5 @@
 //! Pools with threads of their own.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::{
     sync::{Arc, Barrier},
     thread,

@@ -78,9 +78,12 @@ async fn a_handler_that_has_used_up_its_budget_is_not_taken_for_one_that_suspend
     assert_eq!(opened, 0, "no lane was opened");
 }
 
+/// Does nothing, at once.
+type Nothing = Does<fn(u64) -> std::future::Ready<()>>;
+
 /// What a caller finds counted at the moment at which it is woken.
 struct Counted {
-    address: Pool<Does<fn(u64) -> std::future::Ready<()>>>,
+    address: Pool<Nothing>,
     handled: AtomicU64,
 }
 
