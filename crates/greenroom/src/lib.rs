@@ -106,8 +106,8 @@ pub use pool::gather::{
 };
 pub use pool::{
     Address, Calling, Change, ChangeReport, ManageError, Management, Overflow, OwnedPermit, Pool,
-    PoolBuilder, PoolDeadLetters, PoolService, PoolSink, PoolStats, Restarts, Sending, SinkError,
-    Stop, StopReport, StopSummary, WeakAddress, WhenExhausted, Worker, policy,
+    PoolBuilder, PoolChild, PoolDeadLetters, PoolService, PoolSink, PoolStats, Restarts, Sending,
+    SinkError, Stop, StopReport, StopSummary, WeakAddress, WhenExhausted, Worker, policy,
 };
 pub use recipient::Recipient;
 pub use registry::{FindError, NameTaken, Registry};

@@ -74,6 +74,7 @@ mod shard;
 mod sink;
 mod stats;
 mod stop;
+mod supervised;
 mod tally;
 mod wake;
 mod watch;
@@ -100,6 +101,7 @@ pub use service::PoolService;
 pub use sink::{PoolSink, SinkError};
 pub use stats::PoolStats;
 pub use stop::{Stop, StopReport};
+pub use supervised::PoolChild;
 pub use weak_address::WeakAddress;
 pub(crate) use {clock::later, core::Urgency, parcel::Parcel, permits::Refused};
 

@@ -14,6 +14,7 @@ use super::{
     policy::Policy,
     restart::Restarts,
     seat::Status,
+    supervised::{self, PoolChild},
     watch::Watched,
     worker::Factory,
 };
@@ -359,7 +360,42 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self.spawn_core().await.map(Pool::spawned)
     }
 
+    /// Sets the pool up as the child of a supervisor, which starts it. Its address is there at once: what is sent before the
+    /// start, and between restarts, waits. A worker that ends is restarted by the pool as long as its budget lasts; then the
+    /// supervisor is told. With `Restarts { max: 0, .. }` each end is the supervisor's.
+    ///
+    /// ```
+    /// # use greenroom::{prelude::*, Strategy, Supervisor};
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (clerks, child) = Pool::new(|_slot| Clerk).name("clerks").supervised()?;
+    /// let root = Supervisor::new(Strategy::OneForOne).child(child).spawn().await?;
+    /// assert_eq!(clerks.call(7).await?, 7);
+    /// root.stop(Stop::Now).await;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// A setting out of range.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn supervised(mut self) -> Result<(Pool<A>, PoolChild), SpawnError> {
+        self.when_exhausted = WhenExhausted::Escalate;
+        let core = self.core()?;
+        core.runtime.spawn(clock::run(Employed::new(&core)));
+        watch(&core);
+        Ok(supervised::kept(core))
+    }
+
     pub(crate) async fn spawn_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
+        let core = self.core()?;
+        start(&core).await?;
+        Ok(core)
+    }
+
+    fn core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
         let capacity = self.checked_capacity()?;
         let runtime = tokio::runtime::Handle::current();
         let awake_limit = runtime.metrics().num_workers();
@@ -389,9 +425,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             notices: self.notices,
             seed: self.seed.unwrap_or_else(random_seed),
         };
-        let core = Arc::new(Core::new(settings, awake_limit, runtime));
-        start(&core).await?;
-        Ok(core)
+        Ok(Arc::new(Core::new(settings, awake_limit, runtime)))
     }
 
     fn checked_capacity(&self) -> Result<usize, SpawnError> {

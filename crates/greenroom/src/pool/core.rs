@@ -76,6 +76,9 @@ pub(crate) enum Urgency {
     Now,
 }
 
+/// Where a worker's own mailbox lies, once there is one.
+pub(crate) type Desk<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;
+
 /// A key, where there is one, and its hash.
 pub(crate) type Hashed<K> = (Option<K>, u32);
 
@@ -151,7 +154,7 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) seats: Seats<Arc<Seat>>,
     pub(crate) roster: Mutex<Roster>,
     /// The mailboxes of single workers, where they have one.
-    pub(crate) desks: Seats<Mutex<Option<Arc<Mailbox<A, K>>>>>,
+    pub(crate) desks: Seats<Desk<A, K>>,
     /// Who may be chosen by a policy.
     crew: RwLock<Arc<CrewList<A, K>>>,
     /// How often somebody has come or gone: `crew` is of one such moment.
@@ -169,6 +172,8 @@ pub(crate) struct Core<A: Actor, K> {
     cause: OnceLock<ExitReason>,
     /// Whom a worker's end is told when its budget is used up, where the pool is to leave it to others.
     pub(crate) escalation: Mutex<Option<Escalation>>,
+    /// It has a supervisor: slots whose budget is used up rest, and what is queued is kept.
+    supervised: AtomicBool,
     /// Workers that wait for their own pool.
     pub(crate) calls: OwnCalls,
     /// What could not be handled, where no hook takes it.
@@ -251,6 +256,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             life: Arc::default(),
             cause: OnceLock::new(),
             escalation: Mutex::default(),
+            supervised: AtomicBool::new(false),
             calls: OwnCalls::default(),
             letters: DeadLetters::new(settings.dead_letters),
             full: FullLog::new(now),

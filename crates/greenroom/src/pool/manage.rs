@@ -5,6 +5,7 @@ use std::{fmt, future::Future, hash::Hash, ops::RangeInclusive, pin::Pin, sync::
 use tokio::sync::mpsc;
 
 use super::{
+    address::Address,
     change::Change,
     core::Core,
     gather::Worker,
@@ -24,6 +25,10 @@ pub(crate) trait Control<A: Actor>: Send + Sync {
     /// Those that handle messages now, in the order of their slots.
     fn live_workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
     fn add(self: Arc<Self>, workers: usize) -> Result<Change, ManageError>;
+    fn adopt(
+        self: Arc<Self>,
+        other: Address<A::Message, A::Reply, A::Error>,
+    ) -> Result<Change, ManageError>;
     fn remove(self: Arc<Self>, workers: usize) -> Result<Change, ManageError>;
     fn remove_worker(self: Arc<Self>, slot: usize) -> Result<Change, ManageError>;
     fn resize(self: Arc<Self>, workers: usize) -> Result<Change, ManageError>;
@@ -62,6 +67,15 @@ where
         let (outcomes, told) = mpsc::unbounded_channel();
         let (slots, size) = self.hire(workers, &outcomes)?;
         Ok(Change::new(slots, Vec::new(), size, told))
+    }
+
+    fn adopt(
+        self: Arc<Self>,
+        other: Address<A::Message, A::Reply, A::Error>,
+    ) -> Result<Change, ManageError> {
+        let (outcomes, told) = mpsc::unbounded_channel();
+        let (slot, size) = Core::adopt(&self, other, &outcomes)?;
+        Ok(Change::new(vec![slot], Vec::new(), size, told))
     }
 
     fn remove(self: Arc<Self>, workers: usize) -> Result<Change, ManageError> {
@@ -113,6 +127,12 @@ pub enum ManageError {
     /// There is no worker with this slot.
     #[error("the pool has no slot {0}")]
     NoSuchSlot(usize),
+    /// The pool would contain itself.
+    #[error("the pool would contain itself")]
+    ContainsItself,
+    /// The pool keeps order per key, which ends where a message is handed on.
+    #[error("a pool with order per key cannot adopt: the order would end with the handing on")]
+    Ordered,
     /// The slot is not disabled.
     #[error("slot {0} is not disabled")]
     NotDisabled(usize),
@@ -150,6 +170,31 @@ impl<A: Actor> Management<A> {
     /// The pool is not running, or would have more workers than it may.
     pub fn add(&self, workers: usize) -> Result<Change, ManageError> {
         self.control.clone().add(workers)
+    }
+
+    /// Takes an actor or another pool in as a worker: it is handed deliveries whole, one at a time, as fast as it has room for
+    /// them, and its replies go straight to the callers. It stays until it is removed or has stopped; what it could not take
+    /// is for the others. This pool does not stop it.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let all = Pool::new(|_slot| Clerk).workers(0).spawn().await?;
+    /// let some = Pool::new(|_slot| Clerk).workers(2).spawn().await?;
+    /// all.manage().adopt(some.address())?.done(std::time::Duration::from_secs(1)).await;
+    /// assert_eq!(all.call(7).await?, 7);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The pool is not running, has as many workers as it may, keeps order per key, or would contain itself.
+    pub fn adopt(
+        &self,
+        other: Address<A::Message, A::Reply, A::Error>,
+    ) -> Result<Change, ManageError> {
+        self.control.clone().adopt(other)
     }
 
     /// Tells so many workers to leave: idle ones first, then those that joined last. Each finishes the message in hand. Where

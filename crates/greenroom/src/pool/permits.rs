@@ -204,7 +204,7 @@ impl Permits {
             Ok(permit) => permit.forget(),
             Err(_) => return Err(Closed),
         }
-        if waiter.is_served() { Ok(()) } else { Err(Closed) }
+        if waiter.served() { Ok(()) } else { Err(Closed) }
     }
 
     /// Hands free permits over to those who wait.
@@ -324,7 +324,7 @@ impl<'a> Waiter<'a> {
     }
 
     /// The permit has been taken out of the semaphore. False where all that was granted there has come back meanwhile.
-    fn is_served(mut self) -> bool {
+    fn served(mut self) -> bool {
         self.served = true;
         let mut line = self.permits.line.lock();
         let current = Arc::ptr_eq(&line.room, &self.room);

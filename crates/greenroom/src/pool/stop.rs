@@ -132,7 +132,7 @@ async fn all_gone<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Looks whenever something has happened, until `done` says so (true) or the deadline has come (false).
-async fn wait_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) async fn wait_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     deadline: Instant,
     done: impl Fn() -> bool,

@@ -16,11 +16,12 @@ use super::{
     employed::Employed,
     erased::Erased,
     hold::{Hold, Posture, Source, Taken},
-    seat::{KILLED, SIGNAL, Status},
+    seat::{KILLED, REST, SIGNAL, Status},
     tally::count,
 };
 use crate::{Actor, Context, ExitReason, Happening, panic_location, step_aside};
 
+pub(crate) mod adopted;
 mod attempt;
 mod catch_unwind;
 mod factory;
@@ -31,7 +32,7 @@ mod tests;
 pub(crate) use factory::Factory;
 
 use self::{
-    attempt::{attempt, hear},
+    attempt::{StandsFor, attempt, hear},
     catch_unwind::CatchUnwind,
     factory::panic_message,
     start::{first_start, pause, start_again},
@@ -78,10 +79,10 @@ async fn go_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: Employed<A,
     undertaker.finished = true;
 }
 
-fn context<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn context<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
     core: &Arc<Core<A, K>>,
     slot: usize,
-) -> Context<A> {
+) -> Context<B> {
     let home: Arc<dyn Erased> = core.clone();
     let lives = core.seats.at(slot).place.lock().lives;
     Context::new(core.settings.name.clone(), slot, lives, Arc::downgrade(&home))
@@ -112,6 +113,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Undertaker<'_, A, 
         }
         if seat.status() == Status::Leaving {
             return self.core.left(self.slot);
+        }
+        if seat.has(REST) && !self.core.ended.load(Ordering::SeqCst) {
+            return self.core.rests(self.slot);
         }
         if !self.finished && seat.has(KILLED) && !self.core.ended.load(Ordering::SeqCst) {
             let again = self.core.runtime.spawn(go_on(Employed::new(self.core), self.slot));
@@ -179,9 +183,9 @@ async fn restart<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Settles what a worker held that panicked, and lets others go on with the rest.
-fn bury<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn bury<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
     hold: &mut Hold<A, K>,
-    cx: &Context<A>,
+    cx: &Context<B>,
     panic: Box<dyn Any + Send>,
 ) -> ExitReason {
     let message = panic_message(&*panic);
@@ -194,10 +198,10 @@ fn bury<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Handles messages until the pool has ended, the worker is to leave, or it ends by itself.
-async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     hold: &mut Hold<A, K>,
-    actor: &mut A,
-    cx: &mut Context<A>,
+    actor: &mut B,
+    cx: &mut Context<B>,
 ) -> End {
     let core = hold.core.clone();
     let (mut in_a_row, mut turn) = (0_u32, 0_u32);

@@ -107,7 +107,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Takes out the oldest normal message of this shard, or of another, or of a worker's mailbox, or of those held back; an
     /// urgent one where there is no other. One that waits for another attempt stays.
-    fn evict(&self, index: usize) -> Option<Queued<A, K>> {
+    pub(super) fn evict(&self, index: usize) -> Option<Queued<A, K>> {
         let shards = || (0..self.shards.len()).map(|step| (index + step) % self.shards.len());
         let normal = shards().find_map(|shard| self.evict_from(shard));
         let normal = normal.or_else(|| {

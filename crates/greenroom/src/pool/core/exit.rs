@@ -15,7 +15,7 @@ use crate::{
     pool::{
         erased::Erased,
         mailbox::Mailbox,
-        seat::{KILLED, Status},
+        seat::{KILLED, REST, Status},
     },
 };
 
@@ -49,7 +49,8 @@ pub(crate) enum Sequel {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A worker has ended by itself. It holds nothing any more.
     pub(crate) fn sequel(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
-        if self.seats.at(slot).status() == Status::Leaving {
+        let seat = self.seats.at(slot);
+        if seat.status() == Status::Leaving || seat.has(REST) {
             return Sequel::Over;
         }
         if !self.settings.restart_policy.starts_again(reason.is_normal()) {
@@ -67,8 +68,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// A worker that is not to be started again has ended. An actor that stands alone ends with it.
     fn rest_slot(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
-        match self.settings.single {
-            true => self.end_with(reason),
+        match self.supervised.load(Ordering::SeqCst) {
+            true => self.escalate(slot, reason),
+            false if self.settings.single => self.end_with(reason),
             false => self.give_up(slot),
         }
     }
@@ -92,14 +94,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn escalate(&self, slot: usize, reason: &ExitReason) -> Sequel {
+        if !self.supervised.load(Ordering::SeqCst) {
+            return self.give_up(slot);
+        }
+        if !self.lay_off(slot) {
+            return Sequel::Over;
+        }
+        self.tell(Happening::Escalated { slot });
+        self.tell_supervisor(reason);
+        Sequel::GivenUp
+    }
+
+    /// Tells the supervisor, if it has not been told since it started the pool.
+    fn tell_supervisor(&self, reason: &ExitReason) {
         let supervisor = self.escalation.lock().take();
-        match supervisor {
-            Some(tell) if self.lay_off(slot) => {
-                self.tell(Happening::Escalated { slot });
-                tell(reason.clone());
-                Sequel::GivenUp
-            }
-            _ => self.give_up(slot),
+        if let Some(tell) = supervisor {
+            tell(reason.clone());
         }
     }
 
@@ -132,6 +142,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
         }
         self.life.end(&self.clone().any(), reason);
+        self.tell_supervisor(reason);
     }
 
     /// A worker has gone, and will not come back.
