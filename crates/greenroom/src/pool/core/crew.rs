@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use super::Core;
 use crate::{
     Actor, Address, ExitReason, Happening, ManageError,
+    notices::ResizeReason,
     pool::{
         change::{Outcomes, SlotOutcome},
         employed::Employed,
@@ -51,7 +52,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(roster);
         self.serve_waiters();
         self.revive();
-        self.tell_size(size - workers, size);
+        self.tell_size(size - workers, size, ResizeReason::Asked);
         slots.iter().for_each(|slot| self.tell(Happening::WorkerAdded { slot: *slot }));
         self.start_in(&slots, outcomes);
         Ok((slots, size))
@@ -90,6 +91,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.live.fetch_add(1, Ordering::SeqCst);
         drop((roster, adopting));
         self.revive();
+        self.tell_size(size - 1, size, ResizeReason::Asked);
+        self.tell(Happening::WorkerAdded { slot });
         let run = worker::adopted::run(Employed::new(self), slot, other, outcomes.clone());
         let abort = self.runtime.spawn(run).abort_handle();
         self.seats.at(slot).place.lock().abort = Some(abort);
@@ -132,7 +135,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let size = roster.len();
         self.size_changed(size);
         drop(roster);
-        self.tell_size(size + workers, size);
+        self.tell_size(size + workers, size, ResizeReason::Asked);
         slots.iter().for_each(|slot| self.let_leave(*slot, outcomes));
         Ok((slots, size))
     }
@@ -141,8 +144,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn drop_out(self: &Arc<Self>, slot: usize, outcomes: &Outcomes) {
         let mut roster = self.roster.lock();
         if self.check_running().is_ok() && roster.leave(slot) {
-            self.size_changed(roster.len());
+            let size = roster.len();
+            self.size_changed(size);
             drop(roster);
+            self.tell_size(size + 1, size, ResizeReason::Left);
             self.let_leave(slot, outcomes);
         }
     }
@@ -165,7 +170,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let size = roster.len();
         self.size_changed(size);
         drop(roster);
-        self.tell_size(size + 1, size);
+        self.tell_size(size + 1, size, ResizeReason::Asked);
         self.let_leave(slot, outcomes);
         Ok(size)
     }

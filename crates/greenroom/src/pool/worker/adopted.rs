@@ -7,7 +7,7 @@ use std::{hash::Hash, sync::Arc, time::Duration};
 
 use super::{CatchUnwind, End, Undertaker, bury, context, work};
 use crate::{
-    Actor, Address, Answer, Context, Delivery, ExitReason, NotAccepted,
+    Actor, Address, Answer, Context, Delivery, ExitReason, Happening, NotAccepted,
     pool::{
         change::{Outcomes, SlotOutcome},
         core::Core,
@@ -57,6 +57,7 @@ pub(crate) async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     outcomes: Outcomes,
 ) {
     let mut undertaker = Undertaker::new(&core, slot);
+    core.tell(Happening::WorkerStarted { slot });
     let _ = outcomes.send(SlotOutcome::Started(slot));
     hand_on(&core, slot, to).await;
     undertaker.finished = true;
