@@ -42,7 +42,6 @@ pub(crate) struct Published {
     values: Mutex<BTreeMap<Arc<str>, Value>>,
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "slots do not have one yet"))]
 impl Published {
     /// Replaces the value of a key.
     ///

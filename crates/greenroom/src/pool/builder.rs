@@ -327,6 +327,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     pub(crate) async fn spawn_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
+        let core = self.into_core()?;
+        start(&core).await?;
+        Ok(core)
+    }
+
+    pub(super) fn pool_name(&self) -> &str {
+        &self.name
+    }
+
+    /// A pool of which nothing runs yet.
+    pub(super) fn into_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
         let capacity = self.checked_capacity()?;
         let runtime = tokio::runtime::Handle::current();
         let awake_limit = runtime.metrics().num_workers();
@@ -354,9 +365,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             on_dead_letter: self.on_dead_letter,
             seed: self.seed.unwrap_or_else(random_seed),
         };
-        let core = Arc::new(Core::new(settings, awake_limit, runtime));
-        start(&core).await?;
-        Ok(core)
+        Ok(Arc::new(Core::new(settings, awake_limit, runtime)))
     }
 
     fn checked_capacity(&self) -> Result<usize, SpawnError> {
@@ -389,7 +398,7 @@ fn random_seed() -> u64 {
 }
 
 /// Starts the workers, and returns when one of them runs.
-async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
 ) -> Result<(), SpawnError> {
     let (outcomes, mut told) = mpsc::unbounded_channel();

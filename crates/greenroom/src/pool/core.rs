@@ -20,6 +20,7 @@ use self::{
 };
 use super::{
     clock::Clock,
+    coordinator::Coordination,
     discard::discard,
     entry::Entry,
     mailbox::Mailbox,
@@ -160,6 +161,8 @@ pub(crate) struct Core<A: Actor, K> {
     cause: OnceLock<ExitReason>,
     /// Whom a worker's end is told when its budget is used up, where the pool is to leave it to others.
     pub(crate) escalation: Mutex<Option<Escalation>>,
+    /// Set before the first worker starts, where the pool has a coordinator.
+    pub(crate) coordination: OnceLock<Coordination<A>>,
     /// Workers that wait for their own pool.
     pub(crate) calls: OwnCalls,
     /// Messages given back because the pool stopped while they were in hand.
@@ -233,6 +236,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             life: Arc::default(),
             cause: OnceLock::new(),
             escalation: Mutex::default(),
+            coordination: OnceLock::new(),
             calls: OwnCalls::default(),
             left_over: Mutex::default(),
             closing: AtomicBool::new(false),

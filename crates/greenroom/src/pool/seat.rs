@@ -37,6 +37,8 @@ pub(crate) struct Seat {
 #[derive(Debug, Default)]
 pub(crate) struct Place {
     pub(crate) status: Status,
+    /// The coordinator was told that the worker is up, and not that it is down.
+    pub(crate) up: bool,
     /// To drop what the worker runs at its next await.
     pub(crate) abort: Option<AbortHandle>,
     /// Told when the worker has left.

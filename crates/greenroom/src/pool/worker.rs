@@ -28,12 +28,11 @@ mod start;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use factory::Factory;
+pub(crate) use catch_unwind::CatchUnwind;
+pub(crate) use factory::{Factory, panic_message};
 
 use self::{
     attempt::{attempt, hear},
-    catch_unwind::CatchUnwind,
-    factory::panic_message,
     start::{first_start, pause, start_again},
 };
 

@@ -24,6 +24,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The pool is full: what its overflow policy makes of a message.
     #[cold]
     pub(crate) fn overflow(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
+        self.tell_saturated();
         match &self.settings.overflow {
             Overflow::Wait => Err(Refused::Full),
             Overflow::Reject => Err(Refused::Rejected),
