@@ -267,12 +267,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     }
 
     fn try_permit(&self) -> Result<(), Refused> {
-        let taken = self.permits.try_take(1, self).map(|_| ());
-        taken.inspect_err(|why| {
-            if *why == Refused::Full {
-                self.tell_saturated();
-            }
-        })
+        let taken = self.permits.try_take(1, self);
+        if taken == Err(Refused::Full) {
+            self.tell_saturated();
+        }
+        taken.map(|_| ())
     }
 
     fn give_permit(&self) {

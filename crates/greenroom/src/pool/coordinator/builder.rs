@@ -32,14 +32,17 @@ use crate::{
 /// Commands that may wait, unless said otherwise.
 const DEFAULT_MAILBOX: usize = 1_000;
 
+/// Makes of the coordinator's address the one that urgent messages go to. Where there is one, they are of one type.
+type Diversion<A, C> = fn(&Commands<A, C>) -> AddressOf<A>;
+
 /// A pool with a coordinator that is being set up. Nothing runs before [`spawn`](Self::spawn).
 #[must_use = "a builder does nothing until it is spawned"]
 pub struct CoordinatedBuilder<A: Actor, C: Coordinator<A>, K = Infallible> {
     builder: PoolBuilder<A, K>,
     coordinator: C,
     mailbox: usize,
-    /// Makes of the coordinator's address the one that urgent messages go to.
-    urgent: Option<fn(&Commands<A, C>) -> AddressOf<A>>,
+    /// Present where urgent messages go to the coordinator.
+    urgent: Option<Diversion<A, C>>,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
@@ -139,7 +142,7 @@ async fn open<A: Actor, C: Coordinator<A>, K: Hash + Eq + Send + Sync + 'static>
     core: &Arc<Core<A, K>>,
     coordinator: C,
     mailbox: usize,
-    urgent: Option<fn(&Commands<A, C>) -> AddressOf<A>>,
+    urgent: Option<Diversion<A, C>>,
 ) -> Result<Arc<Core<Office<A, C>, Infallible>>, SpawnError> {
     let (ears, bell) = (Arc::<Ears>::default(), core.clone().any());
     let pool = Management::new(core.clone());

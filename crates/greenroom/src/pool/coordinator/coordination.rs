@@ -129,7 +129,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         (*who == coordination.coordinator).then(|| reason.clone())
     }
 
-    /// Where this message goes instead of to a worker.
+    /// Where this message goes instead of to a worker. One look at the class of one that is not urgent.
+    #[inline]
     pub(crate) fn diverted(&self, parcel: &ParcelOf<A>) -> Option<&AddressOf<A>> {
         match parcel.class {
             Class::Urgent => self.coordination.get()?.urgent.as_ref(),

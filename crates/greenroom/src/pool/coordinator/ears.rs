@@ -90,7 +90,9 @@ mod tests {
         }
         assert!(matches!(ears.next(), Some(PoolNotice::Lagged(3))));
         for slot in 3..MOST + 3 {
-            assert!(matches!(ears.next(), Some(PoolNotice::WorkerUp { slot: next }) if next == slot));
+            assert!(
+                matches!(ears.next(), Some(PoolNotice::WorkerUp { slot: next }) if next == slot)
+            );
         }
         assert!(ears.next().is_none());
     }

@@ -6,9 +6,7 @@
 use std::sync::Arc;
 
 use super::{Coordinator, PoolNotice, ears::Ears};
-use crate::{
-    Actor, Answer, AnyAddress, Context, Delivery, ExitReason, Management, context::Loan,
-};
+use crate::{Actor, Answer, AnyAddress, Context, Delivery, ExitReason, Management, context::Loan};
 
 /// The actor around a coordinator.
 pub(crate) struct Office<A: Actor, C: Coordinator<A>> {

@@ -67,10 +67,7 @@ impl<A: Actor> Setup<A> {
     }
 
     /// What becomes of messages for which there is no room; see [`PoolBuilder::overflow`].
-    pub fn overflow(
-        &mut self,
-        overflow: Overflow<A::Message, A::Reply, A::Error>,
-    ) -> &mut Self {
+    pub fn overflow(&mut self, overflow: Overflow<A::Message, A::Reply, A::Error>) -> &mut Self {
         self.overflow = Some(overflow);
         self
     }
