@@ -78,8 +78,8 @@ struct Boss {
     set_up: SetUp,
     heard: mpsc::UnboundedSender<PoolNotice>,
     later: Vec<ReplyPort<Said, Trouble>>,
-    /// It fails when it hears that a worker is down.
-    nervous: bool,
+    /// It fails when it hears this.
+    fears: fn(&PoolNotice) -> bool,
 }
 
 impl Boss {
@@ -91,7 +91,7 @@ impl Boss {
         set_up: impl FnMut(&mut Setup<Clerk>) -> Result<(), Trouble> + Send + 'static,
     ) -> (Self, mpsc::UnboundedReceiver<PoolNotice>) {
         let (heard, hears) = mpsc::unbounded_channel();
-        (Self { set_up: Box::new(set_up), heard, later: Vec::new(), nervous: false }, hears)
+        (Self { set_up: Box::new(set_up), heard, later: Vec::new(), fears: |_| false }, hears)
     }
 }
 
@@ -166,9 +166,9 @@ impl Coordinator<Clerk> for Boss {
         _pool: &Management<Clerk>,
         _cx: &mut Context<Self>,
     ) -> Result<(), Trouble> {
-        let worries = self.nervous && matches!(notice, PoolNotice::WorkerDown { .. });
+        let feared = (self.fears)(&notice);
         let _ = self.heard.send(notice);
-        if worries { Err(Trouble("a clerk is down".into())) } else { Ok(()) }
+        if feared { Err(Trouble("all is lost".into())) } else { Ok(()) }
     }
 }
 
@@ -308,13 +308,20 @@ async fn p14_a_coordinator_whose_workers_cannot_be_started_ends() {
 #[tokio::test(start_paused = true)]
 async fn p14_a_spawn_that_is_given_up_leaves_nothing_running() {
     let (boss, mut hears) = Boss::new();
-    let slow = |_| std::thread::sleep(Duration::from_millis(20));
-    let pool = Pool::new(move |slot| {
-        slow(slot);
+    let pool = Pool::new(|_| {
+        std::thread::sleep(Duration::from_millis(50));
         Clerk
     });
-    let spawn = tokio::time::timeout(Duration::ZERO, pool.coordinator(boss).spawn());
-    assert!(spawn.await.is_err());
+    let mut spawning = Box::pin(pool.coordinator(boss).spawn());
+    for _ in 0..20 {
+        tokio::select! {
+            biased;
+            _ = &mut spawning => panic!("its workers are slow"),
+            () = tokio::task::yield_now() => {}
+        }
+    }
+    assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 5);
+    drop(spawning);
     assert_eq!(next(&mut hears).await, "gone");
     nothing_runs().await;
 }
@@ -335,11 +342,27 @@ async fn p14_an_error_goes_to_the_caller_and_then_stops_the_pool_with_that_reaso
 #[tokio::test(start_paused = true)]
 async fn p14_an_error_at_a_notice_stops_the_pool_with_that_reason() {
     let (mut boss, _hears) = Boss::new();
-    boss.nervous = true;
+    boss.fears = |notice| matches!(notice, PoolNotice::WorkerDown { .. });
     let pool = Pool::new(|_| Clerk).coordinator(boss).spawn().await.unwrap();
     pool.send(Tell::Panic).await.unwrap();
     let reason = timeout(SOON, pool.erase().ended()).await.unwrap();
-    assert!(is_failure(&reason, "a clerk is down"), "{reason}");
+    assert!(is_failure(&reason, "all is lost"), "{reason}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn p14_a_coordinator_that_fails_while_its_workers_start_ends_the_pool() {
+    let (mut boss, mut hears) = Boss::new();
+    boss.fears = |notice| matches!(notice, PoolNotice::WorkerUp { .. });
+    let slow = |slot| {
+        std::thread::sleep(Duration::from_millis(10 * slot as u64));
+        Clerk
+    };
+    let pool = Pool::new(slow).workers(4).coordinator(boss).spawn().await.unwrap();
+    let reason = timeout(SOON, pool.erase().ended()).await.unwrap();
+    assert!(is_failure(&reason, "all is lost"), "{reason}");
+    assert!(next(&mut hears).await.starts_with("up "));
+    assert_eq!(next(&mut hears).await, "gone");
+    nothing_runs().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -483,13 +506,13 @@ async fn p14_urgent_messages_go_to_the_coordinator_where_that_was_asked_for() {
     let urgent = || Envelope::urgent();
     assert_eq!(pool.call_with(Tell::Nothing, urgent()).await, Ok(("boss", 1)));
     assert_eq!(pool.stats().accepted, 2, "none of them is the workers'");
-    pool.send_with(Tell::Hang, urgent()).await.unwrap();
+    pool.send_with(Tell::Sleep(100), urgent()).await.unwrap();
     tokio::time::sleep(Duration::from_millis(1)).await;
-    pool.try_send_with(Tell::Fail, urgent()).unwrap();
+    pool.try_send_with(Tell::Nothing, urgent()).unwrap();
     let full = pool.try_send_with(Tell::Nothing, urgent()).unwrap_err();
     assert_eq!(full.without_message(), NotAccepted::Full, "its mailbox is what bounds them");
-    let waits = pool.send_with(Tell::Nothing, urgent());
-    assert!(timeout(Duration::from_millis(1), waits).await.is_err());
+    let waits = timeout(SOON, pool.call_with(Tell::Nothing, urgent()));
+    assert_eq!(waits.await.unwrap(), Ok(("boss", 1)));
 }
 
 #[tokio::test(start_paused = true)]
