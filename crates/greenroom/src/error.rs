@@ -228,4 +228,13 @@ pub enum SpawnError {
         /// What the first failed start said.
         reason: String,
     },
+    /// The pool's coordinator could not start.
+    #[error("the coordinator of pool {pool} could not start: {error}")]
+    CoordinatorFailed {
+        /// The pool's name.
+        pool: String,
+        /// The error of its `started`.
+        #[source]
+        error: Box<dyn std::error::Error + Send + Sync>,
+    },
 }

@@ -42,6 +42,7 @@ mod call;
 mod calling;
 mod change;
 mod clock;
+pub mod coordinator;
 mod core;
 pub(crate) mod discard;
 mod employed;

@@ -407,19 +407,24 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// Outside a tokio runtime.
     pub fn supervised(mut self) -> Result<(Pool<A>, PoolChild), SpawnError> {
         self.when_exhausted = WhenExhausted::Escalate;
-        let core = self.core()?;
+        let core = self.into_core()?;
         core.runtime.spawn(clock::run(Employed::new(&core)));
         watch(&core);
         Ok(supervised::kept(core))
     }
 
     pub(crate) async fn spawn_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
-        let core = self.core()?;
+        let core = self.into_core()?;
         start(&core).await?;
         Ok(core)
     }
 
-    fn core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
+    pub(super) fn pool_name(&self) -> &str {
+        &self.name
+    }
+
+    /// A pool of which nothing runs yet.
+    pub(super) fn into_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
         let capacity = self.checked_capacity()?;
         let threads = self.start_threads()?;
         let runtime = threads.as_ref().and_then(Threads::handle);
@@ -497,7 +502,7 @@ fn random_seed() -> u64 {
 }
 
 /// Starts the workers, and returns when one of them runs.
-async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
 ) -> Result<(), SpawnError> {
     let (outcomes, mut told) = mpsc::unbounded_channel();

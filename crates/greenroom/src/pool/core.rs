@@ -20,6 +20,7 @@ use self::{
 };
 use super::{
     clock::Clock,
+    coordinator::Coordination,
     discard::discard,
     entry::Entry,
     mailbox::Mailbox,
@@ -177,6 +178,8 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) escalation: Mutex<Option<Escalation>>,
     /// It has a supervisor: slots whose budget is used up rest, and what is queued is kept.
     supervised: AtomicBool,
+    /// Set before the first worker starts, where the pool has a coordinator.
+    pub(crate) coordination: OnceLock<Coordination<A>>,
     /// Workers that wait for their own pool.
     pub(crate) calls: OwnCalls,
     /// What could not be handled, where no hook takes it.
@@ -263,6 +266,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             cause: OnceLock::new(),
             escalation: Mutex::default(),
             supervised: AtomicBool::new(false),
+            coordination: OnceLock::new(),
             calls: OwnCalls::default(),
             letters: DeadLetters::new(settings.dead_letters),
             full: FullLog::new(now),

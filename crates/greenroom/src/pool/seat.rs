@@ -43,6 +43,8 @@ pub(crate) struct Seat {
 #[derive(Default)]
 pub(crate) struct Place {
     pub(crate) status: Status,
+    /// The coordinator was told that the worker is up, and not that it is down.
+    pub(crate) up: bool,
     /// To drop what the worker runs at its next await.
     pub(crate) abort: Option<AbortHandle>,
     /// Whom it hands messages on to, where it is one that was adopted.

@@ -29,12 +29,11 @@ mod start;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use factory::Factory;
+pub(crate) use catch_unwind::CatchUnwind;
+pub(crate) use factory::{Factory, panic_message};
 
 use self::{
     attempt::{StandsFor, attempt, hear},
-    catch_unwind::CatchUnwind,
-    factory::panic_message,
     start::{first_start, pause, start_again},
 };
 

@@ -247,7 +247,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         seat.published.clear();
         self.roster.lock().vacate(slot);
         self.tell(Happening::WorkerRemoved { slot });
-        let Place { on_left, .. } = gone;
+        let Place { on_left, up, .. } = gone;
+        if up {
+            self.tell_down(slot, &ExitReason::Normal);
+        }
         if let Some(outcomes) = on_left {
             let _ = outcomes.send(SlotOutcome::Left(slot));
         }
@@ -259,11 +262,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if place.status == Status::Starting {
             place.status = Status::Live;
         }
+        place.up = true;
         drop(place);
         self.crew_changed();
         if self.settings.dispatch.is_some() {
             self.ask_again();
         }
+        self.tell_up(slot);
     }
 
     /// A worker does not run for a while. False when it is to leave instead.

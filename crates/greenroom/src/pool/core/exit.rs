@@ -53,6 +53,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if seat.status() == Status::Leaving || seat.has(REST) {
             return Sequel::Over;
         }
+        if std::mem::take(&mut self.seats.at(slot).place.lock().up) {
+            self.tell_down(slot, reason);
+        }
         if !self.settings.restart_policy.starts_again(reason.is_normal()) {
             return self.rest_slot(slot, reason);
         }
@@ -141,6 +144,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 self.end_of_worker(&mailbox, reason);
             }
         }
+        self.dismiss_coordinator(reason);
         self.life.end(&self.clone().any(), reason);
         self.tell_supervisor(reason);
     }
@@ -159,6 +163,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// A signal for the pool. One that is a single actor hears it itself.
     pub(crate) fn take_signal(self: &Arc<Self>, signal: Signal) {
+        if let Some(reason) = self.end_of_coordinator(&signal) {
+            return self.stop_because(reason);
+        }
         if self.settings.single {
             return self.signal_worker(&self.mailbox(0), signal);
         }

@@ -67,6 +67,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A sender has found no room.
     #[cold]
     pub(crate) fn found_full(&self) {
+        self.tell_saturated();
         if self.full.is_full() {
             return;
         }
