@@ -53,7 +53,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Employed<A, K> {
                     core.close();
                     core.end();
                 }
-                core.end_of_life();
+                core.end_of_life(&[]);
                 core.give_back_queued();
             }
             if others_follow {

@@ -11,6 +11,8 @@ use std::{
     time::Duration,
 };
 
+use tokio::sync::mpsc;
+
 use super::{
     change::Outcomes,
     core::{Core, exit::Sequel},
@@ -18,11 +20,12 @@ use super::{
     employed::Employed,
     erased::Erased,
     hold::{Hold, Posture, Source, Taken},
-    seat::{KILLED, SIGNAL, Status},
+    seat::{KILLED, REST, SIGNAL, Status},
     tally::count,
 };
-use crate::{Actor, Context, ExitReason, panic_location, step_aside};
+use crate::{Actor, Context, ExitReason, Happening, panic_location, step_aside};
 
+pub(crate) mod adopted;
 mod attempt;
 mod catch_unwind;
 mod factory;
@@ -30,12 +33,11 @@ mod start;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use factory::Factory;
+pub(crate) use catch_unwind::CatchUnwind;
+pub(crate) use factory::{Factory, panic_message};
 
 use self::{
-    attempt::{attempt, hear},
-    catch_unwind::CatchUnwind,
-    factory::panic_message,
+    attempt::{StandsFor, attempt, hear},
     start::{first_start, pause, start_again},
 };
 
@@ -62,7 +64,7 @@ pub(crate) fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     slot: usize,
     outcomes: Outcomes,
 ) -> impl Future<Output = ()> + Send {
-    begin(Undertaker { core, slot, gone: None }, outcomes)
+    begin(Undertaker { core, slot, gone: None, adopted: false }, outcomes)
 }
 
 async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
@@ -83,19 +85,21 @@ async fn go_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(mut undertaker: U
     let mut cx = context(&core, slot);
     core.has_died(slot);
     undertaker.gone = Some(match core.sequel(slot, &ExitReason::Killed) {
-        Sequel::Restart(wait) => match Box::pin(restart(&core, slot, &mut cx, wait)).await {
-            Some(actor) => live(&core, slot, actor, cx).await,
-            None => Gone::Over(core.reason_to_leave()),
-        },
+        Sequel::Restart(wait) => {
+            match Box::pin(restart(&core, slot, &mut cx, wait, ExitReason::Killed)).await {
+                Some(actor) => live(&core, slot, actor, cx).await,
+                None => Gone::Over(core.reason_to_leave()),
+            }
+        }
         Sequel::Over => Gone::Over(ExitReason::Killed),
         Sequel::GivenUp => Gone::GivenUp,
     });
 }
 
-fn context<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn context<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
     core: &Arc<Core<A, K>>,
     slot: usize,
-) -> Context<A> {
+) -> Context<B> {
     let home: Arc<dyn Erased> = core.clone();
     let lives = core.seats.at(slot).place.lock().lives;
     Context::new(core.settings.name.clone(), slot, lives, Arc::downgrade(&home))
@@ -108,24 +112,37 @@ struct Undertaker<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     slot: usize,
     /// Present when the task has come to its end.
     gone: Option<Gone>,
+    /// Nobody can build it again: where it is killed, it has left the pool.
+    adopted: bool,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Undertaker<A, K> {
     fn drop(&mut self) {
         let (core, slot) = (&self.core, self.slot);
-        let leaving = core.seats.at(slot).status() == Status::Leaving;
+        let seat = core.seats.at(slot);
+        let goes_on = !core.ended.load(Ordering::SeqCst);
+        let killed = seat.has(KILLED) && goes_on;
+        if killed && self.adopted && self.gone.is_none() {
+            core.drop_out(slot, &mpsc::unbounded_channel().0);
+        }
         match &self.gone {
             Some(Gone::GivenUp) => self.core.spare(),
-            Some(Gone::Over(reason)) if leaving => {
-                core.left(slot, reason);
+            None if killed && !self.adopted && !seat.has(REST) => self.begin_again(),
+            gone if seat.status() == Status::Leaving => {
+                let finished = match gone {
+                    Some(Gone::Over(reason)) => Some(reason),
+                    _ => None,
+                };
+                core.left(slot, finished.unwrap_or(&ExitReason::Killed));
+                if finished.is_some() {
+                    self.core.spare();
+                }
+            }
+            _ if seat.has(REST) && goes_on => {
+                core.rests(slot);
                 self.core.spare();
             }
-            Some(Gone::Over(_)) => {}
-            None if core.seats.at(slot).has(KILLED) && !core.ended.load(Ordering::SeqCst) => {
-                self.begin_again();
-            }
-            None if leaving => core.left(slot, &ExitReason::Killed),
-            None => {}
+            _ => {}
         }
     }
 }
@@ -135,7 +152,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Undertaker<A, K> {
         let (core, slot) = (&self.core, self.slot);
         // First: a kill from here on is meant for the task that is begun.
         core.seats.at(slot).done(KILLED);
-        let undertaker = Undertaker { core: Employed::new(core), slot, gone: None };
+        let undertaker = Undertaker { core: Employed::new(core), slot, gone: None, adopted: false };
         core.works_as(slot, core.runtime.spawn(go_on(undertaker)).abort_handle());
     }
 }
@@ -178,20 +195,21 @@ async fn live<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         };
         let _ = CatchUnwind(Box::pin(actor.restarting(&exit)), own).await;
         discard(actor);
-        actor = match Box::pin(restart(core, slot, &mut cx, wait)).await {
+        actor = match Box::pin(restart(core, slot, &mut cx, wait, exit)).await {
             Some(actor) => actor,
             None => return Gone::Over(core.reason_to_leave()),
         };
     }
 }
 
-/// Builds the actor of a slot anew, after a wait. Boxed by its callers, as all that is rare: a worker's task is as large as
-/// the largest thing that it does.
+/// Builds the actor of a slot anew, after it has ended for this reason, and a wait. Boxed by its callers, as all that is rare:
+/// a worker's task is as large as the largest thing that it does.
 async fn restart<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     slot: usize,
     cx: &mut Context<A>,
     wait: Duration,
+    reason: ExitReason,
 ) -> Option<A> {
     pause(core, slot, wait).await;
     let seat = core.seats.at(slot);
@@ -200,13 +218,15 @@ async fn restart<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     // What the one before has asked for was meant for it.
     cx.take_exit();
     cx.restarted();
-    start_again(core, slot, cx, 0).await
+    let actor = start_again(core, slot, cx, 0).await?;
+    core.tell(Happening::WorkerRestarted { slot, restarts: cx.restarts(), reason });
+    Some(actor)
 }
 
 /// Settles what a worker held that panicked, and lets others go on with the rest.
-fn bury<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn bury<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
     hold: &mut Hold<A, K>,
-    cx: &Context<A>,
+    cx: &Context<B>,
     panic: Box<dyn Any + Send>,
 ) -> ExitReason {
     let message = panic_message(&*panic);
@@ -219,10 +239,10 @@ fn bury<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Handles messages until the pool has ended, the worker is to leave, or it ends by itself.
-async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     hold: &mut Hold<A, K>,
-    actor: &mut A,
-    cx: &mut Context<A>,
+    actor: &mut B,
+    cx: &mut Context<B>,
 ) -> End {
     let core = hold.core.clone();
     let (mut in_a_row, mut turn) = (0_u32, 0_u32);
@@ -298,6 +318,7 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A,
     hold.posture = Posture::LyingDown;
     core.wake.leave(&core.clock.bell);
     core.serve_waiters();
+    core.look_if_drained();
     core.tell_progress();
     if core.ended.load(Ordering::SeqCst) {
         core.wake.all();
