@@ -146,14 +146,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn end_of_life(self: &Arc<Self>, wedged: &[(usize, Duration)]) {
         let reason = self.cause.get_or_init(|| ExitReason::Shutdown);
         self.tell_end(reason, wedged);
-        // First: who makes a worker's mailbox from here on sees that this life is over.
+        self.dismiss_coordinator(reason);
+        // Before the workers: who makes a worker's mailbox from here on sees that this life is over.
         self.life.end(&self.clone().any(), reason);
         for slot in 0..self.desks.len() {
             if let Some(mailbox) = self.mailbox_if_any(slot) {
                 self.end_of_worker(&mailbox, reason);
             }
         }
-        self.dismiss_coordinator(reason);
         self.tell_supervisor(reason);
     }
 
