@@ -524,7 +524,8 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             Some(SlotOutcome::StartFailed(_, error)) => reason = reason.or(Some(error)),
             None if !slots.is_empty() => break,
             _ => {
-                if slots.is_empty() {
+                // It also tells of drops that no further one follows.
+                if slots.is_empty() || !matches!(core.settings.overflow, Overflow::Wait) {
                     clock::start(core);
                 }
                 watch(core);
@@ -566,8 +567,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for AbortOnDrop<'_, A,
         if let Some(core) = self.0 {
             core.close();
             core.end();
-            core.ends_because(ExitReason::Killed);
-            core.end_of_life(&[]);
+            core.end_unheard(ExitReason::Killed);
             core.abort(0..core.seats.len());
         }
     }

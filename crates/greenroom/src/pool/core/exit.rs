@@ -123,6 +123,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let _ = self.cause.set(reason);
     }
 
+    /// Its spawn has failed, or was given up: who was tied to it in its start is told. It was never told to have started, so
+    /// there is no notice of its end.
+    pub(crate) fn end_unheard(self: &Arc<Self>, reason: ExitReason) {
+        self.told_end.store(true, Ordering::SeqCst);
+        self.ends_because(reason);
+        self.end_of_life(&[]);
+    }
+
     /// Ends the pool after the messages in hand, for this reason, behind everybody's back.
     pub(crate) fn stop_because(self: &Arc<Self>, reason: ExitReason) {
         let how = match reason {
