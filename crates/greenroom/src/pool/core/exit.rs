@@ -124,11 +124,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Its spawn has failed, or was given up: who was tied to it in its start is told. It was never told to have started, so
-    /// there is no notice of its end.
+    /// there is no notice of its end, and none for a coordinator.
     pub(crate) fn end_unheard(self: &Arc<Self>, reason: ExitReason) {
         self.told_end.store(true, Ordering::SeqCst);
-        self.ends_because(reason);
-        self.end_of_life(&[]);
+        self.end_lives(self.cause.get_or_init(|| reason));
     }
 
     /// Ends the pool after the messages in hand, for this reason, behind everybody's back.
@@ -155,6 +154,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let reason = self.cause.get_or_init(|| ExitReason::Shutdown);
         self.tell_end(reason, wedged);
         self.dismiss_coordinator(reason);
+        self.end_lives(reason);
+        self.tell_supervisor(reason);
+    }
+
+    fn end_lives(self: &Arc<Self>, reason: &ExitReason) {
         // Before the workers: who makes a worker's mailbox from here on sees that this life is over.
         self.life.end(&self.clone().any(), reason);
         for slot in 0..self.desks.len() {
@@ -162,7 +166,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 self.end_of_worker(&mailbox, reason);
             }
         }
-        self.tell_supervisor(reason);
     }
 
     /// A worker has gone, and will not come back.
