@@ -42,6 +42,7 @@ mod call;
 mod calling;
 mod change;
 mod clock;
+mod coarse;
 mod core;
 pub(crate) mod discard;
 mod employed;
@@ -71,6 +72,7 @@ mod sending;
 mod service;
 mod shard;
 mod sink;
+mod stamp;
 mod stats;
 mod stop;
 mod tally;
@@ -96,10 +98,10 @@ pub use restart::Restarts;
 pub use sending::Sending;
 pub use service::PoolService;
 pub use sink::{PoolSink, SinkError};
-pub use stats::PoolStats;
+pub use stats::{DeadLetterCounts, PoolStats, Spread, WorkerStats};
 pub use stop::{Stop, StopReport};
 pub use weak_address::WeakAddress;
-pub(crate) use {clock::later, core::Urgency, parcel::Parcel, permits::Refused};
+pub(crate) use {clock::later, core::Urgency, parcel::Parcel, permits::Refused, stamp::Stamp};
 
 use self::{
     gather::{BroadcastAddress, SplitJoin, SplitJoinAddress, crew::Crew},

@@ -420,9 +420,8 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     Err(SpawnError::NoWorkerStarted { pool: core.settings.name.to_string(), reason })
 }
 
-/// On one thread nobody could take what a handler holds up, so only pools on several are watched.
 fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
-    if core.runtime.runtime_flavor() != tokio::runtime::RuntimeFlavor::CurrentThread {
+    if core.coarse.is_watched {
         let core: Arc<dyn Watched> = core.clone();
         core.bell().connect(Arc::downgrade(&core));
     }

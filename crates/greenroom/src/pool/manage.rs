@@ -8,7 +8,7 @@ use super::{
     change::Change,
     core::Core,
     gather::Worker,
-    stats::PoolStats,
+    stats::{PoolStats, WorkerStats},
     stop::{self, Stop, StopReport},
 };
 use crate::Actor;
@@ -18,6 +18,7 @@ type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// What a pool can be told, whatever its keys are.
 pub(crate) trait Control<A: Actor>: Send + Sync {
     fn stats(&self) -> PoolStats;
+    fn worker_stats(&self) -> Vec<WorkerStats>;
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
     /// Those that handle messages now, in the order of their slots.
     fn live_workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
@@ -36,6 +37,10 @@ where
 {
     fn stats(&self) -> PoolStats {
         PoolStats::of(self)
+    }
+
+    fn worker_stats(&self) -> Vec<WorkerStats> {
+        WorkerStats::all(self)
     }
 
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
@@ -184,6 +189,11 @@ impl<A: Actor> Management<A> {
     /// What the pool is doing. Takes the lock of each shard for a moment.
     pub fn stats(&self) -> PoolStats {
         self.control.stats()
+    }
+
+    /// What each slot of the pool has done and does, also those that are vacant now.
+    pub fn worker_stats(&self) -> Vec<WorkerStats> {
+        self.control.worker_stats()
     }
 
     /// Stops the pool; see [`Pool::stop`](crate::Pool::stop).

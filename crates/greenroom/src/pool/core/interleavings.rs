@@ -172,8 +172,14 @@ impl Stage {
         let mut extra = Extra::new(None);
         extra.attempts = worker.attempts + 1;
         extra.parked = true;
-        let entry =
-            Entry { message, extra: Some(extra), key: None, hash: 0, class: crate::Class::Normal };
+        let entry = Entry {
+            message,
+            extra: Some(extra),
+            key: None,
+            hash: 0,
+            class: crate::Class::Normal,
+            stamp: Default::default(),
+        };
         let source = std::mem::replace(&mut worker.source, Source::None);
         worker.source = self.core.park(index, source, entry, Duration::ZERO);
     }
