@@ -27,9 +27,8 @@
 //! several threads, pools with awake workers are looked at every two milliseconds by one thread of the process.
 //!
 //! # Limits and size
-//! [`limits`] and [`autoscale`] decide how fast and how much at once, and how many workers. They are asked by the caller, who
-//! tells them the time and what has happened, and do nothing by themselves: no pool obeys them yet, and a running pool does
-//! not change its size.
+//! [`limits`] and [`autoscale`] decide how fast and how much at once, and how many workers. A pool obeys them where it is set
+//! up to: [`autoscale`](PoolBuilder::autoscale).
 
 use std::{fmt, ops::Deref, sync::Arc};
 

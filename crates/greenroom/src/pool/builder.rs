@@ -6,6 +6,7 @@ use tokio::sync::mpsc;
 
 use super::{
     Pool,
+    autoscale::{Autoscale, Autoscaler, scaling},
     change::SlotOutcome,
     clock,
     core::{CopyOf, Core, KeyOf, OnDeadLetter, Settings, exit::WhenExhausted},
@@ -42,6 +43,7 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     mailbox: usize,
     capacity: Option<usize>,
     bounds: RangeInclusive<usize>,
+    autoscale: Option<Autoscale>,
     holds_when_empty: bool,
     overflow: Overflow<A::Message, A::Reply, A::Error>,
     dispatch: Option<Box<dyn Policy<A::Message>>>,
@@ -68,6 +70,7 @@ impl<A: Actor> PoolBuilder<A> {
             mailbox: DEFAULT_MAILBOX,
             capacity: None,
             bounds: 0..=MAX_WORKERS,
+            autoscale: None,
             holds_when_empty: false,
             overflow: Overflow::Wait,
             dispatch: None,
@@ -148,6 +151,7 @@ impl<A: Actor> PoolBuilder<A> {
             mailbox: self.mailbox,
             capacity: self.capacity,
             bounds: self.bounds,
+            autoscale: self.autoscale,
             holds_when_empty: self.holds_when_empty,
             overflow: self.overflow,
             dispatch: None,
@@ -195,6 +199,26 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// beyond them is refused.
     pub fn bounds(mut self, workers: RangeInclusive<usize>) -> Self {
         self.bounds = workers;
+        self
+    }
+
+    /// Lets the pool change its size by itself, between these bounds, which take the place of [`bounds`](Self::bounds): nobody
+    /// can pass them by hand either. It is looked at each second; a pool that is late grows in one step, and shrinks when
+    /// fewer have been enough for long. See [`autoscale`](crate::pool::autoscale).
+    ///
+    /// The pool starts with as many [`workers`](Self::workers) as was said, within the bounds.
+    ///
+    /// ```
+    /// # use greenroom::{pool::autoscale::Autoscale, prelude::*};
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Clerk).workers(1).autoscale(Autoscale::between(2, 64)).spawn().await?;
+    /// assert_eq!(pool.stats().configured, 2);
+    /// # Ok(()) }
+    /// ```
+    pub fn autoscale(mut self, settings: Autoscale) -> Self {
+        self.autoscale = Some(settings);
         self
     }
 
@@ -326,7 +350,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self.spawn_core().await.map(Pool::spawned)
     }
 
-    pub(crate) async fn spawn_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
+    pub(crate) async fn spawn_core(mut self) -> Result<Arc<Core<A, K>>, SpawnError> {
+        let scaler = self.autoscale.map(Autoscaler::new).transpose()?;
+        if let Some(settings) = &self.autoscale {
+            self.bounds = settings.min..=settings.max;
+            self.workers = self.workers.clamp(settings.min, settings.max);
+        }
         let capacity = self.checked_capacity()?;
         let runtime = tokio::runtime::Handle::current();
         let awake_limit = runtime.metrics().num_workers();
@@ -356,6 +385,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         };
         let core = Arc::new(Core::new(settings, awake_limit, runtime));
         start(&core).await?;
+        if let Some(scaler) = scaler {
+            core.runtime.spawn(scaling::run(Employed::new(&core), scaler));
+        }
         Ok(core)
     }
 

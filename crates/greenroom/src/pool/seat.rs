@@ -98,7 +98,7 @@ impl Seat {
     /// A message is in hand from this moment on.
     #[inline]
     pub(crate) fn is_busy_since(&self, nanos: u64) {
-        self.tally.in_hand.store(nanos.max(1), Ordering::Relaxed);
+        self.tally.in_hand.store(nanos + 1, Ordering::Relaxed);
     }
 
     /// No message is in hand any more.
@@ -111,7 +111,7 @@ impl Seat {
     pub(crate) fn busy_since(&self) -> Option<Stamp> {
         match self.tally.in_hand.load(Ordering::Relaxed) {
             0 => None,
-            since => Some(Stamp::coarse(since)),
+            since => Some(Stamp::coarse(since - 1)),
         }
     }
 }

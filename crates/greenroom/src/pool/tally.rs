@@ -11,7 +11,7 @@ pub(crate) struct WorkerTally {
     /// Messages started: each gives up its permit.
     pub(crate) started: AtomicU64,
     pub(crate) handled: AtomicU64,
-    /// The stamp of the moment when the message in hand was started; 0 while there is none.
+    /// When the message in hand was started, in nanoseconds and one more; 0 while there is none.
     pub(crate) in_hand: AtomicU64,
     /// Of those handled, handed to another address whole.
     pub(crate) forwarded: AtomicU64,

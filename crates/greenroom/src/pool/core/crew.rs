@@ -9,6 +9,7 @@ use super::Core;
 use crate::{
     Actor, ExitReason, ManageError,
     pool::{
+        autoscale::Reason,
         change::{Outcomes, SlotOutcome},
         employed::Employed,
         restart::RestartLog,
@@ -79,6 +80,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(roster);
         slots.iter().for_each(|slot| self.let_leave(*slot, outcomes));
         Ok((slots, size))
+    }
+
+    /// The pool has another size, by itself.
+    pub(crate) fn resized(&self, from: usize, to: usize, reason: &Reason) {
+        tracing::info!(pool = &*self.settings.name, from, to, ?reason, "resized");
     }
 
     /// Tells one worker to leave.
