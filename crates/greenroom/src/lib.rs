@@ -107,9 +107,10 @@ pub use pool::gather::{
     SplitJoinAddress, SplitJoinError,
 };
 pub use pool::{
-    Address, Calling, Change, ChangeReport, ManageError, Management, Overflow, OwnedPermit, Pool,
-    PoolBuilder, PoolChild, PoolDeadLetters, PoolService, PoolSink, PoolStats, Restarts, Sending,
-    SinkError, Stop, StopReport, StopSummary, WeakAddress, WhenExhausted, Worker, policy,
+    Address, Calling, Change, ChangeReport, DeadLetterCounts, ManageError, Management, Overflow,
+    OwnedPermit, Pool, PoolBuilder, PoolChild, PoolDeadLetters, PoolService, PoolSink, PoolStats,
+    Restarts, Sending, SinkError, Spread, Stop, StopReport, StopSummary, WeakAddress,
+    WhenExhausted, Worker, WorkerStats, policy,
 };
 pub use recipient::Recipient;
 pub use registry::{FindError, NameTaken, Registry};

@@ -6,6 +6,7 @@ use tokio::sync::mpsc;
 
 use super::{
     Pool,
+    autoscale::{Autoscale, Autoscaler, scaling},
     change::SlotOutcome,
     clock,
     core::{CopyOf, Core, KeyOf, OnDeadLetter, Settings, exit::WhenExhausted},
@@ -46,6 +47,7 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     mailbox: usize,
     capacity: Option<usize>,
     bounds: RangeInclusive<usize>,
+    autoscale: Option<Autoscale>,
     holds_when_empty: bool,
     overflow: Overflow<A::Message, A::Reply, A::Error>,
     dispatch: Option<Box<dyn Policy<A::Message>>>,
@@ -75,6 +77,7 @@ impl<A: Actor> PoolBuilder<A> {
             mailbox: DEFAULT_MAILBOX,
             capacity: None,
             bounds: 0..=MAX_WORKERS,
+            autoscale: None,
             holds_when_empty: false,
             overflow: Overflow::Wait,
             dispatch: None,
@@ -158,6 +161,7 @@ impl<A: Actor> PoolBuilder<A> {
             mailbox: self.mailbox,
             capacity: self.capacity,
             bounds: self.bounds,
+            autoscale: self.autoscale,
             holds_when_empty: self.holds_when_empty,
             overflow: self.overflow,
             dispatch: None,
@@ -208,6 +212,26 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// beyond them is refused.
     pub fn bounds(mut self, workers: RangeInclusive<usize>) -> Self {
         self.bounds = workers;
+        self
+    }
+
+    /// Lets the pool change its size by itself, between these bounds, which take the place of [`bounds`](Self::bounds): nobody
+    /// can pass them by hand either. It is looked at each second; a pool that is late grows in one step, and shrinks when
+    /// fewer have been enough for long. See [`autoscale`](crate::pool::autoscale).
+    ///
+    /// The pool starts with as many [`workers`](Self::workers) as was said, within the bounds.
+    ///
+    /// ```
+    /// # use greenroom::{pool::autoscale::Autoscale, prelude::*};
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Clerk).workers(1).autoscale(Autoscale::between(2, 64)).spawn().await?;
+    /// assert_eq!(pool.stats().configured, 2);
+    /// # Ok(()) }
+    /// ```
+    pub fn autoscale(mut self, settings: Autoscale) -> Self {
+        self.autoscale = Some(settings);
         self
     }
 
@@ -410,6 +434,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         let core = self.into_core()?;
         core.runtime.spawn(clock::run(Employed::new(&core)));
         watch(&core);
+        scale(&core);
         Ok(supervised::kept(core))
     }
 
@@ -424,7 +449,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// A pool of which nothing runs yet.
-    pub(super) fn into_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
+    pub(super) fn into_core(mut self) -> Result<Arc<Core<A, K>>, SpawnError> {
+        let scaler = self.autoscale.map(Autoscaler::new).transpose()?;
+        if let Some(settings) = &self.autoscale {
+            self.bounds = settings.min..=settings.max;
+            self.workers = self.workers.clamp(settings.min, settings.max);
+        }
         let capacity = self.checked_capacity()?;
         let threads = self.start_threads()?;
         let runtime = threads.as_ref().and_then(Threads::handle);
@@ -456,7 +486,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             notices: self.notices,
             seed: self.seed.unwrap_or_else(random_seed),
         };
-        Ok(Arc::new(Core::new(settings, awake_limit, runtime, threads)))
+        let core = Arc::new(Core::new(settings, awake_limit, runtime, threads));
+        *core.scaler.lock() = scaler;
+        Ok(core)
     }
 
     fn start_threads(&self) -> Result<Option<Threads>, SpawnError> {
@@ -519,6 +551,7 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             _ => {
                 core.runtime.spawn(clock::run(Employed::new(core)));
                 watch(core);
+                scale(core);
                 core.close_if_deserted();
                 if core.settings.dispatch.is_some() {
                     // A policy deals with workers by their order, so all of them have their chance to start first.
@@ -534,11 +567,18 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     Err(SpawnError::NoWorkerStarted { pool: core.settings.name.to_string(), reason })
 }
 
-/// On one thread nobody could take what a handler holds up, so only pools on several are watched.
 fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
-    if core.runtime.runtime_flavor() != tokio::runtime::RuntimeFlavor::CurrentThread {
+    if core.coarse.is_watched {
         let core: Arc<dyn Watched> = core.clone();
         core.bell().connect(Arc::downgrade(&core));
+    }
+}
+
+/// A pool that changes its size by itself looks at itself each second.
+fn scale<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
+    let scaler = core.scaler.lock().take();
+    if let Some(scaler) = scaler {
+        core.runtime.spawn(scaling::run(Employed::new(core), scaler));
     }
 }
 

@@ -19,13 +19,16 @@ use self::{
     exit::{Escalation, WhenExhausted},
 };
 use super::{
+    autoscale::Autoscaler,
     clock::Clock,
+    coarse::CoarseClock,
     coordinator::Coordination,
     discard::discard,
     entry::Entry,
     mailbox::Mailbox,
     occupied::{Inside, Occupied, OwnCalls, slot_at_work},
     overflow::Overflow,
+    padded::Padded,
     parcel::ParcelOf,
     permits::{Closed, Permits, Queues, Refused},
     policy::Policy,
@@ -33,6 +36,8 @@ use super::{
     seat::Seat,
     seats::Seats,
     shard::{Outbox, Shard, Turns},
+    stamp::Stamp,
+    stats::Measured,
     tally::PoolTally,
     threads::Threads,
     wake::Wake,
@@ -170,6 +175,10 @@ pub(crate) struct Core<A: Actor, K> {
     /// The last slot was disabled: what is queued are dead letters.
     ruined: AtomicBool,
     pub(crate) tally: PoolTally,
+    /// The time for whatever need not know it exactly.
+    pub(crate) coarse: Padded<CoarseClock>,
+    /// How long messages took.
+    pub(crate) measured: Measured,
     /// From its spawn to its end, and who is told of that.
     pub(crate) life: Arc<Life>,
     /// Why it ends, where it is not simply stopped. The first reason counts.
@@ -210,6 +219,8 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) running: AtomicUsize,
     /// Where the pool's tasks run.
     pub(crate) runtime: tokio::runtime::Handle,
+    /// Decides about the size of the pool, until it is started.
+    pub(crate) scaler: Mutex<Option<Autoscaler>>,
     /// Threads of its own, where it has some.
     _threads: Option<Threads>,
     hasher: foldhash::quality::SeedableRandomState,
@@ -262,6 +273,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             gate: Mutex::new(Gate::Open),
             ruined: AtomicBool::new(false),
             tally: PoolTally::default(),
+            coarse: Padded(CoarseClock::new(is_watched(&runtime))),
+            measured: Measured::default(),
             life: Arc::default(),
             cause: OnceLock::new(),
             escalation: Mutex::default(),
@@ -287,6 +300,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             ),
             chance: AtomicU64::new(settings.seed),
             runtime,
+            scaler: Mutex::default(),
             _threads: threads,
             settings,
         }
@@ -352,7 +366,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return self.search_and_push(index, parcel, key);
         }
         inbox.credit -= 1;
-        let first = inbox.push(parcel, key);
+        let first = inbox.push(parcel, key, |number| self.stamp(number));
         if parcel.class == Class::Urgent {
             self.wake.urge(index);
         }
@@ -418,7 +432,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if inbox.closed {
             return Err(Closed);
         }
-        let first = inbox.push(parcel, key);
+        let first = inbox.push(parcel, key, |number| self.stamp(number));
         if parcel.class == Class::Urgent {
             self.wake.urge(index);
         }
@@ -438,7 +452,30 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if inbox.closed {
             return Err(Closed);
         }
-        Ok((run, inbox.push_run(messages.drain(..run))))
+        Ok((run, inbox.push_run(messages.drain(..run), |number| self.stamp(number))))
+    }
+
+    /// The stamp for the message with this number, of those that were counted together.
+    #[inline]
+    pub(crate) fn stamp(&self, number: u64) -> Stamp {
+        self.coarse.stamp(number, self.is_late())
+    }
+
+    /// True when the coarse clock may have stood still for long (see there).
+    #[inline]
+    fn is_late(&self) -> bool {
+        match self.coarse.is_watched {
+            true => !self.clock.bell.is_watched(),
+            false => self.wake.awake() == 0,
+        }
+    }
+
+    /// A worker is woken: sets the coarse clock where the watch does not do so. Before the worker counts as awake.
+    #[inline]
+    pub(crate) fn note_time(&self) {
+        if !self.coarse.is_watched || !self.clock.bell.is_watched() {
+            self.coarse.set();
+        }
     }
 
     /// Grants permits to senders that wait for them. Call it after messages have been started, behind a fence where the
@@ -509,6 +546,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         self.calls.enter(self.identity(), self.live.load(Ordering::SeqCst))
     }
+}
+
+/// On one thread nobody could take what a handler holds up, so only pools on several are watched.
+pub(crate) fn is_watched(runtime: &tokio::runtime::Handle) -> bool {
+    runtime.runtime_flavor() != tokio::runtime::RuntimeFlavor::CurrentThread
 }
 
 pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;

@@ -285,6 +285,7 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A,
         core.wake.call(hold.worker, &core.clock.bell);
     }
     let errand = core.wake.woken(hold.worker).await;
+    core.note_time();
     hold.posture = Posture::Awake;
     match errand {
         Some(index) => hold.source = Source::Attending { index, alone: true },

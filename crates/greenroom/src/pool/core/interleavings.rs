@@ -210,7 +210,9 @@ impl Stage {
         let mut extra = Extra::new(None);
         extra.attempts = worker.attempts + 1;
         extra.parked = true;
-        let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class: message.2 };
+        let class = message.2;
+        let stamp = Default::default();
+        let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class, stamp };
         let source = std::mem::replace(&mut worker.source, Source::None);
         worker.source = self.core.park(index, source, entry, Duration::ZERO);
     }
