@@ -237,7 +237,8 @@ impl<A: Actor> Pool<A> {
     }
 
     /// Stops the pool, and returns what was not handled. Works while the pool is saturated and handlers are stuck: a
-    /// graceful stop returns half a second after its deadline at the latest.
+    /// graceful stop returns half a second after its deadline at the latest. A worker of the pool would wait for its own end:
+    /// called from a handler or a hook of the pool, this only begins to stop it, and returns nothing.
     ///
     /// # Cancel safety
     /// A dropped future has closed the pool; call again to see it end.

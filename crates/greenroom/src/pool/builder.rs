@@ -21,8 +21,8 @@ use super::{
     worker::Factory,
 };
 use crate::{
-    Actor, Backoff, DeadLetter, FailurePolicy, FailureTable, Finally, Happening, Notices,
-    RestartPolicy, Row, SpawnError, dead_letters::DEFAULT_BOUND,
+    Actor, Backoff, DeadLetter, ExitReason, FailurePolicy, FailureTable, Finally, Happening,
+    Notices, RestartPolicy, Row, SpawnError, dead_letters::DEFAULT_BOUND,
 };
 
 /// The most workers of one pool.
@@ -432,7 +432,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     pub fn supervised(mut self) -> Result<(Pool<A>, PoolChild), SpawnError> {
         self.when_exhausted = WhenExhausted::Escalate;
         let core = self.into_core()?;
-        core.runtime.spawn(clock::run(Employed::new(&core)));
         watch(&core);
         scale(&core);
         Ok(supervised::kept(core))
@@ -449,7 +448,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// A pool of which nothing runs yet.
-    pub(super) fn into_core(mut self) -> Result<Arc<Core<A, K>>, SpawnError> {
+    pub(super) fn into_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
+        let this = if self.single { self.single() } else { self };
+        this.core()
+    }
+
+    fn core(mut self) -> Result<Arc<Core<A, K>>, SpawnError> {
         let scaler = self.autoscale.map(Autoscaler::new).transpose()?;
         if let Some(settings) = &self.autoscale {
             self.bounds = settings.min..=settings.max;
@@ -549,7 +553,9 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             Some(SlotOutcome::StartFailed(_, error)) => reason = reason.or(Some(error)),
             None if !slots.is_empty() => break,
             _ => {
-                core.runtime.spawn(clock::run(Employed::new(core)));
+                if slots.is_empty() {
+                    clock::start(core);
+                }
                 watch(core);
                 scale(core);
                 core.close_if_deserted();
@@ -564,6 +570,7 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         }
     }
     let reason = reason.unwrap_or_else(|| "the runtime is shutting down".to_owned());
+    core.ends_because(ExitReason::failed(reason.clone()));
     Err(SpawnError::NoWorkerStarted { pool: core.settings.name.to_string(), reason })
 }
 
@@ -596,6 +603,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for AbortOnDrop<'_, A,
         if let Some(core) = self.0 {
             core.close();
             core.end();
+            core.ends_because(ExitReason::Killed);
+            core.end_of_life(&[]);
             core.abort(0..core.seats.len());
         }
     }

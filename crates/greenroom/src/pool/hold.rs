@@ -7,6 +7,7 @@ use std::{
 };
 
 use super::{
+    clock,
     core::{Core, ExtraOf, Queued},
     discard::discard,
     entry::Entry,
@@ -416,7 +417,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 let attempt = FailedAttempt { cause, failures };
                 match self.core.settings.policy.decide(attempt, self.core.chance()) {
                     Verdict::Retry { after, counted } => {
-                        self.retry(after, counted, crashed, Some(error), None)
+                        let otherwise = DeadLetterReason::Failed;
+                        self.retry(after, counted, crashed, Some(error), None, otherwise);
                     }
                     Verdict::DeadLetter => {
                         self.dead_letter(DeadLetterReason::Failed, Some(error), None)
@@ -433,6 +435,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     fn handled(&mut self, answer: Answer<A::Reply>) {
         count(&self.seat.tally.handled);
+        self.delivery.crashed = false;
         if std::mem::take(&mut self.delivery.forwarded) {
             count(&self.seat.tally.forwarded);
         }
@@ -514,6 +517,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.core.report_dead_letter(letter);
     }
 
+    /// Where the message is gone, it is a dead letter for the reason `otherwise`.
     fn retry(
         &mut self,
         after: Duration,
@@ -521,11 +525,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         killed: bool,
         error: Option<A::Error>,
         panic: Option<String>,
+        otherwise: DeadLetterReason,
     ) {
         let Some(message) = self.take_message() else {
-            let reason =
-                panic.as_ref().map_or(DeadLetterReason::Failed, |_| DeadLetterReason::Panicked);
-            return self.dead_letter(reason, error, panic);
+            return self.dead_letter(otherwise, error, panic);
         };
         discard(error);
         if self.core.ended.load(Ordering::SeqCst) {
@@ -544,6 +547,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let stamp = Stamp::coarse(self.core.coarse.shown().saturating_add(due));
         let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class, stamp };
         let source = std::mem::replace(&mut self.source, Source::None);
+        clock::start(&self.core);
         self.source = self.core.park(self.worker, source, entry, after);
     }
 
@@ -561,6 +565,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     fn settle_panic(&mut self, panic: String) {
+        self.delivery.crashed = false;
         if self.delivery.forwarded {
             return self.handled(Answer::Elsewhere);
         }
@@ -578,7 +583,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             Verdict::DeadLetter
         }) {
             Verdict::Retry { after, counted } => {
-                self.retry(after, counted, true, None, Some(panic));
+                let otherwise = DeadLetterReason::Panicked;
+                self.retry(after, counted, true, None, Some(panic), otherwise);
             }
             Verdict::Drop => self.drop_message(),
             Verdict::DeadLetter | Verdict::Return => {
@@ -594,13 +600,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// The handler did not return within the pool's limit, and was dropped.
     pub(crate) fn timed_out(&mut self, limit: Duration) {
+        self.delivery.crashed = false;
         if self.delivery.forwarded {
             return self.handled(Answer::Elsewhere);
         }
         let failures = self.delivery.failures() + 1;
         let attempt = FailedAttempt { cause: Cause::Timeout(limit), failures };
         match self.core.settings.policy.decide(attempt, self.core.chance()) {
-            Verdict::Retry { after, counted } => self.retry(after, counted, false, None, None),
+            Verdict::Retry { after, counted } => {
+                self.retry(after, counted, false, None, None, DeadLetterReason::TimedOut);
+            }
             Verdict::Drop => self.drop_message(),
             Verdict::DeadLetter | Verdict::Return => {
                 self.dead_letter(DeadLetterReason::TimedOut, None, None);
@@ -641,8 +650,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// The caller has no message in hand and is not polled for a while.
     pub(crate) fn rest(&mut self) {
-        self.posture = Posture::Suspended;
-        self.core.wake.leave(&self.core.clock.bell);
+        // A handler may panic when it is dropped, while it is suspended.
+        if std::mem::replace(&mut self.posture, Posture::Suspended) != Posture::Suspended {
+            self.core.wake.leave(&self.core.clock.bell);
+        }
         self.core.serve_waiters();
         self.core.tell_progress();
     }

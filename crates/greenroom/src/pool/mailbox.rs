@@ -27,7 +27,7 @@ use super::{
     stats::oldest::first,
 };
 use crate::{
-    Actor, Class,
+    Actor, Class, ExitReason,
     class::URGENT_RUN,
     life::{Life, Signal},
     sync::{AtomicU64, AtomicUsize, Ordering, fence},
@@ -320,12 +320,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    /// The worker of a slot has gone: what it had in its own mailbox goes to any other.
-    pub(crate) fn clear_desk(&self, slot: usize) {
-        let Some(mailbox) = self.desks.at(slot).lock().take() else { return };
+    /// A worker has gone for this reason: what it had in its own mailbox, which has been taken away, goes to any other.
+    pub(crate) fn clear_desk(
+        self: &Arc<Self>,
+        mailbox: Option<Arc<Mailbox<A, K>>>,
+        reason: &ExitReason,
+    ) {
+        let Some(mailbox) = mailbox else { return };
         let rest = mailbox.close();
         self.tally.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
         self.re_home(rest);
+        self.end_of_worker(&mailbox, reason);
+        if self.mailbox_if_any(mailbox.slot).is_some() {
+            // The next worker has the same orders: what was taken back may have been meant for it.
+            mailbox.seat.order(MAIL | SIGNAL);
+            self.wake.call(mailbox.slot, &self.clock.bell);
+        }
     }
 
     /// Puts messages into the pool's queue, for any worker. They keep their permits.

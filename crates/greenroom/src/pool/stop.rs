@@ -12,7 +12,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::{clock::later, core::Core, stats::PoolStats};
+use super::{clock::later, core::Core, erased::Erased, occupied::slot_at_work, stats::PoolStats};
 use crate::Actor;
 
 mod hands;
@@ -65,6 +65,15 @@ pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     how: Stop,
 ) -> StopReport<A::Message> {
     core.close();
+    if slot_at_work(core.identity()).is_some() {
+        // A worker of the pool: it would wait for itself. What was left over is kept for who stops the pool from outside.
+        core.clone().stop_behind(how);
+        return StopReport {
+            left_over: Vec::new(),
+            wedged: Vec::new(),
+            stats: PoolStats::of(&core),
+        };
+    }
     let mut hands = Hands::default();
     hands.look(&core);
     match how {

@@ -52,6 +52,7 @@ fn push(core: &Core<Sleeper, std::convert::Infallible>) {
 /// A pool whose workers are gone, to be played by a test.
 async fn deserted() -> Arc<Core<Sleeper, std::convert::Infallible>> {
     let core = sleepers(2).0.restarts(Restarts::default()).spawn_core().await.unwrap();
+    crate::pool::clock::start(&core);
     core.abort(0..2);
     while core.running.load(Ordering::SeqCst) > 1 {
         crate::step_aside().await;

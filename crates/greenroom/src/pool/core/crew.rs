@@ -26,8 +26,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn start_in(self: &Arc<Self>, slots: &[usize], outcomes: &Outcomes) {
         for slot in slots {
             let run = worker::run(Employed::new(self), *slot, outcomes.clone());
-            let abort = self.runtime.spawn(run).abort_handle();
-            self.seats.at(*slot).place.lock().abort = Some(abort);
+            self.works_as(*slot, self.runtime.spawn(run).abort_handle());
         }
     }
 
@@ -227,7 +226,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(place);
         self.crew_changed();
         if before == Status::Disabled {
-            return self.left(slot);
+            return self.left(slot, &ExitReason::Normal);
         }
         self.one_less();
         self.crew_changed();
@@ -236,16 +235,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// The worker of a slot has gone for good.
-    pub(crate) fn left(self: &Arc<Self>, slot: usize) {
+    pub(crate) fn left(self: &Arc<Self>, slot: usize, reason: &ExitReason) {
         let seat = self.seats.at(slot);
         let mut place = seat.place.lock();
         let gone = std::mem::take(&mut *place);
-        seat.done(LEAVE);
+        seat.done(LEAVE | KILLED);
+        let mailbox = self.desks.at(slot).lock().take();
         drop(place);
-        if let Some(mailbox) = self.mailbox_if_any(slot) {
-            self.end_of_worker(&mailbox, &ExitReason::Normal);
-        }
-        self.clear_desk(slot);
+        self.clear_desk(mailbox, reason);
         seat.published.clear();
         self.roster.lock().vacate(slot);
         self.tell(Happening::WorkerRemoved { slot });
@@ -358,15 +355,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// The budget of a slot is used up. Its worker has given up what it held. False when it was to leave anyway.
-    pub(crate) fn disable(&self, slot: usize) -> bool {
-        let mut place = self.seats.at(slot).place.lock();
+    pub(crate) fn disable(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> bool {
+        let seat = self.seats.at(slot);
+        let mut place = seat.place.lock();
         if place.status == Status::Leaving {
             return false;
         }
         place.status = Status::Disabled;
+        seat.done(KILLED);
+        // Under the lock: the next worker of the slot may be started right afterwards, and has a mailbox of its own.
+        let mailbox = self.desks.at(slot).lock().take();
         drop(place);
         self.crew_changed();
-        self.clear_desk(slot);
+        self.clear_desk(mailbox, reason);
         self.tell(Happening::WorkerDisabled { slot });
         if self.one_less() && !self.settings.holds_when_empty {
             tracing::error!(
