@@ -11,6 +11,7 @@ use super::{
     discard::discard,
     entry::Entry,
     lanes::LaneId,
+    limits::Outcome,
     mailbox::Mailbox,
     seat::Seat,
     stamp::Stamp,
@@ -95,6 +96,8 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) in_hand: bool,
     /// Present where the times of the message in hand are measured.
     measurement: Option<Measurement>,
+    /// What the last attempt says of the load of what its handler uses. For the pool's limits.
+    pub(crate) outcome: Outcome,
     pub(crate) posture: Posture,
     /// Messages taken in this run without keys, after the first.
     run: u32,
@@ -131,6 +134,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             spare: None,
             in_hand: false,
             measurement: None,
+            outcome: Outcome::Done,
             posture: Posture::Suspended,
             run: 0,
             timed_since: None,
@@ -405,6 +409,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 self.handled(Answer::Elsewhere);
             }
             Err(error) => {
+                self.outcome = Outcome::Rejected;
                 let failures = self.delivery.failures() + 1;
                 let crashed = std::mem::take(&mut self.delivery.crashed);
                 if crashed && self.kills() >= self.core.settings.poison_limit {
@@ -577,6 +582,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// The handler did not return within the pool's limit, and was dropped.
     pub(crate) fn timed_out(&mut self, limit: Duration) {
+        self.outcome = Outcome::TimedOut;
         if self.delivery.forwarded {
             return self.handled(Answer::Elsewhere);
         }

@@ -16,6 +16,7 @@ use super::{
     employed::Employed,
     erased::Erased,
     hold::{Hold, Posture, Source, Taken},
+    limits::Pass,
     seat::{KILLED, SIGNAL, Status},
     tally::count,
 };
@@ -24,6 +25,7 @@ use crate::{Actor, Context, ExitReason, panic_location, step_aside};
 mod attempt;
 mod catch_unwind;
 mod factory;
+mod pass;
 mod start;
 #[cfg(test)]
 mod tests;
@@ -34,6 +36,7 @@ use self::{
     attempt::{attempt, hear},
     catch_unwind::CatchUnwind,
     factory::panic_message,
+    pass::{end_pass, pass},
     start::{first_start, pause, start_again},
 };
 
@@ -198,6 +201,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 ) -> End {
     let core = hold.core.clone();
     let (mut in_a_row, mut turn) = (0_u32, 0_u32);
+    let mut permission = None;
     while !hold.is_over() {
         if hold.seat.has_orders()
             && hold.seat.has(SIGNAL)
@@ -207,6 +211,12 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         }
         if let Some(reason) = cx.take_exit() {
             return End::Exit(reason);
+        }
+        if core.settings.gate.is_some() && permission.is_none() {
+            permission = pass(hold).await;
+            if permission.is_none() {
+                continue;
+            }
         }
         let from_lane = matches!(hold.source, Source::Lane { .. });
         let mut taken = hold.take_next();
@@ -226,6 +236,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         }
         match taken {
             Taken::Nothing if !hold.is_over() => {
+                permission = None;
                 idle(hold).await;
                 turn = 0;
             }
@@ -237,7 +248,11 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                 if core.wake.wants_more() && core.wake.one(&core.clock.bell) {
                     step_aside().await;
                 }
+                permission.iter_mut().for_each(Pass::started);
                 attempt(hold, actor, cx).await;
+                if let Some(permission) = permission.take() {
+                    end_pass(hold, permission);
+                }
             }
         }
     }

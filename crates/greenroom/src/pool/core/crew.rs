@@ -12,6 +12,7 @@ use crate::{
         autoscale::Reason,
         change::{Outcomes, SlotOutcome},
         employed::Employed,
+        limits::LimitChange,
         restart::RestartLog,
         seat::{LEAVE, Place, Status},
         worker,
@@ -85,6 +86,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The pool has another size, by itself.
     pub(crate) fn resized(&self, from: usize, to: usize, reason: &Reason) {
         tracing::info!(pool = &*self.settings.name, from, to, ?reason, "resized");
+    }
+
+    /// A limit has changed, or would have.
+    pub(crate) fn limit_changed(&self, change: &LimitChange) {
+        tracing::info!(pool = &*self.settings.name, ?change, "limit changed");
     }
 
     /// Tells one worker to leave.
