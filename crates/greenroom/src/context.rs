@@ -64,6 +64,11 @@ impl<A> Context<A> {
         }
     }
 
+    /// True when the actor has asked to end.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.place.exit.is_some()
+    }
+
     pub(crate) fn restarted(&mut self) {
         self.place.restarts += 1;
     }

@@ -34,7 +34,7 @@ pub use self::{
 use crate::{DeadLetter, pool::discard::discard};
 
 /// Letters that are kept, unless said otherwise.
-const DEFAULT_BOUND: usize = 1_000;
+pub(crate) const DEFAULT_BOUND: usize = 1_000;
 
 /// A bounded queue of dead letters. A clone is the same queue.
 ///

@@ -19,6 +19,8 @@ pub struct Delivery<M, R, E> {
     pub(crate) forwarded: bool,
     /// Whoever did the work for the handler has died of it.
     pub(crate) crashed: bool,
+    /// It was not this worker's to handle: another is to have it.
+    pub(crate) put_back: bool,
 }
 
 /// What a plain send does not have.

@@ -48,6 +48,14 @@ impl<M, R, E> Delivery<M, R, E> {
         Ok(())
     }
 
+    /// As `forward`, but waits for room also where the other pool lets its senders not wait.
+    pub(crate) async fn hand_on(&mut self, to: &Address<M, R, E>) -> Result<(), NotAccepted> {
+        let mut lent = Lent::new(self);
+        to.door.push_waiting(&mut lent.parcel, to.sender).await?;
+        lent.forwarded();
+        Ok(())
+    }
+
     /// As [`forward`](Self::forward), without waiting.
     ///
     /// # Errors

@@ -8,7 +8,7 @@
 //!                                    (the last of each key)
 //! ```
 //!
-//! Reading takes bounded time and runs no user code: values are plain ([`Value`]), and at most [`MOST_KEYS`] per worker.
+//! [`Management::inspect`](crate::Management::inspect) adds the runtime's own figures. Reading takes bounded time and runs no user code: values are plain ([`Value`]), and at most [`MOST_KEYS`] per worker.
 //! Which are wanted is said with [`Items`].
 //!
 //! # Price
@@ -19,9 +19,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::Mutex;
 
+mod inspection;
 mod items;
 mod value;
 
+pub use inspection::{Inspection, WorkerFigures, WorkerInspection, WorkerStatus};
 pub use items::Items;
 pub use value::Value;
 
@@ -42,7 +44,6 @@ pub(crate) struct Published {
     values: Mutex<BTreeMap<Arc<str>, Value>>,
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "slots do not have one yet"))]
 impl Published {
     /// Replaces the value of a key.
     ///
@@ -65,6 +66,12 @@ impl Published {
             return Err(TooManyKeys {});
         }
         Ok(values.insert(key.into(), value))
+    }
+
+    /// Forgets everything: another worker takes the slot.
+    pub(crate) fn clear(&self) {
+        let values = std::mem::take(&mut *self.values.lock());
+        drop(values);
     }
 
     /// The values that are wanted, in the order of their keys.

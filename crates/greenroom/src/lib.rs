@@ -32,12 +32,12 @@
 //! |---|---|
 //! | many workers, one address, order per key | [`Pool`], [`PoolBuilder`], [`Address`], and the module [`pool`] |
 //! | failures | [`FailureTable`], [`Backoff`], [`Restarts`], [`DeadLetter`] |
-//! | dead letters that are kept, and replayed | [`DeadLetters`] |
+//! | dead letters that are kept, and replayed | [`Pool::dead_letters`], [`DeadLetters`] |
 //! | a reply that is given later, a message that stays whole | [`Delivery`], [`ReplyPort`], [`Answer`] |
 //! | parts that depend on one another, started, restarted and stopped in order | [`Supervisor`], [`Strategy`], and the module [`supervisor`] |
 //! | telling many what happens | [`Topic`], [`Producer`], and the module [`events`] |
 //! | hearing of all that happens in pools | [`Notices`], [`Happening`], and the module [`notices`] |
-//! | what a worker tells of itself | the module [`inspect`] |
+//! | what a worker tells of itself, to be read while it is stuck | [`Management::inspect`], and the module [`inspect`] |
 //! | why an actor has ended, and where it panicked | [`ExitReason`], and the module [`panic_location`] |
 //! | a message later, or again and again | [`Address::send_after`], [`Address::send_every`], and the module [`timer`] |
 //! | finding an actor by its name | [`Registry`] |
@@ -45,6 +45,7 @@
 //! | something around every message: a limit, a span, a count | [`Layer`], and the module [`layer`] |
 //! | one end for many actors | [`Node`] |
 //! | all workers at once, parts of a request, a second attempt for a slow call | [`BroadcastAddress`], [`SplitJoin`], [`Hedged`], and the module [`pool::gather`] |
+//! | an actor that looks after a pool: sizes it, answers for it, hears what happens in it | [`Coordinator`], and the module [`coordinator`] |
 //! | servers and streams | [`PoolService`], [`PoolSink`], [`OwnedPermit`] |
 //! | limits and sizes, decided for a caller who acts | [`pool::limits`], [`pool::autoscale`] |
 
@@ -100,14 +101,16 @@ pub use life::OnExit;
 pub use node::{Node, NodeReport};
 pub use notices::{Happening, Notice, Notices};
 pub use panic_location::PanicLocation;
+pub use pool::coordinator::{self, CoordinatedPool, Coordinator, PoolNotice};
 pub use pool::gather::{
     BroadcastAddress, GatherError, Gathered, HedgeBudget, Hedged, PartialPolicy, SplitJoin,
     SplitJoinAddress, SplitJoinError,
 };
 pub use pool::{
     Address, Calling, Change, ChangeReport, DeadLetterCounts, ManageError, Management, Overflow,
-    OwnedPermit, Pool, PoolBuilder, PoolService, PoolSink, PoolStats, Restarts, Sending, SinkError,
-    Spread, Stop, StopReport, StopSummary, WeakAddress, WhenExhausted, Worker, WorkerStats, policy,
+    OwnedPermit, Pool, PoolBuilder, PoolChild, PoolDeadLetters, PoolService, PoolSink, PoolStats,
+    Restarts, Sending, SinkError, Spread, Stop, StopReport, StopSummary, WeakAddress,
+    WhenExhausted, Worker, WorkerStats, policy,
 };
 pub use recipient::Recipient;
 pub use registry::{FindError, NameTaken, Registry};

@@ -108,6 +108,14 @@ impl Notices {
         }
     }
 
+    /// As `emit`, for what somebody else logs.
+    pub(crate) fn emit_unlogged(&self, pool: &Arc<str>, what: Happening) {
+        match &self.hub {
+            Some(hub) => hub.emit_unlogged(pool, what),
+            None => discard(what),
+        }
+    }
+
     /// [`emit`](Self::emit), for what is not free to make: nothing is made where it is switched off.
     pub fn emit_with(&self, pool: &Arc<str>, what: impl FnOnce() -> Happening) {
         if let Some(hub) = &self.hub {

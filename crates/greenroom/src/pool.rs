@@ -43,6 +43,7 @@ mod calling;
 mod change;
 mod clock;
 mod coarse;
+pub mod coordinator;
 mod core;
 pub(crate) mod discard;
 mod employed;
@@ -51,6 +52,7 @@ pub(crate) mod erased;
 pub mod gather;
 mod hold;
 mod lanes;
+mod letters;
 pub mod limits;
 mod lock;
 mod mailbox;
@@ -75,7 +77,9 @@ mod sink;
 mod stamp;
 mod stats;
 mod stop;
+mod supervised;
 mod tally;
+mod threads;
 mod wake;
 mod watch;
 mod weak_address;
@@ -90,6 +94,7 @@ pub(crate) use core::Core;
 pub use core::exit::WhenExhausted;
 pub use erased::StopSummary;
 pub use gather::Worker;
+pub use letters::PoolDeadLetters;
 pub use manage::{ManageError, Management};
 pub use overflow::Overflow;
 pub use owned_permit::OwnedPermit;
@@ -100,6 +105,7 @@ pub use service::PoolService;
 pub use sink::{PoolSink, SinkError};
 pub use stats::{DeadLetterCounts, PoolStats, Spread, WorkerStats};
 pub use stop::{Stop, StopReport};
+pub use supervised::PoolChild;
 pub use weak_address::WeakAddress;
 pub(crate) use {clock::later, core::Urgency, parcel::Parcel, permits::Refused, stamp::Stamp};
 
@@ -218,6 +224,12 @@ impl<A: Actor> Pool<A> {
 
     fn crew(&self) -> Arc<dyn Crew<A::Message, A::Reply, A::Error>> {
         Arc::new(Staff { control: self.control.clone(), _alive: self.address.clone() })
+    }
+
+    /// What could not be handled, unless a hook takes it
+    /// ([`on_dead_letter`](PoolBuilder::on_dead_letter)): to be listed, looked at, replayed and removed.
+    pub fn dead_letters(&self) -> PoolDeadLetters<A::Message, A::Reply, A::Error> {
+        PoolDeadLetters::new(self.control.dead_letters(), self.address.clone())
     }
 
     /// To look at the pool and to change it, apart from its work.

@@ -28,7 +28,7 @@ use std::{fmt, sync::Arc};
 
 mod chance;
 mod change;
-mod child;
+pub(crate) mod child;
 mod error;
 #[cfg(test)]
 mod fake;

@@ -16,6 +16,7 @@ use greenroom::{
     policy::{About, Choice, Crew, LeastLoaded, Policy, RoundRobin},
 };
 use proptest::prelude::*;
+use tokio::time::Instant;
 
 #[derive(Debug, Clone, Copy)]
 enum Deed {
@@ -354,18 +355,28 @@ async fn work(address: Address<Message, u32, ()>, how: How, message: Message, lo
     }
 }
 
-/// A pool that is as large as it ever was lets no more in than this.
+/// What may be queued at most. A pool that has shrunk keeps what it had taken in, and honours permits that were out.
 struct Bound {
     most: usize,
+    changed: Instant,
 }
 
+/// Longer than anybody here keeps a permit.
+const PERMITS: Duration = Duration::from_millis(10);
+
 impl Bound {
-    /// The pool may have shrunk under what is queued; it may not have taken more in.
+    fn changes(&mut self, capacity: usize) {
+        self.most = self.most.max(capacity);
+        self.changed = Instant::now();
+    }
+
     fn check(&mut self, stats: &PoolStats) -> Result<(), TestCaseError> {
-        let held = (stats.queued + stats.waiting) as usize;
-        self.most = self.most.min(held).max(stats.capacity);
-        // A message that waits for another attempt may have gone into debt for its permit: one for each worker.
-        prop_assert!(stats.queued as usize <= self.most, "{} of {}: {stats:?}", held, self.most);
+        let queued = stats.queued as usize;
+        self.most = self.most.max(stats.capacity);
+        prop_assert!(queued <= self.most, "{queued} of {}: {stats:?}", self.most);
+        if self.changed.elapsed() > PERMITS {
+            self.most = queued.max(stats.capacity);
+        }
         Ok(())
     }
 }
@@ -390,7 +401,7 @@ async fn run(program: Program) -> Result<(), TestCaseError> {
     let pool = spawn(&program, &log).await;
     let mut senders = tokio::task::JoinSet::new();
     let mut crew: Vec<Worker<Message, u32, ()>> = pool.manage().workers();
-    let mut bound = Bound { most: pool.stats().capacity };
+    let mut bound = Bound { most: pool.stats().capacity, changed: Instant::now() };
     let mut retries = false;
     for (number, step) in program.steps.iter().enumerate() {
         let message = |deed| Message { number: number as u32, deed };
@@ -408,7 +419,7 @@ async fn run(program: Program) -> Result<(), TestCaseError> {
             Step::Wait(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
             Step::Breathe => tokio::task::yield_now().await,
             ref change => {
-                bound.most = bound.most.max((pool.stats().queued + pool.stats().waiting) as usize);
+                bound.changes(pool.stats().capacity);
                 manage(&pool.manage(), change);
             }
         }

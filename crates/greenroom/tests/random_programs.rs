@@ -10,8 +10,9 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Answer, Backoff, CallError, Cause, Context, DeadLetter, Delivery, FailedAttempt,
-    FailureTable, Finally, NotAccepted, Pool, PoolBuilder, PoolStats, Restarts, Row, Stop, Verdict,
+    Actor, Answer, Backoff, CallError, Cause, Class, Context, DeadLetter, Delivery, Envelope,
+    FailedAttempt, FailureTable, Finally, NotAccepted, Pool, PoolBuilder, PoolStats, Restarts, Row,
+    Stop, Verdict,
 };
 use proptest::prelude::*;
 
@@ -73,6 +74,7 @@ enum Ending {
 struct Message {
     key: Option<u8>,
     number: u32,
+    class: Class,
     /// Sent in turn: other tasks may be overtaken between their permit and their place in line.
     in_turn: bool,
     deed: Deed,
@@ -81,7 +83,7 @@ struct Message {
 #[derive(Debug, Default)]
 struct Seen {
     in_hand: HashSet<u8>,
-    last_started: HashMap<u8, u32>,
+    last_started: HashMap<(u8, Class), u32>,
     attempted: HashSet<u32>,
     done: HashSet<u32>,
     violations: Vec<String>,
@@ -111,11 +113,13 @@ impl InHand {
                 log.violations.push(format!("key {key} is in hand twice"));
             }
             let last = match message.in_turn {
-                true => log.last_started.insert(key, message.number),
+                true => log.last_started.insert((key, message.class), message.number),
                 false => None,
             };
             if last.is_some_and(|last| last > message.number) {
-                log.violations.push(format!("key {key}: {} after {last:?}", message.number));
+                let class = message.class;
+                log.violations
+                    .push(format!("key {key}, {class:?}: {} after {last:?}", message.number));
             }
         }
         (Self(seen.clone(), message.key), first)
@@ -162,6 +166,9 @@ impl Actor for Worker {
         cx: &mut Context<Self>,
     ) -> Result<Answer<u32>, u8> {
         let message = delivery.message().unwrap();
+        if message.class != delivery.class() {
+            self.0.lock().unwrap().violations.push(format!("{message:?} has changed its class"));
+        }
         let new = !self.0.lock().unwrap().attempted.contains(&message.number);
         match message.deed {
             Deed::LookAndFailOnce(wish) if new => {
@@ -197,7 +204,7 @@ struct Program {
     seed: u64,
     /// Keys hash to this many values, so that different keys collide.
     hashes: u8,
-    steps: Vec<Step>,
+    steps: Vec<(Step, Class)>,
     ending: Ending,
 }
 
@@ -227,6 +234,10 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+fn class() -> impl Strategy<Value = Class> {
+    prop_oneof![3 => Just(Class::Normal), 1 => Just(Class::Urgent)]
+}
+
 fn ending() -> impl Strategy<Value = Ending> {
     prop_oneof![
         4 => Just(Ending::Quiet),
@@ -245,7 +256,7 @@ fn program() -> impl Strategy<Value = Program> {
         prop_oneof![Just(Policy::Plain), Just(Policy::Retries), Just(Policy::Scripted)],
         any::<u64>(),
         prop_oneof![Just(1u8), Just(3), Just(255)],
-        prop::collection::vec(step(), 0..60),
+        prop::collection::vec((step(), class()), 0..60),
         ending(),
     )
         .prop_map(|(workers, capacity, keyed, policy, seed, hashes, steps, ending)| Program {
@@ -349,18 +360,28 @@ async fn run(program: Program) -> Result<(), TestCaseError> {
     }
     .unwrap();
     let mut calls = tokio::task::JoinSet::new();
-    for (number, step) in program.steps.iter().enumerate() {
+    for (number, (step, class)) in program.steps.iter().enumerate() {
+        let (class, envelope) = (*class, Envelope::new().class(*class));
         // Without an order, two messages of a key may be in hand at once.
         let message = |key: Option<u8>, deed| {
             let ordered = program.keyed || program.workers == 1 && program.policy == Policy::Plain;
-            Message { key: key.filter(|_| ordered), number: number as u32, in_turn: true, deed }
+            Message {
+                key: key.filter(|_| ordered),
+                number: number as u32,
+                class,
+                in_turn: true,
+                deed,
+            }
         };
         match *step {
             Step::Send(key, deed) => {
-                pool.send(message(key, deed)).await.unwrap();
+                match class {
+                    Class::Normal => pool.send(message(key, deed)).await.unwrap(),
+                    Class::Urgent => pool.send_with(message(key, deed), envelope).await.unwrap(),
+                }
                 outcomes.accepted += 1;
             }
-            Step::TrySend(key, deed) => match pool.try_send(message(key, deed)) {
+            Step::TrySend(key, deed) => match pool.try_send_with(message(key, deed), envelope) {
                 Ok(()) => outcomes.accepted += 1,
                 Err(_) => outcomes.rejected += 1,
             },
@@ -368,11 +389,11 @@ async fn run(program: Program) -> Result<(), TestCaseError> {
                 let (address, mut message) = (pool.address(), message(key, deed));
                 message.in_turn = false;
                 outcomes.calls += 1;
-                calls.spawn(async move { address.call(message).await });
+                calls.spawn(async move { address.call_with(message, envelope).await });
                 tokio::task::yield_now().await;
             }
             Step::AbandonedCall(key, deed) => {
-                let call = pool.call(message(key, deed));
+                let call = pool.call_with(message(key, deed), envelope);
                 let _ = tokio::time::timeout(Duration::from_millis(1), call).await;
             }
             Step::Wait(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,

@@ -1,18 +1,21 @@
 //! A pool that changes its size while it works.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::{
     sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
-use greenroom::{ManageError, NotAccepted, Restarts, Stop, prelude::*};
+use greenroom::{
+    Address, CallError, ManageError, NotAccepted, Restarts, SpawnError, Stop, policy::RoundRobin,
+    prelude::*,
+};
+use tokio::task::JoinHandle;
 
 const SOON: Duration = Duration::from_secs(60);
+const A_MOMENT: Duration = Duration::from_millis(1);
 
 /// Sleeps for so many milliseconds; panics when told `u64::MAX`. Answers with its slot.
 struct Sleeper;
@@ -157,4 +160,391 @@ async fn p15_a_worker_leaves_between_restarts_and_while_it_starts() {
     }
     let left = pool.manage().remove(1).unwrap().done(Duration::from_millis(10)).await;
     assert_eq!(left.left, [0], "it does not wait for the end of its backoff");
+}
+
+/// A sender in a task of its own.
+fn sends(address: &Address<u64, usize, ()>, ms: u64) -> JoinHandle<Result<(), NotAccepted>> {
+    let address = address.clone();
+    tokio::spawn(async move { address.send(ms).await.map_err(|error| error.without_message()) })
+}
+
+fn has_room_for(pool: &Pool<Sleeper>, messages: usize) -> bool {
+    let permits: Vec<_> = (0..messages).map(|_| pool.try_reserve()).collect();
+    permits.iter().all(Result::is_ok) && pool.try_reserve().is_err()
+}
+
+#[tokio::test(start_paused = true)]
+async fn p13_a_worker_can_be_addressed_alone_within_its_bound_and_the_pools() {
+    let pool = Pool::new(|_| Sleeper).workers(2).mailbox(2).capacity(3).spawn().await.unwrap();
+    pool.manage().resize(2).unwrap().done(SOON).await;
+    let crew = pool.manage().workers();
+    assert_eq!(crew.iter().map(|worker| worker.slot()).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!((crew[0].call(0).await, crew[1].call(0).await), (Ok(0), Ok(1)));
+    crew[1].send(1_000).await.unwrap();
+    tokio::time::sleep(A_MOMENT).await;
+    crew[1].send(0).await.unwrap();
+    crew[1].send(0).await.unwrap();
+    assert_eq!(crew[1].try_send(0).unwrap_err().without_message(), NotAccepted::Full);
+    assert_eq!(crew[0].call(0).await, Ok(0), "another has room");
+    crew[0].send(1_000).await.unwrap();
+    tokio::time::sleep(A_MOMENT).await;
+    crew[0].send(0).await.unwrap();
+    assert_eq!(crew[0].try_send(0).unwrap_err().without_message(), NotAccepted::Full);
+    assert_eq!(pool.stats().queued, 3, "the pool is full, though the mailbox is not");
+    assert!(pool.stats().ledger_holds());
+    tokio::time::sleep(SOON).await;
+    assert!(has_room_for(&pool, 3));
+    for worker in &crew {
+        let places: Vec<_> = (0..2).map(|_| worker.try_reserve()).collect();
+        assert!(places.iter().all(Result::is_ok) && worker.try_reserve().is_err());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p13_who_waits_for_one_worker_is_served_in_turn_and_a_cancelled_one_is_passed_over() {
+    let pool = Pool::new(|_| Sleeper).workers(1).mailbox(1).spawn().await.unwrap();
+    let worker = pool.manage().workers().remove(0);
+    worker.send(100).await.unwrap();
+    tokio::time::sleep(A_MOMENT).await;
+    worker.send(100).await.unwrap();
+    let first = sends(&worker, 100);
+    tokio::task::yield_now().await;
+    let cancelled = sends(&worker, 100);
+    tokio::task::yield_now().await;
+    let last = sends(&worker, 0);
+    tokio::task::yield_now().await;
+    cancelled.abort();
+    tokio::time::sleep(Duration::from_millis(110)).await;
+    assert!(first.is_finished() && !last.is_finished());
+    assert_eq!(worker.try_send(0).unwrap_err().without_message(), NotAccepted::Full);
+    last.await.unwrap().unwrap();
+    tokio::time::sleep(SOON).await;
+    assert_eq!(pool.stats().handled, 4);
+    assert!(has_room_for(&pool, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn p13_a_worker_that_was_removed_is_refused_and_whoever_takes_its_slot_is_another() {
+    let pool = Pool::new(|_| Sleeper).workers(2).mailbox(1).spawn().await.unwrap();
+    let gone = pool.manage().workers().remove(1);
+    gone.send(1_000).await.unwrap();
+    tokio::time::sleep(A_MOMENT).await;
+    gone.send(0).await.unwrap();
+    let waiting = sends(&gone, 0);
+    tokio::task::yield_now().await;
+    let kept = gone.try_reserve();
+    assert!(kept.is_err());
+    let change = pool.manage().remove_worker(1).unwrap();
+    assert_eq!(change.done(SOON).await.left, [1]);
+    assert_eq!(waiting.await.unwrap(), Err(NotAccepted::NoWorkers));
+    assert_eq!(gone.try_send(0).unwrap_err().without_message(), NotAccepted::NoWorkers);
+    assert_eq!(gone.call(0).await, Err(CallError::NoWorkers));
+    assert_eq!(gone.reserve().await.err(), Some(NotAccepted::NoWorkers));
+    assert_eq!(pool.manage().add(1).unwrap().added(), [1]);
+    tokio::time::sleep(SOON).await;
+    assert_eq!(gone.send(0).await.unwrap_err().without_message(), NotAccepted::NoWorkers);
+    assert_eq!(pool.manage().workers()[1].call(0).await, Ok(1));
+    assert_eq!((pool.stats().handled, pool.stats().ledger_holds()), (3, true));
+    assert!(has_room_for(&pool, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn p15_what_a_worker_had_queued_is_handled_by_others_when_it_leaves_or_is_disabled() {
+    for (leaves, keyed) in [(true, false), (true, true), (false, false), (false, true)] {
+        let restarts = Restarts { max: 0, ..Restarts::default() };
+        let builder = Pool::new(|_| Sleeper).workers(2).capacity(10).restarts(restarts);
+        let pool = match keyed {
+            true => builder.ordered_by(|ms: &u64| *ms).spawn().await.unwrap(),
+            false => builder.spawn().await.unwrap(),
+        };
+        pool.manage().resize(2).unwrap().done(SOON).await;
+        let one = pool.manage().workers().remove(1);
+        one.send(100).await.unwrap();
+        tokio::time::sleep(A_MOMENT).await;
+        if !leaves {
+            one.send(u64::MAX).await.unwrap();
+        }
+        let calls: Vec<_> = (0..5)
+            .map(|_| {
+                let one = one.address().clone();
+                tokio::spawn(async move { one.call(1).await })
+            })
+            .collect();
+        tokio::time::sleep(A_MOMENT).await;
+        let permits: Vec<_> = (0..4 + usize::from(leaves)).map(|_| pool.try_reserve()).collect();
+        assert!(permits.iter().all(Result::is_ok) && pool.try_reserve().is_err());
+        if leaves {
+            pool.manage().remove_worker(1).unwrap().done(SOON).await;
+        }
+        for call in calls {
+            assert_eq!(call.await.unwrap(), Ok(0), "by the other one");
+        }
+        drop(permits);
+        tokio::time::sleep(SOON).await;
+        let stats = pool.stats();
+        assert!(stats.ledger_holds() && stats.queued == 0, "{stats:?}");
+        assert!(has_room_for(&pool, 10));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p15_a_pool_that_shrank_below_what_is_queued_accepts_nothing_until_it_is_drained() {
+    let pool = Pool::new(|_| Sleeper).workers(3).mailbox(2).spawn().await.unwrap();
+    pool.manage().resize(3).unwrap().done(SOON).await;
+    for _ in 0..3 {
+        pool.send(1_000).await.unwrap();
+    }
+    tokio::time::sleep(A_MOMENT).await;
+    for _ in 0..6 {
+        pool.send(100).await.unwrap();
+    }
+    let _shrinks = pool.manage().resize(1).unwrap();
+    assert_eq!((pool.stats().queued, pool.stats().capacity), (6, 2));
+    let waiting = sends(&pool, 0);
+    for _ in 0..40 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let stats = pool.stats();
+        if stats.queued >= 2 {
+            assert_eq!(pool.try_send(0).unwrap_err().without_message(), NotAccepted::Full);
+            assert!(stats.queued == 2 || !waiting.is_finished(), "{stats:?}");
+        }
+    }
+    waiting.await.unwrap().unwrap();
+    tokio::time::sleep(SOON).await;
+    assert!(has_room_for(&pool, 2));
+    let _grows = pool.manage().resize(4).unwrap();
+    assert!(has_room_for(&pool, 8), "P06: workers x mailbox");
+    assert_eq!(pool.stats().handled, 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p06_a_total_capacity_stays_what_it_is_and_a_grown_pool_lets_waiters_in() {
+    let pool = Pool::new(|_| Sleeper).workers(1).capacity(2).spawn().await.unwrap();
+    let _grows = pool.manage().resize(5).unwrap();
+    assert!(has_room_for(&pool, 2));
+    let pool = Pool::new(|_| Sleeper).workers(1).mailbox(1).spawn().await.unwrap();
+    let permit = pool.try_reserve().unwrap();
+    let waiting: Vec<_> = (0..4).map(|_| sends(&pool, 0)).collect();
+    tokio::time::sleep(A_MOMENT).await;
+    assert!(waiting.iter().all(|sender| !sender.is_finished()));
+    let _grows = pool.manage().resize(2).unwrap();
+    tokio::time::sleep(A_MOMENT).await;
+    for sender in waiting {
+        sender.await.unwrap().unwrap();
+    }
+    drop(permit);
+    assert!(has_room_for(&pool, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn p15_what_is_queued_when_the_last_worker_leaves_waits_for_the_next_one() {
+    for holds in [true, false] {
+        let builder = Pool::new(|_| Sleeper).workers(1).capacity(4);
+        let builder = if holds { builder.hold_when_empty() } else { builder };
+        let pool = builder.spawn().await.unwrap();
+        pool.send(1_000).await.unwrap();
+        tokio::time::sleep(A_MOMENT).await;
+        pool.manage().workers()[0].send(0).await.unwrap();
+        pool.send(0).await.unwrap();
+        let address = pool.address();
+        let called = tokio::spawn(async move { address.call(0).await });
+        tokio::task::yield_now().await;
+        pool.manage().resize(0).unwrap().done(SOON).await;
+        assert_eq!((pool.stats().queued, pool.stats().handled), (3, 1));
+        let more = pool.try_send(0).map_err(|error| error.without_message());
+        assert_eq!(more, if holds { Ok(()) } else { Err(NotAccepted::NoWorkers) });
+        pool.manage().resize(2).unwrap().done(SOON).await;
+        assert!(called.await.unwrap().is_ok());
+        tokio::time::sleep(SOON).await;
+        let stats = pool.stats();
+        assert_eq!((stats.handled, stats.ledger_holds()), (if holds { 5 } else { 4 }, true));
+        assert!(has_room_for(&pool, 4));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p15_who_waits_for_room_is_refused_when_the_last_worker_goes_unless_messages_are_held() {
+    for holds in [true, false] {
+        let builder = Pool::new(|_| Sleeper).workers(1).capacity(1);
+        let builder = if holds { builder.hold_when_empty() } else { builder };
+        let pool = builder.spawn().await.unwrap();
+        let permit = pool.try_reserve().unwrap();
+        let waiting = sends(&pool, 0);
+        tokio::time::sleep(A_MOMENT).await;
+        pool.manage().remove(1).unwrap().done(SOON).await;
+        tokio::time::sleep(A_MOMENT).await;
+        assert_eq!(waiting.is_finished(), !holds);
+        // A permit from before is honoured only where messages are.
+        assert_eq!(permit.send(0).is_ok(), holds);
+        let _comes = pool.manage().add(1).unwrap();
+        let sent = waiting.await.unwrap();
+        assert_eq!(sent, if holds { Ok(()) } else { Err(NotAccepted::NoWorkers) });
+        tokio::time::sleep(SOON).await;
+        assert!(pool.stats().ledger_holds() && has_room_for(&pool, 1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p22_a_permit_that_is_used_after_a_stop_gives_its_message_back_whatever_the_policy() {
+    for dispatched in [false, true] {
+        let builder = Pool::new(|_| Sleeper).workers(2);
+        let pool = match dispatched {
+            true => builder.dispatch(RoundRobin::new()).spawn().await.unwrap(),
+            false => builder.spawn().await.unwrap(),
+        };
+        let permits = [pool.try_reserve().unwrap(), pool.try_reserve().unwrap()];
+        let worker = pool.manage().workers().remove(0);
+        let own = worker.try_reserve().unwrap();
+        let [early, late] = permits;
+        let stopping = pool.stop(Stop::Now);
+        stopping.await;
+        for permit in [early, late, own] {
+            assert_eq!(permit.send(7).unwrap_err().without_message(), NotAccepted::Stopped);
+        }
+        assert_eq!(pool.stats().accepted, 0);
+        assert!(pool.manage().workers().iter().all(|worker| worker.try_send(0).is_err()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p22_stops_race_with_starts_changes_and_each_other_and_everybody_is_told() {
+    for (turns, how) in [(0, Stop::Now), (1, Stop::within(SOON)), (2, Stop::Now), (3, Stop::Now)] {
+        let pool = Pool::new(|_| Sleeper).workers(3).spawn().await.unwrap();
+        for _ in 0..6 {
+            pool.send(500).await.unwrap();
+        }
+        let changes = [pool.manage().resize(6), pool.manage().remove(2), pool.manage().resize(1)];
+        for _ in 0..turns {
+            tokio::task::yield_now().await;
+        }
+        let (one, other) = tokio::join!(pool.stop(how), pool.stop(Stop::within(SOON)));
+        let left_over = one.left_over.len() + other.left_over.len();
+        let stats = pool.stats();
+        assert!(stats.ledger_holds() && stats.queued == 0 && stats.in_hand == 0, "{stats:?}");
+        assert_eq!((stats.returned as usize, stats.accepted), (left_over, 6));
+        for change in changes {
+            // What has ended with the pool is told at once.
+            let begun = tokio::time::Instant::now();
+            let report = change.unwrap().done(SOON).await;
+            assert!(begun.elapsed() < SOON, "{report:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p22_a_worker_that_is_stopped_alone_is_gone_also_where_the_pool_ends_first() {
+    let pool = Pool::new(|_| Sleeper).workers(1).spawn().await.unwrap();
+    let worker = pool.manage().workers().remove(0);
+    worker.send(1_000_000).await.unwrap();
+    tokio::time::sleep(A_MOMENT).await;
+    let alone = worker.downgrade().erase();
+    let alone = tokio::spawn(async move { alone.stop(Stop::Now).await });
+    let leaves = pool.manage();
+    tokio::time::sleep(A_MOMENT).await;
+    assert!(leaves.remove(1).unwrap().removed().is_empty(), "it is on its way already");
+    pool.stop(Stop::within(A_MOMENT)).await;
+    assert!(tokio::time::timeout(SOON, alone).await.is_ok(), "it would wait for ever");
+}
+
+#[tokio::test(start_paused = true)]
+async fn p13_bad_input_is_a_typed_error() {
+    let of = |builder: greenroom::PoolBuilder<Sleeper>| async { builder.spawn().await.err() };
+    for mailbox in [0, usize::MAX] {
+        let sizes = [of(Pool::new(|_| Sleeper).mailbox(mailbox)).await];
+        let more = [of(Pool::new(|_| Sleeper).mailbox(mailbox).capacity(5)).await];
+        for error in sizes.into_iter().chain(more) {
+            assert!(matches!(error, Some(SpawnError::OutOfRange { setting: "mailbox", .. })));
+        }
+    }
+    for bounds in [4..=9, 0..=2, 0..=usize::MAX] {
+        let error = of(Pool::new(|_| Sleeper).workers(3).bounds(bounds)).await;
+        assert!(matches!(error, Some(SpawnError::OutOfRange { setting: "workers", .. })));
+    }
+    let pool = Pool::new(|_| Sleeper).workers(1).bounds(0..=3).spawn().await.unwrap();
+    let manage = pool.manage();
+    for refused in [manage.add(usize::MAX), manage.resize(usize::MAX), manage.resize(4)] {
+        assert!(matches!(refused, Err(ManageError::OutOfBounds { .. })));
+    }
+    assert_eq!(manage.remove_worker(9).unwrap_err(), ManageError::NoSuchSlot(9));
+    assert_eq!(manage.remove_worker(usize::MAX).unwrap_err(), ManageError::NoSuchSlot(usize::MAX));
+    assert_eq!(manage.enable(usize::MAX).unwrap_err(), ManageError::NoSuchSlot(usize::MAX));
+    assert_eq!(manage.remove(usize::MAX).unwrap().removed(), [0]);
+    assert!(manage.remove(3).unwrap().removed().is_empty());
+    assert!(manage.add(0).unwrap().done(SOON).await.is_complete());
+}
+
+#[tokio::test(start_paused = true)]
+async fn p13_a_flood_for_one_worker_does_not_shut_out_the_pools_own_messages() {
+    let order = Arc::new(Mutex::new(Vec::new()));
+    struct Diary(Arc<Mutex<Vec<u64>>>);
+    impl Actor for Diary {
+        type Message = u64;
+        type Reply = ();
+        type Error = ();
+        async fn handle(&mut self, number: u64, _: &mut Context<Self>) -> Result<(), ()> {
+            self.0.lock().unwrap().push(number);
+            Ok(())
+        }
+    }
+    for keyed in [false, true] {
+        let diary = order.clone();
+        let builder = Pool::new(move |_| Diary(diary.clone())).workers(1);
+        let pool = match keyed {
+            true => builder.ordered_by(|number: &u64| *number).spawn().await.unwrap(),
+            false => builder.spawn().await.unwrap(),
+        };
+        let worker = pool.manage().workers().remove(0);
+        pool.try_send(1).unwrap();
+        for _ in 0..500 {
+            worker.try_send(0).unwrap();
+        }
+        pool.try_send(2).unwrap();
+        pool.stop(Stop::within(SOON)).await;
+        let order = std::mem::take(&mut *order.lock().unwrap());
+        assert_eq!(order.len(), 502);
+        let place = order.iter().position(|number| *number == 2).unwrap();
+        assert!(place < 200, "it was handled after {place} others");
+    }
+}
+
+/// Whoever is woken may ask the pool at once, on the spot.
+#[test]
+fn p13_no_waker_of_a_sender_runs_under_a_lock_of_the_pool() {
+    struct Asks(Mutex<Option<Pool<Sleeper>>>, AtomicUsize);
+    impl std::task::Wake for Asks {
+        fn wake(self: Arc<Self>) {
+            let Some(pool) = &*self.0.lock().unwrap() else { return };
+            drop((pool.manage().workers(), pool.stats(), pool.try_reserve().is_ok()));
+            self.1.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    let (done, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let pool = Pool::new(|_| Sleeper).workers(1).mailbox(1).spawn().await.unwrap();
+            let (manage, address) = (pool.manage(), pool.address());
+            let asks = Arc::new(Asks(Mutex::new(Some(pool)), AtomicUsize::new(0)));
+            let waker = std::task::Waker::from(asks.clone());
+            let mut task = std::task::Context::from_waker(&waker);
+            let permits = [address.try_reserve().unwrap()];
+            let mut waits = [Box::pin(address.reserve()), Box::pin(address.reserve())];
+            waits.iter_mut().for_each(|wait| assert!(wait.as_mut().poll(&mut task).is_pending()));
+            drop(manage.add(1).unwrap());
+            assert_eq!(asks.1.load(Ordering::SeqCst), 1, "it grows");
+            drop(manage.remove(2).unwrap());
+            assert_eq!(asks.1.load(Ordering::SeqCst), 2, "it is deserted");
+            drop(permits);
+            drop(manage.add(1).unwrap());
+            let more: Vec<_> = std::iter::from_fn(|| address.try_reserve().ok()).collect();
+            let mut last = Box::pin(address.reserve());
+            assert!(last.as_mut().poll(&mut task).is_pending());
+            manage.stop(Stop::Now).await;
+            assert_eq!(asks.1.load(Ordering::SeqCst), 3, "it is stopped");
+            drop((waits, last, more));
+            asks.0.lock().unwrap().take();
+        });
+        done.send(()).unwrap();
+    });
+    assert!(told.recv_timeout(SOON).is_ok(), "it waits for its own lock, or was not woken");
 }

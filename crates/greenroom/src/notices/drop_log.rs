@@ -30,16 +30,36 @@ pub(crate) struct DropLog {
     due: AtomicU64,
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "pools do not log their drops yet"))]
+/// What follows from drops that were counted.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Dropped {
+    /// The caller is to tell of so many.
+    Tell(u64),
+    /// They are the first that are not told yet. The caller sees to it that somebody looks at [`DropLog::next_at`].
+    First,
+    /// Somebody will.
+    Counted,
+}
+
 impl DropLog {
     pub(crate) fn new(now: Instant) -> Self {
         Self { since: now, untold: AtomicU64::new(0), due: AtomicU64::new(0) }
     }
 
-    /// Counts drops. `Some` when the caller is to tell of that many.
-    pub(crate) fn dropped(&self, messages: u64, now: Instant) -> Option<u64> {
-        self.untold.fetch_add(messages, Ordering::Relaxed);
-        self.due(now)
+    /// Counts drops.
+    pub(crate) fn dropped(&self, messages: u64, now: Instant) -> Dropped {
+        let before = self.untold.fetch_add(messages, Ordering::SeqCst);
+        match self.due(now) {
+            Some(untold) => Dropped::Tell(untold),
+            None if before == 0 => Dropped::First,
+            None => Dropped::Counted,
+        }
+    }
+
+    /// When the drops that were not told may be told; `None` where there are none.
+    pub(crate) fn next_at(&self) -> Option<Instant> {
+        let untold = self.untold.load(Ordering::SeqCst) > 0;
+        untold.then(|| self.since + Duration::from_micros(self.due.load(Ordering::Relaxed)))
     }
 
     /// `Some` when there are drops that may be told now. For who looks after the pool now and then: the last drops of a
@@ -73,10 +93,18 @@ mod tests {
         (DropLog::new(now), now)
     }
 
+    fn told(dropped: Dropped) -> Option<u64> {
+        match dropped {
+            Dropped::Tell(messages) => Some(messages),
+            Dropped::First | Dropped::Counted => None,
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn p07_drops_are_told_at_most_once_a_second() {
         let (log, start) = log();
-        let told: Vec<_> = (0..3000).filter_map(|at| log.dropped(1, start + at * MILLI)).collect();
+        let told: Vec<_> =
+            (0..3000).filter_map(|at| told(log.dropped(1, start + at * MILLI))).collect();
         assert_eq!(told, [1, 1000, 1000]);
         assert_eq!(log.rest(), Some(999));
     }
@@ -84,16 +112,22 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn p07_the_first_drop_after_a_quiet_time_is_told_at_once() {
         let (log, start) = log();
-        assert_eq!(log.dropped(3, start), Some(3));
-        assert_eq!(log.dropped(1, start + 1500 * MILLI), Some(1));
-        assert_eq!(log.dropped(1, start + 2499 * MILLI), None, "a second from the last line");
-        assert_eq!(log.dropped(1, start + 2500 * MILLI), Some(2));
+        assert_eq!(log.dropped(3, start), Dropped::Tell(3));
+        assert_eq!(log.dropped(1, start + 1500 * MILLI), Dropped::Tell(1));
+        assert_eq!(log.dropped(1, start + 2498 * MILLI), Dropped::First);
+        assert_eq!(log.next_at(), Some(start + 2500 * MILLI), "a second from the last line");
+        assert_eq!(log.dropped(1, start + 2499 * MILLI), Dropped::Counted);
+        assert_eq!(log.dropped(1, start + 2500 * MILLI), Dropped::Tell(3));
+        assert_eq!(log.next_at(), None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn p07_the_last_drops_of_a_flood_are_told_too() {
         let (log, start) = log();
-        assert_eq!((log.dropped(1, start), log.dropped(7, start)), (Some(1), None));
+        assert_eq!(
+            (log.dropped(1, start), log.dropped(7, start)),
+            (Dropped::Tell(1), Dropped::First)
+        );
         assert_eq!(log.due(start + 999 * MILLI), None);
         assert_eq!(log.due(start + 1000 * MILLI), Some(7));
         assert_eq!((log.due(start + 5000 * MILLI), log.rest()), (None, None), "none is left");
@@ -104,7 +138,7 @@ mod tests {
         let (log, start) = log();
         let drops = |_| {
             let at = |number| start + MILLI * number;
-            (0..5000).filter_map(|number| log.dropped(1, at(number))).sum::<u64>()
+            (0..5000).filter_map(|number| told(log.dropped(1, at(number)))).sum::<u64>()
         };
         let told: u64 = std::thread::scope(|scope| {
             let threads = [0; 4].map(|seed| scope.spawn(move || drops(seed)));

@@ -22,6 +22,9 @@ const DRAINED_AT: usize = 2;
 /// A mailbox is told to be full no more often than this.
 const INTERVAL: Duration = Duration::from_secs(1);
 
+/// Those who look often look no more often than this: it costs a look at every worker.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+
 /// Whether it was told that a mailbox is full. One per pool; costs a look where there is nothing to tell.
 #[derive(Debug)]
 pub(crate) struct FullLog {
@@ -29,14 +32,20 @@ pub(crate) struct FullLog {
     since: Instant,
     /// When it became full, in microseconds since `since`, from 1; 0 while nothing is told of it.
     full_at: AtomicU64,
-    /// When it may be told to be full next.
+    /// When it may be told to be full next. Who moves it on tells.
     due: AtomicU64,
+    /// When it may be looked at next, by those who look often.
+    look_at: AtomicU64,
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "pools do not tell yet that they are full"))]
 impl FullLog {
     pub(crate) fn new(now: Instant) -> Self {
-        Self { since: now, full_at: AtomicU64::new(0), due: AtomicU64::new(0) }
+        Self {
+            since: now,
+            full_at: AtomicU64::new(0),
+            due: AtomicU64::new(0),
+            look_at: AtomicU64::new(0),
+        }
     }
 
     /// True while `drained` is to be asked. For workers, before they look at the depth of the mailbox.
@@ -44,19 +53,28 @@ impl FullLog {
         self.full_at.load(Ordering::Relaxed) > 0
     }
 
-    /// Somebody found no room. True when the caller is to tell of it; it then asks `drained` once, because
-    /// workers may have emptied the mailbox meanwhile and not come back.
+    /// Somebody found no room. True when the caller is to tell of it, and then to say that it has
+    /// ([`told`](Self::told)).
     pub(crate) fn full(&self, now: Instant) -> bool {
         if self.is_full() {
             return false;
         }
         let now = self.micros(now);
         let due = self.due.load(Ordering::Relaxed);
-        let told = now >= due && replace(&self.full_at, 0, now);
-        if told {
-            self.due.store(now + INTERVAL.as_micros() as u64, Ordering::Relaxed);
-        }
-        told
+        now >= due && replace(&self.due, due, now + INTERVAL.as_micros() as u64)
+    }
+
+    /// It was told that there is no room: from here on it may be told that there is some, and not before. The caller then
+    /// asks `drained` once, because workers may have emptied the mailbox meanwhile and not come back.
+    pub(crate) fn told(&self, now: Instant) {
+        self.full_at.store(self.micros(now), Ordering::Relaxed);
+    }
+
+    /// True now and then, for those who would look for every message.
+    pub(crate) fn may_look(&self, now: Instant) -> bool {
+        let now = self.micros(now);
+        let look_at = self.look_at.load(Ordering::Relaxed);
+        now >= look_at && replace(&self.look_at, look_at, now + LOOK_INTERVAL.as_micros() as u64)
     }
 
     /// How long the mailbox was full, when it has drained and the caller is to tell of it. Depth is what was accepted and
@@ -86,24 +104,51 @@ mod tests {
 
     const CAPACITY: usize = 100;
 
+    /// True where it was told that there is no room.
+    fn full(log: &FullLog, now: Instant) -> bool {
+        let full = log.full(now);
+        if full {
+            log.told(now);
+        }
+        full
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn x01_that_it_has_drained_is_not_told_before_it_was_told_to_be_full() {
+        let start = Instant::now();
+        let log = FullLog::new(start);
+        assert!(log.full(start) && !log.full(start), "one tells");
+        assert_eq!((log.is_full(), log.drained(0, CAPACITY, start)), (false, None));
+        log.told(start);
+        assert_eq!(log.drained(0, CAPACITY, start + MILLI), Some(MILLI));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn x01_who_would_look_for_every_message_looks_now_and_then() {
+        let start = Instant::now();
+        let log = FullLog::new(start);
+        let looks = (0..100).filter(|at| log.may_look(start + *at * MILLI));
+        assert_eq!(looks.count(), 10);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn x01_full_is_told_once_until_it_has_drained() {
         let start = Instant::now();
         let log = FullLog::new(start);
         let empty = |now| log.drained(0, CAPACITY, now);
         assert_eq!((empty(start), log.is_full()), (None, false), "it was not full");
-        assert!(log.full(start + 10 * MILLI) && log.is_full());
-        assert!(!log.full(start + 2000 * MILLI));
+        assert!(full(&log, start + 10 * MILLI) && log.is_full());
+        assert!(!full(&log, start + 2000 * MILLI));
         assert_eq!(empty(start + 2500 * MILLI), Some(2490 * MILLI));
         assert_eq!((empty(start + 2500 * MILLI), log.is_full()), (None, false));
-        assert!(log.full(start + 2500 * MILLI), "it is full again");
+        assert!(full(&log, start + 2500 * MILLI), "it is full again");
     }
 
     #[tokio::test(start_paused = true)]
     async fn x01_room_for_a_few_is_not_drained() {
         let start = Instant::now();
         let log = FullLog::new(start);
-        assert!(log.full(start));
+        assert!(full(&log, start));
         assert_eq!(log.drained(51, CAPACITY, start + MILLI), None);
         assert_eq!(log.drained(50, CAPACITY, start + MILLI), Some(MILLI));
     }
@@ -113,7 +158,7 @@ mod tests {
         let start = Instant::now();
         let log = FullLog::new(start);
         let times = (0..3000).map(|at| start + at * MILLI);
-        let told = times.map(|now| (log.full(now), log.drained(0, CAPACITY, now).is_some()));
+        let told = times.map(|now| (full(&log, now), log.drained(0, CAPACITY, now).is_some()));
         let (full, drained): (Vec<bool>, Vec<bool>) = told.unzip();
         assert_eq!(full.iter().filter(|told| **told).count(), 3);
         assert_eq!(full, drained, "each that is told has its end");

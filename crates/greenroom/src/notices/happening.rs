@@ -90,7 +90,7 @@ pub enum Happening {
     WorkerWedged {
         /// Its slot.
         slot: usize,
-        /// How long it has had the message.
+        /// How long it has had the message, at the least: as long as the pool has looked.
         busy_for: Duration,
     },
     /// The failure of a slot was handed to the supervisor above.
@@ -98,7 +98,8 @@ pub enum Happening {
         /// The slot.
         slot: usize,
     },
-    /// An accepted message could not be handled.
+    /// An accepted message could not be handled. One that had to make room for another is not told here but in
+    /// [`DroppedByOverflow`](Self::DroppedByOverflow).
     DeadLetter {
         /// Its type.
         message_type: &'static str,
@@ -116,7 +117,8 @@ pub enum Happening {
         /// How long it had none.
         full_for: Duration,
     },
-    /// Messages were dropped because there was no room for them. Told at most once a second.
+    /// Messages were dropped because there was no room: those that arrived, or those that had waited longest. Told at most
+    /// once a second.
     DroppedByOverflow {
         /// How many since the last such notice.
         messages: u64,
@@ -151,6 +153,8 @@ pub enum Happening {
 pub enum ResizeReason {
     /// Somebody asked for it.
     Asked,
+    /// An actor or a pool that was adopted has ended.
+    Left,
     /// The pool sizes itself, for this reason.
     Autoscaled(Reason),
 }

@@ -74,8 +74,12 @@ impl Hub {
     }
 
     pub(super) fn emit(&self, pool: &Arc<str>, what: Happening) {
-        self.counters.count(what.kind());
         contained(|| log(pool, &what));
+        self.emit_unlogged(pool, what);
+    }
+
+    pub(super) fn emit_unlogged(&self, pool: &Arc<str>, what: Happening) {
+        self.counters.count(what.kind());
         match self.listening.load(Ordering::Acquire) {
             0 => discard(what),
             _ => self.hand_out(pool, what),

@@ -3,9 +3,9 @@
 use std::{
     collections::VecDeque,
     fmt,
-    future::Future,
+    future::{Future, poll_fn},
     hash::Hash,
-    pin::Pin,
+    pin::{Pin, pin},
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -187,6 +187,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
+        if let Some(to) = self.diverted(parcel) {
+            return self.divert(to, parcel);
+        }
         match self.try_place(parcel, sender, urgency) {
             Err(Refused::Full) => self.overflow(parcel, sender),
             pushed => pushed,
@@ -195,6 +198,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
 
     fn push_permitted(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), NotAccepted> {
         let mut granted = Granted(Some(self));
+        if let Some(to) = self.diverted(parcel) {
+            return self.divert(to, parcel).map_err(|refused| self.why(refused));
+        }
         if self.settings.dispatch.is_some() {
             let pushed = self.dispatch_permitted(parcel, sender, Crowd::WherePermitted);
             pushed.map_err(|refused| self.why(refused))?;
@@ -221,7 +227,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
             return push_one_by_one(messages, |one| self.try_push(one, sender, Urgency::Now));
         }
         // Nothing is dropped here: what does not fit in is left with its sender.
-        match (self.try_place_many(messages, sender), &self.settings.overflow) {
+        let sent = self.try_place_many(messages, sender);
+        if sent == Err(Refused::Full) || (sent.is_ok() && !messages.is_empty()) {
+            self.found_full();
+        }
+        match (sent, &self.settings.overflow) {
             (Ok(sent), Overflow::Fallback(other)) => {
                 Ok(sent + other.take_over_many(messages).unwrap_or(0))
             }
@@ -237,6 +247,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         sender: u32,
     ) -> BoxFuture<'a, Result<(), NotAccepted>> {
         Box::pin(async move {
+            if let Some(to) = self.diverted(parcel) {
+                return to.door.push_waiting(parcel, to.sender).await;
+            }
             if let Some(policy) = &self.settings.dispatch {
                 let pushed = match policy.is_strict() {
                     true => self.dispatch_waiting(parcel, sender).await,
@@ -250,11 +263,27 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     }
 
     fn permit(&self) -> BoxFuture<'_, Result<(), Closed>> {
-        Box::pin(self.permits.take(self))
+        Box::pin(async move {
+            let mut taken = pin!(self.permits.take(self));
+            poll_fn(|task| {
+                let polled = taken.as_mut().poll(task);
+                if polled.is_pending() && self.permits.is_starved() {
+                    self.found_full();
+                }
+                polled
+            })
+            .await
+        })
     }
 
     fn try_permit(&self) -> Result<(), Refused> {
-        self.permits.try_take(1, self).map(|_| ())
+        match self.permits.try_take(1, self) {
+            Err(Refused::Full) => {
+                self.found_full();
+                Err(Refused::Full)
+            }
+            taken => taken.map(|_| ()),
+        }
     }
 
     fn give_permit(&self) {
@@ -284,7 +313,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         &self,
         parcel: &Parcel<A::Message, A::Reply, A::Error>,
     ) -> Result<Option<Inside<'_>>, Occupied> {
-        self.enter_own_call(parcel)
+        match self.diverted(parcel) {
+            Some(to) => to.door.enter_call(parcel),
+            None => self.enter_own_call(parcel),
+        }
     }
 
     fn handle_dropped(self: Arc<Self>) {

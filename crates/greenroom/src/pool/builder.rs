@@ -16,18 +16,22 @@ use super::{
     policy::Policy,
     restart::Restarts,
     seat::Status,
+    supervised::{self, PoolChild},
+    threads::Threads,
     watch::Watched,
     worker::Factory,
 };
 use crate::{
-    Actor, Backoff, DeadLetter, FailurePolicy, FailureTable, Finally, RestartPolicy, Row,
-    SpawnError,
+    Actor, Backoff, DeadLetter, FailurePolicy, FailureTable, Finally, Happening, Notices,
+    RestartPolicy, Row, SpawnError, dead_letters::DEFAULT_BOUND,
 };
 
 /// The most workers of one pool.
 const MAX_WORKERS: usize = 65_536;
 /// The largest capacity of one pool: what tokio's semaphore can count on every platform is larger.
 const MAX_CAPACITY: usize = 100_000_000;
+/// The most threads of one pool's own.
+const MAX_THREADS: usize = 1_024;
 /// Workers, unless said otherwise.
 const DEFAULT_WORKERS: usize = 3;
 /// Messages per worker that may wait, unless said otherwise.
@@ -59,8 +63,11 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     restart_policy: RestartPolicy,
     when_exhausted: WhenExhausted,
     single: bool,
+    dedicated_threads: Option<usize>,
     time_limit: Option<Duration>,
     on_dead_letter: Option<OnDeadLetter<A>>,
+    dead_letters: usize,
+    notices: Notices,
     seed: Option<u64>,
 }
 
@@ -88,8 +95,11 @@ impl<A: Actor> PoolBuilder<A> {
             restart_policy: RestartPolicy::default(),
             when_exhausted: WhenExhausted::default(),
             single: false,
+            dedicated_threads: None,
             time_limit: None,
             on_dead_letter: None,
+            dead_letters: DEFAULT_BOUND,
+            notices: Notices::global(),
             seed: None,
         }
     }
@@ -171,8 +181,11 @@ impl<A: Actor> PoolBuilder<A> {
             restart_policy: self.restart_policy,
             when_exhausted: self.when_exhausted,
             single: self.single,
+            dedicated_threads: self.dedicated_threads,
             time_limit: self.time_limit,
             on_dead_letter: self.on_dead_letter,
+            dead_letters: self.dead_letters,
+            notices: self.notices,
             seed: self.seed,
         }
     }
@@ -329,6 +342,24 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
+    /// Runs the workers on so many threads of the pool's own, for handlers that compute or block: whatever they do, the rest
+    /// of the runtime goes on. 1 to 1,024 threads; as many as there are cores for handlers that compute, as many as workers
+    /// for those that block.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # struct Cruncher; impl Actor for Cruncher { type Message = u64; type Reply = u64; type Error = ();
+    /// # async fn handle(&mut self, n: u64, _: &mut Context<Self>) -> Result<u64, ()> { Ok(n) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Cruncher).workers(2).dedicated_threads(2).spawn().await?;
+    /// assert_eq!(pool.call(7).await?, 7);
+    /// # Ok(()) }
+    /// ```
+    pub fn dedicated_threads(mut self, threads: usize) -> Self {
+        self.dedicated_threads = Some(threads);
+        self
+    }
+
     /// How long a handler may take, from its start; without limit unless said otherwise. One that does not return in time is
     /// dropped at its next await, and the failure policy decides about its message ([`Cause::Timeout`](crate::Cause::Timeout)).
     pub fn time_limit(mut self, limit: Duration) -> Self {
@@ -366,7 +397,34 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Is told each dead letter, on the worker that gave it up. Must not block.
+    /// How many dead letters the pool keeps, for [`Pool::dead_letters`]; 1,000 unless said otherwise. At the bound the oldest
+    /// goes. As many as somebody will look at, and as memory holds: each holds its message. 0 keeps none.
+    pub fn dead_letters(mut self, bound: usize) -> Self {
+        self.dead_letters = bound;
+        self
+    }
+
+    /// Whom the pool tells what happens to it: the process's [`Notices::global`] unless said otherwise.
+    ///
+    /// ```
+    /// # use greenroom::{Event, Happening, Notices, prelude::*};
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let notices = Notices::new(100);
+    /// let mut receiver = notices.subscribe();
+    /// let pool = Pool::new(|_slot| Clerk).workers(1).notices(notices).spawn().await?;
+    /// let first = receiver.recv().await.and_then(Event::into_item).unwrap();
+    /// assert!(matches!(first.what, Happening::WorkerStarted { slot: 0 }));
+    /// # Ok(()) }
+    /// ```
+    pub fn notices(mut self, notices: Notices) -> Self {
+        self.notices = notices;
+        self
+    }
+
+    /// Gives each dead letter to this hook, on the worker that gave it up, instead of keeping it in the pool's queue. It must
+    /// not block. What it is given is not logged by the pool either.
     pub fn on_dead_letter(
         mut self,
         hook: impl Fn(DeadLetter<A::Message, A::Error>) + Send + Sync + 'static,
@@ -392,14 +450,53 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self.spawn_core().await.map(Pool::spawned)
     }
 
-    pub(crate) async fn spawn_core(mut self) -> Result<Arc<Core<A, K>>, SpawnError> {
-        let scaler = self.autoscale.map(Autoscaler::new).transpose()?;
-        if let Some(settings) = &self.autoscale {
-            self.bounds = settings.min..=settings.max;
-            self.workers = self.workers.clamp(settings.min, settings.max);
-        }
+    /// Sets the pool up as the child of a supervisor, which starts it. Its address is there at once: what is sent before the
+    /// start, and between restarts, waits. A worker that ends is restarted by the pool as long as its budget lasts; then the
+    /// supervisor is told. With `Restarts { max: 0, .. }` each end is the supervisor's.
+    ///
+    /// ```
+    /// # use greenroom::{prelude::*, Strategy, Supervisor};
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (clerks, child) = Pool::new(|_slot| Clerk).name("clerks").supervised()?;
+    /// let root = Supervisor::new(Strategy::OneForOne).child(child).spawn().await?;
+    /// assert_eq!(clerks.call(7).await?, 7);
+    /// root.stop(Stop::Now).await;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// A setting out of range.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn supervised(mut self) -> Result<(Pool<A>, PoolChild), SpawnError> {
+        self.when_exhausted = WhenExhausted::Escalate;
+        let core = self.into_core()?;
+        core.runtime.spawn(clock::run(Employed::new(&core)));
+        scaling::begin(&core);
+        watch(&core);
+        Ok(supervised::kept(core))
+    }
+
+    pub(crate) async fn spawn_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
+        let core = self.into_core()?;
+        start(&core).await?;
+        Ok(core)
+    }
+
+    pub(super) fn pool_name(&self) -> &str {
+        &self.name
+    }
+
+    /// A pool of which nothing runs yet.
+    pub(super) fn into_core(mut self) -> Result<Arc<Core<A, K>>, SpawnError> {
+        self.check_autoscale()?;
         let capacity = self.checked_capacity()?;
-        let runtime = tokio::runtime::Handle::current();
+        let threads = self.start_threads()?;
+        let runtime = threads.as_ref().and_then(Threads::handle);
+        let runtime = runtime.unwrap_or_else(tokio::runtime::Handle::current);
         let awake_limit = runtime.metrics().num_workers();
         let settings = Settings {
             name: Arc::from(self.name),
@@ -410,6 +507,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             holds_when_empty: self.holds_when_empty,
             capacity,
             mailbox: self.mailbox,
+            autoscale: self.autoscale,
             gate: Gate::new(self.rate, self.at_once)?,
             overflow: self.overflow,
             dispatch: self.dispatch,
@@ -424,14 +522,32 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             single: self.single,
             time_limit: self.time_limit,
             on_dead_letter: self.on_dead_letter,
+            dead_letters: self.dead_letters,
+            notices: self.notices,
             seed: self.seed.unwrap_or_else(random_seed),
         };
-        let core = Arc::new(Core::new(settings, awake_limit, runtime));
-        start(&core).await?;
-        if let Some(scaler) = scaler {
-            core.runtime.spawn(scaling::run(Employed::new(&core), scaler));
+        Ok(Arc::new(Core::new(settings, awake_limit, runtime, threads)))
+    }
+
+    fn check_autoscale(&mut self) -> Result<(), SpawnError> {
+        let Some(settings) = self.autoscale else { return Ok(()) };
+        Autoscaler::new(settings)?;
+        self.bounds = settings.min..=settings.max;
+        self.workers = self.workers.clamp(settings.min, settings.max);
+        Ok(())
+    }
+
+    fn start_threads(&self) -> Result<Option<Threads>, SpawnError> {
+        let Some(threads) = self.dedicated_threads else { return Ok(None) };
+        if !(1..=MAX_THREADS).contains(&threads) {
+            let (setting, range) = ("dedicated threads", "1 to 1,024");
+            return Err(SpawnError::OutOfRange { setting, value: threads, range });
         }
-        Ok(core)
+        let started = Threads::start(&self.name, threads);
+        started.map(Some).map_err(|error| SpawnError::NoThreads {
+            pool: self.name.clone(),
+            reason: error.to_string(),
+        })
     }
 
     fn checked_capacity(&self) -> Result<usize, SpawnError> {
@@ -464,7 +580,7 @@ fn random_seed() -> u64 {
 }
 
 /// Starts the workers, and returns when one of them runs.
-async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
 ) -> Result<(), SpawnError> {
     let (outcomes, mut told) = mpsc::unbounded_channel();
@@ -480,6 +596,7 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             None if !slots.is_empty() => break,
             _ => {
                 core.runtime.spawn(clock::run(Employed::new(core)));
+                scaling::begin(core);
                 watch(core);
                 core.close_if_deserted();
                 if core.settings.dispatch.is_some() {
@@ -487,6 +604,7 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                     while told.recv().await.is_some() {}
                 }
                 guard.defuse();
+                core.tell(Happening::Started { workers: slots.len() });
                 return Ok(());
             }
         }

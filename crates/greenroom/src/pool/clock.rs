@@ -155,8 +155,10 @@ pub(crate) fn later(after: Duration) -> Instant {
 pub(crate) async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: Employed<A, K>) {
     while !core.ended.load(Ordering::Acquire) {
         while core.clock.ring_next(&core) {}
+        core.tell_due_drops();
         let changed = core.clock.changed.notified();
-        match core.clock.next_at() {
+        let drops_at = core.drops.next_at();
+        match core.clock.next_at().into_iter().chain(drops_at).min() {
             Some(at) => {
                 let _ = tokio::time::timeout_at(at, changed).await;
             }

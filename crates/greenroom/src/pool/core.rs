@@ -12,7 +12,7 @@ use std::{
 };
 
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 
 use self::{
     dispatch::CrewList,
@@ -21,6 +21,7 @@ use self::{
 use super::{
     clock::Clock,
     coarse::CoarseClock,
+    coordinator::Coordination,
     discard::discard,
     entry::Entry,
     mailbox::Mailbox,
@@ -37,11 +38,15 @@ use super::{
     stamp::Stamp,
     stats::Measured,
     tally::PoolTally,
+    threads::Threads,
     wake::Wake,
     worker::Factory,
 };
 use crate::{
-    Actor, Class, DeadLetter, ExitReason, FailurePolicy, RestartPolicy, delivery::Extra, life::Life,
+    Actor, Class, DeadLetter, DeadLetters, ExitReason, FailurePolicy, Notices, RestartPolicy,
+    delivery::Extra,
+    life::Life,
+    notices::{drop_log::DropLog, full_log::FullLog},
 };
 
 #[cfg(test)]
@@ -53,9 +58,13 @@ mod evict;
 pub(crate) mod exit;
 #[cfg(test)]
 mod interleavings;
+mod look;
 mod park;
 mod place;
+#[cfg(test)]
+mod points;
 mod take;
+mod tell;
 #[cfg(test)]
 mod unaided;
 
@@ -74,6 +83,9 @@ pub(crate) enum Urgency {
     CanStepAside,
     Now,
 }
+
+/// Where a worker's own mailbox lies, once there is one.
+pub(crate) type Desk<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;
 
 /// A key, where there is one, and its hash.
 pub(crate) type Hashed<K> = (Option<K>, u32);
@@ -117,11 +129,17 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) when_exhausted: WhenExhausted,
     /// The pool is one actor: it ends with it.
     pub(crate) single: bool,
+    /// Present where the pool sizes itself; in range.
+    pub(crate) autoscale: Option<super::autoscale::Autoscale>,
     /// Present where the pool has limits.
     pub(crate) gate: Option<Arc<super::limits::Gate>>,
     /// How long a handler may take.
     pub(crate) time_limit: Option<Duration>,
     pub(crate) on_dead_letter: Option<OnDeadLetter<A>>,
+    /// How many dead letters the pool keeps, where no hook takes them.
+    pub(crate) dead_letters: usize,
+    /// Who is told what happens.
+    pub(crate) notices: Notices,
     pub(crate) seed: u64,
 }
 
@@ -148,7 +166,7 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) seats: Seats<Arc<Seat>>,
     pub(crate) roster: Mutex<Roster>,
     /// The mailboxes of single workers, where they have one.
-    pub(crate) desks: Seats<Mutex<Option<Arc<Mailbox<A, K>>>>>,
+    pub(crate) desks: Seats<Desk<A, K>>,
     /// Who may be chosen by a policy.
     crew: RwLock<Arc<CrewList<A, K>>>,
     /// How often somebody has come or gone: `crew` is of one such moment.
@@ -170,8 +188,20 @@ pub(crate) struct Core<A: Actor, K> {
     cause: OnceLock<ExitReason>,
     /// Whom a worker's end is told when its budget is used up, where the pool is to leave it to others.
     pub(crate) escalation: Mutex<Option<Escalation>>,
+    /// It has a supervisor: slots whose budget is used up rest, and what is queued is kept.
+    supervised: AtomicBool,
+    /// Set before the first worker starts, where the pool has a coordinator.
+    pub(crate) coordination: OnceLock<Coordination<A>>,
     /// Workers that wait for their own pool.
     pub(crate) calls: OwnCalls,
+    /// What could not be handled, where no hook takes it.
+    pub(crate) letters: DeadLetters<A::Message, A::Error>,
+    /// Whether it was told that the pool is full.
+    full: FullLog,
+    /// Messages dropped because there was no room, as far as they were not told.
+    pub(crate) drops: DropLog,
+    /// The end was told.
+    told_end: AtomicBool,
     /// Messages given back because the pool stopped while they were in hand.
     pub(crate) left_over: Mutex<Vec<A::Message>>,
     /// The pool accepts nothing any more.
@@ -190,8 +220,10 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) next_sender: AtomicU32,
     /// Tasks of the pool that have not ended: workers, and the clock.
     pub(crate) running: AtomicUsize,
-    /// Where the pool was spawned.
+    /// Where the pool's tasks run.
     pub(crate) runtime: tokio::runtime::Handle,
+    /// Threads of its own, where it has some.
+    _threads: Option<Threads>,
     hasher: foldhash::quality::SeedableRandomState,
     chance: AtomicU64,
 }
@@ -214,6 +246,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         settings: Settings<A, K>,
         awake_limit: usize,
         runtime: tokio::runtime::Handle,
+        threads: Option<Threads>,
     ) -> Self {
         // One worker has one queue, so that the order of one sender, and of all, is the order of handling.
         let shards = match (settings.workers, settings.key_of.is_some()) {
@@ -225,6 +258,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             Some(_) => Turns::OF_KEYS,
             None => Turns::OF_A_SENDER,
         };
+        let now = Instant::now();
         Self {
             shards: (0..shards).map(|_| Shard::new(turns)).collect(),
             permits: Permits::new(settings.capacity),
@@ -245,7 +279,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             life: Arc::default(),
             cause: OnceLock::new(),
             escalation: Mutex::default(),
+            supervised: AtomicBool::new(false),
+            coordination: OnceLock::new(),
             calls: OwnCalls::default(),
+            letters: DeadLetters::new(settings.dead_letters),
+            full: FullLog::new(now),
+            drops: DropLog::new(now),
+            told_end: AtomicBool::new(false),
             left_over: Mutex::default(),
             closing: AtomicBool::new(false),
             ended: AtomicBool::new(false),
@@ -261,6 +301,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             ),
             chance: AtomicU64::new(settings.seed),
             runtime,
+            _threads: threads,
             settings,
         }
     }
@@ -443,6 +484,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if self.permits.is_starved() {
             self.permits.grant(self);
         }
+        if self.full.is_full() {
+            self.look_now_and_then();
+        }
     }
 
     /// Marks a shard as ready and wakes a worker for it. Not for workers that go on to look for work themselves.
@@ -501,19 +545,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
         }
         self.calls.enter(self.identity(), self.live.load(Ordering::SeqCst))
-    }
-
-    /// Reports a dead letter. The count comes first, then the port, then the hook.
-    pub(crate) fn report_dead_letter(&self, letter: DeadLetter<A::Message, A::Error>) {
-        let Some(hook) = &self.settings.on_dead_letter else { return discard(letter) };
-        let hook = std::panic::AssertUnwindSafe(|| hook(letter));
-        if let Err(panic) = std::panic::catch_unwind(hook) {
-            discard(panic);
-            tracing::error!(
-                pool = &*self.settings.name,
-                "the dead-letter hook panicked; the letter is lost to it"
-            );
-        }
     }
 }
 

@@ -38,7 +38,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Employed<A, K> {
             if running == 1 && !core.ended.load(Ordering::SeqCst) {
                 core.close();
                 core.end();
-                core.end_of_life();
+                core.end_of_life(&[]);
                 core.give_back_queued();
             }
             let less = running - 1;

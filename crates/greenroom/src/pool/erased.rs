@@ -46,6 +46,8 @@ pub(crate) trait Erased: Send + Sync {
     fn signal(self: Arc<Self>, signal: Signal);
     /// True when the pool accepts nothing any more.
     fn is_closed(&self) -> bool;
+    /// True for the pool with this identity, and for one that has adopted it.
+    fn contains(&self, identity: usize) -> bool;
     /// True while messages are accepted, as far as there is room. A pool without workers may do so again later.
     fn accepts(&self) -> bool;
     /// True when nothing of it runs any more, or no worker is left and nothing will be handled.
@@ -99,6 +101,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
 
     fn is_closed(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
+    }
+
+    fn contains(&self, identity: usize) -> bool {
+        self.contains_pool(identity)
     }
 
     fn accepts(&self) -> bool {

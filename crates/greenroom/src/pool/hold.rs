@@ -130,6 +130,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 stamp: Stamp::default(),
                 forwarded: false,
                 crashed: false,
+                put_back: false,
             },
             spare: None,
             in_hand: false,
@@ -149,7 +150,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.core.ended.load(Ordering::Acquire)
-            || (self.seat.has_orders() && self.seat.is_leaving())
+            || (self.seat.has_orders() && self.seat.is_dismissed())
     }
 
     /// Takes the next message from where the last one came from.
@@ -403,6 +404,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// Settles an attempt that returned.
     pub(crate) fn settle(&mut self, result: Result<Answer<A::Reply>, A::Error>) {
         match result {
+            Ok(_) if self.delivery.put_back => self.put_back(),
             Ok(answer) => self.handled(answer),
             Err(error) if self.delivery.forwarded => {
                 discard(error);
@@ -451,6 +453,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             (answer, port) => discard((answer, port)),
         }
         discard(message);
+    }
+
+    /// The message was not this worker's to handle: it is queued again, for another.
+    #[cold]
+    fn put_back(&mut self) {
+        self.delivery.put_back = false;
+        let class = self.delivery.class;
+        let stamp = Stamp::coarse(self.delivery.stamp.nanos());
+        let Some(message) = self.take_message() else {
+            return self.dead_letter(DeadLetterReason::Failed, None, None);
+        };
+        let extra = self.delivery.extra.take();
+        self.out_of_hand();
+        self.core.permits.take_back();
+        self.core.re_home(vec![Entry { message, extra, key: None, hash: 0, class, stamp }]);
     }
 
     fn give_back(&mut self, error: A::Error) {

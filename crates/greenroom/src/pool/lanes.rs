@@ -93,6 +93,9 @@ impl<M, R, E, K> Lane<M, R, E, K> {
     }
 }
 
+/// A message that was evicted, and its lane where that is to be closed.
+pub(crate) type Evicted<M, R, E, K> = (Entry<M, R, E, K>, Option<LaneId>);
+
 /// Lanes by the hash of their key, which is seeded already. Few chains are longer than one.
 type ByHash<L> = HashMap<u32, Vec<L>, foldhash::fast::FixedState>;
 
@@ -216,7 +219,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
 
     /// Takes a message of this class that has waited in some lane without having been attempted: the first of them. For who
     /// needs its room. Names the lane where nobody runs it and nothing is left in it: the caller closes it.
-    pub(crate) fn evict(&mut self, class: Class) -> Option<(Entry<M, R, E, K>, Option<LaneId>)> {
+    pub(crate) fn evict(&mut self, class: Class) -> Option<Evicted<M, R, E, K>> {
         let evicted = self.by_hash.values_mut().flatten().find_map(|lane| {
             let entry = lane.evict(class)?;
             let emptied = lane.state == LaneState::Ready && lane.queue.is_empty();

@@ -13,14 +13,7 @@
 //! Who pushes says so in the seat's orders, and then wakes the worker where it lies idle; a worker that lies down looks at
 //! its orders afterwards. Between the two are sequentially consistent fences, so one of them sees the other.
 
-use std::{
-    collections::VecDeque,
-    hash::Hash,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering, fence},
-    },
-};
+use std::{collections::VecDeque, hash::Hash, sync::Arc};
 
 use super::{
     block_queue::BlockQueue,
@@ -37,6 +30,7 @@ use crate::{
     Actor, Class,
     class::URGENT_RUN,
     life::{Life, Signal},
+    sync::{AtomicU64, AtomicUsize, Ordering, fence},
 };
 
 /// The mailbox of one worker, from its start to its end. Restarts do not end it.

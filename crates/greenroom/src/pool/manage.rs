@@ -5,13 +5,14 @@ use std::{fmt, future::Future, hash::Hash, ops::RangeInclusive, pin::Pin, sync::
 use tokio::sync::mpsc;
 
 use super::{
+    address::Address,
     change::Change,
     core::Core,
     gather::Worker,
     stats::{PoolStats, WorkerStats},
     stop::{self, Stop, StopReport},
 };
-use crate::Actor;
+use crate::{Actor, DeadLetters, Items, inspect::Inspection, notices::ResizeReason};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -19,10 +20,16 @@ type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub(crate) trait Control<A: Actor>: Send + Sync {
     fn stats(&self) -> PoolStats;
     fn worker_stats(&self) -> Vec<WorkerStats>;
+    fn inspect(&self, wanted: &Items) -> Inspection;
+    fn dead_letters(&self) -> DeadLetters<A::Message, A::Error>;
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
     /// Those that handle messages now, in the order of their slots.
     fn live_workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
     fn add(self: Arc<Self>, workers: usize) -> Result<Change, ManageError>;
+    fn adopt(
+        self: Arc<Self>,
+        other: Address<A::Message, A::Reply, A::Error>,
+    ) -> Result<Change, ManageError>;
     fn remove(self: Arc<Self>, workers: usize) -> Result<Change, ManageError>;
     fn remove_worker(self: Arc<Self>, slot: usize) -> Result<Change, ManageError>;
     fn resize(self: Arc<Self>, workers: usize) -> Result<Change, ManageError>;
@@ -43,6 +50,14 @@ where
         WorkerStats::all(self)
     }
 
+    fn inspect(&self, wanted: &Items) -> Inspection {
+        Core::inspect(self, wanted)
+    }
+
+    fn dead_letters(&self) -> DeadLetters<A::Message, A::Error> {
+        self.letters.clone()
+    }
+
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
         Core::workers(&self, false)
     }
@@ -55,13 +70,22 @@ where
 
     fn add(self: Arc<Self>, workers: usize) -> Result<Change, ManageError> {
         let (outcomes, told) = mpsc::unbounded_channel();
-        let (slots, size) = self.hire(workers, &outcomes)?;
+        let (slots, size) = self.hire(workers, ResizeReason::Asked, &outcomes)?;
         Ok(Change::new(slots, Vec::new(), size, told))
+    }
+
+    fn adopt(
+        self: Arc<Self>,
+        other: Address<A::Message, A::Reply, A::Error>,
+    ) -> Result<Change, ManageError> {
+        let (outcomes, told) = mpsc::unbounded_channel();
+        let (slot, size) = Core::adopt(&self, other, &outcomes)?;
+        Ok(Change::new(vec![slot], Vec::new(), size, told))
     }
 
     fn remove(self: Arc<Self>, workers: usize) -> Result<Change, ManageError> {
         let (outcomes, told) = mpsc::unbounded_channel();
-        let (slots, size) = self.dismiss(workers, &outcomes)?;
+        let (slots, size) = self.dismiss(workers, ResizeReason::Asked, &outcomes)?;
         Ok(Change::new(Vec::new(), slots, size, told))
     }
 
@@ -108,6 +132,12 @@ pub enum ManageError {
     /// There is no worker with this slot.
     #[error("the pool has no slot {0}")]
     NoSuchSlot(usize),
+    /// The pool would contain itself.
+    #[error("the pool would contain itself")]
+    ContainsItself,
+    /// The pool keeps order per key, which ends where a message is handed on.
+    #[error("a pool with order per key cannot adopt: the order would end with the handing on")]
+    Ordered,
     /// The slot is not disabled.
     #[error("slot {0} is not disabled")]
     NotDisabled(usize),
@@ -145,6 +175,31 @@ impl<A: Actor> Management<A> {
     /// The pool is not running, or would have more workers than it may.
     pub fn add(&self, workers: usize) -> Result<Change, ManageError> {
         self.control.clone().add(workers)
+    }
+
+    /// Takes an actor or another pool in as a worker: it is handed deliveries whole, one at a time, as fast as it has room for
+    /// them, and its replies go straight to the callers. It stays until it is removed or has stopped; what it could not take
+    /// is for the others. This pool does not stop it.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let all = Pool::new(|_slot| Clerk).workers(0).spawn().await?;
+    /// let some = Pool::new(|_slot| Clerk).workers(2).spawn().await?;
+    /// all.manage().adopt(some.address())?.done(std::time::Duration::from_secs(1)).await;
+    /// assert_eq!(all.call(7).await?, 7);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The pool is not running, has as many workers as it may, keeps order per key, or would contain itself.
+    pub fn adopt(
+        &self,
+        other: Address<A::Message, A::Reply, A::Error>,
+    ) -> Result<Change, ManageError> {
+        self.control.clone().adopt(other)
     }
 
     /// Tells so many workers to leave: idle ones first, then those that joined last. Each finishes the message in hand. Where
@@ -194,6 +249,38 @@ impl<A: Actor> Management<A> {
     /// What each slot of the pool has done and does, also those that are vacant now.
     pub fn worker_stats(&self) -> Vec<WorkerStats> {
         self.control.worker_stats()
+    }
+
+    /// Looks at the pool and its workers: the runtime's own figures, and what workers have published
+    /// ([`Context::publish`](crate::Context::publish)), as far as it is wanted. Nobody is asked for it, so it answers at once
+    /// while the pool is full and its workers are stuck.
+    ///
+    /// ```
+    /// # use greenroom::{Items, prelude::*};
+    /// struct Cache;
+    ///
+    /// impl Actor for Cache {
+    ///     type Message = u64;
+    ///     type Reply = ();
+    ///     type Error = std::convert::Infallible;
+    ///
+    ///     async fn handle(&mut self, page: u64, cx: &mut Context<Self>) -> Result<(), Self::Error> {
+    ///         let _ = cx.publish("last page", page);
+    ///         std::future::pending().await
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Cache).workers(1).spawn().await?;
+    /// pool.send(7).await?;
+    /// # while pool.stats().in_hand == 0 { tokio::task::yield_now().await; }
+    /// let seen = pool.manage().inspect(&Items::All);
+    /// assert_eq!(seen.workers[0].value("last page"), Some(&7_u64.into()));
+    /// assert!(seen.workers[0].figures.is_some_and(|figures| figures.in_hand));
+    /// # Ok(()) }
+    /// ```
+    pub fn inspect(&self, wanted: &Items) -> Inspection {
+        self.control.inspect(wanted)
     }
 
     /// Stops the pool; see [`Pool::stop`](crate::Pool::stop).

@@ -204,7 +204,7 @@ impl Permits {
             Ok(permit) => permit.forget(),
             Err(_) => return Err(Closed),
         }
-        if waiter.is_served() { Ok(()) } else { Err(Closed) }
+        if waiter.served() { Ok(()) } else { Err(Closed) }
     }
 
     /// Hands free permits over to those who wait.
@@ -292,6 +292,12 @@ impl Permits {
         self.add_up(&line, queues);
     }
 
+    /// How many permits are held, what lies unused in the shards included.
+    pub(crate) fn in_use(&self, queues: &impl Queues) -> usize {
+        let given_up = queues.started() + self.returned.load(Ordering::Relaxed);
+        self.count.reserved.load(Ordering::Relaxed).saturating_sub(given_up) as usize
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst)
     }
@@ -318,7 +324,7 @@ impl<'a> Waiter<'a> {
     }
 
     /// The permit has been taken out of the semaphore. False where all that was granted there has come back meanwhile.
-    fn is_served(mut self) -> bool {
+    fn served(mut self) -> bool {
         self.served = true;
         let mut line = self.permits.line.lock();
         let current = Arc::ptr_eq(&line.room, &self.room);

@@ -1,13 +1,18 @@
 //! A slot of a pool: what stays when its worker is restarted, disabled, or replaced by another.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{
+    Weak,
+    atomic::{AtomicU32, Ordering},
+};
 
 use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 
 use crate::inspect::Published;
 
-use super::{change::Outcomes, restart::RestartLog, stamp::Stamp, tally::WorkerTally};
+use super::{
+    change::Outcomes, erased::Erased, restart::RestartLog, stamp::Stamp, tally::WorkerTally,
+};
 
 /// The worker is to end after the message in hand.
 pub(crate) const LEAVE: u32 = 1;
@@ -18,15 +23,18 @@ pub(crate) const MAIL: u32 = 2;
 /// Signals wait in the worker's own mailbox.
 pub(crate) const SIGNAL: u32 = 4;
 
+/// The worker is to end after the message in hand, and its slot to rest until its supervisor starts it again.
+pub(crate) const REST: u32 = 16;
+
 /// The worker has been killed: its task ends at its next await.
 pub(crate) const KILLED: u32 = 8;
 
 /// A slot. Its first cache line belongs to the worker, which writes it for every message.
-#[derive(Debug, Default)]
+#[derive(Default)]
 #[repr(align(128))]
 pub(crate) struct Seat {
     pub(crate) tally: WorkerTally,
-    /// What the worker looks at before its next message: [`LEAVE`], [`MAIL`], [`SIGNAL`], [`KILLED`].
+    /// What the worker looks at before its next message: [`LEAVE`], [`MAIL`], [`SIGNAL`], [`REST`], [`KILLED`].
     orders: AtomicU32,
     pub(crate) place: Mutex<Place>,
     /// What the worker has published.
@@ -34,11 +42,15 @@ pub(crate) struct Seat {
 }
 
 /// What is rarely looked at.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Place {
     pub(crate) status: Status,
+    /// The coordinator was told that the worker is up, and not that it is down.
+    pub(crate) up: bool,
     /// To drop what the worker runs at its next await.
     pub(crate) abort: Option<AbortHandle>,
+    /// Whom it hands messages on to, where it is one that was adopted.
+    pub(crate) adopted: Option<Weak<dyn Erased>>,
     /// Told when the worker has left.
     pub(crate) on_left: Option<Outcomes>,
     /// Restarts since a worker took the slot.
@@ -70,8 +82,9 @@ impl Seat {
         self.orders.load(Ordering::Relaxed) != 0
     }
 
-    pub(crate) fn is_leaving(&self) -> bool {
-        self.has(LEAVE)
+    /// True when the worker is to start no further message.
+    pub(crate) fn is_dismissed(&self) -> bool {
+        self.has(LEAVE | REST)
     }
 
     pub(crate) fn has(&self, order: u32) -> bool {

@@ -202,6 +202,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for SeatDoor<A, K> {
         self.mailbox.is_closed()
     }
 
+    fn contains(&self, identity: usize) -> bool {
+        self.core.contains_pool(identity)
+    }
+
     fn accepts(&self) -> bool {
         !self.mailbox.is_closed()
     }

@@ -15,6 +15,12 @@
 //! lane and the token is passed on. When its handler computes for longer than a tick, the watch does the same on its
 //! behalf ([`revoke`](Outbox::revoke)): the epoch tells the holder, when it comes back, that it now runs a lane.
 //!
+//! # Urgent
+//! Urgent messages stay in the inbox until they are started, or go to the lane of their key, whose front they make up; a lane
+//! with one that becomes ready comes before the other lanes and before the queue. A bit in the pool's map of urgent messages
+//! calls workers from other shards. So messages of one class and key never overtake each other, and a sender pays for the
+//! class of a message only where it is urgent.
+//!
 //! # Scheduled
 //! `inbox.scheduled` is true while somebody is bound to look at the shard: its bit is set in the pool's ready map, or,
 //! in a keyed pool, a worker holds its token or is looking. Only a worker that has seen the outbox and the inbox empty,

@@ -15,6 +15,10 @@ use tokio::time::Instant;
 use super::{clock::later, core::Core, stats::PoolStats};
 use crate::Actor;
 
+mod hands;
+
+use self::hands::Hands;
+
 /// How a pool is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -61,15 +65,18 @@ pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     how: Stop,
 ) -> StopReport<A::Message> {
     core.close();
+    let mut hands = Hands::default();
+    hands.look(&core);
     match how {
-        Stop::Graceful { within } => drain_until(&core, later(within)).await,
+        Stop::Graceful { within } => drain_until(&core, later(within), &mut hands).await,
         Stop::Now => finish_in_hand(&core).await,
     }
     let wedged = match core.running.load(Ordering::SeqCst) {
         0 => Vec::new(),
-        _ => busy(&core).map(|worker| format!("{}-{worker}", core.settings.name)).collect(),
+        _ => hands.still_full(&core),
     };
-    core.end_of_life();
+    core.end_of_life(&wedged);
+    let wedged = wedged.into_iter().map(|(slot, _)| core.worker_name(slot)).collect();
     core.give_back_queued();
     let left_over = std::mem::take(&mut *core.left_over.lock());
     check_ledger(&core);
@@ -96,6 +103,7 @@ fn check_ledger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K
 async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     deadline: Instant,
+    hands: &mut Hands,
 ) {
     // What is held back waits for a worker to join, and none will.
     let but_held = |stats: PoolStats| stats.accepted == stats.settled() + core.held().len() as u64;
@@ -107,6 +115,7 @@ async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     if all_gone(core, deadline).await {
         return;
     }
+    hands.look(core);
     // Twice: a worker may have taken its last message in hand just when the pool ended.
     for _ in 0..2 {
         core.abort(busy(core));
@@ -140,7 +149,7 @@ async fn all_gone<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Looks whenever something has happened, until `done` says so (true) or the deadline has come (false).
-async fn wait_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) async fn wait_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     deadline: Instant,
     done: impl Fn() -> bool,

@@ -17,11 +17,12 @@ use super::{
     erased::Erased,
     hold::{Hold, Posture, Source, Taken},
     limits::Pass,
-    seat::{KILLED, SIGNAL, Status},
+    seat::{KILLED, REST, SIGNAL, Status},
     tally::count,
 };
-use crate::{Actor, Context, ExitReason, panic_location, step_aside};
+use crate::{Actor, Context, ExitReason, Happening, panic_location, step_aside};
 
+pub(crate) mod adopted;
 mod attempt;
 mod catch_unwind;
 mod factory;
@@ -30,12 +31,11 @@ mod start;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use factory::Factory;
+pub(crate) use catch_unwind::CatchUnwind;
+pub(crate) use factory::{Factory, panic_message};
 
 use self::{
-    attempt::{attempt, hear},
-    catch_unwind::CatchUnwind,
-    factory::panic_message,
+    attempt::{StandsFor, attempt, hear},
     pass::{end_pass, pass},
     start::{first_start, pause, start_again},
 };
@@ -71,7 +71,7 @@ async fn go_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: Employed<A,
     match core.sequel(slot, &ExitReason::Killed) {
         Sequel::Restart(wait) => {
             pause(&core, slot, wait).await;
-            if let Some(actor) = restart(&core, slot, &mut cx).await {
+            if let Some(actor) = restart(&core, slot, &mut cx, ExitReason::Killed).await {
                 undertaker.given_up = live(&core, slot, actor, cx).await;
             }
         }
@@ -81,10 +81,10 @@ async fn go_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: Employed<A,
     undertaker.finished = true;
 }
 
-fn context<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn context<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
     core: &Arc<Core<A, K>>,
     slot: usize,
-) -> Context<A> {
+) -> Context<B> {
     let home: Arc<dyn Erased> = core.clone();
     let lives = core.seats.at(slot).place.lock().lives;
     Context::new(core.settings.name.clone(), slot, lives, Arc::downgrade(&home))
@@ -115,6 +115,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Undertaker<'_, A, 
         }
         if seat.status() == Status::Leaving {
             return self.core.left(self.slot);
+        }
+        if seat.has(REST) && !self.core.ended.load(Ordering::SeqCst) {
+            return self.core.rests(self.slot);
         }
         if !self.finished && seat.has(KILLED) && !self.core.ended.load(Ordering::SeqCst) {
             let again = self.core.runtime.spawn(go_on(Employed::new(self.core), self.slot));
@@ -158,30 +161,33 @@ async fn live<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         let _ = CatchUnwind(Box::pin(actor.restarting(&exit)), None).await;
         discard(actor);
         pause(core, slot, wait).await;
-        actor = match restart(core, slot, &mut cx).await {
+        actor = match restart(core, slot, &mut cx, exit).await {
             Some(actor) => actor,
             None => return false,
         };
     }
 }
 
-/// Builds the actor of a slot anew.
+/// Builds the actor of a slot anew, after it has ended for this reason.
 async fn restart<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     slot: usize,
     cx: &mut Context<A>,
+    reason: ExitReason,
 ) -> Option<A> {
     let seat = core.seats.at(slot);
     count(&seat.tally.restarts);
     seat.place.lock().lives += 1;
     cx.restarted();
-    start_again(core, slot, cx, 0).await
+    let actor = start_again(core, slot, cx, 0).await?;
+    core.tell(Happening::WorkerRestarted { slot, restarts: cx.restarts(), reason });
+    Some(actor)
 }
 
 /// Settles what a worker held that panicked, and lets others go on with the rest.
-fn bury<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn bury<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
     hold: &mut Hold<A, K>,
-    cx: &Context<A>,
+    cx: &Context<B>,
     panic: Box<dyn Any + Send>,
 ) -> ExitReason {
     let message = panic_message(&*panic);
@@ -194,10 +200,10 @@ fn bury<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Handles messages until the pool has ended, the worker is to leave, or it ends by itself.
-async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     hold: &mut Hold<A, K>,
-    actor: &mut A,
-    cx: &mut Context<A>,
+    actor: &mut B,
+    cx: &mut Context<B>,
 ) -> End {
     let core = hold.core.clone();
     let (mut in_a_row, mut turn) = (0_u32, 0_u32);
@@ -285,6 +291,7 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A,
     hold.posture = Posture::LyingDown;
     core.wake.leave(&core.clock.bell);
     core.serve_waiters();
+    core.look_if_drained();
     core.tell_progress();
     if core.ended.load(Ordering::SeqCst) {
         core.wake.all();

@@ -86,7 +86,8 @@ impl ExitReporter {
     }
 }
 
-/// What can be put under a supervisor: a [`Supervisor`](crate::Supervisor), for now. It cannot be implemented elsewhere.
+/// What can be put under a supervisor: a [`Supervisor`](crate::Supervisor), or a
+/// [pool](crate::PoolBuilder::supervised). It cannot be implemented elsewhere.
 pub trait IntoChild: sealed::Sealed {}
 
 impl<C: sealed::Sealed> IntoChild for C {}

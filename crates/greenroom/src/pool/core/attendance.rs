@@ -11,10 +11,11 @@ use std::{
 
 use super::{Core, Urgency};
 use crate::{
-    Actor, Context, Pool, Restarts, Stop,
+    Actor, Class, Context, Pool, Restarts, Stop,
     pool::{
         builder::PoolBuilder,
-        hold::{Hold, Taken},
+        entry::Entry,
+        hold::{Hold, Source, Taken},
         parcel::Parcel,
         watch::Watched,
     },
@@ -83,6 +84,27 @@ async fn who_gives_way_to_a_helper_leaves_the_shard_attended_by_somebody_or_free
     push(&core);
     assert_eq!(first.take_anywhere(), Taken::InHand, "nobody attends the shard");
     first.settle(Ok(crate::Answer::Reply(())));
+}
+
+#[tokio::test]
+async fn who_parks_an_urgent_message_between_two_runs_still_attends_its_shard() {
+    let core = deserted().await;
+    core.wake.tell_pace(Duration::ZERO);
+    let (mut first, mut other) = (Hold::new(core.clone(), 0), Hold::new(core.clone(), 1));
+    push(&core);
+    assert_eq!(first.take_anywhere(), Taken::InHand);
+    first.settle(Ok(crate::Answer::Reply(())));
+    assert_eq!(first.take_next(), Taken::Nothing);
+    assert!(matches!(first.source, Source::Attending { alone: true, .. }));
+    let (message, class) = (Duration::ZERO, Class::Urgent);
+    let entry =
+        Entry { message, extra: None, key: None, hash: 0, class, stamp: Default::default() };
+    first.source = core.park(0, first.source, entry, Duration::from_secs(3_600));
+    drop(first);
+    core.wake.tell_pace(Duration::ZERO);
+    push(&core);
+    assert_eq!(other.take_anywhere(), Taken::InHand, "nobody attends the shard");
+    other.settle(Ok(crate::Answer::Reply(())));
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) async fn over(&self, slot: usize) {
         loop {
             let over = self.over.notified();
-            if self.ended.load(Ordering::SeqCst) || self.seats.at(slot).is_leaving() {
+            if self.ended.load(Ordering::SeqCst) || self.seats.at(slot).is_dismissed() {
                 return;
             }
             over.await;

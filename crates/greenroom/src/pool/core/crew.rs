@@ -5,16 +5,18 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
+use parking_lot::Mutex;
+
 use super::Core;
 use crate::{
-    Actor, ExitReason, ManageError,
+    Actor, Address, ExitReason, Happening, ManageError,
+    notices::ResizeReason,
     pool::{
-        autoscale::Reason,
         change::{Outcomes, SlotOutcome},
         employed::Employed,
-        limits::LimitChange,
         restart::RestartLog,
-        seat::{LEAVE, Place, Status},
+        roster::Roster,
+        seat::{KILLED, LEAVE, Place, REST, Seat, Status},
         worker,
     },
 };
@@ -33,6 +35,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn hire(
         self: &Arc<Self>,
         workers: usize,
+        why: ResizeReason,
         outcomes: &Outcomes,
     ) -> Result<(Vec<usize>, usize), ManageError> {
         let mut roster = self.roster.lock();
@@ -43,23 +46,78 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Err(ManageError::OutOfBounds { asked: size, bounds });
         }
         let slots: Vec<usize> = (0..workers).map(|_| roster.join()).collect();
-        self.seats.grow_to(roster.made());
-        self.desks.grow_to(roster.made());
-        self.wake.grow_to(roster.made());
+        self.make_seats(&roster);
         slots.iter().for_each(|slot| self.seats.at(*slot).place.lock().status = Status::Starting);
         self.size_changed(roster.len());
         self.live.fetch_add(workers, Ordering::SeqCst);
         drop(roster);
         self.serve_waiters();
         self.revive();
+        self.tell_size(size - workers, size, why);
+        slots.iter().for_each(|slot| self.tell(Happening::WorkerAdded { slot: *slot }));
         self.start_in(&slots, outcomes);
         Ok((slots, size))
+    }
+
+    /// Takes another actor or pool in as a worker. Returns its slot and the new size.
+    pub(crate) fn adopt(
+        self: &Arc<Self>,
+        other: Address<A::Message, A::Reply, A::Error>,
+        outcomes: &Outcomes,
+    ) -> Result<(usize, usize), ManageError> {
+        /// Two that adopt each other must not both find that the other does not contain them yet.
+        static ADOPTING: Mutex<()> = Mutex::new(());
+        if self.keyed() {
+            return Err(ManageError::Ordered);
+        }
+        let adopting = ADOPTING.lock();
+        if other.door.contains(self.identity()) {
+            return Err(ManageError::ContainsItself);
+        }
+        let mut roster = self.roster.lock();
+        self.check_running()?;
+        let bounds = roster.bounds();
+        if roster.len() >= *bounds.end() {
+            return Err(ManageError::OutOfBounds { asked: roster.len() + 1, bounds });
+        }
+        let slot = roster.join();
+        self.make_seats(&roster);
+        let (size, door) = (roster.len(), other.door());
+        {
+            let mut place = self.seats.at(slot).place.lock();
+            place.status = Status::Starting;
+            place.adopted = Some(Arc::downgrade(&door));
+        }
+        self.size_changed(size);
+        self.live.fetch_add(1, Ordering::SeqCst);
+        drop((roster, adopting));
+        self.revive();
+        self.tell_size(size - 1, size, ResizeReason::Asked);
+        self.tell(Happening::WorkerAdded { slot });
+        let run = worker::adopted::run(Employed::new(self), slot, other, outcomes.clone());
+        let abort = self.runtime.spawn(run).abort_handle();
+        self.seats.at(slot).place.lock().abort = Some(abort);
+        Ok((slot, size))
+    }
+
+    fn make_seats(&self, roster: &Roster) {
+        self.seats.grow_to(roster.made());
+        self.desks.grow_to(roster.made());
+        self.wake.grow_to(roster.made());
+    }
+
+    /// True for this pool itself, and for those that it has adopted, and so on.
+    pub(crate) fn contains_pool(&self, identity: usize) -> bool {
+        let adopted = |seat: &Arc<Seat>| seat.place.lock().adopted.as_ref()?.upgrade();
+        let adopted: Vec<_> = self.seats.iter().filter_map(adopted).collect();
+        identity == self.identity() || adopted.iter().any(|other| other.contains(identity))
     }
 
     /// Tells workers to leave, idle ones first, then those that joined last. Returns their slots and the new size.
     pub(crate) fn dismiss(
         self: &Arc<Self>,
         workers: usize,
+        why: ResizeReason,
         outcomes: &Outcomes,
     ) -> Result<(Vec<usize>, usize), ManageError> {
         let mut roster = self.roster.lock();
@@ -79,18 +137,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let size = roster.len();
         self.size_changed(size);
         drop(roster);
+        self.tell_size(size + workers, size, why);
         slots.iter().for_each(|slot| self.let_leave(*slot, outcomes));
         Ok((slots, size))
     }
 
-    /// The pool has another size, by itself.
-    pub(crate) fn resized(&self, from: usize, to: usize, reason: &Reason) {
-        tracing::info!(pool = &*self.settings.name, from, to, ?reason, "resized");
-    }
-
-    /// A limit has changed, or would have.
-    pub(crate) fn limit_changed(&self, change: &LimitChange) {
-        tracing::info!(pool = &*self.settings.name, ?change, "limit changed");
+    /// A member has gone by itself, however few there may be.
+    pub(crate) fn drop_out(self: &Arc<Self>, slot: usize, outcomes: &Outcomes) {
+        let mut roster = self.roster.lock();
+        if self.check_running().is_ok() && roster.leave(slot) {
+            let size = roster.len();
+            self.size_changed(size);
+            drop(roster);
+            self.tell_size(size + 1, size, ResizeReason::Left);
+            self.let_leave(slot, outcomes);
+        }
     }
 
     /// Tells one worker to leave.
@@ -111,6 +172,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let size = roster.len();
         self.size_changed(size);
         drop(roster);
+        self.tell_size(size + 1, size, ResizeReason::Asked);
         self.let_leave(slot, outcomes);
         Ok(size)
     }
@@ -137,6 +199,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let size = roster.len();
         drop(roster);
         self.revive();
+        self.tell(Happening::WorkerEnabled { slot });
         self.start_in(&[slot], outcomes);
         Ok(size)
     }
@@ -183,8 +246,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.end_of_worker(&mailbox, &ExitReason::Normal);
         }
         self.clear_desk(slot);
+        seat.published.clear();
         self.roster.lock().vacate(slot);
-        let Place { on_left, .. } = gone;
+        self.tell(Happening::WorkerRemoved { slot });
+        let Place { on_left, up, .. } = gone;
+        if up {
+            self.tell_down(slot, &ExitReason::Normal);
+        }
         if let Some(outcomes) = on_left {
             let _ = outcomes.send(SlotOutcome::Left(slot));
         }
@@ -196,11 +264,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if place.status == Status::Starting {
             place.status = Status::Live;
         }
+        place.up = true;
         drop(place);
         self.crew_changed();
         if self.settings.dispatch.is_some() {
             self.ask_again();
         }
+        self.tell_up(slot);
     }
 
     /// A worker does not run for a while. False when it is to leave instead.
@@ -229,6 +299,51 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         last
     }
 
+    /// No worker has been started yet: each slot waits for the supervisor.
+    pub(crate) fn rest_from_the_start(&self) {
+        self.supervised.store(true, Ordering::SeqCst);
+        let roster = self.roster.lock();
+        for slot in roster.members() {
+            self.seats.at(*slot).place.lock().status = Status::Disabled;
+        }
+        self.live.store(0, Ordering::SeqCst);
+    }
+
+    /// Slots that rest are about to get a worker, with budgets as if new. Returns them.
+    pub(crate) fn rouse_slots(&self) -> Vec<usize> {
+        let roster = self.roster.lock();
+        let rouse = |slot: &usize| {
+            let mut place = self.seats.at(*slot).place.lock();
+            let rests = place.status == Status::Disabled;
+            if rests {
+                place.status = Status::Starting;
+                place.restarts = RestartLog::default();
+            }
+            rests
+        };
+        let slots: Vec<usize> = roster.members().iter().copied().filter(rouse).collect();
+        self.live.fetch_add(slots.len(), Ordering::SeqCst);
+        drop(roster);
+        self.revive();
+        slots
+    }
+
+    /// A worker that was told to rest has ended.
+    pub(crate) fn rests(&self, slot: usize) {
+        self.seats.at(slot).done(REST | KILLED);
+        if self.lay_off(slot) {
+            self.progress.notify_waiters();
+        }
+    }
+
+    /// Refuses messages until the supervisor starts the pool again; what is queued are dead letters.
+    pub(crate) fn close_down(&self) {
+        self.desert();
+        if self.permits.is_closed() {
+            self.bury_queued();
+        }
+    }
+
     /// A slot waits for its supervisor. What is queued is kept, and the pool goes on accepting. False when it was to leave.
     pub(crate) fn lay_off(&self, slot: usize) -> bool {
         let mut place = self.seats.at(slot).place.lock();
@@ -252,6 +367,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(place);
         self.crew_changed();
         self.clear_desk(slot);
+        self.tell(Happening::WorkerDisabled { slot });
         if self.one_less() && !self.settings.holds_when_empty {
             tracing::error!(
                 pool = &*self.settings.name,

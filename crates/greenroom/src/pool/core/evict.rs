@@ -24,11 +24,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The pool is full: what its overflow policy makes of a message.
     #[cold]
     pub(crate) fn overflow(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
+        self.found_full();
         match &self.settings.overflow {
             Overflow::Wait => Err(Refused::Full),
             Overflow::Reject => Err(Refused::Rejected),
             Overflow::DropNewest => {
                 discard(parcel.lend());
+                self.has_dropped();
                 Err(Refused::Dropped)
             }
             Overflow::DropOldest => self.make_room(parcel, sender),
@@ -105,7 +107,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Takes out the oldest normal message of this shard, or of another, or of a worker's mailbox, or of those held back; an
     /// urgent one where there is no other. One that waits for another attempt stays.
-    fn evict(&self, index: usize) -> Option<Queued<A, K>> {
+    pub(super) fn evict(&self, index: usize) -> Option<Queued<A, K>> {
         let shards = || (0..self.shards.len()).map(|step| (index + step) % self.shards.len());
         let normal = shards().find_map(|shard| self.evict_from(shard));
         let normal = normal.or_else(|| {
@@ -147,6 +149,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let reason = DeadLetterReason::Evicted;
         let message = Some(entry.message);
         self.report_dead_letter(DeadLetter { message, reason, error: None, panic: None, attempts });
+        self.has_dropped();
     }
 }
 

@@ -10,12 +10,12 @@ use tokio::time::Instant;
 
 use super::Core;
 use crate::{
-    Actor, ExitReason, Stop,
+    Actor, ExitReason, Happening, Stop,
     life::Signal,
     pool::{
         erased::Erased,
         mailbox::Mailbox,
-        seat::{KILLED, Status},
+        seat::{KILLED, REST, Status},
     },
 };
 
@@ -49,8 +49,12 @@ pub(crate) enum Sequel {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A worker has ended by itself. It holds nothing any more.
     pub(crate) fn sequel(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
-        if self.seats.at(slot).status() == Status::Leaving {
+        let seat = self.seats.at(slot);
+        if seat.status() == Status::Leaving || seat.has(REST) {
             return Sequel::Over;
+        }
+        if std::mem::take(&mut self.seats.at(slot).place.lock().up) {
+            self.tell_down(slot, reason);
         }
         if !self.settings.restart_policy.starts_again(reason.is_normal()) {
             return self.rest_slot(slot, reason);
@@ -67,13 +71,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// A worker that is not to be started again has ended. An actor that stands alone ends with it.
     fn rest_slot(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
-        match self.settings.single {
-            true => self.end_with(reason),
+        match self.supervised.load(Ordering::SeqCst) {
+            true => self.escalate(slot, reason),
+            false if self.settings.single => self.end_with(reason),
             false => self.give_up(slot),
         }
     }
 
     fn exceeded(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
+        self.tell(Happening::BudgetExceeded { slot });
         match self.settings.when_exhausted {
             WhenExhausted::StopPool => self.end_with(reason),
             WhenExhausted::Escalate => self.escalate(slot, reason),
@@ -91,13 +97,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn escalate(&self, slot: usize, reason: &ExitReason) -> Sequel {
+        if !self.supervised.load(Ordering::SeqCst) {
+            return self.give_up(slot);
+        }
+        if !self.lay_off(slot) {
+            return Sequel::Over;
+        }
+        self.tell(Happening::Escalated { slot });
+        self.tell_supervisor(reason);
+        Sequel::GivenUp
+    }
+
+    /// Tells the supervisor, if it has not been told since it started the pool.
+    fn tell_supervisor(&self, reason: &ExitReason) {
         let supervisor = self.escalation.lock().take();
-        match supervisor {
-            Some(tell) if self.lay_off(slot) => {
-                tell(reason.clone());
-                Sequel::GivenUp
-            }
-            _ => self.give_up(slot),
+        if let Some(tell) = supervisor {
+            tell(reason.clone());
         }
     }
 
@@ -119,15 +134,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// The pool has ended, and everybody who is tied to it or to its workers is told. Later calls do nothing.
-    pub(crate) fn end_of_life(self: &Arc<Self>) {
+    /// The pool has ended, and everybody who is tied to it or to its workers is told; so are those who listen to notices, of
+    /// workers that did not let go too, and how long these have been busy. Later calls do nothing.
+    pub(crate) fn end_of_life(self: &Arc<Self>, wedged: &[(usize, Duration)]) {
         let reason = self.cause.get_or_init(|| ExitReason::Shutdown);
+        self.tell_end(reason, wedged);
         for slot in 0..self.desks.len() {
             if let Some(mailbox) = self.mailbox_if_any(slot) {
                 self.end_of_worker(&mailbox, reason);
             }
         }
+        self.dismiss_coordinator(reason);
         self.life.end(&self.clone().any(), reason);
+        self.tell_supervisor(reason);
     }
 
     /// A worker has gone, and will not come back.
@@ -144,6 +163,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// A signal for the pool. One that is a single actor hears it itself.
     pub(crate) fn take_signal(self: &Arc<Self>, signal: Signal) {
+        if let Some(reason) = self.end_of_coordinator(&signal) {
+            return self.stop_because(reason);
+        }
         if self.settings.single {
             return self.signal_worker(&self.mailbox(0), signal);
         }

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::{Core, Queued, Settings, Urgency};
 use crate::{
-    Actor, Context, FailureTable, Restarts,
+    Actor, Class, Context, FailureTable, Restarts,
     delivery::Extra,
     pool::{
         entry::Entry, hold::Source, overflow::Overflow, parcel::Parcel, tally::count,
@@ -22,8 +22,8 @@ use crate::{
 
 struct Nobody;
 
-/// A key and a number that rises.
-type Message = (Option<u8>, u32);
+/// A key, a number that rises, and a class.
+type Message = (Option<u8>, u32, Class);
 
 impl Actor for Nobody {
     type Message = Message;
@@ -47,9 +47,13 @@ impl std::hash::Hash for Key {
 
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    Push(Option<u8>),
+    Push(Option<u8>, Class),
     /// The worker goes on: settles what it has in hand and looks for more.
     GoOn(usize),
+    /// As `GoOn`; but after a run of urgent messages a normal one is due.
+    GoOnNormal(usize),
+    /// It settles what it has in hand, and looks for urgent messages elsewhere.
+    Hurry(usize),
     /// Its handler suspends.
     Suspend(usize),
     /// What it has in hand is to be tried again.
@@ -58,6 +62,8 @@ enum Step {
     Release(usize),
     /// The clock ticks.
     Tick,
+    /// A message has to make room.
+    Evict,
     /// The next retry comes due.
     Due,
 }
@@ -66,13 +72,17 @@ const WORKERS: usize = 3;
 
 fn step() -> impl Strategy<Value = Step> {
     let key = prop_oneof![1 => Just(None), 8 => (0u8..5).prop_map(Some)];
+    let class = prop_oneof![3 => Just(Class::Normal), 1 => Just(Class::Urgent)];
     prop_oneof![
-        8 => key.prop_map(Step::Push),
+        8 => (key, class).prop_map(|(key, class)| Step::Push(key, class)),
+        1 => (0..WORKERS).prop_map(Step::GoOnNormal),
+        3 => (0..WORKERS).prop_map(Step::Hurry),
         8 => (0..WORKERS).prop_map(Step::GoOn),
         2 => (0..WORKERS).prop_map(Step::Suspend),
         1 => (0..WORKERS).prop_map(Step::Retry),
         1 => (0..WORKERS).prop_map(Step::Release),
         3 => Just(Step::Tick),
+        1 => Just(Step::Evict),
         1 => Just(Step::Due),
     ]
 }
@@ -89,12 +99,15 @@ struct Stage {
     workers: Vec<Worker>,
     pushed: u32,
     done: HashSet<u32>,
-    last: HashMap<u8, u32>,
+    /// Of each key and class.
+    last: HashMap<(u8, Class), u32>,
 }
 
 impl Stage {
     fn new(workers: usize) -> Self {
         let settings = Settings {
+            autoscale: None,
+            gate: None,
             factory: Factory::new(Arc::new(|_| Err("nobody".to_owned()))),
             bounds: 0..=8,
             mailbox_each: None,
@@ -116,37 +129,64 @@ impl Stage {
             single: false,
             time_limit: None,
             on_dead_letter: None,
+            dead_letters: 0,
+            notices: crate::Notices::off(),
             seed: 1,
         };
-        let core = Core::new(settings, 1, tokio::runtime::Handle::current());
+        let core = Core::new(settings, 1, tokio::runtime::Handle::current(), None);
         let worker = |_| Worker { source: Source::None, in_hand: None, attempts: 0, cursor: 0 };
         let workers = (0..workers).map(worker).collect();
         Self { core, workers, pushed: 0, done: HashSet::new(), last: HashMap::new() }
     }
 
-    fn push(&mut self, key: Option<u8>) {
-        let message = (key, self.pushed);
+    fn push(&mut self, key: Option<u8>, class: Class) {
+        let message = (key, self.pushed, class);
         self.pushed += 1;
-        let mut parcel = Parcel::new(message, None);
+        let mut parcel = Parcel { class, ..Parcel::new(message, None) };
         let key = self.core.key(&parcel);
         assert!(self.core.take_and_push(&mut parcel, key, 0, Urgency::Now).is_ok());
     }
 
-    fn go_on(&mut self, index: usize) -> Result<bool, TestCaseError> {
-        let worker = &mut self.workers[index];
-        if let Some((_, number)) = worker.in_hand.take() {
+    fn settle(&mut self, index: usize) -> Result<(), TestCaseError> {
+        if let Some((_, number, _)) = self.workers[index].in_hand.take() {
             prop_assert!(self.done.insert(number), "{number} was handled twice");
         }
+        Ok(())
+    }
+
+    fn go_on(&mut self, index: usize) -> Result<bool, TestCaseError> {
+        self.settle(index)?;
+        let worker = &mut self.workers[index];
         let source = std::mem::replace(&mut worker.source, Source::None);
         let next = self.core.next(index, source);
-        let Some((source, entry)) =
-            next.or_else(|| self.core.take(index, &mut worker.cursor, crate::Class::Urgent))
-        else {
-            return Ok(false);
-        };
+        let next = next.or_else(|| self.core.take(index, &mut worker.cursor, Class::Urgent));
+        let Some((source, entry)) = next else { return Ok(false) };
         worker.source = source;
         self.start(index, entry)?;
         Ok(true)
+    }
+
+    fn go_on_normal(&mut self, index: usize) -> Result<(), TestCaseError> {
+        self.settle(index)?;
+        let worker = &mut self.workers[index];
+        let source = std::mem::replace(&mut worker.source, Source::None);
+        self.core.release(index, source);
+        let next = self.core.take(index, &mut worker.cursor, Class::Normal);
+        let Some((source, entry)) = next else { return Ok(()) };
+        worker.source = source;
+        self.start(index, entry)
+    }
+
+    fn hurry(&mut self, index: usize) -> Result<(), TestCaseError> {
+        self.settle(index)?;
+        let own = match self.workers[index].source {
+            Source::Head { index, .. } => Some(index),
+            _ => None,
+        };
+        let Some((source, entry)) = self.core.take_urged(index, own) else { return Ok(()) };
+        let left = std::mem::replace(&mut self.workers[index].source, source);
+        self.core.release(index, left);
+        self.start(index, entry)
     }
 
     fn start(&mut self, index: usize, entry: Queued<Nobody, Key>) -> Result<(), TestCaseError> {
@@ -154,7 +194,7 @@ impl Stage {
         if let Some(key) = entry.message.0 {
             let owners = self.workers.iter().filter_map(|worker| worker.in_hand?.0);
             prop_assert!(owners.into_iter().all(|owner| owner != key), "key {key} in hand twice");
-            let last = self.last.insert(key, entry.message.1);
+            let last = self.last.insert((key, entry.class), entry.message.1);
             prop_assert!(last.is_none_or(|last| last <= entry.message.1), "key {key} out of order");
         }
         let worker = &mut self.workers[index];
@@ -177,7 +217,7 @@ impl Stage {
             extra: Some(extra),
             key: None,
             hash: 0,
-            class: crate::Class::Normal,
+            class: message.2,
             stamp: Default::default(),
         };
         let source = std::mem::replace(&mut worker.source, Source::None);
@@ -186,16 +226,28 @@ impl Stage {
 
     fn release(&mut self, index: usize) {
         let worker = &mut self.workers[index];
-        if let Some((_, number)) = worker.in_hand.take() {
+        if let Some((_, number, _)) = worker.in_hand.take() {
             self.done.insert(number);
         }
         let source = std::mem::replace(&mut worker.source, Source::None);
         self.core.release(index, source);
     }
 
+    fn evict(&mut self) -> Result<(), TestCaseError> {
+        let Some(entry) = self.core.evict(0) else { return Ok(()) };
+        let waits = usize::from(entry.is_retry());
+        self.core.tally.waiting.fetch_sub(waits, std::sync::atomic::Ordering::Relaxed);
+        self.core.permits.give(1, &self.core);
+        let (_, number, _) = entry.message;
+        prop_assert!(self.done.insert(number), "{number} was handled before");
+        Ok(())
+    }
+
     fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
         match step {
-            Step::Push(key) => self.push(key),
+            Step::Push(key, class) => self.push(key, class),
+            Step::GoOnNormal(worker) => self.go_on_normal(worker)?,
+            Step::Hurry(worker) => self.hurry(worker)?,
             Step::GoOn(worker) => drop(self.go_on(worker)?),
             Step::Suspend(index) if self.workers[index].in_hand.is_some() => {
                 let worker = &mut self.workers[index];
@@ -205,6 +257,7 @@ impl Stage {
             Step::Retry(worker) => self.retry(worker),
             Step::Release(worker) => self.release(worker),
             Step::Tick => drop(self.core.revoke_stuck_tokens()),
+            Step::Evict => self.evict()?,
             Step::Due => drop(self.core.clock.ring_next(&self.core)),
         }
         Ok(())
@@ -232,6 +285,7 @@ impl Stage {
             prop_assert!(outbox.token.is_none(), "a token without holder");
             prop_assert!(outbox.lanes.is_empty(), "a lane without owner");
             prop_assert!(!outbox.has_ready());
+            prop_assert!(!self.core.wake.is_urged(), "workers would look for what is not there");
             prop_assert!(!shard.inbox.lock().scheduled, "the next sender would not wake anybody");
         }
         let mut free = 0;
@@ -256,7 +310,7 @@ proptest! {
         let mut stage = Stage::new(workers);
         for step in steps {
             match step {
-                Step::GoOn(w) | Step::Suspend(w) | Step::Retry(w) | Step::Release(w) if w >= workers => {}
+                Step::GoOn(w) | Step::GoOnNormal(w) | Step::Hurry(w) | Step::Suspend(w) | Step::Retry(w) | Step::Release(w) if w >= workers => {}
                 step => stage.take(step)?,
             }
         }
@@ -272,7 +326,7 @@ fn k02_a_crowd_of_suspended_keys_leaves_no_memory_behind() {
     let mut stage = Stage::new(1);
     stage.core.settings.key_of = None;
     for number in 0..100_000_u32 {
-        let mut parcel = Parcel::new((None, number), None);
+        let mut parcel = Parcel::new((None, number, Class::Normal), None);
         assert!(stage.core.push(0, &mut parcel, (Some(Key(number as u8)), number)).is_ok());
     }
     let mut outbox = stage.core.shards[0].outbox.lock();

@@ -58,6 +58,6 @@ impl Dice {
         let mut z = self.0.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (((z ^ (z >> 31)) >> 32) * sides as u64 >> 32) as usize
+        ((((z ^ (z >> 31)) >> 32) * sides as u64) >> 32) as usize
     }
 }

@@ -17,11 +17,22 @@ use crate::{
     },
 };
 
+/// An actor of the same messages, replies and errors: it can work in the other's place.
+pub(super) trait StandsFor<A: Actor>:
+    Actor<Message = A::Message, Reply = A::Reply, Error = A::Error>
+{
+}
+
+impl<A: Actor, B> StandsFor<A> for B where
+    B: Actor<Message = A::Message, Reply = A::Reply, Error = A::Error>
+{
+}
+
 /// Handles the message in hand, and settles it. Where handlers are limited and this one does not return in time, it is dropped.
-pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     hold: &mut Hold<A, K>,
-    actor: &mut A,
-    cx: &mut Context<A>,
+    actor: &mut B,
+    cx: &mut Context<B>,
 ) {
     let Some(limit) = hold.core.settings.time_limit else {
         let result = receive(hold, actor, cx).await;
@@ -35,10 +46,10 @@ pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
-async fn receive<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+async fn receive<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     hold: &mut Hold<A, K>,
-    actor: &mut A,
-    cx: &mut Context<A>,
+    actor: &mut B,
+    cx: &mut Context<B>,
 ) -> Result<Answer<A::Reply>, A::Error> {
     let Hold { core, worker, source, delivery, posture, .. } = hold;
     polled(core, *worker, source, posture, actor.receive(delivery, cx)).await
@@ -78,10 +89,10 @@ async fn polled<A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future>(
 
 /// Hears the signals that wait. Returns the reason where the actor ends because of one.
 #[cold]
-pub(super) async fn hear<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) async fn hear<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     hold: &mut Hold<A, K>,
-    actor: &mut A,
-    cx: &mut Context<A>,
+    actor: &mut B,
+    cx: &mut Context<B>,
 ) -> Option<ExitReason> {
     hold.give_up_place();
     while hold.seat.has(SIGNAL) {

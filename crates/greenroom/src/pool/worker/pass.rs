@@ -46,6 +46,6 @@ pub(super) fn end_pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 ) {
     let outcome = std::mem::replace(&mut hold.outcome, Outcome::Done);
     if let Some(change) = pass.ended(outcome) {
-        hold.core.limit_changed(&change);
+        hold.core.tell_limit(change);
     }
 }

@@ -7,7 +7,7 @@ use super::{
     factory::{Factory, panic_message},
 };
 use crate::{
-    Actor, Context,
+    Actor, Context, Happening,
     pool::{
         change::{Outcomes, SlotOutcome},
         clock::later,
@@ -30,13 +30,17 @@ pub(super) async fn first_start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     };
     match first {
         Ok(actor) => {
+            core.tell(Happening::WorkerStarted { slot });
             let _ = outcomes.send(SlotOutcome::Started(slot));
             Some(actor)
         }
         Err(why) => {
+            core.tell(Happening::StartFailed { slot, error: why.clone() });
             let _ = outcomes.send(SlotOutcome::StartFailed(slot, why));
             drop(outcomes);
-            start_again(core, slot, cx, 1).await
+            let actor = start_again(core, slot, cx, 1).await?;
+            core.tell(Happening::WorkerStarted { slot });
+            Some(actor)
         }
     }
 }
@@ -94,11 +98,7 @@ pub(super) async fn start_again<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         };
         match started {
             Ok(actor) => return Some(actor),
-            Err(reason) => tracing::warn!(
-                worker = cx.name(),
-                reason,
-                "a worker could not be started; trying again"
-            ),
+            Err(error) => core.tell(Happening::StartFailed { slot, error }),
         }
         failures = failures.saturating_add(1);
     }

@@ -1,0 +1,68 @@
+//! What an inspection returns.
+
+use std::sync::Arc;
+
+use super::Value;
+use crate::PoolStats;
+
+/// A pool and its workers, as they were when they were looked at. Made by
+/// [`Management::inspect`](crate::Management::inspect).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Inspection {
+    /// The name of the pool.
+    pub pool: Arc<str>,
+    /// Its figures, where they are wanted.
+    pub stats: Option<PoolStats>,
+    /// Its workers, by slot: those that run, are being started, are disabled, or are leaving.
+    pub workers: Vec<WorkerInspection>,
+}
+
+/// A worker of a pool.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct WorkerInspection {
+    /// Its slot.
+    pub slot: usize,
+    /// Its name, `<pool>-<slot>`.
+    pub name: String,
+    /// The runtime's figures, where they are wanted.
+    pub figures: Option<WorkerFigures>,
+    /// What it has published, as far as it is wanted, in the order of the keys.
+    pub published: Vec<(Arc<str>, Value)>,
+}
+
+impl WorkerInspection {
+    /// The value that it has published for this key.
+    pub fn value(&self, key: &str) -> Option<&Value> {
+        self.published.iter().find(|(of, _)| **of == *key).map(|(_, value)| value)
+    }
+}
+
+/// What the runtime knows of a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WorkerFigures {
+    /// Whether it runs.
+    pub status: WorkerStatus,
+    /// Restarts since it took the slot.
+    pub restarts: u32,
+    /// True while it has a message in hand.
+    pub in_hand: bool,
+    /// Messages that wait for this worker and for no other. What waits for any of them is in the pool's figures.
+    pub mailbox: usize,
+}
+
+/// Whether a worker runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WorkerStatus {
+    /// It is being built, for the first time or again.
+    Starting,
+    /// It handles messages.
+    Live,
+    /// Its slot has no worker until it is enabled.
+    Disabled,
+    /// It ends after the message in hand.
+    Leaving,
+}

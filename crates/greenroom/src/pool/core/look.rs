@@ -1,0 +1,54 @@
+//! Looking at a pool and its workers. Nobody is asked and nothing is waited for but locks that are held for a few steps.
+
+use std::hash::Hash;
+
+use super::Core;
+use crate::{
+    Actor,
+    inspect::{Inspection, Items, WorkerFigures, WorkerInspection, WorkerStatus},
+    pool::{
+        seat::{Seat, Status},
+        stats::PoolStats,
+    },
+};
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    pub(crate) fn inspect(&self, wanted: &Items) -> Inspection {
+        let seats = self.seats.iter().enumerate();
+        Inspection {
+            pool: self.settings.name.clone(),
+            stats: wanted.figures().then(|| PoolStats::of(self)),
+            workers: seats.filter_map(|(slot, seat)| self.look_at(slot, seat, wanted)).collect(),
+        }
+    }
+
+    /// `None` where nobody sits.
+    fn look_at(&self, slot: usize, seat: &Seat, wanted: &Items) -> Option<WorkerInspection> {
+        let (status, restarts) = {
+            let place = seat.place.lock();
+            (status_of(place.status)?, place.lives)
+        };
+        let mailbox = || self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.waiting());
+        Some(WorkerInspection {
+            slot,
+            name: self.worker_name(slot),
+            figures: wanted.figures().then(|| WorkerFigures {
+                status,
+                restarts,
+                in_hand: seat.is_busy(),
+                mailbox: mailbox(),
+            }),
+            published: seat.published.snapshot(wanted),
+        })
+    }
+}
+
+fn status_of(status: Status) -> Option<WorkerStatus> {
+    match status {
+        Status::Vacant => None,
+        Status::Starting => Some(WorkerStatus::Starting),
+        Status::Live => Some(WorkerStatus::Live),
+        Status::Disabled => Some(WorkerStatus::Disabled),
+        Status::Leaving => Some(WorkerStatus::Leaving),
+    }
+}

@@ -1,0 +1,155 @@
+//! What a pool tells of itself: notices and dead letters. Never under one of its locks, because loggers, hooks and wakers run.
+
+use std::{
+    hash::Hash,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::atomic::{Ordering, fence},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use super::{Core, OnDeadLetter};
+use crate::{
+    Actor, DeadLetter, DeadLetterReason, ExitReason, Happening,
+    notices::{LimitChangeReason, ResizeReason, drop_log::Dropped},
+    pool::{discard::discard, limits::LimitChange},
+};
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    pub(crate) fn tell(&self, what: Happening) {
+        self.settings.notices.emit(&self.settings.name, what);
+    }
+
+    /// The pool is to have another size.
+    pub(super) fn tell_size(&self, from: usize, to: usize, reason: ResizeReason) {
+        if from != to {
+            self.tell(Happening::Resized { from, to, reason });
+        }
+    }
+
+    /// An adaptive limit has changed, or would have.
+    pub(crate) fn tell_limit(&self, change: LimitChange) {
+        let LimitChange { from, to, reason, mode } = change;
+        let reason = LimitChangeReason::Adapted { reason, mode };
+        self.tell(Happening::LimitChanged { from, to, reason });
+    }
+
+    /// Reports a dead letter. The count comes first, then the port, then the notice, then the hook or the queue.
+    pub(crate) fn report_dead_letter(&self, letter: DeadLetter<A::Message, A::Error>) {
+        self.tell_dead_letter(&letter);
+        match &self.settings.on_dead_letter {
+            Some(hook) => self.hand_to(hook, letter),
+            None => discard(self.letters.push(letter, None)),
+        }
+    }
+
+    /// Evicted ones may be as many as are sent: they are told by their number, as drops. Whoever takes the letters logs them.
+    fn tell_dead_letter(&self, letter: &DeadLetter<A::Message, A::Error>) {
+        if letter.reason == DeadLetterReason::Evicted {
+            return;
+        }
+        let what = Happening::DeadLetter {
+            message_type: std::any::type_name::<A::Message>(),
+            reason: letter.reason,
+            age: None,
+            attempts: letter.attempts,
+        };
+        match self.settings.on_dead_letter {
+            Some(_) => self.settings.notices.emit_unlogged(&self.settings.name, what),
+            None => self.tell(what),
+        }
+    }
+
+    fn hand_to(&self, hook: &OnDeadLetter<A>, letter: DeadLetter<A::Message, A::Error>) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| hook(letter))) {
+            discard(panic);
+            tracing::error!(
+                pool = &*self.settings.name,
+                "the dead-letter hook panicked; the letter is lost to it"
+            );
+        }
+    }
+
+    /// A sender has found no room.
+    #[cold]
+    pub(crate) fn found_full(&self) {
+        self.tell_saturated();
+        if self.full.is_full() {
+            return;
+        }
+        let now = Instant::now();
+        if self.full.full(now) {
+            self.tell(Happening::MailboxFull);
+            self.full.told(now);
+            // Workers may have emptied the mailbox meanwhile. Pairs with the fence of one that lies down: it sees that
+            // this was told, or its starts are seen here.
+            fence(Ordering::SeqCst);
+            self.tell_if_drained();
+        }
+    }
+
+    /// For a worker that has found nothing to do, behind a fence.
+    pub(crate) fn look_if_drained(&self) {
+        if self.full.is_full() {
+            self.tell_if_drained();
+        }
+    }
+
+    /// For a worker that is about to go on.
+    #[cold]
+    pub(super) fn look_now_and_then(&self) {
+        if self.full.may_look(Instant::now()) {
+            self.tell_if_drained();
+        }
+    }
+
+    fn tell_if_drained(&self) {
+        let (depth, capacity) = (self.permits.in_use(self), self.permits.capacity());
+        if self.has_crowd() {
+            return;
+        }
+        if let Some(full_for) = self.full.drained(depth, capacity, Instant::now()) {
+            self.tell(Happening::MailboxDrained { full_for });
+        }
+    }
+
+    /// True while a worker that a policy chooses has no room to speak of, whatever the others have.
+    fn has_crowd(&self) -> bool {
+        let crowded = |slot| {
+            let mailbox = self.mailbox_if_any(slot);
+            mailbox.is_some_and(|mailbox| mailbox.waiting() > mailbox.capacity() / 2)
+        };
+        self.settings.dispatch.is_some() && (0..self.desks.len()).any(crowded)
+    }
+
+    /// A message was dropped because there was no room.
+    pub(super) fn has_dropped(&self) {
+        match self.drops.dropped(1, Instant::now()) {
+            Dropped::Tell(messages) => self.tell(Happening::DroppedByOverflow { messages }),
+            Dropped::First => self.clock.rouse(),
+            Dropped::Counted => {}
+        }
+    }
+
+    /// For the clock: drops that no further one follows.
+    pub(crate) fn tell_due_drops(&self) {
+        if let Some(messages) = self.drops.due(Instant::now()) {
+            self.tell(Happening::DroppedByOverflow { messages });
+        }
+    }
+
+    /// Once, with who did not let go and how long it has been busy.
+    pub(super) fn tell_end(&self, reason: &ExitReason, wedged: &[(usize, Duration)]) {
+        if self.told_end.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        for &(slot, busy_for) in wedged {
+            self.tell(Happening::WorkerWedged { slot, busy_for });
+        }
+        if let Some(messages) = self.drops.rest() {
+            self.tell(Happening::DroppedByOverflow { messages });
+        }
+        self.tell(Happening::Stopped { reason: reason.clone() });
+    }
+}

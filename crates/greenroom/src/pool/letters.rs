@@ -1,0 +1,148 @@
+//! A pool's dead letters together with the way back into the pool.
+
+use std::fmt;
+
+use crate::{
+    Address, DeadLetter, DeadLetters,
+    dead_letters::{LetterInfo, NoLetter, NotReplayed, Replayed},
+};
+
+/// The dead letters of a pool, with its address to replay them to. It counts as an address: it keeps the pool running.
+///
+/// Letters stay after the pool has stopped; they can then be looked at and removed. A letter holds its message, and a message
+/// that holds an address of its own pool keeps that pool running for as long as the letter is kept.
+///
+/// ```
+/// # use greenroom::prelude::*;
+/// # use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+/// # static MENDED: AtomicBool = AtomicBool::new(false);
+/// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = (); type Error = ();
+/// # async fn handle(&mut self, _: u8, _: &mut Context<Self>) -> Result<(), ()> { unreachable!() }
+/// # async fn receive(&mut self, _: &mut Delivery<u8, (), ()>, _: &mut Context<Self>) -> Result<Answer<()>, ()> {
+/// # if MENDED.load(SeqCst) { Ok(Answer::Reply(())) } else { Err(()) } } }
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let clerks = Pool::new(|_slot| Clerk).dead_letters(100).spawn().await?;
+/// clerks.send(7).await?; // fails
+/// let letters = clerks.dead_letters();
+/// # while letters.is_empty() { tokio::task::yield_now().await; }
+/// let page = letters.list(None, 10);
+/// assert_eq!(letters.inspect(page[0].id, |letter| letter.message)?, Some(7));
+/// # MENDED.store(true, SeqCst);
+/// // the clerks have been mended:
+/// letters.replay(page[0].id)?;
+/// assert!(letters.is_empty());
+/// # Ok(()) }
+/// ```
+pub struct PoolDeadLetters<M, R, E> {
+    letters: DeadLetters<M, E>,
+    address: Address<M, R, E>,
+}
+
+impl<M, R, E> PoolDeadLetters<M, R, E> {
+    pub(super) fn new(letters: DeadLetters<M, E>, address: Address<M, R, E>) -> Self {
+        Self { letters, address }
+    }
+
+    /// The queue alone, which keeps no pool running; to be replayed to other addresses, for instance.
+    pub fn queue(&self) -> &DeadLetters<M, E> {
+        &self.letters
+    }
+
+    /// What is known of the letters after this one (of all, after `None`), oldest first, at most so many.
+    pub fn list(&self, after: Option<u64>, limit: usize) -> Vec<LetterInfo> {
+        self.letters.list(after, limit)
+    }
+
+    /// Looks at a letter.
+    ///
+    /// # Errors
+    /// When there is no such letter, or it is in use.
+    ///
+    /// # Panics
+    /// When the closure does. The letter is kept.
+    pub fn inspect<T>(
+        &self,
+        id: u64,
+        look: impl FnOnce(&DeadLetter<M, E>) -> T,
+    ) -> Result<T, NoLetter> {
+        self.letters.inspect(id, look)
+    }
+
+    /// Takes a letter away.
+    ///
+    /// # Errors
+    /// When there is no such letter, or it is in use.
+    pub fn remove(&self, id: u64) -> Result<DeadLetter<M, E>, NoLetter> {
+        self.letters.remove(id)
+    }
+
+    /// Takes all letters away, oldest first, but for those that are in use.
+    pub fn remove_all(&self) -> Vec<DeadLetter<M, E>> {
+        self.letters.remove_all()
+    }
+
+    /// Sends the message of a letter to the pool again, without waiting: a new acceptance, at the end of its key's line.
+    ///
+    /// # Errors
+    /// Why it was not replayed. The letter stays in its place.
+    ///
+    /// # Panics
+    /// When the key function of the pool does. The letter stays in its place.
+    pub fn replay(&self, id: u64) -> Result<(), NotReplayed> {
+        self.letters.replay(id, &self.address)
+    }
+
+    /// Replays the letters that the predicate chooses, oldest first: those of one key, for instance.
+    ///
+    /// # Panics
+    /// When the predicate or the key function of the pool does. What has not been accepted stays in its place.
+    pub fn replay_where(&self, choose: impl FnMut(&LetterInfo, Option<&M>) -> bool) -> Replayed {
+        self.letters.replay_where(choose, &self.address)
+    }
+
+    /// Replays all letters, oldest first, as far as there is room.
+    ///
+    /// # Panics
+    /// When the key function of the pool does. What has not been accepted stays in its place.
+    pub fn replay_all(&self) -> Replayed {
+        self.letters.replay_all(&self.address)
+    }
+
+    /// Replays all letters, oldest first, waiting for room as often as it is needed.
+    ///
+    /// # Panics
+    /// When the key function of the pool does. What has not been accepted stays in its place.
+    ///
+    /// # Cancel safety
+    /// Each letter is either replayed and gone, or in its place.
+    pub async fn replay_all_waiting(&self) -> Replayed {
+        self.letters.replay_all_waiting(&self.address).await
+    }
+
+    /// How many letters are kept, those in use included.
+    pub fn len(&self) -> usize {
+        self.letters.len()
+    }
+
+    /// True when none is kept.
+    pub fn is_empty(&self) -> bool {
+        self.letters.is_empty()
+    }
+
+    /// How many letters have been dropped because the queue was at its bound.
+    pub fn dropped(&self) -> u64 {
+        self.letters.dropped()
+    }
+}
+
+impl<M, R, E> Clone for PoolDeadLetters<M, R, E> {
+    fn clone(&self) -> Self {
+        Self { letters: self.letters.clone(), address: self.address.clone() }
+    }
+}
+
+impl<M, R, E> fmt::Debug for PoolDeadLetters<M, R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PoolDeadLetters").field("letters", &self.letters).finish_non_exhaustive()
+    }
+}

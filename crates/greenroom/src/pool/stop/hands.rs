@@ -1,0 +1,43 @@
+//! How long workers have had the message in their hands, as far as a stop has seen it.
+
+use std::{collections::HashMap, hash::Hash, sync::atomic::Ordering, time::Duration};
+
+use tokio::time::Instant;
+
+use super::busy;
+use crate::{Actor, pool::core::Core};
+
+/// When a message begins is not noted, because that would cost each of them a look at the clock. So a stop looks when it begins
+/// and at its deadline: who has begun nothing since has had its message for at least that long.
+#[derive(Default)]
+pub(super) struct Hands {
+    /// By slot: messages begun by then, and when that was first seen.
+    seen: HashMap<usize, (u64, Instant)>,
+}
+
+impl Hands {
+    /// Looks who has a message in hand.
+    pub(super) fn look<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+        &mut self,
+        core: &Core<A, K>,
+    ) {
+        let now = Instant::now();
+        for slot in busy(core) {
+            let begun = core.seats.at(slot).tally.started.load(Ordering::Relaxed);
+            let seen = self.seen.entry(slot).or_insert((begun, now));
+            if seen.0 != begun {
+                *seen = (begun, now);
+            }
+        }
+    }
+
+    /// Who has one now, and for how long at the least.
+    pub(super) fn still_full<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+        &mut self,
+        core: &Core<A, K>,
+    ) -> Vec<(usize, Duration)> {
+        self.look(core);
+        let since = |slot| self.seen.get(&slot).map_or(Duration::ZERO, |(_, at)| at.elapsed());
+        busy(core).map(|slot| (slot, since(slot))).collect()
+    }
+}

@@ -1,0 +1,157 @@
+//! A pool under a supervisor.
+//!
+//! Its address is there before it is started, and outlives every restart: what is sent meanwhile waits.
+//!
+//! ```text
+//! resting ──start──▶ up ──a worker's budget is used up──▶ the supervisor is told; the slot rests
+//!    ▲                │
+//!    └────suspend─────┘   the queue is kept, messages are accepted
+//! ```
+
+use std::{fmt, hash::Hash, sync::Arc, time::Duration};
+
+use tokio::{sync::mpsc, time::Instant};
+
+use super::{
+    Pool,
+    address::Address,
+    change::SlotOutcome,
+    clock::later,
+    core::Core,
+    erased::Erased,
+    seat::{REST, Status},
+    stop::wait_until,
+};
+use crate::{
+    Actor, Happening, Stop, StopSummary,
+    supervisor::child::{
+        BoxFuture, Child, ExitReporter,
+        sealed::{Adopted, Sealed},
+    },
+};
+
+/// How long actors may take to reach their next await once they have been dropped.
+const LET_GO: Duration = Duration::from_millis(500);
+
+/// A pool that its supervisor starts; made by [`PoolBuilder::supervised`](crate::PoolBuilder::supervised). It keeps the
+/// pool alive.
+#[must_use = "the pool is started by the supervisor that it is a child of"]
+pub struct PoolChild(Arc<dyn Child>);
+
+impl Sealed for PoolChild {
+    fn into_child(self) -> Adopted {
+        Adopted(self.0)
+    }
+}
+
+impl fmt::Debug for PoolChild {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PoolChild").field(&self.0.name()).finish()
+    }
+}
+
+/// A pool, as its supervisor sees it.
+struct Kept<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+    core: Arc<Core<A, K>>,
+    /// The pool does not stop as long as its supervisor has it.
+    _alive: Address<A::Message, A::Reply, A::Error>,
+}
+
+/// A pool that rests, and what its supervisor is given of it.
+pub(super) fn kept<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: Arc<Core<A, K>>,
+) -> (Pool<A>, PoolChild) {
+    core.rest_from_the_start();
+    let pool = Pool::spawned(core.clone());
+    let kept = Kept { core, _alive: pool.address() };
+    (pool, PoolChild(Arc::new(kept)))
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Child for Kept<A, K> {
+    fn name(&self) -> Arc<str> {
+        self.core.settings.name.clone()
+    }
+
+    fn start(&self, exits: ExitReporter) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(start(&self.core, exits))
+    }
+
+    fn suspend(&self, patience: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(suspend(&self.core, patience))
+    }
+
+    fn disable(&self, patience: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            suspend(&self.core, patience).await;
+            self.core.close_down();
+        })
+    }
+
+    fn stop(&self, how: Stop) -> BoxFuture<'_, StopSummary> {
+        self.core.escalation.lock().take();
+        Box::pin(self.core.clone().stop_unknown(how))
+    }
+}
+
+/// Starts a worker in every slot that rests, and returns when one of them runs.
+async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Arc<Core<A, K>>,
+    exits: ExitReporter,
+) -> Result<(), String> {
+    if core.is_closed() {
+        return Err("the pool has been stopped".to_owned());
+    }
+    *core.escalation.lock() = Some(Box::new(move |reason| exits.report(reason)));
+    let (outcomes, mut told) = mpsc::unbounded_channel();
+    let slots = core.rouse_slots();
+    core.start_in(&slots, &outcomes);
+    drop(outcomes);
+    let mut reason = None;
+    while let Some(outcome) = told.recv().await {
+        match outcome {
+            SlotOutcome::StartFailed(_, error) => reason = reason.or(Some(error)),
+            SlotOutcome::Started(_) | SlotOutcome::Left(_) => {
+                core.tell(Happening::Started { workers: slots.len() });
+                return Ok(());
+            }
+        }
+    }
+    match reason {
+        None if slots.is_empty() => Ok(()),
+        reason => {
+            suspend(core, Duration::ZERO).await;
+            Err(reason.unwrap_or_else(|| "the runtime is shutting down".to_owned()))
+        }
+    }
+}
+
+/// Ends the workers after their messages in hand, and at the end of patience at their next await.
+async fn suspend<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Arc<Core<A, K>>,
+    patience: Duration,
+) {
+    core.escalation.lock().take();
+    core.tell_to_rest();
+    let rests = || core.active_slots().is_empty();
+    if !wait_until(core, later(patience), rests).await {
+        core.abort(core.active_slots().into_iter());
+        wait_until(core, Instant::now() + LET_GO, rests).await;
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// Slots with a worker that runs or is being started.
+    fn active_slots(&self) -> Vec<usize> {
+        let active =
+            |slot: &usize| matches!(self.seats.at(*slot).status(), Status::Live | Status::Starting);
+        self.roster.lock().members().iter().copied().filter(active).collect()
+    }
+
+    fn tell_to_rest(&self) {
+        for slot in self.active_slots() {
+            self.seats.at(slot).order(REST);
+            self.wake.call(slot, &self.clock.bell);
+        }
+        self.over.notify_waiters();
+    }
+}

@@ -1,0 +1,90 @@
+//! A worker that is somebody else: an actor or a pool that was adopted.
+//!
+//! Its seat is taken by one who hands each delivery on, whole, as soon as there is room at the other end. In the ledger of
+//! the pool the message is handled, and accepted in the other's.
+
+use std::{hash::Hash, sync::Arc, time::Duration};
+
+use super::{CatchUnwind, End, Undertaker, bury, context, work};
+use crate::{
+    Actor, Address, Answer, Context, Delivery, ExitReason, Happening, NotAccepted,
+    pool::{
+        change::{Outcomes, SlotOutcome},
+        core::Core,
+        employed::Employed,
+        hold::Hold,
+    },
+};
+
+/// How long a message that was refused is kept from the others, so that it does not go round and round.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Hands on whatever it is given.
+struct Forwarder<M, R, E>(Address<M, R, E>);
+
+impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Actor for Forwarder<M, R, E> {
+    type Message = M;
+    type Reply = R;
+    type Error = E;
+
+    /// Not called: deliveries are handed on whole.
+    async fn handle(&mut self, message: M, _cx: &mut Context<Self>) -> Result<R, E> {
+        drop(message);
+        std::future::pending().await
+    }
+
+    async fn receive(
+        &mut self,
+        delivery: &mut Delivery<M, R, E>,
+        cx: &mut Context<Self>,
+    ) -> Result<Answer<R>, E> {
+        match delivery.hand_on(&self.0).await {
+            Ok(()) => return Ok(Answer::Elsewhere),
+            Err(NotAccepted::Stopped) => cx.exit(ExitReason::Normal),
+            // It has no workers just now, or its policy wants this message not: perhaps somebody else does.
+            Err(_) => tokio::time::sleep(PATIENCE).await,
+        }
+        delivery.put_back = true;
+        Ok(Answer::Elsewhere)
+    }
+}
+
+/// Hands messages on from this slot until the other has stopped, or the slot is to be left.
+pub(crate) async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: Employed<A, K>,
+    slot: usize,
+    to: Address<A::Message, A::Reply, A::Error>,
+    outcomes: Outcomes,
+) {
+    let mut undertaker = Undertaker::new(&core, slot);
+    core.tell(Happening::WorkerStarted { slot });
+    let _ = outcomes.send(SlotOutcome::Started(slot));
+    hand_on(&core, slot, to).await;
+    undertaker.finished = true;
+    // One whose other end has gone is no member any more.
+    core.drop_out(slot, &outcomes);
+}
+
+async fn hand_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Arc<Core<A, K>>,
+    slot: usize,
+    to: Address<A::Message, A::Reply, A::Error>,
+) {
+    let mut forwarder = Forwarder(to);
+    let mut cx = context(core, slot);
+    let mut hold = Hold::new(core.clone(), slot);
+    let own = Some((core.identity(), slot));
+    core.has_started(slot);
+    loop {
+        hold.wake_up();
+        match CatchUnwind(Box::pin(work(&mut hold, &mut forwarder, &mut cx)), own).await {
+            Ok(End::Over) => return hold.rest(),
+            Ok(End::Exit(_)) => {
+                hold.give_up_place();
+                return hold.rest();
+            }
+            // A key function or a policy of the other end: the failure table has decided about its message.
+            Err(panic) => drop(bury(&mut hold, &cx, panic)),
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! How a model is run.
+
+pub use loom::{
+    future::block_on,
+    thread::{JoinHandle, spawn, yield_now},
+};
+
+/// How thoroughly a scenario is tried.
+#[derive(Debug, Clone, Copy)]
+pub enum Effort {
+    /// Every order with at most this many changes of thread that no thread asked for.
+    Changes(usize),
+    /// For the other checker alone.
+    Large,
+}
+
+/// Tries a scenario in all orders. Panics, and says which, where an assertion fails or all threads wait.
+pub fn check(effort: Effort, scenario: impl Fn() + Send + Sync + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = match effort {
+        Effort::Changes(most) => Some(most),
+        Effort::Large => return,
+    };
+    model.max_branches = 100_000;
+    model.check(scenario);
+}

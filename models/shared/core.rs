@@ -1,0 +1,249 @@
+//! A core with what the product's `take`, `place` and `park` need of it. What senders do and how a pool ends is played
+//! here, step by step as in the product's `core.rs` and `core/close.rs`; no decision of theirs is left out that other
+//! threads could see.
+
+use std::{hash::Hash, sync::Arc, time::Duration};
+
+use super::{
+    bell::Bell,
+    entry::Entry,
+    lanes::LaneId,
+    mailbox::Mailbox,
+    parcel::ParcelOf,
+    permits::{Closed, Permits, Queues, Refused},
+    seat::Seat,
+    seats::Seats,
+    shard::{Outbox, Shard, Turns},
+    tally::PoolTally,
+    wake::Wake,
+};
+use crate::{
+    Actor, Class,
+    sync::{AtomicBool, Handle, Mutex, Ordering},
+};
+
+#[path = "../../crates/greenroom/src/pool/core/park.rs"]
+mod park;
+#[path = "../../crates/greenroom/src/pool/core/place.rs"]
+mod place;
+#[path = "../../crates/greenroom/src/pool/core/take.rs"]
+mod take;
+
+pub(crate) type Queued<A, K> =
+    Entry<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
+
+pub(crate) type ShardOf<A, K> =
+    Shard<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
+
+pub(crate) type OutboxOf<A, K> =
+    Outbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
+
+pub(crate) struct Core<A: Actor, K> {
+    pub(crate) shards: Box<[ShardOf<A, K>]>,
+    pub(crate) permits: Permits,
+    pub(crate) wake: Wake,
+    pub(crate) clock: Clock<A, K>,
+    pub(crate) tally: PoolTally,
+    ruined: AtomicBool,
+    pub(crate) ended: AtomicBool,
+    pub(crate) runtime: Handle,
+    pub(crate) seats: Seats<Arc<Seat>>,
+    pub(crate) desks: Seats<Desk<A, K>>,
+    pub(crate) settings: Settings,
+}
+
+/// Where the mailbox of a worker is, once there is one.
+type Desk<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;
+
+/// What of the product's settings is looked at.
+pub(crate) struct Settings {
+    /// The bound of a worker's own mailbox.
+    pub(crate) mailbox: usize,
+    keyed: bool,
+}
+
+/// What is parked, until the model lets it come due.
+pub(crate) struct Clock<A: Actor, K> {
+    pub(crate) bell: Bell,
+    pub(crate) lanes: Mutex<Vec<(usize, LaneId)>>,
+    pub(crate) messages: Mutex<Vec<(usize, Queued<A, K>)>>,
+    pub(crate) mail: Mutex<Vec<(usize, Queued<A, K>)>>,
+}
+
+impl<A: Actor, K> Clock<A, K> {
+    pub(crate) fn park_lane(&self, index: usize, id: LaneId, _after: Duration) {
+        self.lanes.lock().push((index, id));
+    }
+
+    pub(crate) fn park_message(&self, index: usize, entry: Queued<A, K>, _after: Duration) {
+        self.messages.lock().push((index, entry));
+    }
+
+    pub(crate) fn park_mail(&self, slot: usize, entry: Queued<A, K>, _after: Duration) {
+        self.mail.lock().push((slot, entry));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lanes.lock().is_empty()
+            && self.messages.lock().is_empty()
+            && self.mail.lock().is_empty()
+    }
+}
+
+/// What a pool is tried with.
+pub(crate) struct Plan {
+    pub(crate) workers: usize,
+    pub(crate) shards: usize,
+    pub(crate) capacity: usize,
+    /// Workers that may be awake at once.
+    pub(crate) awake: usize,
+    pub(crate) keyed: bool,
+    /// Handlers are quick.
+    pub(crate) quick: bool,
+}
+
+/// As in the product, for so small a pool.
+const CREDIT: u64 = 1;
+
+/// The bound of a worker's own mailbox.
+const MAILBOX: usize = 1;
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let bell = Bell::silent();
+        let (lanes, messages) = (Mutex::default(), Mutex::new(Vec::new()));
+        let mail = Mutex::new(Vec::new());
+        let wake = Wake::new(plan.workers, plan.awake);
+        if plan.quick {
+            wake.tell_pace(Duration::ZERO);
+        }
+        Self {
+            shards: (0..plan.shards).map(|_| Shard::new(Turns::OF_A_SENDER)).collect(),
+            permits: Permits::new(plan.capacity),
+            wake,
+            clock: Clock { bell, lanes, messages, mail },
+            tally: PoolTally::default(),
+            ruined: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            runtime: Handle,
+            seats: Seats::new(plan.workers),
+            desks: Seats::new(plan.workers),
+            settings: Settings { mailbox: MAILBOX, keyed: plan.keyed },
+        }
+    }
+
+    fn keyed(&self) -> bool {
+        self.settings.keyed
+    }
+
+    fn bury_queued(&self) {
+        unreachable!("no model loses its last worker");
+    }
+
+    /// The product's `take_and_push`, `search_and_push` and `give_credit`.
+    pub(crate) fn take_and_push(
+        &self,
+        index: usize,
+        parcel: &mut ParcelOf<A>,
+        key: (Option<K>, u32),
+    ) -> Result<(), Refused> {
+        let mut inbox = self.shards[index].inbox.lock();
+        if inbox.credit == 0 && !inbox.closed {
+            inbox.credit = self.permits.take_known(CREDIT);
+        }
+        if inbox.credit == 0 {
+            drop(inbox);
+            let taken = self.permits.try_take(CREDIT, self)?;
+            self.push(index, parcel, key).map_err(|Closed| Refused::Closed)?;
+            self.give_credit(index, taken - 1);
+            return Ok(());
+        }
+        inbox.credit -= 1;
+        let first = inbox.push(parcel, key);
+        if parcel.class == Class::Urgent {
+            self.wake.urge(index);
+        }
+        let invited = std::mem::take(&mut inbox.invite);
+        drop(inbox);
+        if first {
+            self.announce(index);
+        } else if invited {
+            self.wake.invite(index, &self.clock.bell);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn give_credit(&self, index: usize, permits: u64) {
+        if permits == 0 {
+            return;
+        }
+        let mut inbox = self.shards[index].inbox.lock();
+        if inbox.closed || self.permits.is_starved() {
+            drop(inbox);
+            return self.permits.give(permits, self);
+        }
+        inbox.credit += permits;
+    }
+
+    pub(crate) fn push(
+        &self,
+        index: usize,
+        parcel: &mut ParcelOf<A>,
+        key: (Option<K>, u32),
+    ) -> Result<(), Closed> {
+        let mut inbox = self.shards[index].inbox.lock();
+        if inbox.closed {
+            return Err(Closed);
+        }
+        let first = inbox.push(parcel, key);
+        if parcel.class == Class::Urgent {
+            self.wake.urge(index);
+        }
+        drop(inbox);
+        if first {
+            self.announce(index);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn serve_waiters(&self) {
+        if self.permits.is_starved() {
+            self.permits.grant(self);
+        }
+    }
+
+    pub(crate) fn announce(&self, index: usize) {
+        self.wake.mark(index);
+        if self.keyed() {
+            self.wake.one(&self.clock.bell);
+        } else {
+            self.wake.one_for(index, &self.clock.bell);
+        }
+    }
+
+    pub(crate) fn close(&self) {
+        self.permits.close();
+        for shard in &self.shards {
+            let mut inbox = shard.inbox.lock();
+            inbox.closed = true;
+            let unused = std::mem::take(&mut inbox.credit);
+            drop(inbox);
+            self.permits.return_unused(unused);
+        }
+    }
+
+    pub(crate) fn end(&self) {
+        self.ended.store(true, Ordering::SeqCst);
+        self.wake.all();
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Queues for Core<A, K> {
+    fn started(&self) -> u64 {
+        self.seats.iter().map(|seat| seat.started.load(Ordering::Relaxed)).sum()
+    }
+
+    fn reclaim(&self) -> u64 {
+        self.shards.iter().map(|shard| std::mem::take(&mut shard.inbox.lock().credit)).sum()
+    }
+}

@@ -1,0 +1,42 @@
+//! A pool: the product's files, and those that are played.
+
+#[path = "../../crates/greenroom/src/pool/bell.rs"]
+pub(crate) mod bell;
+#[path = "../../crates/greenroom/src/pool/block_queue.rs"]
+mod block_queue;
+#[path = "core.rs"]
+pub(crate) mod core;
+#[path = "../../crates/greenroom/src/pool/discard.rs"]
+pub(crate) mod discard;
+#[path = "../../crates/greenroom/src/pool/entry.rs"]
+pub(crate) mod entry;
+#[path = "hold.rs"]
+pub(crate) mod hold;
+#[path = "../../crates/greenroom/src/pool/lanes.rs"]
+pub(crate) mod lanes;
+#[path = "../../crates/greenroom/src/pool/mailbox.rs"]
+pub(crate) mod mailbox;
+#[path = "../../crates/greenroom/src/pool/padded.rs"]
+mod padded;
+#[path = "../../crates/greenroom/src/pool/parcel.rs"]
+pub(crate) mod parcel;
+#[path = "../../crates/greenroom/src/pool/permits.rs"]
+pub(crate) mod permits;
+#[path = "seat.rs"]
+pub(crate) mod seat;
+#[path = "../../crates/greenroom/src/pool/seats.rs"]
+mod seats;
+#[path = "../../crates/greenroom/src/pool/shard.rs"]
+pub(crate) mod shard;
+#[path = "../../crates/greenroom/src/pool/tally.rs"]
+pub(crate) mod tally;
+#[path = "../../crates/greenroom/src/pool/wake.rs"]
+pub(crate) mod wake;
+#[path = "watch.rs"]
+pub(crate) mod watch;
+
+/// The lock around the queues of a shard.
+pub(crate) mod lock {
+    pub(crate) type Lock<T> = crate::sync::Mutex<T>;
+    pub(crate) type Locked<'a, T> = crate::sync::MutexGuard<'a, T>;
+}

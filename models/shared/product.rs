@@ -1,0 +1,61 @@
+//! The files of the product that are tried, and stand-ins for what they touch of the rest.
+//!
+//! | file | here |
+//! |---|---|
+//! | `wake`, `bell`, `permits`, `shard`, `mailbox`, `core/take`, `core/place`, `core/park` | the product's |
+//! | `block_queue`, `entry`, `lanes`, `padded`, `parcel`, `seats`, `tally`, `discard` | the product's |
+//! | `lock` | a mutex of the checker: a spin lock is one whose waiters are not seen to wait |
+//! | `core`, `hold`, `seat`, `worker` | played: they need actors, policies and a runtime; see `core.rs` and `player.rs` |
+//! | `watch`, `clock` | played: a thread that looks now and then, and a list of what is parked |
+
+/// Of an actor, its types are enough.
+pub(crate) trait Actor: Sized + Send + 'static {
+    type Message: Send + 'static;
+    type Reply: Send + 'static;
+    type Error: Send + 'static;
+}
+
+#[path = "../../crates/greenroom/src/class.rs"]
+pub(crate) mod class;
+
+/// Why a message was not accepted: named by the permits, told to nobody here.
+pub(crate) enum NotAccepted {
+    Full,
+    Dropped,
+    Refused,
+}
+
+/// What a mailbox has for its worker beside messages.
+pub(crate) mod life {
+    #[derive(Default)]
+    pub(crate) struct Life;
+
+    pub(crate) struct Signal;
+}
+
+/// As the product's, without a way back.
+pub(crate) mod delivery {
+    use std::marker::PhantomData;
+
+    use crate::Class;
+
+    pub(crate) struct Delivery<M, R, E> {
+        pub(crate) message: Option<M>,
+        pub(crate) extra: Option<Box<Extra<R, E>>>,
+        pub(crate) class: Class,
+    }
+
+    pub(crate) struct Extra<R, E> {
+        pub(crate) parked: bool,
+        types: PhantomData<fn() -> (R, E)>,
+    }
+
+    impl<R, E> Extra<R, E> {
+        pub(crate) fn parked() -> Box<Self> {
+            Box::new(Self { parked: true, types: PhantomData })
+        }
+    }
+}
+
+#[path = "pool.rs"]
+pub(crate) mod pool;

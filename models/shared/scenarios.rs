@@ -1,0 +1,14 @@
+//! What is tried. Each public function of these modules is one scenario, tried by a test of the same name.
+
+#[path = "scenarios/keys.rs"]
+pub mod keys;
+#[path = "scenarios/mailboxes.rs"]
+pub mod mailboxes;
+#[path = "scenarios/permits.rs"]
+pub mod permits;
+#[path = "scenarios/player.rs"]
+mod player;
+#[path = "scenarios/shards.rs"]
+pub mod shards;
+#[path = "scenarios/wakes.rs"]
+pub mod wakes;

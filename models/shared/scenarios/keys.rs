@@ -1,0 +1,116 @@
+//! Keyed pools: the drain token, granted, passed on and taken away; lanes; parking.
+
+use super::player::{Handler, Pool};
+use crate::{
+    checker::{Effort, check, spawn, yield_now},
+    pool::core::Plan,
+};
+
+fn plan(workers: usize, awake: usize) -> Plan {
+    Plan { workers, shards: 1, capacity: 8, awake, keyed: true, quick: false }
+}
+
+/// Nothing is left where nobody looks.
+pub fn one_worker_drains_what_one_sends() {
+    check(Effort::Changes(3), || {
+        let pool = Pool::new(plan(1, 1), 2, |_| Handler::Returns);
+        let worker = pool.worker(0);
+        pool.send(0, 11).expect("it is open");
+        pool.send(0, 12).expect("it is open");
+        pool.finish([worker]);
+    });
+}
+
+/// One of them holds the token; the other comes in vain, and is not needed.
+pub fn two_workers_take_turns_with_the_token() {
+    check(Effort::Changes(1), || {
+        let pool = Pool::new(plan(2, 2), 2, |_| Handler::Returns);
+        let threads = [pool.worker(0), pool.worker(1)];
+        pool.send(0, 11).expect("it is open");
+        pool.send(0, 12).expect("it is open");
+        pool.finish(threads);
+    });
+}
+
+/// The token is passed on, and the lane keeps the order of its key.
+pub fn a_key_that_suspends_gets_a_lane() {
+    check(Effort::Large, || {
+        let pool = Pool::new(plan(3, 2), 5, |number| match number {
+            11 | 21 => Handler::Suspends,
+            _ => Handler::Returns,
+        });
+        let threads = [pool.worker(0), pool.sleeper(1), pool.sleeper(2), pool.sender(0, &[21, 22])];
+        for number in [11, 12, 13] {
+            pool.send(0, number).expect("it is open");
+        }
+        pool.finish(threads);
+    });
+}
+
+/// Point 2: others go on behind a handler that computes, and the order of its key holds.
+pub fn a_token_is_taken_from_who_computes() {
+    check(Effort::Large, || {
+        let pool = Pool::new(plan(2, 2), 5, |number| match number {
+            11 | 12 => Handler::Computes,
+            _ => Handler::Returns,
+        });
+        let threads = [
+            pool.worker(0),
+            pool.worker(1),
+            pool.sender(0, &[11, 12, 21]),
+            spawn({
+                let pool = pool.clone();
+                move || {
+                    for _ in 0..4 {
+                        pool.tick();
+                        yield_now();
+                    }
+                }
+            }),
+        ];
+        pool.send(0, 31).expect("it is open");
+        pool.send(0, 32).expect("it is open");
+        pool.finish(threads);
+    });
+}
+
+/// Keys with equal hashes are compared outside the lock; meanwhile the token stays, and no lane opens unseen.
+pub fn a_token_stays_with_who_compares_keys() {
+    check(Effort::Large, || {
+        let pool = Pool::new(plan(3, 3), 6, |number| match number {
+            11 | 21 => Handler::Suspends,
+            12 => Handler::Computes,
+            _ => Handler::Returns,
+        });
+        let threads = [
+            pool.worker(0),
+            pool.worker(1),
+            pool.worker(2),
+            pool.sender(0, &[11, 12, 13]),
+            spawn({
+                let pool = pool.clone();
+                move || (0..6).for_each(|_| pool.tick())
+            }),
+        ];
+        for number in [21, 22, 23] {
+            pool.send(0, number).expect("it is open");
+        }
+        pool.finish(threads);
+    });
+}
+
+/// A key that is parked keeps its order, and comes back once it is due.
+pub fn a_key_waits_for_its_next_attempt() {
+    check(Effort::Large, || {
+        let pool = Pool::new(plan(2, 1), 4, |number| match number {
+            11 => Handler::Fails,
+            21 => Handler::Suspends,
+            _ => Handler::Returns,
+        });
+        let threads = [pool.worker(0), pool.sleeper(1), pool.sender(0, &[11, 12])];
+        pool.send(0, 21).expect("it is open");
+        pool.send(0, 22).expect("it is open");
+        pool.wait_and_come_due();
+        pool.finish(threads);
+    });
+}

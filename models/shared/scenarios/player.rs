@@ -1,0 +1,530 @@
+//! A pool that is played: the product's queues, permits and wake-ups, and workers that take the steps of its `worker.rs`
+//! and `hold.rs` in their order.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use crate::{
+    Actor, Class,
+    checker::{JoinHandle, block_on, spawn, yield_now},
+    class::URGENT_RUN,
+    delivery::{Delivery, Extra},
+    pool::{
+        core::{Core, Plan, Queued},
+        discard::discard,
+        hold::{DeliveryOf, Source},
+        mailbox::Mailbox,
+        parcel::Parcel,
+        permits::{Closed, Refused},
+        seat::Seat,
+    },
+    sync::{Ordering, fence},
+};
+
+/// Messages are numbers; all in the same ten have the same key. From [`URGENT`] on they are urgent, and begin again with
+/// the first key.
+pub(super) struct Numbers;
+
+impl Actor for Numbers {
+    type Message = u32;
+    type Reply = ();
+    type Error = ();
+}
+
+pub(super) type Key = u32;
+
+/// The first urgent number.
+const URGENT: u32 = 900;
+
+/// What becomes of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Handler {
+    Returns,
+    /// Once, and then it returns.
+    Suspends,
+    /// It lets others run without saying so, as one that computes does.
+    Computes,
+    /// It fails the first time, and is parked.
+    Fails,
+}
+
+/// Which message is handled how.
+type Script = fn(u32) -> Handler;
+
+/// What nobody but the model sees.
+#[derive(Default)]
+struct Ledger {
+    /// Accepted and not started.
+    held: usize,
+    in_hand: BTreeSet<Key>,
+    /// The last message of each key and class.
+    last: BTreeMap<(Key, bool), u32>,
+    handled: BTreeSet<u32>,
+    failed: BTreeSet<u32>,
+}
+
+pub(super) struct Pool {
+    pub(super) core: Core<Numbers, Key>,
+    plan: Plan,
+    script: Script,
+    /// Messages after which all is done.
+    expected: usize,
+    ledger: Mutex<Ledger>,
+}
+
+impl Pool {
+    pub(super) fn new(plan: Plan, expected: usize, script: Script) -> Arc<Self> {
+        let core = Core::new(&plan);
+        Arc::new(Self { core, plan, script, expected, ledger: Mutex::default() })
+    }
+
+    fn ledger(&self) -> std::sync::MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn key_of(number: u32) -> Key {
+        number % URGENT / 10
+    }
+
+    fn parcel(number: u32) -> Parcel<u32, (), ()> {
+        let class = if number < URGENT { Class::Normal } else { Class::Urgent };
+        Parcel { message: Some(number), extra: None, class }
+    }
+
+    /// Keys are few and hashes fewer, so that keys have to be compared.
+    fn key(&self, number: u32) -> (Option<Key>, u32) {
+        (self.plan.keyed.then(|| Self::key_of(number)), 0)
+    }
+
+    /// Sends a message to this shard, and waits for room where there is none.
+    pub(super) fn send(&self, shard: usize, number: u32) -> Result<(), Closed> {
+        let mut parcel = Self::parcel(number);
+        match self.core.take_and_push(shard, &mut parcel, self.key(number)) {
+            Ok(()) => Ok(()),
+            Err(Refused::Full) => {
+                block_on(self.core.permits.take(&self.core))?;
+                self.core.push(shard, &mut parcel, self.key(number))
+            }
+            Err(_) => Err(Closed),
+        }
+    }
+
+    /// Sends a message to one worker, and waits for room there: the steps of the product's `SeatDoor`.
+    pub(super) fn mail(&self, worker: usize, number: u32) -> Result<(), Closed> {
+        self.mail_to(&self.core.mailbox(worker), number)
+    }
+
+    pub(super) fn mail_to(
+        &self,
+        mailbox: &Mailbox<Numbers, Key>,
+        number: u32,
+    ) -> Result<(), Closed> {
+        block_on(mailbox.reserve())?;
+        block_on(self.core.permits.take(&self.core))?;
+        let pushed = self.core.push_to(mailbox, &mut Self::parcel(number));
+        pushed.inspect_err(|Closed| self.core.permits.give(1, &self.core))
+    }
+
+    /// Takes a message out of a worker's mailbox, whose room is needed. Its permit goes back.
+    pub(super) fn evict(&self, worker: usize) {
+        if self.core.mailbox(worker).evict().is_some() {
+            self.core.permits.give(1, &self.core);
+        }
+    }
+
+    pub(super) fn mailer(
+        self: &Arc<Self>,
+        worker: usize,
+        numbers: &'static [u32],
+    ) -> JoinHandle<()> {
+        let pool = self.clone();
+        spawn(move || {
+            numbers.iter().for_each(|number| pool.mail(worker, *number).expect("it is open"));
+        })
+    }
+
+    pub(super) fn sender(
+        self: &Arc<Self>,
+        shard: usize,
+        numbers: &'static [u32],
+    ) -> JoinHandle<()> {
+        let pool = self.clone();
+        spawn(move || {
+            numbers.iter().for_each(|number| pool.send(shard, *number).expect("it is open"));
+        })
+    }
+
+    /// A worker that is awake before anything else happens.
+    pub(super) fn worker(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
+        self.core.wake.enter(&self.core.clock.bell);
+        let pool = self.clone();
+        spawn(move || Player::new(&pool, worker).work())
+    }
+
+    /// A worker that sleeps before anything else happens.
+    pub(super) fn sleeper(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
+        self.core.wake.lie_down(worker);
+        let pool = self.clone();
+        spawn(move || {
+            let mut player = Player::new(&pool, worker);
+            player.sleep();
+            player.work();
+        })
+    }
+
+    /// The product's `Watched::tick`, without the pace of handlers.
+    pub(super) fn tick(&self) {
+        let (revoked, _) = self.core.revoke_stuck_tokens();
+        if revoked || self.core.wake.any_ready() {
+            self.core.wake.one_more(&self.core.clock.bell);
+        }
+        self.core.serve_waiters();
+    }
+
+    /// What is parked comes due, where something is.
+    pub(super) fn come_due(&self) {
+        let lane = self.core.clock.lanes.lock().pop();
+        if let Some((index, id)) = lane {
+            self.core.wake_lane(index, id);
+        }
+        let message = self.core.clock.messages.lock().pop();
+        if let Some((index, entry)) = message {
+            self.core.wake_message(index, entry);
+        }
+        let mail = self.core.clock.mail.lock().pop();
+        if let Some((slot, entry)) = mail {
+            self.core.wake_mail(slot, entry);
+        }
+    }
+
+    /// Waits until something is parked, and lets it come due.
+    pub(super) fn wait_and_come_due(&self) {
+        while self.core.clock.is_empty() {
+            yield_now();
+        }
+        self.come_due();
+    }
+
+    pub(super) fn has_handled(&self, number: u32) -> bool {
+        self.ledger().handled.contains(&number)
+    }
+
+    fn begins(&self, number: u32) {
+        let mut ledger = self.ledger();
+        if !self.plan.keyed {
+            return;
+        }
+        let key = Self::key_of(number);
+        assert!(ledger.in_hand.insert(key), "one message of a key at a time");
+        let last = ledger.last.insert((key, number < URGENT), number);
+        let again = last == Some(number) && ledger.failed.contains(&number);
+        assert!(again || last.is_none_or(|last| last < number), "in order of acceptance");
+    }
+
+    /// True when this was the last message of all.
+    fn ends(&self, number: u32, handled: bool) -> bool {
+        let mut ledger = self.ledger();
+        ledger.in_hand.remove(&Self::key_of(number));
+        let first = match handled {
+            true => ledger.handled.insert(number),
+            false => ledger.failed.insert(number),
+        };
+        assert!(first, "every message is handled once");
+        handled && ledger.handled.len() == self.expected
+    }
+
+    pub(super) fn finish(&self, threads: impl IntoIterator<Item = JoinHandle<()>>) {
+        threads.into_iter().for_each(|thread| thread.join().expect("it did not panic"));
+        assert_eq!(self.ledger().handled.len(), self.expected, "no message is lost");
+        assert_eq!(self.core.wake.awake(), 0, "whoever was awake has left");
+        for shard in &self.core.shards {
+            let outbox = shard.outbox.lock();
+            assert_eq!(outbox.queued() + shard.inbox.lock().queued(), 0);
+        }
+        assert!(!self.core.permits.is_starved(), "nobody waits");
+    }
+}
+
+/// A worker: what `worker.rs` and `hold.rs` do, without what users give.
+struct Player<'a> {
+    pool: &'a Pool,
+    core: &'a Core<Numbers, Key>,
+    worker: usize,
+    seat: &'a Seat,
+    mailbox: Option<Arc<Mailbox<Numbers, Key>>>,
+    urgent_run: u32,
+    source: Source,
+    delivery: DeliveryOf<Numbers>,
+    run: u32,
+    cursor: u32,
+    join: bool,
+}
+
+impl<'a> Player<'a> {
+    fn new(pool: &'a Pool, worker: usize) -> Self {
+        Self {
+            pool,
+            core: &pool.core,
+            worker,
+            seat: pool.core.seats.at(worker),
+            mailbox: None,
+            urgent_run: 0,
+            source: Source::None,
+            delivery: Delivery { message: None, extra: None, class: Class::Normal },
+            run: 0,
+            cursor: 0,
+            join: false,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.core.ended.load(Ordering::Acquire)
+    }
+
+    fn work(&mut self) {
+        let mut in_a_row = 0;
+        while !self.is_over() {
+            let from_lane = matches!(self.source, Source::Lane { .. });
+            let mut taken = self.take_next();
+            if !taken {
+                if !from_lane && in_a_row > 0 {
+                    self.linger();
+                }
+                in_a_row = 0;
+                taken = self.take_anywhere();
+            }
+            if taken {
+                in_a_row += 1;
+                if self.core.wake.wants_more() {
+                    self.core.wake.one(&self.core.clock.bell);
+                }
+                self.handle();
+            } else if !self.is_over() {
+                self.idle();
+            }
+        }
+        self.give_up_place();
+        self.core.wake.leave(&self.core.clock.bell);
+        self.core.serve_waiters();
+    }
+
+    fn linger(&self) {
+        fence(Ordering::SeqCst);
+        self.core.serve_waiters();
+        let lingers = self.core.wake.linger();
+        yield_now();
+        if lingers {
+            self.core.wake.look_again();
+        }
+    }
+
+    fn idle(&mut self) {
+        self.core.wake.lie_down(self.worker);
+        self.core.wake.leave(&self.core.clock.bell);
+        self.core.serve_waiters();
+        if self.core.ended.load(Ordering::SeqCst) {
+            self.core.wake.all();
+        }
+        if self.seat.has_orders() {
+            self.core.wake.call(self.worker, &self.core.clock.bell);
+        }
+        self.sleep();
+    }
+
+    fn sleep(&mut self) {
+        match block_on(self.core.wake.woken(self.worker)) {
+            Some(index) => self.source = Source::Attending { index, alone: true },
+            None => self.join = true,
+        }
+    }
+
+    fn take_next(&mut self) -> bool {
+        if self.is_urged() {
+            self.count_runs();
+            if self.take_first() {
+                return true;
+            }
+            if self.urgent_run >= URGENT_RUN && matches!(self.source, Source::Head { .. }) {
+                self.give_up_place();
+                return false;
+            }
+        }
+        match self.source {
+            Source::Shared { index, alone } => {
+                self.run += 1;
+                let attendant = alone.then_some(self.worker);
+                if self.core.pop_shared(index, attendant, self.run, &mut self.delivery) {
+                    return self.start();
+                }
+                self.source = Source::Attending { index, alone };
+                false
+            }
+            Source::Attending { .. } => false,
+            source => {
+                self.source = Source::None;
+                let taken = self.core.next(self.worker, source);
+                self.begin(taken)
+            }
+        }
+    }
+
+    fn is_urged(&self) -> bool {
+        self.seat.has_orders() || self.core.wake.is_urged()
+    }
+
+    fn count_runs(&mut self) {
+        if self.delivery.class == Class::Normal {
+            self.urgent_run = 0;
+        }
+        if let Source::Desk = self.source {
+            self.source = Source::None;
+        }
+    }
+
+    fn take_first(&mut self) -> bool {
+        self.urgent_run < URGENT_RUN && self.take_urgent() || self.take_mail(false)
+    }
+
+    fn take_urgent(&mut self) -> bool {
+        if self.take_mail(true) {
+            return true;
+        }
+        if !self.core.wake.is_urged() {
+            return false;
+        }
+        if !self.pool.plan.keyed {
+            let taken = self.core.take_urgent().map(|entry| (self.source, entry));
+            return self.begin(taken);
+        }
+        let own = match self.source {
+            Source::Head { index, .. } => Some(index),
+            _ => None,
+        };
+        let Some(taken) = self.core.take_urged(self.worker, own) else { return false };
+        self.give_up_place();
+        self.begin(Some(taken))
+    }
+
+    fn take_mail(&mut self, urgent_only: bool) -> bool {
+        if !self.seat.has_orders() {
+            return false;
+        }
+        if self.mailbox.as_ref().is_none_or(|mailbox| mailbox.has_left()) {
+            self.mailbox = self.core.mailbox_if_any(self.worker);
+        }
+        let mailbox = self.mailbox.as_ref();
+        let Some(entry) = mailbox.and_then(|mailbox| mailbox.pop(urgent_only)) else {
+            return false;
+        };
+        self.give_up_place();
+        self.begin(Some((Source::Desk, entry)))
+    }
+
+    fn take_anywhere(&mut self) -> bool {
+        if self.is_urged() && self.take_first() {
+            return true;
+        }
+        if self.take_from_shards() {
+            return true;
+        }
+        self.urgent_run > 0 && {
+            self.urgent_run = 0;
+            self.take_first()
+        }
+    }
+
+    fn take_from_shards(&mut self) -> bool {
+        if !self.pool.plan.keyed {
+            return self.take_shared();
+        }
+        let due = self.urgent_run >= URGENT_RUN;
+        let first = if due { Class::Normal } else { Class::Urgent };
+        let taken = self.core.take(self.worker, &mut self.cursor, first);
+        self.begin(taken)
+    }
+
+    fn take_shared(&mut self) -> bool {
+        if let Source::Attending { index, alone } = self.source {
+            if self.core.wake.is_quick() && self.core.shards[index].is_served_near(self.worker) {
+                self.source = Source::None;
+            } else {
+                let attendant = alone.then_some(self.worker);
+                if self.core.pop_shared(index, attendant, 0, &mut self.delivery) {
+                    return self.begin_run(index, alone);
+                }
+            }
+            self.cursor = (index as u32 + 1) % 64;
+            self.give_up_place();
+        }
+        let join = std::mem::take(&mut self.join);
+        match self.core.take_shared(self.worker, self.cursor, join, &mut self.delivery) {
+            Some((index, alone)) => self.begin_run(index, alone),
+            None => false,
+        }
+    }
+
+    fn begin_run(&mut self, index: usize, alone: bool) -> bool {
+        self.source = Source::Shared { index, alone };
+        self.run = 0;
+        self.start()
+    }
+
+    fn begin(&mut self, taken: Option<(Source, Queued<Numbers, Key>)>) -> bool {
+        let Some((source, entry)) = taken else { return false };
+        self.source = source;
+        self.delivery.message = Some(entry.message);
+        self.delivery.class = entry.class;
+        self.urgent_run = match entry.class {
+            Class::Urgent => self.urgent_run + 1,
+            Class::Normal => 0,
+        };
+        discard(entry.key);
+        self.start()
+    }
+
+    /// The message gives up its permit.
+    fn start(&mut self) -> bool {
+        let started = &self.seat.started;
+        started.store(started.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        true
+    }
+
+    fn handle(&mut self) {
+        let number = self.delivery.message.take().expect("a message is in hand");
+        self.pool.begins(number);
+        let mut handler = (self.pool.script)(number);
+        if handler == Handler::Fails && self.pool.ledger().failed.contains(&number) {
+            handler = Handler::Returns;
+        }
+        match handler {
+            Handler::Returns | Handler::Fails => {}
+            Handler::Suspends => self.suspend(),
+            Handler::Computes => yield_now(),
+        }
+        if self.pool.ends(number, handler != Handler::Fails) {
+            self.core.end();
+        }
+        if handler == Handler::Fails {
+            let (extra, class) = (Some(Extra::parked()), Class::Normal);
+            let entry =
+                Queued::<Numbers, Key> { message: number, extra, key: None, hash: 0, class };
+            let source = std::mem::replace(&mut self.source, Source::None);
+            self.source = self.core.park(self.worker, source, entry, std::time::Duration::ZERO);
+        }
+    }
+
+    fn suspend(&mut self) {
+        self.source = self.core.suspend(self.worker, self.source);
+        self.core.wake.leave(&self.core.clock.bell);
+        self.core.serve_waiters();
+        yield_now();
+        self.core.wake.enter(&self.core.clock.bell);
+    }
+
+    fn give_up_place(&mut self) {
+        let source = std::mem::replace(&mut self.source, Source::None);
+        self.core.release(self.worker, source);
+    }
+}

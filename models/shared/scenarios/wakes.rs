@@ -1,0 +1,267 @@
+//! Sleeping and waking, without queues: a bit in the ready map is the work.
+
+use std::sync::{
+    Arc, Weak,
+    atomic::{AtomicU32, Ordering},
+};
+
+use crate::{
+    checker::{Effort, JoinHandle, block_on, check, spawn, yield_now},
+    pool::{
+        bell::Bell,
+        wake::Wake,
+        watch::{self, Watched},
+    },
+    sync::AtomicBool,
+};
+
+/// Workers that do nothing but claim bits, and count them.
+struct Pool {
+    wake: Wake,
+    bell: Bell,
+    /// Bits claimed, and those after which all is done. Not seen by the checker.
+    claimed: AtomicU32,
+    expected: u32,
+    ended: AtomicBool,
+}
+
+impl Pool {
+    fn new(workers: usize, awake: usize, expected: u32) -> Arc<Self> {
+        Arc::new(Self {
+            wake: Wake::new(workers, awake),
+            bell: Bell::silent(),
+            claimed: AtomicU32::new(0),
+            expected,
+            ended: AtomicBool::new(false),
+        })
+    }
+
+    fn send(&self, shard: usize) {
+        self.wake.mark(shard);
+        self.wake.one(&self.bell);
+    }
+
+    fn is_over(&self) -> bool {
+        self.ended.load(Ordering::SeqCst)
+    }
+
+    fn end(&self) {
+        self.ended.store(true, Ordering::SeqCst);
+        self.wake.all();
+    }
+
+    fn claim_all(&self) {
+        while self.wake.claim(0).is_some() {
+            if self.claimed.fetch_add(1, Ordering::Relaxed) + 1 == self.expected {
+                self.end();
+            } else if self.wake.wants_more() {
+                self.wake.one(&self.bell);
+            }
+        }
+    }
+
+    /// The steps of the product's `idle`.
+    fn idle(&self, worker: usize) {
+        self.wake.lie_down(worker);
+        self.wake.leave(&self.bell);
+        if self.is_over() {
+            self.wake.all();
+        }
+        block_on(self.wake.woken(worker));
+    }
+
+    /// The steps of the product's `linger`.
+    fn linger(&self) {
+        let lingers = self.wake.linger();
+        yield_now();
+        if lingers {
+            self.wake.look_again();
+        }
+    }
+
+    /// A worker that is awake already.
+    fn work(&self, worker: usize, lingers: bool) {
+        while !self.is_over() {
+            self.claim_all();
+            if lingers {
+                self.linger();
+                self.claim_all();
+            }
+            if !self.is_over() {
+                self.idle(worker);
+            }
+        }
+        self.wake.leave(&self.bell);
+    }
+
+    /// A worker that is awake before anything else happens.
+    fn awake(self: &Arc<Self>, worker: usize, lingers: bool) -> JoinHandle<()> {
+        self.wake.enter(&self.bell);
+        let pool = self.clone();
+        spawn(move || pool.work(worker, lingers))
+    }
+
+    /// A worker that sleeps before anything else happens.
+    fn asleep(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
+        self.wake.lie_down(worker);
+        let pool = self.clone();
+        spawn(move || {
+            block_on(pool.wake.woken(worker));
+            pool.work(worker, false);
+        })
+    }
+
+    fn sender(self: &Arc<Self>, shard: usize) -> JoinHandle<()> {
+        let pool = self.clone();
+        spawn(move || pool.send(shard))
+    }
+
+    fn finish(&self, threads: impl IntoIterator<Item = JoinHandle<()>>) {
+        threads.into_iter().for_each(|thread| thread.join().expect("it did not panic"));
+        assert_eq!(self.claimed.load(Ordering::Relaxed), self.expected, "no bit is lost");
+        assert_eq!(self.wake.awake(), 0, "whoever was awake has left");
+    }
+}
+
+/// Point 7: either the sender sees that there is room for one more, or the worker sees the bit.
+pub fn a_sender_and_the_last_worker_that_lies_down() {
+    check(Effort::Changes(5), || {
+        let pool = Pool::new(1, 1, 1);
+        let worker = pool.awake(0, false);
+        pool.send(3);
+        pool.finish([worker]);
+    });
+}
+
+/// As before; what the one sender's bit stands for is not taken for the other's.
+pub fn two_senders_and_one_worker() {
+    check(Effort::Changes(3), || {
+        let pool = Pool::new(1, 1, 2);
+        let threads = [pool.awake(0, false), pool.sender(0)];
+        pool.send(1);
+        pool.finish(threads);
+    });
+}
+
+/// Who has raised the count and finds nobody idle lowers it and looks again.
+pub fn two_wakers_and_one_who_is_idle() {
+    check(Effort::Changes(1), || {
+        let pool = Pool::new(2, 2, 2);
+        let threads = [pool.asleep(0), pool.awake(1, false), pool.sender(0)];
+        pool.send(1);
+        pool.finish(threads);
+    });
+}
+
+/// Point 7, for a worker that stops being polled with a message in hand: somebody else is woken for what is ready.
+pub fn a_sender_and_a_handler_that_suspends() {
+    check(Effort::Changes(4), || {
+        let pool = Pool::new(2, 1, 1);
+        let other = pool.asleep(0);
+        pool.wake.enter(&pool.bell);
+        let suspended = spawn({
+            let pool = pool.clone();
+            move || pool.wake.leave(&pool.bell)
+        });
+        pool.send(0);
+        pool.finish([other, suspended]);
+    });
+}
+
+/// What only one worker can do: it finds the order when it lies down, or is called.
+pub fn an_order_for_a_worker_that_lies_down() {
+    check(Effort::Changes(5), || {
+        let pool = Pool::new(1, 1, 0);
+        let ordered = Arc::new(AtomicBool::new(false));
+        pool.wake.enter(&pool.bell);
+        let worker = spawn({
+            let (pool, ordered) = (pool.clone(), ordered.clone());
+            move || {
+                while !ordered.load(Ordering::Relaxed) {
+                    pool.wake.lie_down(0);
+                    pool.wake.leave(&pool.bell);
+                    if ordered.load(Ordering::Relaxed) {
+                        pool.wake.call(0, &pool.bell);
+                    }
+                    block_on(pool.wake.woken(0));
+                }
+                pool.wake.leave(&pool.bell);
+            }
+        });
+        ordered.store(true, Ordering::Relaxed);
+        pool.wake.call(0, &pool.bell);
+        pool.finish([worker]);
+    });
+}
+
+/// Point 8: a worker that was woken and is dropped before it looks passes the wake-up on.
+pub fn a_worker_that_dies_with_a_wake_up_in_its_hands() {
+    check(Effort::Changes(5), || {
+        let pool = Pool::new(2, 1, 1);
+        let other = pool.asleep(0);
+        pool.wake.lie_down(1);
+        let dying = spawn({
+            let pool = pool.clone();
+            move || pool.wake.forget(1, &pool.bell)
+        });
+        pool.send(0);
+        pool.finish([other, dying]);
+    });
+}
+
+/// Point 6: a lingerer that absorbs a wake-up sees what it was for.
+pub fn a_lingerer_and_senders_on_its_thread() {
+    check(Effort::Changes(1), || {
+        let pool = Pool::new(2, 2, 2);
+        let threads = [pool.awake(0, true), pool.asleep(1), pool.sender(0)];
+        pool.send(1);
+        pool.finish(threads);
+    });
+}
+
+/// Whoever lies down while the pool ends gets up again.
+pub fn the_end_of_a_pool_and_a_worker_that_lies_down() {
+    check(Effort::Changes(4), || {
+        let pool = Pool::new(2, 2, 0);
+        let threads = [pool.awake(0, true), pool.asleep(1)];
+        pool.end();
+        pool.finish(threads);
+    });
+}
+
+impl Watched for Pool {
+    fn tick(&self, before: u64) -> u64 {
+        before
+    }
+
+    fn is_busy(&self) -> bool {
+        self.wake.awake() > 0
+    }
+
+    fn bell(&self) -> &Bell {
+        &self.bell
+    }
+}
+
+/// A pool with a worker that is awake is watched, once. The bell rests on sequentially consistent accesses, which only
+/// one of the checkers knows.
+pub fn a_watch_that_turns_away_and_a_bell_that_rings() {
+    check(Effort::Large, || {
+        watch::calls();
+        let pool = Pool::new(1, 1, 0);
+        let weak: Weak<dyn Watched> = Arc::downgrade(&(pool.clone() as Arc<dyn Watched>));
+        pool.bell.connect(weak);
+        pool.bell.ring();
+        assert_eq!(watch::calls(), 1, "it is watched from now on");
+        let worker = spawn({
+            let pool = pool.clone();
+            move || pool.wake.enter(&pool.bell)
+        });
+        let stays = pool.is_busy() || {
+            pool.bell.turn_away();
+            pool.is_busy() && pool.bell.stay()
+        };
+        worker.join().expect("it did not panic");
+        assert_eq!(watch::calls() + u32::from(stays), 1, "one watch looks after the pool");
+    });
+}

@@ -1,0 +1,34 @@
+//! What the product's mailbox knows of its worker's seat: orders, as in the product, and what is counted there.
+
+use super::tally::WorkerTally;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+pub(crate) const MAIL: u32 = 2;
+pub(crate) const SIGNAL: u32 = 4;
+
+#[derive(Default)]
+pub(crate) struct Seat {
+    /// Not looked at by other threads.
+    tally: WorkerTally,
+    orders: AtomicU32,
+    /// Messages started.
+    pub(crate) started: AtomicU64,
+}
+
+impl Seat {
+    pub(crate) fn has_orders(&self) -> bool {
+        self.orders.load(Ordering::Relaxed) != 0
+    }
+
+    pub(crate) fn order(&self, order: u32) {
+        self.orders.fetch_or(order, Ordering::SeqCst);
+    }
+
+    pub(crate) fn done(&self, order: u32) {
+        self.orders.fetch_and(!order, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.tally.in_hand.load(Ordering::Relaxed) != 0
+    }
+}

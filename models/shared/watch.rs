@@ -1,0 +1,29 @@
+//! What the product's bell and core know of the watch. Who plays it looks when the model says so.
+
+use std::{cell::Cell, sync::Weak, time::Duration};
+
+use super::bell::Bell;
+
+pub(crate) const TICK: Duration = Duration::from_millis(2);
+
+/// A pool, as the watch sees it.
+pub(crate) trait Watched: Send + Sync {
+    fn tick(&self, before: u64) -> u64;
+    fn is_busy(&self) -> bool;
+    fn bell(&self) -> &Bell;
+}
+
+thread_local! {
+    /// All threads of a model run on one of the operating system.
+    static CALLED: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The watch is called.
+pub(super) fn over(_pool: Weak<dyn Watched>) {
+    CALLED.set(CALLED.get() + 1);
+}
+
+/// How often the watch has been called since this was asked last.
+pub(crate) fn calls() -> u32 {
+    CALLED.take()
+}

@@ -1,0 +1,41 @@
+//! What the product's files take from their module of this name, as shuttle has it.
+
+use std::cell::Cell;
+
+pub(crate) use shuttle::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
+
+#[path = "../../shared/waiting.rs"]
+mod waiting;
+
+pub(crate) use shuttle::sync::MutexGuard;
+pub(crate) use waiting::{Handle, Notify, Semaphore};
+
+/// A lock that is never poisoned, as the product's are.
+#[derive(Debug, Default)]
+pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
+
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(shuttle::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+shuttle::thread_local! {
+    static TOKEN: Cell<usize> = Cell::new(1);
+}
+
+/// The thread of the runtime on which the caller runs: as given by [`run_on`].
+pub(crate) fn this_thread() -> usize {
+    TOKEN.with(Cell::get)
+}
+
+/// From now on the caller runs on this thread of the runtime.
+pub(crate) fn run_on(thread: usize) {
+    TOKEN.with(|token| token.set(thread));
+}
