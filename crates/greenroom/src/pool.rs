@@ -28,7 +28,8 @@
 //!
 //! # Limits and size
 //! [`limits`] and [`autoscale`] decide how fast and how much at once, and how many workers. A pool obeys them where it is set
-//! up to: [`autoscale`](PoolBuilder::autoscale).
+//! up to: [`rate`](PoolBuilder::rate), [`concurrency`](PoolBuilder::concurrency), [`adaptive`](PoolBuilder::adaptive),
+//! [`autoscale`](PoolBuilder::autoscale).
 
 use std::{fmt, ops::Deref, sync::Arc};
 

@@ -11,6 +11,7 @@ use super::{
     clock,
     core::{CopyOf, Core, KeyOf, OnDeadLetter, Settings, exit::WhenExhausted},
     employed::Employed,
+    limits::{Adaptive, AtOnce, Gate, Rate},
     overflow::Overflow,
     policy::Policy,
     restart::Restarts,
@@ -48,6 +49,8 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     capacity: Option<usize>,
     bounds: RangeInclusive<usize>,
     autoscale: Option<Autoscale>,
+    rate: Option<Rate>,
+    at_once: Option<AtOnce>,
     holds_when_empty: bool,
     overflow: Overflow<A::Message, A::Reply, A::Error>,
     dispatch: Option<Box<dyn Policy<A::Message>>>,
@@ -78,6 +81,8 @@ impl<A: Actor> PoolBuilder<A> {
             capacity: None,
             bounds: 0..=MAX_WORKERS,
             autoscale: None,
+            rate: None,
+            at_once: None,
             holds_when_empty: false,
             overflow: Overflow::Wait,
             dispatch: None,
@@ -162,6 +167,8 @@ impl<A: Actor> PoolBuilder<A> {
             capacity: self.capacity,
             bounds: self.bounds,
             autoscale: self.autoscale,
+            rate: self.rate,
+            at_once: self.at_once,
             holds_when_empty: self.holds_when_empty,
             overflow: self.overflow,
             dispatch: None,
@@ -232,6 +239,41 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// ```
     pub fn autoscale(mut self, settings: Autoscale) -> Self {
         self.autoscale = Some(settings);
+        self
+    }
+
+    /// Starts no more messages than so many in such a time; what is above that waits in the queue. After a pause, a tenth of a
+    /// second's worth is started at once.
+    ///
+    /// ```
+    /// # use greenroom::{pool::limits::Rate, prelude::*};
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Clerk).rate(Rate::per_second(5)).spawn().await?;
+    /// let start = tokio::time::Instant::now();
+    /// for page in 0..6 {
+    ///     pool.call(page).await?;
+    /// }
+    /// assert_eq!(start.elapsed().as_millis(), 1_000);
+    /// # Ok(()) }
+    /// ```
+    pub fn rate(mut self, rate: Rate) -> Self {
+        self.rate = Some(rate);
+        self
+    }
+
+    /// Has no more messages in hand at once than so many, whatever the number of workers.
+    pub fn concurrency(mut self, messages: usize) -> Self {
+        self.at_once = Some(AtOnce::Fixed(messages));
+        self
+    }
+
+    /// Finds out how many messages may be in hand at once. Where it is only observed, as it is unless it is
+    /// [enforced](Adaptive::enforced), nothing waits, and the figures say what it would be. A handler's error counts as a
+    /// rejection by what it uses, so that fast failures make the limit smaller; a panic says nothing.
+    pub fn adaptive(mut self, settings: Adaptive) -> Self {
+        self.at_once = Some(AtOnce::Adaptive(settings));
         self
     }
 
@@ -432,8 +474,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     pub fn supervised(mut self) -> Result<(Pool<A>, PoolChild), SpawnError> {
         self.when_exhausted = WhenExhausted::Escalate;
         let core = self.into_core()?;
+        scaling::begin(&core);
         watch(&core);
-        scale(&core);
         Ok(supervised::kept(core))
     }
 
@@ -454,11 +496,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     fn core(mut self) -> Result<Arc<Core<A, K>>, SpawnError> {
-        let scaler = self.autoscale.map(Autoscaler::new).transpose()?;
-        if let Some(settings) = &self.autoscale {
-            self.bounds = settings.min..=settings.max;
-            self.workers = self.workers.clamp(settings.min, settings.max);
-        }
+        self.check_autoscale()?;
         let capacity = self.checked_capacity()?;
         let threads = self.start_threads()?;
         let runtime = threads.as_ref().and_then(Threads::handle);
@@ -473,6 +511,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             holds_when_empty: self.holds_when_empty,
             capacity,
             mailbox: self.mailbox,
+            autoscale: self.autoscale,
+            gate: Gate::new(self.rate, self.at_once)?,
             overflow: self.overflow,
             dispatch: self.dispatch,
             copy_for_several: self.copy_for_several,
@@ -490,9 +530,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             notices: self.notices,
             seed: self.seed.unwrap_or_else(random_seed),
         };
-        let core = Arc::new(Core::new(settings, awake_limit, runtime, threads));
-        *core.scaler.lock() = scaler;
-        Ok(core)
+        Ok(Arc::new(Core::new(settings, awake_limit, runtime, threads)))
+    }
+
+    fn check_autoscale(&mut self) -> Result<(), SpawnError> {
+        let Some(settings) = self.autoscale else { return Ok(()) };
+        Autoscaler::new(settings)?;
+        self.bounds = settings.min..=settings.max;
+        self.workers = self.workers.clamp(settings.min, settings.max);
+        Ok(())
     }
 
     fn start_threads(&self) -> Result<Option<Threads>, SpawnError> {
@@ -556,8 +602,8 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                 if slots.is_empty() {
                     clock::start(core);
                 }
+                scaling::begin(core);
                 watch(core);
-                scale(core);
                 core.close_if_deserted();
                 if core.settings.dispatch.is_some() {
                     // A policy deals with workers by their order, so all of them have their chance to start first.
@@ -578,14 +624,6 @@ fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>)
     if core.coarse.is_watched {
         let core: Arc<dyn Watched> = core.clone();
         core.bell().connect(Arc::downgrade(&core));
-    }
-}
-
-/// A pool that changes its size by itself looks at itself each second.
-fn scale<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
-    let scaler = core.scaler.lock().take();
-    if let Some(scaler) = scaler {
-        core.runtime.spawn(scaling::run(Employed::new(core), scaler));
     }
 }
 

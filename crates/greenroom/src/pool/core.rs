@@ -130,6 +130,10 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) when_exhausted: WhenExhausted,
     /// The pool is one actor: it ends with it.
     pub(crate) single: bool,
+    /// Present where the pool sizes itself; in range.
+    pub(crate) autoscale: Option<super::autoscale::Autoscale>,
+    /// Present where the pool has limits.
+    pub(crate) gate: Option<Arc<super::limits::Gate>>,
     /// How long a handler may take.
     pub(crate) time_limit: Option<Duration>,
     pub(crate) on_dead_letter: Option<OnDeadLetter<A>>,
@@ -219,8 +223,6 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) running: AtomicUsize,
     /// Where the pool's tasks run.
     pub(crate) runtime: tokio::runtime::Handle,
-    /// Decides about the size of the pool, until it is started.
-    pub(crate) scaler: Mutex<Option<Autoscaler>>,
     /// Threads of its own, where it has some.
     _threads: Option<Threads>,
     hasher: foldhash::quality::SeedableRandomState,
@@ -300,7 +302,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             ),
             chance: AtomicU64::new(settings.seed),
             runtime,
-            scaler: Mutex::default(),
             _threads: threads,
             settings,
         }

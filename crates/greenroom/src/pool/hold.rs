@@ -12,6 +12,7 @@ use super::{
     discard::discard,
     entry::Entry,
     lanes::LaneId,
+    limits::Outcome,
     mailbox::Mailbox,
     seat::Seat,
     stamp::Stamp,
@@ -96,6 +97,8 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) in_hand: bool,
     /// Present where the times of the message in hand are measured.
     measurement: Option<Measurement>,
+    /// What the last attempt says of the load of what its handler uses. For the pool's limits.
+    pub(crate) outcome: Outcome,
     pub(crate) posture: Posture,
     /// Messages taken in this run without keys, after the first.
     run: u32,
@@ -133,6 +136,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             spare: None,
             in_hand: false,
             measurement: None,
+            outcome: Outcome::Done,
             posture: Posture::Suspended,
             run: 0,
             timed_since: None,
@@ -408,6 +412,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 self.handled(Answer::Elsewhere);
             }
             Err(error) => {
+                self.outcome = Outcome::Rejected;
                 let failures = self.delivery.failures() + 1;
                 let crashed = std::mem::take(&mut self.delivery.crashed);
                 if crashed && self.kills() >= self.core.settings.poison_limit {
@@ -458,11 +463,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn put_back(&mut self) {
         self.delivery.put_back = false;
         let class = self.delivery.class;
+        let stamp = Stamp::coarse(self.delivery.stamp.nanos());
         let Some(message) = self.take_message() else {
             return self.dead_letter(DeadLetterReason::Failed, None, None);
         };
         let extra = self.delivery.extra.take();
-        let stamp = self.delivery.stamp;
         self.out_of_hand();
         self.core.permits.take_back();
         self.core.re_home(vec![Entry { message, extra, key: None, hash: 0, class, stamp }]);
@@ -601,6 +606,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// The handler did not return within the pool's limit, and was dropped.
     pub(crate) fn timed_out(&mut self, limit: Duration) {
         self.delivery.crashed = false;
+        self.outcome = Outcome::TimedOut;
         if self.delivery.forwarded {
             return self.handled(Answer::Elsewhere);
         }

@@ -19,9 +19,9 @@ type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// What a pool can be told, whatever its keys are.
 pub(crate) trait Control<A: Actor>: Send + Sync {
     fn stats(&self) -> PoolStats;
+    fn worker_stats(&self) -> Vec<WorkerStats>;
     fn inspect(&self, wanted: &Items) -> Inspection;
     fn dead_letters(&self) -> DeadLetters<A::Message, A::Error>;
-    fn worker_stats(&self) -> Vec<WorkerStats>;
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
     /// Those that handle messages now, in the order of their slots.
     fn live_workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
@@ -46,16 +46,16 @@ where
         PoolStats::of(self)
     }
 
+    fn worker_stats(&self) -> Vec<WorkerStats> {
+        WorkerStats::all(self)
+    }
+
     fn inspect(&self, wanted: &Items) -> Inspection {
         Core::inspect(self, wanted)
     }
 
     fn dead_letters(&self) -> DeadLetters<A::Message, A::Error> {
         self.letters.clone()
-    }
-
-    fn worker_stats(&self) -> Vec<WorkerStats> {
-        WorkerStats::all(self)
     }
 
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
@@ -246,6 +246,11 @@ impl<A: Actor> Management<A> {
         self.control.stats()
     }
 
+    /// What each slot of the pool has done and does, also those that are vacant now.
+    pub fn worker_stats(&self) -> Vec<WorkerStats> {
+        self.control.worker_stats()
+    }
+
     /// Looks at the pool and its workers: the runtime's own figures, and what workers have published
     /// ([`Context::publish`](crate::Context::publish)), as far as it is wanted. Nobody is asked for it, so it answers at once
     /// while the pool is full and its workers are stuck.
@@ -276,11 +281,6 @@ impl<A: Actor> Management<A> {
     /// ```
     pub fn inspect(&self, wanted: &Items) -> Inspection {
         self.control.inspect(wanted)
-    }
-
-    /// What each slot of the pool has done and does, also those that are vacant now.
-    pub fn worker_stats(&self) -> Vec<WorkerStats> {
-        self.control.worker_stats()
     }
 
     /// Stops the pool; see [`Pool::stop`](crate::Pool::stop).

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use super::core::Core;
+use super::{core::Core, limits::LimitStats};
 use crate::Actor;
 
 mod dead_letters;
@@ -92,6 +92,8 @@ pub struct PoolStats {
     pub queueing: Spread,
     /// How long they were in hand.
     pub handling: Spread,
+    /// What the pool's limits have come to.
+    pub limits: LimitStats,
 }
 
 impl PoolStats {
@@ -130,6 +132,7 @@ impl PoolStats {
             restarts: 0,
             queueing: Spread::default(),
             handling: Spread::default(),
+            limits: core.settings.gate.as_ref().map(|gate| gate.stats()).unwrap_or_default(),
         };
         core.seats.iter().for_each(|seat| stats.add(seat));
         stats.dead_letters.add(&core.tally.dead_letters);

@@ -30,8 +30,15 @@ struct Seen {
     ended: u64,
 }
 
+/// Looks after a pool that is set up to.
+pub(crate) fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
+    if let Some(Ok(scaler)) = core.settings.autoscale.map(Autoscaler::new) {
+        core.runtime.spawn(run(Employed::new(core), scaler));
+    }
+}
+
 /// Runs until the pool has ended.
-pub(crate) async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: Employed<A, K>,
     mut scaler: Autoscaler,
 ) {
@@ -69,14 +76,13 @@ fn carry_out<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     decision: &Decision,
 ) {
     let (outcomes, _) = mpsc::unbounded_channel();
-    let reason = ResizeReason::Autoscaled(decision.reason);
+    let why = ResizeReason::Autoscaled(decision.reason);
     let done = match decision.to.checked_sub(decision.from) {
-        Some(more) => core.hire(more, reason, &outcomes),
-        None => core.dismiss(decision.from - decision.to, reason, &outcomes),
+        Some(more) => core.hire(more, why, &outcomes),
+        None => core.dismiss(decision.from - decision.to, why, &outcomes),
     };
-    match done {
-        Ok(_) | Err(ManageError::NotRunning) => {}
-        Err(error) => tracing::warn!(pool = &*core.settings.name, %error, "not resized"),
+    if let Err(error @ ManageError::OutOfBounds { .. }) = done {
+        tracing::debug!(pool = &*core.settings.name, %error, "somebody else has resized it");
     }
 }
 

@@ -34,7 +34,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn hire(
         self: &Arc<Self>,
         workers: usize,
-        reason: ResizeReason,
+        why: ResizeReason,
         outcomes: &Outcomes,
     ) -> Result<(Vec<usize>, usize), ManageError> {
         let mut roster = self.roster.lock();
@@ -52,7 +52,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(roster);
         self.serve_waiters();
         self.revive();
-        self.tell_size(size - workers, size, reason);
+        self.tell_size(size - workers, size, why);
         slots.iter().for_each(|slot| self.tell(Happening::WorkerAdded { slot: *slot }));
         self.start_in(&slots, outcomes);
         Ok((slots, size))
@@ -116,7 +116,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn dismiss(
         self: &Arc<Self>,
         workers: usize,
-        reason: ResizeReason,
+        why: ResizeReason,
         outcomes: &Outcomes,
     ) -> Result<(Vec<usize>, usize), ManageError> {
         let mut roster = self.roster.lock();
@@ -136,7 +136,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let size = roster.len();
         self.size_changed(size);
         drop(roster);
-        self.tell_size(size + workers, size, reason);
+        self.tell_size(size + workers, size, why);
         slots.iter().for_each(|slot| self.let_leave(*slot, outcomes));
         Ok((slots, size))
     }
