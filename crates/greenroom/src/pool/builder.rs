@@ -10,7 +10,6 @@ use super::{
     change::SlotOutcome,
     clock,
     core::{CopyOf, Core, KeyOf, OnDeadLetter, Settings, exit::WhenExhausted},
-    employed::Employed,
     limits::{Adaptive, AtOnce, Gate, Rate},
     overflow::Overflow,
     policy::Policy,
@@ -599,7 +598,7 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             Some(SlotOutcome::StartFailed(_, error)) => reason = reason.or(Some(error)),
             None if !slots.is_empty() => break,
             _ => {
-                if slots.is_empty() {
+                if slots.is_empty() || core.settings.overflow.drops() {
                     clock::start(core);
                 }
                 scaling::begin(core);
@@ -641,6 +640,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for AbortOnDrop<'_, A,
         if let Some(core) = self.0 {
             core.close();
             core.end();
+            core.tell_no_end();
             core.ends_because(ExitReason::Killed);
             core.end_of_life(&[]);
             core.abort(0..core.seats.len());

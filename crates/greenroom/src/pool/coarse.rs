@@ -28,6 +28,8 @@ pub(crate) struct CoarseClock {
     now: AtomicU64,
     /// A message is measured where its number has none of these bits.
     unmeasured: AtomicU64,
+    /// No message before this one is measured.
+    first: u64,
     /// The watch looks after it.
     pub(crate) is_watched: bool,
 }
@@ -36,9 +38,9 @@ pub(crate) struct CoarseClock {
 const LATE: u64 = 2 * TICK.as_nanos() as u64;
 
 impl CoarseClock {
-    pub(crate) fn new(is_watched: bool) -> Self {
+    pub(crate) fn new(is_watched: bool, first: u64) -> Self {
         let (now, unmeasured) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { start: Instant::now(), now, unmeasured, is_watched }
+        Self { start: Instant::now(), now, unmeasured, first, is_watched }
     }
 
     /// What it shows.
@@ -62,7 +64,7 @@ impl CoarseClock {
     /// The stamp for the message with this number. `is_late` where nobody has looked at the real time for a while.
     #[inline]
     pub(crate) fn stamp(&self, number: u64, is_late: bool) -> Stamp {
-        if number & self.unmeasured.load(Ordering::Relaxed) == 0 {
+        if number & self.unmeasured.load(Ordering::Relaxed) == 0 && number >= self.first {
             return self.sample();
         }
         Stamp::coarse(if is_late { self.set() } else { self.shown() })

@@ -19,7 +19,6 @@ use self::{
     exit::{Escalation, WhenExhausted},
 };
 use super::{
-    autoscale::Autoscaler,
     clock::Clock,
     coarse::CoarseClock,
     coordinator::Coordination,
@@ -239,6 +238,9 @@ const CREDIT_SHARE: usize = 8;
 /// The most messages that are queued under one hold of a lock.
 const RUN: usize = 64;
 
+/// Messages that an actor which stands alone has handled before any is measured.
+const FEW: u64 = 64;
+
 /// More would not make a permit noticeably cheaper.
 const MAX_CREDIT: usize = 64;
 
@@ -255,6 +257,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             (_, true) => SHARDS,
             (workers, false) => workers.next_power_of_two().min(SHARDS),
         };
+        // Of very many actors that handle a few messages each, none has room for measurements.
+        let unmeasured = if settings.single { FEW } else { 0 };
         let turns = match settings.key_of {
             Some(_) => Turns::OF_KEYS,
             None => Turns::OF_A_SENDER,
@@ -275,7 +279,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             gate: Mutex::new(Gate::Open),
             ruined: AtomicBool::new(false),
             tally: PoolTally::default(),
-            coarse: Padded(CoarseClock::new(is_watched(&runtime))),
+            coarse: Padded(CoarseClock::new(is_watched(&runtime), unmeasured)),
             measured: Measured::default(),
             life: Arc::default(),
             cause: OnceLock::new(),
