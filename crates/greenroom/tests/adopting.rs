@@ -95,3 +95,17 @@ async fn p28_a_full_one_is_waited_for_and_leaves_with_what_it_holds() {
     assert_eq!(all.try_send(1).unwrap_err().without_message(), NotAccepted::NoWorkers);
     assert!(all.stats().ledger_holds() && slow.stats().ledger_holds());
 }
+
+#[tokio::test(start_paused = true)]
+async fn p28_an_adopted_one_that_is_killed_leaves_and_nobody_takes_its_place() {
+    let all = pool("own", 1).await;
+    let one = pool("one", 1).await;
+    assert!(all.manage().adopt(one.address()).unwrap().done(SOON).await.is_complete());
+    let adopted = all.manage().workers()[1].address().erase();
+    tokio::task::yield_now().await;
+    adopted.exit(greenroom::ExitReason::Killed);
+    adopted.ended().await;
+    assert_eq!((all.stats().configured, all.manage().workers().len()), (1, 1));
+    assert_eq!(all.call(0).await, Ok("own"));
+    assert_eq!(one.call(0).await, Ok("one"), "it lives on by itself");
+}

@@ -11,6 +11,8 @@ use std::{
     time::Duration,
 };
 
+use tokio::sync::mpsc;
+
 use super::{
     change::Outcomes,
     core::{Core, exit::Sequel},
@@ -65,7 +67,7 @@ pub(crate) fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     slot: usize,
     outcomes: Outcomes,
 ) -> impl Future<Output = ()> + Send {
-    begin(Undertaker { core, slot, gone: None }, outcomes)
+    begin(Undertaker { core, slot, gone: None, adopted: false }, outcomes)
 }
 
 async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
@@ -113,20 +115,42 @@ struct Undertaker<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     slot: usize,
     /// Present when the task has come to its end.
     gone: Option<Gone>,
+    /// Nobody can build it again: where it is killed, it has left the pool.
+    adopted: bool,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Undertaker<A, K> {
     fn drop(&mut self) {
         let (core, slot) = (&self.core, self.slot);
         let seat = core.seats.at(slot);
+<<<<<<< HEAD
         let leaving = seat.status() == Status::Leaving;
         let rests = seat.has(REST) && !core.ended.load(Ordering::SeqCst);
+=======
+        let goes_on = !core.ended.load(Ordering::SeqCst);
+        let killed = seat.has(KILLED) && goes_on;
+        if killed && self.adopted && self.gone.is_none() {
+            core.drop_out(slot, &mpsc::unbounded_channel().0);
+        }
+>>>>>>> lifecycle
         match &self.gone {
             Some(Gone::GivenUp) => self.core.spare(),
-            Some(Gone::Over(reason)) if leaving => {
-                core.left(slot, reason);
+            None if killed && !self.adopted && !seat.has(REST) => self.begin_again(),
+            gone if seat.status() == Status::Leaving => {
+                let finished = match gone {
+                    Some(Gone::Over(reason)) => Some(reason),
+                    _ => None,
+                };
+                core.left(slot, finished.unwrap_or(&ExitReason::Killed));
+                if finished.is_some() {
+                    self.core.spare();
+                }
+            }
+            _ if seat.has(REST) && goes_on => {
+                core.rests(slot);
                 self.core.spare();
             }
+<<<<<<< HEAD
             None if leaving => core.left(slot, &ExitReason::Killed),
             _ if rests => {
                 core.rests(slot);
@@ -137,6 +161,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Undertaker<A, K> {
                 self.begin_again();
             }
             None => {}
+=======
+            _ => {}
+>>>>>>> lifecycle
         }
     }
 }
@@ -146,7 +173,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Undertaker<A, K> {
         let (core, slot) = (&self.core, self.slot);
         // First: a kill from here on is meant for the task that is begun.
         core.seats.at(slot).done(KILLED);
-        let undertaker = Undertaker { core: Employed::new(core), slot, gone: None };
+        let undertaker = Undertaker { core: Employed::new(core), slot, gone: None, adopted: false };
         core.works_as(slot, core.runtime.spawn(go_on(undertaker)).abort_handle());
     }
 }
@@ -196,8 +223,13 @@ async fn live<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
+<<<<<<< HEAD
 /// Builds the actor of a slot anew, after a wait, when it has ended for this reason. Boxed by its callers, as all that is rare: a worker's task is as large as
 /// the largest thing that it does.
+=======
+/// Builds the actor of a slot anew, after it has ended for this reason, and a wait. Boxed by its callers, as all that is rare:
+/// a worker's task is as large as the largest thing that it does.
+>>>>>>> lifecycle
 async fn restart<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     slot: usize,

@@ -94,8 +94,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.tell_size(size - 1, size, ResizeReason::Asked);
         self.tell(Happening::WorkerAdded { slot });
         let run = worker::adopted::run(Employed::new(self), slot, other, outcomes.clone());
-        let abort = self.runtime.spawn(run).abort_handle();
-        self.seats.at(slot).place.lock().abort = Some(abort);
+        self.works_as(slot, self.runtime.spawn(run).abort_handle());
         Ok((slot, size))
     }
 
@@ -248,7 +247,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.tell(Happening::WorkerRemoved { slot });
         let Place { on_left, up, .. } = gone;
         if up {
-            self.tell_down(slot, &ExitReason::Normal);
+            self.tell_down(slot, reason);
         }
         if let Some(outcomes) = on_left {
             let _ = outcomes.send(SlotOutcome::Left(slot));

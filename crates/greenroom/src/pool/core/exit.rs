@@ -50,7 +50,12 @@ pub(crate) enum Sequel {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A worker has ended by itself. It holds nothing any more.
     pub(crate) fn sequel(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
+<<<<<<< HEAD
         let (seat, over) = (self.seats.at(slot), self.ended.load(Ordering::SeqCst));
+=======
+        let seat = self.seats.at(slot);
+        let over = self.ended.load(Ordering::SeqCst);
+>>>>>>> lifecycle
         if over || seat.status() == Status::Leaving || seat.has(REST) {
             return Sequel::Over;
         }
@@ -122,6 +127,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let _ = self.cause.set(reason);
     }
 
+    /// Its spawn has failed, or was given up: who was tied to it in its start is told. It was never told to have started, so
+    /// there is no notice of its end.
+    pub(crate) fn end_unheard(self: &Arc<Self>, reason: ExitReason) {
+        self.told_end.store(true, Ordering::SeqCst);
+        self.ends_because(reason);
+        self.end_of_life(&[]);
+    }
+
     /// Ends the pool after the messages in hand, for this reason, behind everybody's back.
     pub(crate) fn stop_because(self: &Arc<Self>, reason: ExitReason) {
         let how = match reason {
@@ -144,18 +157,28 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// workers that did not let go too, and how long these have been busy. Later calls do nothing.
     pub(crate) fn end_of_life(self: &Arc<Self>, wedged: &[(usize, Duration)]) {
         let reason = self.cause.get_or_init(|| ExitReason::Shutdown);
+<<<<<<< HEAD
         let first = self.life.ended().is_none();
         // First: who makes a worker's mailbox from here on sees that this life is over.
         self.life.end(&self.clone().any(), reason);
         self.tell_end(reason, wedged);
+=======
+        self.tell_end(reason, wedged);
+        self.dismiss_coordinator(reason);
+        // Before the workers: who makes a worker's mailbox from here on sees that this life is over.
+        self.life.end(&self.clone().any(), reason);
+>>>>>>> lifecycle
         for slot in 0..self.desks.len() {
             if let Some(mailbox) = self.mailbox_if_any(slot) {
                 self.end_of_worker(&mailbox, reason);
             }
         }
+<<<<<<< HEAD
         if first {
             self.dismiss_coordinator(reason);
         }
+=======
+>>>>>>> lifecycle
         self.tell_supervisor(reason);
     }
 

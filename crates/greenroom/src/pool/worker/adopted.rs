@@ -64,7 +64,12 @@ async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     to: Address<A::Message, A::Reply, A::Error>,
     outcomes: Outcomes,
 ) {
+<<<<<<< HEAD
     let (core, slot) = (undertaker.core.clone(), undertaker.slot);
+=======
+    let mut undertaker = Undertaker { core, slot, gone: None, adopted: true };
+    let core = undertaker.core.clone();
+>>>>>>> lifecycle
     core.tell(Happening::WorkerStarted { slot });
     let _ = outcomes.send(SlotOutcome::Started(slot));
     hand_on(&core, slot, to).await;
@@ -86,8 +91,7 @@ async fn hand_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     loop {
         hold.wake_up();
         match CatchUnwind(Box::pin(work(&mut hold, &mut forwarder, &mut cx)), own).await {
-            Ok(End::Over) => return hold.rest(),
-            Ok(End::Exit(_)) => {
+            Ok(End::Over | End::Exit(_)) => {
                 hold.give_up_place();
                 return hold.rest();
             }

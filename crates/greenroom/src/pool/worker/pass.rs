@@ -7,7 +7,7 @@ use crate::{
     pool::{
         hold::Hold,
         limits::{Outcome, Pass},
-        seat::{LEAVE, SIGNAL},
+        seat::{LEAVE, REST, SIGNAL},
     },
 };
 
@@ -26,7 +26,7 @@ pub(super) async fn pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     hold.rest();
     let pass = loop {
         let called = core.over.notified();
-        if core.ended.load(Ordering::SeqCst) || hold.seat.has(LEAVE | SIGNAL) {
+        if core.ended.load(Ordering::SeqCst) || hold.seat.has(LEAVE | REST | SIGNAL) {
             break None;
         }
         tokio::select! {
