@@ -473,11 +473,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     pub fn supervised(mut self) -> Result<(Pool<A>, PoolChild), SpawnError> {
         self.when_exhausted = WhenExhausted::Escalate;
         let core = self.into_core()?;
-<<<<<<< HEAD
         scaling::begin(&core);
-=======
         clock::start(&core);
->>>>>>> lifecycle
         watch(&core);
         Ok(supervised::kept(core))
     }
@@ -494,14 +491,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
 
     /// A pool of which nothing runs yet. One actor stays one, whatever else was set.
     pub(super) fn into_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
-<<<<<<< HEAD
-        let this = if self.single { self.single() } else { self };
-        this.core()
-    }
-
-    fn core(mut self) -> Result<Arc<Core<A, K>>, SpawnError> {
-        self.check_autoscale()?;
-=======
         let then = self.when_exhausted;
         match self.single {
             true => self.single().when_exhausted(then).into_checked_core(),
@@ -509,8 +498,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         }
     }
 
-    fn into_checked_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
->>>>>>> lifecycle
+    fn into_checked_core(mut self) -> Result<Arc<Core<A, K>>, SpawnError> {
+        self.check_autoscale()?;
         let capacity = self.checked_capacity()?;
         let threads = self.start_threads()?;
         let runtime = threads.as_ref().and_then(Threads::handle);
@@ -613,12 +602,8 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             Some(SlotOutcome::StartFailed(_, error)) => reason = reason.or(Some(error)),
             None if !slots.is_empty() => break,
             _ => {
-<<<<<<< HEAD
-                if slots.is_empty() || core.settings.overflow.drops() {
-=======
                 // It also tells of drops that no further one follows.
                 if slots.is_empty() || !matches!(core.settings.overflow, Overflow::Wait) {
->>>>>>> lifecycle
                     clock::start(core);
                 }
                 scaling::begin(core);
@@ -660,13 +645,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for AbortOnDrop<'_, A,
         if let Some(core) = self.0 {
             core.close();
             core.end();
-<<<<<<< HEAD
-            core.tell_no_end();
-            core.ends_because(ExitReason::Killed);
-            core.end_of_life(&[]);
-=======
             core.end_unheard(ExitReason::Killed);
->>>>>>> lifecycle
             core.abort(0..core.seats.len());
         }
     }

@@ -21,11 +21,6 @@ pub enum Overflow<M, R, E> {
 }
 
 impl<M, R, E> Overflow<M, R, E> {
-    /// True where messages are dropped, and told of now and then.
-    pub(crate) fn drops(&self) -> bool {
-        matches!(self, Self::DropNewest | Self::DropOldest)
-    }
-
     pub(crate) fn waits(&self) -> bool {
         matches!(self, Self::Wait)
     }

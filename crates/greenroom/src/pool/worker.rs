@@ -123,16 +123,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Undertaker<A, K> {
     fn drop(&mut self) {
         let (core, slot) = (&self.core, self.slot);
         let seat = core.seats.at(slot);
-<<<<<<< HEAD
-        let leaving = seat.status() == Status::Leaving;
-        let rests = seat.has(REST) && !core.ended.load(Ordering::SeqCst);
-=======
         let goes_on = !core.ended.load(Ordering::SeqCst);
         let killed = seat.has(KILLED) && goes_on;
         if killed && self.adopted && self.gone.is_none() {
             core.drop_out(slot, &mpsc::unbounded_channel().0);
         }
->>>>>>> lifecycle
         match &self.gone {
             Some(Gone::GivenUp) => self.core.spare(),
             None if killed && !self.adopted && !seat.has(REST) => self.begin_again(),
@@ -150,20 +145,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Undertaker<A, K> {
                 core.rests(slot);
                 self.core.spare();
             }
-<<<<<<< HEAD
-            None if leaving => core.left(slot, &ExitReason::Killed),
-            _ if rests => {
-                core.rests(slot);
-                self.core.spare();
-            }
-            Some(Gone::Over(_)) => {}
-            None if seat.has(KILLED) && !core.ended.load(Ordering::SeqCst) => {
-                self.begin_again();
-            }
-            None => {}
-=======
             _ => {}
->>>>>>> lifecycle
         }
     }
 }
@@ -223,13 +205,8 @@ async fn live<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
-<<<<<<< HEAD
-/// Builds the actor of a slot anew, after a wait, when it has ended for this reason. Boxed by its callers, as all that is rare: a worker's task is as large as
-/// the largest thing that it does.
-=======
 /// Builds the actor of a slot anew, after it has ended for this reason, and a wait. Boxed by its callers, as all that is rare:
 /// a worker's task is as large as the largest thing that it does.
->>>>>>> lifecycle
 async fn restart<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     slot: usize,

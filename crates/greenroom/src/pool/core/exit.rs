@@ -50,12 +50,8 @@ pub(crate) enum Sequel {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A worker has ended by itself. It holds nothing any more.
     pub(crate) fn sequel(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
-<<<<<<< HEAD
-        let (seat, over) = (self.seats.at(slot), self.ended.load(Ordering::SeqCst));
-=======
         let seat = self.seats.at(slot);
         let over = self.ended.load(Ordering::SeqCst);
->>>>>>> lifecycle
         if over || seat.status() == Status::Leaving || seat.has(REST) {
             return Sequel::Over;
         }
@@ -157,28 +153,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// workers that did not let go too, and how long these have been busy. Later calls do nothing.
     pub(crate) fn end_of_life(self: &Arc<Self>, wedged: &[(usize, Duration)]) {
         let reason = self.cause.get_or_init(|| ExitReason::Shutdown);
-<<<<<<< HEAD
-        let first = self.life.ended().is_none();
-        // First: who makes a worker's mailbox from here on sees that this life is over.
-        self.life.end(&self.clone().any(), reason);
-        self.tell_end(reason, wedged);
-=======
         self.tell_end(reason, wedged);
         self.dismiss_coordinator(reason);
         // Before the workers: who makes a worker's mailbox from here on sees that this life is over.
         self.life.end(&self.clone().any(), reason);
->>>>>>> lifecycle
         for slot in 0..self.desks.len() {
             if let Some(mailbox) = self.mailbox_if_any(slot) {
                 self.end_of_worker(&mailbox, reason);
             }
         }
-<<<<<<< HEAD
-        if first {
-            self.dismiss_coordinator(reason);
-        }
-=======
->>>>>>> lifecycle
         self.tell_supervisor(reason);
     }
 

@@ -139,11 +139,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Its start was never told, and so its end is not.
-    pub(crate) fn tell_no_end(&self) {
-        self.told_end.store(true, Ordering::SeqCst);
-    }
-
     /// Once, with who did not let go and how long it has been busy.
     pub(super) fn tell_end(&self, reason: &ExitReason, wedged: &[(usize, Duration)]) {
         if self.told_end.swap(true, Ordering::SeqCst) {

@@ -56,7 +56,7 @@ pub(crate) fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     to: Address<A::Message, A::Reply, A::Error>,
     outcomes: Outcomes,
 ) -> impl Future<Output = ()> + Send {
-    begin(Undertaker { core, slot, gone: None }, to, outcomes)
+    begin(Undertaker { core, slot, gone: None, adopted: true }, to, outcomes)
 }
 
 async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
@@ -64,12 +64,7 @@ async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     to: Address<A::Message, A::Reply, A::Error>,
     outcomes: Outcomes,
 ) {
-<<<<<<< HEAD
     let (core, slot) = (undertaker.core.clone(), undertaker.slot);
-=======
-    let mut undertaker = Undertaker { core, slot, gone: None, adopted: true };
-    let core = undertaker.core.clone();
->>>>>>> lifecycle
     core.tell(Happening::WorkerStarted { slot });
     let _ = outcomes.send(SlotOutcome::Started(slot));
     hand_on(&core, slot, to).await;
