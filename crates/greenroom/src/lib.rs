@@ -47,6 +47,7 @@
 //! | all workers at once, parts of a request, a second attempt for a slow call | [`BroadcastAddress`], [`SplitJoin`], [`Hedged`], and the module [`pool::gather`] |
 //! | servers and streams | [`PoolService`], [`PoolSink`], [`OwnedPermit`] |
 //! | limits and sizes, decided for a caller who acts | [`pool::limits`], [`pool::autoscale`] |
+//! | what is promised, and the tests that hold it | the module [`statements`] |
 
 mod actor;
 mod any_address;
@@ -124,6 +125,9 @@ pub use timer::{Timer, TimerState};
 pub mod prelude {
     pub use crate::{Actor, Answer, Context, Delivery, Pool, Registry, Stop, Topic};
 }
+
+#[doc = include_str!("../STATEMENTS.md")]
+pub mod statements {}
 
 /// The library's example in README.md, compiled and run with the other doctests.
 #[cfg(doctest)]
