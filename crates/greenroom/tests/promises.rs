@@ -246,7 +246,9 @@ async fn p04_a_factory_that_blocks_holds_up_neither_the_runtime_nor_the_pool() {
     let gate = Mutex::new(gate);
     let pool = Pool::new(move |slot| {
         if slot == 1 {
-            let _ = gate.lock().unwrap().recv(); // for as long as the test wants
+            // For as long as the test wants, which is for ever where it cannot go on meanwhile.
+            let released = gate.lock().unwrap().recv_timeout(Duration::from_secs(20));
+            released.expect("the test went on meanwhile");
         }
         Slow(Duration::ZERO)
     });
