@@ -7,7 +7,7 @@ use std::{
     collections::HashSet,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc,
     },
     time::Duration,
@@ -243,17 +243,19 @@ async fn p04_workers_start_beside_one_another_and_a_slow_start_delays_nobody() {
 #[tokio::test]
 async fn p04_a_factory_that_blocks_holds_up_neither_the_runtime_nor_the_pool() {
     let (release, gate) = mpsc::channel::<()>();
-    let gate = Mutex::new(gate);
+    let (gate, gave_up) = (Mutex::new(gate), Arc::new(AtomicBool::new(false)));
+    let by_factory = gave_up.clone();
     let pool = Pool::new(move |slot| {
-        if slot == 1 {
-            // For as long as the test wants, which is for ever where it cannot go on meanwhile.
-            let released = gate.lock().unwrap().recv_timeout(Duration::from_secs(20));
-            released.expect("the test went on meanwhile");
+        // For as long as the test wants, which is for ever where it cannot go on meanwhile.
+        let waits = |gate: &mpsc::Receiver<()>| gate.recv_timeout(Duration::from_secs(20));
+        if slot == 1 && waits(&gate.lock().unwrap()).is_err() {
+            by_factory.store(true, Ordering::SeqCst);
         }
         Slow(Duration::ZERO)
     });
     let pool = pool.workers(2).spawn().await.unwrap();
     assert_eq!(pool.call(0).await.unwrap(), "pool-0");
+    assert!(!gave_up.load(Ordering::SeqCst), "the factory held up the test");
     release.send(()).unwrap();
     let workers = || pool.broadcast().workers().len();
     while workers() < 2 {
