@@ -88,7 +88,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let rich = account.ask(|port| Account::WhenAtLeast(80, port));
     let (rich, deposited) = tokio::join!(rich, account.send(Account::Deposit(30)));
-    (rich?, deposited?);
+    deposited?;
+    rich?;
     println!("answered later: now there is enough");
     assert_eq!(account.ask(|port| Account::Withdraw(80, port)).await, Ok(0));
 

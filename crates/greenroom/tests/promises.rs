@@ -1,5 +1,6 @@
 //! What every pool is to whoever uses it: an address like any other (P01), with nothing in between (P03), in front of workers
-//! that are made and started each on its own (P04), take what waits (P08), in order (P27), one at a time (A01).
+//! that are made and started each on its own (P04), take what waits (P08), in order (P27), one at a time
+//! (A01), as many as there is room for (P06).
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -14,8 +15,8 @@ use std::{
 };
 
 use greenroom::{
-    Address, AnyAddress, CallError, Class, Envelope, Finally, NotAccepted, Recipient, ReplyPort,
-    Row, Strategy, Supervisor, Verdict, policy::RoundRobin, prelude::*,
+    Address, AnyAddress, CallError, Class, Envelope, Finally, ManageError, NotAccepted, Recipient,
+    ReplyPort, Row, Strategy, Supervisor, Verdict, policy::RoundRobin, prelude::*,
 };
 use tokio::time::Instant;
 
@@ -387,4 +388,81 @@ async fn a01_what_a_handler_leaves_in_place_is_in_the_dead_letter() {
     assert!(pool.call(vec![0]).await.is_err());
     let letters = pool.dead_letters().remove_all();
     assert_eq!(letters[0].message, Some(vec![0, 1]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn p27_a_pool_that_has_shrunk_to_one_worker_is_one_line_for_each_sender() {
+    let seen = Seen::default();
+    let pool = clerks(&seen).workers(8).spawn().await.unwrap();
+    pool.manage().resize(1).unwrap().done(MS).await;
+    let other = pool.address();
+    for number in 0..300 {
+        let sender: &Clerks = if number % 2 == 0 { &pool } else { &other };
+        sender.send(Ask::Echo(number)).await.unwrap();
+    }
+    pool.stop(SOON).await;
+    let echoes = seen.echoes.lock().unwrap();
+    for parity in [0, 1] {
+        let of_one: Vec<_> = echoes.iter().filter(|number| *number % 2 == parity).collect();
+        assert_eq!(of_one.len(), 150);
+        assert!(of_one.is_sorted(), "{of_one:?}");
+    }
+}
+
+/// Checks that nothing came with a message besides itself.
+struct Bare;
+
+impl Actor for Bare {
+    type Message = ();
+    type Reply = ();
+    type Error = ();
+
+    async fn receive(
+        &mut self,
+        delivery: &mut Delivery<(), (), ()>,
+        _cx: &mut Context<Self>,
+    ) -> Result<Answer<()>, ()> {
+        assert_eq!((delivery.sender(), delivery.trace(), delivery.time_left()), (None, None, None));
+        assert!(delivery.cancellation().is_none());
+        assert_eq!((delivery.class(), delivery.attempt()), (Class::Normal, 1));
+        Ok(Answer::Reply(()))
+    }
+
+    async fn handle(&mut self, (): (), _cx: &mut Context<Self>) -> Result<(), ()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a02_what_a_sender_does_not_say_does_not_come_along() {
+    let pool = Pool::new(|_slot| Bare).spawn().await.unwrap();
+    pool.send(()).await.unwrap();
+    pool.send_with((), Envelope::new()).await.unwrap();
+    pool.call(()).await.unwrap();
+    assert_eq!(pool.stop(SOON).await.stats.handled, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p06_the_capacity_is_a_mailbox_for_each_worker_or_one_total() {
+    let seen = Seen::default();
+    let each = clerks(&seen).workers(2).mailbox(5).spawn().await.unwrap();
+    let total = clerks(&seen).workers(2).mailbox(5).capacity(7).spawn().await.unwrap();
+    for (pool, capacity) in [(each, 10), (total, 7)] {
+        assert_eq!(pool.stats().capacity, capacity);
+        let accepted = (0..20).filter(|number| pool.try_send(Ask::Echo(*number)).is_ok());
+        assert_eq!(accepted.count(), capacity);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p16_a_size_out_of_bounds_is_refused_with_the_bounds_and_changes_nothing() {
+    let pool = clerks(&Seen::default()).workers(2).bounds(1..=4).spawn().await.unwrap();
+    let refused = |asked| Err(ManageError::OutOfBounds { asked, bounds: 1..=4 });
+    let manage = pool.manage();
+    assert_eq!(manage.add(3).map(|change| change.size()), refused(5));
+    assert_eq!(manage.resize(0).map(|change| change.size()), refused(0));
+    assert_eq!(manage.remove(2).map(|change| change.size()), refused(0));
+    assert_eq!(manage.stats().configured, 2);
+    assert_eq!(manage.resize(4).map(|change| change.size()), Ok(4));
+    assert!(clerks(&Seen::default()).workers(5).bounds(1..=4).spawn().await.is_err());
 }
