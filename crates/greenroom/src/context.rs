@@ -35,8 +35,8 @@ struct Place {
     restarts: u32,
     /// The pool, without its types.
     home: Weak<dyn Erased>,
-    /// What the actor has asked for: to end, for this reason.
-    exit: Option<ExitReason>,
+    /// What the actor has asked for: to end, for this reason. In a box, because it is rare and a task holds several places.
+    exit: Option<Box<ExitReason>>,
 }
 
 impl fmt::Debug for Place {
@@ -60,8 +60,13 @@ impl<A> Context<A> {
     pub(crate) fn take_exit(&mut self) -> Option<ExitReason> {
         match self.place.exit {
             None => None,
-            Some(_) => self.place.exit.take(),
+            Some(_) => self.place.exit.take().map(|reason| *reason),
         }
+    }
+
+    /// True when the actor has asked to end.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.place.exit.is_some()
     }
 
     pub(crate) fn restarted(&mut self) {
@@ -111,7 +116,7 @@ impl<A> Context<A> {
 
     /// Ends this worker after the message in hand, for this reason.
     pub fn exit(&mut self, reason: ExitReason) {
-        self.place.exit = Some(reason);
+        self.place.exit = Some(Box::new(reason));
     }
 
     /// Links this worker with another actor: when one of the two ends abnormally, the other hears of it

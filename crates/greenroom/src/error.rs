@@ -212,6 +212,14 @@ pub enum SpawnError {
         /// What is possible.
         range: &'static str,
     },
+    /// The pool's own threads could not be started.
+    #[error("the threads of pool {pool} could not be started: {reason}")]
+    NoThreads {
+        /// The pool's name.
+        pool: String,
+        /// What the operating system said.
+        reason: String,
+    },
     /// Not one worker could be started.
     #[error("no worker of pool {pool} could be started: {reason}")]
     NoWorkerStarted {
@@ -219,5 +227,14 @@ pub enum SpawnError {
         pool: String,
         /// What the first failed start said.
         reason: String,
+    },
+    /// The pool's coordinator could not start.
+    #[error("the coordinator of pool {pool} could not start: {error}")]
+    CoordinatorFailed {
+        /// The pool's name.
+        pool: String,
+        /// The error of its `started`.
+        #[source]
+        error: Box<dyn std::error::Error + Send + Sync>,
     },
 }

@@ -45,6 +45,7 @@
 //! | something around every message: a limit, a span, a count | [`Layer`], and the module [`layer`] |
 //! | one end for many actors | [`Node`] |
 //! | all workers at once, parts of a request, a second attempt for a slow call | [`BroadcastAddress`], [`SplitJoin`], [`Hedged`], and the module [`pool::gather`] |
+//! | an actor that looks after a pool: sizes it, answers for it, hears what happens in it | [`Coordinator`], and the module [`coordinator`] |
 //! | servers and streams | [`PoolService`], [`PoolSink`], [`OwnedPermit`] |
 //! | limits and sizes, decided for a caller who acts | [`pool::limits`], [`pool::autoscale`] |
 //! | what is promised, and the tests that hold it | the module [`statements`] |
@@ -101,14 +102,16 @@ pub use life::OnExit;
 pub use node::{Node, NodeReport};
 pub use notices::{Happening, Notice, Notices};
 pub use panic_location::PanicLocation;
+pub use pool::coordinator::{self, CoordinatedPool, Coordinator, PoolNotice};
 pub use pool::gather::{
     BroadcastAddress, GatherError, Gathered, HedgeBudget, Hedged, PartialPolicy, SplitJoin,
     SplitJoinAddress, SplitJoinError,
 };
 pub use pool::{
-    Address, Calling, Change, ChangeReport, ManageError, Management, Overflow, OwnedPermit, Pool,
-    PoolBuilder, PoolChild, PoolDeadLetters, PoolService, PoolSink, PoolStats, Restarts, Sending,
-    SinkError, Stop, StopReport, StopSummary, WeakAddress, WhenExhausted, Worker, policy,
+    Address, Calling, Change, ChangeReport, DeadLetterCounts, ManageError, Management, Overflow,
+    OwnedPermit, Pool, PoolBuilder, PoolChild, PoolDeadLetters, PoolService, PoolSink, PoolStats,
+    Restarts, Sending, SinkError, Spread, Stop, StopReport, StopSummary, WeakAddress,
+    WhenExhausted, Worker, WorkerStats, policy,
 };
 pub use recipient::Recipient;
 pub use registry::{FindError, NameTaken, Registry};

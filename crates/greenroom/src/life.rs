@@ -37,6 +37,8 @@ pub(crate) enum Tie {
     Link,
     /// It is told of the end.
     Monitor,
+    /// The other side of `Monitor`: it tells of its end. Noted so that who ends first leaves nothing behind.
+    Watched,
 }
 
 /// What reaches an actor before any message.
@@ -146,7 +148,11 @@ impl Life {
                     who.life().untie(self.id, Tie::Link);
                     who.signal(Signal::Exit { from: Some(me.clone()), reason });
                 }
-                Tie::Monitor => who.signal(Signal::Down { who: me.clone(), reason }),
+                Tie::Monitor => {
+                    who.life().untie(self.id, Tie::Watched);
+                    who.signal(Signal::Down { who: me.clone(), reason });
+                }
+                Tie::Watched => who.life().untie(self.id, Tie::Monitor),
             }
         }
     }
@@ -177,10 +183,75 @@ pub(crate) fn unlink(one: &AnyAddress, other: &AnyAddress) {
 /// Has `who` told of the end of `whom`, once; at once where that has come.
 pub(crate) fn monitor(who: &AnyAddress, whom: &AnyAddress) {
     if let Err(reason) = whom.life().tie(who.clone(), Tie::Monitor) {
-        who.signal(Signal::Down { who: whom.clone(), reason });
+        return who.signal(Signal::Down { who: whom.clone(), reason });
+    }
+    if who.life().tie(whom.clone(), Tie::Watched).is_err() {
+        whom.life().untie(who.life().id, Tie::Monitor);
+    } else if whom.life().ended().is_some() {
+        who.life().untie(whom.life().id, Tie::Watched);
     }
 }
 
 pub(crate) fn demonitor(who: &AnyAddress, whom: &AnyAddress) {
     whom.life().untie(who.life().id, Tie::Monitor);
+    who.life().untie(whom.life().id, Tie::Watched);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+    use crate::{Actor, Context, Pool, Stop};
+
+    /// Traps, and counts what it hears.
+    #[derive(Default)]
+    struct Ear(u32);
+
+    impl Actor for Ear {
+        type Message = Option<AnyAddress>;
+        type Reply = u32;
+        type Error = Infallible;
+
+        async fn handle(
+            &mut self,
+            whom: Option<AnyAddress>,
+            cx: &mut Context<Self>,
+        ) -> Result<u32, Infallible> {
+            whom.iter().for_each(|whom| cx.monitor(whom));
+            Ok(self.0)
+        }
+
+        async fn exited(
+            &mut self,
+            _: Option<&AnyAddress>,
+            _: &ExitReason,
+            _: &mut Context<Self>,
+        ) -> OnExit {
+            self.0 += 1;
+            OnExit::GoOn
+        }
+
+        async fn down(&mut self, _: &AnyAddress, _: &ExitReason, _: &mut Context<Self>) {
+            self.0 += 1;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a12_one_who_lives_long_remembers_none_of_ten_thousand_who_do_not() {
+        let long = Pool::one(Ear::default()).spawn().await.unwrap();
+        let ties = || long.erase().life().state.lock().ties.len();
+        for number in 0..10_000 {
+            let brief = Pool::one(Ear::default()).spawn().await.unwrap();
+            match number % 3 {
+                0 => brief.erase().link(&long.erase()),
+                1 => drop(long.call(Some(brief.erase())).await),
+                _ => drop(brief.call(Some(long.erase())).await),
+            }
+            assert_eq!(ties(), 1);
+            brief.stop(Stop::Now).await;
+            assert_eq!(ties(), 0, "{number}");
+        }
+        assert_eq!(long.call(None).await, Ok(3_334 + 3_333));
+    }
 }

@@ -27,9 +27,8 @@
 //! several threads, pools with awake workers are looked at every two milliseconds by one thread of the process.
 //!
 //! # Limits and size
-//! [`limits`] and [`autoscale`] decide how fast and how much at once, and how many workers. They are asked by the caller, who
-//! tells them the time and what has happened, and do nothing by themselves: no pool obeys them yet, and a running pool does
-//! not change its size.
+//! [`limits`] and [`autoscale`] decide how fast and how much at once, and how many workers. A pool obeys them where it is set
+//! up to: [`autoscale`](PoolBuilder::autoscale).
 
 use std::{fmt, ops::Deref, sync::Arc};
 
@@ -42,6 +41,8 @@ mod call;
 mod calling;
 mod change;
 mod clock;
+mod coarse;
+pub mod coordinator;
 mod core;
 pub(crate) mod discard;
 mod employed;
@@ -72,10 +73,12 @@ mod sending;
 mod service;
 mod shard;
 mod sink;
+mod stamp;
 mod stats;
 mod stop;
 mod supervised;
 mod tally;
+mod threads;
 mod wake;
 mod watch;
 mod weak_address;
@@ -99,11 +102,11 @@ pub use restart::Restarts;
 pub use sending::Sending;
 pub use service::PoolService;
 pub use sink::{PoolSink, SinkError};
-pub use stats::PoolStats;
+pub use stats::{DeadLetterCounts, PoolStats, Spread, WorkerStats};
 pub use stop::{Stop, StopReport};
 pub use supervised::PoolChild;
 pub use weak_address::WeakAddress;
-pub(crate) use {clock::later, core::Urgency, parcel::Parcel, permits::Refused};
+pub(crate) use {clock::later, core::Urgency, parcel::Parcel, permits::Refused, stamp::Stamp};
 
 use self::{
     gather::{BroadcastAddress, SplitJoin, SplitJoinAddress, crew::Crew},
@@ -234,7 +237,8 @@ impl<A: Actor> Pool<A> {
     }
 
     /// Stops the pool, and returns what was not handled. Works while the pool is saturated and handlers are stuck: a
-    /// graceful stop returns half a second after its deadline at the latest.
+    /// graceful stop returns half a second after its deadline at the latest. A worker of the pool would wait for its own end:
+    /// called from a handler or a hook of the pool, this only begins to stop it, and returns nothing.
     ///
     /// # Cancel safety
     /// A dropped future has closed the pool; call again to see it end.

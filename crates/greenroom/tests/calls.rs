@@ -47,13 +47,16 @@ enum Ask {
 type Answered = Result<u32, CallError<String>>;
 type Desks = Address<Ask, u32, String>;
 
+/// What became dead letters, and why.
+type Dead = Vec<(Option<Ask>, DeadLetterReason)>;
+
 /// What the workers of a pool know, and what has been seen.
 #[derive(Clone, Default)]
 struct Hall {
     next: Arc<Mutex<Option<WeakAddress<Ask, u32, String>>>>,
     carried: Arc<Mutex<Vec<Carried>>>,
     forwards: Arc<Mutex<Vec<Result<(), ForwardError>>>>,
-    dead: Arc<Mutex<Vec<(Option<Ask>, DeadLetterReason)>>>,
+    dead: Arc<Mutex<Dead>>,
 }
 
 /// What a delivery says of itself.

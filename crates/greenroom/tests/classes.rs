@@ -658,7 +658,8 @@ async fn a05_a_wait_that_is_cancelled_has_enqueued_nothing_and_passes_its_turn_o
 #[test]
 fn a05_errors_need_no_debug_of_the_message_and_convert_without_it() {
     struct Opaque;
-    let all: [(fn(Opaque) -> SendError<Opaque>, NotAccepted); 4] = [
+    type Made = fn(Opaque) -> SendError<Opaque>;
+    let all: [(Made, NotAccepted); 4] = [
         (SendError::Full, NotAccepted::Full),
         (SendError::Refused, NotAccepted::Refused),
         (SendError::Stopped, NotAccepted::Stopped),

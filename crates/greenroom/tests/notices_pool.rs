@@ -13,7 +13,7 @@ use std::{
 
 use greenroom::{
     Actor, Backoff, Context, DeadLetterReason, Event, ExitReason, Happening, NotAccepted, Notices,
-    Overflow, Pool, PoolBuilder, Restarts, Stop, WhenExhausted,
+    Overflow, Pool, PoolBuilder, Restarts, Stop, Strategy, Supervisor, WhenExhausted,
     notices::{Kind, NoticeReceiver},
     policy::RoundRobin,
 };
@@ -149,6 +149,44 @@ async fn x01_a_pool_that_stops_because_of_a_worker_says_so() {
     assert_eq!(told[1], "BudgetExceeded { slot: 0 }");
     assert!(told[2].starts_with("Stopped { reason: Panicked {"), "{told:?}");
     assert_eq!(told.len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn x01_a_slot_that_is_left_to_a_supervisor_is_told_of_as_escalated_and_then_started() {
+    let (desk, mut receiver) = desk();
+    let (pool, child) = desk.restarts(restarts(0)).supervised().unwrap();
+    let root = Supervisor::new(Strategy::OneForOne).child(child).spawn().await.unwrap();
+    pool.send(Do::Panic).await.unwrap();
+    settle().await;
+    let told = kinds(&mut receiver);
+    let started = [Kind::WorkerStarted, Kind::Started];
+    assert_eq!(told[..2], started);
+    assert_eq!(told[2..5], [Kind::DeadLetter, Kind::BudgetExceeded, Kind::Escalated]);
+    assert_eq!(told[5..], started);
+    root.stop(Stop::Now).await;
+    assert_eq!(kinds(&mut receiver), [Kind::Stopped]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn x01_an_actor_that_is_adopted_is_told_to_come_and_to_go() {
+    let (desk, mut receiver) = desk();
+    let pool = desk.spawn().await.unwrap();
+    let other = Pool::new(|_| Desk).workers(1).notices(Notices::off()).spawn().await.unwrap();
+    heard(&mut receiver);
+    pool.manage().adopt(other.address()).unwrap().done(SECOND).await;
+    let came = [
+        "Resized { from: 1, to: 2, reason: Asked }",
+        "WorkerAdded { slot: 1 }",
+        "WorkerStarted { slot: 1 }",
+    ];
+    assert_eq!(heard(&mut receiver), came);
+    other.stop(Stop::Now).await;
+    for _ in 0..4 {
+        pool.send(Do::Sleep(SECOND)).await.unwrap();
+    }
+    settle().await;
+    let went = ["Resized { from: 2, to: 1, reason: Left }", "WorkerRemoved { slot: 1 }"];
+    assert_eq!(heard(&mut receiver), went);
 }
 
 #[tokio::test(start_paused = true)]

@@ -153,6 +153,8 @@ pub enum Happening {
 pub enum ResizeReason {
     /// Somebody asked for it.
     Asked,
+    /// An actor or a pool that was adopted has ended.
+    Left,
     /// The pool sizes itself, for this reason.
     Autoscaled(Reason),
 }

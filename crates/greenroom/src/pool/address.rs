@@ -187,6 +187,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
+        if let Some(to) = self.diverted(parcel) {
+            return self.divert(to, parcel);
+        }
         match self.try_place(parcel, sender, urgency) {
             Err(Refused::Full) => self.overflow(parcel, sender),
             pushed => pushed,
@@ -195,6 +198,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
 
     fn push_permitted(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), NotAccepted> {
         let mut granted = Granted(Some(self));
+        if let Some(to) = self.diverted(parcel) {
+            return self.divert(to, parcel).map_err(|refused| self.why(refused));
+        }
         if self.settings.dispatch.is_some() {
             let pushed = self.dispatch_permitted(parcel, sender, Crowd::WherePermitted);
             pushed.map_err(|refused| self.why(refused))?;
@@ -241,6 +247,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         sender: u32,
     ) -> BoxFuture<'a, Result<(), NotAccepted>> {
         Box::pin(async move {
+            if let Some(to) = self.diverted(parcel) {
+                return to.door.push_waiting(parcel, to.sender).await;
+            }
             if let Some(policy) = &self.settings.dispatch {
                 let pushed = match policy.is_strict() {
                     true => self.dispatch_waiting(parcel, sender).await,
@@ -304,7 +313,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         &self,
         parcel: &Parcel<A::Message, A::Reply, A::Error>,
     ) -> Result<Option<Inside<'_>>, Occupied> {
-        self.enter_own_call(parcel)
+        match self.diverted(parcel) {
+            Some(to) => to.door.enter_call(parcel),
+            None => self.enter_own_call(parcel),
+        }
     }
 
     fn handle_dropped(self: Arc<Self>) {

@@ -6,6 +6,7 @@ use tokio::sync::mpsc;
 
 use super::{
     Pool,
+    autoscale::{Autoscale, Autoscaler, scaling},
     change::SlotOutcome,
     clock,
     core::{CopyOf, Core, KeyOf, OnDeadLetter, Settings, exit::WhenExhausted},
@@ -15,18 +16,21 @@ use super::{
     restart::Restarts,
     seat::Status,
     supervised::{self, PoolChild},
+    threads::Threads,
     watch::Watched,
     worker::Factory,
 };
 use crate::{
-    Actor, Backoff, DeadLetter, FailurePolicy, FailureTable, Finally, Happening, Notices,
-    RestartPolicy, Row, SpawnError, dead_letters::DEFAULT_BOUND,
+    Actor, Backoff, DeadLetter, ExitReason, FailurePolicy, FailureTable, Finally, Happening,
+    Notices, RestartPolicy, Row, SpawnError, dead_letters::DEFAULT_BOUND,
 };
 
 /// The most workers of one pool.
 const MAX_WORKERS: usize = 65_536;
 /// The largest capacity of one pool: what tokio's semaphore can count on every platform is larger.
 const MAX_CAPACITY: usize = 100_000_000;
+/// The most threads of one pool's own.
+const MAX_THREADS: usize = 1_024;
 /// Workers, unless said otherwise.
 const DEFAULT_WORKERS: usize = 3;
 /// Messages per worker that may wait, unless said otherwise.
@@ -43,6 +47,7 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     mailbox: usize,
     capacity: Option<usize>,
     bounds: RangeInclusive<usize>,
+    autoscale: Option<Autoscale>,
     holds_when_empty: bool,
     overflow: Overflow<A::Message, A::Reply, A::Error>,
     dispatch: Option<Box<dyn Policy<A::Message>>>,
@@ -55,6 +60,7 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     restart_policy: RestartPolicy,
     when_exhausted: WhenExhausted,
     single: bool,
+    dedicated_threads: Option<usize>,
     time_limit: Option<Duration>,
     on_dead_letter: Option<OnDeadLetter<A>>,
     dead_letters: usize,
@@ -71,6 +77,7 @@ impl<A: Actor> PoolBuilder<A> {
             mailbox: DEFAULT_MAILBOX,
             capacity: None,
             bounds: 0..=MAX_WORKERS,
+            autoscale: None,
             holds_when_empty: false,
             overflow: Overflow::Wait,
             dispatch: None,
@@ -83,6 +90,7 @@ impl<A: Actor> PoolBuilder<A> {
             restart_policy: RestartPolicy::default(),
             when_exhausted: WhenExhausted::default(),
             single: false,
+            dedicated_threads: None,
             time_limit: None,
             on_dead_letter: None,
             dead_letters: DEFAULT_BOUND,
@@ -153,6 +161,7 @@ impl<A: Actor> PoolBuilder<A> {
             mailbox: self.mailbox,
             capacity: self.capacity,
             bounds: self.bounds,
+            autoscale: self.autoscale,
             holds_when_empty: self.holds_when_empty,
             overflow: self.overflow,
             dispatch: None,
@@ -165,6 +174,7 @@ impl<A: Actor> PoolBuilder<A> {
             restart_policy: self.restart_policy,
             when_exhausted: self.when_exhausted,
             single: self.single,
+            dedicated_threads: self.dedicated_threads,
             time_limit: self.time_limit,
             on_dead_letter: self.on_dead_letter,
             dead_letters: self.dead_letters,
@@ -202,6 +212,26 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// beyond them is refused.
     pub fn bounds(mut self, workers: RangeInclusive<usize>) -> Self {
         self.bounds = workers;
+        self
+    }
+
+    /// Lets the pool change its size by itself, between these bounds, which take the place of [`bounds`](Self::bounds): nobody
+    /// can pass them by hand either. It is looked at each second; a pool that is late grows in one step, and shrinks when
+    /// fewer have been enough for long. See [`autoscale`](crate::pool::autoscale).
+    ///
+    /// The pool starts with as many [`workers`](Self::workers) as was said, within the bounds.
+    ///
+    /// ```
+    /// # use greenroom::{pool::autoscale::Autoscale, prelude::*};
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Clerk).workers(1).autoscale(Autoscale::between(2, 64)).spawn().await?;
+    /// assert_eq!(pool.stats().configured, 2);
+    /// # Ok(()) }
+    /// ```
+    pub fn autoscale(mut self, settings: Autoscale) -> Self {
+        self.autoscale = Some(settings);
         self
     }
 
@@ -267,6 +297,24 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// otherwise.
     pub fn poison_limit(mut self, kills: u32) -> Self {
         self.poison_limit = kills.max(1);
+        self
+    }
+
+    /// Runs the workers on so many threads of the pool's own, for handlers that compute or block: whatever they do, the rest
+    /// of the runtime goes on. 1 to 1,024 threads; as many as there are cores for handlers that compute, as many as workers
+    /// for those that block.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # struct Cruncher; impl Actor for Cruncher { type Message = u64; type Reply = u64; type Error = ();
+    /// # async fn handle(&mut self, n: u64, _: &mut Context<Self>) -> Result<u64, ()> { Ok(n) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Cruncher).workers(2).dedicated_threads(2).spawn().await?;
+    /// assert_eq!(pool.call(7).await?, 7);
+    /// # Ok(()) }
+    /// ```
+    pub fn dedicated_threads(mut self, threads: usize) -> Self {
+        self.dedicated_threads = Some(threads);
         self
     }
 
@@ -383,21 +431,38 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// Outside a tokio runtime.
     pub fn supervised(mut self) -> Result<(Pool<A>, PoolChild), SpawnError> {
         self.when_exhausted = WhenExhausted::Escalate;
-        let core = self.core()?;
-        core.runtime.spawn(clock::run(Employed::new(&core)));
+        let core = self.into_core()?;
         watch(&core);
+        scale(&core);
         Ok(supervised::kept(core))
     }
 
     pub(crate) async fn spawn_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
-        let core = self.core()?;
+        let core = self.into_core()?;
         start(&core).await?;
         Ok(core)
     }
 
-    fn core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
+    pub(super) fn pool_name(&self) -> &str {
+        &self.name
+    }
+
+    /// A pool of which nothing runs yet.
+    pub(super) fn into_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
+        let this = if self.single { self.single() } else { self };
+        this.core()
+    }
+
+    fn core(mut self) -> Result<Arc<Core<A, K>>, SpawnError> {
+        let scaler = self.autoscale.map(Autoscaler::new).transpose()?;
+        if let Some(settings) = &self.autoscale {
+            self.bounds = settings.min..=settings.max;
+            self.workers = self.workers.clamp(settings.min, settings.max);
+        }
         let capacity = self.checked_capacity()?;
-        let runtime = tokio::runtime::Handle::current();
+        let threads = self.start_threads()?;
+        let runtime = threads.as_ref().and_then(Threads::handle);
+        let runtime = runtime.unwrap_or_else(tokio::runtime::Handle::current);
         let awake_limit = runtime.metrics().num_workers();
         let settings = Settings {
             name: Arc::from(self.name),
@@ -425,7 +490,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             notices: self.notices,
             seed: self.seed.unwrap_or_else(random_seed),
         };
-        Ok(Arc::new(Core::new(settings, awake_limit, runtime)))
+        let core = Arc::new(Core::new(settings, awake_limit, runtime, threads));
+        *core.scaler.lock() = scaler;
+        Ok(core)
+    }
+
+    fn start_threads(&self) -> Result<Option<Threads>, SpawnError> {
+        let Some(threads) = self.dedicated_threads else { return Ok(None) };
+        if !(1..=MAX_THREADS).contains(&threads) {
+            let (setting, range) = ("dedicated threads", "1 to 1,024");
+            return Err(SpawnError::OutOfRange { setting, value: threads, range });
+        }
+        let started = Threads::start(&self.name, threads);
+        started.map(Some).map_err(|error| SpawnError::NoThreads {
+            pool: self.name.clone(),
+            reason: error.to_string(),
+        })
     }
 
     fn checked_capacity(&self) -> Result<usize, SpawnError> {
@@ -458,7 +538,7 @@ fn random_seed() -> u64 {
 }
 
 /// Starts the workers, and returns when one of them runs.
-async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
 ) -> Result<(), SpawnError> {
     let (outcomes, mut told) = mpsc::unbounded_channel();
@@ -473,8 +553,11 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             Some(SlotOutcome::StartFailed(_, error)) => reason = reason.or(Some(error)),
             None if !slots.is_empty() => break,
             _ => {
-                core.runtime.spawn(clock::run(Employed::new(core)));
+                if slots.is_empty() {
+                    clock::start(core);
+                }
                 watch(core);
+                scale(core);
                 core.close_if_deserted();
                 if core.settings.dispatch.is_some() {
                     // A policy deals with workers by their order, so all of them have their chance to start first.
@@ -487,14 +570,22 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         }
     }
     let reason = reason.unwrap_or_else(|| "the runtime is shutting down".to_owned());
+    core.ends_because(ExitReason::failed(reason.clone()));
     Err(SpawnError::NoWorkerStarted { pool: core.settings.name.to_string(), reason })
 }
 
-/// On one thread nobody could take what a handler holds up, so only pools on several are watched.
 fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
-    if core.runtime.runtime_flavor() != tokio::runtime::RuntimeFlavor::CurrentThread {
+    if core.coarse.is_watched {
         let core: Arc<dyn Watched> = core.clone();
         core.bell().connect(Arc::downgrade(&core));
+    }
+}
+
+/// A pool that changes its size by itself looks at itself each second.
+fn scale<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
+    let scaler = core.scaler.lock().take();
+    if let Some(scaler) = scaler {
+        core.runtime.spawn(scaling::run(Employed::new(core), scaler));
     }
 }
 
@@ -512,6 +603,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for AbortOnDrop<'_, A,
         if let Some(core) = self.0 {
             core.close();
             core.end();
+            core.ends_because(ExitReason::Killed);
+            core.end_of_life(&[]);
             core.abort(0..core.seats.len());
         }
     }

@@ -1,12 +1,16 @@
 //! The clock of a pool: messages and keys that wait for another attempt, and come due.
 //!
-//! One task per pool, which sleeps until the next alarm, on the runtime's time.
+//! One task per pool, which sleeps until the next alarm, on the runtime's time. Most pools never need it, so it is started with
+//! the first alarm, or when no other task of the pool is left that would tell of the runtime's end.
 
 use std::{
     cmp::Reverse,
     collections::BinaryHeap,
     hash::Hash,
-    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -23,6 +27,8 @@ use crate::Actor;
 
 pub(crate) struct Clock<A: Actor, K> {
     pub(crate) bell: Bell,
+    /// The task has been started. Set once.
+    started: AtomicBool,
     /// An alarm has become the earliest, or the pool has ended.
     changed: Notify,
     due: Mutex<BinaryHeap<Reverse<Alarm<A, K>>>>,
@@ -70,6 +76,7 @@ impl<A: Actor, K> Clock<A, K> {
     pub(crate) fn new() -> Self {
         Self {
             bell: Bell::silent(),
+            started: AtomicBool::new(false),
             changed: Notify::new(),
             due: Mutex::default(),
             next: AtomicU64::new(0),
@@ -151,8 +158,20 @@ pub(crate) fn later(after: Duration) -> Instant {
     Instant::now() + after.min(FOREVER)
 }
 
+/// Starts the clock of a pool. False where that was done before.
+pub(crate) fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Arc<Core<A, K>>,
+) -> bool {
+    if core.clock.started.load(Ordering::Relaxed) || core.clock.started.swap(true, Ordering::AcqRel)
+    {
+        return false;
+    }
+    core.runtime.spawn(run(Employed::new(core)));
+    true
+}
+
 /// Runs until the pool has ended.
-pub(crate) async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: Employed<A, K>) {
+async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: Employed<A, K>) {
     while !core.ended.load(Ordering::Acquire) {
         while core.clock.ring_next(&core) {}
         core.tell_due_drops();
@@ -171,6 +190,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Clock<A, K> {
     /// Rings one alarm that is due. False when there is none.
     pub(crate) fn ring_next(&self, core: &Core<A, K>) -> bool {
         let Some(alarm) = self.pop_due(Instant::now()) else { return false };
+        core.note_time();
         match alarm.what {
             What::Lane(id) => core.wake_lane(alarm.index, id),
             What::Mail(slot, entry) => {

@@ -19,12 +19,16 @@ use self::{
     exit::{Escalation, WhenExhausted},
 };
 use super::{
+    autoscale::Autoscaler,
     clock::Clock,
+    coarse::CoarseClock,
+    coordinator::Coordination,
     discard::discard,
     entry::Entry,
     mailbox::Mailbox,
     occupied::{Inside, Occupied, OwnCalls, slot_at_work},
     overflow::Overflow,
+    padded::Padded,
     parcel::ParcelOf,
     permits::{Closed, Permits, Queues, Refused},
     policy::Policy,
@@ -32,7 +36,10 @@ use super::{
     seat::Seat,
     seats::Seats,
     shard::{Outbox, Shard, Turns},
+    stamp::Stamp,
+    stats::Measured,
     tally::PoolTally,
+    threads::Threads,
     wake::Wake,
     worker::Factory,
 };
@@ -55,6 +62,8 @@ mod interleavings;
 mod look;
 mod park;
 mod place;
+#[cfg(test)]
+mod points;
 mod take;
 mod tell;
 #[cfg(test)]
@@ -166,6 +175,10 @@ pub(crate) struct Core<A: Actor, K> {
     /// The last slot was disabled: what is queued are dead letters.
     ruined: AtomicBool,
     pub(crate) tally: PoolTally,
+    /// The time for whatever need not know it exactly.
+    pub(crate) coarse: Padded<CoarseClock>,
+    /// How long messages took.
+    pub(crate) measured: Measured,
     /// From its spawn to its end, and who is told of that.
     pub(crate) life: Arc<Life>,
     /// Why it ends, where it is not simply stopped. The first reason counts.
@@ -174,6 +187,8 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) escalation: Mutex<Option<Escalation>>,
     /// It has a supervisor: slots whose budget is used up rest, and what is queued is kept.
     supervised: AtomicBool,
+    /// Set before the first worker starts, where the pool has a coordinator.
+    pub(crate) coordination: OnceLock<Coordination<A>>,
     /// Workers that wait for their own pool.
     pub(crate) calls: OwnCalls,
     /// What could not be handled, where no hook takes it.
@@ -202,8 +217,12 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) next_sender: AtomicU32,
     /// Tasks of the pool that have not ended: workers, and the clock.
     pub(crate) running: AtomicUsize,
-    /// Where the pool was spawned.
+    /// Where the pool's tasks run.
     pub(crate) runtime: tokio::runtime::Handle,
+    /// Decides about the size of the pool, until it is started.
+    pub(crate) scaler: Mutex<Option<Autoscaler>>,
+    /// Threads of its own, where it has some.
+    _threads: Option<Threads>,
     hasher: foldhash::quality::SeedableRandomState,
     chance: AtomicU64,
 }
@@ -226,6 +245,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         settings: Settings<A, K>,
         awake_limit: usize,
         runtime: tokio::runtime::Handle,
+        threads: Option<Threads>,
     ) -> Self {
         // One worker has one queue, so that the order of one sender, and of all, is the order of handling.
         let shards = match (settings.workers, settings.key_of.is_some()) {
@@ -253,10 +273,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             gate: Mutex::new(Gate::Open),
             ruined: AtomicBool::new(false),
             tally: PoolTally::default(),
+            coarse: Padded(CoarseClock::new(is_watched(&runtime))),
+            measured: Measured::default(),
             life: Arc::default(),
             cause: OnceLock::new(),
             escalation: Mutex::default(),
             supervised: AtomicBool::new(false),
+            coordination: OnceLock::new(),
             calls: OwnCalls::default(),
             letters: DeadLetters::new(settings.dead_letters),
             full: FullLog::new(now),
@@ -277,6 +300,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             ),
             chance: AtomicU64::new(settings.seed),
             runtime,
+            scaler: Mutex::default(),
+            _threads: threads,
             settings,
         }
     }
@@ -341,7 +366,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return self.search_and_push(index, parcel, key);
         }
         inbox.credit -= 1;
-        let first = inbox.push(parcel, key);
+        let first = inbox.push(parcel, key, |number| self.stamp(number));
         if parcel.class == Class::Urgent {
             self.wake.urge(index);
         }
@@ -407,7 +432,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if inbox.closed {
             return Err(Closed);
         }
-        let first = inbox.push(parcel, key);
+        let first = inbox.push(parcel, key, |number| self.stamp(number));
         if parcel.class == Class::Urgent {
             self.wake.urge(index);
         }
@@ -427,7 +452,30 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if inbox.closed {
             return Err(Closed);
         }
-        Ok((run, inbox.push_run(messages.drain(..run))))
+        Ok((run, inbox.push_run(messages.drain(..run), |number| self.stamp(number))))
+    }
+
+    /// The stamp for the message with this number, of those that were counted together.
+    #[inline]
+    pub(crate) fn stamp(&self, number: u64) -> Stamp {
+        self.coarse.stamp(number, self.is_late())
+    }
+
+    /// True when the coarse clock may have stood still for long (see there).
+    #[inline]
+    fn is_late(&self) -> bool {
+        match self.coarse.is_watched {
+            true => !self.clock.bell.is_watched(),
+            false => self.wake.awake() == 0,
+        }
+    }
+
+    /// A worker is woken: sets the coarse clock where the watch does not do so. Before the worker counts as awake.
+    #[inline]
+    pub(crate) fn note_time(&self) {
+        if !self.coarse.is_watched || !self.clock.bell.is_watched() {
+            self.coarse.set();
+        }
     }
 
     /// Grants permits to senders that wait for them. Call it after messages have been started, behind a fence where the
@@ -498,6 +546,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         self.calls.enter(self.identity(), self.live.load(Ordering::SeqCst))
     }
+}
+
+/// On one thread nobody could take what a handler holds up, so only pools on several are watched.
+pub(crate) fn is_watched(runtime: &tokio::runtime::Handle) -> bool {
+    runtime.runtime_flavor() != tokio::runtime::RuntimeFlavor::CurrentThread
 }
 
 pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;

@@ -6,16 +6,25 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use super::core::Core;
+use super::{clock, core::Core};
 use crate::Actor;
 
 /// What a task of the pool holds of it for as long as it exists, started or not.
-pub(crate) struct Employed<A: Actor, K: Hash + Eq + Send + Sync + 'static>(Arc<Core<A, K>>);
+pub(crate) struct Employed<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+    core: Arc<Core<A, K>>,
+    /// Its end is no sign that the runtime has shut down: the pool goes on without it.
+    spared: bool,
+}
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Employed<A, K> {
     pub(crate) fn new(core: &Arc<Core<A, K>>) -> Self {
         core.running.fetch_add(1, Ordering::Relaxed);
-        Self(core.clone())
+        Self { core: core.clone(), spared: false }
+    }
+
+    /// The pool goes on without this task.
+    pub(crate) fn spare(&mut self) {
+        self.spared = true;
     }
 }
 
@@ -23,23 +32,33 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Deref for Employed<A, K> {
     type Target = Arc<Core<A, K>>;
 
     fn deref(&self) -> &Self::Target {
-        &self.0
+        &self.core
     }
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Employed<A, K> {
-    /// When the last task goes although nobody has stopped the pool, its runtime has shut down. Callers elsewhere must
-    /// not wait for answers that nobody will give.
+    /// When the last task goes although nobody has stopped the pool, its runtime has shut down. Where somebody has, he may
+    /// have given up waiting. Callers elsewhere must not wait for answers that nobody will give.
     fn drop(&mut self) {
-        let core = &self.0;
+        let core = &self.core;
         let mut running = core.running.load(Ordering::SeqCst);
         loop {
             // The last one counts until it has given back what is queued: who sees no task left sees all of it.
-            if running == 1 && !core.ended.load(Ordering::SeqCst) {
-                core.close();
-                core.end();
+            let others_follow = running == 1
+                && self.spared
+                && !core.ended.load(Ordering::SeqCst)
+                && clock::start(core);
+            if running == 1 && !others_follow {
+                if !core.ended.load(Ordering::SeqCst) {
+                    core.close();
+                    core.end();
+                }
                 core.end_of_life(&[]);
                 core.give_back_queued();
+            }
+            if others_follow {
+                running = core.running.load(Ordering::SeqCst);
+                continue;
             }
             let less = running - 1;
             match core.running.compare_exchange(running, less, Ordering::SeqCst, Ordering::SeqCst) {

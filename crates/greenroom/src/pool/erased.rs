@@ -80,7 +80,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
         if self.settings.single {
             return self.any();
         }
-        let life = self.mailbox(slot).life().clone();
+        let mailbox = self.mailbox(slot);
+        if let Some(reason) = self.life.ended() {
+            self.end_of_worker(&mailbox, &reason);
+        }
+        let life = mailbox.life().clone();
         let name = Arc::from(self.worker_name(slot));
         let door: Arc<dyn Erased> = self;
         AnyAddress::new(Arc::downgrade(&door), Some(slot), life, name)

@@ -7,12 +7,15 @@ use std::{
 };
 
 use super::{
+    clock,
     core::{Core, ExtraOf, Queued},
     discard::discard,
     entry::Entry,
     lanes::LaneId,
     mailbox::Mailbox,
     seat::Seat,
+    stamp::Stamp,
+    stats::Measurement,
     tally::count,
 };
 use crate::{
@@ -91,6 +94,8 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) spare: Option<A::Message>,
     /// A message has been started whose outcome is not settled.
     pub(crate) in_hand: bool,
+    /// Present where the times of the message in hand are measured.
+    measurement: Option<Measurement>,
     pub(crate) posture: Posture,
     /// Messages taken in this run without keys, after the first.
     run: u32,
@@ -120,12 +125,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 message: None,
                 extra: None,
                 class: Class::Normal,
+                stamp: Stamp::default(),
                 forwarded: false,
                 crashed: false,
                 put_back: false,
             },
             spare: None,
             in_hand: false,
+            measurement: None,
             posture: Posture::Suspended,
             run: 0,
             timed_since: None,
@@ -323,6 +330,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.delivery.message = Some(entry.message);
         self.delivery.extra = entry.extra;
         self.delivery.class = entry.class;
+        self.delivery.stamp = entry.stamp;
         self.urgent_run = match entry.class {
             Class::Urgent => self.urgent_run.saturating_add(1),
             Class::Normal => 0,
@@ -336,14 +344,32 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     #[inline]
     fn start(&mut self) -> Taken {
         count(&self.seat.tally.started);
-        self.set_in_hand(true);
+        self.in_hand = true;
+        self.seat.is_busy_since(self.core.coarse.shown());
         if self.delivery.extra.is_some() && self.is_settled_already() {
             return Taken::Skipped;
+        }
+        if self.delivery.stamp.is_sampled() {
+            self.measure();
         }
         if let (Some(copy), Some(message)) = (self.core.settings.copy, &self.delivery.message) {
             self.spare = Some(copy(message));
         }
         Taken::InHand
+    }
+
+    #[cold]
+    fn measure(&mut self) {
+        let now = self.core.coarse.real();
+        self.measurement = Some(Measurement::begin(self.delivery.stamp, now));
+    }
+
+    #[cold]
+    fn measured(&mut self) {
+        if let Some(measurement) = self.measurement.take() {
+            let took = measurement.end(self.core.coarse.real(), &self.core.measured);
+            self.core.coarse.tell_pace(took);
+        }
     }
 
     /// Counts a retry as no longer waiting, and settles a call whose caller has gone.
@@ -363,9 +389,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         true
     }
 
-    fn set_in_hand(&mut self, in_hand: bool) {
-        self.in_hand = in_hand;
-        self.seat.tally.in_hand.store(u64::from(in_hand), Ordering::Relaxed);
+    #[inline]
+    fn out_of_hand(&mut self) {
+        self.in_hand = false;
+        if self.measurement.is_some() {
+            self.measured();
+        }
+        self.seat.is_free();
     }
 
     /// Settles an attempt that returned.
@@ -387,7 +417,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 let attempt = FailedAttempt { cause, failures };
                 match self.core.settings.policy.decide(attempt, self.core.chance()) {
                     Verdict::Retry { after, counted } => {
-                        self.retry(after, counted, crashed, Some(error), None)
+                        let otherwise = DeadLetterReason::Failed;
+                        self.retry(after, counted, crashed, Some(error), None, otherwise);
                     }
                     Verdict::DeadLetter => {
                         self.dead_letter(DeadLetterReason::Failed, Some(error), None)
@@ -404,13 +435,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     fn handled(&mut self, answer: Answer<A::Reply>) {
         count(&self.seat.tally.handled);
+        self.delivery.crashed = false;
         if std::mem::take(&mut self.delivery.forwarded) {
             count(&self.seat.tally.forwarded);
         }
         if self.delivery.extra.is_none() && self.delivery.message.is_none() && self.spare.is_none()
         {
             // A send whose handler has consumed it: nothing is left to settle.
-            self.set_in_hand(false);
+            self.out_of_hand();
             return discard(answer);
         }
         let (message, extra) = self.finish();
@@ -430,9 +462,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             return self.dead_letter(DeadLetterReason::Failed, None, None);
         };
         let extra = self.delivery.extra.take();
-        self.set_in_hand(false);
+        let stamp = self.delivery.stamp;
+        self.out_of_hand();
         self.core.permits.take_back();
-        self.core.re_home(vec![Entry { message, extra, key: None, hash: 0, class }]);
+        self.core.re_home(vec![Entry { message, extra, key: None, hash: 0, class, stamp }]);
     }
 
     fn give_back(&mut self, error: A::Error) {
@@ -452,7 +485,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// Ends the time in hand. The message is the one left in place, or the spare copy.
     fn finish(&mut self) -> (Option<A::Message>, Option<Box<ExtraOf<A>>>) {
         let message = self.take_message();
-        self.set_in_hand(false);
+        self.out_of_hand();
         (message, self.delivery.extra.take())
     }
 
@@ -469,7 +502,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         error: Option<A::Error>,
         panic: Option<String>,
     ) {
-        count(&self.seat.tally.dead_lettered);
+        self.seat.tally.dead_letters.count(reason);
         let attempts = match reason {
             DeadLetterReason::Abandoned | DeadLetterReason::Expired => self.delivery.attempt() - 1,
             _ => self.delivery.attempt(),
@@ -484,6 +517,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.core.report_dead_letter(letter);
     }
 
+    /// Where the message is gone, it is a dead letter for the reason `otherwise`.
     fn retry(
         &mut self,
         after: Duration,
@@ -491,11 +525,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         killed: bool,
         error: Option<A::Error>,
         panic: Option<String>,
+        otherwise: DeadLetterReason,
     ) {
         let Some(message) = self.take_message() else {
-            let reason =
-                panic.as_ref().map_or(DeadLetterReason::Failed, |_| DeadLetterReason::Panicked);
-            return self.dead_letter(reason, error, panic);
+            return self.dead_letter(otherwise, error, panic);
         };
         discard(error);
         if self.core.ended.load(Ordering::SeqCst) {
@@ -507,11 +540,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         extra.parked = true;
         extra.failures += u32::from(counted);
         extra.kills += u32::from(killed);
-        self.set_in_hand(false);
+        self.out_of_hand();
         count(&self.seat.tally.retries);
         let class = self.delivery.class;
-        let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class };
+        let due = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
+        let stamp = Stamp::coarse(self.core.coarse.shown().saturating_add(due));
+        let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class, stamp };
         let source = std::mem::replace(&mut self.source, Source::None);
+        clock::start(&self.core);
         self.source = self.core.park(self.worker, source, entry, after);
     }
 
@@ -529,6 +565,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     fn settle_panic(&mut self, panic: String) {
+        self.delivery.crashed = false;
         if self.delivery.forwarded {
             return self.handled(Answer::Elsewhere);
         }
@@ -546,7 +583,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             Verdict::DeadLetter
         }) {
             Verdict::Retry { after, counted } => {
-                self.retry(after, counted, true, None, Some(panic));
+                let otherwise = DeadLetterReason::Panicked;
+                self.retry(after, counted, true, None, Some(panic), otherwise);
             }
             Verdict::Drop => self.drop_message(),
             Verdict::DeadLetter | Verdict::Return => {
@@ -562,13 +600,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// The handler did not return within the pool's limit, and was dropped.
     pub(crate) fn timed_out(&mut self, limit: Duration) {
+        self.delivery.crashed = false;
         if self.delivery.forwarded {
             return self.handled(Answer::Elsewhere);
         }
         let failures = self.delivery.failures() + 1;
         let attempt = FailedAttempt { cause: Cause::Timeout(limit), failures };
         match self.core.settings.policy.decide(attempt, self.core.chance()) {
-            Verdict::Retry { after, counted } => self.retry(after, counted, false, None, None),
+            Verdict::Retry { after, counted } => {
+                self.retry(after, counted, false, None, None, DeadLetterReason::TimedOut);
+            }
             Verdict::Drop => self.drop_message(),
             Verdict::DeadLetter | Verdict::Return => {
                 self.dead_letter(DeadLetterReason::TimedOut, None, None);
@@ -602,14 +643,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     pub(crate) fn wake_up(&mut self) {
+        self.core.note_time();
         self.core.wake.enter(&self.core.clock.bell);
         self.posture = Posture::Awake;
     }
 
     /// The caller has no message in hand and is not polled for a while.
     pub(crate) fn rest(&mut self) {
-        self.posture = Posture::Suspended;
-        self.core.wake.leave(&self.core.clock.bell);
+        // A handler may panic when it is dropped, while it is suspended.
+        if std::mem::replace(&mut self.posture, Posture::Suspended) != Posture::Suspended {
+            self.core.wake.leave(&self.core.clock.bell);
+        }
         self.core.serve_waiters();
         self.core.tell_progress();
     }

@@ -9,10 +9,10 @@ use super::{
     change::Change,
     core::Core,
     gather::Worker,
-    stats::PoolStats,
+    stats::{PoolStats, WorkerStats},
     stop::{self, Stop, StopReport},
 };
-use crate::{Actor, DeadLetters, Items, inspect::Inspection};
+use crate::{Actor, DeadLetters, Items, inspect::Inspection, notices::ResizeReason};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -21,6 +21,7 @@ pub(crate) trait Control<A: Actor>: Send + Sync {
     fn stats(&self) -> PoolStats;
     fn inspect(&self, wanted: &Items) -> Inspection;
     fn dead_letters(&self) -> DeadLetters<A::Message, A::Error>;
+    fn worker_stats(&self) -> Vec<WorkerStats>;
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
     /// Those that handle messages now, in the order of their slots.
     fn live_workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
@@ -53,6 +54,10 @@ where
         self.letters.clone()
     }
 
+    fn worker_stats(&self) -> Vec<WorkerStats> {
+        WorkerStats::all(self)
+    }
+
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
         Core::workers(&self, false)
     }
@@ -65,7 +70,7 @@ where
 
     fn add(self: Arc<Self>, workers: usize) -> Result<Change, ManageError> {
         let (outcomes, told) = mpsc::unbounded_channel();
-        let (slots, size) = self.hire(workers, &outcomes)?;
+        let (slots, size) = self.hire(workers, ResizeReason::Asked, &outcomes)?;
         Ok(Change::new(slots, Vec::new(), size, told))
     }
 
@@ -80,7 +85,7 @@ where
 
     fn remove(self: Arc<Self>, workers: usize) -> Result<Change, ManageError> {
         let (outcomes, told) = mpsc::unbounded_channel();
-        let (slots, size) = self.dismiss(workers, &outcomes)?;
+        let (slots, size) = self.dismiss(workers, ResizeReason::Asked, &outcomes)?;
         Ok(Change::new(Vec::new(), slots, size, told))
     }
 
@@ -271,6 +276,11 @@ impl<A: Actor> Management<A> {
     /// ```
     pub fn inspect(&self, wanted: &Items) -> Inspection {
         self.control.inspect(wanted)
+    }
+
+    /// What each slot of the pool has done and does, also those that are vacant now.
+    pub fn worker_stats(&self) -> Vec<WorkerStats> {
+        self.control.worker_stats()
     }
 
     /// Stops the pool; see [`Pool::stop`](crate::Pool::stop).

@@ -10,7 +10,7 @@ use super::{
     erased::{Erased, StopSummary},
     gather::Worker,
     mailbox::Mailbox,
-    occupied::{Inside, Occupied},
+    occupied::{Inside, Occupied, slot_at_work},
     parcel::{Parcel, ParcelOf},
     permits::{Closed, Refused},
     stop::Stop,
@@ -227,7 +227,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for SeatDoor<A, K> {
         self.core.runtime()
     }
 
-    /// The worker leaves its pool.
+    /// The worker leaves its pool. It does not wait for itself.
     fn stop_unknown(
         self: Arc<Self>,
         _how: Stop,
@@ -238,7 +238,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for SeatDoor<A, K> {
                 && self.core.dismiss_one(self.mailbox.slot, &outcomes).is_ok()
             {
                 drop(outcomes);
-                let _ = told.recv().await;
+                if slot_at_work(self.core.identity()) != Some(self.mailbox.slot) {
+                    let _ = told.recv().await;
+                }
             }
             StopSummary { left_over: 0, wedged: Vec::new() }
         })

@@ -23,7 +23,7 @@ use super::{
     stop::wait_until,
 };
 use crate::{
-    Actor, Stop, StopSummary,
+    Actor, Happening, Stop, StopSummary,
     supervisor::child::{
         BoxFuture, Child, ExitReporter,
         sealed::{Adopted, Sealed},
@@ -110,7 +110,10 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     while let Some(outcome) = told.recv().await {
         match outcome {
             SlotOutcome::StartFailed(_, error) => reason = reason.or(Some(error)),
-            SlotOutcome::Started(_) | SlotOutcome::Left(_) => return Ok(()),
+            SlotOutcome::Started(_) | SlotOutcome::Left(_) => {
+                core.tell(Happening::Started { workers: slots.len() });
+                return Ok(());
+            }
         }
     }
     match reason {

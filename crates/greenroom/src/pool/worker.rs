@@ -2,11 +2,13 @@
 
 use std::{
     any::Any,
+    future::Future,
     hash::Hash,
     sync::{
         Arc,
         atomic::{Ordering, fence},
     },
+    time::Duration,
 };
 
 use super::{
@@ -29,12 +31,11 @@ mod start;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use factory::Factory;
+pub(crate) use catch_unwind::CatchUnwind;
+pub(crate) use factory::{Factory, panic_message};
 
 use self::{
     attempt::{StandsFor, attempt, hear},
-    catch_unwind::CatchUnwind,
-    factory::panic_message,
     start::{first_start, pause, start_again},
 };
 
@@ -46,37 +47,51 @@ enum End {
     Exit(ExitReason),
 }
 
-/// Runs the worker of one slot until the pool has ended, it is told to leave, or the slot is disabled.
-pub(crate) async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+/// How a worker's task came to its end.
+enum Gone {
+    /// The slot is still its own: the pool has ended, or the worker has left for this reason.
+    Over(ExitReason),
+    /// The slot is not this worker's any more: another may have been started there.
+    GivenUp,
+}
+
+/// Runs the worker of one slot until the pool has ended, it is told to leave, or the slot is disabled. Whoever drops the
+/// task has the slot seen to, also before it was polled.
+pub(crate) fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: Employed<A, K>,
     slot: usize,
     outcomes: Outcomes,
+) -> impl Future<Output = ()> + Send {
+    begin(Undertaker { core, slot, gone: None }, outcomes)
+}
+
+async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    mut undertaker: Undertaker<A, K>,
+    outcomes: Outcomes,
 ) {
-    let mut undertaker = Undertaker::new(&core, slot);
+    let (core, slot) = (undertaker.core.clone(), undertaker.slot);
     let mut cx = context(&core, slot);
-    if let Some(actor) = first_start(&core, slot, &mut cx, outcomes).await {
-        undertaker.given_up = live(&core, slot, actor, cx).await;
-    }
-    undertaker.finished = true;
+    undertaker.gone = Some(match Box::pin(first_start(&core, slot, &mut cx, outcomes)).await {
+        Some(actor) => live(&core, slot, actor, cx).await,
+        None => Gone::Over(core.reason_to_leave()),
+    });
 }
 
 /// Goes on where a worker was killed.
-async fn go_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: Employed<A, K>, slot: usize) {
-    let mut undertaker = Undertaker::new(&core, slot);
+async fn go_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(mut undertaker: Undertaker<A, K>) {
+    let (core, slot) = (undertaker.core.clone(), undertaker.slot);
     let mut cx = context(&core, slot);
-    core.seats.at(slot).done(KILLED);
     core.has_died(slot);
-    match core.sequel(slot, &ExitReason::Killed) {
+    undertaker.gone = Some(match core.sequel(slot, &ExitReason::Killed) {
         Sequel::Restart(wait) => {
-            pause(&core, slot, wait).await;
-            if let Some(actor) = restart(&core, slot, &mut cx, ExitReason::Killed).await {
-                undertaker.given_up = live(&core, slot, actor, cx).await;
+            match Box::pin(restart(&core, slot, &mut cx, wait, ExitReason::Killed)).await {
+                Some(actor) => live(&core, slot, actor, cx).await,
+                None => Gone::Over(core.reason_to_leave()),
             }
         }
-        Sequel::Over => {}
-        Sequel::GivenUp => undertaker.given_up = true,
-    }
-    undertaker.finished = true;
+        Sequel::Over => Gone::Over(ExitReason::Killed),
+        Sequel::GivenUp => Gone::GivenUp,
+    });
 }
 
 fn context<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
@@ -90,47 +105,55 @@ fn context<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
 
 /// A worker that was told to leave is gone when its task ends, also where that is dropped. Where it is dropped because the
 /// worker was killed, another task goes on.
-struct Undertaker<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
-    core: &'a Arc<Core<A, K>>,
+struct Undertaker<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+    core: Employed<A, K>,
     slot: usize,
-    /// The task has come to its end.
-    finished: bool,
-    /// The slot is not this worker's any more: another may have been started there.
-    given_up: bool,
+    /// Present when the task has come to its end.
+    gone: Option<Gone>,
 }
 
-impl<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> Undertaker<'a, A, K> {
-    fn new(core: &'a Arc<Core<A, K>>, slot: usize) -> Self {
-        Self { core, slot, finished: false, given_up: false }
-    }
-}
-
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Undertaker<'_, A, K> {
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Undertaker<A, K> {
     fn drop(&mut self) {
-        let seat = self.core.seats.at(self.slot);
-        if self.given_up {
-            return;
-        }
-        if seat.status() == Status::Leaving {
-            return self.core.left(self.slot);
-        }
-        if seat.has(REST) && !self.core.ended.load(Ordering::SeqCst) {
-            return self.core.rests(self.slot);
-        }
-        if !self.finished && seat.has(KILLED) && !self.core.ended.load(Ordering::SeqCst) {
-            let again = self.core.runtime.spawn(go_on(Employed::new(self.core), self.slot));
-            seat.place.lock().abort = Some(again.abort_handle());
+        let (core, slot) = (&self.core, self.slot);
+        let seat = core.seats.at(slot);
+        let leaving = seat.status() == Status::Leaving;
+        let rests = seat.has(REST) && !core.ended.load(Ordering::SeqCst);
+        match &self.gone {
+            Some(Gone::GivenUp) => self.core.spare(),
+            Some(Gone::Over(reason)) if leaving => {
+                core.left(slot, reason);
+                self.core.spare();
+            }
+            None if leaving => core.left(slot, &ExitReason::Killed),
+            _ if rests => {
+                core.rests(slot);
+                self.core.spare();
+            }
+            Some(Gone::Over(_)) => {}
+            None if seat.has(KILLED) && !core.ended.load(Ordering::SeqCst) => {
+                self.begin_again();
+            }
+            None => {}
         }
     }
 }
 
-/// True where it has ended with its slot given up.
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Undertaker<A, K> {
+    fn begin_again(&self) {
+        let (core, slot) = (&self.core, self.slot);
+        // First: a kill from here on is meant for the task that is begun.
+        core.seats.at(slot).done(KILLED);
+        let undertaker = Undertaker { core: Employed::new(core), slot, gone: None };
+        core.works_as(slot, core.runtime.spawn(go_on(undertaker)).abort_handle());
+    }
+}
+
 async fn live<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     slot: usize,
     mut actor: A,
     mut cx: Context<A>,
-) -> bool {
+) -> Gone {
     let mut hold = Hold::new(core.clone(), slot);
     let own = Some((core.identity(), slot));
     loop {
@@ -139,9 +162,11 @@ async fn live<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         let worked = CatchUnwind(Box::pin(work(&mut hold, &mut actor, &mut cx)), own).await;
         let exit = match worked {
             Ok(End::Over) => {
+                hold.give_up_place();
                 hold.rest();
-                end(actor, &core.reason_to_leave()).await;
-                return false;
+                let reason = core.reason_to_leave();
+                end(actor, &reason, own).await;
+                return Gone::Over(reason);
             }
             Ok(End::Exit(reason)) => {
                 hold.give_up_place();
@@ -153,29 +178,36 @@ async fn live<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         core.has_died(slot);
         let sequel = core.sequel(slot, &exit);
         let Sequel::Restart(wait) = sequel else {
-            end(actor, &exit).await;
-            return matches!(sequel, Sequel::GivenUp);
+            end(actor, &exit, own).await;
+            return match sequel {
+                Sequel::GivenUp => Gone::GivenUp,
+                _ => Gone::Over(exit),
+            };
         };
-        let _ = CatchUnwind(Box::pin(actor.restarting(&exit)), None).await;
+        let _ = CatchUnwind(Box::pin(actor.restarting(&exit)), own).await;
         discard(actor);
-        pause(core, slot, wait).await;
-        actor = match restart(core, slot, &mut cx, exit).await {
+        actor = match Box::pin(restart(core, slot, &mut cx, wait, exit)).await {
             Some(actor) => actor,
-            None => return false,
+            None => return Gone::Over(core.reason_to_leave()),
         };
     }
 }
 
-/// Builds the actor of a slot anew, after it has ended for this reason.
+/// Builds the actor of a slot anew, after a wait, when it has ended for this reason. Boxed by its callers, as all that is rare: a worker's task is as large as
+/// the largest thing that it does.
 async fn restart<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     slot: usize,
     cx: &mut Context<A>,
+    wait: Duration,
     reason: ExitReason,
 ) -> Option<A> {
+    pause(core, slot, wait).await;
     let seat = core.seats.at(slot);
     count(&seat.tally.restarts);
     seat.place.lock().lives += 1;
+    // What the one before has asked for was meant for it.
+    cx.take_exit();
     cx.restarted();
     let actor = start_again(core, slot, cx, 0).await?;
     core.tell(Happening::WorkerRestarted { slot, restarts: cx.restarts(), reason });
@@ -208,7 +240,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     while !hold.is_over() {
         if hold.seat.has_orders()
             && hold.seat.has(SIGNAL)
-            && let Some(reason) = hear(hold, actor, cx).await
+            && let Some(reason) = Box::pin(hear(hold, actor, cx)).await
         {
             return End::Exit(reason);
         }
@@ -286,6 +318,7 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A,
         core.wake.call(hold.worker, &core.clock.bell);
     }
     let errand = core.wake.woken(hold.worker).await;
+    core.note_time();
     hold.posture = Posture::Awake;
     match errand {
         Some(index) => hold.source = Source::Attending { index, alone: true },
@@ -293,11 +326,11 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A,
     }
 }
 
-async fn end<A: Actor>(mut actor: A, reason: &ExitReason) {
-    let stopped = async {
-        actor.stopped(reason).await;
-    };
-    if CatchUnwind(Box::pin(stopped), None).await.is_err() {
+/// `own` is whose hook it is.
+async fn end<A: Actor>(mut actor: A, reason: &ExitReason, own: Option<(usize, usize)>) {
+    if let Err(panic) = CatchUnwind(Box::pin(actor.stopped(reason)), own).await {
+        discard(panic);
         tracing::error!("a `stopped` hook panicked");
     }
+    discard(actor);
 }

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use super::Core;
 use crate::{
     Actor, Address, ExitReason, Happening, ManageError,
+    notices::ResizeReason,
     pool::{
         change::{Outcomes, SlotOutcome},
         employed::Employed,
@@ -25,8 +26,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn start_in(self: &Arc<Self>, slots: &[usize], outcomes: &Outcomes) {
         for slot in slots {
             let run = worker::run(Employed::new(self), *slot, outcomes.clone());
-            let abort = self.runtime.spawn(run).abort_handle();
-            self.seats.at(*slot).place.lock().abort = Some(abort);
+            self.works_as(*slot, self.runtime.spawn(run).abort_handle());
         }
     }
 
@@ -34,6 +34,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn hire(
         self: &Arc<Self>,
         workers: usize,
+        reason: ResizeReason,
         outcomes: &Outcomes,
     ) -> Result<(Vec<usize>, usize), ManageError> {
         let mut roster = self.roster.lock();
@@ -51,7 +52,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(roster);
         self.serve_waiters();
         self.revive();
-        self.tell_size(size - workers, size);
+        self.tell_size(size - workers, size, reason);
         slots.iter().for_each(|slot| self.tell(Happening::WorkerAdded { slot: *slot }));
         self.start_in(&slots, outcomes);
         Ok((slots, size))
@@ -90,6 +91,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.live.fetch_add(1, Ordering::SeqCst);
         drop((roster, adopting));
         self.revive();
+        self.tell_size(size - 1, size, ResizeReason::Asked);
+        self.tell(Happening::WorkerAdded { slot });
         let run = worker::adopted::run(Employed::new(self), slot, other, outcomes.clone());
         let abort = self.runtime.spawn(run).abort_handle();
         self.seats.at(slot).place.lock().abort = Some(abort);
@@ -113,6 +116,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn dismiss(
         self: &Arc<Self>,
         workers: usize,
+        reason: ResizeReason,
         outcomes: &Outcomes,
     ) -> Result<(Vec<usize>, usize), ManageError> {
         let mut roster = self.roster.lock();
@@ -132,7 +136,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let size = roster.len();
         self.size_changed(size);
         drop(roster);
-        self.tell_size(size + workers, size);
+        self.tell_size(size + workers, size, reason);
         slots.iter().for_each(|slot| self.let_leave(*slot, outcomes));
         Ok((slots, size))
     }
@@ -141,8 +145,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn drop_out(self: &Arc<Self>, slot: usize, outcomes: &Outcomes) {
         let mut roster = self.roster.lock();
         if self.check_running().is_ok() && roster.leave(slot) {
-            self.size_changed(roster.len());
+            let size = roster.len();
+            self.size_changed(size);
             drop(roster);
+            self.tell_size(size + 1, size, ResizeReason::Left);
             self.let_leave(slot, outcomes);
         }
     }
@@ -165,7 +171,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let size = roster.len();
         self.size_changed(size);
         drop(roster);
-        self.tell_size(size + 1, size);
+        self.tell_size(size + 1, size, ResizeReason::Asked);
         self.let_leave(slot, outcomes);
         Ok(size)
     }
@@ -220,7 +226,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(place);
         self.crew_changed();
         if before == Status::Disabled {
-            return self.left(slot);
+            return self.left(slot, &ExitReason::Normal);
         }
         self.one_less();
         self.crew_changed();
@@ -229,20 +235,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// The worker of a slot has gone for good.
-    pub(crate) fn left(self: &Arc<Self>, slot: usize) {
+    pub(crate) fn left(self: &Arc<Self>, slot: usize, reason: &ExitReason) {
         let seat = self.seats.at(slot);
         let mut place = seat.place.lock();
         let gone = std::mem::take(&mut *place);
-        seat.done(LEAVE);
+        seat.done(LEAVE | KILLED);
+        let mailbox = self.desks.at(slot).lock().take();
         drop(place);
-        if let Some(mailbox) = self.mailbox_if_any(slot) {
-            self.end_of_worker(&mailbox, &ExitReason::Normal);
-        }
-        self.clear_desk(slot);
+        self.clear_desk(mailbox, reason);
         seat.published.clear();
         self.roster.lock().vacate(slot);
         self.tell(Happening::WorkerRemoved { slot });
-        let Place { on_left, .. } = gone;
+        let Place { on_left, up, .. } = gone;
+        if up {
+            self.tell_down(slot, &ExitReason::Normal);
+        }
         if let Some(outcomes) = on_left {
             let _ = outcomes.send(SlotOutcome::Left(slot));
         }
@@ -254,11 +261,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if place.status == Status::Starting {
             place.status = Status::Live;
         }
+        place.up = true;
         drop(place);
         self.crew_changed();
         if self.settings.dispatch.is_some() {
             self.ask_again();
         }
+        self.tell_up(slot);
     }
 
     /// A worker does not run for a while. False when it is to leave instead.
@@ -346,15 +355,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// The budget of a slot is used up. Its worker has given up what it held. False when it was to leave anyway.
-    pub(crate) fn disable(&self, slot: usize) -> bool {
-        let mut place = self.seats.at(slot).place.lock();
+    pub(crate) fn disable(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> bool {
+        let seat = self.seats.at(slot);
+        let mut place = seat.place.lock();
         if place.status == Status::Leaving {
             return false;
         }
         place.status = Status::Disabled;
+        seat.done(KILLED);
+        // Under the lock: the next worker of the slot may be started right afterwards, and has a mailbox of its own.
+        let mailbox = self.desks.at(slot).lock().take();
         drop(place);
         self.crew_changed();
-        self.clear_desk(slot);
+        self.clear_desk(mailbox, reason);
         self.tell(Happening::WorkerDisabled { slot });
         if self.one_less() && !self.settings.holds_when_empty {
             tracing::error!(

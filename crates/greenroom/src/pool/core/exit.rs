@@ -2,11 +2,12 @@
 
 use std::{
     hash::Hash,
+    ptr,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
-use tokio::time::Instant;
+use tokio::{task::AbortHandle, time::Instant};
 
 use super::Core;
 use crate::{
@@ -49,9 +50,12 @@ pub(crate) enum Sequel {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A worker has ended by itself. It holds nothing any more.
     pub(crate) fn sequel(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
-        let seat = self.seats.at(slot);
-        if seat.status() == Status::Leaving || seat.has(REST) {
+        let (seat, over) = (self.seats.at(slot), self.ended.load(Ordering::SeqCst));
+        if over || seat.status() == Status::Leaving || seat.has(REST) {
             return Sequel::Over;
+        }
+        if std::mem::take(&mut self.seats.at(slot).place.lock().up) {
+            self.tell_down(slot, reason);
         }
         if !self.settings.restart_policy.starts_again(reason.is_normal()) {
             return self.rest_slot(slot, reason);
@@ -71,7 +75,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         match self.supervised.load(Ordering::SeqCst) {
             true => self.escalate(slot, reason),
             false if self.settings.single => self.end_with(reason),
-            false => self.give_up(slot),
+            false => self.give_up(slot, reason),
         }
     }
 
@@ -80,7 +84,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         match self.settings.when_exhausted {
             WhenExhausted::StopPool => self.end_with(reason),
             WhenExhausted::Escalate => self.escalate(slot, reason),
-            WhenExhausted::Disable => self.give_up(slot),
+            WhenExhausted::Disable => self.give_up(slot, reason),
         }
     }
 
@@ -89,13 +93,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Sequel::Over
     }
 
-    fn give_up(&self, slot: usize) -> Sequel {
-        if self.disable(slot) { Sequel::GivenUp } else { Sequel::Over }
+    fn give_up(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
+        if self.disable(slot, reason) { Sequel::GivenUp } else { Sequel::Over }
     }
 
-    fn escalate(&self, slot: usize, reason: &ExitReason) -> Sequel {
+    fn escalate(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
         if !self.supervised.load(Ordering::SeqCst) {
-            return self.give_up(slot);
+            return self.give_up(slot, reason);
         }
         if !self.lay_off(slot) {
             return Sequel::Over;
@@ -113,13 +117,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
+    /// Why it ends, unless there was a reason before.
+    pub(crate) fn ends_because(&self, reason: ExitReason) {
+        let _ = self.cause.set(reason);
+    }
+
     /// Ends the pool after the messages in hand, for this reason, behind everybody's back.
     pub(crate) fn stop_because(self: &Arc<Self>, reason: ExitReason) {
         let how = match reason {
             ExitReason::Killed => Stop::within(Duration::ZERO),
             _ => Stop::Now,
         };
-        let _ = self.cause.set(reason);
+        self.ends_because(reason);
         self.clone().stop_behind(how);
     }
 
@@ -135,18 +144,23 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// workers that did not let go too, and how long these have been busy. Later calls do nothing.
     pub(crate) fn end_of_life(self: &Arc<Self>, wedged: &[(usize, Duration)]) {
         let reason = self.cause.get_or_init(|| ExitReason::Shutdown);
+        let first = self.life.ended().is_none();
+        // First: who makes a worker's mailbox from here on sees that this life is over.
+        self.life.end(&self.clone().any(), reason);
         self.tell_end(reason, wedged);
         for slot in 0..self.desks.len() {
             if let Some(mailbox) = self.mailbox_if_any(slot) {
                 self.end_of_worker(&mailbox, reason);
             }
         }
-        self.life.end(&self.clone().any(), reason);
+        if first {
+            self.dismiss_coordinator(reason);
+        }
         self.tell_supervisor(reason);
     }
 
     /// A worker has gone, and will not come back.
-    pub(super) fn end_of_worker(
+    pub(crate) fn end_of_worker(
         self: &Arc<Self>,
         mailbox: &Arc<Mailbox<A, K>>,
         reason: &ExitReason,
@@ -159,6 +173,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// A signal for the pool. One that is a single actor hears it itself.
     pub(crate) fn take_signal(self: &Arc<Self>, signal: Signal) {
+        if let Some(reason) = self.end_of_coordinator(&signal) {
+            return self.stop_because(reason);
+        }
         if self.settings.single {
             return self.signal_worker(&self.mailbox(0), signal);
         }
@@ -172,23 +189,39 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A signal for one worker. It hears it before its next message.
     pub(crate) fn signal_worker(&self, mailbox: &Mailbox<A, K>, signal: Signal) {
         if let Signal::Exit { from: None, reason: ExitReason::Killed } = signal {
-            return self.kill(mailbox.slot);
+            return self.kill(mailbox);
         }
         mailbox.push_signal(signal);
         self.wake.call(mailbox.slot, &self.clock.bell);
     }
 
     /// Drops what a worker does at its next await. Its task is begun again, to settle what follows.
-    pub(crate) fn kill(&self, slot: usize) {
-        let place = self.seats.at(slot).place.lock();
-        if !matches!(place.status, Status::Live | Status::Starting) {
-            return;
+    fn kill(&self, mailbox: &Mailbox<A, K>) {
+        let seat = self.seats.at(mailbox.slot);
+        let place = seat.place.lock();
+        let own = self
+            .desks
+            .at(mailbox.slot)
+            .lock()
+            .as_deref()
+            .is_some_and(|desk| ptr::eq(desk, mailbox));
+        match place.status {
+            Status::Live | Status::Starting | Status::Leaving if own => seat.order(KILLED),
+            _ => return,
         }
-        self.seats.at(slot).order(KILLED);
         let abort = place.abort.clone();
         drop(place);
         if let Some(abort) = abort {
             abort.abort();
+        }
+    }
+
+    /// This task is the worker of a slot now. One that was killed before anybody knew its task is dropped at once.
+    pub(crate) fn works_as(&self, slot: usize, task: AbortHandle) {
+        let seat = self.seats.at(slot);
+        seat.place.lock().abort = Some(task.clone());
+        if seat.has(KILLED) {
+            task.abort();
         }
     }
 }

@@ -131,7 +131,7 @@ impl Stage {
             notices: crate::Notices::off(),
             seed: 1,
         };
-        let core = Core::new(settings, 1, tokio::runtime::Handle::current());
+        let core = Core::new(settings, 1, tokio::runtime::Handle::current(), None);
         let worker = |_| Worker { source: Source::None, in_hand: None, attempts: 0, cursor: 0 };
         let workers = (0..workers).map(worker).collect();
         Self { core, workers, pushed: 0, done: HashSet::new(), last: HashMap::new() }
@@ -210,7 +210,9 @@ impl Stage {
         let mut extra = Extra::new(None);
         extra.attempts = worker.attempts + 1;
         extra.parked = true;
-        let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class: message.2 };
+        let class = message.2;
+        let stamp = Default::default();
+        let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class, stamp };
         let source = std::mem::replace(&mut worker.source, Source::None);
         worker.source = self.core.park(index, source, entry, Duration::ZERO);
     }

@@ -21,10 +21,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.settings.notices.emit(&self.settings.name, what);
     }
 
-    /// Somebody has asked for another size.
-    pub(super) fn tell_size(&self, from: usize, to: usize) {
+    /// The pool is to have another size.
+    pub(super) fn tell_size(&self, from: usize, to: usize, reason: ResizeReason) {
         if from != to {
-            self.tell(Happening::Resized { from, to, reason: ResizeReason::Asked });
+            self.tell(Happening::Resized { from, to, reason });
         }
     }
 
@@ -67,6 +67,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A sender has found no room.
     #[cold]
     pub(crate) fn found_full(&self) {
+        self.tell_saturated();
         if self.full.is_full() {
             return;
         }

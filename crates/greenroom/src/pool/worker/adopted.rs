@@ -5,9 +5,9 @@
 
 use std::{hash::Hash, sync::Arc, time::Duration};
 
-use super::{CatchUnwind, End, Undertaker, bury, context, work};
+use super::{CatchUnwind, End, Gone, Undertaker, bury, context, work};
 use crate::{
-    Actor, Address, Answer, Context, Delivery, ExitReason, NotAccepted,
+    Actor, Address, Answer, Context, Delivery, ExitReason, Happening, NotAccepted,
     pool::{
         change::{Outcomes, SlotOutcome},
         core::Core,
@@ -50,16 +50,25 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Actor for Forwarde
 }
 
 /// Hands messages on from this slot until the other has stopped, or the slot is to be left.
-pub(crate) async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(crate) fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: Employed<A, K>,
     slot: usize,
     to: Address<A::Message, A::Reply, A::Error>,
     outcomes: Outcomes,
+) -> impl Future<Output = ()> + Send {
+    begin(Undertaker { core, slot, gone: None }, to, outcomes)
+}
+
+async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    mut undertaker: Undertaker<A, K>,
+    to: Address<A::Message, A::Reply, A::Error>,
+    outcomes: Outcomes,
 ) {
-    let mut undertaker = Undertaker::new(&core, slot);
+    let (core, slot) = (undertaker.core.clone(), undertaker.slot);
+    core.tell(Happening::WorkerStarted { slot });
     let _ = outcomes.send(SlotOutcome::Started(slot));
     hand_on(&core, slot, to).await;
-    undertaker.finished = true;
+    undertaker.gone = Some(Gone::Over(ExitReason::Normal));
     // One whose other end has gone is no member any more.
     core.drop_out(slot, &outcomes);
 }

@@ -38,7 +38,8 @@ pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: S
         let result = receive(hold, actor, cx).await;
         return hold.settle(result);
     };
-    let result = tokio::time::timeout(limit, receive(hold, actor, cx)).await;
+    // Boxed: pools without a limit do not pay for it in the size of their tasks.
+    let result = Box::pin(tokio::time::timeout(limit, receive(hold, actor, cx))).await;
     hold.return_to_work();
     match result {
         Ok(result) => hold.settle(result),
@@ -66,6 +67,7 @@ async fn polled<A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future>(
     let mut handler = pin!(handler);
     poll_fn(|task| {
         if *posture == Posture::Suspended {
+            core.note_time();
             core.wake.enter(&core.clock.bell);
             *posture = Posture::Awake;
         }

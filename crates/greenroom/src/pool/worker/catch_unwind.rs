@@ -11,10 +11,17 @@ use crate::pool::occupied::AtWork;
 
 /// Catches panics around a whole future, once per life of a worker and not once per message; and notes whose future it is
 /// while it is polled.
-pub(super) struct CatchUnwind<F>(
+pub(crate) struct CatchUnwind<F>(
     pub(super) std::pin::Pin<Box<F>>,
     pub(super) Option<(usize, usize)>,
 );
+
+impl<F> CatchUnwind<F> {
+    /// Around a future that is no worker's.
+    pub(crate) fn new(future: F) -> Self {
+        Self(Box::pin(future), None)
+    }
+}
 
 impl<F: Future> Future for CatchUnwind<F> {
     type Output = Result<F::Output, Box<dyn Any + Send>>;

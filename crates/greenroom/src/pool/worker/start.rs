@@ -2,10 +2,7 @@
 
 use std::{any::Any, hash::Hash, time::Duration};
 
-use super::{
-    catch_unwind::CatchUnwind,
-    factory::{Factory, panic_message},
-};
+use super::{catch_unwind::CatchUnwind, factory::panic_message};
 use crate::{
     Actor, Context, Happening,
     pool::{
@@ -26,7 +23,7 @@ pub(super) async fn first_start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let first = tokio::select! {
         biased;
         () = core.over(slot) => return None,
-        first = start(&core.settings.factory, slot, cx) => first,
+        first = start(core, slot, cx) => first,
     };
     match first {
         Ok(actor) => {
@@ -45,13 +42,14 @@ pub(super) async fn first_start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
-async fn start<A: Actor>(
-    factory: &Factory<A>,
-    worker: usize,
+async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    slot: usize,
     cx: &mut Context<A>,
 ) -> Result<A, String> {
-    let mut actor = factory.build(worker).await?;
-    let reason = match CatchUnwind(Box::pin(actor.started(cx)), None).await {
+    let mut actor = core.settings.factory.build(slot).await?;
+    let own = Some((core.identity(), slot));
+    let reason = match CatchUnwind(Box::pin(actor.started(cx)), own).await {
         Ok(Ok(())) => return Ok(actor),
         Ok(Err(error)) => start_failed(error),
         Err(panic) => {
@@ -61,6 +59,7 @@ async fn start<A: Actor>(
         }
     };
     discard(actor);
+    cx.take_exit();
     Err(reason)
 }
 
@@ -94,7 +93,7 @@ pub(super) async fn start_again<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         let started = tokio::select! {
             biased;
             () = core.over(slot) => return None,
-            started = start(&core.settings.factory, slot, cx) => started,
+            started = start(core, slot, cx) => started,
         };
         match started {
             Ok(actor) => return Some(actor),

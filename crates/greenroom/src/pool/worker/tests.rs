@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::*;
-use crate::{Event, Notices, Pool, Restarts, Stop, WhenExhausted, notices::Kind};
+use crate::{Pool, Restarts, Stop};
 
 struct Worker;
 
@@ -58,6 +58,7 @@ async fn a_worker_that_lies_down_just_as_the_pool_ends_gets_up_again() {
 impl Core<Worker, std::convert::Infallible> {
     /// A message that panics disables the only slot, which is then free to be played by a test.
     async fn push_and_wait_for_the_last_worker(self: &Arc<Self>) {
+        crate::pool::clock::start(self);
         let address = crate::Address::new(self.clone());
         address.send(0).await.unwrap();
         while self.running.load(Ordering::SeqCst) > 1 {
@@ -112,28 +113,4 @@ async fn nobody_is_awake_when_nothing_happens() {
         crate::pool::stop::stop(core.clone(), Stop::Now).await;
         assert_eq!((core.wake.awake(), core.wake.idle()), (0, 0));
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn x01_a_slot_that_is_left_to_a_supervisor_is_told_of_as_escalated_and_not_as_disabled() {
-    let restarts = Restarts { max: 0, ..Restarts::default() };
-    let notices = Notices::new(10);
-    let mut receiver = notices.subscribe();
-    let pool = Pool::new(|_| Worker).workers(1).restarts(restarts).notices(notices);
-    let pool = pool.when_exhausted(WhenExhausted::Escalate);
-    let core = pool.spawn_core().await.unwrap();
-    *core.escalation.lock() = Some(Box::new(|reason| assert!(reason.is_abnormal())));
-    let pool = Pool::spawned(core);
-    pool.send(0).await.unwrap();
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    let told = std::iter::from_fn(|| receiver.try_recv()).filter_map(Event::into_item);
-    let told: Vec<_> = told.map(|notice| notice.what.kind()).collect();
-    let expected = [
-        Kind::WorkerStarted,
-        Kind::Started,
-        Kind::DeadLetter,
-        Kind::BudgetExceeded,
-        Kind::Escalated,
-    ];
-    assert_eq!(told, expected);
 }

@@ -1,0 +1,187 @@
+//! From a coordinator and the settings of its pool to both of them running.
+//!
+//! ```text
+//! coordinator.started ─▶ the pool is made ─▶ the coordinator listens ─▶ workers start ─▶ each hears of the other's end
+//!        │ fails                                                             │ none does
+//!        └──▶ spawn returns the error, nothing is left running ◀─────────────┘
+//! ```
+
+use std::{convert::Infallible, fmt, hash::Hash, sync::Arc};
+
+use tokio::time::Instant;
+
+use super::{
+    CoordinatedPool, Coordination, Coordinator, Setup,
+    coordinated::Commands,
+    coordination::{AddressOf, Saturated},
+    ears::Ears,
+    office::Office,
+};
+use crate::{
+    Actor, Address, Management, Pool, PoolBuilder, SpawnError, Stop, life,
+    pool::{
+        builder::start,
+        core::Core,
+        discard::discard,
+        erased::Erased,
+        stop::stop,
+        worker::{CatchUnwind, panic_message},
+    },
+};
+
+/// Commands that may wait, unless said otherwise.
+const DEFAULT_MAILBOX: usize = 1_000;
+
+/// Makes of the coordinator's address the one that urgent messages go to. Where there is one, they are of one type.
+type Diversion<A, C> = fn(&Commands<A, C>) -> AddressOf<A>;
+
+/// A pool with a coordinator that is being set up. Nothing runs before [`spawn`](Self::spawn).
+#[must_use = "a builder does nothing until it is spawned"]
+pub struct CoordinatedBuilder<A: Actor, C: Coordinator<A>, K = Infallible> {
+    builder: PoolBuilder<A, K>,
+    coordinator: C,
+    mailbox: usize,
+    /// Present where urgent messages go to the coordinator.
+    urgent: Option<Diversion<A, C>>,
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
+    /// Gives the pool an actor of its own, which looks after it. See [`Coordinator`]. It comes last: what else there is to
+    /// set, is set before.
+    pub fn coordinator<C: Coordinator<A>>(self, coordinator: C) -> CoordinatedBuilder<A, C, K> {
+        CoordinatedBuilder { builder: self, coordinator, mailbox: DEFAULT_MAILBOX, urgent: None }
+    }
+}
+
+impl<A: Actor, C: Coordinator<A>, K: Hash + Eq + Send + Sync + 'static>
+    CoordinatedBuilder<A, C, K>
+{
+    /// How many commands may wait for the coordinator; 1,000 unless said otherwise.
+    pub fn commands_mailbox(mut self, commands: usize) -> Self {
+        self.mailbox = commands;
+        self
+    }
+
+    /// Gives urgent messages that are sent to the pool's address to the coordinator, and never to a worker. Without this,
+    /// they are urgent work. For a coordinator whose messages are those of the workers.
+    ///
+    /// The address of a single worker is not the pool's: what is urgent there is the worker's.
+    ///
+    /// ```
+    /// # use std::convert::Infallible;
+    /// # use greenroom::{Class, Coordinator, Envelope, Management, prelude::*};
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = &'static str; type Error = Infallible;
+    /// # async fn handle(&mut self, _: u8, _: &mut Context<Self>) -> Result<Self::Reply, Infallible> { Ok("a clerk") } }
+    /// # struct Boss; impl Coordinator<Clerk> for Boss { type Command = u8; type Reply = &'static str; type Error = Infallible;
+    /// # async fn command(&mut self, _: u8, _: &Management<Clerk>, _: &mut Context<Self>) -> Result<Self::Reply, Infallible> { Ok("the boss") } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Clerk).coordinator(Boss).coordinator_takes_urgent().spawn().await?;
+    /// assert_eq!(pool.call(7).await?, "a clerk");
+    /// assert_eq!(pool.call_with(7, Envelope::urgent()).await?, "the boss");
+    /// # Ok(()) }
+    /// ```
+    pub fn coordinator_takes_urgent(mut self) -> Self
+    where
+        C: Coordinator<A, Command = A::Message, Reply = A::Reply, Error = A::Error>,
+    {
+        self.urgent = Some(Address::clone);
+        self
+    }
+
+    /// Starts the coordinator, then the workers, as [`PoolBuilder::spawn`] does.
+    ///
+    /// # Errors
+    /// [`SpawnError::CoordinatorFailed`] with the error of the coordinator's [`started`](Coordinator::started), or because
+    /// that panicked; and as `PoolBuilder::spawn`. Nothing is left running then.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves nothing running.
+    pub async fn spawn(self) -> Result<CoordinatedPool<A, C>, SpawnError> {
+        let Self { builder, mut coordinator, mailbox, urgent } = self;
+        let mut setup = Setup::new();
+        if let Err(failed) = begin(&mut coordinator, &mut setup, builder.pool_name()).await {
+            discard(coordinator);
+            return Err(failed);
+        }
+        let core = setup.apply(builder).into_core()?;
+        let office = open(&core, coordinator, mailbox, urgent).await?;
+        let open = Open(Some(&office));
+        if let Err(nobody) = start(&core).await {
+            stop(office.clone(), Stop::Now).await;
+            return Err(nobody);
+        }
+        open.defuse();
+        life::monitor(&core.clone().any(), &office.clone().any());
+        Ok(CoordinatedPool::new(Pool::spawned(core), office))
+    }
+}
+
+/// Asks the coordinator what its pool is to be.
+async fn begin<A: Actor, C: Coordinator<A>>(
+    coordinator: &mut C,
+    setup: &mut Setup<A>,
+    pool: &str,
+) -> Result<(), SpawnError> {
+    let error = match CatchUnwind::new(coordinator.started(setup)).await {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(error)) => error.into(),
+        Err(panic) => {
+            let why = format!("the `started` hook panicked: {}", panic_message(&*panic));
+            discard(panic);
+            why.into()
+        }
+    };
+    Err(SpawnError::CoordinatorFailed { pool: pool.to_owned(), error })
+}
+
+/// Starts the coordinator's actor, and tells the pool about it.
+async fn open<A: Actor, C: Coordinator<A>, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Arc<Core<A, K>>,
+    coordinator: C,
+    mailbox: usize,
+    urgent: Option<Diversion<A, C>>,
+) -> Result<Arc<Core<Office<A, C>, Infallible>>, SpawnError> {
+    let (ears, bell) = (Arc::<Ears>::default(), core.clone().any());
+    let pool = Management::new(core.clone());
+    let office = Office::new(coordinator, pool, bell.clone(), ears.clone());
+    let name = format!("{}-coordinator", core.settings.name);
+    let office = Pool::one(office).name(name).mailbox(mailbox).spawn_core().await?;
+    let address = Address::new(office.clone());
+    let coordination = Coordination {
+        coordinator: office.clone().any(),
+        bell,
+        ears,
+        urgent: urgent.map(|urgent| urgent(&address)),
+        _alive: Box::new(address),
+        saturated: Saturated::new(Instant::now()),
+    };
+    let _ = core.coordination.set(coordination);
+    Ok(office)
+}
+
+/// Ends the coordinator when the spawn of its pool fails or is cancelled. Its address, which the pool holds, and the pool,
+/// which it holds, would keep each other otherwise.
+struct Open<'a, A: Actor, C: Coordinator<A>>(Option<&'a Arc<Core<Office<A, C>, Infallible>>>);
+
+impl<A: Actor, C: Coordinator<A>> Open<'_, A, C> {
+    fn defuse(mut self) {
+        self.0 = None;
+    }
+}
+
+impl<A: Actor, C: Coordinator<A>> Drop for Open<'_, A, C> {
+    fn drop(&mut self) {
+        if let Some(office) = self.0 {
+            office.clone().stop_behind(Stop::Now);
+        }
+    }
+}
+
+impl<A: Actor, C: Coordinator<A>, K> fmt::Debug for CoordinatedBuilder<A, C, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CoordinatedBuilder").field("mailbox", &self.mailbox).finish_non_exhaustive()
+    }
+}

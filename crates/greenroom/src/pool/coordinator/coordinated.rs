@@ -1,0 +1,70 @@
+//! A running pool with a coordinator.
+
+use std::{convert::Infallible, fmt, ops::Deref, sync::Arc};
+
+use super::{Coordinator, office::Office};
+use crate::{
+    Actor, Address, Items, Pool, Stop, StopReport,
+    inspect::Value,
+    pool::{core::Core, occupied::slot_at_work},
+};
+
+/// The address of a coordinator.
+pub(super) type Commands<A, C> = Address<
+    <C as Coordinator<A>>::Command,
+    <C as Coordinator<A>>::Reply,
+    <C as Coordinator<A>>::Error,
+>;
+
+/// A running pool, to which it dereferences, with its coordinator.
+///
+/// Dropping it and all addresses of the pool handles what is queued, then stops the workers, then the coordinator.
+pub struct CoordinatedPool<A: Actor, C: Coordinator<A>> {
+    pool: Pool<A>,
+    commands: Commands<A, C>,
+    office: Arc<Core<Office<A, C>, Infallible>>,
+}
+
+impl<A: Actor, C: Coordinator<A>> CoordinatedPool<A, C> {
+    pub(super) fn new(pool: Pool<A>, office: Arc<Core<Office<A, C>, Infallible>>) -> Self {
+        Self { pool, commands: Address::new(office.clone()), office }
+    }
+
+    /// The address of the coordinator. It does not keep the pool running.
+    pub fn commands(&self) -> &Commands<A, C> {
+        &self.commands
+    }
+
+    /// The values that the coordinator has published last, in the order of their keys. It is not asked: this works
+    /// whatever it is doing.
+    pub fn published(&self, wanted: &Items) -> Vec<(Arc<str>, Value)> {
+        self.office.seats.at(0).published.snapshot(wanted)
+    }
+
+    /// Stops the pool, as [`Pool::stop`] does, then the coordinator, and returns when both have ended: five seconds after the
+    /// pool at the latest. Called by the coordinator itself, it does not wait for the end of its caller.
+    ///
+    /// # Cancel safety
+    /// As [`Pool::stop`].
+    pub async fn stop(&self, how: Stop) -> StopReport<A::Message> {
+        let report = self.pool.stop(how).await;
+        if slot_at_work(self.office.identity()).is_none() {
+            self.office.life.end_of().await;
+        }
+        report
+    }
+}
+
+impl<A: Actor, C: Coordinator<A>> Deref for CoordinatedPool<A, C> {
+    type Target = Pool<A>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.pool
+    }
+}
+
+impl<A: Actor, C: Coordinator<A>> fmt::Debug for CoordinatedPool<A, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CoordinatedPool").field("pool", &self.pool).finish_non_exhaustive()
+    }
+}

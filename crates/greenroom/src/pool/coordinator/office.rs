@@ -1,0 +1,103 @@
+//! Where a coordinator works: the actor that the library runs for it.
+//!
+//! Commands are its messages. Notices of the pool lie in its [`Ears`]; that there are some is told by a `Down` signal of the
+//! pool itself, which comes before every message, and means nothing else: a pool's end is a notice like the others.
+
+use std::sync::Arc;
+
+use super::{Coordinator, PoolNotice, ears::Ears};
+use crate::{Actor, Answer, AnyAddress, Context, Delivery, ExitReason, Management, context::Loan};
+
+/// The actor around a coordinator.
+pub(crate) struct Office<A: Actor, C: Coordinator<A>> {
+    coordinator: C,
+    pool: Management<A>,
+    /// The pool, as the one who rings.
+    bell: AnyAddress,
+    ears: Arc<Ears>,
+    /// The context of the coordinator, to lend this actor's to.
+    inner: Option<Context<C>>,
+}
+
+/// All that a call of the coordinator takes.
+type Inside<'a, A, C> = (&'a mut C, &'a Management<A>, Loan<'a, Office<A, C>, C>);
+
+impl<A: Actor, C: Coordinator<A>> Office<A, C> {
+    pub(super) fn new(
+        coordinator: C,
+        pool: Management<A>,
+        bell: AnyAddress,
+        ears: Arc<Ears>,
+    ) -> Self {
+        Self { coordinator, pool, bell, ears, inner: None }
+    }
+
+    fn inside<'a>(&'a mut self, cx: &'a mut Context<Self>) -> Inside<'a, A, C> {
+        let inner = self.inner.get_or_insert_with(|| cx.inner());
+        (&mut self.coordinator, &self.pool, cx.lend(inner))
+    }
+
+    /// Hears all that has happened in the pool. Its end is the coordinator's.
+    async fn listen(&mut self, cx: &mut Context<Self>) {
+        while let Some(notice) = self.ears.next() {
+            let last = matches!(notice, PoolNotice::Stopped { .. });
+            let (coordinator, pool, mut inner) = self.inside(cx);
+            let heard = coordinator.notice(notice, pool, &mut inner).await;
+            drop(inner);
+            end_where_failed(&heard, cx);
+            if last {
+                cx.exit(ExitReason::Shutdown);
+            }
+            if cx.is_ending() {
+                return;
+            }
+        }
+    }
+}
+
+/// The error of a coordinator ends it, and the pool with it.
+fn end_where_failed<A: Actor, C: Coordinator<A>, T>(
+    result: &Result<T, C::Error>,
+    cx: &mut Context<Office<A, C>>,
+) {
+    if let Err(error) = result {
+        cx.exit(ExitReason::failed(error.clone()));
+    }
+}
+
+impl<A: Actor, C: Coordinator<A>> Actor for Office<A, C> {
+    type Message = C::Command;
+    type Reply = C::Reply;
+    type Error = C::Error;
+
+    async fn handle(
+        &mut self,
+        command: C::Command,
+        cx: &mut Context<Self>,
+    ) -> Result<C::Reply, C::Error> {
+        let (coordinator, pool, mut cx) = self.inside(cx);
+        coordinator.command(command, pool, &mut cx).await
+    }
+
+    async fn receive(
+        &mut self,
+        delivery: &mut Delivery<C::Command, C::Reply, C::Error>,
+        cx: &mut Context<Self>,
+    ) -> Result<Answer<C::Reply>, C::Error> {
+        let (coordinator, pool, mut inner) = self.inside(cx);
+        let answer = coordinator.receive(delivery, pool, &mut inner).await;
+        drop(inner);
+        end_where_failed(&answer, cx);
+        answer
+    }
+
+    async fn down(&mut self, who: &AnyAddress, reason: &ExitReason, cx: &mut Context<Self>) {
+        if *who == self.bell {
+            return self.listen(cx).await;
+        }
+        let (coordinator, pool, mut inner) = self.inside(cx);
+        let heard = coordinator.down(who, reason, pool, &mut inner).await;
+        drop(inner);
+        end_where_failed(&heard, cx);
+    }
+}

@@ -1,0 +1,150 @@
+//! Points of the waiting protocol (see ARCHITECTURE.md) that nothing else holds.
+
+use std::{
+    pin::pin,
+    sync::{
+        Arc, Barrier,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context as TaskContext, Poll, Wake, Waker},
+    time::Duration,
+};
+
+use crate::{Actor, Address, Context, Overflow, Pool, Stop};
+
+/// Does what a closure does with a message.
+struct Does<F>(F);
+
+impl<F, T> Actor for Does<F>
+where
+    F: FnMut(u64) -> T + Send + 'static,
+    T: Future<Output = ()> + Send,
+{
+    type Message = u64;
+    type Reply = ();
+    type Error = ();
+
+    async fn handle(&mut self, number: u64, _cx: &mut Context<Self>) -> Result<(), ()> {
+        (self.0)(number).await;
+        Ok(())
+    }
+}
+
+/// Point 3. Two handlers that wait for each other hold up a thread each; the watch, which would help, leaves them alone.
+#[test]
+fn who_wakes_another_worker_steps_aside_before_it_computes() {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(2).enable_all().build().unwrap();
+    let met = runtime.block_on(async {
+        let barrier = Arc::new(Barrier::new(2));
+        let pool = Pool::new(move |_| {
+            let barrier = barrier.clone();
+            Does(move |_| {
+                barrier.wait();
+                std::future::ready(())
+            })
+        });
+        let core = pool.workers(2).spawn_core().await.unwrap();
+        core.wake.unaided.store(true, Ordering::Relaxed);
+        let pool = Pool::spawned(core);
+        let mut both = [1, 2].into();
+        pool.send_many(&mut both).await.unwrap();
+        tokio::time::timeout(
+            Duration::from_secs(20),
+            pool.stop(Stop::within(Duration::from_secs(60))),
+        )
+        .await
+    });
+    runtime.shutdown_background();
+    assert!(met.is_ok(), "the other worker lies where only a thread that computes looks");
+}
+
+/// Point 4.
+#[tokio::test]
+async fn a_handler_that_has_used_up_its_budget_is_not_taken_for_one_that_suspends() {
+    let pool = Pool::new(|_| {
+        Does(async |_| {
+            for _ in 0..1_000 {
+                tokio::task::coop::consume_budget().await;
+            }
+        })
+    });
+    let core = pool.workers(2).ordered_by(|number: &u64| number % 2).spawn_core().await.unwrap();
+    let pool = Pool::spawned(core.clone());
+    for number in 0..10 {
+        pool.call(number).await.unwrap();
+    }
+    let opened: usize = core.shards.iter().map(|shard| shard.outbox.lock().lanes.room()).sum();
+    assert_eq!(opened, 0, "no lane was opened");
+}
+
+/// Does nothing, at once.
+type Nothing = Does<fn(u64) -> std::future::Ready<()>>;
+
+/// What a caller finds counted at the moment at which it is woken.
+struct Counted {
+    address: Pool<Nothing>,
+    handled: AtomicU64,
+}
+
+impl Wake for Counted {
+    fn wake(self: Arc<Self>) {
+        self.handled.store(self.address.stats().handled, Ordering::SeqCst);
+    }
+}
+
+/// Point 16.
+#[tokio::test]
+async fn an_outcome_is_counted_before_its_caller_hears_of_it() {
+    let done: fn(u64) -> std::future::Ready<()> = |_| std::future::ready(());
+    let pool = Pool::new(move |_| Does(done)).workers(1).spawn().await.unwrap();
+    let address: Address<u64, (), ()> = pool.address();
+    let counted = Arc::new(Counted { address: pool, handled: AtomicU64::new(0) });
+    let waker = Waker::from(counted.clone());
+    let mut call = pin!(address.call(1));
+    assert!(call.as_mut().poll(&mut TaskContext::from_waker(&waker)).is_pending());
+    while counted.handled.load(Ordering::SeqCst) == 0 {
+        assert!(counted.address.stats().handled == 0, "counted, and nobody was woken since");
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(
+        call.poll(&mut TaskContext::from_waker(Waker::noop())),
+        Poll::Ready(Ok(())),
+        "it was woken for its reply"
+    );
+}
+
+/// Point 10, for a worker's own mailbox.
+#[tokio::test(start_paused = true)]
+async fn a04_a_place_that_is_freed_for_want_of_room_goes_to_who_waits_for_it() {
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    let opened = gate.clone();
+    let builder = Pool::new(move |_| {
+        let gate = gate.clone();
+        Does(move |_| {
+            let gate = gate.clone();
+            async move { gate.acquire().await.unwrap().forget() }
+        })
+    });
+    let builder = builder.workers(1).capacity(1).mailbox(1).overflow(Overflow::DropOldest);
+    let pool = builder.spawn().await.unwrap();
+    let worker = pool.manage().workers().remove(0);
+    worker.send(1).await.unwrap();
+    while pool.stats().in_hand == 0 {
+        tokio::task::yield_now().await;
+    }
+    worker.send(2).await.unwrap();
+    let waiting = tokio::spawn({
+        let address = worker.address().clone();
+        async move { address.send(3).await }
+    });
+    tokio::task::yield_now().await;
+    pool.send(4).await.unwrap();
+    assert_eq!(pool.stats().dead_lettered, 1, "the second message has made room for the fourth");
+    opened.add_permits(10);
+    let sent = tokio::time::timeout(Duration::from_secs(60), waiting).await;
+    assert!(sent.is_ok(), "the mailbox is empty, and its sender waits for a place");
+    while pool.stats().handled < 3 {
+        tokio::task::yield_now().await;
+    }
+}

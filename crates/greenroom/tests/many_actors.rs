@@ -1,0 +1,101 @@
+//! Very many actors, one after the other: nothing of them is left (A12, A13).
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{convert::Infallible, time::Duration};
+
+use greenroom::{Actor, Context, ExitReason, Pool, Stop};
+
+struct Member;
+
+impl Actor for Member {
+    type Message = u32;
+    type Reply = u32;
+    type Error = Infallible;
+
+    async fn handle(&mut self, number: u32, _cx: &mut Context<Self>) -> Result<u32, Infallible> {
+        Ok(number)
+    }
+}
+
+const BATCHES: usize = 10;
+const BATCH: usize = 10_000;
+/// In each batch so many are linked in a chain, the others in pairs.
+const CHAIN: usize = 1_000;
+
+/// Bytes of this process that are in memory.
+fn resident() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = statm.split_whitespace().nth(1).and_then(|pages| pages.parse().ok());
+    pages.unwrap_or(0_usize) * 4096
+}
+
+fn tasks() -> usize {
+    tokio::runtime::Handle::current().metrics().num_alive_tasks()
+}
+
+/// Returns the bytes per actor that is alive.
+async fn batch() -> usize {
+    let before = resident();
+    let mut members = Vec::with_capacity(BATCH);
+    for _ in 0..BATCH {
+        members.push(Pool::one(Member).spawn().await.unwrap());
+    }
+    let (chain, pairs) = members.split_at(CHAIN);
+    chain.windows(2).for_each(|two| two[0].erase().link(&two[1].erase()));
+    pairs.chunks(2).for_each(|two| two[0].erase().link(&two[1].erase()));
+    for (number, member) in members.iter().enumerate() {
+        assert_eq!(member.call(number as u32).await, Ok(number as u32));
+    }
+    let each = resident().saturating_sub(before) / BATCH;
+    // One of the chain fails; of the pairs, one is stopped or fails, and where it was only stopped, the other is dropped.
+    chain[CHAIN / 2].erase().exit(ExitReason::failed("on purpose"));
+    for (number, two) in pairs.chunks(2).enumerate() {
+        match number % 2 {
+            0 => two[0].erase().exit(ExitReason::failed("on purpose")),
+            _ => drop(two[0].stop(Stop::Now).await),
+        }
+    }
+    for member in chain {
+        assert!(member.erase().ended().await.is_abnormal());
+    }
+    for (number, two) in pairs.chunks(2).enumerate() {
+        let normal = !number.is_multiple_of(2);
+        assert_eq!(two[0].erase().ended().await.is_normal(), normal);
+        if !normal {
+            assert!(two[1].erase().ended().await.is_abnormal());
+        }
+    }
+    let rest: Vec<_> = members.iter().map(|member| member.erase()).collect();
+    drop(members);
+    for member in rest {
+        member.ended().await;
+    }
+    each
+}
+
+async fn until_no_task_is_left(before: usize) {
+    let gone = async {
+        while tasks() > before {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    assert!(tokio::time::timeout(Duration::from_secs(10), gone).await.is_ok(), "{} tasks", tasks());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a13_100_000_actors_that_are_linked_used_and_stopped_leave_no_memory_and_no_task() {
+    let (tasks_before, mut after_two) = (tasks(), 0);
+    for number in 1..=BATCHES {
+        let each = batch().await;
+        until_no_task_is_left(tasks_before).await;
+        if number == 1 {
+            assert!(each < 7 * 1024, "{each} bytes each");
+        }
+        if number == 2 {
+            after_two = resident();
+        }
+    }
+    let grown = resident().saturating_sub(after_two);
+    assert!(grown < 8 << 20, "{grown} bytes are left");
+}
