@@ -48,6 +48,7 @@
 //! | an actor that looks after a pool: sizes it, answers for it, hears what happens in it | [`Coordinator`], and the module [`coordinator`] |
 //! | servers and streams | [`PoolService`], [`PoolSink`], [`OwnedPermit`] |
 //! | limits and sizes, decided for a caller who acts | [`pool::limits`], [`pool::autoscale`] |
+//! | what is promised, and the tests that hold it | the module [`statements`] |
 
 mod actor;
 mod any_address;
@@ -127,6 +128,9 @@ pub use timer::{Timer, TimerState};
 pub mod prelude {
     pub use crate::{Actor, Answer, Context, Delivery, Pool, Registry, Stop, Topic};
 }
+
+#[doc = include_str!("../STATEMENTS.md")]
+pub mod statements {}
 
 /// The library's example in README.md, compiled and run with the other doctests.
 #[cfg(doctest)]
