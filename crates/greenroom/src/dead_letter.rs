@@ -38,3 +38,30 @@ pub enum DeadLetterReason {
     /// Its handler did not return within the pool's limit, and the policy makes no further attempt.
     TimedOut,
 }
+
+impl DeadLetterReason {
+    /// All of them, each at the place that it has as a number.
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Failed,
+        Self::Panicked,
+        Self::Poisoned,
+        Self::Abandoned,
+        Self::Killed,
+        Self::NoWorkers,
+        Self::Evicted,
+        Self::Expired,
+        Self::TimedOut,
+    ];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DeadLetterReason;
+
+    #[test]
+    fn every_reason_has_its_place() {
+        for (place, reason) in DeadLetterReason::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, place);
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use crate::{AnyAddress, CancellationToken, Class, ReplyPort};
+use crate::{AnyAddress, CancellationToken, Class, ReplyPort, pool::Stamp};
 
 /// A message on loan: the runtime owns it until its outcome is settled.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub struct Delivery<M, R, E> {
     /// Allocated only for calls, for messages that have failed before, and for those that carry more than themselves.
     pub(crate) extra: Option<Box<Extra<R, E>>>,
     pub(crate) class: Class,
+    /// When it was queued, by the clock of its pool.
+    pub(crate) stamp: Stamp,
     /// It was handed to another address whole.
     pub(crate) forwarded: bool,
     /// Whoever did the work for the handler has died of it.

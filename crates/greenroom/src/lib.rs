@@ -48,6 +48,7 @@
 //! | an actor that looks after a pool: sizes it, answers for it, hears what happens in it | [`Coordinator`], and the module [`coordinator`] |
 //! | servers and streams | [`PoolService`], [`PoolSink`], [`OwnedPermit`] |
 //! | limits and sizes, decided for a caller who acts | [`pool::limits`], [`pool::autoscale`] |
+//! | what is promised, and the tests that hold it | the module [`statements`] |
 
 mod actor;
 mod any_address;
@@ -107,9 +108,10 @@ pub use pool::gather::{
     SplitJoinAddress, SplitJoinError,
 };
 pub use pool::{
-    Address, Calling, Change, ChangeReport, ManageError, Management, Overflow, OwnedPermit, Pool,
-    PoolBuilder, PoolChild, PoolDeadLetters, PoolService, PoolSink, PoolStats, Restarts, Sending,
-    SinkError, Stop, StopReport, StopSummary, WeakAddress, WhenExhausted, Worker, policy,
+    Address, Calling, Change, ChangeReport, DeadLetterCounts, ManageError, Management, Overflow,
+    OwnedPermit, Pool, PoolBuilder, PoolChild, PoolDeadLetters, PoolService, PoolSink, PoolStats,
+    Restarts, Sending, SinkError, Spread, Stop, StopReport, StopSummary, WeakAddress,
+    WhenExhausted, Worker, WorkerStats, policy,
 };
 pub use recipient::Recipient;
 pub use registry::{FindError, NameTaken, Registry};
@@ -126,6 +128,9 @@ pub use timer::{Timer, TimerState};
 pub mod prelude {
     pub use crate::{Actor, Answer, Context, Delivery, Pool, Registry, Stop, Topic};
 }
+
+#[doc = include_str!("../STATEMENTS.md")]
+pub mod statements {}
 
 /// The library's example in README.md, compiled and run with the other doctests.
 #[cfg(doctest)]

@@ -27,9 +27,9 @@
 //! several threads, pools with awake workers are looked at every two milliseconds by one thread of the process.
 //!
 //! # Limits and size
-//! [`limits`] and [`autoscale`] decide how fast and how much at once, and how many workers. They are asked by the caller, who
-//! tells them the time and what has happened, and do nothing by themselves: no pool obeys them yet, and a running pool does
-//! not change its size.
+//! [`limits`] and [`autoscale`] decide how fast and how much at once, and how many workers. A pool obeys them where it is set
+//! up to: [`rate`](PoolBuilder::rate), [`concurrency`](PoolBuilder::concurrency), [`adaptive`](PoolBuilder::adaptive),
+//! [`autoscale`](PoolBuilder::autoscale).
 
 use std::{fmt, ops::Deref, sync::Arc};
 
@@ -42,6 +42,7 @@ mod call;
 mod calling;
 mod change;
 mod clock;
+mod coarse;
 pub mod coordinator;
 mod core;
 pub(crate) mod discard;
@@ -73,6 +74,7 @@ mod sending;
 mod service;
 mod shard;
 mod sink;
+mod stamp;
 mod stats;
 mod stop;
 mod supervised;
@@ -101,11 +103,11 @@ pub use restart::Restarts;
 pub use sending::Sending;
 pub use service::PoolService;
 pub use sink::{PoolSink, SinkError};
-pub use stats::PoolStats;
+pub use stats::{DeadLetterCounts, PoolStats, Spread, WorkerStats};
 pub use stop::{Stop, StopReport};
 pub use supervised::PoolChild;
 pub use weak_address::WeakAddress;
-pub(crate) use {clock::later, core::Urgency, parcel::Parcel, permits::Refused};
+pub(crate) use {clock::later, core::Urgency, parcel::Parcel, permits::Refused, stamp::Stamp};
 
 use self::{
     gather::{BroadcastAddress, SplitJoin, SplitJoinAddress, crew::Crew},

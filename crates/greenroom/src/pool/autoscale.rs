@@ -7,8 +7,9 @@
 //!             otherwise ──────────────────────────────────▶ nothing
 //! ```
 //!
-//! The decision is a state machine without clock, task or lock: whoever owns the pool feeds it a [`Sample`] a second and
-//! carries out what it answers. No pool asks one by itself.
+//! The decision is a state machine without clock, task or lock. A pool that is set up with
+//! [`autoscale`](crate::PoolBuilder::autoscale) feeds it a [`Sample`] a second and carries out what it answers; for other
+//! pools, whoever owns them can.
 //!
 //! **What is needed** to be in time: with `r` messages handled per second by a worker that is busy, a queue of `q` is
 //! gone within the target age `t` by `q / (r t)` workers; work that goes on arriving needs `arrivals / r` more. So the
@@ -30,6 +31,7 @@ use crate::SpawnError;
 
 mod calm;
 mod decision;
+pub(crate) mod scaling;
 mod settings;
 mod throughput;
 

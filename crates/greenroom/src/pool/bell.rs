@@ -26,6 +26,12 @@ impl Bell {
         }
     }
 
+    /// True while the watch looks at the pool, and for a pool that needs none.
+    #[inline]
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watched.load(Ordering::Relaxed)
+    }
+
     /// Has the pool watched. Call it after raising the count of awake workers: of that (sequentially consistent) write
     /// and this load, and of the watch's write of `watched` and its look at the count, one sees the other.
     pub(crate) fn ring(&self) {

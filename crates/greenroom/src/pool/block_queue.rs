@@ -83,6 +83,11 @@ impl<T> BlockQueue<T> {
         Some(item)
     }
 
+    /// From the front to the back.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.front.iter().chain(self.full.iter().flatten()).chain(&self.back)
+    }
+
     #[cold]
     /// Takes out the first item that is such a one. Those before it are looked at and stay.
     pub(crate) fn pop_first(&mut self, is_such: impl Fn(&T) -> bool) -> Option<T> {
@@ -152,6 +157,7 @@ mod tests {
                 }
                 prop_assert_eq!(ours.len(), model.len());
                 prop_assert_eq!(ours.is_empty(), model.is_empty());
+                prop_assert!(ours.iter().eq(&model));
             }
         }
     }

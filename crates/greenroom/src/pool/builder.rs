@@ -6,9 +6,11 @@ use tokio::sync::mpsc;
 
 use super::{
     Pool,
+    autoscale::{Autoscale, Autoscaler, scaling},
     change::SlotOutcome,
     clock,
     core::{CopyOf, Core, KeyOf, OnDeadLetter, Settings, exit::WhenExhausted},
+    limits::{Adaptive, AtOnce, Gate, Rate},
     overflow::Overflow,
     policy::Policy,
     restart::Restarts,
@@ -45,6 +47,9 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     mailbox: usize,
     capacity: Option<usize>,
     bounds: RangeInclusive<usize>,
+    autoscale: Option<Autoscale>,
+    rate: Option<Rate>,
+    at_once: Option<AtOnce>,
     holds_when_empty: bool,
     overflow: Overflow<A::Message, A::Reply, A::Error>,
     dispatch: Option<Box<dyn Policy<A::Message>>>,
@@ -74,6 +79,9 @@ impl<A: Actor> PoolBuilder<A> {
             mailbox: DEFAULT_MAILBOX,
             capacity: None,
             bounds: 0..=MAX_WORKERS,
+            autoscale: None,
+            rate: None,
+            at_once: None,
             holds_when_empty: false,
             overflow: Overflow::Wait,
             dispatch: None,
@@ -157,6 +165,9 @@ impl<A: Actor> PoolBuilder<A> {
             mailbox: self.mailbox,
             capacity: self.capacity,
             bounds: self.bounds,
+            autoscale: self.autoscale,
+            rate: self.rate,
+            at_once: self.at_once,
             holds_when_empty: self.holds_when_empty,
             overflow: self.overflow,
             dispatch: None,
@@ -207,6 +218,61 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// beyond them is refused.
     pub fn bounds(mut self, workers: RangeInclusive<usize>) -> Self {
         self.bounds = workers;
+        self
+    }
+
+    /// Lets the pool change its size by itself, between these bounds, which take the place of [`bounds`](Self::bounds): nobody
+    /// can pass them by hand either. It is looked at each second; a pool that is late grows in one step, and shrinks when
+    /// fewer have been enough for long. See [`autoscale`](crate::pool::autoscale).
+    ///
+    /// The pool starts with as many [`workers`](Self::workers) as was said, within the bounds.
+    ///
+    /// ```
+    /// # use greenroom::{pool::autoscale::Autoscale, prelude::*};
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Clerk).workers(1).autoscale(Autoscale::between(2, 64)).spawn().await?;
+    /// assert_eq!(pool.stats().configured, 2);
+    /// # Ok(()) }
+    /// ```
+    pub fn autoscale(mut self, settings: Autoscale) -> Self {
+        self.autoscale = Some(settings);
+        self
+    }
+
+    /// Starts no more messages than so many in such a time; what is above that waits in the queue. After a pause, a tenth of a
+    /// second's worth is started at once.
+    ///
+    /// ```
+    /// # use greenroom::{pool::limits::Rate, prelude::*};
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Clerk).rate(Rate::per_second(5)).spawn().await?;
+    /// let start = tokio::time::Instant::now();
+    /// for page in 0..6 {
+    ///     pool.call(page).await?;
+    /// }
+    /// assert_eq!(start.elapsed().as_millis(), 1_000);
+    /// # Ok(()) }
+    /// ```
+    pub fn rate(mut self, rate: Rate) -> Self {
+        self.rate = Some(rate);
+        self
+    }
+
+    /// Has no more messages in hand at once than so many, whatever the number of workers.
+    pub fn concurrency(mut self, messages: usize) -> Self {
+        self.at_once = Some(AtOnce::Fixed(messages));
+        self
+    }
+
+    /// Finds out how many messages may be in hand at once. Where it is only observed, as it is unless it is
+    /// [enforced](Adaptive::enforced), nothing waits, and the figures say what it would be. A handler's error counts as a
+    /// rejection by what it uses, so that fast failures make the limit smaller; a panic says nothing.
+    pub fn adaptive(mut self, settings: Adaptive) -> Self {
+        self.at_once = Some(AtOnce::Adaptive(settings));
         self
     }
 
@@ -407,6 +473,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     pub fn supervised(mut self) -> Result<(Pool<A>, PoolChild), SpawnError> {
         self.when_exhausted = WhenExhausted::Escalate;
         let core = self.into_core()?;
+        scaling::begin(&core);
         clock::start(&core);
         watch(&core);
         Ok(supervised::kept(core))
@@ -431,7 +498,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         }
     }
 
-    fn into_checked_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
+    fn into_checked_core(mut self) -> Result<Arc<Core<A, K>>, SpawnError> {
+        self.check_autoscale()?;
         let capacity = self.checked_capacity()?;
         let threads = self.start_threads()?;
         let runtime = threads.as_ref().and_then(Threads::handle);
@@ -446,6 +514,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             holds_when_empty: self.holds_when_empty,
             capacity,
             mailbox: self.mailbox,
+            autoscale: self.autoscale,
+            gate: Gate::new(self.rate, self.at_once)?,
             overflow: self.overflow,
             dispatch: self.dispatch,
             copy_for_several: self.copy_for_several,
@@ -464,6 +534,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             seed: self.seed.unwrap_or_else(random_seed),
         };
         Ok(Arc::new(Core::new(settings, awake_limit, runtime, threads)))
+    }
+
+    fn check_autoscale(&mut self) -> Result<(), SpawnError> {
+        let Some(settings) = self.autoscale else { return Ok(()) };
+        Autoscaler::new(settings)?;
+        self.bounds = settings.min..=settings.max;
+        self.workers = self.workers.clamp(settings.min, settings.max);
+        Ok(())
     }
 
     fn start_threads(&self) -> Result<Option<Threads>, SpawnError> {
@@ -528,6 +606,7 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                 if slots.is_empty() || !matches!(core.settings.overflow, Overflow::Wait) {
                     clock::start(core);
                 }
+                scaling::begin(core);
                 watch(core);
                 core.close_if_deserted();
                 if core.settings.dispatch.is_some() {
@@ -545,9 +624,8 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     Err(SpawnError::NoWorkerStarted { pool: core.settings.name.to_string(), reason })
 }
 
-/// On one thread nobody could take what a handler holds up, so only pools on several are watched.
 fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
-    if core.runtime.runtime_flavor() != tokio::runtime::RuntimeFlavor::CurrentThread {
+    if core.coarse.is_watched {
         let core: Arc<dyn Watched> = core.clone();
         core.bell().connect(Arc::downgrade(&core));
     }

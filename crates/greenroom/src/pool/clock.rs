@@ -190,6 +190,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Clock<A, K> {
     /// Rings one alarm that is due. False when there is none.
     pub(crate) fn ring_next(&self, core: &Core<A, K>) -> bool {
         let Some(alarm) = self.pop_due(Instant::now()) else { return false };
+        core.note_time();
         match alarm.what {
             What::Lane(id) => core.wake_lane(alarm.index, id),
             What::Mail(slot, entry) => {

@@ -20,12 +20,14 @@ use self::{
 };
 use super::{
     clock::Clock,
+    coarse::CoarseClock,
     coordinator::Coordination,
     discard::discard,
     entry::Entry,
     mailbox::Mailbox,
     occupied::{Inside, Occupied, OwnCalls, slot_at_work},
     overflow::Overflow,
+    padded::Padded,
     parcel::ParcelOf,
     permits::{Closed, Permits, Queues, Refused},
     policy::Policy,
@@ -33,6 +35,8 @@ use super::{
     seat::Seat,
     seats::Seats,
     shard::{Outbox, Shard, Turns},
+    stamp::Stamp,
+    stats::Measured,
     tally::PoolTally,
     threads::Threads,
     wake::Wake,
@@ -125,6 +129,10 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) when_exhausted: WhenExhausted,
     /// The pool is one actor: it ends with it.
     pub(crate) single: bool,
+    /// Present where the pool sizes itself; in range.
+    pub(crate) autoscale: Option<super::autoscale::Autoscale>,
+    /// Present where the pool has limits.
+    pub(crate) gate: Option<Arc<super::limits::Gate>>,
     /// How long a handler may take.
     pub(crate) time_limit: Option<Duration>,
     pub(crate) on_dead_letter: Option<OnDeadLetter<A>>,
@@ -170,6 +178,10 @@ pub(crate) struct Core<A: Actor, K> {
     /// The last slot was disabled: what is queued are dead letters.
     ruined: AtomicBool,
     pub(crate) tally: PoolTally,
+    /// The time for whatever need not know it exactly.
+    pub(crate) coarse: Padded<CoarseClock>,
+    /// How long messages took.
+    pub(crate) measured: Measured,
     /// From its spawn to its end, and who is told of that.
     pub(crate) life: Arc<Life>,
     /// Why it ends, where it is not simply stopped. The first reason counts.
@@ -226,6 +238,9 @@ const CREDIT_SHARE: usize = 8;
 /// The most messages that are queued under one hold of a lock.
 const RUN: usize = 64;
 
+/// Messages that an actor which stands alone has handled before any is measured.
+const FEW: u64 = 64;
+
 /// More would not make a permit noticeably cheaper.
 const MAX_CREDIT: usize = 64;
 
@@ -242,6 +257,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             (_, true) => SHARDS,
             (workers, false) => workers.next_power_of_two().min(SHARDS),
         };
+        // Of very many actors that handle a few messages each, none has room for measurements.
+        let unmeasured = if settings.single { FEW } else { 0 };
         let turns = match settings.key_of {
             Some(_) => Turns::OF_KEYS,
             None => Turns::OF_A_SENDER,
@@ -262,6 +279,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             gate: Mutex::new(Gate::Open),
             ruined: AtomicBool::new(false),
             tally: PoolTally::default(),
+            coarse: Padded(CoarseClock::new(is_watched(&runtime), unmeasured)),
+            measured: Measured::default(),
             life: Arc::default(),
             cause: OnceLock::new(),
             escalation: Mutex::default(),
@@ -352,7 +371,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return self.search_and_push(index, parcel, key);
         }
         inbox.credit -= 1;
-        let first = inbox.push(parcel, key);
+        let first = inbox.push(parcel, key, |number| self.stamp(number));
         if parcel.class == Class::Urgent {
             self.wake.urge(index);
         }
@@ -418,7 +437,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if inbox.closed {
             return Err(Closed);
         }
-        let first = inbox.push(parcel, key);
+        let first = inbox.push(parcel, key, |number| self.stamp(number));
         if parcel.class == Class::Urgent {
             self.wake.urge(index);
         }
@@ -438,7 +457,30 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if inbox.closed {
             return Err(Closed);
         }
-        Ok((run, inbox.push_run(messages.drain(..run))))
+        Ok((run, inbox.push_run(messages.drain(..run), |number| self.stamp(number))))
+    }
+
+    /// The stamp for the message with this number, of those that were counted together.
+    #[inline]
+    pub(crate) fn stamp(&self, number: u64) -> Stamp {
+        self.coarse.stamp(number, self.is_late())
+    }
+
+    /// True when the coarse clock may have stood still for long (see there).
+    #[inline]
+    fn is_late(&self) -> bool {
+        match self.coarse.is_watched {
+            true => !self.clock.bell.is_watched(),
+            false => self.wake.awake() == 0,
+        }
+    }
+
+    /// A worker is woken: sets the coarse clock where the watch does not do so. Before the worker counts as awake.
+    #[inline]
+    pub(crate) fn note_time(&self) {
+        if !self.coarse.is_watched || !self.clock.bell.is_watched() {
+            self.coarse.set();
+        }
     }
 
     /// Grants permits to senders that wait for them. Call it after messages have been started, behind a fence where the
@@ -509,6 +551,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         self.calls.enter(self.identity(), self.live.load(Ordering::SeqCst))
     }
+}
+
+/// On one thread nobody could take what a handler holds up, so only pools on several are watched.
+pub(crate) fn is_watched(runtime: &tokio::runtime::Handle) -> bool {
+    runtime.runtime_flavor() != tokio::runtime::RuntimeFlavor::CurrentThread
 }
 
 pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;

@@ -1,5 +1,6 @@
 //! A message as it lies in a queue.
 
+use super::stamp::Stamp;
 use crate::{Class, delivery::Extra};
 
 /// A queued message. What a plain send does not need costs one empty pointer.
@@ -12,6 +13,8 @@ pub(crate) struct Entry<M, R, E, K> {
     /// Of the key, seeded per pool.
     pub(crate) hash: u32,
     pub(crate) class: Class,
+    /// When it was queued; for one that is attempted again, when that is due.
+    pub(crate) stamp: Stamp,
 }
 
 impl<M, R, E, K> Entry<M, R, E, K> {

@@ -12,8 +12,11 @@ use super::{
     discard::discard,
     entry::Entry,
     lanes::LaneId,
+    limits::Outcome,
     mailbox::Mailbox,
     seat::Seat,
+    stamp::Stamp,
+    stats::Measurement,
     tally::count,
 };
 use crate::{
@@ -92,6 +95,10 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) spare: Option<A::Message>,
     /// A message has been started whose outcome is not settled.
     pub(crate) in_hand: bool,
+    /// Present where the times of the message in hand are measured.
+    measurement: Option<Measurement>,
+    /// What the last attempt says of the load of what its handler uses. For the pool's limits.
+    pub(crate) outcome: Outcome,
     pub(crate) posture: Posture,
     /// Messages taken in this run without keys, after the first.
     run: u32,
@@ -121,12 +128,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 message: None,
                 extra: None,
                 class: Class::Normal,
+                stamp: Stamp::default(),
                 forwarded: false,
                 crashed: false,
                 put_back: false,
             },
             spare: None,
             in_hand: false,
+            measurement: None,
+            outcome: Outcome::Done,
             posture: Posture::Suspended,
             run: 0,
             timed_since: None,
@@ -324,6 +334,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.delivery.message = Some(entry.message);
         self.delivery.extra = entry.extra;
         self.delivery.class = entry.class;
+        self.delivery.stamp = entry.stamp;
         self.urgent_run = match entry.class {
             Class::Urgent => self.urgent_run.saturating_add(1),
             Class::Normal => 0,
@@ -337,14 +348,32 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     #[inline]
     fn start(&mut self) -> Taken {
         count(&self.seat.tally.started);
-        self.set_in_hand(true);
+        self.in_hand = true;
+        self.seat.is_busy_since(self.core.coarse.shown());
         if self.delivery.extra.is_some() && self.is_settled_already() {
             return Taken::Skipped;
+        }
+        if self.delivery.stamp.is_sampled() {
+            self.measure();
         }
         if let (Some(copy), Some(message)) = (self.core.settings.copy, &self.delivery.message) {
             self.spare = Some(copy(message));
         }
         Taken::InHand
+    }
+
+    #[cold]
+    fn measure(&mut self) {
+        let now = self.core.coarse.real();
+        self.measurement = Some(Measurement::begin(self.delivery.stamp, now));
+    }
+
+    #[cold]
+    fn measured(&mut self) {
+        if let Some(measurement) = self.measurement.take() {
+            let took = measurement.end(self.core.coarse.real(), &self.core.measured);
+            self.core.coarse.tell_pace(took);
+        }
     }
 
     /// Counts a retry as no longer waiting, and settles a call whose caller has gone.
@@ -364,9 +393,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         true
     }
 
-    fn set_in_hand(&mut self, in_hand: bool) {
-        self.in_hand = in_hand;
-        self.seat.tally.in_hand.store(u64::from(in_hand), Ordering::Relaxed);
+    #[inline]
+    fn out_of_hand(&mut self) {
+        self.in_hand = false;
+        if self.measurement.is_some() {
+            self.measured();
+        }
+        self.seat.is_free();
     }
 
     /// Settles an attempt that returned.
@@ -379,6 +412,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 self.handled(Answer::Elsewhere);
             }
             Err(error) => {
+                self.outcome = Outcome::Rejected;
                 let failures = self.delivery.failures() + 1;
                 let crashed = std::mem::take(&mut self.delivery.crashed);
                 if crashed && self.kills() >= self.core.settings.poison_limit {
@@ -413,7 +447,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if self.delivery.extra.is_none() && self.delivery.message.is_none() && self.spare.is_none()
         {
             // A send whose handler has consumed it: nothing is left to settle.
-            self.set_in_hand(false);
+            self.out_of_hand();
             return discard(answer);
         }
         let (message, extra) = self.finish();
@@ -429,13 +463,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn put_back(&mut self) {
         self.delivery.put_back = false;
         let class = self.delivery.class;
+        let stamp = Stamp::coarse(self.delivery.stamp.nanos());
         let Some(message) = self.take_message() else {
             return self.dead_letter(DeadLetterReason::Failed, None, None);
         };
         let extra = self.delivery.extra.take();
-        self.set_in_hand(false);
+        self.out_of_hand();
         self.core.permits.take_back();
-        self.core.re_home(vec![Entry { message, extra, key: None, hash: 0, class }]);
+        self.core.re_home(vec![Entry { message, extra, key: None, hash: 0, class, stamp }]);
     }
 
     fn give_back(&mut self, error: A::Error) {
@@ -455,7 +490,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// Ends the time in hand. The message is the one left in place, or the spare copy.
     fn finish(&mut self) -> (Option<A::Message>, Option<Box<ExtraOf<A>>>) {
         let message = self.take_message();
-        self.set_in_hand(false);
+        self.out_of_hand();
         (message, self.delivery.extra.take())
     }
 
@@ -472,7 +507,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         error: Option<A::Error>,
         panic: Option<String>,
     ) {
-        count(&self.seat.tally.dead_lettered);
+        self.seat.tally.dead_letters.count(reason);
         let attempts = match reason {
             DeadLetterReason::Abandoned | DeadLetterReason::Expired => self.delivery.attempt() - 1,
             _ => self.delivery.attempt(),
@@ -510,10 +545,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         extra.parked = true;
         extra.failures += u32::from(counted);
         extra.kills += u32::from(killed);
-        self.set_in_hand(false);
+        self.out_of_hand();
         count(&self.seat.tally.retries);
         let class = self.delivery.class;
-        let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class };
+        let due = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
+        let stamp = Stamp::coarse(self.core.coarse.shown().saturating_add(due));
+        let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class, stamp };
         let source = std::mem::replace(&mut self.source, Source::None);
         clock::start(&self.core);
         self.source = self.core.park(self.worker, source, entry, after);
@@ -569,6 +606,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// The handler did not return within the pool's limit, and was dropped.
     pub(crate) fn timed_out(&mut self, limit: Duration) {
         self.delivery.crashed = false;
+        self.outcome = Outcome::TimedOut;
         if self.delivery.forwarded {
             return self.handled(Answer::Elsewhere);
         }
@@ -611,6 +649,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     pub(crate) fn wake_up(&mut self) {
+        self.core.note_time();
         self.core.wake.enter(&self.core.clock.bell);
         self.posture = Posture::Awake;
     }

@@ -19,7 +19,7 @@ use std::{
     sync::Arc,
 };
 
-use super::entry::Entry;
+use super::{entry::Entry, stamp::Stamp, stats::oldest::first};
 use crate::{Class, class::URGENT_RUN};
 
 /// The name of a lane within its shard: the hash of its key and a number that is never used again.
@@ -227,6 +227,12 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         })?;
         self.queued -= 1;
         Some(evicted)
+    }
+
+    /// When the message was queued that has waited longest in a lane.
+    pub(crate) fn oldest(&self) -> Option<Stamp> {
+        let lanes = self.by_hash.values().flatten();
+        lanes.filter_map(|lane| first(lane.queue.iter())).min_by_key(|stamp| stamp.nanos())
     }
 
     #[cfg(test)]

@@ -6,11 +6,14 @@
 //! | [`AdaptiveLimit`] | messages in hand at once | a service whose capacity nobody knows, or that changes |
 //!
 //! Each is a state machine without clock, task or lock. Whoever owns it tells it the time, as what has passed since a
-//! moment of its own choice. No pool asks one by itself.
+//! moment of its own choice. A pool that is set up with [`rate`](crate::PoolBuilder::rate),
+//! [`concurrency`](crate::PoolBuilder::concurrency) or [`adaptive`](crate::PoolBuilder::adaptive) asks its own before a
+//! worker takes a message: whoever has to wait holds no shard and no key, and one waits for the next token at a time.
 
 mod adaptive;
 mod baseline;
 mod failures;
+mod gate;
 mod gradient;
 mod probe;
 mod rate;
@@ -19,6 +22,8 @@ mod settings;
 mod window;
 
 pub use adaptive::AdaptiveLimit;
+pub use gate::LimitStats;
+pub(crate) use gate::{AtOnce, Gate, Pass};
 pub use rate::{Rate, TokenBucket};
 pub use report::{AdaptiveReport, LimitChange, LimitReason};
 pub use settings::{Adaptive, Mode};

@@ -23,6 +23,8 @@ use super::{
     parcel::ParcelOf,
     permits::{Closed, Permits, Queues, Refused},
     seat::{MAIL, SIGNAL, Seat},
+    stamp::Stamp,
+    stats::oldest::first,
 };
 use crate::{
     Actor, Class, ExitReason,
@@ -150,18 +152,30 @@ impl<A: Actor, K> Mailbox<A, K> {
         self.permits.give(1, self);
     }
 
-    /// Queues a message for which there is a place. The caller then wakes the worker.
-    pub(crate) fn push(&self, parcel: &mut ParcelOf<A>) -> Result<(), Closed> {
+    /// Queues a message for which there is a place, stamped by its number. The caller then wakes the worker.
+    pub(crate) fn push(
+        &self,
+        parcel: &mut ParcelOf<A>,
+        stamp: impl FnOnce(u64) -> Stamp,
+    ) -> Result<(), Closed> {
         let mut letters = self.letters.lock();
         if letters.closed {
             return Err(Closed);
         }
         let Some(message) = parcel.message.take() else { return Err(Closed) };
         let (extra, class) = (parcel.extra.take(), parcel.class);
+        let stamp = stamp(letters.accepted);
         letters.accepted += 1;
-        letters.push(Entry { message, extra, key: None, hash: 0, class });
+        letters.push(Entry { message, extra, key: None, hash: 0, class, stamp });
         self.told(&letters);
         Ok(())
+    }
+
+    /// When the message was queued that has waited longest here.
+    pub(crate) fn oldest(&self) -> Option<Stamp> {
+        let letters = self.letters.lock();
+        let queues = [first(letters.urgent.iter()), first(letters.normal.iter())];
+        queues.into_iter().flatten().min_by_key(|stamp| stamp.nanos())
     }
 
     /// Puts a message that has been taken before back to the front.
@@ -301,7 +315,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         mailbox: &Mailbox<A, K>,
         parcel: &mut ParcelOf<A>,
     ) -> Result<(), Closed> {
-        mailbox.push(parcel)?;
+        mailbox.push(parcel, |number| self.stamp(number))?;
         self.wake.call(mailbox.slot, &self.clock.bell);
         Ok(())
     }

@@ -9,16 +9,17 @@ use super::{
     change::Change,
     core::Core,
     gather::Worker,
-    stats::PoolStats,
+    stats::{PoolStats, WorkerStats},
     stop::{self, Stop, StopReport},
 };
-use crate::{Actor, DeadLetters, Items, inspect::Inspection};
+use crate::{Actor, DeadLetters, Items, inspect::Inspection, notices::ResizeReason};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What a pool can be told, whatever its keys are.
 pub(crate) trait Control<A: Actor>: Send + Sync {
     fn stats(&self) -> PoolStats;
+    fn worker_stats(&self) -> Vec<WorkerStats>;
     fn inspect(&self, wanted: &Items) -> Inspection;
     fn dead_letters(&self) -> DeadLetters<A::Message, A::Error>;
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
@@ -45,6 +46,10 @@ where
         PoolStats::of(self)
     }
 
+    fn worker_stats(&self) -> Vec<WorkerStats> {
+        WorkerStats::all(self)
+    }
+
     fn inspect(&self, wanted: &Items) -> Inspection {
         Core::inspect(self, wanted)
     }
@@ -65,7 +70,7 @@ where
 
     fn add(self: Arc<Self>, workers: usize) -> Result<Change, ManageError> {
         let (outcomes, told) = mpsc::unbounded_channel();
-        let (slots, size) = self.hire(workers, &outcomes)?;
+        let (slots, size) = self.hire(workers, ResizeReason::Asked, &outcomes)?;
         Ok(Change::new(slots, Vec::new(), size, told))
     }
 
@@ -80,7 +85,7 @@ where
 
     fn remove(self: Arc<Self>, workers: usize) -> Result<Change, ManageError> {
         let (outcomes, told) = mpsc::unbounded_channel();
-        let (slots, size) = self.dismiss(workers, &outcomes)?;
+        let (slots, size) = self.dismiss(workers, ResizeReason::Asked, &outcomes)?;
         Ok(Change::new(Vec::new(), slots, size, told))
     }
 
@@ -239,6 +244,11 @@ impl<A: Actor> Management<A> {
     /// What the pool is doing. Takes the lock of each shard for a moment.
     pub fn stats(&self) -> PoolStats {
         self.control.stats()
+    }
+
+    /// What each slot of the pool has done and does, also those that are vacant now.
+    pub fn worker_stats(&self) -> Vec<WorkerStats> {
+        self.control.worker_stats()
     }
 
     /// Looks at the pool and its workers: the runtime's own figures, and what workers have published

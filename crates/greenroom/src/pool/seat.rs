@@ -10,7 +10,9 @@ use tokio::task::AbortHandle;
 
 use crate::inspect::Published;
 
-use super::{change::Outcomes, erased::Erased, restart::RestartLog, tally::WorkerTally};
+use super::{
+    change::Outcomes, erased::Erased, restart::RestartLog, stamp::Stamp, tally::WorkerTally,
+};
 
 /// The worker is to end after the message in hand.
 pub(crate) const LEAVE: u32 = 1;
@@ -104,5 +106,25 @@ impl Seat {
     /// True while a message is in hand.
     pub(crate) fn is_busy(&self) -> bool {
         self.tally.in_hand.load(Ordering::Relaxed) != 0
+    }
+
+    /// A message is in hand from this moment on.
+    #[inline]
+    pub(crate) fn is_busy_since(&self, nanos: u64) {
+        self.tally.in_hand.store(nanos + 1, Ordering::Relaxed);
+    }
+
+    /// No message is in hand any more.
+    #[inline]
+    pub(crate) fn is_free(&self) {
+        self.tally.in_hand.store(0, Ordering::Relaxed);
+    }
+
+    /// When the message in hand was started.
+    pub(crate) fn busy_since(&self) -> Option<Stamp> {
+        match self.tally.in_hand.load(Ordering::Relaxed) {
+            0 => None,
+            since => Some(Stamp::coarse(since - 1)),
+        }
     }
 }

@@ -36,6 +36,7 @@ use super::{
     lock::Lock,
     padded::Padded,
     parcel::Parcel,
+    stamp::Stamp,
     wake::NOBODY,
 };
 use crate::{Class, sync::this_thread};
@@ -257,16 +258,18 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         std::mem::swap(&mut self.queue, queue);
     }
 
-    /// Appends a message. True when nobody is bound to look at the shard yet: the caller must announce it.
+    /// Appends a message, stamped by its number. True when nobody is bound to look at the shard yet: the caller must announce it.
     #[inline(always)]
     pub(crate) fn push(
         &mut self,
         parcel: &mut Parcel<M, R, E>,
         (key, hash): (Option<K>, u32),
+        stamp: impl FnOnce(u64) -> Stamp,
     ) -> bool {
         let Some(message) = parcel.message.take() else { return false };
-        let entry = Entry { message, extra: parcel.extra.take(), key, hash, class: parcel.class };
-        match parcel.class {
+        let (extra, class) = (parcel.extra.take(), parcel.class);
+        let entry = Entry { message, extra, key, hash, class, stamp: stamp(self.accepted) };
+        match class {
             Class::Normal => self.queue.push_back(entry),
             Class::Urgent => self.urgent.push_back(entry),
         }
@@ -275,7 +278,11 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
     }
 
     /// As `push`, for several plain messages.
-    pub(crate) fn push_run(&mut self, messages: impl Iterator<Item = M>) -> bool {
+    pub(crate) fn push_run(
+        &mut self,
+        messages: impl Iterator<Item = M>,
+        stamp: impl Fn(u64) -> Stamp,
+    ) -> bool {
         for message in messages {
             self.queue.push_back(Entry {
                 message,
@@ -283,6 +290,7 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
                 key: None,
                 hash: 0,
                 class: Class::Normal,
+                stamp: stamp(self.accepted),
             });
             self.accepted += 1;
         }

@@ -1,31 +1,67 @@
 //! What a pool is doing, in figures.
+//!
+//! Counters have one writer each, or are written under a lock that is taken anyway. The clock is read for one message in 64
+//! where handlers are quick, and for each where they take longer than two microseconds; every other message is stamped with
+//! what a [coarse clock](super::coarse) shows. What has waited longest is looked up when somebody asks.
 
 use std::{
     hash::Hash,
     sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
 };
 
-use super::{core::Core, tally::WorkerTally};
+use super::{core::Core, limits::LimitStats};
 use crate::Actor;
+
+mod dead_letters;
+pub(crate) mod oldest;
+mod spread;
+mod worker;
+
+pub use dead_letters::DeadLetterCounts;
+pub(crate) use dead_letters::DeadLetterTally;
+pub use spread::Spread;
+pub(crate) use spread::{Measured, Measurement};
+pub use worker::WorkerStats;
 
 /// A snapshot of a pool. Exact when no thread is inside the pool; otherwise each figure is of its own moment.
 ///
 /// The ledger: `accepted = handled + failed + dead_lettered + dropped + returned + queued + waiting + in_hand`.
+///
+/// ```
+/// # use greenroom::prelude::*;
+/// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+/// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool = Pool::new(|_slot| Clerk).workers(2).spawn().await?;
+/// pool.call(7).await?;
+/// let stats = pool.stats();
+/// assert_eq!((stats.accepted, stats.handled, stats.oldest), (1, 1, None));
+/// assert_eq!(stats.handling.count, 1);
+/// assert!(stats.ledger_holds());
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolStats {
+    /// The type of the actor.
+    pub worker_behavior: &'static str,
     /// Workers asked for.
     pub configured: usize,
     /// Workers whose slot is not disabled.
     pub live: usize,
     /// Workers that wait for work.
     pub idle: usize,
+    /// Workers with a message in hand.
+    pub busy: usize,
     /// The most messages that may be accepted and not started.
     pub capacity: usize,
     /// Messages accepted.
     pub accepted: u64,
     /// Messages not accepted.
     pub rejected: u64,
+    /// Messages started, each as often as it was attempted.
+    pub dispatched: u64,
     /// Messages handled.
     pub handled: u64,
     /// Of these, handed to another address whole.
@@ -34,12 +70,16 @@ pub struct PoolStats {
     pub failed: u64,
     /// Dead letters.
     pub dead_lettered: u64,
+    /// The same by reason.
+    pub dead_letters: DeadLetterCounts,
     /// Messages dropped by the failure policy.
     pub dropped: u64,
     /// Messages given back by a stop.
     pub returned: u64,
     /// Messages accepted and not started.
     pub queued: u64,
+    /// For how long the oldest of these has waited, to a few milliseconds. `None` where there is none.
+    pub oldest: Option<Duration>,
     /// Messages that wait for another attempt.
     pub waiting: u64,
     /// Messages in the hands of workers.
@@ -48,45 +88,62 @@ pub struct PoolStats {
     pub retries: u64,
     /// Restarts of workers.
     pub restarts: u64,
+    /// How long messages waited before they were started.
+    pub queueing: Spread,
+    /// How long they were in hand.
+    pub handling: Spread,
+    /// What the pool's limits have come to.
+    pub limits: LimitStats,
 }
 
 impl PoolStats {
     pub(crate) fn of<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> Self {
+        let (queueing, handling) = core.measured.spreads();
+        Self { oldest: core.oldest(), queueing, handling, ..Self::ledger(core) }
+    }
+
+    /// What is counted, without what is measured.
+    pub(crate) fn ledger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+        core: &Core<A, K>,
+    ) -> Self {
         let waiting = core.tally.waiting.load(Ordering::Relaxed);
         let mut stats = Self {
+            worker_behavior: std::any::type_name::<A>(),
             configured: core.roster.lock().len(),
             live: core.live.load(Ordering::Relaxed),
             idle: core.wake.idle(),
+            busy: 0,
             capacity: core.permits.capacity(),
             accepted: core.accepted(),
-            rejected: core.tally.rejected.load(Ordering::Relaxed),
+            rejected: read(&core.tally.rejected),
+            dispatched: 0,
             handled: 0,
             forwarded: 0,
             failed: 0,
-            dead_lettered: core.tally.dead_lettered.load(Ordering::Relaxed),
+            dead_lettered: 0,
+            dead_letters: DeadLetterCounts::default(),
             dropped: 0,
-            returned: core.tally.returned.load(Ordering::Relaxed),
+            returned: read(&core.tally.returned),
             queued: core.depth().saturating_sub(waiting) as u64,
+            oldest: None,
             waiting: waiting as u64,
             in_hand: 0,
             retries: 0,
             restarts: 0,
+            queueing: Spread::default(),
+            handling: Spread::default(),
+            limits: core.settings.gate.as_ref().map(|gate| gate.stats()).unwrap_or_default(),
         };
-        core.seats.iter().for_each(|seat| stats.add(&seat.tally));
+        core.seats.iter().for_each(|seat| stats.add(seat));
+        stats.dead_letters.add(&core.tally.dead_letters);
+        stats.dead_lettered = stats.dead_letters.total();
+        stats.in_hand = stats.busy as u64;
         stats
     }
 
-    fn add(&mut self, tally: &WorkerTally) {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        self.handled += read(&tally.handled);
-        self.forwarded += read(&tally.forwarded);
-        self.failed += read(&tally.failed);
-        self.dead_lettered += read(&tally.dead_lettered);
-        self.dropped += read(&tally.dropped);
-        self.returned += read(&tally.returned);
-        self.in_hand += read(&tally.in_hand);
-        self.retries += read(&tally.retries);
-        self.restarts += read(&tally.restarts);
+    /// Messages that hold a place of the capacity: queued, or waiting for another attempt.
+    pub fn depth(&self) -> u64 {
+        self.queued + self.waiting
     }
 
     /// Messages that have their outcome.
@@ -103,4 +160,8 @@ impl PoolStats {
     pub fn ledger_holds(&self) -> bool {
         self.accepted == self.settled() + self.queued + self.waiting + self.in_hand
     }
+}
+
+fn read(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
 }

@@ -88,7 +88,24 @@ pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let wedged = wedged.into_iter().map(|(slot, _)| core.worker_name(slot)).collect();
     core.give_back_queued();
     let left_over = std::mem::take(&mut *core.left_over.lock());
+    check_ledger(&core);
     StopReport { left_over, wedged, stats: PoolStats::of(&core) }
+}
+
+/// How long somebody who is inside the pool may take to leave it: another stop, or a sender for whom another message made room.
+const INSIDE: Duration = Duration::from_secs(1);
+
+/// Once all workers have gone, every message is accounted for (P26). In builds with debug assertions.
+fn check_ledger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
+    if !cfg!(debug_assertions) || core.running.load(Ordering::SeqCst) > 0 {
+        return;
+    }
+    let since = std::time::Instant::now();
+    while !PoolStats::ledger(core).ledger_holds() {
+        let stats = PoolStats::ledger(core);
+        debug_assert!(since.elapsed() < INSIDE, "messages are not accounted for: {stats:?}");
+        std::thread::yield_now();
+    }
 }
 
 /// Handles what is queued, then lets the workers end. At the deadline handlers are dropped.
@@ -98,9 +115,9 @@ async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     hands: &mut Hands,
 ) {
     // What is held back waits for a worker to join, and none will.
-    let but_held = |stats: PoolStats| stats.accepted == stats.settled() + core.held() as u64;
+    let but_held = |stats: PoolStats| stats.accepted == stats.settled() + core.held().len() as u64;
     let done = |stats: PoolStats| stats.is_settled() || but_held(stats);
-    let drained = || done(PoolStats::of(core)) || core.live.load(Ordering::SeqCst) == 0;
+    let drained = || done(PoolStats::ledger(core)) || core.live.load(Ordering::SeqCst) == 0;
     let ended = || core.ended.load(Ordering::SeqCst);
     let _ = wait_until(core, deadline, || drained() || ended()).await;
     core.end();

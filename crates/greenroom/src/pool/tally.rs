@@ -2,23 +2,25 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use super::stats::DeadLetterTally;
+
 /// Counters of one seat, on a cache line of its own, written by its worker (or, once that is gone, by whoever cleans up
 /// behind it) with plain loads and stores. They go on when the next worker takes the seat.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerTally {
+    /// Messages started: each gives up its permit.
+    pub(crate) started: AtomicU64,
     pub(crate) handled: AtomicU64,
-    /// Of these, handed to another address whole.
+    /// When the message in hand was started, in nanoseconds and one more; 0 while there is none.
+    pub(crate) in_hand: AtomicU64,
+    /// Of those handled, handed to another address whole.
     pub(crate) forwarded: AtomicU64,
     pub(crate) failed: AtomicU64,
-    pub(crate) dead_lettered: AtomicU64,
     pub(crate) dropped: AtomicU64,
     pub(crate) returned: AtomicU64,
     pub(crate) retries: AtomicU64,
     pub(crate) restarts: AtomicU64,
-    /// Messages started: each gives up its permit.
-    pub(crate) started: AtomicU64,
-    /// 1 while a message is in hand.
-    pub(crate) in_hand: AtomicU64,
+    pub(crate) dead_letters: DeadLetterTally,
 }
 
 /// Counters with several, rare writers.
@@ -29,8 +31,8 @@ pub(crate) struct PoolTally {
     pub(crate) accepted: AtomicU64,
     /// Messages given back by a stop before they were started.
     pub(crate) returned: AtomicU64,
-    /// Messages for which no worker was left.
-    pub(crate) dead_lettered: AtomicU64,
+    /// Messages that no worker has had in hand.
+    pub(crate) dead_letters: DeadLetterTally,
     /// Messages that wait for another attempt.
     pub(crate) waiting: AtomicUsize,
 }

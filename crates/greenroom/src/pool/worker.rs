@@ -20,6 +20,7 @@ use super::{
     employed::Employed,
     erased::Erased,
     hold::{Hold, Posture, Source, Taken},
+    limits::Pass,
     seat::{KILLED, REST, SIGNAL, Status},
     tally::count,
 };
@@ -29,6 +30,7 @@ pub(crate) mod adopted;
 mod attempt;
 mod catch_unwind;
 mod factory;
+mod pass;
 mod start;
 #[cfg(test)]
 mod tests;
@@ -38,6 +40,7 @@ pub(crate) use factory::{Factory, panic_message};
 
 use self::{
     attempt::{StandsFor, attempt, hear},
+    pass::{end_pass, pass},
     start::{first_start, pause, start_again},
 };
 
@@ -246,6 +249,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
 ) -> End {
     let core = hold.core.clone();
     let (mut in_a_row, mut turn) = (0_u32, 0_u32);
+    let mut permission = None;
     while !hold.is_over() {
         if hold.seat.has_orders()
             && hold.seat.has(SIGNAL)
@@ -255,6 +259,12 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         }
         if let Some(reason) = cx.take_exit() {
             return End::Exit(reason);
+        }
+        if core.settings.gate.is_some() && permission.is_none() {
+            permission = pass(hold).await;
+            if permission.is_none() {
+                continue;
+            }
         }
         let from_lane = matches!(hold.source, Source::Lane { .. });
         let mut taken = hold.take_next();
@@ -274,6 +284,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         }
         match taken {
             Taken::Nothing if !hold.is_over() => {
+                permission = None;
                 idle(hold).await;
                 turn = 0;
             }
@@ -285,7 +296,11 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                 if core.wake.wants_more() && core.wake.one(&core.clock.bell) {
                     step_aside().await;
                 }
+                permission.iter_mut().for_each(Pass::started);
                 attempt(hold, actor, cx).await;
+                if let Some(permission) = permission.take() {
+                    end_pass(hold, permission);
+                }
             }
         }
     }
@@ -327,6 +342,7 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A,
         core.wake.call(hold.worker, &core.clock.bell);
     }
     let errand = core.wake.woken(hold.worker).await;
+    core.note_time();
     hold.posture = Posture::Awake;
     match errand {
         Some(index) => hold.source = Source::Attending { index, alone: true },

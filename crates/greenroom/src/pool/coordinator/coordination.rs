@@ -114,10 +114,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// The pool has ended. Later calls do nothing.
+    /// The pool has ended. Called once.
     pub(crate) fn dismiss_coordinator(&self, reason: &ExitReason) {
-        let ended_before = self.life.ended().is_some();
-        if let Some(coordination) = self.coordination.get().filter(|_| !ended_before) {
+        if let Some(coordination) = self.coordination.get() {
             coordination.say_good_bye(reason.clone(), &self.runtime);
         }
     }

@@ -94,7 +94,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.ruined.store(true, Ordering::SeqCst);
         for entry in self.drain_queues() {
             self.permits.return_unused(1);
-            self.tally.dead_lettered.fetch_add(1, Ordering::Relaxed);
+            self.tally.dead_letters.count_shared(DeadLetterReason::NoWorkers);
             let (port, attempts) = match entry.extra {
                 Some(extra) => (extra.port, extra.attempts),
                 None => (None, 0),

@@ -34,6 +34,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn hire(
         self: &Arc<Self>,
         workers: usize,
+        why: ResizeReason,
         outcomes: &Outcomes,
     ) -> Result<(Vec<usize>, usize), ManageError> {
         let mut roster = self.roster.lock();
@@ -51,7 +52,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(roster);
         self.serve_waiters();
         self.revive();
-        self.tell_size(size - workers, size, ResizeReason::Asked);
+        self.tell_size(size - workers, size, why);
         slots.iter().for_each(|slot| self.tell(Happening::WorkerAdded { slot: *slot }));
         self.start_in(&slots, outcomes);
         Ok((slots, size))
@@ -114,6 +115,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn dismiss(
         self: &Arc<Self>,
         workers: usize,
+        why: ResizeReason,
         outcomes: &Outcomes,
     ) -> Result<(Vec<usize>, usize), ManageError> {
         let mut roster = self.roster.lock();
@@ -133,7 +135,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let size = roster.len();
         self.size_changed(size);
         drop(roster);
-        self.tell_size(size + workers, size, ResizeReason::Asked);
+        self.tell_size(size + workers, size, why);
         slots.iter().for_each(|slot| self.let_leave(*slot, outcomes));
         Ok((slots, size))
     }

@@ -1,10 +1,13 @@
 //! Messages that a policy gives to one worker, in the sender's task.
 
 use std::{
+    collections::VecDeque,
     hash::Hash,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering},
 };
+
+use parking_lot::MutexGuard;
 
 use super::{Core, Queued, Urgency};
 use crate::{
@@ -17,6 +20,7 @@ use crate::{
         permits::{Closed, Refused},
         policy::{About, Choice, Crew, Member, Members},
         seat::Status,
+        stamp::Stamp,
     },
 };
 
@@ -333,7 +337,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if self.closing.load(Ordering::SeqCst) {
             return Err(Closed);
         }
-        let Some(entry) = entry_of::<A, K>(parcel) else { return Err(Closed) };
+        let Some(entry) = entry_of::<A, K>(parcel, self.stamp(0)) else { return Err(Closed) };
         self.tally.accepted.fetch_add(1, Ordering::Relaxed);
         held.push_back(entry);
         drop(held);
@@ -367,13 +371,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 discard(panic);
                 Chosen::Any
             });
-            self.place_again(chosen, &mut parcel);
+            self.place_again(chosen, &mut parcel, entry.stamp);
         }
     }
 
-    fn place_again(&self, chosen: Chosen<A, K>, parcel: &mut ParcelOf<A>) {
+    fn place_again(&self, chosen: Chosen<A, K>, parcel: &mut ParcelOf<A>, stamp: Stamp) {
         let placed = match chosen {
-            Chosen::Hold(_) => return self.keep(parcel),
+            Chosen::Hold(_) => return self.keep(parcel, stamp),
             Chosen::One(member) => {
                 member.reserve_anyway();
                 self.push_to(&member, parcel).is_ok()
@@ -384,24 +388,24 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             // It was counted as accepted when it was held back, and now again.
             self.tally.accepted.fetch_sub(1, Ordering::Relaxed);
         } else {
-            self.keep(parcel);
+            self.keep(parcel, stamp);
         }
     }
 
     /// A message that was held back is held back again.
-    fn keep(&self, parcel: &mut ParcelOf<A>) {
-        self.held.lock().extend(entry_of::<A, K>(parcel));
+    fn keep(&self, parcel: &mut ParcelOf<A>, stamp: Stamp) {
+        self.held.lock().extend(entry_of::<A, K>(parcel, stamp));
     }
 
-    /// How many messages are held back.
-    pub(crate) fn held(&self) -> usize {
-        self.held.lock().len()
+    /// The messages that are held back.
+    pub(crate) fn held(&self) -> MutexGuard<'_, VecDeque<Queued<A, K>>> {
+        self.held.lock()
     }
 }
 
-fn entry_of<A: Actor, K>(parcel: &mut ParcelOf<A>) -> Option<Queued<A, K>> {
+fn entry_of<A: Actor, K>(parcel: &mut ParcelOf<A>, stamp: Stamp) -> Option<Queued<A, K>> {
     let (extra, class) = (parcel.extra.take(), parcel.class);
-    parcel.message.take().map(|message| Entry { message, extra, key: None, hash: 0, class })
+    parcel.message.take().map(|message| Entry { message, extra, key: None, hash: 0, class, stamp })
 }
 
 /// Whether a worker whose mailbox is full gets another message: the pool has room, and its permit is taken.

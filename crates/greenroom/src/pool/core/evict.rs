@@ -134,7 +134,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn bury_evicted(&self, entry: Queued<A, K>) {
-        self.tally.dead_lettered.fetch_add(1, Ordering::Relaxed);
+        self.tally.dead_letters.count_shared(DeadLetterReason::Evicted);
         if entry.is_retry() {
             self.tally.waiting.fetch_sub(1, Ordering::Relaxed);
         }

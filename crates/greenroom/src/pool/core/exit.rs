@@ -202,6 +202,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         mailbox.push_signal(signal);
         self.wake.call(mailbox.slot, &self.clock.bell);
+        if self.settings.gate.is_some() {
+            self.over.notify_waiters();
+        }
     }
 
     /// Drops what a worker does at its next await. Its task is begun again, to settle what follows.

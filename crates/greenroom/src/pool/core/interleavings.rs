@@ -106,6 +106,8 @@ struct Stage {
 impl Stage {
     fn new(workers: usize) -> Self {
         let settings = Settings {
+            autoscale: None,
+            gate: None,
             factory: Factory::new(Arc::new(|_| Err("nobody".to_owned()))),
             bounds: 0..=8,
             mailbox_each: None,
@@ -210,7 +212,14 @@ impl Stage {
         let mut extra = Extra::new(None);
         extra.attempts = worker.attempts + 1;
         extra.parked = true;
-        let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class: message.2 };
+        let entry = Entry {
+            message,
+            extra: Some(extra),
+            key: None,
+            hash: 0,
+            class: message.2,
+            stamp: Default::default(),
+        };
         let source = std::mem::replace(&mut worker.source, Source::None);
         worker.source = self.core.park(index, source, entry, Duration::ZERO);
     }

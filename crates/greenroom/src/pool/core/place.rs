@@ -130,6 +130,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
         if self.wake.unaided.load(Ordering::Relaxed) {
             return before;
         }
+        self.coarse.set();
         let (revoked, taken) = self.revoke_stuck_tokens();
         let still = taken == before;
         if taken.wrapping_sub(before) < FEW_IN_A_TICK && self.wake.any_ready() {

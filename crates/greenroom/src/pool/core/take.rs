@@ -120,6 +120,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         delivery.message = Some(entry.message);
         delivery.extra = entry.extra;
         delivery.class = entry.class;
+        delivery.stamp = entry.stamp;
         true
     }
 

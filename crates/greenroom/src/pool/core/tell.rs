@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use super::{Core, OnDeadLetter};
 use crate::{
     Actor, DeadLetter, DeadLetterReason, ExitReason, Happening,
-    notices::{ResizeReason, drop_log::Dropped},
-    pool::discard::discard,
+    notices::{LimitChangeReason, ResizeReason, drop_log::Dropped},
+    pool::{discard::discard, limits::LimitChange},
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
@@ -26,6 +26,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if from != to {
             self.tell(Happening::Resized { from, to, reason });
         }
+    }
+
+    /// An adaptive limit has changed, or would have.
+    pub(crate) fn tell_limit(&self, change: LimitChange) {
+        let LimitChange { from, to, reason, mode } = change;
+        let reason = LimitChangeReason::Adapted { reason, mode };
+        self.tell(Happening::LimitChanged { from, to, reason });
     }
 
     /// Reports a dead letter. The count comes first, then the port, then the notice, then the hook or the queue.

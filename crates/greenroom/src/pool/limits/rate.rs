@@ -34,6 +34,14 @@ impl Rate {
         Self::new(messages, Duration::from_secs(1))
     }
 
+    /// How many a pool may start at once after a pause: a tenth of a second's worth, so that it makes up for the pauses of its
+    /// scheduler.
+    pub(super) fn burst(self) -> u64 {
+        let tenth = Duration::from_millis(100).as_nanos() * u128::from(self.messages);
+        let burst = tenth.checked_div(self.per.as_nanos()).unwrap_or(1);
+        u64::try_from(burst).unwrap_or(MOST).clamp(1, MOST)
+    }
+
     fn check(self) -> Result<(), SpawnError> {
         let out_of_range = |setting, value, range| SpawnError::OutOfRange { setting, value, range };
         if !(1..=MOST).contains(&self.messages) {

@@ -50,14 +50,21 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Actor for Forwarde
 }
 
 /// Hands messages on from this slot until the other has stopped, or the slot is to be left.
-pub(crate) async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(crate) fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: Employed<A, K>,
     slot: usize,
     to: Address<A::Message, A::Reply, A::Error>,
     outcomes: Outcomes,
+) -> impl Future<Output = ()> + Send {
+    begin(Undertaker { core, slot, gone: None, adopted: true }, to, outcomes)
+}
+
+async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    mut undertaker: Undertaker<A, K>,
+    to: Address<A::Message, A::Reply, A::Error>,
+    outcomes: Outcomes,
 ) {
-    let mut undertaker = Undertaker { core, slot, gone: None, adopted: true };
-    let core = undertaker.core.clone();
+    let (core, slot) = (undertaker.core.clone(), undertaker.slot);
     core.tell(Happening::WorkerStarted { slot });
     let _ = outcomes.send(SlotOutcome::Started(slot));
     hand_on(&core, slot, to).await;

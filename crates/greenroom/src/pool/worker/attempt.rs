@@ -67,6 +67,7 @@ async fn polled<A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future>(
     let mut handler = pin!(handler);
     poll_fn(|task| {
         if *posture == Posture::Suspended {
+            core.note_time();
             core.wake.enter(&core.clock.bell);
             *posture = Posture::Awake;
         }

@@ -1,0 +1,116 @@
+//! The task that looks at a pool each second, asks its scaler, and does what that says.
+
+use std::{
+    hash::Hash,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use tokio::{sync::mpsc, time::Instant};
+
+use super::{Autoscaler, Decision, Sample};
+use crate::{
+    Actor, ManageError,
+    notices::ResizeReason,
+    pool::{core::Core, employed::Employed},
+};
+
+/// How often a pool looks at how busy its workers are. A decision is made of ten looks, so that a handler that takes part of
+/// a second counts for that part.
+const LOOK: Duration = Duration::from_millis(100);
+const LOOKS: u32 = 10;
+
+/// What is seen between two samples.
+#[derive(Default)]
+struct Seen {
+    looks: u32,
+    /// The sum of the shares of workers that were busy.
+    busy: f64,
+    /// Attempts that had ended at the last sample.
+    ended: u64,
+}
+
+/// Looks after a pool that is set up to.
+pub(crate) fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
+    if let Some(Ok(scaler)) = core.settings.autoscale.map(Autoscaler::new) {
+        core.runtime.spawn(run(Employed::new(core), scaler));
+    }
+}
+
+/// Runs until the pool has ended.
+async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: Employed<A, K>,
+    mut scaler: Autoscaler,
+) {
+    let mut seen = Seen::default();
+    scaler.decide(&seen.sample(&core));
+    while !is_over(&core, Instant::now() + LOOK).await {
+        seen.look(&core);
+        if seen.looks.is_multiple_of(LOOKS)
+            && let Some(decision) = scaler.decide(&seen.sample(&core))
+        {
+            carry_out(&core, &decision);
+        }
+    }
+}
+
+/// Waits until the pool has ended (true), or this moment has come.
+async fn is_over<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    at: Instant,
+) -> bool {
+    loop {
+        let over = core.over.notified();
+        if core.ended.load(Ordering::SeqCst) {
+            return true;
+        }
+        if tokio::time::timeout_at(at, over).await.is_err() {
+            return core.ended.load(Ordering::SeqCst);
+        }
+    }
+}
+
+/// Where somebody else has changed the size meanwhile so that there is no room for this, the next sample says so.
+fn carry_out<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Arc<Core<A, K>>,
+    decision: &Decision,
+) {
+    let (outcomes, _) = mpsc::unbounded_channel();
+    let why = ResizeReason::Autoscaled(decision.reason);
+    let done = match decision.to.checked_sub(decision.from) {
+        Some(more) => core.hire(more, why, &outcomes),
+        None => core.dismiss(decision.from - decision.to, why, &outcomes),
+    };
+    if let Err(error @ ManageError::OutOfBounds { .. }) = done {
+        tracing::debug!(pool = &*core.settings.name, %error, "somebody else has resized it");
+    }
+}
+
+impl Seen {
+    fn look<A: Actor, K: Hash + Eq + Send + Sync + 'static>(&mut self, core: &Core<A, K>) {
+        let size = core.roster.lock().len();
+        let busy = core.seats.iter().filter(|seat| seat.is_busy()).count();
+        self.looks += 1;
+        self.busy += (busy as f64 / size.max(1) as f64).min(1.0);
+    }
+
+    fn sample<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+        &mut self,
+        core: &Core<A, K>,
+    ) -> Sample {
+        let (started, busy) = core.seats.iter().fold((0, 0), |(started, busy), seat| {
+            let of_seat = seat.tally.started.load(Ordering::Relaxed);
+            (started + of_seat, busy + u64::from(seat.is_busy()))
+        });
+        let ended = started.saturating_sub(busy);
+        let before = std::mem::replace(self, Self { ended, ..Self::default() });
+        Sample {
+            at: Duration::from_nanos(core.coarse.real()),
+            queued: core.depth().saturating_sub(core.tally.waiting.load(Ordering::Relaxed)),
+            oldest: core.oldest().unwrap_or_default(),
+            busy: before.busy / f64::from(before.looks.max(1)),
+            workers: core.roster.lock().len(),
+            handled: ended.saturating_sub(before.ended),
+        }
+    }
+}

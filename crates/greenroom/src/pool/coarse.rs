@@ -1,0 +1,90 @@
+//! A clock that costs a load: it stands still until somebody looks at the real one.
+//!
+//! | on | looked at by | so it is late by |
+//! |---|---|---|
+//! | several threads | the watch, each tick, while a worker is awake or work is ready; whoever comes when it does not look | a tick, or what the watch is late |
+//! | one thread | a sender that finds no worker awake, a worker that is woken | what a handler or a sender computes without a pause |
+//!
+//! On one thread time passes unseen only while somebody computes: as long as a worker is awake, the runtime does not rest
+//! before that worker has had its turn.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use super::{
+    stamp::{SAMPLED_OF_QUICK, Stamp},
+    wake::QUICK,
+    watch::TICK,
+};
+
+/// The time since a pool was made, in nanoseconds.
+pub(crate) struct CoarseClock {
+    start: Instant,
+    /// What it shows.
+    now: AtomicU64,
+    /// A message is measured where its number has none of these bits.
+    unmeasured: AtomicU64,
+    /// No message before this one is measured.
+    first: u64,
+    /// The watch looks after it.
+    pub(crate) is_watched: bool,
+}
+
+/// Where the watch is later than this, senders that read the real clock set this one.
+const LATE: u64 = 2 * TICK.as_nanos() as u64;
+
+impl CoarseClock {
+    pub(crate) fn new(is_watched: bool, first: u64) -> Self {
+        let (now, unmeasured) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { start: Instant::now(), now, unmeasured, first, is_watched }
+    }
+
+    /// What it shows.
+    #[inline]
+    pub(crate) fn shown(&self) -> u64 {
+        self.now.load(Ordering::Relaxed)
+    }
+
+    /// The real time.
+    pub(crate) fn real(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    /// Sets it by the real time, and returns that.
+    pub(crate) fn set(&self) -> u64 {
+        let real = self.real();
+        self.now.store(real, Ordering::Relaxed);
+        real
+    }
+
+    /// The stamp for the message with this number. `is_late` where nobody has looked at the real time for a while.
+    #[inline]
+    pub(crate) fn stamp(&self, number: u64, is_late: bool) -> Stamp {
+        if number & self.unmeasured.load(Ordering::Relaxed) == 0 && number >= self.first {
+            return self.sample();
+        }
+        Stamp::coarse(if is_late { self.set() } else { self.shown() })
+    }
+
+    #[cold]
+    fn sample(&self) -> Stamp {
+        let stands_for = self.unmeasured.load(Ordering::Relaxed) + 1;
+        let real = self.real();
+        if !self.is_watched || real > self.shown() + LATE {
+            self.now.store(real, Ordering::Relaxed);
+        }
+        Stamp::sampled(real, stands_for)
+    }
+
+    /// Every message is measured where handlers take long enough for that to make no difference.
+    pub(crate) fn tell_pace(&self, took: Duration) {
+        let unmeasured = if took < QUICK { SAMPLED_OF_QUICK - 1 } else { 0 };
+        if unmeasured != self.unmeasured.load(Ordering::Relaxed) {
+            self.unmeasured.store(unmeasured, Ordering::Relaxed);
+        }
+    }
+}

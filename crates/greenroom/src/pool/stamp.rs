@@ -1,0 +1,89 @@
+//! When a message was queued: a number of nanoseconds, and whether the message is one of those whose times are measured.
+//!
+//! ```text
+//!  63                                                          2 1 0
+//! ┌─────────────────────────────────────────────────────────────┬───┐
+//! │ nanoseconds since the pool was made                         │ s │  s: 0 not measured, 1 stands for itself,
+//! └─────────────────────────────────────────────────────────────┴───┘     2 stands for 64 messages
+//! ```
+
+use std::time::Duration;
+
+/// One message in so many is measured where handlers are quick. Two looks at the clock and a lock, shared by 64.
+pub(crate) const SAMPLED_OF_QUICK: u64 = 64;
+
+/// The bits that say what a message stands for.
+const SAMPLE_BITS: u32 = 2;
+const ITSELF: u64 = 1;
+const MANY: u64 = 2;
+
+/// The latest that fits: 146 years.
+const LATEST: u64 = u64::MAX >> SAMPLE_BITS;
+
+/// When a message was queued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Stamp(u64);
+
+impl Stamp {
+    /// Of a message that is not measured.
+    #[inline]
+    pub(crate) fn coarse(nanos: u64) -> Self {
+        Self(nanos.min(LATEST) << SAMPLE_BITS)
+    }
+
+    /// Of one that is, and stands for as many.
+    pub(crate) fn sampled(nanos: u64, stands_for: u64) -> Self {
+        let sample = if stands_for == 1 { ITSELF } else { MANY };
+        Self(Self::coarse(nanos).0 | sample)
+    }
+
+    /// Nanoseconds since the pool was made.
+    pub(crate) fn nanos(self) -> u64 {
+        self.0 >> SAMPLE_BITS
+    }
+
+    #[inline]
+    pub(crate) fn is_sampled(self) -> bool {
+        self.0 & (ITSELF | MANY) != 0
+    }
+
+    /// How many messages a measured one stands for.
+    pub(crate) fn stands_for(self) -> u64 {
+        if self.0 & MANY == 0 { 1 } else { SAMPLED_OF_QUICK }
+    }
+
+    /// How long before `now` it was. A clock that is coarse may be a little behind one that is not.
+    pub(crate) fn age(self, now: u64) -> Duration {
+        Duration::from_nanos(now.saturating_sub(self.nanos()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{convert::Infallible, time::Duration};
+
+    use super::{SAMPLED_OF_QUICK, Stamp};
+    use crate::pool::entry::Entry;
+
+    #[test]
+    fn a_stamp_keeps_its_time_and_says_what_it_stands_for() {
+        for (stamp, sampled, stands_for) in [
+            (Stamp::coarse(77), false, 1),
+            (Stamp::sampled(77, 1), true, 1),
+            (Stamp::sampled(77, SAMPLED_OF_QUICK), true, SAMPLED_OF_QUICK),
+        ] {
+            assert_eq!((stamp.nanos(), stamp.is_sampled()), (77, sampled));
+            assert_eq!(stamp.stands_for(), stands_for);
+            assert_eq!(stamp.age(1_077), Duration::from_micros(1));
+            assert_eq!(stamp.age(7), Duration::ZERO, "the clock was read elsewhere");
+        }
+        assert!(!Stamp::coarse(u64::MAX).is_sampled(), "a time without end is no sample");
+    }
+
+    #[test]
+    fn p25_a_queued_message_takes_24_bytes_over_itself_at_most() {
+        assert_eq!(size_of::<Entry<u64, u64, u64, Infallible>>() - size_of::<u64>(), 24);
+        assert_eq!(size_of::<Entry<[u64; 4], u64, u64, Infallible>>() - size_of::<[u64; 4]>(), 24);
+        assert_eq!(size_of::<Entry<u64, u64, u64, u64>>() - size_of::<u64>(), 40, "with a key");
+    }
+}

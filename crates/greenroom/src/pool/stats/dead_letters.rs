@@ -1,0 +1,60 @@
+//! Dead letters, counted by their reasons.
+
+use std::{
+    fmt,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use crate::{DeadLetterReason, pool::tally::count};
+
+const REASONS: usize = DeadLetterReason::ALL.len();
+
+/// How many dead letters there were for each reason.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeadLetterCounts([u64; REASONS]);
+
+impl DeadLetterCounts {
+    /// For this reason.
+    pub fn of(&self, reason: DeadLetterReason) -> u64 {
+        self.0[reason as usize]
+    }
+
+    /// Every reason with its count.
+    pub fn iter(&self) -> impl Iterator<Item = (DeadLetterReason, u64)> {
+        DeadLetterReason::ALL.into_iter().zip(self.0)
+    }
+
+    /// For whatever reason.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    pub(super) fn add(&mut self, tally: &DeadLetterTally) {
+        for (count, counter) in self.0.iter_mut().zip(&tally.0) {
+            *count += counter.load(Ordering::Relaxed);
+        }
+    }
+}
+
+impl fmt::Debug for DeadLetterCounts {
+    /// Those that there were.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter().filter(|(_, count)| *count > 0)).finish()
+    }
+}
+
+/// The counters behind them.
+#[derive(Debug, Default)]
+pub(crate) struct DeadLetterTally([AtomicU64; REASONS]);
+
+impl DeadLetterTally {
+    /// Counts one, where nobody else does.
+    pub(crate) fn count(&self, reason: DeadLetterReason) {
+        count(&self.0[reason as usize]);
+    }
+
+    /// Counts one, where others may as well.
+    pub(crate) fn count_shared(&self, reason: DeadLetterReason) {
+        self.0[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
+}

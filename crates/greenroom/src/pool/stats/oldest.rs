@@ -1,0 +1,34 @@
+//! For how long the oldest message of a pool has waited.
+
+use std::{hash::Hash, time::Duration};
+
+use crate::{
+    Actor,
+    pool::{core::Core, entry::Entry, stamp::Stamp},
+};
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// How long the message has waited that has waited longest. What waits for another attempt does not count, nor does the
+    /// time before its last attempt.
+    pub(crate) fn oldest(&self) -> Option<Duration> {
+        let shards = self.shards.iter().filter_map(|shard| {
+            let outbox = shard.outbox.lock();
+            let inbox = shard.inbox.lock();
+            let queues = [first(outbox.queue.iter()), first(inbox.queue.iter())];
+            let others = [first(inbox.urgent.iter()), outbox.lanes.oldest()];
+            queues.into_iter().chain(others).flatten().min_by_key(|stamp| stamp.nanos())
+        });
+        let desks = self.desks.iter().filter_map(|desk| desk.lock().clone());
+        let desks = desks.filter_map(|mailbox| mailbox.oldest());
+        let held = first(self.held().iter());
+        let oldest = shards.chain(desks).chain(held).min_by_key(|stamp| stamp.nanos())?;
+        Some(oldest.age(self.coarse.real()))
+    }
+}
+
+/// When the first was queued that does not wait for another attempt. Queues are in order of acceptance.
+pub(crate) fn first<'a, M: 'a, R: 'a, E: 'a, K: 'a>(
+    mut entries: impl Iterator<Item = &'a Entry<M, R, E, K>>,
+) -> Option<Stamp> {
+    entries.find(|entry| !entry.is_retry()).map(|entry| entry.stamp)
+}

@@ -1,0 +1,100 @@
+//! What one worker is doing, in figures.
+
+use std::{hash::Hash, time::Duration};
+
+use super::{
+    dead_letters::DeadLetterCounts,
+    {PoolStats, read},
+};
+use crate::{
+    Actor,
+    pool::{core::Core, seat::Status},
+};
+
+/// A snapshot of a slot: its counters go on when its worker is restarted, and when another takes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WorkerStats {
+    /// Which slot.
+    pub slot: usize,
+    /// What logs call it.
+    pub name: String,
+    /// The type of the actor.
+    pub worker_behavior: &'static str,
+    /// Its worker handles messages, or is being started (again).
+    pub live: bool,
+    /// For how long it has had the message in hand, to a few milliseconds. `None` where there is none.
+    pub busy_for: Option<Duration>,
+    /// The most messages that may wait in its own mailbox.
+    pub mailbox_size: usize,
+    /// Messages that wait there.
+    pub queued: u64,
+    /// Messages started.
+    pub dispatched: u64,
+    /// Messages handled.
+    pub handled: u64,
+    /// Of these, handed to another address whole.
+    pub forwarded: u64,
+    /// Calls that got their handler's error.
+    pub failed: u64,
+    /// Dead letters, by reason.
+    pub dead_letters: DeadLetterCounts,
+    /// Messages dropped by the failure policy.
+    pub dropped: u64,
+    /// Messages given back by a stop that had been started.
+    pub returned: u64,
+    /// Attempts that were followed by another.
+    pub retries: u64,
+    /// Restarts.
+    pub restarts: u64,
+}
+
+impl WorkerStats {
+    /// Of all slots that there have been: what workers have done that have gone counts for their pool.
+    pub(crate) fn all<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+        core: &Core<A, K>,
+    ) -> Vec<Self> {
+        (0..core.seats.len()).map(|slot| Self::of(core, slot)).collect()
+    }
+
+    fn of<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>, slot: usize) -> Self {
+        let seat = core.seats.at(slot);
+        let mailbox = core.mailbox_if_any(slot);
+        let mut dead_letters = DeadLetterCounts::default();
+        dead_letters.add(&seat.tally.dead_letters);
+        Self {
+            slot,
+            name: core.worker_name(slot),
+            worker_behavior: std::any::type_name::<A>(),
+            live: matches!(seat.status(), Status::Live | Status::Starting),
+            busy_for: seat.busy_since().map(|since| since.age(core.coarse.real())),
+            mailbox_size: core.settings.mailbox,
+            queued: mailbox.map_or(0, |mailbox| mailbox.waiting() as u64),
+            dispatched: read(&seat.tally.started),
+            handled: read(&seat.tally.handled),
+            forwarded: read(&seat.tally.forwarded),
+            failed: read(&seat.tally.failed),
+            dead_letters,
+            dropped: read(&seat.tally.dropped),
+            returned: read(&seat.tally.returned),
+            retries: read(&seat.tally.retries),
+            restarts: read(&seat.tally.restarts),
+        }
+    }
+}
+
+impl PoolStats {
+    pub(super) fn add(&mut self, worker: &crate::pool::seat::Seat) {
+        let tally = &worker.tally;
+        self.busy += usize::from(worker.is_busy());
+        self.dispatched += read(&tally.started);
+        self.handled += read(&tally.handled);
+        self.forwarded += read(&tally.forwarded);
+        self.failed += read(&tally.failed);
+        self.dead_letters.add(&tally.dead_letters);
+        self.dropped += read(&tally.dropped);
+        self.returned += read(&tally.returned);
+        self.retries += read(&tally.retries);
+        self.restarts += read(&tally.restarts);
+    }
+}

@@ -1,0 +1,51 @@
+//! Passing the gate of a pool with limits, before each message.
+
+use std::{hash::Hash, sync::atomic::Ordering};
+
+use crate::{
+    Actor,
+    pool::{
+        hold::Hold,
+        limits::{Outcome, Pass},
+        seat::{LEAVE, REST, SIGNAL},
+    },
+};
+
+/// Waits until a message may be started, without a place that others could work from. `None` when something else comes first:
+/// the end of the pool or of the worker, or a signal.
+pub(super) async fn pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    hold: &mut Hold<A, K>,
+) -> Option<Pass> {
+    let core = hold.core.clone();
+    let gate = core.settings.gate.as_ref()?;
+    hold.outcome = Outcome::Done;
+    if let Some(pass) = gate.try_pass() {
+        return Some(pass);
+    }
+    hold.give_up_place();
+    hold.rest();
+    let pass = loop {
+        let called = core.over.notified();
+        if core.ended.load(Ordering::SeqCst) || hold.seat.has(LEAVE | REST | SIGNAL) {
+            break None;
+        }
+        tokio::select! {
+            biased;
+            () = called => {}
+            pass = gate.pass() => break Some(pass),
+        }
+    };
+    hold.wake_up();
+    pass
+}
+
+/// The message of this pass has its outcome.
+pub(super) fn end_pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    hold: &mut Hold<A, K>,
+    pass: Pass,
+) {
+    let outcome = std::mem::replace(&mut hold.outcome, Outcome::Done);
+    if let Some(change) = pass.ended(outcome) {
+        hold.core.tell_limit(change);
+    }
+}
