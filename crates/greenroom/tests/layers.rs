@@ -388,3 +388,14 @@ async fn a19_each_attempt_has_a_span_with_pool_worker_and_attempt() {
     assert_eq!(taken(&inside), ["[1]", "[2]"], "the handler runs in it, also after an await");
     assert!(spans.inside.lock().unwrap().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a19_a_builder_puts_layers_around_what_has_been_set_up() {
+    let log = Log::default();
+    let pool =
+        Pool::new(desks(&log)).workers(1).ordered_by(|_| 0).retry(2, Backoff::new(SECOND, SECOND));
+    let pool = pool.layer(noted("inner", &log)).layer(noted("outer", &log)).spawn().await.unwrap();
+    taken(&log);
+    pool.call(Ask::Sleep(SECOND)).await.unwrap();
+    assert_eq!(taken(&log), ["into outer", "into inner", "actor", "inner saw ok", "outer saw ok"]);
+}

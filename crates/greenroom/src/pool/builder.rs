@@ -21,8 +21,8 @@ use super::{
     worker::Factory,
 };
 use crate::{
-    Actor, Backoff, DeadLetter, ExitReason, FailurePolicy, FailureTable, Finally, Happening,
-    Notices, RestartPolicy, Row, SpawnError, dead_letters::DEFAULT_BOUND,
+    Actor, Backoff, DeadLetter, ExitReason, FailurePolicy, FailureTable, Finally, Happening, Layer,
+    Layered, Notices, RestartPolicy, Row, SpawnError, dead_letters::DEFAULT_BOUND,
 };
 
 /// The most workers of one pool.
@@ -158,8 +158,43 @@ impl<A: Actor> PoolBuilder<A> {
         self,
         key: impl Fn(&A::Message) -> Option<K> + Send + Sync + 'static,
     ) -> PoolBuilder<A, K> {
+        let factory = self.factory.clone();
+        let mut ordered = self.with(factory, Some(Box::new(key)));
+        (ordered.dispatch, ordered.copy_for_several) = (None, None);
+        ordered
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
+    /// Puts a layer around each actor that is built, with what else has been set. A further call adds the next layer outside.
+    /// `layer` is called with the worker's slot, once per start.
+    ///
+    /// ```
+    /// # use greenroom::{layer::Traced, prelude::*};
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Clerk).workers(2).layer(|_slot| Traced).spawn().await?;
+    /// assert_eq!(pool.call(7).await?, 7);
+    /// # Ok(()) }
+    /// ```
+    pub fn layer<L: Layer<A>>(
+        self,
+        layer: impl Fn(usize) -> L + Send + Sync + 'static,
+    ) -> PoolBuilder<Layered<A, L>, K> {
+        let factory = self.factory.layered(layer);
+        let mut this = self;
+        let key_of = this.key_of.take();
+        this.with(factory, key_of)
+    }
+
+    /// The same settings for other actors of the same messages, or for another order.
+    fn with<B, L>(self, factory: Factory<B>, key_of: Option<KeyOf<B, L>>) -> PoolBuilder<B, L>
+    where
+        B: Actor<Message = A::Message, Reply = A::Reply, Error = A::Error>,
+    {
         PoolBuilder {
-            factory: self.factory,
+            factory,
             name: self.name,
             workers: self.workers,
             mailbox: self.mailbox,
@@ -170,9 +205,9 @@ impl<A: Actor> PoolBuilder<A> {
             at_once: self.at_once,
             holds_when_empty: self.holds_when_empty,
             overflow: self.overflow,
-            dispatch: None,
-            copy_for_several: None,
-            key_of: Some(Box::new(key)),
+            dispatch: self.dispatch,
+            copy_for_several: self.copy_for_several,
+            key_of,
             policy: self.policy,
             copy: self.copy,
             poison_limit: self.poison_limit,
@@ -188,9 +223,7 @@ impl<A: Actor> PoolBuilder<A> {
             seed: self.seed,
         }
     }
-}
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// What logs and reports call the pool; its workers are `<name>-<index>`. `pool` unless said otherwise.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::pool::discard::discard;
+use crate::{Actor, Layer, Layered, pool::discard::discard};
 
 /// Builds the actor of a slot. Called once per start, on the runtime's blocking pool unless it is quick.
 pub(crate) struct Factory<A> {
@@ -26,6 +26,19 @@ impl<A> Clone for Factory<A> {
 impl<A: Send + 'static> Factory<A> {
     pub(crate) fn new(build: Build<A>) -> Self {
         Self { build, quick: false }
+    }
+
+    /// Builds the same actors, each in a layer.
+    pub(crate) fn layered<L: Layer<A>>(
+        &self,
+        layer: impl Fn(usize) -> L + Send + Sync + 'static,
+    ) -> Factory<Layered<A, L>>
+    where
+        A: Actor,
+    {
+        let build = self.build.clone();
+        let build = move |slot| Ok(Layered::new(build(slot)?, layer(slot)));
+        Factory { build: Arc::new(build), quick: self.quick }
     }
 
     pub(crate) fn quick(self) -> Self {
