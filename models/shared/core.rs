@@ -14,11 +14,13 @@ use super::{
     seat::Seat,
     seats::Seats,
     shard::{Outbox, Shard, Turns},
+    stamp::Stamp,
     tally::PoolTally,
     wake::Wake,
 };
 use crate::{
-    Actor, Class,
+    Actor, Class, ExitReason,
+    life::Signal,
     sync::{AtomicBool, Handle, Mutex, Ordering},
 };
 
@@ -44,7 +46,9 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) wake: Wake,
     pub(crate) clock: Clock<A, K>,
     pub(crate) tally: PoolTally,
+    pub(crate) coarse: Coarse,
     ruined: AtomicBool,
+    pub(crate) closing: AtomicBool,
     pub(crate) ended: AtomicBool,
     pub(crate) runtime: Handle,
     pub(crate) seats: Seats<Arc<Seat>>,
@@ -60,6 +64,13 @@ pub(crate) struct Settings {
     /// The bound of a worker's own mailbox.
     pub(crate) mailbox: usize,
     keyed: bool,
+}
+
+/// A clock that stands still.
+pub(crate) struct Coarse;
+
+impl Coarse {
+    pub(crate) fn set(&self) {}
 }
 
 /// What is parked, until the model lets it come due.
@@ -123,7 +134,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             wake,
             clock: Clock { bell, lanes, messages, mail },
             tally: PoolTally::default(),
+            coarse: Coarse,
             ruined: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             runtime: Handle,
             seats: Seats::new(plan.workers),
@@ -159,7 +172,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Ok(());
         }
         inbox.credit -= 1;
-        let first = inbox.push(parcel, key);
+        let first = inbox.push(parcel, key, |number| self.stamp(number));
         if parcel.class == Class::Urgent {
             self.wake.urge(index);
         }
@@ -195,7 +208,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if inbox.closed {
             return Err(Closed);
         }
-        let first = inbox.push(parcel, key);
+        let first = inbox.push(parcel, key, |number| self.stamp(number));
         if parcel.class == Class::Urgent {
             self.wake.urge(index);
         }
@@ -204,6 +217,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.announce(index);
         }
         Ok(())
+    }
+
+    pub(crate) fn stamp(&self, _number: u64) -> Stamp {
+        Stamp::default()
     }
 
     pub(crate) fn serve_waiters(&self) {
@@ -221,8 +238,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
+    /// Without the gate: no model loses its last worker.
     pub(crate) fn close(&self) {
-        self.permits.close();
+        self.closing.store(true, Ordering::SeqCst);
+        let room = self.permits.refuse_later();
+        self.shut();
+        room.close();
+        self.desks.iter().filter_map(|desk| desk.lock().clone()).for_each(|mailbox| mailbox.shut());
+    }
+
+    fn shut(&self) {
         for shard in &self.shards {
             let mut inbox = shard.inbox.lock();
             inbox.closed = true;
@@ -235,6 +260,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::SeqCst);
         self.wake.all();
+    }
+
+    /// The product's `signal_worker`, for signals that do not kill.
+    pub(crate) fn signal_worker(&self, mailbox: &Mailbox<A, K>, signal: Signal) {
+        mailbox.push_signal(signal);
+        self.wake.call(mailbox.slot, &self.clock.bell);
+    }
+
+    pub(crate) fn end_of_worker(
+        self: &Arc<Self>,
+        mailbox: &Arc<Mailbox<A, K>>,
+        reason: &ExitReason,
+    ) {
+        mailbox.life().end(reason);
     }
 }
 

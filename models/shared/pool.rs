@@ -28,6 +28,10 @@ pub(crate) mod seat;
 mod seats;
 #[path = "../../crates/greenroom/src/pool/shard.rs"]
 pub(crate) mod shard;
+#[path = "../../crates/greenroom/src/pool/stamp.rs"]
+pub(crate) mod stamp;
+#[path = "stats.rs"]
+mod stats;
 #[path = "../../crates/greenroom/src/pool/tally.rs"]
 pub(crate) mod tally;
 #[path = "../../crates/greenroom/src/pool/wake.rs"]

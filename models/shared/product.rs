@@ -3,10 +3,13 @@
 //! | file | here |
 //! |---|---|
 //! | `wake`, `bell`, `permits`, `shard`, `mailbox`, `core/take`, `core/place`, `core/park` | the product's |
-//! | `block_queue`, `entry`, `lanes`, `padded`, `parcel`, `seats`, `tally`, `discard` | the product's |
+//! | `block_queue`, `entry`, `lanes`, `padded`, `parcel`, `seats`, `stamp`, `tally`, `discard` | the product's |
+//! | `class`, `dead_letter`, `stats/dead_letters` | the product's |
 //! | `lock` | a mutex of the checker: a spin lock is one whose waiters are not seen to wait |
 //! | `core`, `hold`, `seat`, `worker` | played: they need actors, policies and a runtime; see `core.rs` and `player.rs` |
 //! | `watch`, `clock` | played: a thread that looks now and then, and a list of what is parked |
+//! | `coarse` | played: no time passes, and no message is measured |
+//! | `life`, `exit_reason` | played: they need addresses, channels and the hook that says where a panic was |
 
 /// Of an actor, its types are enough.
 pub(crate) trait Actor: Sized + Send + 'static {
@@ -17,6 +20,10 @@ pub(crate) trait Actor: Sized + Send + 'static {
 
 #[path = "../../crates/greenroom/src/class.rs"]
 pub(crate) mod class;
+#[path = "../../crates/greenroom/src/dead_letter.rs"]
+mod dead_letter;
+
+pub(crate) use dead_letter::DeadLetterReason;
 
 /// Why a message was not accepted: named by the permits, told to nobody here.
 pub(crate) enum NotAccepted {
@@ -25,10 +32,31 @@ pub(crate) enum NotAccepted {
     Refused,
 }
 
+/// Why a worker has gone: handed on to its life, and looked at by nobody here.
+pub(crate) enum ExitReason {
+    Normal,
+}
+
 /// What a mailbox has for its worker beside messages.
 pub(crate) mod life {
+    use crate::{
+        ExitReason,
+        sync::{AtomicBool, Ordering},
+    };
+
+    /// Nobody is tied to it.
     #[derive(Default)]
-    pub(crate) struct Life;
+    pub(crate) struct Life(AtomicBool);
+
+    impl Life {
+        pub(crate) fn end(&self, _reason: &ExitReason) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+
+        pub(crate) fn has_ended(&self) -> bool {
+            self.0.load(Ordering::SeqCst)
+        }
+    }
 
     pub(crate) struct Signal;
 }
@@ -37,12 +65,13 @@ pub(crate) mod life {
 pub(crate) mod delivery {
     use std::marker::PhantomData;
 
-    use crate::Class;
+    use crate::{Class, pool::stamp::Stamp};
 
     pub(crate) struct Delivery<M, R, E> {
         pub(crate) message: Option<M>,
         pub(crate) extra: Option<Box<Extra<R, E>>>,
         pub(crate) class: Class,
+        pub(crate) stamp: Stamp,
     }
 
     pub(crate) struct Extra<R, E> {

@@ -13,4 +13,6 @@ mod product;
 #[path = "../../shared/scenarios.rs"]
 pub mod scenarios;
 
-use product::{Actor, NotAccepted, class, class::Class, delivery, life, pool};
+use product::{
+    Actor, DeadLetterReason, ExitReason, NotAccepted, class, class::Class, delivery, life, pool,
+};

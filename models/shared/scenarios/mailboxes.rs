@@ -2,6 +2,7 @@
 
 use super::player::{Handler, Pool};
 use crate::{
+    ExitReason,
     checker::{Effort, check, spawn, yield_now},
     pool::core::Plan,
 };
@@ -54,7 +55,10 @@ pub fn mail_for_a_worker_that_leaves() {
         let mailbox = pool.core.mailbox(0);
         let leaving = spawn({
             let pool = pool.clone();
-            move || pool.core.clear_desk(0)
+            move || {
+                let mailbox = pool.core.desks.at(0).lock().take();
+                pool.core.clear_desk(mailbox, &ExitReason::Normal);
+            }
         });
         if pool.mail_to(&mailbox, 1).is_err() {
             pool.send(0, 1).expect("the pool is open");

@@ -19,6 +19,7 @@ use crate::{
         parcel::Parcel,
         permits::{Closed, Refused},
         seat::Seat,
+        stamp::Stamp,
     },
     sync::{Ordering, fence},
 };
@@ -66,7 +67,7 @@ struct Ledger {
 }
 
 pub(super) struct Pool {
-    pub(super) core: Core<Numbers, Key>,
+    pub(super) core: Arc<Core<Numbers, Key>>,
     plan: Plan,
     script: Script,
     /// Messages after which all is done.
@@ -76,7 +77,7 @@ pub(super) struct Pool {
 
 impl Pool {
     pub(super) fn new(plan: Plan, expected: usize, script: Script) -> Arc<Self> {
-        let core = Core::new(&plan);
+        let core = Arc::new(Core::new(&plan));
         Arc::new(Self { core, plan, script, expected, ledger: Mutex::default() })
     }
 
@@ -104,7 +105,7 @@ impl Pool {
         match self.core.take_and_push(shard, &mut parcel, self.key(number)) {
             Ok(()) => Ok(()),
             Err(Refused::Full) => {
-                block_on(self.core.permits.take(&self.core))?;
+                block_on(self.core.permits.take(&*self.core))?;
                 self.core.push(shard, &mut parcel, self.key(number))
             }
             Err(_) => Err(Closed),
@@ -122,15 +123,15 @@ impl Pool {
         number: u32,
     ) -> Result<(), Closed> {
         block_on(mailbox.reserve())?;
-        block_on(self.core.permits.take(&self.core))?;
+        block_on(self.core.permits.take(&*self.core))?;
         let pushed = self.core.push_to(mailbox, &mut Self::parcel(number));
-        pushed.inspect_err(|Closed| self.core.permits.give(1, &self.core))
+        pushed.inspect_err(|Closed| self.core.permits.give(1, &*self.core))
     }
 
     /// Takes a message out of a worker's mailbox, whose room is needed. Its permit goes back.
     pub(super) fn evict(&self, worker: usize) {
         if self.core.mailbox(worker).evict().is_some() {
-            self.core.permits.give(1, &self.core);
+            self.core.permits.give(1, &*self.core);
         }
     }
 
@@ -272,7 +273,12 @@ impl<'a> Player<'a> {
             mailbox: None,
             urgent_run: 0,
             source: Source::None,
-            delivery: Delivery { message: None, extra: None, class: Class::Normal },
+            delivery: Delivery {
+                message: None,
+                extra: None,
+                class: Class::Normal,
+                stamp: Stamp::default(),
+            },
             run: 0,
             cursor: 0,
             join: false,
@@ -476,6 +482,7 @@ impl<'a> Player<'a> {
         self.source = source;
         self.delivery.message = Some(entry.message);
         self.delivery.class = entry.class;
+        self.delivery.stamp = entry.stamp;
         self.urgent_run = match entry.class {
             Class::Urgent => self.urgent_run + 1,
             Class::Normal => 0,
@@ -507,9 +514,10 @@ impl<'a> Player<'a> {
             self.core.end();
         }
         if handler == Handler::Fails {
-            let (extra, class) = (Some(Extra::parked()), Class::Normal);
+            let (extra, class, stamp) =
+                (Some(Extra::parked()), self.delivery.class, self.delivery.stamp);
             let entry =
-                Queued::<Numbers, Key> { message: number, extra, key: None, hash: 0, class };
+                Queued::<Numbers, Key> { message: number, extra, key: None, hash: 0, class, stamp };
             let source = std::mem::replace(&mut self.source, Source::None);
             self.source = self.core.park(self.worker, source, entry, std::time::Duration::ZERO);
         }

@@ -23,3 +23,10 @@ impl<M, R, E, K> Entry<M, R, E, K> {
         self.extra.as_ref().is_some_and(|extra| extra.parked)
     }
 }
+
+/// When the first was queued that does not wait for another attempt. Queues are in order of acceptance.
+pub(crate) fn first<'a, M: 'a, R: 'a, E: 'a, K: 'a>(
+    mut entries: impl Iterator<Item = &'a Entry<M, R, E, K>>,
+) -> Option<Stamp> {
+    entries.find(|entry| !entry.is_retry()).map(|entry| entry.stamp)
+}

@@ -19,7 +19,10 @@ use std::{
     sync::Arc,
 };
 
-use super::{entry::Entry, stamp::Stamp, stats::oldest::first};
+use super::{
+    entry::{Entry, first},
+    stamp::Stamp,
+};
 use crate::{Class, class::URGENT_RUN};
 
 /// The name of a lane within its shard: the hash of its key and a number that is never used again.

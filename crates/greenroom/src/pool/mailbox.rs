@@ -18,13 +18,12 @@ use std::{collections::VecDeque, hash::Hash, sync::Arc};
 use super::{
     block_queue::BlockQueue,
     core::{Core, Queued},
-    entry::Entry,
+    entry::{Entry, first},
     lock::Lock,
     parcel::ParcelOf,
     permits::{Closed, Permits, Queues, Refused},
     seat::{MAIL, SIGNAL, Seat},
     stamp::Stamp,
-    stats::oldest::first,
 };
 use crate::{
     Actor, Class, ExitReason,

@@ -14,7 +14,7 @@ use super::{core::Core, limits::LimitStats};
 use crate::Actor;
 
 mod dead_letters;
-pub(crate) mod oldest;
+mod oldest;
 mod spread;
 mod worker;
 

@@ -4,7 +4,7 @@ use std::{hash::Hash, time::Duration};
 
 use crate::{
     Actor,
-    pool::{core::Core, entry::Entry, stamp::Stamp},
+    pool::{core::Core, entry::first},
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
@@ -24,11 +24,4 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let oldest = shards.chain(desks).chain(held).min_by_key(|stamp| stamp.nanos())?;
         Some(oldest.age(self.coarse.real()))
     }
-}
-
-/// When the first was queued that does not wait for another attempt. Queues are in order of acceptance.
-pub(crate) fn first<'a, M: 'a, R: 'a, E: 'a, K: 'a>(
-    mut entries: impl Iterator<Item = &'a Entry<M, R, E, K>>,
-) -> Option<Stamp> {
-    entries.find(|entry| !entry.is_retry()).map(|entry| entry.stamp)
 }
