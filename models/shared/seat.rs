@@ -20,6 +20,10 @@ impl Seat {
         self.orders.load(Ordering::Relaxed) != 0
     }
 
+    pub(crate) fn has(&self, order: u32) -> bool {
+        self.orders.load(Ordering::SeqCst) & order != 0
+    }
+
     pub(crate) fn order(&self, order: u32) {
         self.orders.fetch_or(order, Ordering::SeqCst);
     }

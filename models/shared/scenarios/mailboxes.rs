@@ -2,7 +2,6 @@
 
 use super::player::{Handler, Pool};
 use crate::{
-    ExitReason,
     checker::{Effort, check, spawn, yield_now},
     pool::core::Plan,
 };
@@ -53,17 +52,67 @@ pub fn mail_for_a_worker_that_leaves() {
         let pool = Pool::new(plan(2, 1), 1, |_| Handler::Returns);
         let other = pool.sleeper(1);
         let mailbox = pool.core.mailbox(0);
-        let leaving = spawn({
-            let pool = pool.clone();
-            move || {
-                let mailbox = pool.core.desks.at(0).lock().take();
-                pool.core.clear_desk(mailbox, &ExitReason::Normal);
-            }
-        });
+        let leaving = pool.leave(0);
         if pool.mail_to(&mailbox, 1).is_err() {
             pool.send(0, 1).expect("the pool is open");
         }
         pool.finish([other, leaving]);
+    });
+}
+
+/// What comes for the next worker of a slot while the desk of the one before is cleared is not forgotten with it.
+pub fn mail_for_the_next_worker_of_a_slot() {
+    check(Effort::Large, || {
+        let pool = Pool::new(plan(1, 1), 2, |_| Handler::Returns);
+        drop(pool.core.mailbox(0));
+        let threads = [pool.leave(0), pool.worker(0)];
+        pool.mail(0, 1).expect("it is open");
+        pool.signal(0);
+        pool.finish(threads);
+    });
+}
+
+/// Whoever makes a mailbox while the pool closes finds it closed, or it is closed behind him.
+pub fn a_mailbox_that_is_made_while_the_pool_closes() {
+    check(Effort::Changes(3), || {
+        let pool = Pool::new(plan(1, 1), 0, |_| Handler::Returns);
+        let closing = spawn({
+            let pool = pool.clone();
+            move || pool.core.close()
+        });
+        let mailbox = pool.core.mailbox(0);
+        closing.join().expect("it did not panic");
+        assert!(mailbox.is_closed(), "it would accept what nobody handles");
+    });
+}
+
+/// A worker hears of a signal when it lies down, or is called.
+pub fn a_signal_for_a_worker_that_lies_down() {
+    check(Effort::Changes(4), || {
+        let pool = Pool::new(plan(1, 1), 1, |_| Handler::Returns);
+        let worker = pool.worker(0);
+        pool.signal(0);
+        pool.finish([worker]);
+    });
+}
+
+/// Neither hides the other: each has an order of its own.
+pub fn a_signal_beside_mail() {
+    check(Effort::Changes(2), || {
+        let pool = Pool::new(plan(1, 1), 2, |_| Handler::Returns);
+        let threads = [pool.worker(0), pool.mailer(0, &[1])];
+        pool.signal(0);
+        pool.finish(threads);
+    });
+}
+
+/// A message that its worker puts back is found by who lies down, be it the same.
+pub fn mail_that_is_put_back_for_any_other() {
+    check(Effort::Changes(2), || {
+        let pool = Pool::new(plan(2, 1), 1, |_| Handler::PutsBack);
+        let threads = [pool.worker(0), pool.sleeper(1)];
+        pool.mail(0, 1).expect("it is open");
+        pool.finish(threads);
     });
 }
 

@@ -7,10 +7,11 @@ use std::{
 };
 
 use crate::{
-    Actor, Class,
+    Actor, Class, ExitReason,
     checker::{JoinHandle, block_on, spawn, yield_now},
     class::URGENT_RUN,
     delivery::{Delivery, Extra},
+    life::Signal,
     pool::{
         core::{Core, Plan, Queued},
         discard::discard,
@@ -18,7 +19,7 @@ use crate::{
         mailbox::Mailbox,
         parcel::Parcel,
         permits::{Closed, Refused},
-        seat::Seat,
+        seat::{SIGNAL, Seat},
         stamp::Stamp,
     },
     sync::{Ordering, fence},
@@ -49,6 +50,8 @@ pub(super) enum Handler {
     Computes,
     /// It fails the first time, and is parked.
     Fails,
+    /// The message is not for its worker: the first time, it is put back for any other.
+    PutsBack,
 }
 
 /// Which message is handled how.
@@ -63,14 +66,23 @@ struct Ledger {
     /// The last message of each key and class.
     last: BTreeMap<(Key, bool), u32>,
     handled: BTreeSet<u32>,
+    /// Or put back.
     failed: BTreeSet<u32>,
+    /// Signals.
+    heard: usize,
+}
+
+impl Ledger {
+    fn done(&self) -> usize {
+        self.handled.len() + self.heard
+    }
 }
 
 pub(super) struct Pool {
     pub(super) core: Arc<Core<Numbers, Key>>,
     plan: Plan,
     script: Script,
-    /// Messages after which all is done.
+    /// Messages and signals after which all is done.
     expected: usize,
     ledger: Mutex<Ledger>,
 }
@@ -126,6 +138,19 @@ impl Pool {
         block_on(self.core.permits.take(&*self.core))?;
         let pushed = self.core.push_to(mailbox, &mut Self::parcel(number));
         pushed.inspect_err(|Closed| self.core.permits.give(1, &*self.core))
+    }
+
+    /// Sends a signal to one worker.
+    pub(super) fn signal(&self, worker: usize) {
+        self.core.signal_worker(&self.core.mailbox(worker), Signal);
+    }
+
+    /// The worker of a slot has gone; the slot is the next worker's from here on. What is left in the mailbox is seen to by
+    /// the thread that is begun.
+    pub(super) fn leave(self: &Arc<Self>, slot: usize) -> JoinHandle<()> {
+        let mailbox = self.core.desks.at(slot).lock().take();
+        let pool = self.clone();
+        spawn(move || pool.core.clear_desk(mailbox, &ExitReason::Normal))
     }
 
     /// Takes a message out of a worker's mailbox, whose room is needed. Its permit goes back.
@@ -233,12 +258,19 @@ impl Pool {
             false => ledger.failed.insert(number),
         };
         assert!(first, "every message is handled once");
-        handled && ledger.handled.len() == self.expected
+        handled && ledger.done() == self.expected
+    }
+
+    /// True when this signal was the last of all.
+    fn hears(&self) -> bool {
+        let mut ledger = self.ledger();
+        ledger.heard += 1;
+        ledger.done() == self.expected
     }
 
     pub(super) fn finish(&self, threads: impl IntoIterator<Item = JoinHandle<()>>) {
         threads.into_iter().for_each(|thread| thread.join().expect("it did not panic"));
-        assert_eq!(self.ledger().handled.len(), self.expected, "no message is lost");
+        assert_eq!(self.ledger().done(), self.expected, "nothing is lost");
         assert_eq!(self.core.wake.awake(), 0, "whoever was awake has left");
         for shard in &self.core.shards {
             let outbox = shard.outbox.lock();
@@ -292,6 +324,9 @@ impl<'a> Player<'a> {
     fn work(&mut self) {
         let mut in_a_row = 0;
         while !self.is_over() {
+            if self.seat.has_orders() && self.seat.has(SIGNAL) {
+                self.hear();
+            }
             let from_lane = matches!(self.source, Source::Lane { .. });
             let mut taken = self.take_next();
             if !taken {
@@ -314,6 +349,24 @@ impl<'a> Player<'a> {
         self.give_up_place();
         self.core.wake.leave(&self.core.clock.bell);
         self.core.serve_waiters();
+    }
+
+    /// The product's `hear`: signals come before every message.
+    fn hear(&mut self) {
+        self.give_up_place();
+        while self.seat.has(SIGNAL) {
+            let Some(Signal) = self.own_mailbox().and_then(Mailbox::pop_signal) else { return };
+            if self.pool.hears() {
+                self.core.end();
+            }
+        }
+    }
+
+    fn own_mailbox(&mut self) -> Option<&Mailbox<Numbers, Key>> {
+        if self.mailbox.as_ref().is_none_or(|mailbox| mailbox.has_left()) {
+            self.mailbox = self.core.mailbox_if_any(self.worker);
+        }
+        self.mailbox.as_deref()
     }
 
     fn linger(&self) {
@@ -417,10 +470,7 @@ impl<'a> Player<'a> {
         if !self.seat.has_orders() {
             return false;
         }
-        if self.mailbox.as_ref().is_none_or(|mailbox| mailbox.has_left()) {
-            self.mailbox = self.core.mailbox_if_any(self.worker);
-        }
-        let mailbox = self.mailbox.as_ref();
+        let mailbox = self.own_mailbox();
         let Some(entry) = mailbox.and_then(|mailbox| mailbox.pop(urgent_only)) else {
             return false;
         };
@@ -498,29 +548,50 @@ impl<'a> Player<'a> {
         true
     }
 
+    /// What the handler does with a message that it may have had before.
+    fn handler(&self, number: u32) -> Handler {
+        match (self.pool.script)(number) {
+            Handler::Fails | Handler::PutsBack if self.pool.ledger().failed.contains(&number) => {
+                Handler::Returns
+            }
+            handler => handler,
+        }
+    }
+
     fn handle(&mut self) {
         let number = self.delivery.message.take().expect("a message is in hand");
         self.pool.begins(number);
-        let mut handler = (self.pool.script)(number);
-        if handler == Handler::Fails && self.pool.ledger().failed.contains(&number) {
-            handler = Handler::Returns;
-        }
+        let handler = self.handler(number);
         match handler {
-            Handler::Returns | Handler::Fails => {}
+            Handler::Returns | Handler::Fails | Handler::PutsBack => {}
             Handler::Suspends => self.suspend(),
             Handler::Computes => yield_now(),
         }
-        if self.pool.ends(number, handler != Handler::Fails) {
+        let handled = !matches!(handler, Handler::Fails | Handler::PutsBack);
+        if self.pool.ends(number, handled) {
             self.core.end();
         }
-        if handler == Handler::Fails {
-            let (extra, class, stamp) =
-                (Some(Extra::parked()), self.delivery.class, self.delivery.stamp);
-            let entry =
-                Queued::<Numbers, Key> { message: number, extra, key: None, hash: 0, class, stamp };
-            let source = std::mem::replace(&mut self.source, Source::None);
-            self.source = self.core.park(self.worker, source, entry, std::time::Duration::ZERO);
+        match handler {
+            Handler::Fails => self.park(number),
+            Handler::PutsBack => self.put_back(number),
+            _ => {}
         }
+    }
+
+    fn entry(&self, message: u32, extra: Option<Box<Extra<(), ()>>>) -> Queued<Numbers, Key> {
+        let (class, stamp) = (self.delivery.class, self.delivery.stamp);
+        Queued::<Numbers, Key> { message, extra, key: None, hash: 0, class, stamp }
+    }
+
+    fn park(&mut self, number: u32) {
+        let entry = self.entry(number, Some(Extra::parked()));
+        let source = std::mem::replace(&mut self.source, Source::None);
+        self.source = self.core.park(self.worker, source, entry, std::time::Duration::ZERO);
+    }
+
+    fn put_back(&mut self, number: u32) {
+        self.core.permits.take_back();
+        self.core.re_home(vec![self.entry(number, None)]);
     }
 
     fn suspend(&mut self) {
