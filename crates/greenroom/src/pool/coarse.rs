@@ -9,7 +9,7 @@
 //! before that worker has had its turn.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicU32, AtomicU64, Ordering},
     time::Duration,
 };
 
@@ -28,11 +28,16 @@ pub(crate) struct CoarseClock {
     now: AtomicU64,
     /// A message is measured where its number has none of these bits.
     unmeasured: AtomicU64,
+    /// Measured messages in a row that took long, while few are measured.
+    slow: AtomicU32,
     /// No message before this one is measured.
     first: u64,
     /// The watch looks after it.
     pub(crate) is_watched: bool,
 }
+
+/// So many measured messages in a row have to take long before every one is measured.
+const SLOW_IN_A_ROW: u32 = 4;
 
 /// Where the watch is later than this, senders that read the real clock set this one.
 const LATE: u64 = 2 * TICK.as_nanos() as u64;
@@ -40,7 +45,7 @@ const LATE: u64 = 2 * TICK.as_nanos() as u64;
 impl CoarseClock {
     pub(crate) fn new(is_watched: bool, first: u64) -> Self {
         let (now, unmeasured) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { start: Instant::now(), now, unmeasured, first, is_watched }
+        Self { start: Instant::now(), now, unmeasured, slow: AtomicU32::new(0), first, is_watched }
     }
 
     /// What it shows.
@@ -80,11 +85,17 @@ impl CoarseClock {
         Stamp::sampled(real, stands_for)
     }
 
-    /// Every message is measured where handlers take long enough for that to make no difference.
+    /// Every message is measured where handlers take long enough for that to make no difference. One that takes long among
+    /// quick ones was put aside by the operating system.
     pub(crate) fn tell_pace(&self, took: Duration) {
-        let unmeasured = if took < QUICK { SAMPLED_OF_QUICK - 1 } else { 0 };
-        if unmeasured != self.unmeasured.load(Ordering::Relaxed) {
-            self.unmeasured.store(unmeasured, Ordering::Relaxed);
+        let quick = took < QUICK;
+        let slow = if quick { 0 } else { self.slow.load(Ordering::Relaxed).saturating_add(1) };
+        self.slow.store(slow, Ordering::Relaxed);
+        let few = self.unmeasured.load(Ordering::Relaxed) != 0;
+        if quick && !few {
+            self.unmeasured.store(SAMPLED_OF_QUICK - 1, Ordering::Relaxed);
+        } else if few && slow >= SLOW_IN_A_ROW {
+            self.unmeasured.store(0, Ordering::Relaxed);
         }
     }
 }

@@ -47,9 +47,8 @@ use crate::sync::{
 pub(crate) struct Wake {
     /// A bit per shard: in a keyed pool, that somebody should look at it; without keys, that there are messages in it.
     ready: Padded<AtomicU64>,
-    /// A bit per shard with urgent messages: in its inbox, or in lanes that are ready. Set under the lock of the one or the
-    /// other, cleared under both; without keys there are no lanes.
-    urgent: AtomicU64,
+    /// What is read for each message and rarely written.
+    signs: Padded<Signs>,
     /// Without keys, a bit per shard where a worker takes messages: others go elsewhere, where they can.
     attended: Padded<AtomicU64>,
     /// Workers that are polled, or woken and about to be.
@@ -57,8 +56,6 @@ pub(crate) struct Wake {
     /// The thread on which an awake worker that found nothing has stepped aside, before it looks at every shard again;
     /// [`NOBODY`] where there is none. It absorbs one wake-up by a sender on that thread.
     lingering: Padded<AtomicUsize>,
-    /// Handlers return within [`QUICK`]: one worker per shard is enough, and another would only meet it there.
-    quick: AtomicBool,
     /// As many as can run at once.
     limit: usize,
     /// The last to fall asleep is woken first: its caches are warmest.
@@ -70,6 +67,15 @@ pub(crate) struct Wake {
     /// The watch leaves this pool alone: what only it would find is never found.
     #[cfg(test)]
     pub(crate) unaided: AtomicBool,
+}
+
+/// What workers look at before each message.
+struct Signs {
+    /// A bit per shard with urgent messages: in its inbox, or in lanes that are ready. Set under the lock of the one or the
+    /// other, cleared under both; without keys there are no lanes.
+    urgent: AtomicU64,
+    /// Handlers return within [`QUICK`]: one worker per shard is enough, and another would only meet it there.
+    quick: AtomicBool,
 }
 
 /// Where a worker sleeps.
@@ -100,11 +106,10 @@ impl Wake {
     pub(crate) fn new(workers: usize, limit: usize) -> Self {
         Self {
             ready: Padded(AtomicU64::new(0)),
-            urgent: AtomicU64::new(0),
+            signs: Padded(Signs { urgent: AtomicU64::new(0), quick: AtomicBool::new(false) }),
             attended: Padded(AtomicU64::new(0)),
             awake: Padded(AtomicUsize::new(0)),
             lingering: Padded(AtomicUsize::new(NOBODY)),
-            quick: AtomicBool::new(false),
             limit: limit.max(1),
             idle: Mutex::new(Idle::new(workers)),
             idle_count: AtomicUsize::new(0),
@@ -146,18 +151,18 @@ impl Wake {
 
     /// There are urgent messages in this shard. Under the lock where they are.
     pub(crate) fn urge(&self, shard: usize) {
-        self.urgent.fetch_or(1 << shard, Ordering::SeqCst);
+        self.signs.urgent.fetch_or(1 << shard, Ordering::SeqCst);
     }
 
     /// There are none any more. Under the locks of the shard's inbox and, where there are keys, its outbox.
     pub(crate) fn calm(&self, shard: usize) {
-        self.urgent.fetch_and(!(1 << shard), Ordering::SeqCst);
+        self.signs.urgent.fetch_and(!(1 << shard), Ordering::SeqCst);
     }
 
     /// True when urgent messages wait somewhere.
     #[inline]
     pub(crate) fn is_urged(&self) -> bool {
-        self.urgent.load(Ordering::Relaxed) != 0
+        self.signs.urgent.load(Ordering::Relaxed) != 0
     }
 
     /// True when urgent messages wait in this shard.
@@ -167,7 +172,7 @@ impl Wake {
 
     /// The shards with urgent messages.
     pub(crate) fn urged(&self) -> u64 {
-        self.urgent.load(Ordering::Acquire)
+        self.signs.urgent.load(Ordering::Acquire)
     }
 
     /// Takes this shard off the ready ones. False when it was not among them.
@@ -231,14 +236,14 @@ impl Wake {
     }
 
     pub(crate) fn is_quick(&self) -> bool {
-        self.quick.load(Ordering::Relaxed)
+        self.signs.quick.load(Ordering::Relaxed)
     }
 
     /// Tells how long a handler took, on average over a few.
     pub(crate) fn tell_pace(&self, each: Duration) {
         let quick = each < QUICK;
         if quick != self.is_quick() {
-            self.quick.store(quick, Ordering::Relaxed);
+            self.signs.quick.store(quick, Ordering::Relaxed);
         }
     }
 
