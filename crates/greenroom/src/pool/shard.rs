@@ -266,15 +266,30 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         (key, hash): (Option<K>, u32),
         stamp: impl FnOnce(u64) -> Stamp,
     ) -> bool {
-        let Some(message) = parcel.message.take() else { return false };
-        let (extra, class) = (parcel.extra.take(), parcel.class);
-        let entry = Entry { message, extra, key, hash, class, stamp: stamp(self.accepted) };
-        match class {
-            Class::Normal => self.queue.push_back(entry),
-            Class::Urgent => self.urgent.push_back(entry),
+        let (stamp, class) = (stamp(self.accepted), parcel.class);
+        if class == Class::Urgent {
+            self.push_urgent(parcel, (key, hash), stamp);
+            return self.note_sender();
         }
+        // Moved from its sender straight into its place.
+        let Some(message) = parcel.message.take() else { return false };
+        let extra = parcel.extra.take();
+        self.queue.push_back(Entry { message, extra, key, hash, class, stamp });
         self.accepted += 1;
         self.note_sender()
+    }
+
+    #[cold]
+    fn push_urgent(
+        &mut self,
+        parcel: &mut Parcel<M, R, E>,
+        (key, hash): (Option<K>, u32),
+        stamp: Stamp,
+    ) {
+        let Some(message) = parcel.message.take() else { return };
+        let (extra, class) = (parcel.extra.take(), Class::Urgent);
+        self.urgent.push_back(Entry { message, extra, key, hash, class, stamp });
+        self.accepted += 1;
     }
 
     /// As `push`, for several plain messages.

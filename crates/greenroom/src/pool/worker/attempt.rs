@@ -3,7 +3,7 @@
 use std::{
     future::{Future, poll_fn},
     hash::Hash,
-    pin::pin,
+    pin::{Pin, pin},
     task::Poll,
 };
 
@@ -53,19 +53,21 @@ async fn receive<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>
     cx: &mut Context<B>,
 ) -> Result<Answer<A::Reply>, A::Error> {
     let Hold { core, worker, source, delivery, posture, .. } = hold;
-    polled(core, *worker, source, posture, actor.receive(delivery, cx)).await
+    let handler = pin!(actor.receive(delivery, cx));
+    polled(core, *worker, source, posture, handler).await
 }
 
-/// Polls a handler or a hook, and lets go of the worker's place when it suspends.
-async fn polled<A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future>(
-    core: &Core<A, K>,
+/// Polls a handler or a hook, and lets go of the worker's place when it suspends. It is lent the handler where that lies: what
+/// is moved before it is read back costs more than all the rest.
+#[inline(always)]
+fn polled<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future>(
+    core: &'a Core<A, K>,
     worker: usize,
-    source: &mut Source,
-    posture: &mut Posture,
-    handler: F,
-) -> F::Output {
-    let mut handler = pin!(handler);
-    poll_fn(|task| {
+    source: &'a mut Source,
+    posture: &'a mut Posture,
+    mut handler: Pin<&'a mut F>,
+) -> impl Future<Output = F::Output> + use<'a, A, K, F> {
+    poll_fn(move |task| {
         if *posture == Posture::Suspended {
             core.note_time();
             core.wake.enter(&core.clock.bell);
@@ -85,7 +87,6 @@ async fn polled<A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future>(
         }
         polled
     })
-    .await
 }
 
 /// Hears the signals that wait. Returns the reason where the actor ends because of one.
@@ -101,14 +102,16 @@ pub(super) async fn hear<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Stan
         let Hold { core, worker, source, posture, .. } = &mut *hold;
         match signal {
             Signal::Exit { from, reason } => {
-                let exited = actor.exited(from.as_ref(), &reason, cx);
-                let then = polled(core, *worker, source, posture, exited).await;
+                let then = {
+                    let exited = pin!(actor.exited(from.as_ref(), &reason, cx));
+                    polled(core, *worker, source, posture, exited).await
+                };
                 if then == OnExit::Stop {
                     return Some(reason);
                 }
             }
             Signal::Down { who, reason } => {
-                let down = actor.down(&who, &reason, cx);
+                let down = pin!(actor.down(&who, &reason, cx));
                 polled(core, *worker, source, posture, down).await;
             }
         }
