@@ -47,7 +47,8 @@
 //! | all workers at once, parts of a request, a second attempt for a slow call | [`BroadcastAddress`], [`SplitJoin`], [`Hedged`], and the module [`pool::gather`] |
 //! | an actor that looks after a pool: sizes it, answers for it, hears what happens in it | [`Coordinator`], and the module [`coordinator`] |
 //! | servers and streams | [`PoolService`], [`PoolSink`], [`OwnedPermit`] |
-//! | limits and sizes, decided for a caller who acts | [`pool::limits`], [`pool::autoscale`] |
+//! | limits and sizes, decided for a pool that obeys them or for a caller who acts | [`pool::limits`], [`pool::autoscale`] |
+//! | tests | the feature `test-util`: scripted workers, a clock that jumps |
 //! | what is promised, and the tests that hold it | the module [`statements`] |
 
 mod actor;
@@ -78,6 +79,8 @@ mod restart_policy;
 mod step_aside;
 pub mod supervisor;
 mod sync;
+#[cfg(feature = "test-util")]
+pub mod test_util;
 pub mod timer;
 
 pub use actor::{Actor, Answer};
