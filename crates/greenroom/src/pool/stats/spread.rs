@@ -11,7 +11,7 @@ use crate::pool::stamp::Stamp;
 const DIGITS: u8 = 2;
 
 /// How long something took, over all the time since the pool was started. Messages are measured by sample: every one where
-/// handling takes longer than two microseconds, and one in 64 otherwise, which then counts for 64.
+/// handling takes longer than two microseconds, and one in 512 otherwise, which then counts for 512.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Spread {
