@@ -170,9 +170,12 @@ impl Drop for InHand<'_> {
     }
 }
 
+/// Says what is done with a message.
+type Script<M, R, E> = dyn Fn(&M) -> Deed<R, E> + Send + Sync;
+
 /// A worker that does what a script says about each message. Clones go by the same script and write into the same log.
 pub struct Scripted<M, R, E> {
-    script: Arc<dyn Fn(&M) -> Deed<R, E> + Send + Sync>,
+    script: Arc<Script<M, R, E>>,
     log: Log,
 }
 
