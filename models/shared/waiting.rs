@@ -1,4 +1,4 @@
-//! Places to wait, as tokio documents them: a `Notify` for one who waits, a fair `Semaphore`, a handle to a runtime.
+//! Places to wait, as tokio documents them, and `atomic-waker`: a place for one waker, a `Notify` for one who waits, a fair `Semaphore`, a handle to a runtime.
 
 use std::{
     collections::VecDeque,
@@ -7,6 +7,25 @@ use std::{
 };
 
 use super::Mutex;
+
+/// Holds the waker of one who waits, until it is woken.
+#[derive(Debug, Default)]
+pub(crate) struct AtomicWaker(Mutex<Option<Waker>>);
+
+impl AtomicWaker {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn register(&self, waker: &Waker) {
+        *self.0.lock() = Some(waker.clone());
+    }
+
+    pub(crate) fn wake(&self) {
+        let waker = self.0.lock().take();
+        waker.into_iter().for_each(Waker::wake);
+    }
+}
 
 /// Keeps one wake-up for who comes later. At most one waits.
 #[derive(Debug, Default)]

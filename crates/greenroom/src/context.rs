@@ -65,6 +65,7 @@ impl<A> Context<A> {
     }
 
     /// True when the actor has asked to end.
+    #[inline]
     pub(crate) fn is_ending(&self) -> bool {
         self.place.exit.is_some()
     }

@@ -11,10 +11,11 @@ pub(crate) use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
 
+pub(crate) use atomic_waker::AtomicWaker;
 pub(crate) use parking_lot::Mutex;
 pub(crate) use tokio::{
     runtime::Handle,
-    sync::{Notify, Semaphore},
+    sync::Semaphore,
 };
 
 /// The token of this thread: where one of its own variables lies.

@@ -128,6 +128,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Queues a message where there is room.
+    #[inline(always)]
     fn try_place(
         &self,
         parcel: &mut ParcelOf<A>,

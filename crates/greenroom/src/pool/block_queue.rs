@@ -73,7 +73,7 @@ impl<T> BlockQueue<T> {
         self.front.push_front(item);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop_front(&mut self) -> Option<T> {
         if self.front.is_empty() {
             self.next_block();
@@ -88,7 +88,6 @@ impl<T> BlockQueue<T> {
         self.front.iter().chain(self.full.iter().flatten()).chain(&self.back)
     }
 
-    #[cold]
     /// Takes out the first item that is such a one. Those before it are looked at and stay.
     pub(crate) fn pop_first(&mut self, is_such: impl Fn(&T) -> bool) -> Option<T> {
         let mut others = Vec::new();
@@ -103,6 +102,7 @@ impl<T> BlockQueue<T> {
         found
     }
 
+    #[cold]
     fn next_block(&mut self) {
         let next = match self.full.pop_front() {
             Some(full) => full,

@@ -346,7 +346,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Takes a permit and queues a message, or says why not.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_and_push(
         &self,
         parcel: &mut ParcelOf<A>,

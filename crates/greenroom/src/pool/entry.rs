@@ -1,7 +1,7 @@
 //! A message as it lies in a queue.
 
 use super::stamp::Stamp;
-use crate::{Class, delivery::Extra};
+use crate::{Class, Delivery, delivery::Extra};
 
 /// A queued message. What a plain send does not need costs one empty pointer.
 pub(crate) struct Entry<M, R, E, K> {
@@ -18,6 +18,16 @@ pub(crate) struct Entry<M, R, E, K> {
 }
 
 impl<M, R, E, K> Entry<M, R, E, K> {
+    /// Puts a message without a key in hand. Nothing else is in there: nothing is dropped.
+    #[inline(always)]
+    pub(crate) fn put_into(self, delivery: &mut Delivery<M, R, E>) {
+        debug_assert!(delivery.message.is_none() && delivery.extra.is_none());
+        delivery.message = Some(self.message);
+        delivery.extra = self.extra;
+        delivery.class = self.class;
+        delivery.stamp = self.stamp;
+    }
+
     /// True for a message that waits for another attempt.
     pub(crate) fn is_retry(&self) -> bool {
         self.extra.as_ref().is_some_and(|extra| extra.parked)

@@ -155,40 +155,71 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     /// Takes the next message from where the last one came from.
-    #[inline]
     pub(crate) fn take_next(&mut self) -> Taken {
-        if self.seat.has_orders() || self.core.wake.is_urged() {
-            self.count_runs();
-            if let Some(taken) = self.take_first() {
-                return taken;
-            }
-            if self.is_normal_due() && matches!(self.source, Source::Head { .. }) {
-                // Perhaps there are only urgent ones here.
-                self.give_up_place();
-                return Taken::Nothing;
-            }
+        if self.is_interrupted()
+            && let Some(taken) = self.take_first_of_all()
+        {
+            return taken;
         }
-        if let Source::Shared { index, alone } = self.source {
-            self.run += 1;
-            let attendant = alone.then_some(self.worker);
-            if self.core.pop_shared(index, attendant, self.run, &mut self.delivery) {
-                return self.start();
+        match self.source {
+            Source::Shared { index, alone } => self.take_next_shared(index, alone),
+            Source::Attending { .. } => Taken::Nothing,
+            source => {
+                self.source = Source::None;
+                match self.core.next(self.worker, source) {
+                    Some((source, entry)) => self.begin(source, entry),
+                    None => Taken::Nothing,
+                }
             }
-            self.end_run(index, alone);
-            return Taken::Nothing;
-        }
-        if let Source::Attending { .. } = self.source {
-            return Taken::Nothing;
-        }
-        let source = std::mem::replace(&mut self.source, Source::None);
-        match self.core.next(self.worker, source) {
-            Some((source, entry)) => self.begin(source, entry),
-            None => Taken::Nothing,
         }
     }
 
-    /// The message before was the last of a run where another class, or another queue, had its turn.
+    /// True where something may come before the next message of the queue.
+    #[inline(always)]
+    fn is_interrupted(&self) -> bool {
+        self.seat.has_orders() || self.core.wake.is_urged()
+    }
+
+    #[inline(always)]
+    fn take_next_shared(&mut self, index: usize, alone: bool) -> Taken {
+        self.run += 1;
+        let attendant = alone.then_some(self.worker);
+        if self.core.pop_shared(index, attendant, self.run, &mut self.delivery) {
+            return self.start();
+        }
+        self.end_run(index, alone);
+        Taken::Nothing
+    }
+
+    /// As `take_next`, in the middle of a run without keys and for as long as nothing else comes first.
+    #[inline(always)]
+    pub(crate) fn take_in_run(&mut self) -> Option<Taken> {
+        match self.source {
+            Source::Shared { index, alone }
+                if !self.core.ended.load(Ordering::Acquire) && !self.is_interrupted() =>
+            {
+                Some(self.take_next_shared(index, alone))
+            }
+            _ => None,
+        }
+    }
+
+    /// What comes before the queue, if anything does.
     #[cold]
+    fn take_first_of_all(&mut self) -> Option<Taken> {
+        self.count_runs();
+        if let Some(taken) = self.take_first() {
+            return Some(taken);
+        }
+        if self.is_normal_due() && matches!(self.source, Source::Head { .. }) {
+            // Perhaps there are only urgent ones here.
+            self.give_up_place();
+            return Some(Taken::Nothing);
+        }
+        None
+    }
+
+    /// The message before was the last of a run where another class, or another queue, had its turn.
     fn count_runs(&mut self) {
         if self.delivery.class == Class::Normal {
             self.urgent_run = 0;
@@ -345,7 +376,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     /// The message in the delivery is in hand from here on, unless its caller has gone.
-    #[inline]
+    #[inline(always)]
     fn start(&mut self) -> Taken {
         count(&self.seat.tally.started);
         self.in_hand = true;
@@ -356,8 +387,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if self.delivery.stamp.is_sampled() {
             self.measure();
         }
-        if let (Some(copy), Some(message)) = (self.core.settings.copy, &self.delivery.message) {
-            self.spare = Some(copy(message));
+        if let Some(copy) = self.core.settings.copy {
+            self.spare = self.delivery.message.as_ref().map(copy);
         }
         Taken::InHand
     }
@@ -393,13 +424,30 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         true
     }
 
-    #[inline]
+    #[inline(always)]
     fn out_of_hand(&mut self) {
         self.in_hand = false;
         if self.measurement.is_some() {
             self.measured();
         }
         self.seat.is_free();
+    }
+
+    /// As `settle`, without a call where it was a send that went well and whose handler has consumed it.
+    #[inline(always)]
+    pub(crate) fn settle_in_run(&mut self, result: Result<Answer<A::Reply>, A::Error>) {
+        let delivery = &self.delivery;
+        let told = delivery.put_back | delivery.forwarded | delivery.crashed;
+        let nothing_left =
+            delivery.message.is_none() && delivery.extra.is_none() && self.spare.is_none();
+        match result {
+            Ok(answer) if nothing_left && !told => {
+                count(&self.seat.tally.handled);
+                self.out_of_hand();
+                discard(answer);
+            }
+            result => self.settle(result),
+        }
     }
 
     /// Settles an attempt that returned.
@@ -443,12 +491,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.delivery.crashed = false;
         if std::mem::take(&mut self.delivery.forwarded) {
             count(&self.seat.tally.forwarded);
-        }
-        if self.delivery.extra.is_none() && self.delivery.message.is_none() && self.spare.is_none()
-        {
-            // A send whose handler has consumed it: nothing is left to settle.
-            self.out_of_hand();
-            return discard(answer);
         }
         let (message, extra) = self.finish();
         match (answer, extra.and_then(|extra| extra.port)) {

@@ -366,7 +366,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     }
 
     /// Takes the next message of the queue.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop_queue(&mut self) -> Option<Entry<M, R, E, K>> {
         let entry = self.queue.pop_front()?;
         self.taken = self.taken.wrapping_add(1);

@@ -37,11 +37,11 @@
 //! The waker takes the worker off the idle list and raises `awake` on its behalf, so a wake-up belongs to exactly one
 //! worker. One that dies first passes it on ([`forget`](Wake::forget)).
 
-use std::time::Duration;
+use std::{future::poll_fn, task::Poll, time::Duration};
 
 use super::{bell::Bell, padded::Padded, seats::Seats};
 use crate::sync::{
-    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Notify, Ordering, fence, this_thread,
+    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, AtomicWaker, Mutex, Ordering, fence, this_thread,
 };
 
 pub(crate) struct Wake {
@@ -80,7 +80,8 @@ struct Signs {
 
 /// Where a worker sleeps.
 struct Bed {
-    notify: Notify,
+    /// Of the task of the worker that lies here.
+    waker: AtomicWaker,
     /// Which shard it was woken for, marked as attended on its behalf; or [`ANY`]. Written under the lock of the idle list.
     errand: AtomicU32,
     /// The worker is in the idle list. Written under its lock.
@@ -89,7 +90,8 @@ struct Bed {
 
 impl Default for Bed {
     fn default() -> Self {
-        Self { notify: Notify::new(), errand: AtomicU32::new(ANY), taken: AtomicBool::new(false) }
+        let (waker, errand) = (AtomicWaker::new(), AtomicU32::new(ANY));
+        Self { waker, errand, taken: AtomicBool::new(false) }
     }
 }
 
@@ -296,7 +298,7 @@ impl Wake {
                 continue;
             }
             if let Some(worker) = self.pop_idle(shard) {
-                self.beds.at(worker).notify.notify_one();
+                self.beds.at(worker).waker.wake();
                 bell.ring();
                 return true;
             }
@@ -328,7 +330,7 @@ impl Wake {
         self.get_up(&idle, worker, None);
         self.awake.fetch_add(1, Ordering::SeqCst);
         drop(idle);
-        self.beds.at(worker).notify.notify_one();
+        self.beds.at(worker).waker.wake();
         bell.ring();
         true
     }
@@ -383,7 +385,7 @@ impl Wake {
     pub(crate) fn all(&self) {
         while let Some(worker) = self.pop_idle(None) {
             self.awake.fetch_add(1, Ordering::SeqCst);
-            self.beds.at(worker).notify.notify_one();
+            self.beds.at(worker).waker.wake();
         }
     }
 
@@ -413,13 +415,18 @@ impl Wake {
     /// Waits until a waker has taken the worker off the idle list. Returns the shard that it was woken for, if any.
     pub(crate) async fn woken(&self, worker: usize) -> Option<usize> {
         let bed = self.beds.at(worker);
-        loop {
-            bed.notify.notified().await;
-            // A wake-up for the worker that had the bed before may still have been in there.
+        poll_fn(|task| {
             if !bed.taken.load(Ordering::Acquire) {
-                break;
+                return Poll::Ready(());
             }
-        }
+            bed.waker.register(task.waker());
+            // Whoever takes it off the list says so first, and then wakes whom it finds registered.
+            match bed.taken.load(Ordering::Acquire) {
+                true => Poll::Pending,
+                false => Poll::Ready(()),
+            }
+        })
+        .await;
         self.errand(worker)
     }
 

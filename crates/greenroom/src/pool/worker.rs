@@ -248,7 +248,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     cx: &mut Context<B>,
 ) -> End {
     let core = hold.core.clone();
-    let (mut in_a_row, mut turn) = (0_u32, 0_u32);
+    let (mut in_a_row, mut turn, mut patience) = (0_u32, 0_u32, Patience::default());
     let mut permission = None;
     while !hold.is_over() {
         if hold.seat.has_orders()
@@ -269,12 +269,16 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         let from_lane = matches!(hold.source, Source::Lane { .. });
         let mut taken = hold.take_next();
         if taken == Taken::Nothing {
-            if !from_lane && in_a_row > 1 {
+            let lingers = !from_lane && patience.lingers_after(in_a_row);
+            if lingers {
                 linger(hold).await;
                 turn = 0;
             }
             in_a_row = 0;
             taken = hold.take_anywhere();
+            if lingers {
+                patience.found(taken != Taken::Nothing);
+            }
         }
         turn += 1;
         if turn > MESSAGES_PER_TURN {
@@ -297,7 +301,8 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                     step_aside().await;
                 }
                 permission.iter_mut().for_each(Pass::started);
-                attempt(hold, actor, cx).await;
+                let attempts = attempt(hold, actor, cx).await;
+                (in_a_row, turn) = (in_a_row + attempts - 1, turn + attempts - 1);
                 if let Some(permission) = permission.take() {
                     end_pass(hold, permission);
                 }
@@ -319,6 +324,33 @@ async fn linger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<
     if lingers {
         hold.core.wake.look_again();
         hold.posture = Posture::Awake;
+    }
+}
+
+/// Whether a worker that has had a single message lingers: where it was worth it before, because its caller sends the next one
+/// as soon as it has the reply; otherwise now and then, to find out.
+#[derive(Default)]
+struct Patience {
+    /// The last time something came.
+    worth_it: bool,
+    /// Times it has not lingered since.
+    skipped: u8,
+}
+
+/// A worker that has lingered for nothing does so again after so many single messages.
+const SKIPS: u8 = 16;
+
+impl Patience {
+    fn lingers_after(&mut self, in_a_row: u32) -> bool {
+        if in_a_row != 1 || self.worth_it {
+            return in_a_row > 0;
+        }
+        self.skipped = (self.skipped + 1) % SKIPS;
+        self.skipped == 0
+    }
+
+    fn found(&mut self, something: bool) {
+        self.worth_it = something;
     }
 }
 

@@ -95,7 +95,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ///
     /// In the middle of a run the inbox is left to its senders: a worker that took each message as it came would meet
     /// them at every one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop_shared(
         &self,
         index: usize,
@@ -103,25 +103,30 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         run: u32,
         delivery: &mut DeliveryOf<A>,
     ) -> bool {
-        let shard = &self.shards[index];
-        let mut outbox = shard.outbox.lock();
+        let mut outbox = self.shards[index].outbox.lock();
         let dry = outbox.queue.is_empty()
             && (run > 0 || !self.refill_shared(index, attendant, &mut outbox));
         if dry || run > if self.wake.is_quick() { QUICK_BUDGET } else { BUDGET } {
             return false;
         }
-        let entry = outbox.pop_queue().or_else(|| self.pop_urgent(index, false));
-        let Some(entry) = entry else { return false };
-        if outbox.queue.is_empty() {
-            // Looks ahead, so that a bit in the ready map means a message.
-            shard.has_more_or(&outbox, || self.wake.clear(index));
+        // Straight into its place: between the two, each further move is felt.
+        match outbox.pop_queue() {
+            Some(entry) => entry.put_into(delivery),
+            None => match self.pop_urgent(index, false) {
+                Some(entry) => entry.put_into(delivery),
+                None => return false,
+            },
         }
-        drop(outbox);
-        delivery.message = Some(entry.message);
-        delivery.extra = entry.extra;
-        delivery.class = entry.class;
-        delivery.stamp = entry.stamp;
+        if outbox.queue.is_empty() {
+            self.look_ahead(index, &outbox);
+        }
         true
+    }
+
+    /// The queue has run dry: a bit in the ready map means a message.
+    #[cold]
+    fn look_ahead(&self, index: usize, outbox: &OutboxOf<A, K>) {
+        self.shards[index].has_more_or(outbox, || self.wake.clear(index));
     }
 
     #[cold]
