@@ -83,6 +83,29 @@ impl<T> BlockQueue<T> {
         Some(item)
     }
 
+    /// What comes out next, where it lies in the block that is emptied.
+    #[inline]
+    pub(crate) fn front(&self) -> Option<&T> {
+        self.front.front()
+    }
+
+    /// Takes out the first of the next `most` items that is such a one. The others keep their places.
+    pub(crate) fn remove_near(
+        &mut self,
+        most: usize,
+        is_such: impl FnMut(&T) -> bool,
+    ) -> Option<T> {
+        let mut place = self.iter().take(most).position(is_such)?;
+        self.len -= 1;
+        for block in std::iter::once(&mut self.front).chain(&mut self.full) {
+            match place.checked_sub(block.len()) {
+                None => return block.remove(place),
+                Some(behind) => place = behind,
+            }
+        }
+        Some(self.back.remove(place))
+    }
+
     /// From the front to the back.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.front.iter().chain(self.full.iter().flatten()).chain(&self.back)
@@ -104,7 +127,9 @@ impl<T> BlockQueue<T> {
 
     #[cold]
     fn next_block(&mut self) {
-        let next = match self.full.pop_front() {
+        // One that has lost what was in it is of no use.
+        let full = std::iter::from_fn(|| self.full.pop_front()).find(|block| !block.is_empty());
+        let next = match full {
             Some(full) => full,
             None => std::mem::take(&mut self.back).into(),
         };
@@ -152,7 +177,12 @@ mod tests {
             for (n, step) in steps.into_iter().enumerate() {
                 match step {
                     0 => { ours.push_front(n); model.push_front(n); }
-                    1..=4 => { ours.push_back(n); model.push_back(n); }
+                    1 => {
+                        let place = model.iter().take(n % 65).position(|item| item % 3 == 0);
+                        let expected = place.and_then(|place| model.remove(place));
+                        prop_assert_eq!(ours.remove_near(n % 65, |item| item % 3 == 0), expected);
+                    }
+                    2..=4 => { ours.push_back(n); model.push_back(n); }
                     _ => prop_assert_eq!(ours.pop_front(), model.pop_front()),
                 }
                 prop_assert_eq!(ours.len(), model.len());

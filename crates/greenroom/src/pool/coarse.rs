@@ -85,6 +85,11 @@ impl CoarseClock {
         Stamp::sampled(real, stands_for)
     }
 
+    /// True where handlers are so quick that few messages are measured.
+    pub(crate) fn measures_few(&self) -> bool {
+        self.unmeasured.load(Ordering::Relaxed) != 0
+    }
+
     /// Every message is measured where handlers take long enough for that to make no difference. One that takes long among
     /// quick ones was put aside by the operating system.
     pub(crate) fn tell_pace(&self, took: Duration) {

@@ -194,11 +194,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// As `take_next`, in the middle of a run without keys and for as long as nothing else comes first.
     #[inline(always)]
     pub(crate) fn take_in_run(&mut self) -> Option<Taken> {
+        if self.core.ended.load(Ordering::Acquire) || self.is_interrupted() {
+            return None;
+        }
         match self.source {
-            Source::Shared { index, alone }
-                if !self.core.ended.load(Ordering::Acquire) && !self.is_interrupted() =>
-            {
-                Some(self.take_next_shared(index, alone))
+            Source::Shared { index, alone } => Some(self.take_next_shared(index, alone)),
+            Source::Head { index, epoch, run, .. } if run < self.core.budget() => {
+                let hash = self.core.step(index, epoch, &mut self.delivery)?;
+                self.source = Source::Head { index, epoch, hash, run: run + 1 };
+                Some(self.start())
             }
             _ => None,
         }
@@ -404,6 +408,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if let Some(measurement) = self.measurement.take() {
             let took = measurement.end(self.core.coarse.real(), &self.core.measured);
             self.core.coarse.tell_pace(took);
+            if self.core.keyed() {
+                self.core.wake.set_quick(self.core.coarse.measures_few());
+            }
         }
     }
 

@@ -238,7 +238,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         lanes.filter_map(|lane| first(lane.queue.iter())).min_by_key(|stamp| stamp.nanos())
     }
 
-    #[cfg(test)]
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.by_hash.is_empty()
     }

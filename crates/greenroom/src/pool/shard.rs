@@ -39,7 +39,7 @@ use super::{
     stamp::Stamp,
     wake::NOBODY,
 };
-use crate::{Class, sync::this_thread};
+use crate::{Class, Delivery, sync::this_thread};
 
 /// How often a sender lets others run: workers that share its thread would otherwise get their turn only when the pool is
 /// full, and find every message gone from the caches. The more wait in its shard, the shorter its turn, down to where
@@ -67,6 +67,10 @@ impl Turns {
                 || accepted.is_multiple_of(128))
     }
 }
+
+/// Messages that are looked at for one of another key, where a key has had its quota: more than its quota, and few enough to be
+/// looked at under a lock.
+const LOOK_AHEAD: usize = 64;
 
 pub(crate) struct Shard<M, R, E, K> {
     pub(crate) inbox: Padded<Lock<Inbox<M, R, E, K>>>,
@@ -119,6 +123,9 @@ pub(crate) struct Outbox<M, R, E, K> {
     /// Whether the next worker looks at the queue before the ready lanes: they take turns.
     pub(crate) queue_first: bool,
 }
+
+/// A key that is done with, and the hash of the next.
+pub(crate) type Step<K> = (Option<(u32, K)>, Option<u32>);
 
 /// The right to take from the outbox.
 pub(crate) struct Token<K> {
@@ -470,6 +477,58 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         let same = entry.key.is_some() && count > 0 && hash == entry.hash;
         self.streak = if same { (count + 1, hash) } else { (1, entry.hash) };
         self.streak.0 > quota && !self.queue.is_empty()
+    }
+
+    /// The next message of the queue goes into the delivery, and its key into the hands of the holder of the token, where
+    /// nothing speaks against it; otherwise nothing has changed. Returns the key that the holder has done with, to be dropped
+    /// under no lock, and the hash of the new one.
+    #[inline(always)]
+    pub(crate) fn step(
+        &mut self,
+        epoch: u64,
+        quota: u32,
+        delivery: &mut Delivery<M, R, E>,
+    ) -> Option<Step<K>> {
+        let token = self.token.as_mut().filter(|token| token.epoch == epoch)?;
+        if !self.lanes.is_empty() {
+            return None;
+        }
+        let first = self.queue.front()?;
+        let (count, hash) = self.streak;
+        let same = first.key.is_some() && hash == first.hash;
+        if same && count >= quota {
+            return None;
+        }
+        let mut entry = self.queue.pop_front()?;
+        self.streak = (if same { count + 1 } else { 1 }, entry.hash);
+        self.taken = self.taken.wrapping_add(1);
+        token.taken += 1;
+        let key = entry.key.take().map(|key| (entry.hash, key));
+        let hash = key.as_ref().map(|(hash, _)| *hash);
+        let step = (std::mem::replace(&mut token.in_hand, key), hash);
+        entry.put_into(delivery);
+        Some(step)
+    }
+
+    /// The first of the next messages whose key is another and waits for nobody: it goes before those of the key that has had
+    /// its quota, and no lane is needed.
+    pub(crate) fn pop_other(&mut self, hash: u32) -> Option<Entry<M, R, E, K>> {
+        let lanes = &self.lanes;
+        let other = self.queue.remove_near(LOOK_AHEAD, |entry| match entry.key {
+            Some(_) => entry.hash != hash && !lanes.has(entry.hash),
+            None => true,
+        })?;
+        self.streak = (1, other.hash);
+        Some(other)
+    }
+
+    /// True where a key that has had its quota need not give way, because it alone is here; it may have another quota then.
+    pub(crate) fn has_nobody_else(&mut self) -> bool {
+        let alone = self.queue.len() < LOOK_AHEAD && !self.has_ready();
+        if alone {
+            self.streak.0 = 1;
+        }
+        alone
     }
 
     /// Gives a message's key a lane of its own that is ready, behind everybody else's.

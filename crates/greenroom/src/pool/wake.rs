@@ -243,7 +243,10 @@ impl Wake {
 
     /// Tells how long a handler took, on average over a few.
     pub(crate) fn tell_pace(&self, each: Duration) {
-        let quick = each < QUICK;
+        self.set_quick(each < QUICK);
+    }
+
+    pub(crate) fn set_quick(&self, quick: bool) {
         if quick != self.is_quick() {
             self.signs.quick.store(quick, Ordering::Relaxed);
         }

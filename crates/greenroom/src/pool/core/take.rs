@@ -58,7 +58,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 self.release(worker, source);
                 None
             }
-            Source::Head { index, epoch, run, .. } if run < BUDGET => {
+            Source::Head { index, epoch, run, .. } if run < self.budget() => {
                 let mut outbox = self.shards[index].outbox.lock();
                 if outbox.held(epoch).is_some() {
                     return self.advance(index, outbox, epoch, run + 1, Class::Urgent);
@@ -106,7 +106,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut outbox = self.shards[index].outbox.lock();
         let dry = outbox.queue.is_empty()
             && (run > 0 || !self.refill_shared(index, attendant, &mut outbox));
-        if dry || run > if self.wake.is_quick() { QUICK_BUDGET } else { BUDGET } {
+        if dry || run > self.budget() {
             return false;
         }
         // Straight into its place: between the two, each further move is felt.
@@ -121,6 +121,28 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.look_ahead(index, &outbox);
         }
         true
+    }
+
+    /// Takes the next message of a keyed shard, as the holder of its token, where nothing is to be weighed: no key of the shard
+    /// waits, and the message's own has not had its quota. Says what the hash of its key is.
+    #[inline(always)]
+    pub(crate) fn step(
+        &self,
+        index: usize,
+        epoch: u64,
+        delivery: &mut DeliveryOf<A>,
+    ) -> Option<Option<u32>> {
+        let mut outbox = self.shards[index].outbox.lock();
+        let (finished, hash) = outbox.step(epoch, QUOTA, delivery)?;
+        drop(outbox);
+        discard(finished);
+        Some(hash)
+    }
+
+    /// Messages of a run.
+    #[inline(always)]
+    pub(crate) fn budget(&self) -> u32 {
+        if self.wake.is_quick() { QUICK_BUDGET } else { BUDGET }
     }
 
     /// The queue has run dry: a bit in the ready map means a message.
@@ -278,6 +300,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 };
             }
             if entry.class == Class::Urgent || !outbox.exceeds(&entry, QUOTA) {
+                return (outbox, Some(entry));
+            }
+            if let Some(other) = outbox.pop_other(entry.hash) {
+                outbox.queue.push_front(entry);
+                return (outbox, Some(other));
+            }
+            if outbox.has_nobody_else() {
                 return (outbox, Some(entry));
             }
             outbox.stand_aside(entry);
