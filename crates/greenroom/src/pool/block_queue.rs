@@ -83,6 +83,18 @@ impl<T> BlockQueue<T> {
         Some(item)
     }
 
+    /// Moves everything of another queue behind what is here. No item is copied.
+    pub(crate) fn append(&mut self, other: &mut Self) {
+        if self.is_empty() {
+            return std::mem::swap(self, other);
+        }
+        let blocks = [std::mem::take(&mut self.back).into(), std::mem::take(&mut other.front)];
+        self.full.extend(blocks.into_iter().filter(|block| !block.is_empty()));
+        self.full.append(&mut other.full);
+        std::mem::swap(&mut self.back, &mut other.back);
+        self.len += std::mem::take(&mut other.len);
+    }
+
     /// What comes out next, where it lies in the block that is emptied.
     #[inline]
     pub(crate) fn front(&self) -> Option<&T> {
@@ -172,8 +184,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn behaves_as_a_plain_deque(steps in prop::collection::vec(0u8..8, 0..2000)) {
+        fn behaves_as_a_plain_deque(steps in prop::collection::vec(0u8..9, 0..2000)) {
             let (mut ours, mut model) = (BlockQueue::new(), VecDeque::new());
+            let (mut later, mut model_of_later) = (BlockQueue::new(), VecDeque::new());
             for (n, step) in steps.into_iter().enumerate() {
                 match step {
                     0 => { ours.push_front(n); model.push_front(n); }
@@ -182,7 +195,13 @@ mod tests {
                         let expected = place.and_then(|place| model.remove(place));
                         prop_assert_eq!(ours.remove_near(n % 65, |item| item % 3 == 0), expected);
                     }
-                    2..=4 => { ours.push_back(n); model.push_back(n); }
+                    2 => { later.push_back(n); model_of_later.push_back(n); }
+                    8 if n % 8 == 0 => {
+                        ours.append(&mut later);
+                        model.append(&mut model_of_later);
+                        prop_assert!(later.is_empty());
+                    }
+                    3..=4 => { ours.push_back(n); model.push_back(n); }
                     _ => prop_assert_eq!(ours.pop_front(), model.pop_front()),
                 }
                 prop_assert_eq!(ours.len(), model.len());

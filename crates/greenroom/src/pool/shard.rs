@@ -70,7 +70,7 @@ impl Turns {
 
 /// Messages that are looked at for one of another key, where a key has had its quota: more than its quota, and few enough to be
 /// looked at under a lock.
-const LOOK_AHEAD: usize = 64;
+pub(crate) const LOOK_AHEAD: usize = 64;
 
 pub(crate) struct Shard<M, R, E, K> {
     pub(crate) inbox: Padded<Lock<Inbox<M, R, E, K>>>,
@@ -212,6 +212,11 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         }
         inbox.hand_over(&mut outbox.queue);
         true
+    }
+
+    /// Moves what lies in the inbox behind what lies in the outbox, to be looked at with it.
+    pub(crate) fn refill_behind(&self, outbox: &mut Outbox<M, R, E, K>) {
+        outbox.queue.append(&mut self.inbox.lock().queue);
     }
 
     /// This worker does not serve the shard any more.

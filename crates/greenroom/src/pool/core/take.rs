@@ -14,6 +14,7 @@ use crate::{
         hold::{DeliveryOf, Source},
         lanes::{LaneId, LaneState},
         lock::Locked,
+        shard::LOOK_AHEAD,
     },
 };
 
@@ -301,6 +302,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
             if entry.class == Class::Urgent || !outbox.exceeds(&entry, QUOTA) {
                 return (outbox, Some(entry));
+            }
+            if outbox.queue.len() < LOOK_AHEAD {
+                self.shards[index].refill_behind(&mut outbox);
             }
             if let Some(other) = outbox.pop_other(entry.hash) {
                 outbox.queue.push_front(entry);
