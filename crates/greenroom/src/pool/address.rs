@@ -15,17 +15,26 @@ use super::{
     erased::Erased,
     occupied::{Inside, Occupied},
     overflow::Overflow,
-    parcel::{Parcel, ParcelOf},
+    parcel::{Load, Parcel, ParcelOf},
     permits::{Closed, Refused},
     sending::Sending,
     stop::{self, Stop},
 };
-use crate::{Actor, NotAccepted, SendError, TrySendError};
+use crate::{Actor, Class, NotAccepted, SendError, TrySendError};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The object-safe side of a pool that addresses see; it hides the types of the actor and of the key.
 pub(crate) trait Door<M, R, E>: Erased {
+    /// As `try_push`, for a message with nothing else.
+    fn try_send(
+        &self,
+        message: &mut Option<M>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<(), Refused> {
+        message.lent(|parcel| self.try_push(parcel, sender, urgency))
+    }
     /// Takes a permit and queues the message, or leaves it where it is and says why not. Runs the key function first.
     fn try_push(
         &self,
@@ -131,15 +140,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[inline(always)]
     fn try_place(
         &self,
-        parcel: &mut ParcelOf<A>,
+        load: &mut impl Load<A::Message, A::Reply, A::Error>,
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
         if self.settings.dispatch.is_some() {
-            return self.try_dispatch(parcel, sender);
+            return load.lent(|parcel| self.try_dispatch(parcel, sender));
         }
-        let key = self.key(parcel);
-        self.take_and_push(parcel, key, sender, urgency)
+        let key = self.key(load);
+        self.take_and_push(load, key, sender, urgency)
     }
 
     /// Queues messages from the front, as many as there is room for.
@@ -182,6 +191,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Granted<'_, A, K> 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, A::Error>
     for Core<A, K>
 {
+    fn try_send(
+        &self,
+        message: &mut Option<A::Message>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<(), Refused> {
+        match self.try_place(message, sender, urgency) {
+            Err(Refused::Full) => message.lent(|parcel| self.overflow(parcel, sender)),
+            pushed => pushed,
+        }
+    }
+
     fn try_push(
         &self,
         parcel: &mut ParcelOf<A>,
@@ -372,10 +393,13 @@ impl<M, R, E> Address<M, R, E> {
     /// # Panics
     /// When the key function of the pool panics; nothing has been accepted then.
     pub fn try_send(&self, message: M) -> Result<(), TrySendError<M>> {
-        let mut parcel = Parcel::new(message, None);
-        match self.door.try_push(&mut parcel, self.sender, Urgency::Now) {
+        let mut message = Some(message);
+        match self.door.try_send(&mut message, self.sender, Urgency::Now) {
             Ok(()) => Ok(()),
-            Err(refused) => Err(self.refuse(parcel, self.why(refused)).into()),
+            Err(refused) => {
+                let parcel = Parcel { message, extra: None, class: Class::Normal };
+                Err(self.refuse(parcel, self.why(refused)).into())
+            }
         }
     }
 

@@ -28,7 +28,7 @@ use super::{
     occupied::{Inside, Occupied, OwnCalls, slot_at_work},
     overflow::Overflow,
     padded::Padded,
-    parcel::ParcelOf,
+    parcel::{Load, ParcelOf},
     permits::{Closed, Permits, Queues, Refused},
     policy::Policy,
     roster::Roster,
@@ -326,8 +326,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The key of a message and the hash of that key. Runs user code: call it before admission, under no lock.
     #[inline]
-    pub(crate) fn key(&self, parcel: &ParcelOf<A>) -> Hashed<K> {
-        self.key_of(parcel.message.as_ref())
+    pub(crate) fn key(&self, load: &impl Load<A::Message, A::Reply, A::Error>) -> Hashed<K> {
+        self.key_of(load.message())
     }
 
     /// As `key`, for a message that lies elsewhere.
@@ -349,7 +349,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[inline(always)]
     pub(crate) fn take_and_push(
         &self,
-        parcel: &mut ParcelOf<A>,
+        load: &mut impl Load<A::Message, A::Reply, A::Error>,
         key: Hashed<K>,
         sender: u32,
         urgency: Urgency,
@@ -368,11 +368,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         if inbox.credit == 0 {
             drop(inbox);
-            return self.search_and_push(index, parcel, key);
+            return load.lent(|parcel| self.search_and_push(index, parcel, key));
         }
         inbox.credit -= 1;
-        let first = inbox.push(parcel, key, |number| self.stamp(number));
-        if parcel.class == Class::Urgent {
+        // While somebody is bound to look at the shard, the watch looks at the clock.
+        let is_late = !(inbox.scheduled && self.coarse.is_watched) && self.is_late();
+        let urgent = load.class() == Class::Urgent;
+        let first = inbox.push(load, key, |number| self.coarse.stamp(number, is_late));
+        if urgent {
             self.wake.urge(index);
         }
         let invited = std::mem::take(&mut inbox.invite);

@@ -25,3 +25,63 @@ impl<M, R, E> Parcel<M, R, E> {
         Self { message: self.message.take(), extra: self.extra.take(), class: self.class }
     }
 }
+
+/// What a sender lends out: a parcel, or, for a plain send, the message alone, which costs nothing for what it does not use.
+pub(crate) trait Load<M, R, E> {
+    fn class(&self) -> Class;
+
+    fn message(&self) -> Option<&M>;
+
+    /// Takes out all that is queued.
+    fn unload(&mut self) -> Option<(M, Option<Box<Extra<R, E>>>)>;
+
+    /// Lends it as a parcel, where there is more to do with it than to queue it.
+    fn lent<T>(&mut self, to: impl FnOnce(&mut Parcel<M, R, E>) -> T) -> T;
+}
+
+impl<M, R, E> Load<M, R, E> for Parcel<M, R, E> {
+    #[inline(always)]
+    fn class(&self) -> Class {
+        self.class
+    }
+
+    #[inline(always)]
+    fn message(&self) -> Option<&M> {
+        self.message.as_ref()
+    }
+
+    #[inline(always)]
+    fn unload(&mut self) -> Option<(M, Option<Box<Extra<R, E>>>)> {
+        Some((self.message.take()?, self.extra.take()))
+    }
+
+    #[inline(always)]
+    fn lent<T>(&mut self, to: impl FnOnce(&mut Self) -> T) -> T {
+        to(self)
+    }
+}
+
+impl<M, R, E> Load<M, R, E> for Option<M> {
+    #[inline(always)]
+    fn class(&self) -> Class {
+        Class::Normal
+    }
+
+    #[inline(always)]
+    fn message(&self) -> Option<&M> {
+        self.as_ref()
+    }
+
+    #[inline(always)]
+    fn unload(&mut self) -> Option<(M, Option<Box<Extra<R, E>>>)> {
+        Some((self.take()?, None))
+    }
+
+    #[cold]
+    fn lent<T>(&mut self, to: impl FnOnce(&mut Parcel<M, R, E>) -> T) -> T {
+        let mut parcel = Parcel { message: self.take(), extra: None, class: Class::Normal };
+        let done = to(&mut parcel);
+        *self = parcel.message;
+        done
+    }
+}

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{Address, core::Urgency, parcel::Parcel, permits::Refused};
-use crate::{NotAccepted, SendError};
+use crate::{Class, NotAccepted, SendError};
 
 /// What [`Address::send`] returns: resolves once the message is queued.
 ///
@@ -17,7 +17,8 @@ use crate::{NotAccepted, SendError};
 #[must_use = "nothing is sent before the future is polled"]
 pub struct Sending<'a, M, R, E> {
     address: &'a Address<M, R, E>,
-    parcel: Parcel<M, R, E>,
+    /// Present until it is queued, or waits.
+    message: Option<M>,
     waiting: Option<Waiting<'a, M, R, E>>,
 }
 
@@ -30,38 +31,48 @@ impl<M, R, E> Unpin for Sending<'_, M, R, E> {}
 impl<'a, M: Send, R: Send, E: Send> Sending<'a, M, R, E> {
     #[inline]
     pub(super) fn new(address: &'a Address<M, R, E>, message: M) -> Self {
-        Self { address, parcel: Parcel::new(message, None), waiting: None }
+        Self { address, message: Some(message), waiting: None }
     }
 
     #[cold]
-    fn wait(&mut self, refused: Refused) -> &mut Waiting<'a, M, R, E> {
-        let (address, mut parcel) = (self.address, self.parcel.lend());
-        self.waiting.insert(Box::pin(async move {
+    fn refused(
+        &mut self,
+        refused: Refused,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), SendError<M>>> {
+        let (address, message) = (self.address, self.message.take());
+        let mut parcel = Parcel { message, extra: None, class: Class::Normal };
+        let waiting: Waiting<'a, M, R, E> = Box::pin(async move {
             let pushed = address.wait_and_push(&mut parcel, refused).await;
             (parcel, pushed)
-        }))
+        });
+        self.waiting = Some(waiting);
+        self.wait(cx)
+    }
+
+    #[cold]
+    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<M>>> {
+        let Some(waiting) = &mut self.waiting else { return Poll::Ready(Ok(())) };
+        let (parcel, pushed) = ready!(waiting.as_mut().poll(cx));
+        self.waiting = None;
+        Poll::Ready(pushed.map_err(|why| self.address.refuse(parcel, why)))
     }
 }
 
-impl<'a, M: Send, R: Send, E: Send> Future for Sending<'a, M, R, E> {
+impl<M: Send, R: Send, E: Send> Future for Sending<'_, M, R, E> {
     type Output = Result<(), SendError<M>>;
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let waiting = match &mut this.waiting {
-            Some(waiting) => waiting,
-            None => {
-                let door = &this.address.door;
-                match door.try_push(&mut this.parcel, this.address.sender, Urgency::CanStepAside) {
-                    Ok(()) => return Poll::Ready(Ok(())),
-                    Err(refused) => this.wait(refused),
-                }
-            }
-        };
-        let (parcel, pushed) = ready!(waiting.as_mut().poll(cx));
-        let address = this.address;
-        Poll::Ready(pushed.map_err(|why| address.refuse(parcel, why)))
+        if this.waiting.is_some() {
+            return this.wait(cx);
+        }
+        let (door, sender) = (&this.address.door, this.address.sender);
+        match door.try_send(&mut this.message, sender, Urgency::CanStepAside) {
+            Ok(()) => Poll::Ready(Ok(())),
+            Err(refused) => this.refused(refused, cx),
+        }
     }
 }
 

@@ -35,7 +35,7 @@ use super::{
     lanes::{KEPT_WHEN_EMPTY, LaneId, LaneState, Lanes},
     lock::Lock,
     padded::Padded,
-    parcel::Parcel,
+    parcel::Load,
     stamp::Stamp,
     wake::NOBODY,
 };
@@ -274,33 +274,25 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
     #[inline(always)]
     pub(crate) fn push(
         &mut self,
-        parcel: &mut Parcel<M, R, E>,
+        load: &mut impl Load<M, R, E>,
         (key, hash): (Option<K>, u32),
         stamp: impl FnOnce(u64) -> Stamp,
     ) -> bool {
-        let (stamp, class) = (stamp(self.accepted), parcel.class);
+        let (stamp, class) = (stamp(self.accepted), load.class());
+        // Moved from its sender straight into its place.
+        let Some((message, extra)) = load.unload() else { return false };
         if class == Class::Urgent {
-            self.push_urgent(parcel, (key, hash), stamp);
+            self.push_urgent(Entry { message, extra, key, hash, class, stamp });
             return self.note_sender();
         }
-        // Moved from its sender straight into its place.
-        let Some(message) = parcel.message.take() else { return false };
-        let extra = parcel.extra.take();
         self.queue.push_back(Entry { message, extra, key, hash, class, stamp });
         self.accepted += 1;
         self.note_sender()
     }
 
     #[cold]
-    fn push_urgent(
-        &mut self,
-        parcel: &mut Parcel<M, R, E>,
-        (key, hash): (Option<K>, u32),
-        stamp: Stamp,
-    ) {
-        let Some(message) = parcel.message.take() else { return };
-        let (extra, class) = (parcel.extra.take(), Class::Urgent);
-        self.urgent.push_back(Entry { message, extra, key, hash, class, stamp });
+    fn push_urgent(&mut self, entry: Entry<M, R, E, K>) {
+        self.urgent.push_back(entry);
         self.accepted += 1;
     }
 
