@@ -23,6 +23,8 @@ pub struct Calls {
     /// Each makes one call after the other.
     pub callers: u64,
     pub calls: u64,
+    /// Callers may do the work of a worker that they wake. The baseline knows no such thing.
+    pub in_place: bool,
     pub threads: Threads,
 }
 
@@ -62,6 +64,7 @@ impl Calls {
         let of = counters.clone();
         let pool = Pool::new(move |slot| Worker::new(of.of(slot), Work::NONE));
         let pool = pool.quick_factory().workers(self.workers).mailbox(MAILBOX);
+        let pool = if self.in_place { pool.calls_in_place() } else { pool };
         let pool = stage.block_on(pool.spawn())??;
         let caller = |_| {
             let (to, calls) = (pool.address(), self.each());

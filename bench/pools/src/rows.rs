@@ -24,7 +24,7 @@ pub type Run = Box<dyn FnMut(Side) -> Result<f64, Failure>>;
 pub enum Kind {
     Unkeyed { workers: usize, work_nanos: u32, sending: Sending },
     Keyed { draw: fn() -> Keys },
-    Calls { callers: u64 },
+    Calls { callers: u64, in_place: bool },
     Memory(Memory),
 }
 
@@ -67,15 +67,15 @@ const fn keyed(name: &'static str, draw: fn() -> Keys) -> Row {
     Row { name, kind: Kind::Keyed { draw }, limits: ratio(1.5, 2.5) }
 }
 
-const fn calls(name: &'static str, callers: u64, limits: Limits) -> Row {
-    Row { name, kind: Kind::Calls { callers }, limits }
+const fn calls(name: &'static str, callers: u64, in_place: bool, limits: Limits) -> Row {
+    Row { name, kind: Kind::Calls { callers, in_place }, limits }
 }
 
 const fn memory(name: &'static str, kind: Memory, limits: Limits) -> Row {
     Row { name, kind: Kind::Memory(kind), limits }
 }
 
-pub const ROWS: [Row; 18] = [
+pub const ROWS: [Row; 20] = [
     sends("A4", 4, 0, ratio(5.0, 7.0)),
     sends("A256", 256, 0, ratio(5.0, 7.0)),
     sends_many("A4-many", 4, ratio(9.0, 20.0)),
@@ -88,8 +88,10 @@ pub const ROWS: [Row; 18] = [
     sends("A256-2400ns", 256, 2_400, Limits::None),
     keyed("B-uniform", keys::uniform),
     keyed("B-zipf", keys::zipf),
-    calls("D1", 1, ratio(1.2, 2.0)),
-    calls("D64", 64, ratio(1.0, 1.5)),
+    calls("D1", 1, true, ratio(1.2, 2.0)),
+    calls("D64", 64, true, ratio(1.0, 1.5)),
+    calls("D1-task", 1, false, Limits::None),
+    calls("D64-task", 64, false, ratio(1.0, 1.5)),
     memory("E-full", Memory::Full, at_most(1.20, 1.15)),
     memory("E-keys", Memory::Keys, at_most(8.0, 2.0)),
     memory("E-keys-again", Memory::KeysAgain, at_most(8.0, 2.0)),
@@ -118,13 +120,13 @@ impl Row {
         }
     }
 
-    /// Instructions per message, at most: floor and target. Calls are held to the figures of calls that the caller does not
-    /// drive itself.
+    /// Instructions per message, at most: floor and target.
     pub fn instructions(&self) -> Option<(u64, u64)> {
         match self.kind {
             Kind::Unkeyed { work_nanos: 0, sending: Sending::One, .. } => Some((330, 260)),
             Kind::Keyed { .. } => Some((430, 340)),
-            Kind::Calls { .. } => Some((1_600, 1_400)),
+            Kind::Calls { in_place: true, .. } => Some((1_200, 900)),
+            Kind::Calls { in_place: false, .. } => Some((1_600, 1_400)),
             Kind::Unkeyed { .. } | Kind::Memory(_) => None,
         }
     }
@@ -135,7 +137,7 @@ impl Row {
             Kind::Unkeyed { work_nanos: 0..=99, .. } | Kind::Keyed { .. } => messages,
             Kind::Unkeyed { work_nanos: 100..=999, .. } => messages / 2,
             Kind::Unkeyed { .. } => messages / 8,
-            Kind::Calls { callers: 1 } => messages / 10,
+            Kind::Calls { callers: 1, .. } => messages / 10,
             Kind::Calls { .. } => messages / 5,
             Kind::Memory(_) => 0,
         }
@@ -172,8 +174,9 @@ impl Row {
                     Side::Greenroom => keyed.greenroom().map(per_micro),
                 })
             }
-            Kind::Calls { callers } => {
-                let calls = Calls { workers: CALLED_WORKERS, callers, calls: messages, threads };
+            Kind::Calls { callers, in_place } => {
+                let calls =
+                    Calls { workers: CALLED_WORKERS, callers, calls: messages, in_place, threads };
                 let each = move |took: Duration| took.as_nanos() as f64 / calls.total() as f64;
                 Box::new(move |side| match side {
                     Side::Baseline => calls.baseline().map(each),

@@ -51,6 +51,7 @@ mod entry;
 pub(crate) mod erased;
 pub mod gather;
 mod hold;
+mod in_place;
 mod lanes;
 mod letters;
 pub mod limits;

@@ -120,7 +120,7 @@ impl<M, R, E> Address<M, R, E> {
             self.door.count_rejected();
             return Err(CallError::WouldDeadlock);
         };
-        if let Err(refused) = self.door.try_push(&mut parcel, self.sender, Urgency::CanStepAside)
+        if let Err(refused) = self.door.try_push(&mut parcel, self.sender, Urgency::InPlace)
             && let Err(why) = Box::pin(self.wait_and_push(&mut parcel, refused)).await
         {
             self.door.count_rejected();

@@ -24,6 +24,7 @@ use super::{
     coordinator::Coordination,
     discard::discard,
     entry::Entry,
+    in_place,
     mailbox::Mailbox,
     occupied::{Inside, Occupied, OwnCalls, slot_at_work},
     overflow::Overflow,
@@ -82,6 +83,8 @@ pub(crate) type OutboxOf<A, K> =
 pub(crate) enum Urgency {
     CanStepAside,
     Now,
+    /// It waits for the reply, and may do the worker's work meanwhile.
+    InPlace,
 }
 
 /// Where a worker's own mailbox lies, once there is one.
@@ -129,6 +132,8 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) when_exhausted: WhenExhausted,
     /// The pool is one actor: it ends with it.
     pub(crate) single: bool,
+    /// Callers may do the work of a worker that they have woken.
+    pub(crate) calls_in_place: bool,
     /// Present where the pool sizes itself; in range.
     pub(crate) autoscale: Option<super::autoscale::Autoscale>,
     /// Present where the pool has limits.
@@ -380,12 +385,33 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let invited = std::mem::take(&mut inbox.invite);
         drop(inbox);
-        if first {
+        if first && urgency == Urgency::InPlace && self.may_drive() {
+            self.announce_in_place(index);
+        } else if first {
             self.announce(index);
         } else if invited {
             self.wake.invite(index, &self.clock.bell);
         }
         Ok(())
+    }
+
+    /// As `announce`, for somebody who then waits: does the work of the worker that is taken for it.
+    fn announce_in_place(&self, index: usize) {
+        self.wake.mark(index);
+        if let Some(worker) = self.wake.pick_for(index, &self.clock.bell)
+            && !in_place::drive(self.seats.at(worker))
+        {
+            self.wake.rouse(worker);
+        }
+    }
+
+    /// True where the caller, here and now, may do a worker's work.
+    fn may_drive(&self) -> bool {
+        let here = || {
+            let current = tokio::runtime::Handle::try_current();
+            current.is_ok_and(|current| current.id() == self.runtime.id())
+        };
+        self.settings.calls_in_place && self.wake.is_quick() && !in_place::is_driving() && here()
     }
 
     #[cold]

@@ -26,6 +26,9 @@ impl<M, R, E> Parcel<M, R, E> {
     }
 }
 
+/// A message, and what it carries besides itself.
+pub(crate) type Unloaded<M, R, E> = (M, Option<Box<Extra<R, E>>>);
+
 /// What a sender lends out: a parcel, or, for a plain send, the message alone, which costs nothing for what it does not use.
 pub(crate) trait Load<M, R, E> {
     fn class(&self) -> Class;
@@ -33,7 +36,7 @@ pub(crate) trait Load<M, R, E> {
     fn message(&self) -> Option<&M>;
 
     /// Takes out all that is queued.
-    fn unload(&mut self) -> Option<(M, Option<Box<Extra<R, E>>>)>;
+    fn unload(&mut self) -> Option<Unloaded<M, R, E>>;
 
     /// Lends it as a parcel, where there is more to do with it than to queue it.
     fn lent<T>(&mut self, to: impl FnOnce(&mut Parcel<M, R, E>) -> T) -> T;
@@ -51,7 +54,7 @@ impl<M, R, E> Load<M, R, E> for Parcel<M, R, E> {
     }
 
     #[inline(always)]
-    fn unload(&mut self) -> Option<(M, Option<Box<Extra<R, E>>>)> {
+    fn unload(&mut self) -> Option<Unloaded<M, R, E>> {
         Some((self.message.take()?, self.extra.take()))
     }
 
@@ -73,7 +76,7 @@ impl<M, R, E> Load<M, R, E> for Option<M> {
     }
 
     #[inline(always)]
-    fn unload(&mut self) -> Option<(M, Option<Box<Extra<R, E>>>)> {
+    fn unload(&mut self) -> Option<Unloaded<M, R, E>> {
         Some((self.take()?, None))
     }
 

@@ -1,7 +1,7 @@
 //! A slot of a pool: what stays when its worker is restarted, disabled, or replaced by another.
 
 use std::sync::{
-    Weak,
+    Arc, Weak,
     atomic::{AtomicU32, Ordering},
 };
 
@@ -11,7 +11,8 @@ use tokio::task::AbortHandle;
 use crate::inspect::Published;
 
 use super::{
-    change::Outcomes, erased::Erased, restart::RestartLog, stamp::Stamp, tally::WorkerTally,
+    change::Outcomes, erased::Erased, in_place::Bench, lock::Lock, restart::RestartLog,
+    stamp::Stamp, tally::WorkerTally,
 };
 
 /// The worker is to end after the message in hand.
@@ -39,6 +40,8 @@ pub(crate) struct Seat {
     pub(crate) place: Mutex<Place>,
     /// What the worker has published.
     pub(crate) published: Published,
+    /// Where the work of its task lies, in a pool where callers may do it.
+    pub(crate) bench: Lock<Option<Arc<Bench>>>,
 }
 
 /// What is rarely looked at.

@@ -285,14 +285,32 @@ impl Wake {
     }
 
     fn one_within(&self, limit: usize, shard: Option<usize>, bell: &Bell) -> bool {
+        let picked = self.pick(limit, shard, bell);
+        picked.is_some_and(|worker| {
+            self.rouse(worker);
+            true
+        })
+    }
+
+    /// As `one_for`, for a caller that sees to it that the worker is polled: by itself, or by [`rouse`](Self::rouse).
+    pub(crate) fn pick_for(&self, shard: usize, bell: &Bell) -> Option<usize> {
+        self.pick(self.limit, Some(shard), bell)
+    }
+
+    /// Has a worker polled that was taken off the idle list.
+    pub(crate) fn rouse(&self, worker: usize) {
+        self.beds.at(worker).waker.wake();
+    }
+
+    fn pick(&self, limit: usize, shard: Option<usize>, bell: &Bell) -> Option<usize> {
         loop {
             fence(Ordering::SeqCst);
             if limit < NO_LIMIT && self.is_absorbed() {
-                return false;
+                return None;
             }
             let awake = self.awake.load(Ordering::Relaxed);
             if awake >= limit || self.idle_count.load(Ordering::Relaxed) == 0 {
-                return false;
+                return None;
             }
             let raised = awake + 1;
             let swapped =
@@ -301,14 +319,13 @@ impl Wake {
                 continue;
             }
             if let Some(worker) = self.pop_idle(shard) {
-                self.beds.at(worker).waker.wake();
                 bell.ring();
-                return true;
+                return Some(worker);
             }
             self.awake.fetch_sub(1, Ordering::SeqCst);
             fence(Ordering::SeqCst);
             if !self.wants_attention() {
-                return false;
+                return None;
             }
         }
     }
@@ -333,7 +350,7 @@ impl Wake {
         self.get_up(&idle, worker, None);
         self.awake.fetch_add(1, Ordering::SeqCst);
         drop(idle);
-        self.beds.at(worker).waker.wake();
+        self.rouse(worker);
         bell.ring();
         true
     }
@@ -388,7 +405,7 @@ impl Wake {
     pub(crate) fn all(&self) {
         while let Some(worker) = self.pop_idle(None) {
             self.awake.fetch_add(1, Ordering::SeqCst);
-            self.beds.at(worker).waker.wake();
+            self.rouse(worker);
         }
     }
 

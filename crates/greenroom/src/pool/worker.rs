@@ -20,6 +20,7 @@ use super::{
     employed::Employed,
     erased::Erased,
     hold::{Hold, Posture, Source, Taken},
+    in_place,
     limits::Pass,
     seat::{KILLED, REST, SIGNAL, Status},
     tally::count,
@@ -156,7 +157,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Undertaker<A, K> {
         // First: a kill from here on is meant for the task that is begun.
         core.seats.at(slot).done(KILLED);
         let undertaker = Undertaker { core: Employed::new(core), slot, gone: None, adopted: false };
-        core.works_as(slot, core.runtime.spawn(go_on(undertaker)).abort_handle());
+        core.employ(slot, go_on(undertaker));
     }
 }
 
@@ -248,7 +249,8 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     cx: &mut Context<B>,
 ) -> End {
     let core = hold.core.clone();
-    let (mut in_a_row, mut turn, mut patience) = (0_u32, 0_u32, Patience::default());
+    let (mut in_a_row, mut turn) = (0_u32, 0_u32);
+    let mut patience = Patience::new(core.settings.calls_in_place);
     let mut permission = None;
     while !hold.is_over() {
         if hold.seat.has_orders()
@@ -281,7 +283,9 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
             }
         }
         turn += 1;
-        if turn > MESSAGES_PER_TURN {
+        // A caller does this much for others, and no more.
+        let driven_on = turn > 1 && taken == Taken::InHand && in_place::is_driving();
+        if turn > MESSAGES_PER_TURN || driven_on {
             turn = 0;
             core.serve_waiters();
             step_aside().await;
@@ -329,8 +333,9 @@ async fn linger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<
 
 /// Whether a worker that has had a single message lingers: where it was worth it before, because its caller sends the next one
 /// as soon as it has the reply; otherwise now and then, to find out.
-#[derive(Default)]
 struct Patience {
+    /// Its caller does its work; it need not be there before.
+    in_place: bool,
     /// The last time something came.
     worth_it: bool,
     /// Times it has not lingered since.
@@ -341,9 +346,13 @@ struct Patience {
 const SKIPS: u8 = 16;
 
 impl Patience {
+    fn new(in_place: bool) -> Self {
+        Self { in_place, worth_it: false, skipped: 0 }
+    }
+
     fn lingers_after(&mut self, in_a_row: u32) -> bool {
-        if in_a_row != 1 || self.worth_it {
-            return in_a_row > 0;
+        if in_a_row != 1 || self.worth_it || self.in_place {
+            return in_a_row > u32::from(self.in_place);
         }
         self.skipped = (self.skipped + 1) % SKIPS;
         self.skipped == 0

@@ -14,6 +14,7 @@ use crate::{
     pool::{
         change::{Outcomes, SlotOutcome},
         employed::Employed,
+        in_place,
         restart::RestartLog,
         roster::Roster,
         seat::{KILLED, LEAVE, Place, REST, Seat, Status},
@@ -25,9 +26,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Starts a worker in each of these slots, off everybody's path.
     pub(crate) fn start_in(self: &Arc<Self>, slots: &[usize], outcomes: &Outcomes) {
         for slot in slots {
-            let run = worker::run(Employed::new(self), *slot, outcomes.clone());
-            self.works_as(*slot, self.runtime.spawn(run).abort_handle());
+            self.employ(*slot, worker::run(Employed::new(self), *slot, outcomes.clone()));
         }
+    }
+
+    /// Gives the worker in this slot a task that does its work.
+    pub(crate) fn employ(&self, slot: usize, work: impl Future<Output = ()> + Send + 'static) {
+        let task = match self.settings.calls_in_place {
+            true => self.runtime.spawn(in_place::Task::new(self.seats.at(slot), work)),
+            false => self.runtime.spawn(work),
+        };
+        self.works_as(slot, task.abort_handle());
     }
 
     /// Adds workers. Returns their slots and the new size.

@@ -14,6 +14,7 @@ use crate::{
     pool::{
         core::Core,
         hold::{Hold, Posture, Source, Taken},
+        in_place,
         seat::SIGNAL,
     },
 };
@@ -45,7 +46,8 @@ pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: S
         Box::pin(attempt_within(limit, hold, actor, cx)).await;
         return 1;
     }
-    let quick = hold.core.wake.is_quick() && hold.core.settings.gate.is_none();
+    let alone = hold.core.settings.gate.is_some() || in_place::is_driving();
+    let quick = hold.core.wake.is_quick() && !alone;
     let most = if quick { QUICK_ATTEMPTS } else { 1 };
     let mut attempts = 0;
     loop {

@@ -1,0 +1,180 @@
+//! Calls in place: who calls an idle worker polls it in the caller's own task, instead of leaving that to the runtime.
+//!
+//! A call through the runtime is two changes of tasks, which cost more than all the rest of it. Here the caller, having queued
+//! its message and taken an idle worker off the list, borrows the future of that worker's task, polls it once, and puts it back:
+//! the reply is there before the caller has waited for it. Where the handler suspends, what it waits for wakes its own task, as
+//! ever, and the caller waits for the reply, as ever.
+//!
+//! ```text
+//!            task polls, caller drives              returned Pending
+//!   Here ──────────────────────────────▶ Away ─────────────────────────▶ Here   (and the task is woken, if it called meanwhile)
+//!    │                                     │ returned Ready, panicked
+//!    │ task dropped                        ├─────────────────────────────▶ Done  (the task is woken, and ends)
+//!    ▼                                     │ task dropped
+//!  Nobody ◀────────────────────────────────┘                                     (who has the work drops it)
+//! ```
+//!
+//! The price: two short locks for each turn of a worker's task, and a box for its future, in pools that ask for it; and that a
+//! handler may run inside the caller's turn. So it is done only where handlers are known to be quick, on the runtime that the
+//! worker's task runs on, one at a time, and for one message.
+
+use std::{
+    any::Any,
+    cell::Cell,
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+};
+
+use super::{lock::Lock, seat::Seat};
+
+/// What the task of a worker does.
+pub(crate) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+thread_local! {
+    /// A worker is driven on this thread by somebody who calls it.
+    static DRIVING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// True while the caller is polled by somebody who calls it, and who waits to go on.
+pub(crate) fn is_driving() -> bool {
+    DRIVING.get()
+}
+
+/// Where the work of one task lies.
+pub(crate) struct Bench(Lock<Place>);
+
+enum Place {
+    /// To be polled; with the waker of its task, once that has been polled.
+    Here(Work, Option<Waker>),
+    /// Somebody polls it. `called` once its task wants to.
+    Away { called: bool },
+    /// It has ended, perhaps by a panic.
+    Done(Option<Box<dyn Any + Send>>),
+    /// Its task has gone.
+    Nobody,
+}
+
+impl Bench {
+    /// The task comes to poll its work.
+    fn come(&self) -> Place {
+        let mut place = self.0.lock();
+        let away = Place::Away { called: matches!(*place, Place::Away { .. }) };
+        std::mem::replace(&mut *place, away)
+    }
+
+    /// Lends the work to somebody else than its task, with that task's waker.
+    fn lend(&self) -> Option<(Work, Waker)> {
+        let mut place = self.0.lock();
+        match std::mem::replace(&mut *place, Place::Away { called: false }) {
+            Place::Here(work, Some(waker)) => Some((work, waker)),
+            other => {
+                *place = other;
+                None
+            }
+        }
+    }
+
+    /// The work has been polled, and is not done. Says whether its task is to be woken; gives the work back where that has gone.
+    fn put_back(&self, work: Work, waker: Waker) -> Result<Option<Waker>, Work> {
+        let mut place = self.0.lock();
+        match *place {
+            Place::Away { called } => {
+                let wake = called.then(|| waker.clone());
+                *place = Place::Here(work, Some(waker));
+                Ok(wake)
+            }
+            _ => Err(work),
+        }
+    }
+
+    /// The work is done. Its task is to be woken, to end.
+    fn end(&self, panic: Option<Box<dyn Any + Send>>) {
+        let mut place = self.0.lock();
+        if let Place::Away { .. } = *place {
+            *place = Place::Done(panic);
+        }
+    }
+
+    /// The task has gone, whoever has its work.
+    fn leave(&self) -> Place {
+        std::mem::replace(&mut *self.0.lock(), Place::Nobody)
+    }
+}
+
+/// The task of a worker whose work others may poll in its place.
+pub(crate) struct Task(Arc<Bench>);
+
+impl Task {
+    /// Does this work in this slot.
+    pub(crate) fn new(seat: &Seat, work: impl Future<Output = ()> + Send + 'static) -> Self {
+        let bench = Arc::new(Bench(Lock::new(Place::Here(Box::pin(work), None))));
+        let before = seat.bench.lock().replace(bench.clone());
+        drop(before);
+        Self(bench)
+    }
+}
+
+impl Future for Task {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut work = match self.0.come() {
+            Place::Here(work, _) => work,
+            Place::Away { .. } => return Poll::Pending,
+            Place::Done(Some(panic)) => resume_unwind(panic),
+            Place::Done(None) | Place::Nobody => return Poll::Ready(()),
+        };
+        if work.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        // Nobody else polls the task meanwhile: it has not called.
+        let back = self.0.put_back(work, cx.waker().clone());
+        debug_assert!(matches!(back, Ok(None)));
+        Poll::Pending
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        drop(self.0.leave());
+    }
+}
+
+/// True again, when it is dropped, that nobody is driven on this thread.
+struct Driving;
+
+impl Drop for Driving {
+    fn drop(&mut self) {
+        DRIVING.set(false);
+    }
+}
+
+/// Polls the work of this worker, once. False where somebody else does so, or it has not been polled before.
+pub(crate) fn drive(seat: &Seat) -> bool {
+    let Some(bench) = seat.bench.lock().clone() else { return false };
+    let Some((mut work, waker)) = bench.lend() else { return false };
+    DRIVING.set(true);
+    let driving = Driving;
+    let poll = || work.as_mut().poll(&mut Context::from_waker(&waker));
+    let polled = catch_unwind(AssertUnwindSafe(poll));
+    let panic = match polled {
+        Ok(Poll::Pending) => {
+            drop(driving);
+            match bench.put_back(work, waker) {
+                Ok(wake) => wake.into_iter().for_each(Waker::wake),
+                Err(left) => drop(left),
+            }
+            return true;
+        }
+        Ok(Poll::Ready(())) => None,
+        Err(panic) => Some(panic),
+    };
+    drop(work);
+    drop(driving);
+    bench.end(panic);
+    waker.wake();
+    true
+}
