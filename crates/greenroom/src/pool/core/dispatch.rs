@@ -9,7 +9,7 @@ use std::{
 
 use parking_lot::MutexGuard;
 
-use super::{Core, Queued, Urgency};
+use super::{Core, ExtraOf, Queued, Urgency};
 use crate::{
     Actor,
     pool::{
@@ -376,6 +376,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn place_again(&self, chosen: Chosen<A, K>, parcel: &mut ParcelOf<A>, stamp: Stamp) {
+        // It gets another stamp with its place.
+        let extra = parcel.extra.get_or_insert_with(|| ExtraOf::<A>::new(None));
+        extra.accepted.get_or_insert_with(|| self.coarse.at(stamp));
         let placed = match chosen {
             Chosen::Hold(_) => return self.keep(parcel, stamp),
             Chosen::One(member) => {
