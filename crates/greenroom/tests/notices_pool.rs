@@ -250,7 +250,7 @@ async fn x01_sizes_and_those_who_come_and_go_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn x01_a_dead_letter_is_told_with_its_type_and_attempts_whoever_takes_it() {
+async fn x01_a_dead_letter_is_told_with_its_type_age_and_attempts_whoever_takes_it() {
     for hooked in [false, true] {
         let (desk, mut receiver) = desk();
         let desk = desk.retry(3, Backoff::new(MILLI, MILLI));
@@ -260,8 +260,12 @@ async fn x01_a_dead_letter_is_told_with_its_type_and_attempts_whoever_takes_it()
         pool.send(Do::Fail).await.unwrap();
         settle().await;
         let notice = receiver.try_recv().and_then(Event::into_item).unwrap();
-        let Happening::DeadLetter { message_type, attempts, .. } = notice.what else { panic!() };
+        let Happening::DeadLetter { message_type, reason, age, attempts } = notice.what else {
+            panic!()
+        };
         assert_eq!((message_type, attempts), (std::any::type_name::<Do>(), 3));
+        assert_eq!(reason, DeadLetterReason::Failed);
+        assert!(age.is_some_and(|age| age > MILLI && age < SECOND), "{age:?}");
         assert_eq!(heard(&mut receiver), [""; 0]);
     }
 }

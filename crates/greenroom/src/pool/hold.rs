@@ -515,9 +515,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             _ => self.delivery.attempt(),
         };
         let kills = self.kills();
+        let age = Some(self.delivery.queued_for());
         let (message, extra) = self.finish();
         let port = extra.and_then(|extra| extra.port);
-        let mut letter = DeadLetter { message, reason, error, panic, attempts };
+        let mut letter = DeadLetter { message, reason, error, panic, attempts, age };
         if let Some(port) = port {
             port.resolve(call_error(&mut letter, kills));
         }

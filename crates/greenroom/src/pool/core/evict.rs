@@ -138,6 +138,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if entry.is_retry() {
             self.tally.waiting.fetch_sub(1, Ordering::Relaxed);
         }
+        let age = self.age_of(&entry);
         let (port, attempts) = match entry.extra {
             Some(extra) => (extra.port, extra.attempts),
             None => (None, 0),
@@ -148,7 +149,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         discard(entry.key);
         let reason = DeadLetterReason::Evicted;
         let message = Some(entry.message);
-        self.report_dead_letter(DeadLetter { message, reason, error: None, panic: None, attempts });
+        let letter = DeadLetter { message, reason, error: None, panic: None, attempts, age };
+        self.report_dead_letter(letter);
         self.has_dropped();
     }
 }
