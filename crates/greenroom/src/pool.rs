@@ -31,7 +31,11 @@
 //! up to: [`rate`](PoolBuilder::rate), [`concurrency`](PoolBuilder::concurrency), [`adaptive`](PoolBuilder::adaptive),
 //! [`autoscale`](PoolBuilder::autoscale).
 
-use std::{fmt, ops::Deref, sync::Arc};
+use std::{
+    fmt,
+    ops::Deref,
+    sync::{Arc, Weak},
+};
 
 mod address;
 pub mod autoscale;
@@ -110,7 +114,10 @@ pub use weak_address::WeakAddress;
 pub(crate) use {clock::later, core::Urgency, parcel::Parcel, permits::Refused, stamp::Stamp};
 
 use self::{
-    gather::{BroadcastAddress, SplitJoin, SplitJoinAddress, crew::Crew},
+    gather::{
+        BroadcastAddress, SplitJoin, SplitJoinAddress,
+        crew::{Crew, WeakCrew},
+    },
     manage::Control,
     worker::Factory,
 };
@@ -223,7 +230,7 @@ impl<A: Actor> Pool<A> {
     }
 
     fn crew(&self) -> Arc<dyn Crew<A::Message, A::Reply, A::Error>> {
-        Arc::new(Staff { control: self.control.clone(), _alive: self.address.clone() })
+        Arc::new(Staff { control: self.control.clone(), alive: self.address.clone() })
     }
 
     /// What could not be handled, unless a hook takes it
@@ -251,12 +258,30 @@ impl<A: Actor> Pool<A> {
 /// The live workers of a pool, which it keeps alive as an address does.
 struct Staff<A: Actor> {
     control: Arc<dyn Control<A>>,
-    _alive: Address<A::Message, A::Reply, A::Error>,
+    alive: Address<A::Message, A::Reply, A::Error>,
 }
 
 impl<A: Actor> Crew<A::Message, A::Reply, A::Error> for Staff<A> {
     fn members(&self) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
         self.control.clone().live_workers()
+    }
+
+    fn downgrade(&self) -> Box<dyn WeakCrew<A::Message, A::Reply, A::Error>> {
+        let (control, alive) = (Arc::downgrade(&self.control), self.alive.downgrade());
+        Box::new(WeakStaff { control, alive })
+    }
+}
+
+/// As `Staff`, held weakly.
+struct WeakStaff<A: Actor> {
+    control: Weak<dyn Control<A>>,
+    alive: WeakAddress<A::Message, A::Reply, A::Error>,
+}
+
+impl<A: Actor> WeakCrew<A::Message, A::Reply, A::Error> for WeakStaff<A> {
+    fn members(&self) -> Option<Vec<Worker<A::Message, A::Reply, A::Error>>> {
+        let _alive = self.alive.upgrade().filter(|_| self.alive.is_alive())?;
+        Some(self.control.upgrade()?.live_workers())
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
     future::{Future, poll_fn},
     hash::Hash,
     pin::{Pin, pin},
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, Weak, atomic::Ordering},
     time::Duration,
 };
 
@@ -20,7 +20,7 @@ use super::{
     sending::Sending,
     stop::{self, Stop},
 };
-use crate::{Actor, NotAccepted, SendError, TrySendError};
+use crate::{Actor, AnyAddress, NotAccepted, SendError, TrySendError};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -57,10 +57,44 @@ pub(crate) trait Door<M, R, E>: Erased {
     fn count_rejected(&self);
     fn next_sender(&self) -> u32;
     fn handle_made(&self);
+    /// The same, without keeping anything alive.
+    fn downgrade(self: Arc<Self>) -> WeakDoor<M, R, E>;
     /// The last handle drains and stops the pool.
     fn handle_dropped(self: Arc<Self>);
     /// Somebody is about to wait for a reply. Refused where that would be waiting for itself.
     fn enter_call(&self, parcel: &Parcel<M, R, E>) -> Result<Option<Inside<'_>>, Occupied>;
+}
+
+/// A door that does not keep its pool alive.
+pub(crate) enum WeakDoor<M, R, E> {
+    Pool(Weak<dyn Door<M, R, E>>),
+    /// A worker's door exists as long as it is held, so it is made again.
+    Worker(Arc<dyn WeakSeat<M, R, E>>),
+}
+
+/// The way to one worker, as long as there is its pool.
+pub(crate) trait WeakSeat<M, R, E>: Send + Sync {
+    fn upgrade(&self) -> Option<Arc<dyn Door<M, R, E>>>;
+    /// It without its types, also where nothing is left of its pool.
+    fn any(&self) -> AnyAddress;
+}
+
+impl<M, R, E> Clone for WeakDoor<M, R, E> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Pool(door) => Self::Pool(door.clone()),
+            Self::Worker(seat) => Self::Worker(seat.clone()),
+        }
+    }
+}
+
+impl<M, R, E> WeakDoor<M, R, E> {
+    pub(crate) fn upgrade(&self) -> Option<Arc<dyn Door<M, R, E>>> {
+        match self {
+            Self::Pool(door) => door.upgrade(),
+            Self::Worker(seat) => seat.upgrade(),
+        }
+    }
 }
 
 /// Queues messages from the front, each by itself, until one is refused.
@@ -307,6 +341,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
 
     fn handle_made(&self) {
         self.handles.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn downgrade(self: Arc<Self>) -> WeakDoor<A::Message, A::Reply, A::Error> {
+        let door: Arc<dyn Door<A::Message, A::Reply, A::Error>> = self;
+        WeakDoor::Pool(Arc::downgrade(&door))
     }
 
     fn enter_call(

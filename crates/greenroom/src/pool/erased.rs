@@ -34,6 +34,8 @@ pub struct StopSummary {
 /// The object-safe side of a pool that has no type parameters.
 pub(crate) trait Erased: Send + Sync {
     fn name(&self) -> Arc<str>;
+    /// Which life it is.
+    fn life_id(&self) -> u64;
     /// It without its types.
     fn any(self: Arc<Self>) -> AnyAddress;
     /// One of its workers without its types.
@@ -68,6 +70,10 @@ pub(crate) trait Erased: Send + Sync {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
     fn name(&self) -> Arc<str> {
         self.settings.name.clone()
+    }
+
+    fn life_id(&self) -> u64 {
+        self.life.id()
     }
 
     fn any(self: Arc<Self>) -> AnyAddress {

@@ -1,11 +1,17 @@
 //! One worker of a pool, addressed alone.
 
-use std::{collections::VecDeque, future::Future, hash::Hash, pin::Pin, sync::Arc};
+use std::{
+    collections::VecDeque,
+    future::Future,
+    hash::Hash,
+    pin::Pin,
+    sync::{Arc, Weak},
+};
 
 use tokio::{runtime::Handle, sync::mpsc};
 
 use super::{
-    address::{Address, Door},
+    address::{Address, Door, WeakDoor, WeakSeat},
     core::{Core, Urgency},
     erased::{Erased, StopSummary},
     gather::Worker,
@@ -142,6 +148,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         self.core.handle_made();
     }
 
+    fn downgrade(self: Arc<Self>) -> WeakDoor<A::Message, A::Reply, A::Error> {
+        let (core, mailbox, name) = (Arc::downgrade(&self.core), self.mailbox.clone(), self.name());
+        WeakDoor::Worker(Arc::new(WeakSeatDoor { core, mailbox, name }))
+    }
+
     fn handle_dropped(self: Arc<Self>) {
         self.core.clone().handle_dropped();
     }
@@ -151,6 +162,26 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         _parcel: &Parcel<A::Message, A::Reply, A::Error>,
     ) -> Result<Option<Inside<'_>>, Occupied> {
         self.core.calls.enter_worker(self.core.identity(), self.mailbox.slot)
+    }
+}
+
+/// As `SeatDoor`, without keeping the pool alive.
+struct WeakSeatDoor<A: Actor, K> {
+    core: Weak<Core<A, K>>,
+    mailbox: Arc<Mailbox<A, K>>,
+    name: Arc<str>,
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> WeakSeat<A::Message, A::Reply, A::Error>
+    for WeakSeatDoor<A, K>
+{
+    fn upgrade(&self) -> Option<Arc<dyn Door<A::Message, A::Reply, A::Error>>> {
+        Some(Arc::new(SeatDoor::new(self.core.upgrade()?, self.mailbox.clone())))
+    }
+
+    fn any(&self) -> AnyAddress {
+        let (life, name) = (self.mailbox.life().clone(), self.name.clone());
+        AnyAddress::new(self.core.clone(), Some(self.mailbox.slot), life, name)
     }
 }
 
@@ -174,6 +205,10 @@ impl<A: Actor, K> Drop for Place<'_, A, K> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for SeatDoor<A, K> {
     fn name(&self) -> Arc<str> {
         Arc::from(self.core.worker_name(self.mailbox.slot))
+    }
+
+    fn life_id(&self) -> u64 {
+        self.mailbox.life().id()
     }
 
     fn any(self: Arc<Self>) -> AnyAddress {

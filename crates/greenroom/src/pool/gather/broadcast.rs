@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    crew::{AnyCrew, Chosen, Worker},
+    crew::{AnyCrew, Chosen, WeakCrew, Worker},
     gathering::Gathering,
     sent::{NoneAccepted, Sent, Tally},
     together::Together,
@@ -44,6 +44,11 @@ pub struct BroadcastAddress<M, R, E> {
 impl<M, R, E> BroadcastAddress<M, R, E> {
     pub(crate) fn new(crew: AnyCrew<M, R, E>) -> Self {
         Self { crew, turns: Arc::default() }
+    }
+
+    /// The workers of this moment and later, without keeping their pool alive.
+    pub(crate) fn weak_crew(&self) -> Box<dyn WeakCrew<M, R, E>> {
+        self.crew.downgrade()
     }
 
     /// The live workers, each with an address of its own.
