@@ -40,7 +40,19 @@ pub(crate) struct Extra<R, E> {
     pub(crate) parked: bool,
     /// When it was accepted, where its stamp tells something later: when an attempt was due, for instance.
     pub(crate) accepted: Option<Instant>,
+    pub(crate) waiter: Waiter,
     pub(crate) about: About,
+}
+
+/// Who waits for the reply, as far as a policy must know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waiter {
+    /// Nobody, or somebody outside of the pool.
+    Other,
+    /// A worker of the pool that it is sent to.
+    Worker,
+    /// As `Worker`, and the policy has chosen that very one: it is refused.
+    Chosen,
 }
 
 /// What a sender has said of a message.
@@ -75,6 +87,7 @@ impl<R, E> Extra<R, E> {
             kills: 0,
             parked: false,
             accepted: None,
+            waiter: Waiter::Other,
             about,
         })
     }

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::{
     Address, Delivery, NotAccepted,
+    delivery::Waiter,
     pool::{Parcel, Refused, Urgency},
 };
 
@@ -85,7 +86,10 @@ struct Lent<'a, M, R, E> {
 impl<'a, M, R, E> Lent<'a, M, R, E> {
     fn new(delivery: &'a mut Delivery<M, R, E>) -> Self {
         let (message, mut extra) = (delivery.message.take(), delivery.extra.take());
-        let accepted = extra.as_mut().and_then(|extra| extra.accepted.take());
+        let accepted = extra.as_mut().and_then(|extra| {
+            extra.waiter = Waiter::Other;
+            extra.accepted.take()
+        });
         let parcel = Parcel { message, extra, class: delivery.class };
         Self { delivery, parcel, accepted }
     }

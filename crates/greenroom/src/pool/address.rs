@@ -13,7 +13,7 @@ use std::{
 use super::{
     core::{Core, Urgency, dispatch::Crowd},
     erased::Erased,
-    occupied::{Inside, Occupied},
+    occupied::{Inside, Occupied, OwnCall},
     overflow::Overflow,
     parcel::{Parcel, ParcelOf},
     permits::{Closed, Refused},
@@ -62,7 +62,9 @@ pub(crate) trait Door<M, R, E>: Erased {
     /// The last handle drains and stops the pool.
     fn handle_dropped(self: Arc<Self>);
     /// Somebody is about to wait for a reply. Refused where that would be waiting for itself.
-    fn enter_call(&self, parcel: &Parcel<M, R, E>) -> Result<Option<Inside<'_>>, Occupied>;
+    fn enter_call(&self, parcel: &Parcel<M, R, E>) -> Result<Option<Inside>, Occupied>;
+    /// As `enter_call`, where it is not known yet who will wait: for a worker of the pool, where one is polled here.
+    fn own_call(self: Arc<Self>, parcel: &Parcel<M, R, E>) -> Option<OwnCall>;
 }
 
 /// A door that does not keep its pool alive.
@@ -351,11 +353,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     fn enter_call(
         &self,
         parcel: &Parcel<A::Message, A::Reply, A::Error>,
-    ) -> Result<Option<Inside<'_>>, Occupied> {
+    ) -> Result<Option<Inside>, Occupied> {
         match self.diverted(parcel) {
             Some(to) => to.door.enter_call(parcel),
             None => self.enter_own_call(parcel),
         }
+    }
+
+    fn own_call(self: Arc<Self>, parcel: &ParcelOf<A>) -> Option<OwnCall> {
+        if let Some(to) = self.diverted(parcel) {
+            return to.door.clone().own_call(parcel);
+        }
+        OwnCall::of(self.clone(), self.identity(), |slot| self.has_key_in_hand(parcel, slot))
     }
 
     fn handle_dropped(self: Arc<Self>) {

@@ -11,6 +11,10 @@
 //! goes to any other.
 //!
 //! A policy runs in the sender, before the message is accepted, under no lock.
+//!
+//! A worker that calls its own pool is not given its own call, for which it would wait for ever: where the policy would take
+//! another worker ([`is_strict`](Policy::is_strict) is false), this one is passed over; where it would not, the call is refused
+//! with [`CallError::WouldDeadlock`](crate::CallError::WouldDeadlock).
 
 use crate::{AnyAddress, Class};
 

@@ -16,7 +16,7 @@ use super::{
     erased::{Erased, StopSummary},
     gather::Worker,
     mailbox::Mailbox,
-    occupied::{Inside, Occupied, slot_at_work},
+    occupied::{Inside, Occupied, OwnCall, slot_at_work},
     parcel::{Parcel, ParcelOf},
     permits::{Closed, Refused},
     stop::Stop,
@@ -160,8 +160,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     fn enter_call(
         &self,
         _parcel: &Parcel<A::Message, A::Reply, A::Error>,
-    ) -> Result<Option<Inside<'_>>, Occupied> {
-        self.core.calls.enter_worker(self.core.identity(), self.mailbox.slot)
+    ) -> Result<Option<Inside>, Occupied> {
+        self.enter_any_call()
+    }
+
+    fn own_call(self: Arc<Self>, _parcel: &ParcelOf<A>) -> Option<OwnCall> {
+        OwnCall::of(self.clone(), self.core.identity(), |slot| slot == self.mailbox.slot)
     }
 }
 
@@ -205,6 +209,10 @@ impl<A: Actor, K> Drop for Place<'_, A, K> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for SeatDoor<A, K> {
     fn name(&self) -> Arc<str> {
         Arc::from(self.core.worker_name(self.mailbox.slot))
+    }
+
+    fn enter_any_call(&self) -> Result<Option<Inside>, Occupied> {
+        self.core.calls.enter_worker(self.core.identity(), self.mailbox.slot)
     }
 
     fn life_id(&self) -> u64 {

@@ -1,5 +1,10 @@
 //! Calls that would wait for their own caller (A06).
 
+use greenroom::{
+    DeadLetterReason, PoolBuilder,
+    policy::{About, Choice, Crew, LeastLoaded, Policy, Random, RoundRobin},
+};
+
 use crate::desk::*;
 
 #[tokio::test(start_paused = true)]
@@ -92,4 +97,139 @@ async fn a06_a_worker_may_call_another_worker_of_its_pool_and_counts_as_one_that
     let called = soon(workers[1].call(Ask::CallOn(6))).await;
     assert_eq!(called, Ok(6));
     assert_eq!(soon(workers[0].call(Ask::CallOn(6))).await, deadlock());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a06_a_call_through_a_permit_or_a_service_is_refused_like_any_other() {
+    let (pool, hall) = Hall::own(1).await;
+    for ask in [Ask::CallByPermit(1), Ask::CallByService(2)] {
+        assert_eq!(soon(pool.call(ask)).await, deadlock());
+    }
+    hall.knows(pool.manage().workers()[0].address());
+    assert_eq!(soon(pool.call(Ask::CallByPermit(3))).await, deadlock());
+    assert_eq!(soon(pool.call(Ask::Echo(4))).await, Ok(4), "it is free again");
+    let skipped = |number| (Some(Ask::Echo(number)), DeadLetterReason::Abandoned);
+    let mut dead = hall.dead();
+    dead.sort_by_key(|(ask, _)| format!("{ask:?}"));
+    assert_eq!(dead, [skipped(1), skipped(2), skipped(3)], "they were queued");
+    holds(pool.stop(SOON).await.stats);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a06_calls_through_permits_count_as_ones_that_wait() {
+    let (pool, hall) = Hall::own(3).await;
+    let (one, two, three) = soon(async {
+        tokio::join!(
+            pool.call(Ask::CallByPermitTogether(1)),
+            pool.call(Ask::CallOnTogether(2)),
+            pool.call(Ask::CallByPermitTogether(3)),
+        )
+    })
+    .await;
+    let refused = [&one, &two, &three].into_iter().filter(|answer| **answer == deadlock());
+    assert_eq!(refused.count(), 1, "{one:?}, {two:?}, {three:?}");
+    for number in 0..5 {
+        assert_eq!(soon(pool.call(Ask::CallByPermit(number))).await, Ok(number), "counted afresh");
+    }
+    let workers = pool.manage().workers();
+    hall.knows(workers[0].address());
+    assert_eq!(soon(workers[1].call(Ask::CallByPermit(6))).await, Ok(6), "another worker");
+    assert_eq!(soon(workers[0].call(Ask::CallByPermit(6))).await, deadlock());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a06_who_holds_the_key_of_a_message_cannot_call_with_it_through_a_permit() {
+    let hall = Hall::default();
+    let key =
+        |ask: &Ask| matches!(ask, Ask::CallByPermit(0) | Ask::Echo(_) | Ask::PermitForTask(_));
+    let pool = hall.pool(4).ordered_by(key).spawn().await.unwrap();
+    hall.knows(&pool.address());
+    assert_eq!(soon(pool.call(Ask::CallByPermit(0))).await, deadlock());
+    assert_eq!(soon(pool.call(Ask::CallByPermit(1))).await, Ok(1));
+    assert_eq!(soon(pool.call(Ask::PermitForTask(2))).await, Ok(2));
+    settle().await;
+    assert_eq!(*hall.answers.lock().unwrap(), [Ok(2)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a06_a_call_that_a_worker_has_a_task_wait_for_is_not_refused() {
+    let (pool, hall) = Hall::own(1).await;
+    assert_eq!(soon(pool.call(Ask::PermitForTask(5))).await, Ok(5));
+    settle().await;
+    assert_eq!(*hall.answers.lock().unwrap(), [Ok(5)]);
+    assert_eq!(soon(pool.call(Ask::CallByPermit(1))).await, deadlock(), "nobody else waits");
+    assert_eq!(hall.dead().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a06_a_policy_that_would_take_another_passes_the_caller_over() {
+    let policies: [fn(PoolBuilder<Desk>) -> PoolBuilder<Desk>; 3] = [
+        |pool| pool.dispatch(RoundRobin::new()),
+        |pool| pool.dispatch(Random::seeded(1)),
+        |pool| pool.dispatch(LeastLoaded::seeded(1)),
+    ];
+    for policy in policies {
+        let hall = Hall::default();
+        let pool = policy(hall.pool(2)).spawn().await.unwrap();
+        hall.knows(&pool.address());
+        for number in 0..20 {
+            assert_eq!(soon(pool.call(Ask::CallOn(number))).await, Ok(number));
+            assert_eq!(soon(pool.call(Ask::CallByPermit(number))).await, Ok(number));
+        }
+        pool.manage().resize(1).unwrap().done(SECOND).await;
+        assert_eq!(soon(pool.call(Ask::CallOn(1))).await, deadlock());
+    }
+}
+
+/// The same worker for everything, and no other.
+struct First;
+
+impl Policy<Ask> for First {
+    fn choose(&self, _: &Ask, _: &About<'_>, _: &Crew<'_>) -> Choice {
+        Choice::At(0)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a06_a_caller_whom_a_policy_chooses_for_its_own_call_is_refused() {
+    let hall = Hall::default();
+    let pool = hall.pool(2).dispatch(First).spawn().await.unwrap();
+    hall.knows(&pool.address());
+    for ask in [Ask::CallOn(1), Ask::CallByPermit(1), Ask::CallByService(1)] {
+        assert_eq!(soon(pool.call(ask)).await, deadlock());
+    }
+    let second = pool.manage().workers()[1].clone();
+    for ask in [Ask::CallOn(2), Ask::CallByPermit(2), Ask::CallByService(2)] {
+        assert_eq!(soon(second.call(ask)).await, Ok(2));
+    }
+    assert_eq!(hall.dead(), [], "none of them was accepted");
+    assert_eq!(pool.stats().rejected, 3);
+    holds(pool.stop(SOON).await.stats);
+}
+
+/// A copy of an echo for each; others are for the first.
+struct Echoes;
+
+impl Policy<Ask> for Echoes {
+    fn choose(&self, ask: &Ask, _: &About<'_>, crew: &Crew<'_>) -> Choice {
+        match ask {
+            Ask::Echo(_) => Choice::Several((0..crew.len()).collect()),
+            _ => Choice::At(0),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a06_of_several_that_a_policy_chooses_another_than_the_caller_answers() {
+    for copies in [true, false] {
+        let hall = Hall::default();
+        let pool = match copies {
+            true => hall.pool(2).dispatch_copies(Echoes),
+            false => hall.pool(2).dispatch(Echoes),
+        };
+        let pool = pool.spawn().await.unwrap();
+        hall.knows(&pool.address());
+        assert_eq!(soon(pool.call(Ask::CallOn(1))).await, Ok(1), "copies: {copies}");
+        assert_eq!(soon(pool.call(Ask::CallByPermit(1))).await, Ok(1), "copies: {copies}");
+    }
 }

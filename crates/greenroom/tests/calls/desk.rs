@@ -9,6 +9,7 @@ use greenroom::{
     Actor, Address, Answer, CallError, Class, Context, DeadLetterReason, Delivery, ForwardError,
     Pool, PoolBuilder, PoolStats, Stop, WeakAddress,
 };
+use tower::{Service, ServiceExt};
 
 /// What a message asks of its handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +26,14 @@ pub(crate) enum Ask {
     CallOn(u32),
     /// As `CallOn`, all workers after a while.
     CallOnTogether(u32),
+    /// As `CallOn`, through an owned permit.
+    CallByPermit(u32),
+    /// As `CallByPermit`, all workers after a while.
+    CallByPermitTogether(u32),
+    /// As `CallOn`, through a service.
+    CallByService(u32),
+    /// Makes a call by an owned permit and has a task wait for it, which notes the answer.
+    PermitForTask(u32),
     /// Two calls at once.
     CallTwice(u32),
     /// `ask`s the pool that it knows.
@@ -52,6 +61,7 @@ pub(crate) struct Hall {
     pub(crate) carried: Arc<Mutex<Vec<Carried>>>,
     pub(crate) forwards: Arc<Mutex<Vec<Result<(), ForwardError>>>>,
     pub(crate) dead: Arc<Mutex<Dead>>,
+    pub(crate) answers: Arc<Mutex<Vec<Answered>>>,
 }
 
 /// What a delivery says of itself.
@@ -115,6 +125,10 @@ pub(crate) fn told(answer: Answered) -> Result<u32, String> {
     answer.map_err(|error| format!("{error:?}"))
 }
 
+async fn by_permit(to: &Desks, number: u32) -> Answered {
+    to.reserve_owned().await.unwrap().call(Ask::Echo(number)).await
+}
+
 impl Actor for Desk {
     type Message = Ask;
     type Reply = u32;
@@ -138,6 +152,25 @@ impl Actor for Desk {
             Ask::CallOnTogether(number) => {
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 told(next().call(Ask::Echo(number)).await)
+            }
+            Ask::CallByPermit(number) => told(by_permit(&next(), number).await),
+            Ask::CallByPermitTogether(number) => {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                told(by_permit(&next(), number).await)
+            }
+            Ask::CallByService(number) => {
+                let mut service = next().service();
+                let ready = service.ready().await.map_err(|error| format!("{error:?}"))?;
+                told(ready.call(Ask::Echo(number)).await)
+            }
+            Ask::PermitForTask(number) => {
+                let permit = next().reserve_owned().await.map_err(|error| error.to_string())?;
+                let (call, hall) = (permit.call(Ask::Echo(number)), self.0.clone());
+                tokio::spawn(async move {
+                    let answer = call.await;
+                    hall.answers.lock().unwrap().push(answer);
+                });
+                Ok(number)
             }
             Ask::CallTwice(number) => {
                 let next = next();

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use greenroom::{Actor, Answer, CallError, Context, Delivery, Pool, ReplyPort, WeakAddress};
+use greenroom::{
+    Actor, Answer, CallError, Context, Delivery, Pool, ReplyPort, WeakAddress,
+    policy::{About, Choice, Crew, Policy, RoundRobin},
+};
 use tokio::time::Instant;
 
 use crate::desk::*;
@@ -78,6 +81,30 @@ async fn a06_a08_who_asks_its_own_pool_waits_like_one_that_calls() {
         assert_eq!(refused, 1, "{answers:?}");
         assert_eq!(answers.iter().filter(|answer| **answer == Ok(7)).count(), workers - 1);
     }
+}
+
+/// The same worker for everything, and no other.
+struct First;
+
+impl Policy<Account> for First {
+    fn choose(&self, _: &Account, _: &About<'_>, _: &Crew<'_>) -> Choice {
+        Choice::At(0)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a06_a08_who_asks_its_own_pool_is_refused_where_a_policy_chooses_it() {
+    let pool = Pool::new(|_| Clerk).workers(3).dispatch(First).spawn().await.unwrap();
+    let own = || Some(pool.address().downgrade());
+    assert_eq!(soon(pool.ask(|port| Account::Own(own(), port))).await, Ok(1_000));
+    let second = pool.manage().workers()[1].clone();
+    assert_eq!(soon(second.ask(|port| Account::Own(own(), port))).await, Ok(7));
+    let pool = Pool::new(|_| Clerk).workers(3).dispatch(RoundRobin::new()).spawn().await.unwrap();
+    let own = || Some(pool.address().downgrade());
+    for _ in 0..9 {
+        assert_eq!(soon(pool.ask(|port| Account::Own(own(), port))).await, Ok(7));
+    }
+    assert_eq!(pool.stats().rejected, 0);
 }
 
 /// Says that it has answered elsewhere, and has not.

@@ -12,10 +12,12 @@ use parking_lot::MutexGuard;
 use super::{Core, ExtraOf, Queued, Urgency};
 use crate::{
     Actor,
+    delivery::Waiter,
     pool::{
         discard::discard,
         entry::Entry,
         mailbox::Mailbox,
+        occupied::slot_at_work,
         parcel::{Parcel, ParcelOf},
         permits::{Closed, Refused},
         policy::{About, Choice, Crew, Member, Members},
@@ -97,7 +99,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         there.then(|| self.mailbox(slot))
     }
 
-    pub(super) fn choose(&self, parcel: &ParcelOf<A>) -> Chosen<A, K> {
+    pub(super) fn choose(&self, parcel: &mut ParcelOf<A>) -> Chosen<A, K> {
         let (Some(policy), Some(message)) = (&self.settings.dispatch, &parcel.message) else {
             return Chosen::Any;
         };
@@ -113,23 +115,50 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         };
         let choice = policy.choose(message, &about, &Crew { members: &*crew });
         let find = |slot| crew.members.iter().find(|member| member.slot == slot).cloned();
-        match choice {
-            Choice::At(place) => crew.members.get(place).cloned().map_or(Chosen::Gone, Chosen::One),
-            Choice::Slot(slot) => find(slot).map_or(Chosen::Gone, Chosen::One),
-            Choice::Several(slots) => self.several(slots.into_iter().filter_map(find).collect()),
+        let caller = match parcel.extra.as_ref().map(|extra| extra.waiter) {
+            None | Some(Waiter::Other) => None,
+            Some(_) => slot_at_work(self.identity()),
+        };
+        let one = |member: Option<Arc<Mailbox<A, K>>>| member.map_or(Chosen::Gone, Chosen::One);
+        let chosen = match choice {
+            Choice::At(place) => one(crew.members.get(place).cloned()),
+            Choice::Slot(slot) => one(find(slot)),
+            Choice::Several(slots) => {
+                self.several(slots.into_iter().filter_map(find).collect(), caller)
+            }
             Choice::Any => Chosen::Any,
             Choice::Hold => Chosen::Hold(crew.made_after),
             Choice::Refuse => Chosen::Refused,
+        };
+        match chosen {
+            Chosen::One(member) if caller == Some(member.slot) => self.spare_caller(parcel),
+            chosen => chosen,
         }
     }
 
-    fn several(&self, mut members: Vec<Arc<Mailbox<A, K>>>) -> Chosen<A, K> {
-        members.sort_by_key(|member| member.slot);
+    /// The worker that is chosen waits for the reply itself. Where others would do, it is passed over as if it had gone.
+    #[cold]
+    fn spare_caller(&self, parcel: &mut ParcelOf<A>) -> Chosen<A, K> {
+        let is_strict = self.settings.dispatch.as_ref().is_some_and(|policy| policy.is_strict());
+        if !is_strict {
+            return Chosen::Gone;
+        }
+        if let Some(extra) = &mut parcel.extra {
+            extra.waiter = Waiter::Chosen;
+        }
+        Chosen::Refused
+    }
+
+    /// A worker that waits for the reply itself is not the one who has to give it, where there is another.
+    fn several(&self, mut members: Vec<Arc<Mailbox<A, K>>>, caller: Option<usize>) -> Chosen<A, K> {
+        members.sort_by_key(|member| (caller == Some(member.slot), member.slot));
         members.dedup_by_key(|member| member.slot);
         if self.settings.copy_for_several.is_some() && members.len() > 1 {
             return Chosen::Several(members);
         }
-        let least = members.into_iter().min_by_key(|member| member.waiting() + member.in_hand());
+        let least = members.into_iter().min_by_key(|member| {
+            (caller == Some(member.slot), member.waiting() + member.in_hand())
+        });
         least.map_or(Chosen::Gone, Chosen::One)
     }
 
@@ -366,7 +395,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         for entry in held {
             let mut parcel =
                 Parcel { message: Some(entry.message), extra: entry.extra, class: entry.class };
-            let chosen = catch_unwind(AssertUnwindSafe(|| self.choose(&parcel)));
+            let chosen = catch_unwind(AssertUnwindSafe(|| self.choose(&mut parcel)));
             let chosen = chosen.unwrap_or_else(|panic| {
                 discard(panic);
                 Chosen::Any
