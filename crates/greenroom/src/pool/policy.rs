@@ -68,7 +68,8 @@ pub enum Choice {
     Slot(usize),
     /// A copy for each of these slots, where the pool was set up with
     /// [`dispatch_copies`](crate::PoolBuilder::dispatch_copies); otherwise for the least loaded of them. All or none: where
-    /// one of them is full, the pool is, and nobody waits for that.
+    /// one of them is full, the pool is, and nobody waits for that. Under
+    /// [`Overflow::DropOldest`](crate::Overflow::DropOldest) the oldest of each full one makes room.
     Several(Vec<usize>),
     /// Whoever is free first.
     Any,

@@ -33,11 +33,14 @@ type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub(crate) struct SeatDoor<A: Actor, K> {
     core: Arc<Core<A, K>>,
     mailbox: Arc<Mailbox<A, K>>,
+    /// What finds no room here is treated as what finds none in the pool. Otherwise it is for this worker, and waits.
+    overflows: bool,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The workers that are there (or, unless only `live` ones are wanted, are being started), in the order in which they
-    /// joined, each with its own address.
+    /// joined, each with its own address. What is for all live ones, and finds one full, is treated there as the pool's
+    /// overflow policy says.
     pub(crate) fn workers(
         self: &Arc<Self>,
         live: bool,
@@ -51,7 +54,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             .into_iter()
             .map(|mailbox| {
                 let slot = mailbox.slot;
-                let door = Arc::new(SeatDoor::new(self.clone(), mailbox));
+                let door = SeatDoor { core: self.clone(), mailbox, overflows: live };
+                let door = Arc::new(door);
                 Worker::new(slot, Address::new(door))
             })
             .collect()
@@ -60,7 +64,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SeatDoor<A, K> {
     pub(crate) fn new(core: Arc<Core<A, K>>, mailbox: Arc<Mailbox<A, K>>) -> Self {
-        Self { core, mailbox }
+        Self { core, mailbox, overflows: false }
     }
 
     async fn reserve(&self) -> Result<(), Closed> {
@@ -86,7 +90,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         _sender: u32,
         _urgency: Urgency,
     ) -> Result<(), Refused> {
-        self.core.try_push_to(&self.mailbox, parcel)
+        match self.core.try_push_to(&self.mailbox, parcel) {
+            Err(Refused::Full) if self.overflows => self.core.overflow_at(&self.mailbox, parcel),
+            pushed => pushed,
+        }
     }
 
     fn push_permitted(&self, parcel: &mut ParcelOf<A>, _sender: u32) -> Result<(), NotAccepted> {
@@ -149,8 +156,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     }
 
     fn downgrade(self: Arc<Self>) -> WeakDoor<A::Message, A::Reply, A::Error> {
-        let (core, mailbox, name) = (Arc::downgrade(&self.core), self.mailbox.clone(), self.name());
-        WeakDoor::Worker(Arc::new(WeakSeatDoor { core, mailbox, name }))
+        WeakDoor::Worker(Arc::new(WeakSeatDoor {
+            core: Arc::downgrade(&self.core),
+            mailbox: self.mailbox.clone(),
+            overflows: self.overflows,
+            name: self.name(),
+        }))
     }
 
     fn handle_dropped(self: Arc<Self>) {
@@ -173,6 +184,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
 struct WeakSeatDoor<A: Actor, K> {
     core: Weak<Core<A, K>>,
     mailbox: Arc<Mailbox<A, K>>,
+    overflows: bool,
     name: Arc<str>,
 }
 
@@ -180,7 +192,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> WeakSeat<A::Message, A::Rep
     for WeakSeatDoor<A, K>
 {
     fn upgrade(&self) -> Option<Arc<dyn Door<A::Message, A::Reply, A::Error>>> {
-        Some(Arc::new(SeatDoor::new(self.core.upgrade()?, self.mailbox.clone())))
+        let (mailbox, overflows) = (self.mailbox.clone(), self.overflows);
+        Some(Arc::new(SeatDoor { core: self.core.upgrade()?, mailbox, overflows }))
     }
 
     fn any(&self) -> AnyAddress {

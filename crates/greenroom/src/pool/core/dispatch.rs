@@ -318,14 +318,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parcel: &mut ParcelOf<A>,
         permits: u64,
     ) -> Result<(), Refused> {
-        let Some(copy) = self.settings.copy_for_several else { return Err(Refused::Full) };
         // Copying is user code: before anything is taken.
-        let one = |_: &_| Parcel {
-            message: parcel.message.as_ref().map(copy),
-            extra: None,
-            class: parcel.class,
-        };
-        let mut copies = Copies::<A>(members.iter().skip(1).map(one).collect());
+        let copies = self.copies(members.len() - 1, parcel);
         let mut places = Vec::new();
         for member in members {
             member.try_reserve()?;
@@ -337,6 +331,29 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.permits.give(taken, self);
             return Err(Refused::Full);
         }
+        self.hand_out(members, parcel, copies, places, taken)
+    }
+
+    /// So many copies of a message.
+    pub(super) fn copies(&self, count: usize, parcel: &ParcelOf<A>) -> Copies<A> {
+        let copy = || Parcel {
+            message: parcel.message.as_ref().zip(self.settings.copy_for_several).map(|(m, f)| f(m)),
+            extra: None,
+            class: parcel.class,
+        };
+        Copies(std::iter::repeat_with(copy).take(count).collect())
+    }
+
+    /// The message is for the first of these and the copies are for the others; there are places and permits for all of them.
+    /// So many of the permits have been taken for this; they are used, unless there is an error.
+    pub(super) fn hand_out(
+        &self,
+        members: &[Arc<Mailbox<A, K>>],
+        parcel: &mut ParcelOf<A>,
+        mut copies: Copies<A>,
+        places: Vec<Place<'_, A, K>>,
+        taken: u64,
+    ) -> Result<(), Refused> {
         let Some((first, others)) = members.split_first() else { return Err(Refused::Full) };
         // The caller's own: where not even this one is accepted, none is.
         if self.push_to(first, parcel).is_err() && self.push_to_any(parcel, 0).is_err() {
@@ -448,7 +465,7 @@ pub(crate) enum Crowd {
 }
 
 /// Copies on their way: what was not queued is discarded.
-struct Copies<A: Actor>(Vec<ParcelOf<A>>);
+pub(super) struct Copies<A: Actor>(Vec<ParcelOf<A>>);
 
 impl<A: Actor> Drop for Copies<A> {
     fn drop(&mut self) {
@@ -476,7 +493,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for PoolPermit<'_, A, 
 }
 
 /// A place in a mailbox that is given back unless it is used.
-struct Place<'a, A: Actor, K>(Option<&'a Mailbox<A, K>>);
+pub(super) struct Place<'a, A: Actor, K>(pub(super) Option<&'a Mailbox<A, K>>);
 
 impl<A: Actor, K> Place<'_, A, K> {
     fn used(mut self) {

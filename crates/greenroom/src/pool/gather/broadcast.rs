@@ -64,7 +64,8 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
         Self::new(Arc::new(Chosen::new(addresses)))
     }
 
-    /// Gives each live worker a copy, waiting for room at all of them at once.
+    /// Gives each live worker a copy, waiting for room at all of them at once. Where the pool does not let its senders wait, a
+    /// worker that is full treats its copy as its pool's [`Overflow`](crate::Overflow) says.
     ///
     /// # Errors
     /// The message, when no worker has accepted a copy.
