@@ -2,9 +2,9 @@
 
 use std::{
     collections::VecDeque,
-    future::Future,
+    future::{Future, poll_fn},
     hash::Hash,
-    pin::Pin,
+    pin::{Pin, pin},
     sync::{Arc, Weak},
 };
 
@@ -75,6 +75,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SeatDoor<A, K> {
         Ok(())
     }
 
+    fn try_reserve(&self) -> Result<(), Refused> {
+        self.mailbox.try_reserve()?;
+        let place = Place(Some(&self.mailbox));
+        self.core.permits.try_take(1, &*self.core)?;
+        place.used();
+        Ok(())
+    }
+
     fn give_both(&self) {
         self.mailbox.give_back();
         self.core.permits.give(1, &*self.core);
@@ -92,6 +100,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     ) -> Result<(), Refused> {
         match self.core.try_push_to(&self.mailbox, parcel) {
             Err(Refused::Full) if self.overflows => self.core.overflow_at(&self.mailbox, parcel),
+            Err(Refused::Full) => {
+                self.core.found_worker_full();
+                Err(Refused::Full)
+            }
             pushed => pushed,
         }
     }
@@ -124,15 +136,25 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     }
 
     fn permit(&self) -> BoxFuture<'_, Result<(), Closed>> {
-        Box::pin(self.reserve())
+        Box::pin(async move {
+            let mut reserved = pin!(self.reserve());
+            poll_fn(|task| {
+                let polled = reserved.as_mut().poll(task);
+                if polled.is_pending() {
+                    self.core.found_worker_full();
+                }
+                polled
+            })
+            .await
+        })
     }
 
     fn try_permit(&self) -> Result<(), Refused> {
-        self.mailbox.try_reserve()?;
-        let place = Place(Some(&self.mailbox));
-        self.core.permits.try_take(1, &*self.core)?;
-        place.used();
-        Ok(())
+        self.try_reserve().inspect_err(|refused| {
+            if *refused == Refused::Full {
+                self.core.found_worker_full();
+            }
+        })
     }
 
     fn give_permit(&self) {

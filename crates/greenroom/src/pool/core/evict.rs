@@ -38,10 +38,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         member: &Mailbox<A, K>,
         parcel: &mut ParcelOf<A>,
     ) -> Result<(), Refused> {
-        if self.settings.dispatch.is_some() || self.permits.in_use(self) >= self.permits.capacity()
-        {
-            self.found_full();
-        }
+        self.found_worker_full();
         self.overflow_with(parcel, |parcel| {
             let permit = self.make_room_at(member, 0)?;
             self.push_to(member, parcel).map_err(|Closed| Refused::Closed)?;

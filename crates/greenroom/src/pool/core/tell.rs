@@ -95,6 +95,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
+    /// A sender has found no room at one worker. Where workers pull, that is not the pool's affair as long as the pool has room.
+    #[cold]
+    pub(crate) fn found_worker_full(&self) {
+        let chosen = self.settings.dispatch.is_some();
+        if chosen || self.permits.in_use(self) >= self.permits.capacity() {
+            self.found_full();
+        }
+    }
+
     /// For a worker that has found nothing to do, behind a fence.
     pub(crate) fn look_if_drained(&self) {
         if self.full.is_full() {
