@@ -21,8 +21,23 @@
 //! | whoever wants several workers at once | [`gather`] |
 //! | a clock | [`send_after`](Address::send_after), [`send_every`](Address::send_every) |
 //!
+//! # Order
+//! What a worker gets from one address in one class, it gets in the order in which it was accepted; a further attempt comes
+//! later. Beyond that, without keys:
+//!
+//! | a pool | handles |
+//! |---|---|
+//! | that was built with one worker (or none), while it has one | in the order of acceptance, whoever sent it, per class |
+//! | that was built with several and has shrunk to one | in order what comes from one address; addresses side by side |
+//! | of several workers | in no order that is promised |
+//!
+//! The queues of a pool are made when it is built, one for each worker that it begins with, and one worker goes on to serve all
+//! of them: to make one of them later would have every sender look which it is. Where order across senders counts, build the
+//! pool with one worker; it may grow, and is one line again when it has shrunk. With a [`policy`] that chooses a worker,
+//! the line is that worker's mailbox; what the workers that left had in theirs is handled beside it.
+//!
 //! # Price
-//! A pool with more than one worker and no key promises no order at all. In tasks that share their threads with the workers,
+//! In tasks that share their threads with the workers,
 //! a sender whose messages pile up steps aside now and then, so a `send` that finds room may still give others a turn. On
 //! several threads, pools with awake workers are looked at every two milliseconds by one thread of the process.
 //!
