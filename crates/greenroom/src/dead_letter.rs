@@ -1,5 +1,7 @@
 //! What a pool could not handle, handed to whoever wants to keep it.
 
+use std::time::Duration;
+
 /// A message that was accepted and could not be handled.
 #[derive(Debug)]
 pub struct DeadLetter<M, E> {
@@ -13,6 +15,9 @@ pub struct DeadLetter<M, E> {
     pub panic: Option<String>,
     /// How many attempts were made.
     pub attempts: u32,
+    /// How long ago it had been accepted when it became a dead letter, to a few milliseconds as
+    /// [`Delivery::queued_for`](crate::Delivery::queued_for); known of all that pools could not handle.
+    pub age: Option<Duration>,
 }
 
 /// Why a message became a dead letter.

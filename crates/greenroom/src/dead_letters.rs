@@ -49,7 +49,7 @@ pub(crate) const DEFAULT_BOUND: usize = 1_000;
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let letters = DeadLetters::default();
 /// let kept = letters.clone();
-/// let clerks = Pool::new(|_slot| Clerk).on_dead_letter(move |letter| drop(kept.push(letter, None)));
+/// let clerks = Pool::new(|_slot| Clerk).on_dead_letter(move |letter| drop(kept.push(letter)));
 /// let clerks = clerks.spawn().await?;
 /// clerks.send(7).await?; // fails
 /// # while letters.is_empty() { tokio::task::yield_now().await; }
@@ -73,14 +73,10 @@ impl<M, E> DeadLetters<M, E> {
         Self { store: Arc::new(Mutex::new(Store::new(bound))) }
     }
 
-    /// Adds a letter as the newest, and says for how long its message had waited to be handled, where that is known. At
-    /// the bound the oldest is given back, to be dropped by the caller wherever its `Drop` may run.
-    pub fn push(
-        &self,
-        letter: DeadLetter<M, E>,
-        waited: Option<std::time::Duration>,
-    ) -> Kept<M, E> {
-        let info = LetterInfo::of(&letter, waited);
+    /// Adds a letter as the newest. At the bound the oldest is given back, to be dropped by the caller wherever its `Drop`
+    /// may run.
+    pub fn push(&self, letter: DeadLetter<M, E>) -> Kept<M, E> {
+        let info = LetterInfo::of(&letter);
         self.store.lock().push(letter, info)
     }
 

@@ -15,6 +15,8 @@ pub struct Delivery<M, R, E> {
     pub(crate) class: Class,
     /// When it was queued, by the clock of its pool.
     pub(crate) stamp: Stamp,
+    /// When that clock began. One delivery serves a worker for all its messages, so this is written once.
+    pub(crate) start: Instant,
     /// It was handed to another address whole.
     pub(crate) forwarded: bool,
     /// Whoever did the work for the handler has died of it.
@@ -36,7 +38,21 @@ pub(crate) struct Extra<R, E> {
     pub(crate) kills: u32,
     /// It waits for another attempt, and is counted as waiting.
     pub(crate) parked: bool,
+    /// When it was accepted, where its stamp tells something later: when an attempt was due, for instance.
+    pub(crate) accepted: Option<Instant>,
+    pub(crate) waiter: Waiter,
     pub(crate) about: About,
+}
+
+/// Who waits for the reply, as far as a policy must know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waiter {
+    /// Nobody, or somebody outside of the pool.
+    Other,
+    /// A worker of the pool that it is sent to.
+    Worker,
+    /// As `Worker`, and the policy has chosen that very one: it is refused.
+    Chosen,
 }
 
 /// What a sender has said of a message.
@@ -64,7 +80,16 @@ impl<R, E> Extra<R, E> {
     }
 
     pub(crate) fn with(port: Option<ReplyPort<R, E>>, about: About) -> Box<Self> {
-        Box::new(Self { port, failures: 0, attempts: 0, kills: 0, parked: false, about })
+        Box::new(Self {
+            port,
+            failures: 0,
+            attempts: 0,
+            kills: 0,
+            parked: false,
+            accepted: None,
+            waiter: Waiter::Other,
+            about,
+        })
     }
 
     pub(crate) fn sender(&self) -> Option<&AnyAddress> {
@@ -135,6 +160,54 @@ impl<M, R, E> Delivery<M, R, E> {
         Some(deadline.saturating_duration_since(Instant::now()))
     }
 
+    /// When the pool accepted it, by the runtime's clock, roughly: for a message that is attempted again still the first
+    /// time; for one that was [forwarded](Self::forward), the acceptance by this pool.
+    ///
+    /// Looking at a clock for each message would cost more than queueing it, so most are stamped by one that stands still
+    /// between looks at the real one: with several threads for a few milliseconds, with one for as long as a sender or a
+    /// handler computes without a pause. So the moment may lie too early by that much, never too late.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # use std::time::Duration;
+    /// struct Quotes;
+    ///
+    /// impl Actor for Quotes {
+    ///     type Message = u64;
+    ///     type Reply = u64;
+    ///     type Error = &'static str;
+    ///
+    ///     async fn handle(&mut self, quote: u64, _cx: &mut Context<Self>) -> Result<u64, Self::Error> {
+    ///         Ok(quote)
+    ///     }
+    ///
+    ///     async fn receive(
+    ///         &mut self,
+    ///         delivery: &mut Delivery<u64, u64, Self::Error>,
+    ///         cx: &mut Context<Self>,
+    ///     ) -> Result<Answer<u64>, Self::Error> {
+    ///         if delivery.queued_for() > Duration::from_secs(1) {
+    ///             return Err("nobody wants an old quote");
+    ///         }
+    ///         self.handle(delivery.take(), cx).await.map(Answer::Reply)
+    ///     }
+    /// }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let quotes = Pool::new(|_slot| Quotes).spawn().await?;
+    /// assert_eq!(quotes.call(7).await, Ok(7));
+    /// # Ok(()) }
+    /// ```
+    pub fn queued_at(&self) -> Instant {
+        let accepted = self.extra.as_ref().and_then(|extra| extra.accepted);
+        accepted.unwrap_or_else(|| self.start + Duration::from_nanos(self.stamp.nanos()))
+    }
+
+    /// How long ago that was: what it has waited, earlier attempts and the waits between them included, and what this one
+    /// has taken so far. As coarse as [`queued_at`](Self::queued_at).
+    pub fn queued_for(&self) -> Duration {
+        self.queued_at().elapsed()
+    }
+
     /// The trace context that came with it, as text: what it means is the sender's and the receiver's affair.
     pub fn trace(&self) -> Option<&str> {
         self.extra.as_ref()?.about.trace.as_deref()
@@ -153,5 +226,83 @@ impl<M, R, E> Delivery<M, R, E> {
     /// How many attempts have failed and count towards the limit.
     pub fn failures(&self) -> u32 {
         self.extra.as_ref().map_or(0, |extra| extra.failures)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        collections::VecDeque,
+        sync::{Arc, Mutex},
+        time::Duration,
+    };
+
+    use super::Extra;
+    use crate::{Actor, Address, Answer, Context, Delivery, Envelope, Pool, Stop};
+
+    /// Notes which messages came with more than themselves.
+    #[derive(Clone, Default)]
+    struct Scales(Arc<Mutex<Vec<(u32, bool)>>>);
+
+    impl Actor for Scales {
+        type Message = u32;
+        type Reply = ();
+        type Error = ();
+
+        async fn handle(&mut self, _: u32, _: &mut Context<Self>) -> Result<(), ()> {
+            unreachable!("receive does it")
+        }
+
+        async fn receive(
+            &mut self,
+            delivery: &mut Delivery<u32, (), ()>,
+            _cx: &mut Context<Self>,
+        ) -> Result<Answer<()>, ()> {
+            let weighed = (delivery.take(), delivery.extra.is_some());
+            self.0.lock().map_err(drop)?.push(weighed);
+            Ok(Answer::Reply(()))
+        }
+    }
+
+    async fn send_plainly(to: &Address<u32, (), ()>) {
+        assert!(to.send(0).await.is_ok());
+        assert!(to.try_send(1).is_ok());
+        assert!(to.send_many(&mut VecDeque::from([2, 3])).await.is_ok());
+        assert!(to.send_timeout(4, Duration::from_secs(1)).await.is_ok());
+        assert!(to.send_with(5, Envelope::urgent()).await.is_ok());
+        assert!(to.try_reserve().is_ok_and(|permit| permit.send(6).is_ok()));
+        assert!(to.try_reserve_owned().is_ok_and(|permit| permit.send(7).is_ok()));
+    }
+
+    /// What comes with what such a pool accepts.
+    async fn weigh(keyed: bool) -> Vec<(u32, bool)> {
+        let scales = Scales::default();
+        let each = scales.clone();
+        let pool = Pool::new(move |_| each.clone()).workers(1);
+        let pool = match keyed {
+            true => pool.ordered_by(|number: &u32| number % 2).spawn().await,
+            false => pool.spawn().await,
+        };
+        let pool = pool.unwrap_or_else(|error| panic!("{error}"));
+        send_plainly(&pool).await;
+        for worker in pool.manage().workers() {
+            assert!(worker.try_send(8).is_ok());
+        }
+        assert!(pool.send_with(100, Envelope::new().trace("more")).await.is_ok());
+        assert_eq!(pool.call(101).await, Ok(()));
+        pool.stop(Stop::within(Duration::from_secs(1))).await;
+        let mut weighed = scales.0.lock().map(|all| all.clone()).unwrap_or_default();
+        weighed.sort_unstable();
+        weighed
+    }
+
+    #[tokio::test]
+    async fn a02_what_a_plain_send_does_not_use_is_one_empty_pointer() {
+        assert_eq!(size_of::<Option<Box<Extra<u64, u64>>>>(), size_of::<usize>());
+        for keyed in [false, true] {
+            let plain = (0..=8).map(|number| (number, false));
+            let expected: Vec<_> = plain.chain([(100, true), (101, true)]).collect();
+            assert_eq!(weigh(keyed).await, expected, "keyed: {keyed}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!                       ┌─▶ feed ──try_send──▶ actor or pool   full: the event is missed and counted
+//!                       ├─▶ feeds ─try_send──▶ each worker     the same, for each by itself
 //! producer ──publish──▶ topic
 //!                │      └─▶ buffer ──recv──▶ any task          full: the oldest is missed and counted
 //!                └─ replay: the last n, for who comes later
@@ -19,19 +20,20 @@
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
-use crate::Address;
+use crate::{Address, BroadcastAddress};
 
 pub(crate) mod buffer;
 mod demand;
 mod event;
 mod feed;
+mod feeds;
 mod hub;
 mod producer;
 pub(crate) mod receiver;
 pub(crate) mod subscriber;
 mod subscription;
 
-use self::{demand::Demand, feed::Feed, hub::Hub};
+use self::{demand::Demand, feed::Feed, feeds::Feeds, hub::Hub, subscriber::Missed};
 pub use self::{
     demand::Notice, event::Event, hub::TopicStats, producer::Producer, receiver::Receiver,
     subscription::Subscription,
@@ -122,7 +124,8 @@ impl<E> Topic<E> {
 
 impl<E: Clone + Send + Sync + 'static> Topic<E> {
     /// Has events delivered to an actor or a pool, beginning with those that are replayed, until the subscription is
-    /// dropped or the pool is gone. A pool handles each event once, by one of its workers.
+    /// dropped or the pool is gone. A pool handles each event once, by one of its workers; where each of them is to have it,
+    /// [`subscribe_each`](Self::subscribe_each) does that.
     ///
     /// The subscription does not keep the pool alive. A mailbox that is full misses the event; when the next one is
     /// published and there is room, it is told [`Event::Lagged`] before that. Where the news take the last room, the event
@@ -161,8 +164,54 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
         R: 'static,
         F: 'static,
     {
-        let feed = Feed::new(address.downgrade(), convert, self.hub.missed());
+        let feed = Feed::new(address.downgrade(), convert, Missed::new(self.hub.missed()));
         Subscription::new(&self.hub, Arc::new(feed))
+    }
+
+    /// Has events delivered to each live worker of a pool, a message for each, beginning with those that are replayed.
+    ///
+    /// Each worker is a subscriber of its own as to order and to what it misses: one whose mailbox is full is told
+    /// [`Event::Lagged`], and the others hear everything. The subscription counts all that they miss together. A worker that
+    /// is restarted has its events wait in its mailbox; one that joins later gets those that are published from then on.
+    /// While there is no worker, events reach nobody.
+    ///
+    /// The subscription does not keep the pool alive. Publishing to it takes two allocations per worker.
+    ///
+    /// ```
+    /// # use greenroom::{Event, Topic, prelude::*};
+    /// # struct Cache; impl Actor for Cache { type Message = Event<u32>; type Reply = (); type Error = ();
+    /// # async fn handle(&mut self, _: Event<u32>, _: &mut Context<Self>) -> Result<(), ()> { Ok(()) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let caches = Pool::new(|_slot| Cache).workers(3).spawn().await?;
+    /// let (outdated, mut producer) = Topic::named("outdated").open();
+    /// let subscription = outdated.subscribe_each(&caches.broadcast());
+    /// producer.publish(17);
+    /// assert_eq!(caches.stats().accepted, 3);
+    /// # Ok(()) }
+    /// ```
+    pub fn subscribe_each<M, R, F>(&self, workers: &BroadcastAddress<M, R, F>) -> Subscription<E>
+    where
+        M: From<Event<E>> + Send + 'static,
+        R: 'static,
+        F: 'static,
+    {
+        self.subscribe_each_with(workers, |event| Some(M::from(event)))
+    }
+
+    /// As [`subscribe_each`](Self::subscribe_each), with a function that makes messages of events as in
+    /// [`subscribe_with`](Self::subscribe_with), once for each worker.
+    pub fn subscribe_each_with<M, R, F>(
+        &self,
+        workers: &BroadcastAddress<M, R, F>,
+        convert: impl Fn(Event<E>) -> Option<M> + Send + Sync + 'static,
+    ) -> Subscription<E>
+    where
+        M: Send + 'static,
+        R: 'static,
+        F: 'static,
+    {
+        let feeds = Feeds::new(workers.weak_crew(), convert, self.hub.missed());
+        Subscription::new(&self.hub, Arc::new(feeds))
     }
 
     /// Events for code that is no actor, beginning with those that are replayed. Up to `buffer` events wait; when another

@@ -9,8 +9,11 @@
 //! Sender, reply port, class, deadline, trace and the count of attempts go along; the first handler is done with it, and
 //! the second one's reply goes straight to the caller. In the ledger of the first it is handled, and accepted in the second's.
 
+use tokio::time::Instant;
+
 use crate::{
     Address, Delivery, NotAccepted,
+    delivery::Waiter,
     pool::{Parcel, Refused, Urgency},
 };
 
@@ -76,13 +79,19 @@ impl<M, R, E> Delivery<M, R, E> {
 struct Lent<'a, M, R, E> {
     delivery: &'a mut Delivery<M, R, E>,
     parcel: Parcel<M, R, E>,
+    /// When it was accepted here, where that is noted: the other address accepts it anew.
+    accepted: Option<Instant>,
 }
 
 impl<'a, M, R, E> Lent<'a, M, R, E> {
     fn new(delivery: &'a mut Delivery<M, R, E>) -> Self {
-        let message = delivery.message.take();
-        let parcel = Parcel { message, extra: delivery.extra.take(), class: delivery.class };
-        Self { delivery, parcel }
+        let (message, mut extra) = (delivery.message.take(), delivery.extra.take());
+        let accepted = extra.as_mut().and_then(|extra| {
+            extra.waiter = Waiter::Other;
+            extra.accepted.take()
+        });
+        let parcel = Parcel { message, extra, class: delivery.class };
+        Self { delivery, parcel, accepted }
     }
 
     fn forwarded(self) {
@@ -94,6 +103,9 @@ impl<M, R, E> Drop for Lent<'_, M, R, E> {
     fn drop(&mut self) {
         self.delivery.message = self.parcel.message.take();
         self.delivery.extra = self.parcel.extra.take();
+        if let Some(extra) = &mut self.delivery.extra {
+            extra.accepted = self.accepted;
+        }
     }
 }
 

@@ -21,8 +21,23 @@
 //! | whoever wants several workers at once | [`gather`] |
 //! | a clock | [`send_after`](Address::send_after), [`send_every`](Address::send_every) |
 //!
+//! # Order
+//! What a worker gets from one address in one class, it gets in the order in which it was accepted; a further attempt comes
+//! later. Beyond that, without keys:
+//!
+//! | a pool | handles |
+//! |---|---|
+//! | that was built with one worker (or none), while it has one | in the order of acceptance, whoever sent it, per class |
+//! | that was built with several and has shrunk to one | in order what comes from one address; addresses side by side |
+//! | of several workers | in no order that is promised |
+//!
+//! The queues of a pool are made when it is built, one for each worker that it begins with, and one worker goes on to serve all
+//! of them: to make one of them later would have every sender look which it is. Where order across senders counts, build the
+//! pool with one worker; it may grow, and is one line again when it has shrunk. With a [`policy`] that chooses a worker,
+//! the line is that worker's mailbox; what the workers that left had in theirs is handled beside it.
+//!
 //! # Price
-//! A pool with more than one worker and no key promises no order at all. In tasks that share their threads with the workers,
+//! In tasks that share their threads with the workers,
 //! a sender whose messages pile up steps aside now and then, so a `send` that finds room may still give others a turn. On
 //! several threads, pools with awake workers are looked at every two milliseconds by one thread of the process.
 //!
@@ -31,7 +46,11 @@
 //! up to: [`rate`](PoolBuilder::rate), [`concurrency`](PoolBuilder::concurrency), [`adaptive`](PoolBuilder::adaptive),
 //! [`autoscale`](PoolBuilder::autoscale).
 
-use std::{fmt, ops::Deref, sync::Arc};
+use std::{
+    fmt,
+    ops::Deref,
+    sync::{Arc, Weak},
+};
 
 mod address;
 pub mod autoscale;
@@ -111,7 +130,10 @@ pub use weak_address::WeakAddress;
 pub(crate) use {clock::later, core::Urgency, parcel::Parcel, permits::Refused, stamp::Stamp};
 
 use self::{
-    gather::{BroadcastAddress, SplitJoin, SplitJoinAddress, crew::Crew},
+    gather::{
+        BroadcastAddress, SplitJoin, SplitJoinAddress,
+        crew::{Crew, WeakCrew},
+    },
     manage::Control,
     worker::Factory,
 };
@@ -224,7 +246,7 @@ impl<A: Actor> Pool<A> {
     }
 
     fn crew(&self) -> Arc<dyn Crew<A::Message, A::Reply, A::Error>> {
-        Arc::new(Staff { control: self.control.clone(), _alive: self.address.clone() })
+        Arc::new(Staff { control: self.control.clone(), alive: self.address.clone() })
     }
 
     /// What could not be handled, unless a hook takes it
@@ -252,12 +274,30 @@ impl<A: Actor> Pool<A> {
 /// The live workers of a pool, which it keeps alive as an address does.
 struct Staff<A: Actor> {
     control: Arc<dyn Control<A>>,
-    _alive: Address<A::Message, A::Reply, A::Error>,
+    alive: Address<A::Message, A::Reply, A::Error>,
 }
 
 impl<A: Actor> Crew<A::Message, A::Reply, A::Error> for Staff<A> {
     fn members(&self) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
         self.control.clone().live_workers()
+    }
+
+    fn downgrade(&self) -> Box<dyn WeakCrew<A::Message, A::Reply, A::Error>> {
+        let (control, alive) = (Arc::downgrade(&self.control), self.alive.downgrade());
+        Box::new(WeakStaff { control, alive })
+    }
+}
+
+/// As `Staff`, held weakly.
+struct WeakStaff<A: Actor> {
+    control: Weak<dyn Control<A>>,
+    alive: WeakAddress<A::Message, A::Reply, A::Error>,
+}
+
+impl<A: Actor> WeakCrew<A::Message, A::Reply, A::Error> for WeakStaff<A> {
+    fn members(&self) -> Option<Vec<Worker<A::Message, A::Reply, A::Error>>> {
+        let _alive = self.alive.upgrade().filter(|_| self.alive.is_alive())?;
+        Some(self.control.upgrade()?.live_workers())
     }
 }
 

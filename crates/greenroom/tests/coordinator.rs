@@ -458,6 +458,22 @@ async fn p14_a_coordinator_hears_that_its_pool_is_saturated_ten_times_a_second_a
 }
 
 #[tokio::test(start_paused = true)]
+async fn p14_a_coordinator_hears_of_those_who_wait_to_reserve() {
+    let milli = Duration::from_millis(1);
+    let (pool, mut hears) = spawn(1).await;
+    assert_eq!(next(&mut hears).await, "up 0");
+    let mut held = Vec::new();
+    while let Ok(Ok(permit)) = tokio::time::timeout(milli, pool.reserve()).await {
+        held.push(permit);
+    }
+    assert_eq!(next(&mut hears).await, "saturated");
+    tokio::time::sleep(100 * milli).await;
+    assert!(tokio::time::timeout(milli, pool.reserve_owned()).await.is_err());
+    assert_eq!(next(&mut hears).await, "saturated");
+    drop(held);
+}
+
+#[tokio::test(start_paused = true)]
 async fn p14_commands_are_answered_while_the_pool_is_saturated_and_all_handlers_are_stuck() {
     let (pool, _hears) = spawn(2).await;
     while timeout(Duration::from_millis(1), pool.send(Tell::Hang)).await.is_ok() {}

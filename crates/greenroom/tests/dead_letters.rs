@@ -68,20 +68,21 @@ impl Desk {
     async fn open(&self, capacity: usize, letters: &DeadLetters<Page, &'static str>) -> Pool<Self> {
         let (desk, letters) = (self.clone(), letters.clone());
         let builder = Pool::new(move |_| desk.clone()).workers(1).capacity(capacity);
-        let builder = builder.on_dead_letter(move |letter| drop(letters.push(letter, None)));
+        let builder = builder.on_dead_letter(move |letter| drop(letters.push(letter)));
         builder.ordered_by(|page: &Page| page.0).spawn().await.unwrap()
     }
 }
 
 fn letter<M>(message: M) -> DeadLetter<M, &'static str> {
     let reason = DeadLetterReason::Failed;
-    DeadLetter { message: Some(message), reason, error: Some("failed"), panic: None, attempts: 1 }
+    let (message, error) = (Some(message), Some("failed"));
+    DeadLetter { message, reason, error, panic: None, attempts: 1, age: None }
 }
 
 fn letters_of(pages: &[Page]) -> DeadLetters<Page, &'static str> {
     let letters = DeadLetters::default();
     for page in pages {
-        assert!(letters.push(letter(*page), None).dropped.is_none());
+        assert!(letters.push(letter(*page)).dropped.is_none());
     }
     letters
 }
@@ -100,7 +101,7 @@ async fn settle() {
 async fn x03_at_the_bound_the_oldest_is_given_back_and_counted() {
     let letters = DeadLetters::new(2);
     for number in 0..5 {
-        let kept = letters.push(letter(number), None);
+        let kept = letters.push(letter(number));
         let oldest = kept.dropped.and_then(|letter| letter.message);
         assert_eq!(oldest, (number >= 2).then(|| number - 2));
     }
@@ -112,7 +113,7 @@ async fn x03_at_the_bound_the_oldest_is_given_back_and_counted() {
 #[tokio::test(start_paused = true)]
 async fn x03_a_bound_of_nothing_keeps_nothing_and_counts() {
     let letters = DeadLetters::new(0);
-    let kept = letters.push(letter(7), None);
+    let kept = letters.push(letter(7));
     assert_eq!((kept.id, kept.dropped.unwrap().message), (None, Some(7)));
     assert_eq!((letters.len(), letters.dropped()), (0, 1));
 }
@@ -133,8 +134,8 @@ async fn x03_a_pool_s_letters_are_listed_with_what_is_known_of_them() {
     assert_eq!(list[0].since, start + SECOND);
     assert_eq!(list[1].reason, DeadLetterReason::Panicked);
     assert_eq!(list[1].panic.as_deref(), Some("a page that panics"));
-    let waited = letters.push(letter((3, "")), Some(SECOND)).id.unwrap();
-    assert_eq!(letters.list(Some(waited - 1), 1)[0].waited, Some(SECOND));
+    let old = letters.push(DeadLetter { age: Some(SECOND), ..letter((3, "")) }).id.unwrap();
+    assert_eq!(letters.list(Some(old - 1), 1)[0].age, Some(SECOND));
 }
 
 #[tokio::test(start_paused = true)]
@@ -189,9 +190,9 @@ async fn x03_a_look_that_panics_leaves_the_letter_in_its_place() {
 #[tokio::test(start_paused = true)]
 async fn x03_a_letter_that_loses_its_place_while_it_is_looked_at_is_dropped_and_counted() {
     let letters = DeadLetters::new(1);
-    letters.push(letter(Arc::new(1)), None).id.unwrap();
+    letters.push(letter(Arc::new(1))).id.unwrap();
     let message = letters.inspect(1, |old| {
-        let kept = letters.push(letter(Arc::new(2)), None);
+        let kept = letters.push(letter(Arc::new(2)));
         assert!(kept.dropped.is_none());
         assert_eq!((letters.len(), letters.dropped()), (1, 0));
         Arc::downgrade(old.message.as_ref().unwrap())
@@ -235,7 +236,7 @@ async fn x03_a_letter_without_a_message_is_not_replayed_and_stays() {
     let (desk, letters) = (Desk::default(), letters_of(&[(1, "a")]));
     let pool = desk.open(10, &letters).await;
     let empty = DeadLetter { message: None, ..letter((0, "")) };
-    let id = letters.push(empty, None).id.unwrap();
+    let id = letters.push(empty).id.unwrap();
     assert!(!letters.list(Some(1), 1)[0].has_message);
     assert_eq!(letters.replay(id, &pool), Err(NotReplayed::NoMessage));
     let all = letters.replay_all(&pool);
@@ -328,7 +329,7 @@ impl Drop for Explosive {
 async fn x03_messages_that_panic_when_they_are_dropped_go_with_their_queue() {
     let (letters, gone) = (DeadLetters::default(), Arc::new(AtomicUsize::new(0)));
     for _ in 0..3 {
-        assert!(letters.push(letter(Explosive(gone.clone())), None).dropped.is_none());
+        assert!(letters.push(letter(Explosive(gone.clone()))).dropped.is_none());
     }
     drop(letters.clone());
     assert_eq!(gone.load(Ordering::SeqCst), 0, "a clone is the same queue");

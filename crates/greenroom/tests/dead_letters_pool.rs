@@ -165,6 +165,78 @@ async fn x03_evicted_messages_and_those_that_no_worker_is_left_for_are_kept() {
     assert!(pool.stats().ledger_holds());
 }
 
+/// Ages and attempts of what is kept.
+fn ages(letters: &Letters) -> Vec<(DeadLetterReason, Option<Duration>, u32)> {
+    let list = letters.list(None, usize::MAX).into_iter();
+    list.map(|info| {
+        let age = letters.inspect(info.id, |letter| letter.age).unwrap();
+        assert_eq!(age, info.age);
+        (info.reason, age, info.attempts)
+    })
+    .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn x01_x03_letters_of_handlers_know_how_long_ago_they_were_accepted() {
+    let desk = Desk::default();
+    let policy = |_: FailedAttempt<'_, &'static str>, _: f64| Verdict::DeadLetter;
+    let pool = desk.pool().failure_policy(policy).time_limit(1_500 * MILLI).spawn().await.unwrap();
+    tokio::time::sleep(7 * SECOND).await;
+    pool.send((1, "slow")).await.unwrap();
+    pool.send((2, "fails")).await.unwrap();
+    tokio::time::sleep(100 * MILLI).await;
+    pool.send((3, "panics")).await.unwrap();
+    pool.send((4, "consumed")).await.unwrap();
+    let abandoned = tokio::time::timeout(MILLI, pool.call((5, "abandoned"))).await;
+    assert!(abandoned.is_err());
+    settle().await;
+    use DeadLetterReason::{Abandoned, Failed, Panicked, TimedOut};
+    let expected = [
+        (Failed, Some(SECOND), 1),
+        (Panicked, Some(900 * MILLI), 1),
+        (TimedOut, Some(2_400 * MILLI), 1),
+        (Abandoned, Some(2_400 * MILLI), 0),
+    ];
+    assert_eq!(ages(&pool.dead_letters()), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn x01_x03_the_age_of_a_letter_counts_from_before_its_first_attempt() {
+    let (desk, started) = (Desk::default(), tokio::time::Instant::now());
+    let hourly = Backoff::new(3_600 * SECOND, 3_600 * SECOND);
+    let pool = desk.pool().retry(3, hourly).seed(3).spawn().await.unwrap();
+    pool.send((1, "fails")).await.unwrap();
+    while pool.dead_letters().is_empty() {
+        tokio::time::sleep(SECOND).await;
+    }
+    let [(DeadLetterReason::Failed, Some(age), 3)] = ages(&pool.dead_letters())[..] else {
+        panic!("{:?}", ages(&pool.dead_letters()))
+    };
+    assert!(started.elapsed() - age < 2 * SECOND, "{age:?} of {:?}", started.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn x01_x03_letters_that_nobody_began_know_how_long_ago_they_were_accepted() {
+    let desk = Desk::default();
+    let restarts = Restarts { max: 0, ..Restarts::default() };
+    let pool = desk.pool().capacity(2).overflow(Overflow::DropOldest).restarts(restarts);
+    let pool = pool.spawn().await.unwrap();
+    tokio::time::sleep(5 * SECOND).await;
+    pool.send((1, "slow")).await.unwrap();
+    for page in [(2, "evicted"), (3, "panics"), (4, "left behind")] {
+        tokio::time::sleep(100 * MILLI).await;
+        pool.send(page).await.unwrap();
+    }
+    settle().await;
+    use DeadLetterReason::{Evicted, NoWorkers, Panicked};
+    let expected = [
+        (Evicted, Some(200 * MILLI), 0),
+        (Panicked, Some(800 * MILLI), 1),
+        (NoWorkers, Some(700 * MILLI), 0),
+    ];
+    assert_eq!(ages(&pool.dead_letters()), expected);
+}
+
 #[tokio::test(start_paused = true)]
 async fn x03_letters_outlive_the_stop_that_made_them() {
     let desk = Desk::default();

@@ -441,6 +441,20 @@ fn p02_a_slow_policy_holds_up_nobody_else() {
     });
 }
 
+#[test]
+fn p08_a_policy_is_asked_from_the_first_message_on() {
+    let runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = { runtime }.worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        for _ in 0..1_000 {
+            let pool = sleepers(1).dispatch(By(|_, _: &Crew<'_>| Choice::Refuse));
+            let pool = pool.spawn().await.unwrap();
+            let refused = pool.try_send(0).map_err(|error| error.without_message());
+            assert_eq!(refused, Err(NotAccepted::Refused), "the workers were not there yet");
+        }
+    });
+}
+
 #[tokio::test]
 async fn p08_no_worker_stays_parked_beside_a_waiting_message() {
     let pool = sleepers(3).spawn().await.unwrap();

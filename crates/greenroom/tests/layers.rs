@@ -200,7 +200,7 @@ async fn a19_the_actor_in_a_layer_knows_where_it_runs_also_after_panics_and_time
         .name("desks")
         .workers(1)
         .restarts(Restarts { max: 9, ..Restarts::default() });
-    let pool = pool.on_dead_letter(move |letter| drop(kept.push(letter, None)));
+    let pool = pool.on_dead_letter(move |letter| drop(kept.push(letter)));
     let pool = pool.spawn().await.unwrap();
     assert_eq!(taken(&log), ["started desks-0 0"]);
     for restarts in 0..3 {
@@ -220,8 +220,7 @@ async fn a19_a_panic_passes_through_and_the_message_survives_as_without_a_layer(
     let (log, letters) = (Log::default(), DeadLetters::default());
     let kept = letters.clone();
     let pool = Pool::new(around(desks(&log), noted("layer", &log)));
-    let pool =
-        pool.on_dead_letter(move |letter| drop(kept.push(letter, None))).spawn().await.unwrap();
+    let pool = pool.on_dead_letter(move |letter| drop(kept.push(letter))).spawn().await.unwrap();
     let answer = pool.call(Ask::Panic).await;
     assert_eq!(answer, Err(CallError::Panicked("on purpose".to_owned())));
     let info = &letters.list(None, 1)[0];
@@ -266,8 +265,7 @@ async fn a19_a_timeout_drops_the_handler_at_its_await_and_leaves_the_message() {
     let kept = letters.clone();
     let timeout = Timeout::new(5 * SECOND, || "too slow");
     let pool = Pool::new(around(desks(&log), move |_| timeout)).workers(1);
-    let pool =
-        pool.on_dead_letter(move |letter| drop(kept.push(letter, None))).spawn().await.unwrap();
+    let pool = pool.on_dead_letter(move |letter| drop(kept.push(letter))).spawn().await.unwrap();
     let start = tokio::time::Instant::now();
     pool.call(Ask::Sleep(4 * SECOND)).await.unwrap();
     assert_eq!(pool.call(Ask::Sleep(HOUR)).await, Err(CallError::Failed("too slow")));

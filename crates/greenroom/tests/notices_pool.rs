@@ -18,6 +18,8 @@ use greenroom::{
     policy::RoundRobin,
 };
 
+use tower::ServiceExt;
+
 const SECOND: Duration = Duration::from_secs(1);
 const MILLI: Duration = Duration::from_millis(1);
 
@@ -250,7 +252,7 @@ async fn x01_sizes_and_those_who_come_and_go_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn x01_a_dead_letter_is_told_with_its_type_and_attempts_whoever_takes_it() {
+async fn x01_a_dead_letter_is_told_with_its_type_age_and_attempts_whoever_takes_it() {
     for hooked in [false, true] {
         let (desk, mut receiver) = desk();
         let desk = desk.retry(3, Backoff::new(MILLI, MILLI));
@@ -260,8 +262,12 @@ async fn x01_a_dead_letter_is_told_with_its_type_and_attempts_whoever_takes_it()
         pool.send(Do::Fail).await.unwrap();
         settle().await;
         let notice = receiver.try_recv().and_then(Event::into_item).unwrap();
-        let Happening::DeadLetter { message_type, attempts, .. } = notice.what else { panic!() };
+        let Happening::DeadLetter { message_type, reason, age, attempts } = notice.what else {
+            panic!()
+        };
         assert_eq!((message_type, attempts), (std::any::type_name::<Do>(), 3));
+        assert_eq!(reason, DeadLetterReason::Failed);
+        assert!(age.is_some_and(|age| age > MILLI && age < SECOND), "{age:?}");
         assert_eq!(heard(&mut receiver), [""; 0]);
     }
 }
@@ -315,6 +321,45 @@ async fn x01_a_mailbox_without_room_is_told_of_by_whatever_is_sent() {
         assert_eq!(rest.len(), 1 + abandoned, "way {way}: {rest:?}");
         assert!(rest.contains(&Kind::MailboxDrained), "way {way}: {rest:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn x01_who_waits_to_reserve_or_for_one_worker_tells_of_a_full_pool_too() {
+    for way in 0..6 {
+        let (desk, mut receiver) = desk();
+        let pool = desk.capacity(2).spawn().await.unwrap();
+        pool.send(Do::Sleep(SECOND)).await.unwrap();
+        tokio::time::sleep(MILLI).await;
+        pool.try_send_many(&mut [Do::Nothing; 2].into()).unwrap();
+        let worker = pool.manage().workers().remove(0);
+        kinds(&mut receiver);
+        match way {
+            0 => drop(tokio::time::timeout(MILLI, pool.reserve_owned()).await),
+            1 => drop(tokio::time::timeout(MILLI, pool.service().ready()).await),
+            2 => drop(tokio::time::timeout(MILLI, worker.reserve()).await),
+            3 => assert!(worker.try_reserve().is_err()),
+            4 => assert!(worker.try_send(Do::Nothing).is_err()),
+            _ => assert!(tokio::time::timeout(MILLI, worker.send(Do::Nothing)).await.is_err()),
+        }
+        assert_eq!(kinds(&mut receiver), [Kind::MailboxFull], "way {way}");
+        settle().await;
+        assert_eq!(kinds(&mut receiver), [Kind::MailboxDrained], "way {way}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn x01_one_worker_without_room_is_no_full_pool_where_workers_pull() {
+    let (desk, mut receiver) = desk();
+    let pool = desk.capacity(20).mailbox(1).workers(2).spawn().await.unwrap();
+    let worker = pool.manage().workers().remove(0);
+    worker.send(Do::Sleep(SECOND)).await.unwrap();
+    tokio::time::sleep(MILLI).await;
+    worker.send(Do::Nothing).await.unwrap();
+    kinds(&mut receiver);
+    assert!(worker.try_send(Do::Nothing).is_err() && worker.try_reserve().is_err());
+    assert!(tokio::time::timeout(MILLI, worker.reserve()).await.is_err());
+    assert!(pool.broadcast().try_send(Do::Nothing).is_ok());
+    assert_eq!(kinds(&mut receiver), []);
 }
 
 #[tokio::test(start_paused = true)]

@@ -429,3 +429,130 @@ async fn p07_a_message_to_one_worker_waits_for_it_whatever_the_pool_does_when_it
     assert!(tokio::time::timeout(SOON, worker.send((4, 0))).await.unwrap().is_ok());
     assert!(evicted(&letters).is_empty());
 }
+
+/// A copy for each.
+struct Everybody;
+
+impl Policy<Message> for Everybody {
+    fn choose(&self, _: &Message, _: &About<'_>, crew: &Crew<'_>) -> Choice {
+        Choice::Several(crew.iter().map(|member| member.slot).collect())
+    }
+}
+
+/// Two workers with a message in hand for ten seconds.
+async fn two_busy(builder: PoolBuilder<Desk>) -> Pool<Desk> {
+    let pool = builder.workers(2).spawn().await.unwrap();
+    for worker in pool.manage().workers() {
+        worker.send((0, 10_000)).await.unwrap();
+    }
+    tokio::time::sleep(A_MOMENT).await;
+    assert_eq!(pool.stats().in_hand, 2);
+    pool
+}
+
+/// Stops a pool, of whose messages so many are handled, and which has room for so many.
+async fn finish(pool: &Pool<Desk>, handled: u64, capacity: usize) {
+    tokio::time::sleep(SOON).await;
+    let permits: Vec<_> = (0..capacity).map_while(|_| pool.try_reserve().ok()).collect();
+    assert_eq!(permits.len(), capacity, "a permit was lost");
+    assert_eq!(pool.try_reserve().err(), Some(NotAccepted::Full), "one came from nowhere");
+    drop(permits);
+    let stats = pool.stop(Stop::within(SOON)).await.stats;
+    assert!(stats.ledger_holds() && stats.handled == handled, "{stats:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn p07_p10_each_worker_that_is_full_makes_room_for_its_copy() {
+    let (builder, letters) = desk(20, Overflow::DropOldest);
+    let pool = two_busy(builder.mailbox(2).dispatch_copies(Everybody)).await;
+    let first = pool.manage().workers()[0].clone();
+    first.send((1, 0)).await.unwrap();
+    pool.send((2, 0)).await.unwrap();
+    assert!(evicted(&letters).is_empty(), "both had room");
+    let called = call(&pool, 3);
+    tokio::time::sleep(A_MOMENT).await;
+    assert_eq!((evicted(&letters), pool.stats().queued), (vec![1], 4));
+    pool.try_send((4, 0)).unwrap();
+    assert_eq!((evicted(&letters), pool.stats().queued), (vec![1, 2, 2], 4));
+    pool.try_send((5, 0)).unwrap();
+    assert_eq!(evicted(&letters), [1, 2, 2, 3, 3]);
+    assert_eq!(called.await.unwrap(), Err(CallError::Evicted));
+    finish(&pool, 2 + 4, 20).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn p07_p10_a_full_pool_makes_room_for_each_copy_or_for_none() {
+    let (builder, letters) = desk(3, Overflow::DropOldest);
+    let pool = two_busy(builder.mailbox(5).dispatch_copies(Everybody)).await;
+    let first = pool.manage().workers()[0].clone();
+    for number in 1..=3 {
+        first.send((number, 0)).await.unwrap();
+    }
+    pool.send((4, 0)).await.unwrap();
+    assert_eq!((evicted(&letters), pool.stats().queued), (vec![1, 2], 3));
+    finish(&pool, 2 + 3, 3).await;
+
+    let (builder, letters) = desk(3, Overflow::DropOldest);
+    let pool = two_busy(builder.mailbox(5).dispatch_copies(Everybody)).await;
+    let held = [pool.try_reserve().unwrap(), pool.try_reserve().unwrap()];
+    let refused = pool.send((1, 0)).await.unwrap_err();
+    assert_eq!(refused.without_message(), NotAccepted::Full, "nothing makes room for the second");
+    assert_eq!((evicted(&letters), pool.stats().queued), (vec![], 0));
+    drop(held);
+    finish(&pool, 2, 3).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn p07_p10_under_broadcast_the_oldest_of_a_full_worker_makes_room() {
+    for dispatched in [false, true] {
+        let (builder, letters) = desk(20, Overflow::DropOldest);
+        let builder = if dispatched { builder.dispatch(RoundRobin::new()) } else { builder };
+        let pool = two_busy(builder.mailbox(1)).await;
+        let all = pool.broadcast();
+        pool.manage().workers()[1].send((1, 0)).await.unwrap();
+        assert!(all.try_send((2, 0)).unwrap().is_complete());
+        assert_eq!(evicted(&letters), [1]);
+        let replies = all.call((3, 0));
+        let replies = tokio::join!(replies.all(), async {
+            tokio::time::sleep(A_MOMENT).await;
+            assert!(all.send((4, 0)).await.unwrap().is_complete());
+        });
+        let gone = replies.0.unwrap();
+        assert_eq!(
+            gone.errors().map(|(_, error)| error).collect::<Vec<_>>(),
+            [&CallError::Evicted; 2]
+        );
+        assert_eq!(evicted(&letters), [1, 2, 2, 3, 3]);
+        let none: Vec<usize> = Vec::new();
+        let refused = all.send((5, 0)).await.unwrap();
+        assert_eq!(refused.refused().map(|(slot, _)| slot).collect::<Vec<_>>(), none);
+        finish(&pool, 2 + 2, 20).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p07_p10_under_broadcast_a_full_worker_does_with_its_copy_as_the_pool_does() {
+    let (spare, _) = desk(100, Overflow::Wait);
+    let spare = spare.spawn().await.unwrap();
+    for (overflow, refused) in [
+        (Overflow::Reject, Some(NotAccepted::Full)),
+        (Overflow::DropNewest, Some(NotAccepted::Dropped)),
+        (Overflow::Fallback(spare.address()), None),
+    ] {
+        let (builder, _) = desk(20, overflow);
+        let pool = two_busy(builder.mailbox(1)).await;
+        let all = pool.broadcast();
+        pool.manage().workers()[1].send((1, 0)).await.unwrap();
+        let sent = tokio::time::timeout(A_MOMENT, all.send((2, 0))).await.unwrap().unwrap();
+        let expected: Vec<_> = refused.into_iter().map(|why| (1, why)).collect();
+        assert_eq!(sent.refused().collect::<Vec<_>>(), expected);
+        finish(&pool, 2 + 2, 20).await;
+    }
+    assert_eq!(spare.stats().handled, 1);
+    let (builder, _) = desk(20, Overflow::Wait);
+    let pool = two_busy(builder.mailbox(1)).await;
+    let all = pool.broadcast();
+    pool.manage().workers()[1].send((1, 0)).await.unwrap();
+    assert!(tokio::time::timeout(A_MOMENT, all.send((2, 0))).await.is_err());
+    assert!(tokio::time::timeout(SOON, all.send((3, 0))).await.unwrap().unwrap().is_complete());
+}

@@ -409,6 +409,36 @@ async fn p27_a_pool_that_has_shrunk_to_one_worker_is_one_line_for_each_sender() 
     }
 }
 
+/// Sends numbers from three addresses in turns.
+async fn three_send(pool: &Pool<Clerk>, numbers: std::ops::Range<u32>) {
+    let addresses = [pool.address(), pool.address(), pool.address()];
+    for number in numbers {
+        addresses[number as usize % 3].send(Ask::Echo(number)).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p27_a_pool_built_with_one_worker_or_none_is_one_line_again_after_it_has_grown() {
+    for built_with in [0, 1] {
+        let seen = Seen::default();
+        let pool = clerks(&seen).workers(built_with).bounds(0..=8).spawn().await.unwrap();
+        pool.manage().resize(5).unwrap().done(2_000 * MS).await;
+        for _ in 0..5 {
+            pool.send(Ask::Sleep(1_000)).await.unwrap();
+        }
+        tokio::time::sleep(MS).await;
+        // All of them are busy; four are told to leave.
+        three_send(&pool, 0..100).await;
+        let shrunk = pool.manage().resize(1).unwrap();
+        three_send(&pool, 100..200).await;
+        assert_eq!(shrunk.done(2_000 * MS).await.left.len(), 4);
+        three_send(&pool, 200..300).await;
+        pool.stop(SOON).await;
+        let echoes = seen.echoes.lock().unwrap();
+        assert!(echoes.len() == 300 && echoes.is_sorted(), "{built_with}: {echoes:?}");
+    }
+}
+
 /// Checks that nothing came with a message besides itself.
 struct Bare;
 

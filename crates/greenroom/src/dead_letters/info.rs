@@ -27,13 +27,13 @@ pub struct LetterInfo {
     pub at: SystemTime,
     /// When it became one, by the runtime's clock.
     pub since: Instant,
-    /// How long it had waited in its pool to be handled, where that is known.
-    pub waited: Option<Duration>,
+    /// How long ago its message had been accepted then, where that is known.
+    pub age: Option<Duration>,
 }
 
 impl LetterInfo {
     /// Its number is given when it is kept.
-    pub(super) fn of<M, E>(letter: &DeadLetter<M, E>, waited: Option<Duration>) -> Self {
+    pub(super) fn of<M, E>(letter: &DeadLetter<M, E>) -> Self {
         Self {
             id: 0,
             reason: letter.reason,
@@ -42,7 +42,7 @@ impl LetterInfo {
             has_message: letter.message.is_some(),
             at: SystemTime::now(),
             since: Instant::now(),
-            waited,
+            age: letter.age,
         }
     }
 }

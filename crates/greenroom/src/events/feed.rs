@@ -3,7 +3,7 @@
 use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, atomic::AtomicU64},
+    sync::Arc,
 };
 
 use parking_lot::Mutex;
@@ -112,12 +112,12 @@ where
     E: Clone,
     C: Fn(Event<E>) -> Option<M>,
 {
-    pub(super) fn new(to: WeakAddress<M, R, F>, convert: C, missed: Arc<AtomicU64>) -> Self {
+    pub(super) fn new(to: WeakAddress<M, R, F>, convert: C, missed: Missed) -> Self {
         // Taken until what is replayed has been handed out.
         let turn = Turn::Taken;
         let line =
             Line { waiting: VecDeque::new(), limit: WAITING, turn, arrears: Arrears::default() };
-        Self { to, convert, line: Mutex::new(line), missed: Missed::new(missed) }
+        Self { to, convert, line: Mutex::new(line), missed }
     }
 
     /// Hands out until the line is empty. Returns what became of the last event. Only for who has the turn.

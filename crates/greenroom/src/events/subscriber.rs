@@ -33,15 +33,16 @@ pub(crate) trait Subscriber<E>: Send + Sync {
 }
 
 /// Counts what one subscriber misses, for itself and for its topic.
-#[derive(Debug)]
+/// A clone counts for the same one.
+#[derive(Debug, Clone)]
 pub(super) struct Missed {
-    own: AtomicU64,
+    own: Arc<AtomicU64>,
     all: Arc<AtomicU64>,
 }
 
 impl Missed {
     pub(super) fn new(all: Arc<AtomicU64>) -> Self {
-        Self { own: AtomicU64::new(0), all }
+        Self { own: Arc::default(), all }
     }
 
     pub(super) fn add(&self, events: u64) {

@@ -105,7 +105,7 @@ pub enum Happening {
         message_type: &'static str,
         /// Why it could not.
         reason: DeadLetterReason,
-        /// How long ago it was accepted, where that is known.
+        /// How long ago it was accepted, to a few milliseconds, where that is known.
         age: Option<Duration>,
         /// How many attempts were made.
         attempts: u32,

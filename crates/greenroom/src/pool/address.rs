@@ -6,21 +6,21 @@ use std::{
     future::{Future, poll_fn},
     hash::Hash,
     pin::{Pin, pin},
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, Weak, atomic::Ordering},
     time::Duration,
 };
 
 use super::{
     core::{Core, Urgency, dispatch::Crowd},
     erased::Erased,
-    occupied::{Inside, Occupied},
+    occupied::{Inside, Occupied, OwnCall},
     overflow::Overflow,
     parcel::{Load, Parcel, ParcelOf},
     permits::{Closed, Refused},
     sending::Sending,
     stop::{self, Stop},
 };
-use crate::{Actor, Class, NotAccepted, SendError, TrySendError};
+use crate::{Actor, AnyAddress, Class, NotAccepted, SendError, TrySendError};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -66,10 +66,46 @@ pub(crate) trait Door<M, R, E>: Erased {
     fn count_rejected(&self);
     fn next_sender(&self) -> u32;
     fn handle_made(&self);
+    /// The same, without keeping anything alive.
+    fn downgrade(self: Arc<Self>) -> WeakDoor<M, R, E>;
     /// The last handle drains and stops the pool.
     fn handle_dropped(self: Arc<Self>);
     /// Somebody is about to wait for a reply. Refused where that would be waiting for itself.
-    fn enter_call(&self, parcel: &Parcel<M, R, E>) -> Result<Option<Inside<'_>>, Occupied>;
+    fn enter_call(&self, parcel: &Parcel<M, R, E>) -> Result<Option<Inside>, Occupied>;
+    /// As `enter_call`, where it is not known yet who will wait: for a worker of the pool, where one is polled here.
+    fn own_call(self: Arc<Self>, parcel: &Parcel<M, R, E>) -> Option<OwnCall>;
+}
+
+/// A door that does not keep its pool alive.
+pub(crate) enum WeakDoor<M, R, E> {
+    Pool(Weak<dyn Door<M, R, E>>),
+    /// A worker's door exists as long as it is held, so it is made again.
+    Worker(Arc<dyn WeakSeat<M, R, E>>),
+}
+
+/// The way to one worker, as long as there is its pool.
+pub(crate) trait WeakSeat<M, R, E>: Send + Sync {
+    fn upgrade(&self) -> Option<Arc<dyn Door<M, R, E>>>;
+    /// It without its types, also where nothing is left of its pool.
+    fn any(&self) -> AnyAddress;
+}
+
+impl<M, R, E> Clone for WeakDoor<M, R, E> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Pool(door) => Self::Pool(door.clone()),
+            Self::Worker(seat) => Self::Worker(seat.clone()),
+        }
+    }
+}
+
+impl<M, R, E> WeakDoor<M, R, E> {
+    pub(crate) fn upgrade(&self) -> Option<Arc<dyn Door<M, R, E>>> {
+        match self {
+            Self::Pool(door) => door.upgrade(),
+            Self::Worker(seat) => seat.upgrade(),
+        }
+    }
 }
 
 /// Queues messages from the front, each by itself, until one is refused.
@@ -331,14 +367,26 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         self.handles.fetch_add(1, Ordering::Relaxed);
     }
 
+    fn downgrade(self: Arc<Self>) -> WeakDoor<A::Message, A::Reply, A::Error> {
+        let door: Arc<dyn Door<A::Message, A::Reply, A::Error>> = self;
+        WeakDoor::Pool(Arc::downgrade(&door))
+    }
+
     fn enter_call(
         &self,
         parcel: &Parcel<A::Message, A::Reply, A::Error>,
-    ) -> Result<Option<Inside<'_>>, Occupied> {
+    ) -> Result<Option<Inside>, Occupied> {
         match self.diverted(parcel) {
             Some(to) => to.door.enter_call(parcel),
             None => self.enter_own_call(parcel),
         }
+    }
+
+    fn own_call(self: Arc<Self>, parcel: &ParcelOf<A>) -> Option<OwnCall> {
+        if let Some(to) = self.diverted(parcel) {
+            return to.door.clone().own_call(parcel);
+        }
+        OwnCall::of(self.clone(), self.identity(), |slot| self.has_key_in_hand(parcel, slot))
     }
 
     fn handle_dropped(self: Arc<Self>) {

@@ -244,7 +244,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// first worker by [`Management::add`](crate::Management::add).
     ///
     /// As many as there are cores for
-    /// handlers that compute; many more for handlers that wait, at a few hundred bytes each.
+    /// handlers that compute; many more for handlers that wait, at a few hundred bytes each. With one, messages are handled in
+    /// the order in which they were accepted, whoever sent them (see [Order](crate::pool#order)).
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers;
         self

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, future::Future, pin::pin, time::Duration};
 use super::{Address, core::Urgency, parcel::Parcel, permits::Refused};
 use crate::{
     CallError, Class, Envelope, NotAccepted, ReplyPort, SendError, TrySendError,
-    delivery::{About, Extra},
+    delivery::{About, Extra, Waiter},
     reply,
 };
 
@@ -19,6 +19,19 @@ impl<M, R, E> Parcel<M, R, E> {
     ) -> Self {
         let extra = (port.is_some() || !about.is_empty()).then(|| Extra::with(port, about));
         Self { message: Some(message), extra, class }
+    }
+
+    /// A worker of the pool waits for it.
+    pub(super) fn mark_own_call(&mut self) {
+        self.extra.get_or_insert_with(|| Extra::new(None)).waiter = Waiter::Worker;
+    }
+
+    /// What its caller hears of a pool that takes it not.
+    pub(super) fn refusal<F>(&self, why: NotAccepted) -> CallError<F> {
+        match self.extra.as_ref().map(|extra| extra.waiter) {
+            Some(Waiter::Chosen) => CallError::WouldDeadlock,
+            _ => refusal(why),
+        }
     }
 }
 
@@ -58,6 +71,13 @@ impl<M, R, E> Address<M, R, E> {
         self.post(Parcel::new(message, None), Some(limit)).await
     }
 
+    async fn push_or_wait(&self, parcel: &mut Parcel<M, R, E>) -> Result<(), NotAccepted> {
+        match self.door.try_push(parcel, self.sender, Urgency::CanStepAside) {
+            Ok(()) => Ok(()),
+            Err(refused) => Box::pin(self.wait_and_push(parcel, refused)).await,
+        }
+    }
+
     async fn post(
         &self,
         mut parcel: Parcel<M, R, E>,
@@ -76,7 +96,8 @@ impl<M, R, E> Address<M, R, E> {
     ///
     /// # Errors
     /// How the message ended without a reply. [`CallError::WouldDeadlock`] where the caller is a handler of this very pool
-    /// and no other worker is left to answer, or where it has the key of the message in hand.
+    /// and no other worker is left to answer, or a policy wants the caller itself to, or where it has the key of the message in
+    /// hand.
     ///
     /// # Cancel safety
     /// Dropping the future abandons the call: a message that has not been started is skipped when its turn comes.
@@ -116,15 +137,18 @@ impl<M, R, E> Address<M, R, E> {
         mut parcel: Parcel<M, R, E>,
         reply: reply::Reply<R, E>,
     ) -> Result<R, CallError<E>> {
-        let Ok(_inside) = self.door.enter_call(&parcel) else {
+        let Ok(inside) = self.door.enter_call(&parcel) else {
             self.door.count_rejected();
             return Err(CallError::WouldDeadlock);
         };
+        if inside.is_some() {
+            parcel.mark_own_call();
+        }
         if let Err(refused) = self.door.try_push(&mut parcel, self.sender, Urgency::InPlace)
             && let Err(why) = Box::pin(self.wait_and_push(&mut parcel, refused)).await
         {
             self.door.count_rejected();
-            return Err(refusal(why));
+            return Err(parcel.refusal(why));
         }
         drop(parcel);
         reply.await.unwrap_or(Err(CallError::Dropped))
@@ -178,13 +202,19 @@ impl<M, R, E> Address<M, R, E> {
         message: impl FnOnce(ReplyPort<T, F>) -> M,
     ) -> Result<T, CallError<F>> {
         let (port, reply) = reply::channel();
-        let parcel = Parcel::new(message(port), None);
-        let Ok(_inside) = self.door.enter_call(&parcel) else {
+        let mut parcel = Parcel::new(message(port), None);
+        let Ok(inside) = self.door.enter_call(&parcel) else {
             self.door.count_rejected();
             return Err(CallError::WouldDeadlock);
         };
-        let sent = self.post(parcel, None).await;
-        sent.map_err(|error| refusal(error.without_message()))?;
+        if inside.is_some() {
+            parcel.mark_own_call();
+        }
+        if let Err(why) = self.push_or_wait(&mut parcel).await {
+            self.door.count_rejected();
+            return Err(parcel.refusal(why));
+        }
+        drop(parcel);
         reply.await.unwrap_or(Err(CallError::Dropped))
     }
 

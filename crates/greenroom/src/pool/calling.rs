@@ -6,10 +6,14 @@ use std::{
     task::{Context, Poll},
 };
 
+use super::occupied::{Inside, Occupied, OwnCall};
 use crate::{CallError, reply::Reply};
 
 /// Waits for the reply of a call; made by [`OwnedPermit::call`](crate::OwnedPermit::call) and by a
 /// [`PoolService`](crate::PoolService).
+///
+/// Its message is queued before anybody waits. Where a worker of that pool then waits for the reply itself, and nobody is left
+/// to answer, the call ends in [`CallError::WouldDeadlock`], and the message is skipped when its turn comes.
 ///
 /// # Cancel safety
 /// As with [`call`](crate::Address::call): dropping it abandons the call, and a message that has not been started is
@@ -22,7 +26,13 @@ pub struct Calling<R, E>(State<R, E>);
 
 enum State<R, E> {
     /// The message is queued or in hand.
-    Waiting(Reply<R, E>),
+    Waiting {
+        reply: Reply<R, E>,
+        /// A worker of the pool has queued it, and nobody has waited so far.
+        own: Option<OwnCall>,
+        /// A worker of the pool waits.
+        inside: Option<Inside>,
+    },
     /// The pool took no message; `None` once this has been told.
     Refused(Option<CallError<E>>),
 }
@@ -31,8 +41,8 @@ enum State<R, E> {
 impl<R, E> Unpin for Calling<R, E> {}
 
 impl<R, E> Calling<R, E> {
-    pub(super) fn waiting(reply: Reply<R, E>) -> Self {
-        Self(State::Waiting(reply))
+    pub(super) fn waiting(reply: Reply<R, E>, own: Option<OwnCall>) -> Self {
+        Self(State::Waiting { reply, own, inside: None })
     }
 
     pub(super) fn refused(why: CallError<E>) -> Self {
@@ -49,8 +59,20 @@ impl<R, E> Future for Calling<R, E> {
     )]
     fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
-            State::Waiting(reply) => {
-                Pin::new(reply).poll(task).map(|reply| reply.unwrap_or(Err(CallError::Dropped)))
+            State::Waiting { reply, own, inside } => {
+                if let Poll::Ready(reply) = Pin::new(reply).poll(task) {
+                    *inside = None;
+                    return Poll::Ready(reply.unwrap_or(Err(CallError::Dropped)));
+                }
+                match own.take().map_or(Ok(None), OwnCall::enter) {
+                    Ok(None) => {}
+                    Ok(entered) => *inside = entered,
+                    Err(Occupied) => {
+                        self.0 = State::Refused(None);
+                        return Poll::Ready(Err(CallError::WouldDeadlock));
+                    }
+                }
+                Poll::Pending
             }
             State::Refused(why) => {
                 Poll::Ready(Err(why.take().expect("this call has resolved before")))

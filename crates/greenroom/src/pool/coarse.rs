@@ -48,6 +48,16 @@ impl CoarseClock {
         Self { start: Instant::now(), now, unmeasured, slow: AtomicU32::new(0), first, is_watched }
     }
 
+    /// When it began.
+    pub(crate) fn start(&self) -> Instant {
+        self.start
+    }
+
+    /// The moment that a stamp tells.
+    pub(crate) fn at(&self, stamp: Stamp) -> Instant {
+        self.start + Duration::from_nanos(stamp.nanos())
+    }
+
     /// What it shows.
     #[inline]
     pub(crate) fn shown(&self) -> u64 {

@@ -564,21 +564,24 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Somebody is about to wait for a reply of this pool.
-    pub(crate) fn enter_own_call(
-        &self,
-        parcel: &ParcelOf<A>,
-    ) -> Result<Option<Inside<'_>>, Occupied> {
+    pub(crate) fn enter_own_call(&self, parcel: &ParcelOf<A>) -> Result<Option<Inside>, Occupied> {
         let Some(slot) = slot_at_work(self.identity()) else { return Ok(None) };
-        if self.keyed() {
-            let key = self.key(parcel);
-            let index = self.shard_of(&key, 0);
-            let own = key.0.is_some() && self.shards[index].outbox.lock().is_owner(key.1, slot);
-            discard(key);
-            if own {
-                return Err(Occupied);
-            }
+        if self.has_key_in_hand(parcel, slot) {
+            return Err(Occupied);
         }
         self.calls.enter(self.identity(), self.live.load(Ordering::SeqCst))
+    }
+
+    /// True where a worker is the owner of this message's key.
+    pub(crate) fn has_key_in_hand(&self, parcel: &ParcelOf<A>, slot: usize) -> bool {
+        if !self.keyed() {
+            return false;
+        }
+        let key = self.key(parcel);
+        let index = self.shard_of(&key, 0);
+        let own = key.0.is_some() && self.shards[index].outbox.lock().is_owner(key.1, slot);
+        discard(key);
+        own
     }
 }
 

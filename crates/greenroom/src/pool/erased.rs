@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 use super::{
     address::Address,
     core::Core,
+    occupied::{Inside, Occupied},
     seat_door::SeatDoor,
     stop::{self, Stop},
 };
@@ -34,6 +35,10 @@ pub struct StopSummary {
 /// The object-safe side of a pool that has no type parameters.
 pub(crate) trait Erased: Send + Sync {
     fn name(&self) -> Arc<str>;
+    /// Somebody is about to wait for a reply. Refused where that would be waiting for itself, whatever the message is.
+    fn enter_any_call(&self) -> Result<Option<Inside>, Occupied>;
+    /// Which life it is.
+    fn life_id(&self) -> u64;
     /// It without its types.
     fn any(self: Arc<Self>) -> AnyAddress;
     /// One of its workers without its types.
@@ -68,6 +73,14 @@ pub(crate) trait Erased: Send + Sync {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
     fn name(&self) -> Arc<str> {
         self.settings.name.clone()
+    }
+
+    fn enter_any_call(&self) -> Result<Option<Inside>, Occupied> {
+        self.calls.enter(self.identity(), self.live.load(Ordering::SeqCst))
+    }
+
+    fn life_id(&self) -> u64 {
+        self.life.id()
     }
 
     fn any(self: Arc<Self>) -> AnyAddress {

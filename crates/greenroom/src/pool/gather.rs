@@ -19,7 +19,8 @@
 //! its [cancellation token](crate::CancellationToken) cancelled.
 //!
 //! # When to use something else
-//! To reach all workers with each event of a stream, [`events`](crate::events); for one answer from whoever is free, a
+//! To reach all workers with each event of a stream,
+//! [`Topic::subscribe_each`](crate::Topic::subscribe_each); for one answer from whoever is free, a
 //! plain [`call`](crate::Address::call).
 
 mod attempt;

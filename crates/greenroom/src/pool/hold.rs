@@ -116,6 +116,7 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     pub(crate) fn new(core: Arc<Core<A, K>>, worker: usize) -> Self {
+        let start = core.coarse.start();
         Self {
             seat: core.seats.at(worker).clone(),
             core,
@@ -129,6 +130,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 extra: None,
                 class: Class::Normal,
                 stamp: Stamp::default(),
+                start,
                 forwarded: false,
                 crashed: false,
                 put_back: false,
@@ -562,9 +564,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             _ => self.delivery.attempt(),
         };
         let kills = self.kills();
+        let age = Some(self.delivery.queued_for());
         let (message, extra) = self.finish();
         let port = extra.and_then(|extra| extra.port);
-        let mut letter = DeadLetter { message, reason, error, panic, attempts };
+        let mut letter = DeadLetter { message, reason, error, panic, attempts, age };
         if let Some(port) = port {
             port.resolve(call_error(&mut letter, kills));
         }
@@ -589,7 +592,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             self.delivery.message = Some(message);
             return self.killed();
         }
+        let accepted = self.delivery.queued_at();
         let mut extra = self.delivery.extra.take().unwrap_or_else(|| ExtraOf::<A>::new(None));
+        extra.accepted = Some(accepted);
         extra.attempts += 1;
         extra.parked = true;
         extra.failures += u32::from(counted);

@@ -221,6 +221,9 @@ impl<A: Actor> Management<A> {
 
     /// Adds or removes workers until there are so many.
     ///
+    /// A pool that was built with several workers and is shrunk to one handles in order what comes from one address, but is not
+    /// one line for all of them; one that was built with one worker is, whenever it has one (see [Order](crate::pool#order)).
+    ///
     /// # Errors
     /// The pool is not running, or may not have so many workers.
     pub fn resize(&self, workers: usize) -> Result<Change, ManageError> {

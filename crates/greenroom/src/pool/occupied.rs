@@ -3,10 +3,18 @@
 //! A worker that calls its own pool waits for another worker; when all of them do so, nobody is left to answer. Which worker
 //! is polled on this thread is noted once per turn of a worker's task, not per message; how many wait for their own pool is
 //! counted by the calls that do.
+//!
+//! A call through a permit or a service is queued before anybody waits for it, so who waits is seen when it is first polled: the
+//! worker, or a task to which it was handed and which may well wait.
 
-use std::cell::Cell;
+use std::{
+    cell::Cell,
+    sync::{Arc, OnceLock},
+};
 
 use parking_lot::Mutex;
+
+use super::erased::Erased;
 
 thread_local! {
     /// The worker that is polled on this thread: its pool, and its slot.
@@ -33,13 +41,21 @@ pub(crate) fn slot_at_work(pool: usize) -> Option<usize> {
     AT_WORK.get().filter(|(at, _)| *at == pool).map(|(_, slot)| slot)
 }
 
+/// True where some pool's worker is polled on this thread.
+pub(crate) fn is_at_work() -> bool {
+    AT_WORK.get().is_some()
+}
+
 /// The call cannot be answered.
 #[derive(Debug)]
 pub(crate) struct Occupied;
 
-/// A pool's workers that wait for their own pool.
+/// A pool's workers that wait for their own pool. Most pools never have one.
 #[derive(Debug, Default)]
-pub(crate) struct OwnCalls(Mutex<Vec<Caller>>);
+pub(crate) struct OwnCalls(OnceLock<Callers>);
+
+/// Shared with the calls, which may outlive their pool.
+type Callers = Arc<Mutex<Vec<Caller>>>;
 
 /// A worker that waits for its own pool.
 #[derive(Debug)]
@@ -50,14 +66,45 @@ struct Caller {
 }
 
 /// One of these calls, until it is dropped.
-pub(crate) struct Inside<'a> {
-    calls: &'a OwnCalls,
+#[derive(Debug)]
+pub(crate) struct Inside {
+    callers: Callers,
     slot: usize,
+}
+
+/// A call whose message a worker of the pool has queued before it was known who would wait for the reply: that worker, or
+/// somebody to whom it hands the call.
+pub(crate) struct OwnCall {
+    door: Arc<dyn Erased>,
+    pool: usize,
+    slot: usize,
+    /// The message is not started before this worker returns.
+    blocked: bool,
+}
+
+impl OwnCall {
+    /// A call of the worker that is polled on this thread, if it is one of this pool.
+    pub(crate) fn of(
+        door: Arc<dyn Erased>,
+        pool: usize,
+        blocked: impl FnOnce(usize) -> bool,
+    ) -> Option<Self> {
+        let slot = slot_at_work(pool)?;
+        Some(Self { door, pool, slot, blocked: blocked(slot) })
+    }
+
+    /// Whoever is polled now waits for the reply. Refused where that is the worker, and nobody could answer.
+    pub(crate) fn enter(self) -> Result<Option<Inside>, Occupied> {
+        if slot_at_work(self.pool) != Some(self.slot) {
+            return Ok(None);
+        }
+        if self.blocked { Err(Occupied) } else { self.door.enter_any_call() }
+    }
 }
 
 impl OwnCalls {
     /// A worker of the pool calls it. Refused where it would be the last of the live ones that could answer.
-    pub(crate) fn enter(&self, pool: usize, live: usize) -> Result<Option<Inside<'_>>, Occupied> {
+    pub(crate) fn enter(&self, pool: usize, live: usize) -> Result<Option<Inside>, Occupied> {
         let Some(slot) = slot_at_work(pool) else { return Ok(None) };
         let (inside, callers) = self.begin(slot);
         match callers < live {
@@ -67,13 +114,14 @@ impl OwnCalls {
     }
 
     /// One more call of this worker. Says how many workers wait.
-    fn begin(&self, slot: usize) -> (Inside<'_>, usize) {
-        let mut callers = self.0.lock();
+    fn begin(&self, slot: usize) -> (Inside, usize) {
+        let all = self.0.get_or_init(Callers::default);
+        let mut callers = all.lock();
         match callers.iter_mut().find(|caller| caller.slot == slot) {
             Some(caller) => caller.calls += 1,
             None => callers.push(Caller { slot, calls: 1 }),
         }
-        (Inside { calls: self, slot }, callers.len())
+        (Inside { callers: all.clone(), slot }, callers.len())
     }
 
     /// A worker of the pool calls one worker: refused where that is the caller.
@@ -81,7 +129,7 @@ impl OwnCalls {
         &self,
         pool: usize,
         slot: usize,
-    ) -> Result<Option<Inside<'_>>, Occupied> {
+    ) -> Result<Option<Inside>, Occupied> {
         match slot_at_work(pool) {
             Some(caller) if caller == slot => Err(Occupied),
             Some(caller) => Ok(Some(self.begin(caller).0)),
@@ -90,9 +138,9 @@ impl OwnCalls {
     }
 }
 
-impl Drop for Inside<'_> {
+impl Drop for Inside {
     fn drop(&mut self) {
-        let mut callers = self.calls.0.lock();
+        let mut callers = self.callers.lock();
         let Some(place) = callers.iter().position(|caller| caller.slot == self.slot) else {
             return;
         };

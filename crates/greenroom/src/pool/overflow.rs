@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::Address;
 
-/// What becomes of a message that finds no room.
+/// What becomes of a message that finds no room: in the pool, with a worker that a policy has chosen, or, as a copy for each, with
+/// one of those. What is sent to a single worker's own address waits for it, whatever is said here.
 pub enum Overflow<M, R, E> {
     /// `send` and `call` wait, first come, first served; `try_send` gives it back.
     Wait,

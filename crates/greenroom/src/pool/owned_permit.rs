@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::{address::Address, call::refusal, calling::Calling, parcel::Parcel, permits::Closed};
+use super::{
+    address::Address, calling::Calling, occupied::is_at_work, parcel::Parcel, permits::Closed,
+};
 use crate::{Envelope, NotAccepted, SendError, reply};
 
 /// Room for one message, together with the right to send it. Dropped unused, the room goes to the next who waits.
@@ -83,6 +85,9 @@ impl<M, R, E> OwnedPermit<M, R, E> {
 
     /// Queues a message in the reserved room, at once; the future waits for the reply.
     ///
+    /// Where a worker of the pool makes the call, and a policy whose choice is not to be replaced chooses that very worker, the
+    /// call is refused with [`CallError::WouldDeadlock`](crate::CallError::WouldDeadlock) at once.
+    ///
     /// # Panics
     /// When the key function of the pool panics; nothing has been accepted then.
     pub fn call(self, message: M) -> Calling<R, E> {
@@ -97,11 +102,15 @@ impl<M, R, E> OwnedPermit<M, R, E> {
         let (port, reply) = reply::channel();
         let Envelope { class, about, .. } = envelope;
         let mut parcel = Parcel::enveloped(message, class, about, Some(port));
+        let own = is_at_work().then(|| self.address.door.clone().own_call(&parcel)).flatten();
+        if own.is_some() {
+            parcel.mark_own_call();
+        }
         match self.push(&mut parcel) {
-            Ok(()) => Calling::waiting(reply),
+            Ok(()) => Calling::waiting(reply, own),
             Err(why) => {
                 self.address.door.count_rejected();
-                Calling::refused(refusal(why))
+                Calling::refused(parcel.refusal(why))
             }
         }
     }

@@ -11,6 +11,10 @@
 //! goes to any other.
 //!
 //! A policy runs in the sender, before the message is accepted, under no lock.
+//!
+//! A worker that calls its own pool is not given its own call, for which it would wait for ever: where the policy would take
+//! another worker ([`is_strict`](Policy::is_strict) is false), this one is passed over; where it would not, the call is refused
+//! with [`CallError::WouldDeadlock`](crate::CallError::WouldDeadlock).
 
 use crate::{AnyAddress, Class};
 
@@ -64,7 +68,8 @@ pub enum Choice {
     Slot(usize),
     /// A copy for each of these slots, where the pool was set up with
     /// [`dispatch_copies`](crate::PoolBuilder::dispatch_copies); otherwise for the least loaded of them. All or none: where
-    /// one of them is full, the pool is, and nobody waits for that.
+    /// one of them is full, the pool is, and nobody waits for that. Under
+    /// [`Overflow::DropOldest`](crate::Overflow::DropOldest) the oldest of each full one makes room.
     Several(Vec<usize>),
     /// Whoever is free first.
     Any,

@@ -1,16 +1,22 @@
 //! One worker of a pool, addressed alone.
 
-use std::{collections::VecDeque, future::Future, hash::Hash, pin::Pin, sync::Arc};
+use std::{
+    collections::VecDeque,
+    future::{Future, poll_fn},
+    hash::Hash,
+    pin::{Pin, pin},
+    sync::{Arc, Weak},
+};
 
 use tokio::{runtime::Handle, sync::mpsc};
 
 use super::{
-    address::{Address, Door},
+    address::{Address, Door, WeakDoor, WeakSeat},
     core::{Core, Urgency},
     erased::{Erased, StopSummary},
     gather::Worker,
     mailbox::Mailbox,
-    occupied::{Inside, Occupied, slot_at_work},
+    occupied::{Inside, Occupied, OwnCall, slot_at_work},
     parcel::{Parcel, ParcelOf},
     permits::{Closed, Refused},
     stop::Stop,
@@ -27,11 +33,14 @@ type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub(crate) struct SeatDoor<A: Actor, K> {
     core: Arc<Core<A, K>>,
     mailbox: Arc<Mailbox<A, K>>,
+    /// What finds no room here is treated as what finds none in the pool. Otherwise it is for this worker, and waits.
+    overflows: bool,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The workers that are there (or, unless only `live` ones are wanted, are being started), in the order in which they
-    /// joined, each with its own address.
+    /// joined, each with its own address. What is for all live ones, and finds one full, is treated there as the pool's
+    /// overflow policy says.
     pub(crate) fn workers(
         self: &Arc<Self>,
         live: bool,
@@ -45,7 +54,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             .into_iter()
             .map(|mailbox| {
                 let slot = mailbox.slot;
-                let door = Arc::new(SeatDoor::new(self.clone(), mailbox));
+                let door = SeatDoor { core: self.clone(), mailbox, overflows: live };
+                let door = Arc::new(door);
                 Worker::new(slot, Address::new(door))
             })
             .collect()
@@ -54,13 +64,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SeatDoor<A, K> {
     pub(crate) fn new(core: Arc<Core<A, K>>, mailbox: Arc<Mailbox<A, K>>) -> Self {
-        Self { core, mailbox }
+        Self { core, mailbox, overflows: false }
     }
 
     async fn reserve(&self) -> Result<(), Closed> {
         self.mailbox.reserve().await?;
         let place = Place(Some(&self.mailbox));
         self.core.permits.take(&*self.core).await?;
+        place.used();
+        Ok(())
+    }
+
+    fn try_reserve(&self) -> Result<(), Refused> {
+        self.mailbox.try_reserve()?;
+        let place = Place(Some(&self.mailbox));
+        self.core.permits.try_take(1, &*self.core)?;
         place.used();
         Ok(())
     }
@@ -80,7 +98,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         _sender: u32,
         _urgency: Urgency,
     ) -> Result<(), Refused> {
-        self.core.try_push_to(&self.mailbox, parcel)
+        match self.core.try_push_to(&self.mailbox, parcel) {
+            Err(Refused::Full) if self.overflows => self.core.overflow_at(&self.mailbox, parcel),
+            Err(Refused::Full) => {
+                self.core.found_worker_full();
+                Err(Refused::Full)
+            }
+            pushed => pushed,
+        }
     }
 
     fn push_permitted(&self, parcel: &mut ParcelOf<A>, _sender: u32) -> Result<(), NotAccepted> {
@@ -111,15 +136,25 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     }
 
     fn permit(&self) -> BoxFuture<'_, Result<(), Closed>> {
-        Box::pin(self.reserve())
+        Box::pin(async move {
+            let mut reserved = pin!(self.reserve());
+            poll_fn(|task| {
+                let polled = reserved.as_mut().poll(task);
+                if polled.is_pending() {
+                    self.core.found_worker_full();
+                }
+                polled
+            })
+            .await
+        })
     }
 
     fn try_permit(&self) -> Result<(), Refused> {
-        self.mailbox.try_reserve()?;
-        let place = Place(Some(&self.mailbox));
-        self.core.permits.try_take(1, &*self.core)?;
-        place.used();
-        Ok(())
+        self.try_reserve().inspect_err(|refused| {
+            if *refused == Refused::Full {
+                self.core.found_worker_full();
+            }
+        })
     }
 
     fn give_permit(&self) {
@@ -142,6 +177,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         self.core.handle_made();
     }
 
+    fn downgrade(self: Arc<Self>) -> WeakDoor<A::Message, A::Reply, A::Error> {
+        WeakDoor::Worker(Arc::new(WeakSeatDoor {
+            core: Arc::downgrade(&self.core),
+            mailbox: self.mailbox.clone(),
+            overflows: self.overflows,
+            name: self.name(),
+        }))
+    }
+
     fn handle_dropped(self: Arc<Self>) {
         self.core.clone().handle_dropped();
     }
@@ -149,8 +193,34 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     fn enter_call(
         &self,
         _parcel: &Parcel<A::Message, A::Reply, A::Error>,
-    ) -> Result<Option<Inside<'_>>, Occupied> {
-        self.core.calls.enter_worker(self.core.identity(), self.mailbox.slot)
+    ) -> Result<Option<Inside>, Occupied> {
+        self.enter_any_call()
+    }
+
+    fn own_call(self: Arc<Self>, _parcel: &ParcelOf<A>) -> Option<OwnCall> {
+        OwnCall::of(self.clone(), self.core.identity(), |slot| slot == self.mailbox.slot)
+    }
+}
+
+/// As `SeatDoor`, without keeping the pool alive.
+struct WeakSeatDoor<A: Actor, K> {
+    core: Weak<Core<A, K>>,
+    mailbox: Arc<Mailbox<A, K>>,
+    overflows: bool,
+    name: Arc<str>,
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> WeakSeat<A::Message, A::Reply, A::Error>
+    for WeakSeatDoor<A, K>
+{
+    fn upgrade(&self) -> Option<Arc<dyn Door<A::Message, A::Reply, A::Error>>> {
+        let (mailbox, overflows) = (self.mailbox.clone(), self.overflows);
+        Some(Arc::new(SeatDoor { core: self.core.upgrade()?, mailbox, overflows }))
+    }
+
+    fn any(&self) -> AnyAddress {
+        let (life, name) = (self.mailbox.life().clone(), self.name.clone());
+        AnyAddress::new(self.core.clone(), Some(self.mailbox.slot), life, name)
     }
 }
 
@@ -174,6 +244,14 @@ impl<A: Actor, K> Drop for Place<'_, A, K> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for SeatDoor<A, K> {
     fn name(&self) -> Arc<str> {
         Arc::from(self.core.worker_name(self.mailbox.slot))
+    }
+
+    fn enter_any_call(&self) -> Result<Option<Inside>, Occupied> {
+        self.core.calls.enter_worker(self.core.identity(), self.mailbox.slot)
+    }
+
+    fn life_id(&self) -> u64 {
+        self.mailbox.life().id()
     }
 
     fn any(self: Arc<Self>) -> AnyAddress {

@@ -4,12 +4,9 @@
 //! now and then (a subscription, a registry, a timer) must not be the reason why it goes on for ever: it holds a weak
 //! one, and upgrades it for the moment of the send.
 
-use std::{
-    fmt,
-    sync::{Arc, Weak},
-};
+use std::fmt;
 
-use super::address::{Address, Door};
+use super::address::{Address, WeakDoor};
 use crate::AnyAddress;
 
 /// An address that does not keep its pool alive. Cheap to clone.
@@ -27,7 +24,7 @@ use crate::AnyAddress;
 /// # Ok(()) }
 /// ```
 pub struct WeakAddress<M, R, E> {
-    door: Weak<dyn Door<M, R, E>>,
+    door: WeakDoor<M, R, E>,
     /// Of the address that it was made from: messages through either are queued together, in order.
     sender: u32,
 }
@@ -35,7 +32,7 @@ pub struct WeakAddress<M, R, E> {
 impl<M, R, E> Address<M, R, E> {
     /// The same address, without keeping the pool alive.
     pub fn downgrade(&self) -> WeakAddress<M, R, E> {
-        WeakAddress { door: Arc::downgrade(&self.door), sender: self.sender }
+        WeakAddress { door: self.door.clone().downgrade(), sender: self.sender }
     }
 }
 
@@ -43,7 +40,7 @@ impl<M, R, E> WeakAddress<M, R, E> {
     /// The address, while others hold one. Not a new sender: what is sent through it is queued together, in order, with
     /// what is sent through the address that this one was made from, and through every other upgrade.
     ///
-    /// `None` once the last address has been dropped. A pool that was stopped explicitly has an address as long as
+    /// `None` once the last address of the pool has been dropped. A pool that was stopped explicitly has an address as long as
     /// somebody holds one; sends to it are refused.
     pub fn upgrade(&self) -> Option<Address<M, R, E>> {
         let door = self.door.upgrade()?;
@@ -59,9 +56,12 @@ impl<M, R, E> WeakAddress<M, R, E> {
 impl<M: 'static, R: 'static, E: 'static> WeakAddress<M, R, E> {
     /// The address without its types.
     pub fn erase(&self) -> AnyAddress {
-        match self.door.upgrade() {
-            Some(door) => door.any(),
-            None => AnyAddress::gone(self.door.clone()),
+        match &self.door {
+            WeakDoor::Worker(seat) => seat.any(),
+            WeakDoor::Pool(door) => match door.upgrade() {
+                Some(there) => there.any(),
+                None => AnyAddress::gone(door.clone()),
+            },
         }
     }
 }

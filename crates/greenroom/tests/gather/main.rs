@@ -4,5 +4,6 @@
 
 mod broadcast;
 mod crew;
+mod events;
 mod hedged;
 mod split_join;

@@ -95,6 +95,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         for entry in self.drain_queues() {
             self.permits.return_unused(1);
             self.tally.dead_letters.count_shared(DeadLetterReason::NoWorkers);
+            let age = self.age_of(&entry);
             let (port, attempts) = match entry.extra {
                 Some(extra) => (extra.port, extra.attempts),
                 None => (None, 0),
@@ -104,7 +105,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
             let message = Some(entry.message);
             let reason = DeadLetterReason::NoWorkers;
-            let letter = DeadLetter { message, reason, error: None, panic: None, attempts };
+            let letter = DeadLetter { message, reason, error: None, panic: None, attempts, age };
             self.report_dead_letter(letter);
         }
     }

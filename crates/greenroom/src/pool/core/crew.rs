@@ -263,14 +263,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// A worker runs.
+    /// A worker runs. Where that is known already, nothing follows.
     pub(crate) fn has_started(&self, slot: usize) {
         let mut place = self.seats.at(slot).place.lock();
-        if place.status == Status::Starting {
+        let starts = place.status == Status::Starting;
+        if starts {
             place.status = Status::Live;
         }
-        place.up = true;
+        let was_up = std::mem::replace(&mut place.up, true);
         drop(place);
+        if was_up && !starts {
+            return;
+        }
         self.crew_changed();
         if self.settings.dispatch.is_some() {
             self.ask_again();

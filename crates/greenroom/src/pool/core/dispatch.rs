@@ -9,13 +9,15 @@ use std::{
 
 use parking_lot::MutexGuard;
 
-use super::{Core, Queued, Urgency};
+use super::{Core, ExtraOf, Queued, Urgency};
 use crate::{
     Actor,
+    delivery::Waiter,
     pool::{
         discard::discard,
         entry::Entry,
         mailbox::Mailbox,
+        occupied::slot_at_work,
         parcel::{Parcel, ParcelOf},
         permits::{Closed, Refused},
         policy::{About, Choice, Crew, Member, Members},
@@ -97,7 +99,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         there.then(|| self.mailbox(slot))
     }
 
-    pub(super) fn choose(&self, parcel: &ParcelOf<A>) -> Chosen<A, K> {
+    pub(super) fn choose(&self, parcel: &mut ParcelOf<A>) -> Chosen<A, K> {
         let (Some(policy), Some(message)) = (&self.settings.dispatch, &parcel.message) else {
             return Chosen::Any;
         };
@@ -113,23 +115,50 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         };
         let choice = policy.choose(message, &about, &Crew { members: &*crew });
         let find = |slot| crew.members.iter().find(|member| member.slot == slot).cloned();
-        match choice {
-            Choice::At(place) => crew.members.get(place).cloned().map_or(Chosen::Gone, Chosen::One),
-            Choice::Slot(slot) => find(slot).map_or(Chosen::Gone, Chosen::One),
-            Choice::Several(slots) => self.several(slots.into_iter().filter_map(find).collect()),
+        let caller = match parcel.extra.as_ref().map(|extra| extra.waiter) {
+            None | Some(Waiter::Other) => None,
+            Some(_) => slot_at_work(self.identity()),
+        };
+        let one = |member: Option<Arc<Mailbox<A, K>>>| member.map_or(Chosen::Gone, Chosen::One);
+        let chosen = match choice {
+            Choice::At(place) => one(crew.members.get(place).cloned()),
+            Choice::Slot(slot) => one(find(slot)),
+            Choice::Several(slots) => {
+                self.several(slots.into_iter().filter_map(find).collect(), caller)
+            }
             Choice::Any => Chosen::Any,
             Choice::Hold => Chosen::Hold(crew.made_after),
             Choice::Refuse => Chosen::Refused,
+        };
+        match chosen {
+            Chosen::One(member) if caller == Some(member.slot) => self.spare_caller(parcel),
+            chosen => chosen,
         }
     }
 
-    fn several(&self, mut members: Vec<Arc<Mailbox<A, K>>>) -> Chosen<A, K> {
-        members.sort_by_key(|member| member.slot);
+    /// The worker that is chosen waits for the reply itself. Where others would do, it is passed over as if it had gone.
+    #[cold]
+    fn spare_caller(&self, parcel: &mut ParcelOf<A>) -> Chosen<A, K> {
+        let is_strict = self.settings.dispatch.as_ref().is_some_and(|policy| policy.is_strict());
+        if !is_strict {
+            return Chosen::Gone;
+        }
+        if let Some(extra) = &mut parcel.extra {
+            extra.waiter = Waiter::Chosen;
+        }
+        Chosen::Refused
+    }
+
+    /// A worker that waits for the reply itself is not the one who has to give it, where there is another.
+    fn several(&self, mut members: Vec<Arc<Mailbox<A, K>>>, caller: Option<usize>) -> Chosen<A, K> {
+        members.sort_by_key(|member| (caller == Some(member.slot), member.slot));
         members.dedup_by_key(|member| member.slot);
         if self.settings.copy_for_several.is_some() && members.len() > 1 {
             return Chosen::Several(members);
         }
-        let least = members.into_iter().min_by_key(|member| member.waiting() + member.in_hand());
+        let least = members.into_iter().min_by_key(|member| {
+            (caller == Some(member.slot), member.waiting() + member.in_hand())
+        });
         least.map_or(Chosen::Gone, Chosen::One)
     }
 
@@ -289,14 +318,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parcel: &mut ParcelOf<A>,
         permits: u64,
     ) -> Result<(), Refused> {
-        let Some(copy) = self.settings.copy_for_several else { return Err(Refused::Full) };
         // Copying is user code: before anything is taken.
-        let one = |_: &_| Parcel {
-            message: parcel.message.as_ref().map(copy),
-            extra: None,
-            class: parcel.class,
-        };
-        let mut copies = Copies::<A>(members.iter().skip(1).map(one).collect());
+        let copies = self.copies(members.len() - 1, parcel);
         let mut places = Vec::new();
         for member in members {
             member.try_reserve()?;
@@ -308,6 +331,29 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.permits.give(taken, self);
             return Err(Refused::Full);
         }
+        self.hand_out(members, parcel, copies, places, taken)
+    }
+
+    /// So many copies of a message.
+    pub(super) fn copies(&self, count: usize, parcel: &ParcelOf<A>) -> Copies<A> {
+        let copy = || Parcel {
+            message: parcel.message.as_ref().zip(self.settings.copy_for_several).map(|(m, f)| f(m)),
+            extra: None,
+            class: parcel.class,
+        };
+        Copies(std::iter::repeat_with(copy).take(count).collect())
+    }
+
+    /// The message is for the first of these and the copies are for the others; there are places and permits for all of them.
+    /// So many of the permits have been taken for this; they are used, unless there is an error.
+    pub(super) fn hand_out(
+        &self,
+        members: &[Arc<Mailbox<A, K>>],
+        parcel: &mut ParcelOf<A>,
+        mut copies: Copies<A>,
+        places: Vec<Place<'_, A, K>>,
+        taken: u64,
+    ) -> Result<(), Refused> {
         let Some((first, others)) = members.split_first() else { return Err(Refused::Full) };
         // The caller's own: where not even this one is accepted, none is.
         if self.push_to(first, parcel).is_err() && self.push_to_any(parcel, 0).is_err() {
@@ -366,7 +412,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         for entry in held {
             let mut parcel =
                 Parcel { message: Some(entry.message), extra: entry.extra, class: entry.class };
-            let chosen = catch_unwind(AssertUnwindSafe(|| self.choose(&parcel)));
+            let chosen = catch_unwind(AssertUnwindSafe(|| self.choose(&mut parcel)));
             let chosen = chosen.unwrap_or_else(|panic| {
                 discard(panic);
                 Chosen::Any
@@ -376,6 +422,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn place_again(&self, chosen: Chosen<A, K>, parcel: &mut ParcelOf<A>, stamp: Stamp) {
+        // It gets another stamp with its place.
+        let extra = parcel.extra.get_or_insert_with(|| ExtraOf::<A>::new(None));
+        extra.accepted.get_or_insert_with(|| self.coarse.at(stamp));
         let placed = match chosen {
             Chosen::Hold(_) => return self.keep(parcel, stamp),
             Chosen::One(member) => {
@@ -416,7 +465,7 @@ pub(crate) enum Crowd {
 }
 
 /// Copies on their way: what was not queued is discarded.
-struct Copies<A: Actor>(Vec<ParcelOf<A>>);
+pub(super) struct Copies<A: Actor>(Vec<ParcelOf<A>>);
 
 impl<A: Actor> Drop for Copies<A> {
     fn drop(&mut self) {
@@ -444,7 +493,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for PoolPermit<'_, A, 
 }
 
 /// A place in a mailbox that is given back unless it is used.
-struct Place<'a, A: Actor, K>(Option<&'a Mailbox<A, K>>);
+pub(super) struct Place<'a, A: Actor, K>(pub(super) Option<&'a Mailbox<A, K>>);
 
 impl<A: Actor, K> Place<'_, A, K> {
     fn used(mut self) {

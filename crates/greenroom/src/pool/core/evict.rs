@@ -1,10 +1,13 @@
 //! What becomes of messages for which there is no room.
 
-use std::{hash::Hash, sync::atomic::Ordering};
+use std::{
+    hash::Hash,
+    sync::{Arc, atomic::Ordering},
+};
 
 use super::{
     Core, Queued,
-    dispatch::{Chosen, PoolPermit},
+    dispatch::{Chosen, Place, PoolPermit},
 };
 use crate::{
     Actor, CallError, Class, DeadLetter, DeadLetterReason,
@@ -25,6 +28,30 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[cold]
     pub(crate) fn overflow(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
         self.found_full();
+        self.overflow_with(parcel, |parcel| self.make_room(parcel, sender))
+    }
+
+    /// As `overflow`, for a message that is for this worker, as a copy of it is for others.
+    #[cold]
+    pub(crate) fn overflow_at(
+        &self,
+        member: &Mailbox<A, K>,
+        parcel: &mut ParcelOf<A>,
+    ) -> Result<(), Refused> {
+        self.found_worker_full();
+        self.overflow_with(parcel, |parcel| {
+            let permit = self.make_room_at(member, 0)?;
+            self.push_to(member, parcel).map_err(|Closed| Refused::Closed)?;
+            permit.used();
+            Ok(())
+        })
+    }
+
+    fn overflow_with(
+        &self,
+        parcel: &mut ParcelOf<A>,
+        make_room: impl FnOnce(&mut ParcelOf<A>) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
         match &self.settings.overflow {
             Overflow::Wait => Err(Refused::Full),
             Overflow::Reject => Err(Refused::Rejected),
@@ -33,7 +60,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 self.has_dropped();
                 Err(Refused::Dropped)
             }
-            Overflow::DropOldest => self.make_room(parcel, sender),
+            Overflow::DropOldest => make_room(parcel),
             Overflow::Fallback(other) => other.take_over(parcel),
         }
     }
@@ -52,12 +79,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// As `make_room`, at the worker that the policy chooses, where that is full. The policy comes first: where it refuses
-    /// or panics, nobody makes room. Who is to have several copies finds no room.
+    /// or panics, nobody makes room.
     fn make_room_by_choice(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
         let chosen = self.choose(parcel);
         let (permit, pushed) = match chosen {
             Chosen::Refused => return Err(Refused::ByPolicy),
-            Chosen::Several(_) => return Err(Refused::Rejected),
+            Chosen::Several(members) => return self.make_room_for_copies(&members, parcel, sender),
             Chosen::One(member) => {
                 let permit = self.make_room_at(&member, sender)?;
                 let pushed = match self.push_to(&member, parcel) {
@@ -80,13 +107,40 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    /// Makes room in a full mailbox, or for one that is not in the pool, and takes a place there.
+    /// A copy for each, also where that is full. Where nothing may give way at one of them, nobody gets one; who has made room
+    /// before has done so in vain.
+    fn make_room_for_copies(
+        &self,
+        members: &[Arc<Mailbox<A, K>>],
+        parcel: &mut ParcelOf<A>,
+        sender: u32,
+    ) -> Result<(), Refused> {
+        let copies = self.copies(members.len() - 1, parcel);
+        let (mut places, mut permits) = (Vec::new(), Vec::new());
+        for member in members {
+            permits.push(self.make_room_at(member, sender)?);
+            places.push(Place(Some(&**member)));
+        }
+        let taken = permits.len() as u64;
+        permits.into_iter().for_each(PoolPermit::used);
+        self.hand_out(members, parcel, copies, places, taken)
+    }
+
+    /// Makes room in a full mailbox, or for one that is not in the pool where that is full, and takes a place there.
     fn make_room_at(
         &self,
         member: &Mailbox<A, K>,
         sender: u32,
     ) -> Result<PoolPermit<'_, A, K>, Refused> {
         if member.try_reserve().is_ok() {
+            match self.permits.try_take(1, self) {
+                Ok(_) => return Ok(PoolPermit(Some(self))),
+                Err(Refused::Full) => {}
+                Err(refused) => {
+                    member.give_back();
+                    return Err(refused);
+                }
+            }
             let freed = self.freed(self.evict(self.shard_of(&(None, 0), sender)));
             return freed.inspect_err(|_| member.give_back());
         }
@@ -138,6 +192,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if entry.is_retry() {
             self.tally.waiting.fetch_sub(1, Ordering::Relaxed);
         }
+        let age = self.age_of(&entry);
         let (port, attempts) = match entry.extra {
             Some(extra) => (extra.port, extra.attempts),
             None => (None, 0),
@@ -148,7 +203,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         discard(entry.key);
         let reason = DeadLetterReason::Evicted;
         let message = Some(entry.message);
-        self.report_dead_letter(DeadLetter { message, reason, error: None, panic: None, attempts });
+        let letter = DeadLetter { message, reason, error: None, panic: None, attempts, age };
+        self.report_dead_letter(letter);
         self.has_dropped();
     }
 }

@@ -9,7 +9,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::{Core, OnDeadLetter};
+use super::{Core, OnDeadLetter, Queued};
 use crate::{
     Actor, DeadLetter, DeadLetterReason, ExitReason, Happening,
     notices::{LimitChangeReason, ResizeReason, drop_log::Dropped},
@@ -40,8 +40,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.tell_dead_letter(&letter);
         match &self.settings.on_dead_letter {
             Some(hook) => self.hand_to(hook, letter),
-            None => discard(self.letters.push(letter, None)),
+            None => discard(self.letters.push(letter)),
         }
+    }
+
+    /// How long ago a message was accepted that waits no more.
+    pub(super) fn age_of(&self, entry: &Queued<A, K>) -> Option<Duration> {
+        let accepted = entry.extra.as_ref().and_then(|extra| extra.accepted);
+        Some(accepted.unwrap_or_else(|| self.coarse.at(entry.stamp)).elapsed())
     }
 
     /// Evicted ones may be as many as are sent: they are told by their number, as drops. Whoever takes the letters logs them.
@@ -52,7 +58,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let what = Happening::DeadLetter {
             message_type: std::any::type_name::<A::Message>(),
             reason: letter.reason,
-            age: None,
+            age: letter.age,
             attempts: letter.attempts,
         };
         match self.settings.on_dead_letter {
@@ -86,6 +92,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             // this was told, or its starts are seen here.
             fence(Ordering::SeqCst);
             self.tell_if_drained();
+        }
+    }
+
+    /// A sender has found no room at one worker. Where workers pull, that is not the pool's affair as long as the pool has room.
+    #[cold]
+    pub(crate) fn found_worker_full(&self) {
+        let chosen = self.settings.dispatch.is_some();
+        if chosen || self.permits.in_use(self) >= self.permits.capacity() {
+            self.found_full();
         }
     }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    crew::{AnyCrew, Chosen, Worker},
+    crew::{AnyCrew, Chosen, WeakCrew, Worker},
     gathering::Gathering,
     sent::{NoneAccepted, Sent, Tally},
     together::Together,
@@ -46,6 +46,11 @@ impl<M, R, E> BroadcastAddress<M, R, E> {
         Self { crew, turns: Arc::default() }
     }
 
+    /// The workers of this moment and later, without keeping their pool alive.
+    pub(crate) fn weak_crew(&self) -> Box<dyn WeakCrew<M, R, E>> {
+        self.crew.downgrade()
+    }
+
     /// The live workers, each with an address of its own.
     pub fn workers(&self) -> Vec<Worker<M, R, E>> {
         self.crew.members()
@@ -59,7 +64,8 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
         Self::new(Arc::new(Chosen::new(addresses)))
     }
 
-    /// Gives each live worker a copy, waiting for room at all of them at once.
+    /// Gives each live worker a copy, waiting for room at all of them at once. Where the pool does not let its senders wait, a
+    /// worker that is full treats its copy as its pool's [`Overflow`](crate::Overflow) says.
     ///
     /// # Errors
     /// The message, when no worker has accepted a copy.

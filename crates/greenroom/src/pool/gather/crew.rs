@@ -2,12 +2,20 @@
 
 use std::{fmt, ops::Deref, sync::Arc};
 
-use crate::Address;
+use crate::{Address, WeakAddress};
 
 /// The live workers of a pool, each with an address of its own, in the order of their slots.
 pub(crate) trait Crew<M, R, E>: Send + Sync {
     /// Those who live now. None is named twice.
     fn members(&self) -> Vec<Worker<M, R, E>>;
+    /// The same, without keeping the pool alive.
+    fn downgrade(&self) -> Box<dyn WeakCrew<M, R, E>>;
+}
+
+/// A crew that does not keep its pool alive.
+pub(crate) trait WeakCrew<M, R, E>: Send + Sync {
+    /// Those who live now; `None` when nobody ever will again.
+    fn members(&self) -> Option<Vec<Worker<M, R, E>>>;
 }
 
 pub(super) type AnyCrew<M, R, E> = Arc<dyn Crew<M, R, E>>;
@@ -72,8 +80,29 @@ impl<M, R, E> Chosen<M, R, E> {
     }
 }
 
-impl<M, R, E> Crew<M, R, E> for Chosen<M, R, E> {
+impl<M: 'static, R: 'static, E: 'static> Crew<M, R, E> for Chosen<M, R, E> {
     fn members(&self) -> Vec<Worker<M, R, E>> {
         self.0.iter().filter(|member| member.address.door.accepts()).cloned().collect()
+    }
+
+    fn downgrade(&self) -> Box<dyn WeakCrew<M, R, E>> {
+        let weak = self.0.iter().map(|member| (member.slot, member.address.downgrade()));
+        Box::new(WeakChosen(weak.collect()))
+    }
+}
+
+/// As `Chosen`, held weakly.
+struct WeakChosen<M, R, E>(Vec<(usize, WeakAddress<M, R, E>)>);
+
+impl<M, R, E> WeakCrew<M, R, E> for WeakChosen<M, R, E> {
+    fn members(&self) -> Option<Vec<Worker<M, R, E>>> {
+        let alive = self.0.iter().filter(|(_, address)| address.is_alive());
+        let left: Vec<_> = alive
+            .filter_map(|(slot, address)| Some(Worker::new(*slot, address.upgrade()?)))
+            .collect();
+        if left.is_empty() {
+            return None;
+        }
+        Some(left.into_iter().filter(|member| member.address.door.accepts()).collect())
     }
 }

@@ -66,6 +66,7 @@ async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 ) {
     let (core, slot) = (undertaker.core.clone(), undertaker.slot);
     core.tell(Happening::WorkerStarted { slot });
+    core.has_started(slot);
     let _ = outcomes.send(SlotOutcome::Started(slot));
     hand_on(&core, slot, to).await;
     undertaker.gone = Some(Gone::Over(ExitReason::Normal));
@@ -82,7 +83,6 @@ async fn hand_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let mut cx = context(core, slot);
     let mut hold = Hold::new(core.clone(), slot);
     let own = Some((core.identity(), slot));
-    core.has_started(slot);
     loop {
         hold.wake_up();
         match CatchUnwind(Box::pin(work(&mut hold, &mut forwarder, &mut cx)), own).await {

@@ -28,6 +28,8 @@ pub(super) async fn first_start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     match first {
         Ok(actor) => {
             core.tell(Happening::WorkerStarted { slot });
+            // Before anybody is told: who has spawned the pool finds its worker there.
+            core.has_started(slot);
             let _ = outcomes.send(SlotOutcome::Started(slot));
             Some(actor)
         }

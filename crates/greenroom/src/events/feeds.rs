@@ -1,0 +1,142 @@
+//! A subscriber that is all live workers of a pool.
+//!
+//! Each worker has a [`Feed`] of its own: it hears in order, and where its mailbox is full, it is told how many it has missed,
+//! whatever the others have got. Who has joined is looked up with each event.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, atomic::AtomicU64},
+};
+
+use parking_lot::Mutex;
+
+use super::{
+    event::Event,
+    feed::Feed,
+    subscriber::{Missed, Offered, Subscriber},
+};
+use crate::{
+    Worker,
+    pool::{discard::discard, gather::crew::WeakCrew},
+};
+
+pub(super) struct Feeds<E, M, R, F, C> {
+    crew: Box<dyn WeakCrew<M, R, F>>,
+    convert: Arc<C>,
+    /// Each with the life of its worker. Runs no user code: what is taken out is dropped after the lock.
+    feeds: Mutex<Vec<WorkersFeed<E>>>,
+    /// Of all workers there were.
+    missed: Missed,
+}
+
+struct WorkersFeed<E> {
+    /// Of the worker.
+    life: u64,
+    feed: Arc<dyn Subscriber<E>>,
+}
+
+impl<E> Clone for WorkersFeed<E> {
+    fn clone(&self) -> Self {
+        Self { life: self.life, feed: self.feed.clone() }
+    }
+}
+
+impl<E, M, R, F, C> Feeds<E, M, R, F, C>
+where
+    E: Clone + Send + Sync + 'static,
+    M: Send + 'static,
+    R: 'static,
+    F: 'static,
+    C: Fn(Event<E>) -> Option<M> + Send + Sync + 'static,
+{
+    /// Those who live now are the ones who get what is replayed.
+    pub(super) fn new(crew: Box<dyn WeakCrew<M, R, F>>, convert: C, all: Arc<AtomicU64>) -> Self {
+        let (convert, missed) = (Arc::new(convert), Missed::new(all));
+        let feeds = Self { crew, convert, feeds: Mutex::default(), missed };
+        let live = feeds.crew.members().unwrap_or_default();
+        *feeds.feeds.lock() = live.iter().map(|worker| feeds.feed(worker)).collect();
+        feeds
+    }
+
+    fn feed(&self, worker: &Worker<M, R, F>) -> WorkersFeed<E> {
+        let convert = self.convert.clone();
+        let convert = move |event| convert(event);
+        let feed = Feed::new(worker.address().downgrade(), convert, self.missed.clone());
+        WorkersFeed { life: worker.address().door.life_id(), feed: Arc::new(feed) }
+    }
+
+    fn known(&self) -> Vec<WorkersFeed<E>> {
+        self.feeds.lock().clone()
+    }
+
+    /// Adds those who have joined. For the producer alone.
+    fn add_joined(&self, live: &[Worker<M, R, F>]) {
+        let known = self.known();
+        let is_new = |worker: &&Worker<M, R, F>| {
+            let life = worker.address().door.life_id();
+            known.iter().all(|known| known.life != life)
+        };
+        let joined: Vec<_> = live.iter().filter(is_new).map(|worker| self.feed(worker)).collect();
+        for new in &joined {
+            new.feed.begin();
+        }
+        self.feeds.lock().extend(joined);
+    }
+
+    /// Hands something to each, forgets those who are gone, and says whether anybody has taken it.
+    fn each(&self, hand: impl Fn(&dyn Subscriber<E>) -> Offered) -> Offered {
+        let mut taken = Offered::Missed;
+        let mut gone = Vec::new();
+        for one in self.known() {
+            match hand(&*one.feed) {
+                Offered::Taken => taken = Offered::Taken,
+                Offered::Missed => {}
+                Offered::Gone => gone.push(one.life),
+            }
+        }
+        if !gone.is_empty() {
+            self.forget(&gone);
+        }
+        taken
+    }
+
+    fn forget(&self, gone: &[u64]) {
+        let gone: Vec<_> = {
+            let mut feeds = self.feeds.lock();
+            feeds.extract_if(.., |one| gone.contains(&one.life)).collect()
+        };
+        discard(gone);
+    }
+}
+
+impl<E, M, R, F, C> Subscriber<E> for Feeds<E, M, R, F, C>
+where
+    E: Clone + Send + Sync + 'static,
+    M: Send + 'static,
+    R: 'static,
+    F: 'static,
+    C: Fn(Event<E>) -> Option<M> + Send + Sync + 'static,
+{
+    fn prepare(&self, replay: &VecDeque<Arc<E>>) {
+        self.feeds.lock().iter().for_each(|one| one.feed.prepare(replay));
+    }
+
+    fn begin(&self) -> Offered {
+        let taken = self.each(|feed| feed.begin());
+        if self.crew.members().is_none() { Offered::Gone } else { taken }
+    }
+
+    /// Where no worker is alive nobody misses it, and nobody has taken it.
+    fn offer(&self, item: &Arc<E>) -> Offered {
+        let Some(live) = self.crew.members() else { return Offered::Gone };
+        self.add_joined(&live);
+        drop(live);
+        self.each(|feed| feed.offer(item))
+    }
+
+    fn topic_ended(&self) {}
+
+    fn missed(&self) -> u64 {
+        self.missed.so_far()
+    }
+}
