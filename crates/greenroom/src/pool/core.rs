@@ -411,7 +411,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let current = tokio::runtime::Handle::try_current();
             current.is_ok_and(|current| current.id() == self.runtime.id())
         };
-        self.settings.calls_in_place && self.wake.is_quick() && !in_place::is_driving() && here()
+        self.settings.calls_in_place && self.wake.is_quick() && in_place::may_drive() && here()
     }
 
     #[cold]

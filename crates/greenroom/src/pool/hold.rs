@@ -346,7 +346,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             self.runs += 1;
             let quick = self.core.wake.is_quick();
             let most = if quick { RUNS_IN_A_SHARD } else { LONG_RUNS_IN_A_SHARD };
-            if quick && self.core.shards[index].is_served_near(self.worker) {
+            if !self.core.wake.is_ready_at(index) {
+                // There is nothing.
+            } else if quick && self.core.shards[index].is_served_near(self.worker) {
                 // The other one has the shard now, and its bit.
                 self.source = Source::None;
             } else if self.runs < most {

@@ -33,14 +33,26 @@ use super::{lock::Lock, seat::Seat};
 /// What the task of a worker does.
 pub(crate) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// One call in so many goes the usual way, on each thread: a task that does nothing but call has to let others run.
+const IN_A_ROW: u32 = 512;
+
 thread_local! {
     /// A worker is driven on this thread by somebody who calls it.
     static DRIVING: Cell<bool> = const { Cell::new(false) };
+    /// How many have been.
+    static DRIVEN: Cell<u32> = const { Cell::new(0) };
 }
 
 /// True while the caller is polled by somebody who calls it, and who waits to go on.
 pub(crate) fn is_driving() -> bool {
     DRIVING.get()
+}
+
+/// False for who is driven himself, and where others have to have their turn.
+pub(crate) fn may_drive() -> bool {
+    let driven = DRIVEN.get().wrapping_add(1);
+    DRIVEN.set(driven);
+    !driven.is_multiple_of(IN_A_ROW) && !is_driving()
 }
 
 /// Where the work of one task lies.

@@ -124,6 +124,15 @@ pub(crate) struct Outbox<M, R, E, K> {
     pub(crate) queue_first: bool,
 }
 
+/// What there is in an outbox that was filled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refilled {
+    /// One message, and nothing behind it.
+    Last,
+    /// Several, or urgent ones elsewhere.
+    More,
+}
+
 /// A key that is done with, and the hash of the next.
 pub(crate) type Step<K> = (Option<(u32, K)>, Option<u32>);
 
@@ -190,7 +199,8 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         true
     }
 
-    /// As `refill_or`; asks the sender to wake a worker on its own thread where this is another, because what is taken from
+    /// As `refill_or`, for who takes the first message at once: where that is the last, the shard is no longer scheduled, so that
+    /// nobody need look a second time. Asks the sender to wake a worker on its own thread where this is another, because what is taken from
     /// afar comes through the memory of another core. `attendant` is the worker, where it clears the shard's bit in the map
     /// of attended shards when it departs.
     pub(crate) fn refill_near(
@@ -198,20 +208,25 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         outbox: &mut Outbox<M, R, E, K>,
         attendant: Option<usize>,
         empty: impl FnOnce(),
-    ) -> bool {
+    ) -> Option<Refilled> {
         let thread = this_thread();
         let mut inbox = self.inbox.lock();
         if inbox.is_empty() {
             inbox.scheduled = false;
             empty();
-            return false;
+            return None;
         }
         inbox.invite = inbox.sender != thread;
         if let Some(worker) = attendant {
             inbox.drainer = (worker, thread);
         }
         inbox.hand_over(&mut outbox.queue);
-        true
+        if outbox.queue.len() > 1 || !inbox.is_empty() {
+            return Some(Refilled::More);
+        }
+        inbox.scheduled = false;
+        empty();
+        Some(Refilled::Last)
     }
 
     /// Moves what lies in the inbox behind what lies in the outbox, to be looked at with it.

@@ -39,9 +39,9 @@
 
 use std::{future::poll_fn, task::Poll, time::Duration};
 
-use super::{bell::Bell, padded::Padded, seats::Seats};
+use super::{bell::Bell, lock::Lock, padded::Padded, seats::Seats};
 use crate::sync::{
-    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, AtomicWaker, Mutex, Ordering, fence, this_thread,
+    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, AtomicWaker, Ordering, fence, this_thread,
 };
 
 pub(crate) struct Wake {
@@ -59,7 +59,7 @@ pub(crate) struct Wake {
     /// As many as can run at once.
     limit: usize,
     /// The last to fall asleep is woken first: its caches are warmest.
-    idle: Mutex<Idle>,
+    idle: Lock<Idle>,
     /// The length of `idle`, to be read without its lock.
     idle_count: AtomicUsize,
     /// One per worker.
@@ -113,7 +113,7 @@ impl Wake {
             awake: Padded(AtomicUsize::new(0)),
             lingering: Padded(AtomicUsize::new(NOBODY)),
             limit: limit.max(1),
-            idle: Mutex::new(Idle::new(workers)),
+            idle: Lock::new(Idle::new(workers)),
             idle_count: AtomicUsize::new(0),
             beds: Seats::new(workers),
             #[cfg(test)]
@@ -252,6 +252,11 @@ impl Wake {
         }
     }
 
+    /// True when somebody should look at this shard.
+    pub(crate) fn is_ready_at(&self, shard: usize) -> bool {
+        self.ready.load(Ordering::Acquire) & (1 << shard) != 0
+    }
+
     pub(crate) fn any_ready(&self) -> bool {
         self.ready.load(Ordering::Relaxed) != 0
     }
@@ -366,7 +371,7 @@ impl Wake {
         let bed = self.beds.at(worker);
         bed.errand.store(errand, Ordering::Relaxed);
         bed.taken.store(false, Ordering::Release);
-        self.idle_count.store(idle.stack.len(), Ordering::SeqCst);
+        self.idle_count.store(idle.stack.len(), Ordering::Release);
     }
 
     /// The caller has found nothing, steps aside once, and then looks again. False when somebody else does so already.
@@ -429,7 +434,7 @@ impl Wake {
         let mut idle = self.idle.lock();
         idle.push(worker);
         self.beds.at(worker).taken.store(true, Ordering::Relaxed);
-        self.idle_count.store(idle.stack.len(), Ordering::SeqCst);
+        self.idle_count.store(idle.stack.len(), Ordering::Release);
     }
 
     /// Waits until a waker has taken the worker off the idle list. Returns the shard that it was woken for, if any.
@@ -451,9 +456,14 @@ impl Wake {
     }
 
     fn errand(&self, worker: usize) -> Option<usize> {
-        match self.beds.at(worker).errand.swap(ANY, Ordering::Relaxed) {
+        // Whoever writes it has taken the worker off the list, and nobody else does before it is there again.
+        let errand = &self.beds.at(worker).errand;
+        match errand.load(Ordering::Relaxed) {
             ANY => None,
-            shard => Some(shard as usize),
+            shard => {
+                errand.store(ANY, Ordering::Relaxed);
+                Some(shard as usize)
+            }
         }
     }
 

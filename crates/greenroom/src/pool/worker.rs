@@ -293,7 +293,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         match taken {
             Taken::Nothing if !hold.is_over() => {
                 permission = None;
-                idle(hold).await;
+                idle(hold, &core).await;
                 turn = 0;
             }
             Taken::Nothing | Taken::Skipped => {}
@@ -368,8 +368,10 @@ impl Patience {
 const MESSAGES_PER_TURN: u32 = 64;
 
 /// Waits until there is something to do.
-async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A, K>) {
-    let core = hold.core.clone();
+async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    hold: &mut Hold<A, K>,
+    core: &Core<A, K>,
+) {
     core.wake.lie_down(hold.worker);
     hold.posture = Posture::LyingDown;
     core.wake.leave(&core.clock.bell);

@@ -14,7 +14,7 @@ use crate::{
         hold::{DeliveryOf, Source},
         lanes::{LaneId, LaneState},
         lock::Locked,
-        shard::LOOK_AHEAD,
+        shard::{LOOK_AHEAD, Refilled},
     },
 };
 
@@ -105,9 +105,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         delivery: &mut DeliveryOf<A>,
     ) -> bool {
         let mut outbox = self.shards[index].outbox.lock();
-        let dry = outbox.queue.is_empty()
-            && (run > 0 || !self.refill_shared(index, attendant, &mut outbox));
-        if dry || run > self.budget() {
+        let mut last = false;
+        if outbox.queue.is_empty() {
+            if run > 0 {
+                return false;
+            }
+            match self.refill_shared(index, attendant, &mut outbox) {
+                Some(refilled) => last = refilled == Refilled::Last,
+                None => return false,
+            }
+        }
+        if run > self.budget() {
             return false;
         }
         // Straight into its place: between the two, each further move is felt.
@@ -118,7 +126,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 None => return false,
             },
         }
-        if outbox.queue.is_empty() {
+        if outbox.queue.is_empty() && !last {
             self.look_ahead(index, &outbox);
         }
         true
@@ -158,11 +166,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         index: usize,
         attendant: Option<usize>,
         outbox: &mut OutboxOf<A, K>,
-    ) -> bool {
+    ) -> Option<Refilled> {
         let empty = || self.wake.clear(index);
         match self.wake.is_quick() {
             true => self.shards[index].refill_near(outbox, attendant, empty),
-            false => self.shards[index].refill_or(outbox, empty),
+            false => self.shards[index].refill_or(outbox, empty).then_some(Refilled::More),
         }
     }
 
