@@ -41,7 +41,8 @@ pub(crate) struct Extra<R, E> {
     /// When it was accepted, where its stamp tells something later: when an attempt was due, for instance.
     pub(crate) accepted: Option<Instant>,
     pub(crate) waiter: Waiter,
-    pub(crate) about: About,
+    /// What the sender has said, where that is anything: most calls say nothing.
+    pub(crate) about: Option<Box<About>>,
 }
 
 /// Who waits for the reply, as far as a policy must know.
@@ -88,16 +89,17 @@ impl<R, E> Extra<R, E> {
             parked: false,
             accepted: None,
             waiter: Waiter::Other,
-            about,
+            about: (!about.is_empty()).then(|| Box::new(about)),
         })
     }
 
     pub(crate) fn sender(&self) -> Option<&AnyAddress> {
-        self.about.sender.as_ref()
+        self.about.as_ref()?.sender.as_ref()
     }
 
     pub(crate) fn has_expired(&self) -> bool {
-        self.about.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        let deadline = self.about.as_ref().and_then(|about| about.deadline);
+        deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 }
 
@@ -146,7 +148,7 @@ impl<M, R, E> Delivery<M, R, E> {
     /// Says when nobody wants the result any more, where the sender has given a token along: the loser of a
     /// [hedged](crate::Hedged) or gathered call, for instance.
     pub fn cancellation(&self) -> Option<&CancellationToken> {
-        self.extra.as_ref()?.about.token.as_ref()
+        self.extra.as_ref()?.about.as_ref()?.token.as_ref()
     }
 
     /// The class it was sent in.
@@ -156,7 +158,7 @@ impl<M, R, E> Delivery<M, R, E> {
 
     /// How long there is until its deadline, where it has one; zero when that has passed.
     pub fn time_left(&self) -> Option<Duration> {
-        let deadline = self.extra.as_ref()?.about.deadline?;
+        let deadline = self.extra.as_ref()?.about.as_ref()?.deadline?;
         Some(deadline.saturating_duration_since(Instant::now()))
     }
 
@@ -210,7 +212,7 @@ impl<M, R, E> Delivery<M, R, E> {
 
     /// The trace context that came with it, as text: what it means is the sender's and the receiver's affair.
     pub fn trace(&self) -> Option<&str> {
-        self.extra.as_ref()?.about.trace.as_deref()
+        self.extra.as_ref()?.about.as_ref()?.trace.as_deref()
     }
 
     /// True when somebody waits for the reply.

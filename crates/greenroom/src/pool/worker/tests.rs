@@ -51,7 +51,7 @@ async fn a_worker_that_lies_down_just_as_the_pool_ends_gets_up_again() {
     core.push_and_wait_for_the_last_worker().await;
     hold.wake_up();
     core.end();
-    let up = tokio::time::timeout(Duration::from_secs(1), idle(&mut hold)).await;
+    let up = tokio::time::timeout(Duration::from_secs(1), idle(&mut hold, &core)).await;
     assert!(up.is_ok(), "it would sleep for ever");
 }
 
