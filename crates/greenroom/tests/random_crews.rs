@@ -268,6 +268,7 @@ async fn spawn(program: &Program, log: &Log) -> Pool<Clerk> {
         .workers(program.workers)
         .mailbox(program.mailbox)
         .seed(program.seed)
+        .quick_handlers(program.seed & 8 != 0)
         .overflow(match program.full {
             Full::Wait => Overflow::Wait,
             Full::Reject => Overflow::Reject,
@@ -279,6 +280,7 @@ async fn spawn(program: &Program, log: &Log) -> Pool<Clerk> {
         .on_dead_letter(move |letter: DeadLetter<Message, ()>| {
             dead.lock().unwrap().dead.push(letter.message.unwrap().number);
         });
+    let builder = if program.seed & 16 != 0 { builder.calls_in_place() } else { builder };
     let builder = match program.capacity {
         Some(capacity) => builder.capacity(capacity),
         None => builder,

@@ -286,10 +286,12 @@ fn builder(program: &Program, seen: &Arc<Mutex<Seen>>, outcomes: &Outcomes) -> P
         .workers(program.workers)
         .capacity(program.capacity)
         .seed(program.seed)
+        .quick_handlers(program.seed & 8 != 0)
         .restarts(Restarts { max: 1_000, ..Restarts::default() })
         .on_dead_letter(move |letter: DeadLetter<Message, u8>| {
             dead.lock().unwrap().push(letter.message.map(|message| message.number));
         });
+    let builder = if program.seed & 16 != 0 { builder.calls_in_place() } else { builder };
     let backoff = Backoff::new(Duration::from_millis(10), Duration::from_millis(100));
     let row = Row::Retry { attempts: 3, backoff, finally: Finally::Return };
     match (program.policy, program.seed % 2) {

@@ -63,6 +63,7 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     when_exhausted: WhenExhausted,
     single: bool,
     dedicated_threads: Option<usize>,
+    quick: Option<bool>,
     calls_in_place: bool,
     time_limit: Option<Duration>,
     on_dead_letter: Option<OnDeadLetter<A>>,
@@ -96,6 +97,7 @@ impl<A: Actor> PoolBuilder<A> {
             when_exhausted: WhenExhausted::default(),
             single: false,
             dedicated_threads: None,
+            quick: None,
             calls_in_place: false,
             time_limit: None,
             on_dead_letter: None,
@@ -219,6 +221,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             single: self.single,
             dedicated_threads: self.dedicated_threads,
             time_limit: self.time_limit,
+            quick: self.quick,
             calls_in_place: self.calls_in_place,
             on_dead_letter: self.on_dead_letter,
             dead_letters: self.dead_letters,
@@ -497,6 +500,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
+    /// Whether handlers count as quick (they return within 2 µs), instead of measuring that: quick ones are handled several in a
+    /// row, by few workers, and perhaps in their callers' tasks. For tests, where what runs in which order is not to depend on
+    /// how fast the machine is.
+    #[cfg(feature = "test-util")]
+    pub fn quick_handlers(mut self, quick: bool) -> Self {
+        self.quick = Some(quick);
+        self
+    }
+
     /// Starts the workers, all at once, and returns as soon as one of them runs; the others follow.
     ///
     /// # Errors
@@ -587,6 +599,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             when_exhausted: self.when_exhausted,
             single: self.single,
             time_limit: self.time_limit,
+            quick: self.quick,
             calls_in_place: self.calls_in_place,
             on_dead_letter: self.on_dead_letter,
             dead_letters: self.dead_letters,

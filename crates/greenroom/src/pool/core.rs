@@ -132,6 +132,8 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) when_exhausted: WhenExhausted,
     /// The pool is one actor: it ends with it.
     pub(crate) single: bool,
+    /// Present where it is said, instead of measured, whether handlers are quick.
+    pub(crate) quick: Option<bool>,
     /// Callers may do the work of a worker that they have woken.
     pub(crate) calls_in_place: bool,
     /// Present where the pool sizes itself; in range.
@@ -269,7 +271,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             None => Turns::OF_A_SENDER,
         };
         let now = Instant::now();
-        Self {
+        let core = Self {
             shards: (0..shards).map(|_| Shard::new(turns)).collect(),
             permits: Permits::new(settings.capacity),
             credit: (settings.capacity / shards / CREDIT_SHARE).clamp(1, MAX_CREDIT) as u64,
@@ -313,6 +315,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             runtime,
             _threads: threads,
             settings,
+        };
+        if let Some(quick) = core.settings.quick {
+            core.wake.set_quick(quick);
+            core.coarse.tell_pace(if quick { Duration::ZERO } else { Duration::MAX });
+        }
+        core
+    }
+
+    /// Tells how long a handler took, on average over a few.
+    pub(crate) fn tell_pace(&self, each: Duration) {
+        if self.settings.quick.is_none() {
+            self.wake.tell_pace(each);
         }
     }
 

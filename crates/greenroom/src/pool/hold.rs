@@ -326,7 +326,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn end_run(&mut self, index: usize, alone: bool) {
         self.source = Source::Attending { index, alone };
         if let Some(since) = self.timed_since.take() {
-            self.core.wake.tell_pace(since.elapsed() / self.run);
+            self.core.tell_pace(since.elapsed() / self.run);
         }
     }
 
@@ -411,6 +411,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn measured(&mut self) {
         if let Some(measurement) = self.measurement.take() {
             let took = measurement.end(self.core.coarse.real(), &self.core.measured);
+            if self.core.settings.quick.is_some() {
+                return;
+            }
             self.core.coarse.tell_pace(took);
             if self.core.keyed() {
                 self.core.wake.set_quick(self.core.coarse.measures_few());

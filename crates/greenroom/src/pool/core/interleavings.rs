@@ -128,6 +128,7 @@ impl Stage {
             when_exhausted: crate::WhenExhausted::default(),
             single: false,
             time_limit: None,
+            quick: None,
             calls_in_place: false,
             on_dead_letter: None,
             dead_letters: 0,

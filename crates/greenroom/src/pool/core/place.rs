@@ -134,7 +134,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
         let (revoked, taken) = self.revoke_stuck_tokens();
         let still = taken == before;
         if taken.wrapping_sub(before) < FEW_IN_A_TICK && self.wake.any_ready() {
-            self.wake.tell_pace(TICK);
+            self.tell_pace(TICK);
         }
         if revoked || (still && self.wake.any_ready()) {
             self.wake.one_more(&self.clock.bell);
