@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Address, CallError, PoolBuilder, Stop, prelude::*};
+use greenroom::{Address, Answer, CallError, Delivery, PoolBuilder, Stop, prelude::*};
 
 const PATIENCE: Stop = Stop::within(Duration::from_secs(60));
 
@@ -19,6 +19,8 @@ enum Deed {
     Sleep,
     Panic,
     Fail,
+    /// Drops its reply port.
+    Forget,
 }
 
 /// Answers with the task that it is polled in.
@@ -35,13 +37,26 @@ impl Actor for Where {
         _: &mut Context<Self>,
     ) -> Result<tokio::task::Id, &'static str> {
         match deed {
-            Deed::Return => {}
+            Deed::Return | Deed::Forget => {}
             Deed::Sleep => tokio::time::sleep(Duration::from_millis(10)).await,
             Deed::Panic => panic!("asked for"),
             Deed::Fail => return Err("asked for"),
         }
         self.0.fetch_add(1, Ordering::Relaxed);
         Ok(tokio::task::id())
+    }
+
+    async fn receive(
+        &mut self,
+        delivery: &mut Delivery<Deed, tokio::task::Id, &'static str>,
+        cx: &mut Context<Self>,
+    ) -> Result<Answer<tokio::task::Id>, &'static str> {
+        let deed = delivery.take();
+        if deed == Deed::Forget {
+            drop(delivery.take_reply_port());
+            return Ok(Answer::Elsewhere);
+        }
+        self.handle(deed, cx).await.map(Answer::Reply)
     }
 }
 
@@ -113,6 +128,8 @@ async fn a06_a_call_in_place_ends_as_any_other_does() {
         assert_eq!(pool.call(Deed::Fail).await, Err(CallError::Failed("asked for")));
         until_driven(&pool).await;
         assert_eq!(pool.call(Deed::Panic).await, Err(CallError::Panicked("asked for".into())));
+        until_driven(&pool).await;
+        assert_eq!(pool.call(Deed::Forget).await, Err(CallError::Dropped));
         until_driven(&pool).await;
         assert!(handled.load(Ordering::Relaxed) > before);
         let stats = pool.stop(PATIENCE).await.stats;

@@ -2,6 +2,8 @@
 
 use std::{collections::VecDeque, future::Future, pin::pin, time::Duration};
 
+use tokio::sync::oneshot::error::TryRecvError;
+
 use super::{Address, core::Urgency, parcel::Parcel, permits::Refused};
 use crate::{
     CallError, Class, Envelope, NotAccepted, ReplyPort, SendError, TrySendError,
@@ -154,7 +156,8 @@ impl<M, R, E> Address<M, R, E> {
         // Who looks for a reply that is there pays nothing of the budget that the runtime gives a task for one turn.
         match reply.try_recv() {
             Ok(reply) => reply,
-            Err(_) => reply.await.unwrap_or(Err(CallError::Dropped)),
+            Err(TryRecvError::Empty) => reply.await.unwrap_or(Err(CallError::Dropped)),
+            Err(TryRecvError::Closed) => Err(CallError::Dropped),
         }
     }
 
