@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Address, Answer, CallError, Delivery, PoolBuilder, Stop, prelude::*};
+use greenroom::{Address, Answer, CallError, Delivery, PoolBuilder, Stop, WeakAddress, prelude::*};
 
 const PATIENCE: Stop = Stop::within(Duration::from_secs(60));
 
@@ -247,4 +247,80 @@ fn calls_in_place_from_many_tasks_have_one_outcome_each() {
             assert_eq!((stats.handled, stats.ledger_holds()), (16_000, true));
         }
     });
+}
+
+/// Counts what it has handled; says whether it sleeps before.
+struct Counts(Arc<AtomicU32>);
+
+impl Actor for Counts {
+    type Message = (u32, bool);
+    type Reply = ();
+    type Error = ();
+
+    async fn handle(&mut self, (_, sleeps): (u32, bool), _: &mut Context<Self>) -> Result<(), ()> {
+        if sleeps {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+        }
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn k03_a_key_that_sleeps_holds_up_no_other_after_calls_in_place() {
+    let handled = Arc::new(AtomicU32::new(0));
+    let of_workers = handled.clone();
+    let pool = Pool::new(move |_| Counts(of_workers.clone())).workers(2).capacity(1_000);
+    let pool = pool.calls_in_place().quick_handlers(true).ordered_by(|job: &(u32, bool)| job.0);
+    let pool = pool.spawn().await.unwrap();
+    for key in 0..500 {
+        pool.call((key, false)).await.unwrap();
+    }
+    pool.try_send((1_000, true)).unwrap();
+    (0..199).for_each(|key| pool.try_send((key, false)).unwrap());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(handled.load(Ordering::Relaxed), 699, "all but the one that sleeps");
+}
+
+/// Sends a note to its own pool, where there is an address for it.
+#[derive(Clone)]
+struct Note(Option<WeakAddress<Note, (), ()>>);
+
+struct Notes(Arc<AtomicU32>);
+
+impl Actor for Notes {
+    type Message = Note;
+    type Reply = ();
+    type Error = ();
+
+    async fn handle(&mut self, Note(to): Note, _: &mut Context<Self>) -> Result<(), ()> {
+        match to.and_then(|to| to.upgrade()) {
+            Some(to) => drop(to.try_send(Note(None))),
+            None => drop(self.0.fetch_add(1, Ordering::SeqCst)),
+        }
+        Ok(())
+    }
+}
+
+/// The caller computes on after its reply: its thread is no place for what its handler has sent.
+#[test]
+fn p08_what_a_handler_sends_does_not_wait_for_the_caller_that_it_ran_in() {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(4).enable_time().build().unwrap();
+    let noted = Arc::new(AtomicU32::new(0));
+    let of_workers = noted.clone();
+    let computing = async move {
+        let pool = Pool::new(move |_| Notes(of_workers.clone())).workers(3);
+        let pool = pool.calls_in_place().quick_handlers(true).spawn().await.unwrap();
+        let to = pool.address();
+        for round in 1..=20 {
+            pool.call(Note(Some(to.downgrade()))).await.unwrap();
+            let since = std::time::Instant::now();
+            while noted.load(Ordering::SeqCst) < round {
+                assert!(since.elapsed() < Duration::from_secs(20), "it waits for its caller");
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        }
+    };
+    runtime.block_on(async { tokio::spawn(computing).await.unwrap() });
 }

@@ -12,8 +12,8 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Answer, CallError, Context, DeadLetterReason, Delivery, NotAccepted, Pool, ReplyPort,
-    Restarts, SpawnError, Stop, TrySendError,
+    Actor, Answer, Backoff, CallError, Context, DeadLetterReason, Delivery, FailureTable, Finally,
+    NotAccepted, Pool, ReplyPort, Restarts, Row, SpawnError, Stop, TrySendError,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -442,5 +442,39 @@ impl Actor for Scribe {
         }
         self.0.lock().unwrap().push(number);
         Ok(())
+    }
+}
+
+/// Steps aside and fails, once.
+struct Shy(Arc<AtomicUsize>);
+
+impl Actor for Shy {
+    type Message = ();
+    type Reply = ();
+    type Error = ();
+
+    async fn handle(&mut self, (): (), _: &mut Context<Self>) -> Result<(), ()> {
+        tokio::task::yield_now().await;
+        match self.0.fetch_add(1, Ordering::SeqCst) {
+            0 => Err(()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A message that is attempted again comes back to the first shard, where perhaps nobody has ever sent anything.
+#[tokio::test(start_paused = true)]
+async fn p18_a_message_is_attempted_again_whichever_worker_is_woken_for_it() {
+    for senders in 1..5 {
+        let attempts = Arc::new(AtomicUsize::new(0));
+        let of_workers = attempts.clone();
+        let backoff = Backoff::new(Duration::from_millis(10), Duration::from_millis(10));
+        let row = Row::Retry { attempts: 2, backoff, finally: Finally::DeadLetter };
+        let pool = Pool::new(move |_| Shy(of_workers.clone())).workers(4).quick_handlers(true);
+        let pool = pool.retry_with(|(): &()| (), FailureTable::all(row)).spawn().await.unwrap();
+        let addresses: Vec<_> = (0..senders).map(|_| pool.address()).collect();
+        addresses.last().unwrap().send(()).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(attempts.load(Ordering::SeqCst), 2, "the address with number {senders}");
     }
 }

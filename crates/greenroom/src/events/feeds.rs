@@ -4,8 +4,11 @@
 //! whatever the others have got. Who has joined is looked up with each event.
 
 use std::{
-    collections::VecDeque,
-    sync::{Arc, atomic::AtomicU64},
+    collections::{HashSet, VecDeque},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
 use parking_lot::Mutex;
@@ -33,11 +36,22 @@ struct WorkersFeed<E> {
     /// Of the worker.
     life: u64,
     feed: Arc<dyn Subscriber<E>>,
+    /// It hands out from here on: once, by whoever comes first, the producer with an event or the subscription itself.
+    begun: Arc<AtomicBool>,
+}
+
+impl<E> WorkersFeed<E> {
+    fn begin(&self) -> Offered {
+        match self.begun.swap(true, Ordering::AcqRel) {
+            true => Offered::Taken,
+            false => self.feed.begin(),
+        }
+    }
 }
 
 impl<E> Clone for WorkersFeed<E> {
     fn clone(&self) -> Self {
-        Self { life: self.life, feed: self.feed.clone() }
+        Self { life: self.life, feed: self.feed.clone(), begun: self.begun.clone() }
     }
 }
 
@@ -62,7 +76,8 @@ where
         let convert = self.convert.clone();
         let convert = move |event| convert(event);
         let feed = Feed::new(worker.address().downgrade(), convert, self.missed.clone());
-        WorkersFeed { life: worker.address().door.life_id(), feed: Arc::new(feed) }
+        let life = worker.address().door.life_id();
+        WorkersFeed { life, feed: Arc::new(feed), begun: Arc::default() }
     }
 
     fn known(&self) -> Vec<WorkersFeed<E>> {
@@ -71,24 +86,21 @@ where
 
     /// Adds those who have joined. For the producer alone.
     fn add_joined(&self, live: &[Worker<M, R, F>]) {
-        let known = self.known();
-        let is_new = |worker: &&Worker<M, R, F>| {
-            let life = worker.address().door.life_id();
-            known.iter().all(|known| known.life != life)
-        };
+        let known: HashSet<u64> = self.feeds.lock().iter().map(|known| known.life).collect();
+        let is_new = |worker: &&Worker<M, R, F>| !known.contains(&worker.address().door.life_id());
         let joined: Vec<_> = live.iter().filter(is_new).map(|worker| self.feed(worker)).collect();
         for new in &joined {
-            new.feed.begin();
+            new.begin();
         }
         self.feeds.lock().extend(joined);
     }
 
     /// Hands something to each, forgets those who are gone, and says whether anybody has taken it.
-    fn each(&self, hand: impl Fn(&dyn Subscriber<E>) -> Offered) -> Offered {
+    fn each(&self, hand: impl Fn(&WorkersFeed<E>) -> Offered) -> Offered {
         let mut taken = Offered::Missed;
         let mut gone = Vec::new();
         for one in self.known() {
-            match hand(&*one.feed) {
+            match hand(&one) {
                 Offered::Taken => taken = Offered::Taken,
                 Offered::Missed => {}
                 Offered::Gone => gone.push(one.life),
@@ -122,7 +134,7 @@ where
     }
 
     fn begin(&self) -> Offered {
-        let taken = self.each(|feed| feed.begin());
+        let taken = self.each(WorkersFeed::begin);
         if self.crew.members().is_none() { Offered::Gone } else { taken }
     }
 
@@ -131,7 +143,7 @@ where
         let Some(live) = self.crew.members() else { return Offered::Gone };
         self.add_joined(&live);
         drop(live);
-        self.each(|feed| feed.offer(item))
+        self.each(|one| one.feed.offer(item))
     }
 
     fn topic_ended(&self) {}

@@ -404,8 +404,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// found to return within 2 µs, where a worker is idle, and for callers on the runtime that the pool runs on; all other calls
     /// go the usual way, and a handler that suspends goes on in its own task.
     ///
-    /// Off unless it is asked for, because such a handler sees its caller's surroundings: task-local values and the current
-    /// `tracing` span.
+    /// Off unless it is asked for, because such a handler sees its caller's surroundings: task-local values, the current `tracing`
+    /// span, and locks that the caller holds while it waits for the reply, which the handler must not take. While it runs, no
+    /// timeout of the caller can fire. It is of no use to pools with a policy that chooses a worker, nor to calls of single workers,
+    /// by `ask` or by permits: these go the usual way.
     ///
     /// ```
     /// # use greenroom::prelude::*;

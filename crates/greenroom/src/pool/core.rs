@@ -64,7 +64,7 @@ mod park;
 mod place;
 #[cfg(test)]
 mod points;
-mod take;
+pub(crate) mod take;
 mod tell;
 #[cfg(test)]
 mod unaided;
@@ -390,8 +390,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return load.lent(|parcel| self.search_and_push(index, parcel, key));
         }
         inbox.credit -= 1;
-        // While somebody is bound to look at the shard, the watch looks at the clock.
-        let is_late = !(inbox.scheduled && self.coarse.is_watched) && self.is_late();
+        let is_late = self.is_late();
         let urgent = load.class() == Class::Urgent;
         let first = inbox.push(load, key, |number| self.coarse.stamp(number, is_late));
         if urgent {
@@ -412,10 +411,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// As `announce`, for somebody who then waits: does the work of the worker that is taken for it.
     fn announce_in_place(&self, index: usize) {
         self.wake.mark(index);
-        if let Some(worker) = self.wake.pick_for(index, &self.clock.bell)
-            && !in_place::drive(self.seats.at(worker))
-        {
+        let shard = (!self.keyed()).then_some(index);
+        let Some(worker) = self.wake.pick_for(shard, &self.clock.bell) else { return };
+        let since = in_place::is_timed().then(std::time::Instant::now);
+        if !in_place::drive(self.seats.at(worker)) {
             self.wake.rouse(worker);
+        } else if let Some(since) = since {
+            self.tell_pace(since.elapsed());
         }
     }
 

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     clock,
-    core::{Core, ExtraOf, Queued},
+    core::{Core, ExtraOf, Queued, take::BUDGET},
     discard::discard,
     entry::Entry,
     lanes::LaneId,
@@ -201,7 +201,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
         match self.source {
             Source::Shared { index, alone } => Some(self.take_next_shared(index, alone)),
-            Source::Head { index, epoch, run, .. } if run < self.core.budget() => {
+            Source::Head { index, epoch, run, .. } if run < BUDGET => {
                 let hash = self.core.step(index, epoch, &mut self.delivery)?;
                 self.source = Source::Head { index, epoch, hash, run: run + 1 };
                 Some(self.start())

@@ -28,13 +28,16 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use super::{lock::Lock, seat::Seat};
+use super::{discard::discard, lock::Lock, seat::Seat};
 
 /// What the task of a worker does.
 pub(crate) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// One call in so many goes the usual way, on each thread: a task that does nothing but call has to let others run.
 const IN_A_ROW: u32 = 512;
+
+/// One call in so many is timed.
+const CALLS_PER_TIMING: u32 = 8;
 
 thread_local! {
     /// A worker is driven on this thread by somebody who calls it.
@@ -46,6 +49,11 @@ thread_local! {
 /// True while the caller is polled by somebody who calls it, and who waits to go on.
 pub(crate) fn is_driving() -> bool {
     DRIVING.get()
+}
+
+/// True for one call in a few: handlers that take long (any more) must not run in their callers' turns.
+pub(crate) fn is_timed() -> bool {
+    DRIVEN.get().is_multiple_of(CALLS_PER_TIMING)
 }
 
 /// False for who is driven himself, and where others have to have their turn.
@@ -102,11 +110,15 @@ impl Bench {
         }
     }
 
-    /// The work is done. Its task is to be woken, to end.
-    fn end(&self, panic: Option<Box<dyn Any + Send>>) {
+    /// The work is done. Its task is to be woken, to end. Where that has gone, nobody wants to know what it panicked with.
+    fn end(&self, panic: Option<Box<dyn Any + Send>>) -> Option<Box<dyn Any + Send>> {
         let mut place = self.0.lock();
-        if let Place::Away { .. } = *place {
-            *place = Place::Done(panic);
+        match *place {
+            Place::Away { .. } => {
+                *place = Place::Done(panic);
+                None
+            }
+            _ => panic,
         }
     }
 
@@ -177,16 +189,16 @@ pub(crate) fn drive(seat: &Seat) -> bool {
             drop(driving);
             match bench.put_back(work, waker) {
                 Ok(wake) => wake.into_iter().for_each(Waker::wake),
-                Err(left) => drop(left),
+                Err(left) => discard(left),
             }
             return true;
         }
         Ok(Poll::Ready(())) => None,
         Err(panic) => Some(panic),
     };
-    drop(work);
+    discard(work);
     drop(driving);
-    bench.end(panic);
+    discard(bench.end(panic));
     waker.wake();
     true
 }

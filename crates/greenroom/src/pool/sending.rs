@@ -68,6 +68,7 @@ impl<M: Send, R: Send, E: Send> Future for Sending<'_, M, R, E> {
         if this.waiting.is_some() {
             return this.wait(cx);
         }
+        assert!(this.message.is_some(), "a send is polled again although it is done");
         let (door, sender) = (&this.address.door, this.address.sender);
         match door.try_send(&mut this.message, sender, Urgency::CanStepAside) {
             Ok(()) => Poll::Ready(Ok(())),

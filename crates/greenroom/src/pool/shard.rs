@@ -24,8 +24,8 @@
 //! # Scheduled
 //! `inbox.scheduled` is true while somebody is bound to look at the shard: its bit is set in the pool's ready map, or,
 //! in a keyed pool, a worker holds its token or is looking. Only a worker that has seen the outbox and the inbox empty,
-//! under both locks, clears it (and, without keys, the bit with it); the sender that sets it must set the bit. Lock
-//! order: outbox, then inbox.
+//! under both locks, clears it (and, without keys, the bit with it), or one that has just filled the outbox with a single
+//! message and takes that under the same lock; the sender that sets it must set the bit. Lock order: outbox, then inbox.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -246,7 +246,8 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     pub(crate) fn is_served_near(&self, worker: usize) -> bool {
         let inbox = self.inbox.lock();
         let (other, thread) = inbox.drainer;
-        other != worker && thread == inbox.sender && thread != this_thread()
+        let somebody = thread != NOBODY && other != worker;
+        somebody && thread == inbox.sender && thread != this_thread()
     }
 
     /// True when there are messages in the outbox or the inbox. Otherwise the shard is no longer scheduled, and `empty` is

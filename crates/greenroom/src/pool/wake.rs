@@ -298,8 +298,9 @@ impl Wake {
     }
 
     /// As `one_for`, for a caller that sees to it that the worker is polled: by itself, or by [`rouse`](Self::rouse).
-    pub(crate) fn pick_for(&self, shard: usize, bell: &Bell) -> Option<usize> {
-        self.pick(self.limit, Some(shard), bell)
+    /// For this shard, where workers attend shards.
+    pub(crate) fn pick_for(&self, shard: Option<usize>, bell: &Bell) -> Option<usize> {
+        self.pick(self.limit, shard, bell)
     }
 
     /// Has a worker polled that was taken off the idle list.

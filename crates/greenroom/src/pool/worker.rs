@@ -268,6 +268,17 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                 continue;
             }
         }
+        if turn > 0 && in_place::is_driving() {
+            // A caller does the work of one message. What else there is lies where others can take it: this worker's own task
+            // may be stuck behind the caller for long.
+            hold.give_up_place();
+            if core.wake.any_ready() {
+                turn = 0;
+                core.serve_waiters();
+                core.wake.one(&core.clock.bell);
+                step_aside().await;
+            }
+        }
         let from_lane = matches!(hold.source, Source::Lane { .. });
         let mut taken = hold.take_next();
         if taken == Taken::Nothing {
@@ -283,9 +294,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
             }
         }
         turn += 1;
-        // A caller does this much for others, and no more.
-        let driven_on = turn > 1 && taken == Taken::InHand && in_place::is_driving();
-        if turn > MESSAGES_PER_TURN || driven_on {
+        if turn > MESSAGES_PER_TURN {
             turn = 0;
             core.serve_waiters();
             step_aside().await;
@@ -301,7 +310,10 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                 in_a_row += 1;
                 // Another worker is woken for what else is ready. The runtime puts it where only this thread looks, so
                 // this worker steps back once, before it perhaps computes for long.
-                if core.wake.wants_more() && core.wake.one(&core.clock.bell) {
+                if core.wake.wants_more()
+                    && !in_place::is_driving()
+                    && core.wake.one(&core.clock.bell)
+                {
                     step_aside().await;
                 }
                 permission.iter_mut().for_each(Pass::started);

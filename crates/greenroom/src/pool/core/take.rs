@@ -19,9 +19,9 @@ use crate::{
 };
 
 /// Messages that one worker takes from a shard before it lets the runtime run other tasks.
-const BUDGET: u32 = 64;
+pub(crate) const BUDGET: u32 = 64;
 
-/// As `BUDGET`, where handlers are quick: enough that workers keep up with several senders on their thread.
+/// As `BUDGET`, where handlers are quick and without keys: enough that workers keep up with several senders on their thread.
 const QUICK_BUDGET: u32 = 512;
 
 /// Messages of one key in a row while others are ready (K04).
@@ -59,7 +59,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 self.release(worker, source);
                 None
             }
-            Source::Head { index, epoch, run, .. } if run < self.budget() => {
+            Source::Head { index, epoch, run, .. } if run < BUDGET => {
                 let mut outbox = self.shards[index].outbox.lock();
                 if outbox.held(epoch).is_some() {
                     return self.advance(index, outbox, epoch, run + 1, Class::Urgent);
@@ -148,9 +148,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Some(hash)
     }
 
-    /// Messages of a run.
+    /// Messages of a run without keys.
     #[inline(always)]
-    pub(crate) fn budget(&self) -> u32 {
+    fn budget(&self) -> u32 {
         if self.wake.is_quick() { QUICK_BUDGET } else { BUDGET }
     }
 
