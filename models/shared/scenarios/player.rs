@@ -40,6 +40,9 @@ pub(super) type Key = u32;
 /// The first urgent number.
 const URGENT: u32 = 900;
 
+/// As in the product, where it is more than a model has messages: so there are messages within and between two turns.
+const QUICK_ATTEMPTS: u32 = 3;
+
 /// What becomes of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Handler {
@@ -322,7 +325,7 @@ impl<'a> Player<'a> {
     }
 
     fn work(&mut self) {
-        let mut in_a_row = 0;
+        let mut in_a_row = 0_u32;
         while !self.is_over() {
             if self.seat.has_orders() && self.seat.has(SIGNAL) {
                 self.hear();
@@ -341,7 +344,7 @@ impl<'a> Player<'a> {
                 if self.core.wake.wants_more() {
                     self.core.wake.one(&self.core.clock.bell);
                 }
-                self.handle();
+                in_a_row += self.attempt() - 1;
             } else if !self.is_over() {
                 self.idle();
             }
@@ -411,21 +414,41 @@ impl<'a> Player<'a> {
             }
         }
         match self.source {
-            Source::Shared { index, alone } => {
-                self.run += 1;
-                let attendant = alone.then_some(self.worker);
-                if self.core.pop_shared(index, attendant, self.run, &mut self.delivery) {
-                    return self.start();
-                }
-                self.source = Source::Attending { index, alone };
-                false
-            }
+            Source::Shared { index, alone } => self.take_next_shared(index, alone),
             Source::Attending { .. } => false,
             source => {
                 self.source = Source::None;
                 let taken = self.core.next(self.worker, source);
                 self.begin(taken)
             }
+        }
+    }
+
+    fn take_next_shared(&mut self, index: usize, alone: bool) -> bool {
+        self.run += 1;
+        let attendant = alone.then_some(self.worker);
+        if self.core.pop_shared(index, attendant, self.run, &mut self.delivery) {
+            return self.start();
+        }
+        self.source = Source::Attending { index, alone };
+        false
+    }
+
+    /// As `take_next`, in the middle of a run.
+    fn take_in_run(&mut self) -> bool {
+        if self.is_over() || self.is_urged() {
+            return false;
+        }
+        match self.source {
+            Source::Shared { index, alone } => self.take_next_shared(index, alone),
+            Source::Head { index, epoch, run, .. } if run < self.core.budget() => {
+                let Some(hash) = self.core.step(index, epoch, &mut self.delivery) else {
+                    return false;
+                };
+                self.source = Source::Head { index, epoch, hash, run: run + 1 };
+                self.start()
+            }
+            _ => false,
         }
     }
 
@@ -558,8 +581,22 @@ impl<'a> Player<'a> {
         }
     }
 
+    /// The message in hand, and where handlers are quick those behind it in the same run. Says how many.
+    fn attempt(&mut self) -> u32 {
+        let most = if self.core.wake.is_quick() { QUICK_ATTEMPTS } else { 1 };
+        let mut attempts = 0;
+        loop {
+            self.handle();
+            attempts += 1;
+            if attempts >= most || !self.take_in_run() {
+                return attempts;
+            }
+        }
+    }
+
     fn handle(&mut self) {
         let number = self.delivery.message.take().expect("a message is in hand");
+        drop(self.delivery.extra.take());
         self.pool.begins(number);
         let handler = self.handler(number);
         match handler {
