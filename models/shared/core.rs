@@ -109,6 +109,8 @@ pub(crate) struct Plan {
     /// Workers that may be awake at once.
     pub(crate) awake: usize,
     pub(crate) keyed: bool,
+    /// Hashes that keys have. Where they are fewer than keys, keys have to be compared.
+    pub(crate) hashes: u32,
     /// Handlers are quick.
     pub(crate) quick: bool,
 }

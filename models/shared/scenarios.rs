@@ -8,6 +8,8 @@ pub mod mailboxes;
 pub mod permits;
 #[path = "scenarios/player.rs"]
 mod player;
+#[path = "scenarios/runs.rs"]
+pub mod runs;
 #[path = "scenarios/shards.rs"]
 pub mod shards;
 #[path = "scenarios/wakes.rs"]

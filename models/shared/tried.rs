@@ -56,4 +56,11 @@ tried! {
         a_token_is_taken_from_who_computes,
         a_token_stays_with_who_compares_keys,
         a_key_waits_for_its_next_attempt;
+    runs:
+        one_worker_that_steps_and_a_sender,
+        a_token_is_taken_between_two_steps,
+        a_token_is_taken_from_who_steps,
+        a_key_that_suspends_in_a_run,
+        urgent_messages_in_a_run,
+        a_key_with_many_messages_in_a_run;
 }

@@ -25,8 +25,8 @@ use crate::{
     sync::{Ordering, fence},
 };
 
-/// Messages are numbers; all in the same ten have the same key. From [`URGENT`] on they are urgent, and begin again with
-/// the first key.
+/// Messages are numbers; all in the same ten have the same key, from [`MANY`] on all in the same hundred. From [`URGENT`] on
+/// they are urgent, and begin again with the first key.
 pub(super) struct Numbers;
 
 impl Actor for Numbers {
@@ -36,6 +36,9 @@ impl Actor for Numbers {
 }
 
 pub(super) type Key = u32;
+
+/// The first number of a key with many messages.
+const MANY: u32 = 500;
 
 /// The first urgent number.
 const URGENT: u32 = 900;
@@ -101,7 +104,10 @@ impl Pool {
     }
 
     fn key_of(number: u32) -> Key {
-        number % URGENT / 10
+        match number % URGENT {
+            many @ MANY.. => many / 100,
+            few => few / 10,
+        }
     }
 
     fn parcel(number: u32) -> Parcel<u32, (), ()> {
@@ -109,9 +115,9 @@ impl Pool {
         Parcel { message: Some(number), extra: None, class }
     }
 
-    /// Keys are few and hashes fewer, so that keys have to be compared.
     fn key(&self, number: u32) -> (Option<Key>, u32) {
-        (self.plan.keyed.then(|| Self::key_of(number)), 0)
+        let key = Self::key_of(number);
+        (self.plan.keyed.then_some(key), key % self.plan.hashes)
     }
 
     /// Sends a message to this shard, and waits for room where there is none.
