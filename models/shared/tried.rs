@@ -59,6 +59,7 @@ tried! {
     runs:
         one_worker_that_steps_and_a_sender,
         a_token_is_taken_between_two_steps,
+        a_token_without_a_key_is_taken_between_two_steps,
         a_token_is_taken_from_who_steps,
         a_key_that_suspends_in_a_run,
         urgent_messages_in_a_run,

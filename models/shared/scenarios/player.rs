@@ -25,7 +25,7 @@ use crate::{
     sync::{Ordering, fence},
 };
 
-/// Messages are numbers; all in the same ten have the same key, from [`MANY`] on all in the same hundred. From [`URGENT`] on
+/// Messages are numbers. Those below ten have no key; all others in the same ten have the same, from [`MANY`] on all in the same hundred. From [`URGENT`] on
 /// they are urgent, and begin again with the first key.
 pub(super) struct Numbers;
 
@@ -36,6 +36,8 @@ impl Actor for Numbers {
 }
 
 pub(super) type Key = u32;
+
+const NO_KEY: Key = 0;
 
 /// The first number of a key with many messages.
 const MANY: u32 = 500;
@@ -117,7 +119,11 @@ impl Pool {
 
     fn key(&self, number: u32) -> (Option<Key>, u32) {
         let key = Self::key_of(number);
-        (self.plan.keyed.then_some(key), key % self.plan.hashes)
+        (self.has_order(key).then_some(key), key % self.plan.hashes)
+    }
+
+    fn has_order(&self, key: Key) -> bool {
+        self.plan.keyed && key != NO_KEY
     }
 
     /// Sends a message to this shard, and waits for room where there is none.
@@ -248,10 +254,10 @@ impl Pool {
 
     fn begins(&self, number: u32) {
         let mut ledger = self.ledger();
-        if !self.plan.keyed {
+        let key = Self::key_of(number);
+        if !self.has_order(key) {
             return;
         }
-        let key = Self::key_of(number);
         assert!(ledger.in_hand.insert(key), "one message of a key at a time");
         let last = ledger.last.insert((key, number < URGENT), number);
         let again = last == Some(number) && ledger.failed.contains(&number);

@@ -40,32 +40,40 @@ pub fn one_worker_that_steps_and_a_sender() {
     });
 }
 
-/// The watch finds the token where it was, twice; the holder, back again, runs a lane or nothing.
+/// The watch finds the token where it was, twice; the holder, back again, runs the lane of its key.
 pub fn a_token_is_taken_between_two_steps() {
-    check(Effort::Changes(3), || {
-        let pool = Pool::new(plan(2, 2), 3, |_| Handler::Returns);
-        send_all(&pool, [11, 12, 21]);
-        let threads = [pool.sleeper(1), pool.worker(0)];
-        pool.tick();
-        pool.tick();
-        pool.finish(threads);
-    });
+    check(Effort::Changes(2), || taken_between_two_steps([11, 12, 21]));
+}
+
+/// As before, where it had a message without a key: it runs nothing, and nothing tells but the token's number.
+pub fn a_token_without_a_key_is_taken_between_two_steps() {
+    check(Effort::Changes(2), || taken_between_two_steps([1, 11, 12]));
+}
+
+fn taken_between_two_steps(numbers: [u32; 3]) {
+    let pool = Pool::new(plan(2, 2), numbers.len(), |_| Handler::Returns);
+    send_all(&pool, numbers);
+    let threads = [pool.sleeper(1), pool.worker(0)];
+    yield_now();
+    pool.tick();
+    pool.tick();
+    pool.finish(threads);
 }
 
 /// As before, with handlers that compute, and messages that come meanwhile.
 pub fn a_token_is_taken_from_who_steps() {
     check(Effort::Large, || {
-        let pool = Pool::new(plan(3, 2), 8, |number| match number {
-            12 | 21 => Handler::Computes,
+        let pool = Pool::new(Plan { capacity: 12, ..plan(3, 2) }, 10, |number| match number {
+            1 | 12 | 21 => Handler::Computes,
             31 => Handler::Suspends,
             _ => Handler::Returns,
         });
-        send_all(&pool, [11, 12, 13]);
+        send_all(&pool, [11, 1, 12, 13]);
         let threads = [
             pool.worker(0),
             pool.worker(1),
             pool.sleeper(2),
-            pool.sender(0, &[21, 22, 31, 32]),
+            pool.sender(0, &[21, 2, 22, 31, 32]),
             watch(&pool, 5),
         ];
         pool.send(0, 14).expect("it is open");
