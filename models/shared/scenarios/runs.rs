@@ -51,7 +51,10 @@ pub fn a_token_without_a_key_is_taken_between_two_steps() {
 }
 
 fn taken_between_two_steps(numbers: [u32; 3]) {
-    let pool = Pool::new(plan(2, 2), numbers.len(), |_| Handler::Returns);
+    let pool = Pool::new(plan(2, 2), numbers.len(), |number| match number {
+        11 => Handler::Computes,
+        _ => Handler::Returns,
+    });
     send_all(&pool, numbers);
     let threads = [pool.sleeper(1), pool.worker(0)];
     yield_now();
