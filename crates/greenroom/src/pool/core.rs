@@ -398,7 +398,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// As `announce`, for somebody who then waits: does the work of the worker that is taken for it.
     fn announce_in_place(&self, index: usize) {
         self.wake.mark(index);
-        if let Some(worker) = self.wake.pick_for(index, &self.clock.bell)
+        let shard = (!self.keyed()).then_some(index);
+        if let Some(worker) = self.wake.pick_for(shard, &self.clock.bell)
             && !in_place::drive(self.seats.at(worker))
         {
             self.wake.rouse(worker);

@@ -28,7 +28,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use super::{lock::Lock, seat::Seat};
+use super::{discard::discard, lock::Lock, seat::Seat};
 
 /// What the task of a worker does.
 pub(crate) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -165,7 +165,8 @@ pub(crate) fn drive(seat: &Seat) -> bool {
             drop(driving);
             match bench.put_back(work, waker) {
                 Ok(wake) => wake.into_iter().for_each(Waker::wake),
-                Err(left) => drop(left),
+                // What it holds is the user's, and who drives it has nothing to do with that.
+                Err(left) => discard(left),
             }
             return true;
         }
