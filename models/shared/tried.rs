@@ -63,13 +63,15 @@ tried! {
         a_token_is_taken_from_who_steps,
         a_key_that_suspends_in_a_run,
         urgent_messages_in_a_run,
-        a_key_with_many_messages_in_a_run;
+        a_key_with_many_messages_in_a_run,
+        callers_of_a_keyed_pool;
     in_place:
         a_task_that_is_called_while_it_is_driven,
         a_task_that_is_driven_by_two,
         a_task_that_is_dropped_while_it_is_driven,
         work_that_ends_while_it_is_driven,
         work_that_panics_while_it_is_driven,
+        work_whose_drop_panics_while_it_is_driven,
         the_next_task_of_a_slot,
         callers_and_a_worker_that_lies_down,
         a_caller_and_a_worker_that_is_dropped;

@@ -30,6 +30,8 @@ struct Work {
     expected: u32,
     /// And how.
     panics: bool,
+    /// When it is dropped.
+    panics_late: bool,
     waker: AtomicWaker,
     /// Polls that have come to their end.
     polls: sync::AtomicU32,
@@ -115,6 +117,9 @@ impl Drop for Doing {
     fn drop(&mut self) {
         self.0.dropped.fetch_add(1, Ordering::Relaxed);
         drive(&self.0.seat);
+        if self.0.panics_late {
+            resume_unwind(Box::new("as planned"));
+        }
     }
 }
 
@@ -151,6 +156,18 @@ pub fn a_task_that_is_dropped_while_it_is_driven() {
         let driver = work.driver();
         work.calls.store(1, Ordering::Release);
         poll_once_and_drop(work.task());
+        driver.join().expect("it did not panic");
+        work.finish();
+    });
+}
+
+/// The runtime catches what the drop of a task does, and who drives it hears nothing of it either.
+pub fn work_whose_drop_panics_while_it_is_driven() {
+    check(Effort::Changes(4), || {
+        let work = Arc::new(Work { expected: 1, panics_late: true, ..Work::default() });
+        let driver = work.driver();
+        let task = work.task();
+        let _ = catch_unwind(AssertUnwindSafe(|| poll_once_and_drop(task)));
         driver.join().expect("it did not panic");
         work.finish();
     });
@@ -261,7 +278,7 @@ fn employ(pool: &Arc<Pool>, number: usize, seat: &Seat) -> Task {
 /// The steps of the product's `announce_in_place`.
 fn announce_in_place(pool: &Pool, shard: usize, seats: &[Arc<Seat>]) {
     pool.wake.mark(shard);
-    if let Some(worker) = pool.wake.pick_for(shard, &pool.bell)
+    if let Some(worker) = pool.wake.pick_for(Some(shard), &pool.bell)
         && !seats.get(worker).is_some_and(|seat| drive(seat))
     {
         pool.wake.rouse(worker);
