@@ -64,6 +64,7 @@ pub(crate) struct Settings {
     /// The bound of a worker's own mailbox.
     pub(crate) mailbox: usize,
     keyed: bool,
+    calls: bool,
 }
 
 /// A clock that stands still.
@@ -109,8 +110,12 @@ pub(crate) struct Plan {
     /// Workers that may be awake at once.
     pub(crate) awake: usize,
     pub(crate) keyed: bool,
+    /// Hashes that keys have. Where they are fewer than keys, keys have to be compared.
+    pub(crate) hashes: u32,
     /// Handlers are quick.
     pub(crate) quick: bool,
+    /// Senders wait for replies, and may do a worker's work.
+    pub(crate) calls: bool,
 }
 
 /// As in the product, for so small a pool.
@@ -141,7 +146,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             runtime: Handle,
             seats: Seats::new(plan.workers),
             desks: Seats::new(plan.workers),
-            settings: Settings { mailbox: MAILBOX, keyed: plan.keyed },
+            settings: Settings { mailbox: MAILBOX, keyed: plan.keyed, calls: plan.calls },
         }
     }
 
@@ -178,7 +183,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let invited = std::mem::take(&mut inbox.invite);
         drop(inbox);
-        if first {
+        if first && self.settings.calls && self.wake.is_quick() {
+            self.announce_in_place(index);
+        } else if first {
             self.announce(index);
         } else if invited {
             self.wake.invite(index, &self.clock.bell);
@@ -235,6 +242,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.wake.one(&self.clock.bell);
         } else {
             self.wake.one_for(index, &self.clock.bell);
+        }
+    }
+
+    /// The product's, where somebody else polls the worker; what becomes of it otherwise is tried in `in_place.rs`.
+    fn announce_in_place(&self, index: usize) {
+        self.wake.mark(index);
+        let shard = (!self.keyed()).then_some(index);
+        if let Some(worker) = self.wake.pick_for(shard, &self.clock.bell) {
+            self.wake.rouse(worker);
         }
     }
 

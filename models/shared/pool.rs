@@ -12,6 +12,8 @@ pub(crate) mod discard;
 pub(crate) mod entry;
 #[path = "hold.rs"]
 pub(crate) mod hold;
+#[path = "../../crates/greenroom/src/pool/in_place.rs"]
+pub(crate) mod in_place;
 #[path = "../../crates/greenroom/src/pool/lanes.rs"]
 pub(crate) mod lanes;
 #[path = "../../crates/greenroom/src/pool/mailbox.rs"]

@@ -1,5 +1,7 @@
 //! What is tried. Each public function of these modules is one scenario, tried by a test of the same name.
 
+#[path = "scenarios/in_place.rs"]
+pub mod in_place;
 #[path = "scenarios/keys.rs"]
 pub mod keys;
 #[path = "scenarios/mailboxes.rs"]
@@ -8,6 +10,8 @@ pub mod mailboxes;
 pub mod permits;
 #[path = "scenarios/player.rs"]
 mod player;
+#[path = "scenarios/runs.rs"]
+pub mod runs;
 #[path = "scenarios/shards.rs"]
 pub mod shards;
 #[path = "scenarios/wakes.rs"]

@@ -1,6 +1,9 @@
-//! What the product's mailbox knows of its worker's seat: orders, as in the product, and what is counted there.
+//! What the product's mailbox and its calls in place know of a worker's seat: orders, as in the product, what is counted there,
+//! and where its work lies.
 
-use super::tally::WorkerTally;
+use std::sync::Arc;
+
+use super::{in_place::Bench, lock::Lock, tally::WorkerTally};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 pub(crate) const MAIL: u32 = 2;
@@ -13,6 +16,7 @@ pub(crate) struct Seat {
     orders: AtomicU32,
     /// Messages started.
     pub(crate) started: AtomicU64,
+    pub(crate) bench: Lock<Option<Arc<Bench>>>,
 }
 
 impl Seat {

@@ -56,4 +56,23 @@ tried! {
         a_token_is_taken_from_who_computes,
         a_token_stays_with_who_compares_keys,
         a_key_waits_for_its_next_attempt;
+    runs:
+        one_worker_that_steps_and_a_sender,
+        a_token_is_taken_between_two_steps,
+        a_token_without_a_key_is_taken_between_two_steps,
+        a_token_is_taken_from_who_steps,
+        a_key_that_suspends_in_a_run,
+        urgent_messages_in_a_run,
+        a_key_with_many_messages_in_a_run,
+        callers_of_a_keyed_pool;
+    in_place:
+        a_task_that_is_called_while_it_is_driven,
+        a_task_that_is_driven_by_two,
+        a_task_that_is_dropped_while_it_is_driven,
+        work_that_ends_while_it_is_driven,
+        work_that_panics_while_it_is_driven,
+        work_whose_drop_panics_while_it_is_driven,
+        the_next_task_of_a_slot,
+        callers_and_a_worker_that_lies_down,
+        a_caller_and_a_worker_that_is_dropped;
 }

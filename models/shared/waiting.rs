@@ -1,4 +1,5 @@
-//! Places to wait, as tokio documents them, and `atomic-waker`: a place for one waker, a `Notify` for one who waits, a fair `Semaphore`, a handle to a runtime.
+//! Places to wait, as they are documented: the place for one waker of `atomic-waker`, the fair `Semaphore` of tokio; and a handle
+//! to a runtime.
 
 use std::{
     collections::VecDeque,
@@ -8,7 +9,8 @@ use std::{
 
 use super::Mutex;
 
-/// Holds the waker of one who waits, until it is woken.
+/// Keeps the waker of the one who waits, until that is woken. A `register` and a `wake` that meet come one after the other:
+/// either the waker is woken, or who registers sees all that came before the wake-up.
 #[derive(Debug, Default)]
 pub(crate) struct AtomicWaker(Mutex<Option<Waker>>);
 
@@ -18,47 +20,13 @@ impl AtomicWaker {
     }
 
     pub(crate) fn register(&self, waker: &Waker) {
-        *self.0.lock() = Some(waker.clone());
+        let before = self.0.lock().replace(waker.clone());
+        drop(before);
     }
 
     pub(crate) fn wake(&self) {
         let waker = self.0.lock().take();
         waker.into_iter().for_each(Waker::wake);
-    }
-}
-
-/// Keeps one wake-up for who comes later. At most one waits.
-#[derive(Debug, Default)]
-pub(crate) struct Notify(Mutex<Call>);
-
-#[derive(Debug, Default)]
-struct Call {
-    kept: bool,
-    waker: Option<Waker>,
-}
-
-impl Notify {
-    pub(crate) fn new() -> Self {
-        Self::default()
-    }
-
-    pub(crate) fn notify_one(&self) {
-        let mut call = self.0.lock();
-        call.kept = true;
-        let waker = call.waker.take();
-        drop(call);
-        waker.into_iter().for_each(Waker::wake);
-    }
-
-    pub(crate) fn notified(&self) -> impl Future<Output = ()> {
-        std::future::poll_fn(|task| {
-            let mut call = self.0.lock();
-            if std::mem::take(&mut call.kept) {
-                return Poll::Ready(());
-            }
-            call.waker = Some(task.waker().clone());
-            Poll::Pending
-        })
     }
 }
 

@@ -7,7 +7,16 @@ use crate::{
 };
 
 fn plan(workers: usize, awake: usize) -> Plan {
-    Plan { workers, shards: 1, capacity: 8, awake, keyed: true, quick: false }
+    Plan {
+        workers,
+        shards: 1,
+        capacity: 8,
+        awake,
+        keyed: true,
+        hashes: 1,
+        quick: false,
+        calls: false,
+    }
 }
 
 /// Nothing is left where nobody looks.

@@ -7,7 +7,16 @@ use crate::{
 };
 
 fn plan(workers: usize, awake: usize) -> Plan {
-    Plan { workers, shards: 1, capacity: 4, awake, keyed: false, quick: false }
+    Plan {
+        workers,
+        shards: 1,
+        capacity: 4,
+        awake,
+        keyed: false,
+        hashes: 1,
+        quick: false,
+        calls: false,
+    }
 }
 
 /// The worker finds its mail when it lies down, or is called.

@@ -25,8 +25,8 @@ use crate::{
     sync::{Ordering, fence},
 };
 
-/// Messages are numbers; all in the same ten have the same key. From [`URGENT`] on they are urgent, and begin again with
-/// the first key.
+/// Messages are numbers. Those below ten have no key; all others in the same ten have the same, from [`MANY`] on all in the same hundred. From [`URGENT`] on
+/// they are urgent, and begin again with the first key.
 pub(super) struct Numbers;
 
 impl Actor for Numbers {
@@ -37,8 +37,16 @@ impl Actor for Numbers {
 
 pub(super) type Key = u32;
 
+const NO_KEY: Key = 0;
+
+/// The first number of a key with many messages.
+const MANY: u32 = 500;
+
 /// The first urgent number.
 const URGENT: u32 = 900;
+
+/// As in the product, where it is more than a model has messages: so there are messages within and between two turns.
+const QUICK_ATTEMPTS: u32 = 3;
 
 /// What becomes of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +106,10 @@ impl Pool {
     }
 
     fn key_of(number: u32) -> Key {
-        number % URGENT / 10
+        match number % URGENT {
+            many @ MANY.. => many / 100,
+            few => few / 10,
+        }
     }
 
     fn parcel(number: u32) -> Parcel<u32, (), ()> {
@@ -106,9 +117,13 @@ impl Pool {
         Parcel { message: Some(number), extra: None, class }
     }
 
-    /// Keys are few and hashes fewer, so that keys have to be compared.
     fn key(&self, number: u32) -> (Option<Key>, u32) {
-        (self.plan.keyed.then(|| Self::key_of(number)), 0)
+        let key = Self::key_of(number);
+        (self.has_order(key).then_some(key), key % self.plan.hashes)
+    }
+
+    fn has_order(&self, key: Key) -> bool {
+        self.plan.keyed && key != NO_KEY
     }
 
     /// Sends a message to this shard, and waits for room where there is none.
@@ -239,10 +254,10 @@ impl Pool {
 
     fn begins(&self, number: u32) {
         let mut ledger = self.ledger();
-        if !self.plan.keyed {
+        let key = Self::key_of(number);
+        if !self.has_order(key) {
             return;
         }
-        let key = Self::key_of(number);
         assert!(ledger.in_hand.insert(key), "one message of a key at a time");
         let last = ledger.last.insert((key, number < URGENT), number);
         let again = last == Some(number) && ledger.failed.contains(&number);
@@ -322,7 +337,7 @@ impl<'a> Player<'a> {
     }
 
     fn work(&mut self) {
-        let mut in_a_row = 0;
+        let mut in_a_row = 0_u32;
         while !self.is_over() {
             if self.seat.has_orders() && self.seat.has(SIGNAL) {
                 self.hear();
@@ -341,7 +356,7 @@ impl<'a> Player<'a> {
                 if self.core.wake.wants_more() {
                     self.core.wake.one(&self.core.clock.bell);
                 }
-                self.handle();
+                in_a_row += self.attempt() - 1;
             } else if !self.is_over() {
                 self.idle();
             }
@@ -411,21 +426,41 @@ impl<'a> Player<'a> {
             }
         }
         match self.source {
-            Source::Shared { index, alone } => {
-                self.run += 1;
-                let attendant = alone.then_some(self.worker);
-                if self.core.pop_shared(index, attendant, self.run, &mut self.delivery) {
-                    return self.start();
-                }
-                self.source = Source::Attending { index, alone };
-                false
-            }
+            Source::Shared { index, alone } => self.take_next_shared(index, alone),
             Source::Attending { .. } => false,
             source => {
                 self.source = Source::None;
                 let taken = self.core.next(self.worker, source);
                 self.begin(taken)
             }
+        }
+    }
+
+    fn take_next_shared(&mut self, index: usize, alone: bool) -> bool {
+        self.run += 1;
+        let attendant = alone.then_some(self.worker);
+        if self.core.pop_shared(index, attendant, self.run, &mut self.delivery) {
+            return self.start();
+        }
+        self.source = Source::Attending { index, alone };
+        false
+    }
+
+    /// As `take_next`, in the middle of a run.
+    fn take_in_run(&mut self) -> bool {
+        if self.is_over() || self.is_urged() {
+            return false;
+        }
+        match self.source {
+            Source::Shared { index, alone } => self.take_next_shared(index, alone),
+            Source::Head { index, epoch, run, .. } if run < self.core.budget() => {
+                let Some(hash) = self.core.step(index, epoch, &mut self.delivery) else {
+                    return false;
+                };
+                self.source = Source::Head { index, epoch, hash, run: run + 1 };
+                self.start()
+            }
+            _ => false,
         }
     }
 
@@ -558,8 +593,22 @@ impl<'a> Player<'a> {
         }
     }
 
+    /// The message in hand, and where handlers are quick those behind it in the same run. Says how many.
+    fn attempt(&mut self) -> u32 {
+        let most = if self.core.wake.is_quick() { QUICK_ATTEMPTS } else { 1 };
+        let mut attempts = 0;
+        loop {
+            self.handle();
+            attempts += 1;
+            if attempts >= most || !self.take_in_run() {
+                return attempts;
+            }
+        }
+    }
+
     fn handle(&mut self) {
         let number = self.delivery.message.take().expect("a message is in hand");
+        drop(self.delivery.extra.take());
         self.pool.begins(number);
         let handler = self.handler(number);
         match handler {

@@ -8,7 +8,16 @@ use crate::{
 };
 
 fn plan(workers: usize, awake: usize, capacity: usize) -> Plan {
-    Plan { workers, shards: 1, capacity, awake, keyed: false, quick: false }
+    Plan {
+        workers,
+        shards: 1,
+        capacity,
+        awake,
+        keyed: false,
+        hashes: 1,
+        quick: false,
+        calls: false,
+    }
 }
 
 /// Nothing is left where nobody looks.

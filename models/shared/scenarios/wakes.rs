@@ -16,9 +16,9 @@ use crate::{
 };
 
 /// Workers that do nothing but claim bits, and count them.
-struct Pool {
-    wake: Wake,
-    bell: Bell,
+pub(super) struct Pool {
+    pub(super) wake: Wake,
+    pub(super) bell: Bell,
     /// Bits claimed, and those after which all is done. Not seen by the checker.
     claimed: AtomicU32,
     expected: u32,
@@ -26,7 +26,7 @@ struct Pool {
 }
 
 impl Pool {
-    fn new(workers: usize, awake: usize, expected: u32) -> Arc<Self> {
+    pub(super) fn new(workers: usize, awake: usize, expected: u32) -> Arc<Self> {
         Arc::new(Self {
             wake: Wake::new(workers, awake),
             bell: Bell::silent(),
@@ -41,7 +41,7 @@ impl Pool {
         self.wake.one(&self.bell);
     }
 
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.ended.load(Ordering::SeqCst)
     }
 
@@ -50,23 +50,33 @@ impl Pool {
         self.wake.all();
     }
 
-    fn claim_all(&self) {
-        while self.wake.claim(0).is_some() {
-            if self.claimed.fetch_add(1, Ordering::Relaxed) + 1 == self.expected {
-                self.end();
-            } else if self.wake.wants_more() {
-                self.wake.one(&self.bell);
-            }
+    pub(super) fn claim_one(&self) -> bool {
+        if self.wake.claim(0).is_none() {
+            return false;
         }
+        if self.claimed.fetch_add(1, Ordering::Relaxed) + 1 == self.expected {
+            self.end();
+        } else if self.wake.wants_more() {
+            self.wake.one(&self.bell);
+        }
+        true
     }
 
-    /// The steps of the product's `idle`.
-    fn idle(&self, worker: usize) {
+    fn claim_all(&self) {
+        while self.claim_one() {}
+    }
+
+    /// The steps of the product's `idle`, before it waits.
+    pub(super) fn lie_down(&self, worker: usize) {
         self.wake.lie_down(worker);
         self.wake.leave(&self.bell);
         if self.is_over() {
             self.wake.all();
         }
+    }
+
+    fn idle(&self, worker: usize) {
+        self.lie_down(worker);
         block_on(self.wake.woken(worker));
     }
 
@@ -102,7 +112,7 @@ impl Pool {
     }
 
     /// A worker that sleeps before anything else happens.
-    fn asleep(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
+    pub(super) fn asleep(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
         self.wake.lie_down(worker);
         let pool = self.clone();
         spawn(move || {
@@ -116,7 +126,7 @@ impl Pool {
         spawn(move || pool.send(shard))
     }
 
-    fn finish(&self, threads: impl IntoIterator<Item = JoinHandle<()>>) {
+    pub(super) fn finish(&self, threads: impl IntoIterator<Item = JoinHandle<()>>) {
         threads.into_iter().for_each(|thread| thread.join().expect("it did not panic"));
         assert_eq!(self.claimed.load(Ordering::Relaxed), self.expected, "no bit is lost");
         assert_eq!(self.wake.awake(), 0, "whoever was awake has left");

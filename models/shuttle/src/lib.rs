@@ -13,5 +13,6 @@ mod product;
 pub mod scenarios;
 
 use product::{
-    Actor, DeadLetterReason, ExitReason, NotAccepted, class, class::Class, delivery, life, pool,
+    Actor, DeadLetterReason, ExitReason, NotAccepted, class, class::Class, delivery,
+    delivery::Delivery, life, pool,
 };

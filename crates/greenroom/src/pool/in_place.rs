@@ -189,6 +189,7 @@ pub(crate) fn drive(seat: &Seat) -> bool {
             drop(driving);
             match bench.put_back(work, waker) {
                 Ok(wake) => wake.into_iter().for_each(Waker::wake),
+                // What it holds is the user's, and who drives it has nothing to do with that.
                 Err(left) => discard(left),
             }
             return true;

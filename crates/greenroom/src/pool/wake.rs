@@ -297,8 +297,9 @@ impl Wake {
         })
     }
 
-    /// As `one_for`, for a caller that sees to it that the worker is polled: by itself, or by [`rouse`](Self::rouse).
-    /// For this shard, where workers attend shards.
+    /// As `one_for`, or `one` where there are keys, for a caller that sees to it that the worker is polled: by itself, or by
+    /// [`rouse`](Self::rouse). For a shard only where workers keep to shards: others would not clear its bit in `attended`, and
+    /// what comes there later would be left to nobody.
     pub(crate) fn pick_for(&self, shard: Option<usize>, bell: &Bell) -> Option<usize> {
         self.pick(self.limit, shard, bell)
     }

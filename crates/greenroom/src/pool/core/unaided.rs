@@ -111,3 +111,38 @@ fn a_pool_on_one_thread_misses_no_sender_on_another() {
         assert!(driver.join().is_ok());
     }
 }
+
+/// Waits for an hour, where it is to.
+struct Waits;
+
+impl Actor for Waits {
+    type Message = (u64, bool);
+    type Reply = ();
+    type Error = ();
+
+    async fn handle(&mut self, (_, long): (u64, bool), _: &mut Context<Self>) -> Result<(), ()> {
+        if long {
+            tokio::time::sleep(Duration::from_secs(3_600)).await;
+        }
+        Ok(())
+    }
+}
+
+/// Its caller woke the worker for a shard, whose bit in the map of attended shards no worker of a keyed pool clears.
+#[tokio::test(start_paused = true)]
+async fn a_shard_of_a_keyed_pool_that_was_called_in_place_is_not_left_alone() {
+    let builder = Pool::new(|_| Waits).workers(2).calls_in_place();
+    let core = builder.ordered_by(|(key, _): &(u64, bool)| *key).spawn_core().await.unwrap();
+    core.wake.unaided.store(true, Ordering::Relaxed);
+    let address = Pool::spawned(core.clone()).address();
+    for key in 0..8 {
+        core.wake.set_quick(true);
+        address.call((key, false)).await.unwrap();
+    }
+    core.wake.set_quick(true);
+    address.send((0, true)).await.unwrap();
+    for key in 1..8 {
+        let called = tokio::time::timeout(Duration::from_secs(1), address.call((key, false)));
+        assert_eq!(called.await, Ok(Ok(())), "the first call wakes nobody: enough are awake");
+    }
+}

@@ -1,0 +1,313 @@
+//! Workers whose callers poll them: one does so at a time, and no wake-up is lost between a task and who has its work.
+
+use std::{
+    future::poll_fn,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use super::wakes::Pool;
+use crate::{
+    checker::{Effort, JoinHandle, block_on, check, spawn, yield_now},
+    pool::{
+        in_place::{Task, drive},
+        seat::Seat,
+    },
+    sync::{self, AtomicWaker},
+};
+
+/// Work that waits until it has been called so often, and what has become of it.
+#[derive(Default)]
+struct Work {
+    seat: Arc<Seat>,
+    calls: sync::AtomicU32,
+    /// Calls after which it is done.
+    expected: u32,
+    /// And how.
+    panics: bool,
+    /// When it is dropped.
+    panics_late: bool,
+    waker: AtomicWaker,
+    /// Polls that have come to their end.
+    polls: sync::AtomicU32,
+    /// What follows is not seen by the checker.
+    is_polled: AtomicBool,
+    dropped: AtomicU32,
+    /// It was polled by two at once, or after its end.
+    ill: AtomicBool,
+}
+
+impl Work {
+    fn new(seat: &Arc<Seat>, expected: u32) -> Arc<Self> {
+        Arc::new(Self { seat: seat.clone(), expected, ..Self::default() })
+    }
+
+    fn call(&self) {
+        self.calls.fetch_add(1, Ordering::AcqRel);
+        self.waker.wake();
+    }
+
+    /// The task that does it.
+    fn task(self: &Arc<Self>) -> Task {
+        Task::new(&self.seat, Doing(self.clone()))
+    }
+
+    /// The thread of a runtime that polls a task until it ends. True where that panics, which the runtime catches.
+    fn run(self: &Arc<Self>) -> JoinHandle<bool> {
+        let task = self.task();
+        spawn(move || catch_unwind(AssertUnwindSafe(|| block_on(task))).is_err())
+    }
+
+    /// One who drives it, once.
+    fn driver(self: &Arc<Self>) -> JoinHandle<bool> {
+        let work = self.clone();
+        spawn(move || drive(&work.seat))
+    }
+
+    /// Waits until the task has polled it, and drives it then to its end, unless the task comes first: a runtime may poll for
+    /// no reason.
+    fn drive_to_its_end(&self) {
+        while self.polls.load(Ordering::Acquire) == 0 {
+            yield_now();
+        }
+        self.calls.store(self.expected, Ordering::Release);
+        while !drive(&self.seat) && self.dropped.load(Ordering::Relaxed) == 0 {
+            yield_now();
+        }
+    }
+
+    fn finish(&self) {
+        assert!(!self.ill.load(Ordering::Relaxed), "one polls it at a time, until it is done");
+        assert_eq!(self.dropped.load(Ordering::Relaxed), 1, "it is dropped once");
+    }
+}
+
+struct Doing(Arc<Work>);
+
+impl Future for Doing {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let work = &*self.0;
+        if work.is_polled.swap(true, Ordering::Relaxed) {
+            work.ill.store(true, Ordering::Relaxed);
+        }
+        work.waker.register(cx.waker());
+        let done = work.calls.load(Ordering::Acquire) >= work.expected;
+        work.polls.fetch_add(1, Ordering::AcqRel);
+        if !done {
+            work.is_polled.store(false, Ordering::Relaxed);
+            return Poll::Pending;
+        }
+        if work.panics {
+            // Not `panic!`, of which the checker's hook would tell.
+            resume_unwind(Box::new("as planned"));
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Drop for Doing {
+    /// What users' drops do may need the seat, and who drives it.
+    fn drop(&mut self) {
+        self.0.dropped.fetch_add(1, Ordering::Relaxed);
+        drive(&self.0.seat);
+        if self.0.panics_late {
+            resume_unwind(Box::new("as planned"));
+        }
+    }
+}
+
+/// Whoever has the work: the task hears of every call.
+pub fn a_task_that_is_called_while_it_is_driven() {
+    check(Effort::Changes(3), || {
+        let work = Work::new(&Arc::default(), 2);
+        let (task, driver) = (work.run(), work.driver());
+        work.call();
+        work.call();
+        driver.join().expect("it did not panic");
+        assert!(!task.join().expect("it did not panic"));
+        work.finish();
+    });
+}
+
+/// As before; one of them comes in vain.
+pub fn a_task_that_is_driven_by_two() {
+    check(Effort::Changes(2), || {
+        let work = Work::new(&Arc::default(), 1);
+        let (task, driver) = (work.run(), work.driver());
+        drive(&work.seat);
+        work.call();
+        driver.join().expect("it did not panic");
+        assert!(!task.join().expect("it did not panic"));
+        work.finish();
+    });
+}
+
+/// Whoever has the work drops it.
+pub fn a_task_that_is_dropped_while_it_is_driven() {
+    check(Effort::Changes(4), || {
+        let work = Work::new(&Arc::default(), 2);
+        let driver = work.driver();
+        work.calls.store(1, Ordering::Release);
+        poll_once_and_drop(work.task());
+        driver.join().expect("it did not panic");
+        work.finish();
+    });
+}
+
+/// The runtime catches what the drop of a task does, and who drives it hears nothing of it either.
+pub fn work_whose_drop_panics_while_it_is_driven() {
+    check(Effort::Changes(4), || {
+        let work = Arc::new(Work { expected: 1, panics_late: true, ..Work::default() });
+        let driver = work.driver();
+        let task = work.task();
+        let _ = catch_unwind(AssertUnwindSafe(|| poll_once_and_drop(task)));
+        driver.join().expect("it did not panic");
+        work.finish();
+    });
+}
+
+fn poll_once_and_drop(mut task: Task) {
+    let _ = block_on(poll_fn(|cx| Poll::Ready(Pin::new(&mut task).poll(cx))));
+    drop(task);
+}
+
+/// The task of work that is done ends.
+pub fn work_that_ends_while_it_is_driven() {
+    check(Effort::Changes(4), || {
+        let work = Work::new(&Arc::default(), 1);
+        let task = work.run();
+        work.drive_to_its_end();
+        assert!(!task.join().expect("it did not panic"));
+        work.finish();
+    });
+}
+
+/// The panic goes to the task, and not to who drove it.
+pub fn work_that_panics_while_it_is_driven() {
+    check(Effort::Changes(4), || {
+        let work = Arc::new(Work { expected: 1, panics: true, ..Work::default() });
+        let task = work.run();
+        work.drive_to_its_end();
+        assert!(task.join().expect("it was caught"), "the runtime has it");
+        work.finish();
+    });
+}
+
+/// Who drives the one before does not touch the next, and who drives the next polls it alone.
+pub fn the_next_task_of_a_slot() {
+    check(Effort::Changes(3), || {
+        let seat = Arc::default();
+        let (before, next) = (Work::new(&seat, 1), Work::new(&seat, 1));
+        let driver = before.driver();
+        let task = spawn({
+            let (before, next) = (before.clone(), next.clone());
+            move || {
+                poll_once_and_drop(before.task());
+                block_on(next.task());
+            }
+        });
+        next.call();
+        driver.join().expect("it did not panic");
+        task.join().expect("it did not panic");
+        before.finish();
+        next.finish();
+    });
+}
+
+/// A worker that does what those of `wakes` do, and may be dropped where it waits.
+struct Worker {
+    pool: Arc<Pool>,
+    number: usize,
+    /// Otherwise it is awake.
+    lies_down: bool,
+}
+
+impl Worker {
+    async fn work(mut self) {
+        while !self.pool.is_over() {
+            while self.pool.claim_one() {
+                step_aside().await;
+            }
+            if !self.pool.is_over() {
+                self.lies_down = true;
+                self.pool.lie_down(self.number);
+                self.pool.wake.woken(self.number).await;
+                self.lies_down = false;
+            }
+        }
+    }
+}
+
+impl Drop for Worker {
+    /// The product's drop of a `Hold`.
+    fn drop(&mut self) {
+        match self.lies_down {
+            true => self.pool.wake.forget(self.number, &self.pool.bell),
+            false => self.pool.wake.leave(&self.pool.bell),
+        }
+    }
+}
+
+/// As the product's: others have a turn, and then it is polled again.
+async fn step_aside() {
+    let mut stepped = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut stepped, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// The task of a worker that is awake before anything else happens.
+fn employ(pool: &Arc<Pool>, number: usize, seat: &Seat) -> Task {
+    pool.wake.enter(&pool.bell);
+    let worker = Worker { pool: pool.clone(), number, lies_down: false };
+    Task::new(seat, worker.work())
+}
+
+/// The steps of the product's `announce_in_place`.
+fn announce_in_place(pool: &Pool, shard: usize, seats: &[Arc<Seat>]) {
+    pool.wake.mark(shard);
+    if let Some(worker) = pool.wake.pick_for(Some(shard), &pool.bell)
+        && !seats.get(worker).is_some_and(|seat| drive(seat))
+    {
+        pool.wake.rouse(worker);
+    }
+}
+
+/// Point 7, where callers poll the worker: it is polled by its caller, or woken, or sees the bit.
+pub fn callers_and_a_worker_that_lies_down() {
+    check(Effort::Changes(2), || {
+        let (pool, seats) = (Pool::new(1, 1, 2), [Arc::new(Seat::default())]);
+        let task = employ(&pool, 0, &seats[0]);
+        let worker = spawn(move || block_on(task));
+        let caller = spawn({
+            let (pool, seats) = (pool.clone(), seats.clone());
+            move || announce_in_place(&pool, 0, &seats)
+        });
+        announce_in_place(&pool, 1, &seats);
+        pool.finish([worker, caller]);
+    });
+}
+
+/// Point 8, where its caller polls it: a wake-up that it was given goes to another, or was of use.
+pub fn a_caller_and_a_worker_that_is_dropped() {
+    check(Effort::Changes(3), || {
+        let (pool, seats) = (Pool::new(2, 1, 1), [Arc::new(Seat::default())]);
+        let other = pool.asleep(1);
+        let task = employ(&pool, 0, &seats[0]);
+        let dropped = spawn(move || poll_once_and_drop(task));
+        announce_in_place(&pool, 0, &seats);
+        pool.finish([other, dropped]);
+    });
+}
