@@ -29,7 +29,7 @@ mod park;
 #[path = "../../crates/greenroom/src/pool/core/place.rs"]
 mod place;
 #[path = "../../crates/greenroom/src/pool/core/take.rs"]
-mod take;
+pub(crate) mod take;
 
 pub(crate) type Queued<A, K> =
     Entry<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
@@ -125,6 +125,10 @@ const CREDIT: u64 = 1;
 const MAILBOX: usize = 1;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    pub(crate) fn tell_pace(&self, each: Duration) {
+        self.wake.tell_pace(each);
+    }
+
     pub(crate) fn new(plan: &Plan) -> Self {
         let bell = Bell::silent();
         let (lanes, messages) = (Mutex::default(), Mutex::new(Vec::new()));

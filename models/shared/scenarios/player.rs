@@ -13,7 +13,7 @@ use crate::{
     delivery::{Delivery, Extra},
     life::Signal,
     pool::{
-        core::{Core, Plan, Queued},
+        core::{Core, Plan, Queued, take::BUDGET},
         discard::discard,
         hold::{DeliveryOf, Source},
         mailbox::Mailbox,
@@ -453,7 +453,7 @@ impl<'a> Player<'a> {
         }
         match self.source {
             Source::Shared { index, alone } => self.take_next_shared(index, alone),
-            Source::Head { index, epoch, run, .. } if run < self.core.budget() => {
+            Source::Head { index, epoch, run, .. } if run < BUDGET => {
                 let Some(hash) = self.core.step(index, epoch, &mut self.delivery) else {
                     return false;
                 };
