@@ -497,12 +497,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         most: usize,
         sender: u32,
     ) -> Result<(usize, bool), Closed> {
-        let run = most.min(messages.len()).min(RUN);
+        let (run, is_late) = (most.min(messages.len()).min(RUN), self.is_late());
         let mut inbox = self.shards[self.shard_of(&(None, 0), sender)].inbox.lock();
         if inbox.closed {
             return Err(Closed);
         }
-        Ok((run, inbox.push_run(messages.drain(..run), |number| self.stamp(number))))
+        let stamp = |number| self.coarse.stamp(number, is_late);
+        Ok((run, inbox.push_run(messages.drain(..run), stamp)))
     }
 
     /// The stamp for the message with this number, of those that were counted together.

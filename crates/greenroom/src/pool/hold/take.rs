@@ -1,0 +1,298 @@
+//! What a worker takes next, and when it is in hand.
+
+use std::{hash::Hash, sync::atomic::Ordering, time::Instant};
+
+use super::{Hold, Source, Taken};
+use crate::{
+    Actor, Class, DeadLetterReason,
+    class::URGENT_RUN,
+    pool::{
+        core::{Queued, take::BUDGET},
+        discard::discard,
+        mailbox::Mailbox,
+        stats::Measurement,
+        tally::count,
+    },
+};
+
+/// One run in so many is timed, with two looks at the clock.
+const RUNS_PER_TIMING: u32 = 8;
+
+/// Runs from one shard before a worker looks at the others, where handlers are quick.
+const RUNS_IN_A_SHARD: u32 = 16;
+
+/// As `RUNS_IN_A_SHARD`, where they are not: its caches matter less, and others would wait for long.
+const LONG_RUNS_IN_A_SHARD: u32 = 2;
+
+/// Messages from its own mailbox that a worker takes in a row while others may wait for it.
+const MAIL_RUN: u32 = 64;
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
+    /// Takes the next message from where the last one came from.
+    pub(crate) fn take_next(&mut self) -> Taken {
+        if self.is_interrupted()
+            && let Some(taken) = self.take_first_of_all()
+        {
+            return taken;
+        }
+        match self.source {
+            Source::Shared { index, alone } => self.take_next_shared(index, alone),
+            Source::Attending { .. } => Taken::Nothing,
+            source => {
+                self.source = Source::None;
+                match self.core.next(self.worker, source) {
+                    Some((source, entry)) => self.begin(source, entry),
+                    None => Taken::Nothing,
+                }
+            }
+        }
+    }
+
+    /// True where something may come before the next message of the queue.
+    #[inline(always)]
+    fn is_interrupted(&self) -> bool {
+        self.seat.has_orders() || self.core.wake.is_urged()
+    }
+
+    #[inline(always)]
+    fn take_next_shared(&mut self, index: usize, alone: bool) -> Taken {
+        self.run += 1;
+        let attendant = alone.then_some(self.worker);
+        if self.core.pop_shared(index, attendant, self.run, &mut self.delivery) {
+            return self.start();
+        }
+        self.end_run(index, alone);
+        Taken::Nothing
+    }
+
+    /// As `take_next`, in the middle of a run without keys and for as long as nothing else comes first.
+    #[inline(always)]
+    pub(crate) fn take_in_run(&mut self) -> Option<Taken> {
+        if self.core.ended.load(Ordering::Acquire) || self.is_interrupted() {
+            return None;
+        }
+        match self.source {
+            Source::Shared { index, alone } => Some(self.take_next_shared(index, alone)),
+            Source::Head { index, epoch, run, .. } if run < BUDGET => {
+                let hash = self.core.step(index, epoch, &mut self.delivery)?;
+                self.source = Source::Head { index, epoch, hash, run: run + 1 };
+                Some(self.start())
+            }
+            _ => None,
+        }
+    }
+
+    /// What comes before the queue, if anything does.
+    #[cold]
+    fn take_first_of_all(&mut self) -> Option<Taken> {
+        self.count_runs();
+        if let Some(taken) = self.take_first() {
+            return Some(taken);
+        }
+        if self.is_normal_due() && matches!(self.source, Source::Head { .. }) {
+            // Perhaps there are only urgent ones here.
+            self.give_up_place();
+            return Some(Taken::Nothing);
+        }
+        None
+    }
+
+    /// The message before was the last of a run where another class, or another queue, had its turn.
+    fn count_runs(&mut self) {
+        if self.delivery.class == Class::Normal {
+            self.urgent_run = 0;
+        }
+        match self.source {
+            Source::Desk => self.source = Source::None,
+            _ => self.mail_run = 0,
+        }
+    }
+
+    /// True after a run of urgent messages.
+    fn is_normal_due(&self) -> bool {
+        self.urgent_run >= URGENT_RUN
+    }
+
+    /// What comes before the queue: urgent messages, and the worker's own mailbox. After a run of urgent messages, and after
+    /// one of its own, the others have a turn.
+    #[cold]
+    fn take_first(&mut self) -> Option<Taken> {
+        if !self.is_normal_due()
+            && let Some(taken) = self.take_urgent()
+        {
+            return Some(taken);
+        }
+        match self.mail_run < MAIL_RUN {
+            true => self.take_mail(false),
+            false => None,
+        }
+    }
+
+    fn take_urgent(&mut self) -> Option<Taken> {
+        if let Some(taken) = self.take_mail(true) {
+            return Some(taken);
+        }
+        if !self.core.wake.is_urged() {
+            return None;
+        }
+        if !self.core.keyed() {
+            let entry = self.core.take_urgent()?;
+            return Some(self.begin(self.source, entry));
+        }
+        let own = match self.source {
+            Source::Head { index, .. } => Some(index),
+            _ => None,
+        };
+        let (source, entry) = self.core.take_urged(self.worker, own)?;
+        self.give_up_place();
+        Some(self.begin(source, entry))
+    }
+
+    /// The worker's own mailbox, if there has been anything for it.
+    pub(crate) fn own_mailbox(&mut self) -> Option<&Mailbox<A, K>> {
+        if self.mailbox.as_ref().is_none_or(|mailbox| mailbox.has_left()) {
+            self.mailbox = self.core.mailbox_if_any(self.worker);
+        }
+        self.mailbox.as_deref()
+    }
+
+    fn take_mail(&mut self, urgent_only: bool) -> Option<Taken> {
+        if !self.seat.has_orders() {
+            return None;
+        }
+        let entry = self.own_mailbox()?.pop(urgent_only)?;
+        self.give_up_place();
+        self.mail_run += 1;
+        Some(self.begin(Source::Desk, entry))
+    }
+
+    /// Takes the next message from any shard; the worker has no place.
+    pub(crate) fn take_anywhere(&mut self) -> Taken {
+        if (self.seat.has_orders() || self.core.wake.is_urged())
+            && let Some(taken) = self.take_first()
+        {
+            return taken;
+        }
+        let taken = self.take_from_shards();
+        if taken != Taken::Nothing || self.urgent_run.max(self.mail_run) == 0 {
+            return taken;
+        }
+        // Others have had their turn, and there was nothing.
+        (self.urgent_run, self.mail_run) = (0, 0);
+        self.take_first().unwrap_or(Taken::Nothing)
+    }
+
+    fn take_from_shards(&mut self) -> Taken {
+        if !self.core.keyed() {
+            return self.take_shared();
+        }
+        let first = if self.is_normal_due() { Class::Normal } else { Class::Urgent };
+        match self.core.take(self.worker, &mut self.cursor, first) {
+            Some((source, entry)) => self.begin(source, entry),
+            None => Taken::Nothing,
+        }
+    }
+
+    /// A run without keys is at its end. Now and then its handlers were timed.
+    #[cold]
+    fn end_run(&mut self, index: usize, alone: bool) {
+        self.source = Source::Attending { index, alone };
+        if let Some(since) = self.timed_since.take() {
+            self.core.tell_pace(since.elapsed() / self.run);
+        }
+    }
+
+    /// The first message of a run is in the delivery.
+    fn begin_run(&mut self, index: usize, alone: bool) -> Taken {
+        self.timed_since = self.timed.is_multiple_of(RUNS_PER_TIMING).then(Instant::now);
+        self.timed = self.timed.wrapping_add(1);
+        self.source = Source::Shared { index, alone };
+        self.run = 0;
+        self.start()
+    }
+
+    /// Begins another run in the shard that the worker attends, whose senders are likely to share its caches; now and
+    /// then, and when there is nothing, goes to the next one.
+    fn take_shared(&mut self) -> Taken {
+        if let Source::Attending { index, alone } = self.source {
+            self.runs += 1;
+            let quick = self.core.wake.is_quick();
+            let most = if quick { RUNS_IN_A_SHARD } else { LONG_RUNS_IN_A_SHARD };
+            if !self.core.wake.is_ready_at(index) {
+                // There is nothing.
+            } else if quick && self.core.shards[index].is_served_near(self.worker) {
+                // The other one has the shard now, and its bit.
+                self.source = Source::None;
+            } else if self.runs < most {
+                let attendant = alone.then_some(self.worker);
+                if self.core.pop_shared(index, attendant, 0, &mut self.delivery) {
+                    return self.begin_run(index, alone);
+                }
+            }
+            self.cursor = (index as u32 + 1) % 64;
+            self.give_up_place();
+        }
+        self.runs = 0;
+        let join = std::mem::take(&mut self.join);
+        match self.core.take_shared(self.worker, self.cursor, join, &mut self.delivery) {
+            Some((index, alone)) => self.begin_run(index, alone),
+            None => Taken::Nothing,
+        }
+    }
+
+    fn begin(&mut self, source: Source, entry: Queued<A, K>) -> Taken {
+        self.source = source;
+        self.delivery.message = Some(entry.message);
+        self.delivery.extra = entry.extra;
+        self.delivery.class = entry.class;
+        self.delivery.stamp = entry.stamp;
+        self.urgent_run = match entry.class {
+            Class::Urgent => self.urgent_run.saturating_add(1),
+            Class::Normal => 0,
+        };
+        let taken = self.start();
+        discard(entry.key);
+        taken
+    }
+
+    /// The message in the delivery is in hand from here on, unless its caller has gone.
+    #[inline(always)]
+    fn start(&mut self) -> Taken {
+        count(&self.seat.tally.started);
+        self.in_hand = true;
+        self.seat.is_busy_since(self.core.coarse.shown());
+        if self.delivery.extra.is_some() && self.is_settled_already() {
+            return Taken::Skipped;
+        }
+        if self.delivery.stamp.is_sampled() {
+            self.measure();
+        }
+        if let Some(copy) = self.core.settings.copy {
+            self.spare = self.delivery.message.as_ref().map(copy);
+        }
+        Taken::InHand
+    }
+
+    #[cold]
+    fn measure(&mut self) {
+        let now = self.core.coarse.real();
+        self.measurement = Some(Measurement::begin(self.delivery.stamp, now));
+    }
+
+    /// Counts a retry as no longer waiting, and settles a call whose caller has gone.
+    fn is_settled_already(&mut self) -> bool {
+        let Some(extra) = &mut self.delivery.extra else { return false };
+        if std::mem::take(&mut extra.parked) {
+            self.core.tally.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+        let abandoned = extra.port.as_ref().is_some_and(|port| port.is_abandoned());
+        if abandoned {
+            self.dead_letter(DeadLetterReason::Abandoned, None, None);
+        } else if extra.has_expired() {
+            self.dead_letter(DeadLetterReason::Expired, None, None);
+        } else {
+            return false;
+        }
+        true
+    }
+}
