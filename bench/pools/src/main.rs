@@ -1,5 +1,5 @@
 //! A pool beside what people write by hand with tokio channels and tasks: unkeyed sends (A), keyed sends (B), calls (D) and
-//! memory (E). Prints a table with medians and the ratio of each round; exits with 1 when a message was lost.
+//! memory (E); and calls beside a pool that computes on a thread of its own (P30). Prints a table with medians and the ratio of each round; exits with 1 when a message was lost.
 //!
 //! `cargo run --profile measure --manifest-path bench/Cargo.toml -p pools -- --help`
 
@@ -7,6 +7,7 @@ use std::{fs, process::ExitCode};
 
 mod calls;
 mod channels;
+mod flood;
 mod instructions;
 mod keyed;
 mod keys;

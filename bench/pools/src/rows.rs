@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::{
     Failure,
     calls::Calls,
+    flood::Flood,
     keyed::Keyed,
     keys::{self, Keys},
     measure::Side,
@@ -26,6 +27,7 @@ pub enum Kind {
     Keyed { draw: fn() -> Keys },
     Calls { callers: u64, in_place: bool },
     Memory(Memory),
+    Flood,
 }
 
 /// What a figure is compared with.
@@ -75,7 +77,7 @@ const fn memory(name: &'static str, kind: Memory, limits: Limits) -> Row {
     Row { name, kind: Kind::Memory(kind), limits }
 }
 
-pub const ROWS: [Row; 20] = [
+pub const ROWS: [Row; 21] = [
     sends("A4", 4, 0, ratio(5.0, 7.0)),
     sends("A256", 256, 0, ratio(5.0, 7.0)),
     sends_many("A4-many", 4, ratio(9.0, 20.0)),
@@ -96,6 +98,7 @@ pub const ROWS: [Row; 20] = [
     memory("E-keys", Memory::Keys, at_most(8.0, 2.0)),
     memory("E-keys-again", Memory::KeysAgain, at_most(8.0, 2.0)),
     memory("E-idle", Memory::Idle, at_most(4_096.0, 2_048.0)),
+    Row { name: "P30", kind: Kind::Flood, limits: ratio(0.8, 0.95) },
 ];
 
 impl Row {
@@ -104,6 +107,7 @@ impl Row {
             Kind::Unkeyed { .. } | Kind::Keyed { .. } => "M/s",
             Kind::Calls { .. } => "ns/call",
             Kind::Memory(memory) => memory.unit(),
+            Kind::Flood => "ns p99",
         }
     }
 
@@ -116,7 +120,7 @@ impl Row {
     pub fn ratio(&self, baseline: f64, greenroom: f64) -> f64 {
         match self.kind {
             Kind::Unkeyed { .. } | Kind::Keyed { .. } => greenroom / baseline,
-            Kind::Calls { .. } | Kind::Memory(_) => baseline / greenroom,
+            Kind::Calls { .. } | Kind::Memory(_) | Kind::Flood => baseline / greenroom,
         }
     }
 
@@ -127,7 +131,7 @@ impl Row {
             Kind::Keyed { .. } => Some((430, 340)),
             Kind::Calls { in_place: true, .. } => Some((1_200, 900)),
             Kind::Calls { in_place: false, .. } => Some((1_600, 1_400)),
-            Kind::Unkeyed { .. } | Kind::Memory(_) => None,
+            Kind::Unkeyed { .. } | Kind::Memory(_) | Kind::Flood => None,
         }
     }
 
@@ -140,6 +144,7 @@ impl Row {
             Kind::Calls { callers: 1, .. } => messages / 10,
             Kind::Calls { .. } => messages / 5,
             Kind::Memory(_) => 0,
+            Kind::Flood => messages / 50,
         }
     }
 
@@ -184,6 +189,13 @@ impl Row {
                 })
             }
             Kind::Memory(kind) => Box::new(move |side| memory::in_child(kind, side)),
+            Kind::Flood => {
+                let Some(calibration) = calibration else {
+                    return Err(format!("{} has work", self.name).into());
+                };
+                let flood = Flood { calls: messages, work: calibration.work(1_000_000) };
+                Box::new(move |side| flood.p99(matches!(side, Side::Greenroom)))
+            }
         })
     }
 }
