@@ -90,7 +90,7 @@ pub use class::Class;
 pub use context::Context;
 pub use dead_letter::{DeadLetter, DeadLetterReason};
 pub use dead_letters::DeadLetters;
-pub use delivery::Delivery;
+pub use delivery::{Companion, Delivery};
 pub use envelope::Envelope;
 pub use error::{CallError, NotAccepted, SendError, SpawnError, TrySendError};
 pub use events::{Event, Producer, Subscription, Topic};

@@ -228,7 +228,7 @@ async fn spawn(
     line_of: LineOf,
 ) -> Result<SharedPool, BuildError> {
     let (workers, letters) = (shared.clone(), shared.clone());
-    let pool = Pool::new(move |slot| BusWorker::new(workers.clone(), place, slot))
+    let builder = Pool::new(move |slot| BusWorker::new(workers.clone(), place, slot))
         .name(name)
         .quick_factory()
         .workers(config.workers)
@@ -237,8 +237,11 @@ async fn spawn(
         .failure_policy(worker::policy)
         .on_dead_letter(move |letter| worker::bury(&letters, letter))
         .ordered_by_opt(line_of)
-        .max_per_key(config.queue)
-        .spawn()
-        .await?;
+        .max_per_key(config.queue);
+    let builder = match config.batches {
+        Some(batches) => builder.batches(batches),
+        None => builder,
+    };
+    let pool = builder.spawn().await?;
     Ok(Arc::new(pool))
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use greenroom::{Backoff, Restarts};
+use greenroom::{Backoff, Batches, Restarts};
 
 use crate::{event::OrderBy, handler::HandlerFactory, pattern::Pattern};
 
@@ -17,11 +17,19 @@ pub struct PoolConfig {
     pub on_full: OnFull,
     /// How often a worker whose handler panicked is restarted.
     pub restarts: Restarts,
+    /// How many events of one line a handler is given at once; one unless said otherwise.
+    pub batches: Option<Batches>,
 }
 
 impl Default for PoolConfig {
     fn default() -> Self {
-        Self { workers: 1, queue: 1_000, on_full: OnFull::Pause, restarts: Restarts::default() }
+        Self {
+            workers: 1,
+            queue: 1_000,
+            on_full: OnFull::Pause,
+            restarts: Restarts::default(),
+            batches: None,
+        }
     }
 }
 

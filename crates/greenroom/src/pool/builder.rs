@@ -250,10 +250,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         }
     }
 
-    /// Has messages handled in batches, by an actor that does.
-    pub(super) fn in_batches(mut self, batches: Batches, copy: CopyOf<A>) -> Self {
-        (self.batches, self.copy) = (Some(batches), Some(copy));
+    /// Hands several messages to the actor at once, for an actor whose [`receive`](Actor::receive) looks at the
+    /// [`companions`](crate::Delivery::companions) of a delivery: no message is copied, and each is settled by itself.
+    /// [`Pool::batched`] is for actors that take batches whole.
+    pub fn batches(mut self, batches: Batches) -> Self {
+        self.batches = Some(batches);
         self
+    }
+
+    /// As `batches`, and keeps copies.
+    pub(super) fn in_batches(self, batches: Batches, copy: CopyOf<A>) -> Self {
+        Self { copy: Some(copy), ..self.batches(batches) }
     }
 
     /// What logs and reports call the pool; its workers are `<name>-<index>`. `pool` unless said otherwise.
