@@ -8,9 +8,11 @@
 //! depth   ▁▃▆███▇██▇▆▄▃▁
 //! told       full      drained { full_for }
 //! ```
+//!
+//! Each change from not full to full is counted, also where it is not told because another was told less than a second ago.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
     time::Duration,
 };
 
@@ -30,6 +32,10 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 pub(crate) struct FullLog {
     /// What times are counted from.
     since: Instant,
+    /// Somebody has found no room since the mailbox was last seen to have drained.
+    is_full: AtomicBool,
+    /// How often that has begun.
+    times: AtomicU64,
     /// When it became full, in microseconds since `since`, from 1; 0 while nothing is told of it.
     full_at: AtomicU64,
     /// When it may be told to be full next. Who moves it on tells.
@@ -42,6 +48,8 @@ impl FullLog {
     pub(crate) fn new(now: Instant) -> Self {
         Self {
             since: now,
+            is_full: AtomicBool::new(false),
+            times: AtomicU64::new(0),
             full_at: AtomicU64::new(0),
             due: AtomicU64::new(0),
             look_at: AtomicU64::new(0),
@@ -50,13 +58,34 @@ impl FullLog {
 
     /// True while `drained` is to be asked. For workers, before they look at the depth of the mailbox.
     pub(crate) fn is_full(&self) -> bool {
-        self.full_at.load(Ordering::Relaxed) > 0
+        self.is_full.load(Ordering::Relaxed) || self.full_at.load(Ordering::Relaxed) > 0
+    }
+
+    /// How often the mailbox has become full.
+    pub(crate) fn times(&self) -> u64 {
+        self.times.load(Ordering::Relaxed)
+    }
+
+    /// True while there is nothing to say to it that there is no room.
+    pub(crate) fn is_told(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed) && self.full_at.load(Ordering::Relaxed) > 0
+    }
+
+    /// Somebody found no room. True where there was some before: then the caller asks `drained` once, because workers may have
+    /// emptied the mailbox meanwhile and not come back.
+    pub(crate) fn becomes_full(&self) -> bool {
+        let is_full = &self.is_full;
+        let begins = !is_full.load(Ordering::Relaxed) && !is_full.swap(true, Ordering::Relaxed);
+        if begins {
+            self.times.fetch_add(1, Ordering::Relaxed);
+        }
+        begins
     }
 
     /// Somebody found no room. True when the caller is to tell of it, and then to say that it has
     /// ([`told`](Self::told)).
     pub(crate) fn full(&self, now: Instant) -> bool {
-        if self.is_full() {
+        if self.full_at.load(Ordering::Relaxed) > 0 {
             return false;
         }
         let now = self.micros(now);
@@ -80,9 +109,12 @@ impl FullLog {
     /// How long the mailbox was full, when it has drained and the caller is to tell of it. Depth is what was accepted and
     /// not started.
     pub(crate) fn drained(&self, depth: usize, capacity: usize, now: Instant) -> Option<Duration> {
+        if depth > capacity / DRAINED_AT {
+            return None;
+        }
         let full_at = self.full_at.load(Ordering::Relaxed);
-        let has_drained = full_at > 0 && depth <= capacity / DRAINED_AT;
-        let told = has_drained && replace(&self.full_at, full_at, 0);
+        self.is_full.store(false, Ordering::Relaxed);
+        let told = full_at > 0 && replace(&self.full_at, full_at, 0);
         told.then(|| Duration::from_micros(self.micros(now).saturating_sub(full_at)))
     }
 
@@ -106,6 +138,7 @@ mod tests {
 
     /// True where it was told that there is no room.
     fn full(log: &FullLog, now: Instant) -> bool {
+        log.becomes_full();
         let full = log.full(now);
         if full {
             log.told(now);
@@ -162,5 +195,18 @@ mod tests {
         let (full, drained): (Vec<bool>, Vec<bool>) = told.unzip();
         assert_eq!(full.iter().filter(|told| **told).count(), 3);
         assert_eq!(full, drained, "each that is told has its end");
+        assert_eq!(log.times(), 3000, "all of them are counted");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn h10_becoming_full_is_counted_once_until_it_has_drained() {
+        let start = Instant::now();
+        let log = FullLog::new(start);
+        assert!(log.becomes_full() && !log.becomes_full());
+        assert_eq!((log.drained(51, CAPACITY, start), log.is_full(), log.times()), (None, true, 1));
+        log.drained(50, CAPACITY, start);
+        assert!(!log.is_full(), "it was not told, and has drained all the same");
+        assert!(log.becomes_full());
+        assert_eq!(log.times(), 2);
     }
 }

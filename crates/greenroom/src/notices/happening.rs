@@ -132,6 +132,16 @@ pub enum Happening {
         /// Why.
         reason: ResizeReason,
     },
+    /// The pool is to hold another number of messages that are accepted and not started. Not told where that follows from
+    /// another size.
+    CapacityChanged {
+        /// The number before.
+        from: usize,
+        /// The number now.
+        to: usize,
+        /// Why.
+        reason: ResizeReason,
+    },
     /// A limit on what the pool does at once has changed.
     LimitChanged {
         /// The limit before.
@@ -195,6 +205,7 @@ impl Happening {
             Self::MailboxDrained { .. } => Kind::MailboxDrained,
             Self::DroppedByOverflow { .. } => Kind::DroppedByOverflow,
             Self::Resized { .. } => Kind::Resized,
+            Self::CapacityChanged { .. } => Kind::CapacityChanged,
             Self::LimitChanged { .. } => Kind::LimitChanged,
             Self::KeyParked => Kind::KeyParked,
             Self::KeyReleased => Kind::KeyReleased,

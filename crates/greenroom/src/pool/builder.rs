@@ -26,9 +26,9 @@ use crate::{
 };
 
 /// The most workers of one pool.
-const MAX_WORKERS: usize = 65_536;
+pub(super) const MAX_WORKERS: usize = 65_536;
 /// The largest capacity of one pool: what tokio's semaphore can count on every platform is larger.
-const MAX_CAPACITY: usize = 100_000_000;
+pub(super) const MAX_CAPACITY: usize = 100_000_000;
 /// The most threads of one pool's own.
 const MAX_THREADS: usize = 1_024;
 /// Workers, unless said otherwise.

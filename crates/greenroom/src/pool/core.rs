@@ -52,6 +52,7 @@ use crate::{
 
 #[cfg(test)]
 mod attendance;
+mod capacity;
 mod close;
 mod crew;
 pub(crate) mod dispatch;
@@ -165,8 +166,11 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) settings: Settings<A, K>,
     pub(crate) shards: Box<[ShardOf<A, K>]>,
     pub(crate) permits: Permits,
-    /// How many permits a shard takes at once.
-    credit: u64,
+    /// How many permits a shard takes at once. Changes with the capacity.
+    credit: AtomicU64,
+    /// For how many messages of each worker there is room; 0 where the capacity was given in all. Written under the lock of
+    /// `roster`.
+    mailbox_each: AtomicUsize,
     pub(crate) wake: Wake,
     pub(crate) clock: Clock<A, K>,
     /// One per worker there has been at the same time.
@@ -203,8 +207,8 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) calls: OwnCalls,
     /// What could not be handled, where no hook takes it.
     pub(crate) letters: DeadLetters<A::Message, A::Error>,
-    /// Whether it was told that the pool is full.
-    full: FullLog,
+    /// Whether the pool is full, how often it became so, and whether that was told.
+    pub(crate) full: FullLog,
     /// Messages dropped because there was no room, as far as they were not told.
     pub(crate) drops: DropLog,
     /// The end was told.
@@ -274,7 +278,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let core = Self {
             shards: (0..shards).map(|_| Shard::new(turns)).collect(),
             permits: Permits::new(settings.capacity),
-            credit: (settings.capacity / shards / CREDIT_SHARE).clamp(1, MAX_CREDIT) as u64,
+            credit: AtomicU64::new(capacity::credit_for(settings.capacity, shards)),
+            mailbox_each: AtomicUsize::new(settings.mailbox_each.unwrap_or(0)),
             wake: Wake::new(settings.workers, awake_limit),
             clock: Clock::new(),
             seats: Seats::new(settings.workers),
@@ -383,7 +388,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Err(Refused::NotNow);
         }
         if inbox.credit == 0 && !inbox.closed {
-            inbox.credit = self.permits.take_known(self.credit);
+            inbox.credit = self.permits.take_known(self.credit.load(Ordering::Relaxed));
         }
         if inbox.credit == 0 {
             drop(inbox);
@@ -437,7 +442,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parcel: &mut ParcelOf<A>,
         key: Hashed<K>,
     ) -> Result<(), Refused> {
-        let taken = self.permits.try_take(self.credit, self)?;
+        let taken = self.permits.try_take(self.credit.load(Ordering::Relaxed), self)?;
         let pushed = self.push(index, parcel, key);
         let unused = if pushed.is_ok() { taken - 1 } else { taken };
         self.give_credit(index, unused);

@@ -60,6 +60,8 @@ pub struct PoolStats {
     pub accepted: u64,
     /// Messages not accepted.
     pub rejected: u64,
+    /// How often the pool has become full: somebody found no room, and did not before it was last down to half.
+    pub inbox_full: u64,
     /// Messages started, each as often as it was attempted.
     pub dispatched: u64,
     /// Messages handled.
@@ -116,6 +118,7 @@ impl PoolStats {
             capacity: core.permits.capacity(),
             accepted: core.accepted(),
             rejected: read(&core.tally.rejected),
+            inbox_full: core.full.times(),
             dispatched: 0,
             handled: 0,
             forwarded: 0,

@@ -81,13 +81,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[cold]
     pub(crate) fn found_full(&self) {
         self.tell_saturated();
-        if self.full.is_full() {
+        if self.full.is_told() {
             return;
         }
-        let now = Instant::now();
-        if self.full.full(now) {
+        let (begins, now) = (self.full.becomes_full(), Instant::now());
+        let tells = self.full.full(now);
+        if tells {
             self.tell(Happening::MailboxFull);
             self.full.told(now);
+        }
+        if begins || tells {
             // Workers may have emptied the mailbox meanwhile. Pairs with the fence of one that lies down: it sees that
             // this was told, or its starts are seen here.
             fence(Ordering::SeqCst);
