@@ -44,7 +44,8 @@
 //! # Limits and size
 //! [`limits`] and [`autoscale`] decide how fast and how much at once, and how many workers. A pool obeys them where it is set
 //! up to: [`rate`](PoolBuilder::rate), [`concurrency`](PoolBuilder::concurrency), [`adaptive`](PoolBuilder::adaptive),
-//! [`autoscale`](PoolBuilder::autoscale).
+//! [`autoscale`](PoolBuilder::autoscale). An [`advisor`] says every few minutes what to change in the settings, and does so where it
+//! is told to: [`advise`](PoolBuilder::advise).
 
 use std::{
     fmt,
@@ -53,6 +54,7 @@ use std::{
 };
 
 mod address;
+pub mod advisor;
 pub mod autoscale;
 mod bell;
 mod block_queue;

@@ -60,6 +60,8 @@ kinds! {
     Resized = "resized",
     /// A pool holds another number of messages.
     CapacityChanged = "capacity_changed",
+    /// There is other advice than before.
+    Advised = "advised",
     /// A limit has changed.
     LimitChanged = "limit_changed",
     /// A key waits for an operator.

@@ -59,6 +59,7 @@ pub(super) fn log(pool: &str, what: &Happening) {
         CapacityChanged { from, to, reason } => {
             info!(pool, kind, from, to, ?reason, "a pool holds another number of messages");
         }
+        Advised { advice } => info!(pool, kind, %advice, "advice on the pool's settings"),
         LimitChanged { from, to, reason } => {
             info!(pool, kind, from, to, ?reason, "a limit has changed");
         }

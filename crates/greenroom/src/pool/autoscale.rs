@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use crate::SpawnError;
 
-mod calm;
+pub(super) mod calm;
 mod decision;
 pub(crate) mod scaling;
 mod settings;

@@ -19,6 +19,7 @@ use self::{
     exit::{Escalation, WhenExhausted},
 };
 use super::{
+    advisor::Advice,
     clock::Clock,
     coarse::CoarseClock,
     coordinator::Coordination,
@@ -139,6 +140,8 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) calls_in_place: bool,
     /// Present where the pool sizes itself; in range.
     pub(crate) autoscale: Option<super::autoscale::Autoscale>,
+    /// Present where the pool is advised; in range.
+    pub(crate) advisor: Option<super::advisor::Advisor>,
     /// Present where the pool has limits.
     pub(crate) gate: Option<Arc<super::limits::Gate>>,
     /// How long a handler may take.
@@ -193,6 +196,8 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) coarse: Padded<CoarseClock>,
     /// How long messages took.
     pub(crate) measured: Measured,
+    /// What was advised last, where the pool is advised.
+    pub(crate) advice: Mutex<Option<Advice>>,
     /// From its spawn to its end, and who is told of that.
     pub(crate) life: Arc<Life>,
     /// Why it ends, where it is not simply stopped. The first reason counts.
@@ -293,6 +298,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             tally: PoolTally::default(),
             coarse: Padded(CoarseClock::new(is_watched(&runtime), unmeasured)),
             measured: Measured::default(),
+            advice: Mutex::default(),
             life: Arc::default(),
             cause: OnceLock::new(),
             escalation: Mutex::default(),

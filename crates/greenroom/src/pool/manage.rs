@@ -6,6 +6,7 @@ use tokio::sync::mpsc;
 
 use super::{
     address::Address,
+    advisor::Advice,
     change::Change,
     core::Core,
     gather::Worker,
@@ -20,6 +21,7 @@ type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// What a pool can be told, whatever its keys are.
 pub(crate) trait Control<A: Actor>: Send + Sync {
     fn stats(&self) -> PoolStats;
+    fn advice(&self) -> Option<Advice>;
     fn worker_stats(&self) -> Vec<WorkerStats>;
     fn inspect(&self, wanted: &Items) -> Inspection;
     fn dead_letters(&self) -> DeadLetters<A::Message, A::Error>;
@@ -47,6 +49,10 @@ where
 {
     fn stats(&self) -> PoolStats {
         PoolStats::of(self)
+    }
+
+    fn advice(&self) -> Option<Advice> {
+        *self.advice.lock()
     }
 
     fn worker_stats(&self) -> Vec<WorkerStats> {
@@ -295,6 +301,12 @@ impl<A: Actor> Management<A> {
     /// What the pool is doing. Takes the lock of each shard for a moment.
     pub fn stats(&self) -> PoolStats {
         self.control.stats()
+    }
+
+    /// What the pool's [advisor](crate::pool::advisor) has said last. `None` where it has none
+    /// ([`PoolBuilder::advise`](crate::PoolBuilder::advise)), and before its first period has ended.
+    pub fn advice(&self) -> Option<Advice> {
+        self.control.advice()
     }
 
     /// What each slot of the pool has done and does, also those that are vacant now.
