@@ -79,7 +79,7 @@ fn advised(told: &mut NoticeReceiver) -> Vec<Advice> {
 
 #[tokio::test(start_paused = true)]
 async fn h10_advice_is_given_after_five_minutes_told_when_it_changes_and_changes_nothing() {
-    let notices = Notices::new(1_000);
+    let notices = Notices::new(10_000);
     let mut told = notices.subscribe();
     let pool = Pool::new(|_| Sleeper::default()).workers(2).mailbox(5).notices(notices.clone());
     let pool = pool.advise(Advisor::default()).spawn().await.unwrap();

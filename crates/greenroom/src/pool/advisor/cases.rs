@@ -170,6 +170,14 @@ fn h10_room_that_was_needed_within_a_day_is_not_taken_away() {
 }
 
 #[test]
+fn h10_room_that_was_added_is_not_taken_away_as_soon_as_it_helps() {
+    let mut judge = judge(Advisor::default());
+    assert_eq!(judge.advise(&full(51, used(0.1, 100))).rule, Rule::Shallow);
+    assert_eq!(judge.advise(&used(0.1, 200)).rule, Rule::Fine);
+    assert_eq!(judge.advise(&used(0.1, 400)).rule, Rule::Roomy);
+}
+
+#[test]
 fn h10_a_period_in_which_nothing_was_sent_says_nothing() {
     let quiet = Figures::of(Inbox::PerWorker(1000), 256);
     assert_eq!(advised(quiet), (Rule::Fine, String::new()));
@@ -184,8 +192,8 @@ fn h10_advice_is_not_acted_upon_unless_it_was_said() {
     let mut acting = judge(Advisor::default().act());
     assert!(acting.advise(&crowded).acted);
     assert!(!acting.advise(&used(0.5, 2000)).acted, "there is nothing to do");
-    assert!(!acting.advise(&used(0.1, 2000)).acted, "the opposite, for one period");
-    assert!(acting.advise(&used(0.1, 2000)).acted, "for two");
+    assert!(!acting.advise(&late(used(0.9, 2000))).acted, "the opposite, for one period");
+    assert!(acting.advise(&late(used(0.9, 2000))).acted, "for two");
 }
 
 #[test]
