@@ -1,15 +1,13 @@
 //! A mailbox that is full is told once, and that it has room again once.
 //!
 //! Under load a mailbox is full for most of the time: whenever a message is taken, the next one takes its place. So it has
-//! *drained* only when it is down to half, and one that fills and drains many times a second is told once a
-//! second.
+//! *drained* only when it is down to half: from its first refusal until then is one *episode*. Each is counted; one that fills
+//! and drains many times a second is told once a second.
 //!
 //! ```text
 //! depth   ▁▃▆███▇██▇▆▄▃▁
 //! told       full      drained { full_for }
 //! ```
-//!
-//! Each change from not full to full is counted, also where it is not told because another was told less than a second ago.
 
 use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
@@ -27,17 +25,31 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Those who look often look no more often than this: it costs a look at every worker.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Whether it was told that a mailbox is full. One per pool; costs a look where there is nothing to tell.
+/// Instead of when it became full: somebody is about to tell so.
+const ABOUT_TO_TELL: u64 = u64::MAX;
+
+/// What follows for somebody who finds no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nothing: others have found that before.
+    Known,
+    /// An episode begins, of which nothing is told. The caller asks `drained` once.
+    Begun,
+    /// An episode begins. The caller tells of it, then says so ([`FullLog::told`]), and asks `drained` once.
+    ToBeTold,
+}
+
+/// Whether a mailbox is full, and whether that was told. One per pool; costs a look where there is nothing to tell.
 #[derive(Debug)]
 pub(crate) struct FullLog {
     /// What times are counted from.
     since: Instant,
-    /// Somebody has found no room since the mailbox was last seen to have drained.
-    is_full: AtomicBool,
-    /// How often that has begun.
-    times: AtomicU64,
-    /// When it became full, in microseconds since `since`, from 1; 0 while nothing is told of it.
+    /// When it became full, in microseconds since `since`, from 1; 0 outside of an episode.
     full_at: AtomicU64,
+    /// Of the present episode. Set before `full_at`.
+    told: AtomicBool,
+    /// How many episodes have begun.
+    episodes: AtomicU64,
     /// When it may be told to be full next. Who moves it on tells.
     due: AtomicU64,
     /// When it may be looked at next, by those who look often.
@@ -48,9 +60,9 @@ impl FullLog {
     pub(crate) fn new(now: Instant) -> Self {
         Self {
             since: now,
-            is_full: AtomicBool::new(false),
-            times: AtomicU64::new(0),
             full_at: AtomicU64::new(0),
+            told: AtomicBool::new(false),
+            episodes: AtomicU64::new(0),
             due: AtomicU64::new(0),
             look_at: AtomicU64::new(0),
         }
@@ -58,45 +70,35 @@ impl FullLog {
 
     /// True while `drained` is to be asked. For workers, before they look at the depth of the mailbox.
     pub(crate) fn is_full(&self) -> bool {
-        self.is_full.load(Ordering::Relaxed) || self.full_at.load(Ordering::Relaxed) > 0
+        self.full_at.load(Ordering::Relaxed) > 0
     }
 
-    /// How often the mailbox has become full.
-    pub(crate) fn times(&self) -> u64 {
-        self.times.load(Ordering::Relaxed)
-    }
-
-    /// True while there is nothing to say to it that there is no room.
-    pub(crate) fn is_told(&self) -> bool {
-        self.is_full.load(Ordering::Relaxed) && self.full_at.load(Ordering::Relaxed) > 0
-    }
-
-    /// Somebody found no room. True where there was some before: then the caller asks `drained` once, because workers may have
-    /// emptied the mailbox meanwhile and not come back.
-    pub(crate) fn becomes_full(&self) -> bool {
-        let is_full = &self.is_full;
-        let begins = !is_full.load(Ordering::Relaxed) && !is_full.swap(true, Ordering::Relaxed);
-        if begins {
-            self.times.fetch_add(1, Ordering::Relaxed);
+    /// Somebody found no room.
+    pub(crate) fn full(&self, now: Instant) -> Found {
+        if self.is_full() || !replace(&self.full_at, 0, ABOUT_TO_TELL) {
+            return Found::Known;
         }
-        begins
-    }
-
-    /// Somebody found no room. True when the caller is to tell of it, and then to say that it has
-    /// ([`told`](Self::told)).
-    pub(crate) fn full(&self, now: Instant) -> bool {
-        if self.full_at.load(Ordering::Relaxed) > 0 {
-            return false;
-        }
+        self.episodes.fetch_add(1, Ordering::Relaxed);
         let now = self.micros(now);
         let due = self.due.load(Ordering::Relaxed);
-        now >= due && replace(&self.due, due, now + INTERVAL.as_micros() as u64)
+        let told = now >= due && replace(&self.due, due, now + INTERVAL.as_micros() as u64);
+        self.told.store(told, Ordering::Relaxed);
+        if told {
+            return Found::ToBeTold;
+        }
+        self.full_at.store(now, Ordering::Release);
+        Found::Begun
     }
 
     /// It was told that there is no room: from here on it may be told that there is some, and not before. The caller then
     /// asks `drained` once, because workers may have emptied the mailbox meanwhile and not come back.
     pub(crate) fn told(&self, now: Instant) {
-        self.full_at.store(self.micros(now), Ordering::Relaxed);
+        self.full_at.store(self.micros(now), Ordering::Release);
+    }
+
+    /// How often it became full.
+    pub(crate) fn episodes(&self) -> u64 {
+        self.episodes.load(Ordering::Relaxed)
     }
 
     /// True now and then, for those who would look for every message.
@@ -106,15 +108,15 @@ impl FullLog {
         now >= look_at && replace(&self.look_at, look_at, now + LOOK_INTERVAL.as_micros() as u64)
     }
 
-    /// How long the mailbox was full, when it has drained and the caller is to tell of it. Depth is what was accepted and
-    /// not started.
+    /// Ends the episode, if the mailbox has drained: how long it was full, when the caller is to tell of it. Depth is what was
+    /// accepted and not started.
     pub(crate) fn drained(&self, depth: usize, capacity: usize, now: Instant) -> Option<Duration> {
-        if depth > capacity / DRAINED_AT {
+        let full_at = self.full_at.load(Ordering::Acquire);
+        if full_at == 0 || full_at == ABOUT_TO_TELL || depth > capacity / DRAINED_AT {
             return None;
         }
-        let full_at = self.full_at.load(Ordering::Relaxed);
-        self.is_full.store(false, Ordering::Relaxed);
-        let told = full_at > 0 && replace(&self.full_at, full_at, 0);
+        let told = self.told.load(Ordering::Relaxed);
+        let told = replace(&self.full_at, full_at, 0) && told;
         told.then(|| Duration::from_micros(self.micros(now).saturating_sub(full_at)))
     }
 
@@ -138,20 +140,23 @@ mod tests {
 
     /// True where it was told that there is no room.
     fn full(log: &FullLog, now: Instant) -> bool {
-        log.becomes_full();
-        let full = log.full(now);
-        if full {
+        let told = log.full(now) == Found::ToBeTold;
+        if told {
             log.told(now);
         }
-        full
+        told
     }
 
     #[tokio::test(start_paused = true)]
     async fn x01_that_it_has_drained_is_not_told_before_it_was_told_to_be_full() {
         let start = Instant::now();
         let log = FullLog::new(start);
-        assert!(log.full(start) && !log.full(start), "one tells");
-        assert_eq!((log.is_full(), log.drained(0, CAPACITY, start)), (false, None));
+        assert_eq!(
+            (log.full(start), log.full(start)),
+            (Found::ToBeTold, Found::Known),
+            "one tells"
+        );
+        assert_eq!(log.drained(0, CAPACITY, start), None);
         log.told(start);
         assert_eq!(log.drained(0, CAPACITY, start + MILLI), Some(MILLI));
     }
@@ -195,18 +200,6 @@ mod tests {
         let (full, drained): (Vec<bool>, Vec<bool>) = told.unzip();
         assert_eq!(full.iter().filter(|told| **told).count(), 3);
         assert_eq!(full, drained, "each that is told has its end");
-        assert_eq!(log.times(), 3000, "all of them are counted");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn h10_becoming_full_is_counted_once_until_it_has_drained() {
-        let start = Instant::now();
-        let log = FullLog::new(start);
-        assert!(log.becomes_full() && !log.becomes_full());
-        assert_eq!((log.drained(51, CAPACITY, start), log.is_full(), log.times()), (None, true, 1));
-        log.drained(50, CAPACITY, start);
-        assert!(!log.is_full(), "it was not told, and has drained all the same");
-        assert!(log.becomes_full());
-        assert_eq!(log.times(), 2);
+        assert_eq!(log.episodes(), 3000, "each is counted");
     }
 }

@@ -212,8 +212,8 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) calls: OwnCalls,
     /// What could not be handled, where no hook takes it.
     pub(crate) letters: DeadLetters<A::Message, A::Error>,
-    /// Whether the pool is full, how often it became so, and whether that was told.
-    pub(crate) full: FullLog,
+    /// Whether it was told that the pool is full.
+    full: FullLog,
     /// Messages dropped because there was no room, as far as they were not told.
     pub(crate) drops: DropLog,
     /// The end was told.

@@ -96,7 +96,7 @@ impl Before {
         let started = core.seats.iter().map(|seat| seat.tally.started.load(Ordering::Relaxed));
         Self {
             at: Duration::from_nanos(core.coarse.real()),
-            inbox_full: core.full.times(),
+            inbox_full: core.full_episodes(),
             started: started.sum(),
         }
     }

@@ -149,7 +149,7 @@ impl Advisor {
             let range = "at least advisor.least_inbox, and up to 10,000,000";
             return Err(out_of_range("advisor.most_inbox", self.most_inbox, range));
         }
-        if !(self.full_per_minute >= 0.0) {
+        if !(0.0..=f64::INFINITY).contains(&self.full_per_minute) {
             return Err(out_of_range("advisor.full_per_minute", 0, "0 or more"));
         }
         self.checked_shares()
