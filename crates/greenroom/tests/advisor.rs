@@ -230,7 +230,8 @@ async fn h10_a_pool_that_finishes_nothing_is_late_by_its_oldest_message() {
 #[tokio::test(start_paused = true)]
 async fn h10_the_autoscaler_keeps_the_number_of_workers_to_itself() {
     let pool = Pool::new(|_| Sleeper::default()).workers(2).mailbox(10);
-    let pool = pool.autoscale(Autoscale::between(2, 2)).overflow(Overflow::Reject);
+    let never_late = Autoscale::between(2, 8).target_age(minutes(60));
+    let pool = pool.autoscale(never_late).overflow(Overflow::Reject);
     let pool = pool.advise(Advisor::default().act()).spawn().await.unwrap();
     let end = Instant::now() + minutes(6);
     while Instant::now() < end {
