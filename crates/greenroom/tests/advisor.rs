@@ -203,7 +203,7 @@ async fn h10_an_oversized_inbox_is_halved_and_a_quiet_pool_is_left_alone() {
 #[tokio::test(start_paused = true)]
 async fn h10_messages_that_wait_behind_their_key_get_no_workers() {
     let pool = Pool::new(|_| Sleeper::default()).workers(4).mailbox(25);
-    let pool = pool.ordered_by(|message: &(u8, u32, Duration)| message.0);
+    let pool = pool.ordered_by(|message: &(u8, u32, Duration)| message.0).max_per_key(1_000);
     let pool = pool.advise(Advisor::default()).spawn().await.unwrap();
     for number in 0..100 {
         pool.send((7, number, minutes(1))).await.unwrap();

@@ -23,7 +23,8 @@
 //! workers beside them. A pool grows only while its workers are busy.
 //!
 //! The price: a pool that is sampled once a second is late for about a second when a burst comes. Where that is too
-//! long, a higher `min` is the remedy.
+//! long, a higher `min` is the remedy. Where it is the inbox that is too small or too large, or the job as a whole that has
+//! changed, see the [`advisor`](super::advisor).
 
 use std::time::Duration;
 

@@ -284,7 +284,8 @@ impl<A: Actor> Management<A> {
     /// come, first served. Where more are queued than there is room for, none is accepted until they have gone; those that are
     /// queued stay, in their order.
     ///
-    /// In a pool with a policy that chooses a worker, each worker's own mailbox keeps its size.
+    /// In a pool with a policy that chooses a worker, each worker's own mailbox keeps its size; and how many messages may wait behind
+    /// one key stays what it was at the start.
     ///
     /// ```
     /// # use greenroom::prelude::*;
