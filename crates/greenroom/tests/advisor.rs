@@ -9,7 +9,7 @@ use std::{
 };
 
 use greenroom::{
-    Advisor, Event, Happening, Notices, Overflow, SpawnError, Stop,
+    Advisor, Event, Happening, Notices, Overflow, SpawnError, Stop, Strategy, Supervisor,
     notices::{Kind, NoticeReceiver, ResizeReason},
     policy::RoundRobin,
     pool::{
@@ -262,6 +262,16 @@ async fn h10_a_pool_that_is_stopped_is_not_looked_at_any_more() {
     assert!(report.wedged.is_empty(), "its task has ended, too");
     sleep(minutes(10)).await;
     assert_eq!(pool.manage().advice(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn h10_a_supervised_pool_is_advised_from_its_start() {
+    let pool = Pool::new(|_| Sleeper::default()).workers(2).mailbox(5);
+    let (pool, child) = pool.advise(Advisor::default()).supervised().unwrap();
+    let root = Supervisor::new(Strategy::OneForOne).child(child).spawn().await.unwrap();
+    bursts(&pool, 30, ms(1), Instant::now() + minutes(6)).await;
+    assert_eq!(rule(&pool), Some(Rule::Shallow));
+    root.stop(Stop::within(ms(1_000))).await;
 }
 
 #[tokio::test]

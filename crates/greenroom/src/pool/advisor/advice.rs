@@ -23,7 +23,7 @@ use super::{Figures, Rule};
 /// assert_eq!(
 ///     advice.to_string(),
 ///     "full 0.0 times a minute, 0.90 used (900 of 1000 per worker on average), p99 850.0 ms, \
-///      256 workers 1.00 busy, over 300s: messages wait in a long queue: shrink the inbox and add workers; \
+///      256 workers 1.00 busy, over 300 s: messages wait in a long queue: shrink the inbox and add workers; \
 ///      inbox_size: 1000 -> 500; pool_size: 256 -> 384",
 /// );
 /// # Ok::<(), greenroom::SpawnError>(())

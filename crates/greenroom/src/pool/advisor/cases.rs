@@ -202,14 +202,14 @@ fn h10_advice_states_its_figures_and_the_lines() {
     assert_eq!(
         advice.to_string(),
         "full 14.0 times a minute, 0.91 used (910 of 1000 per worker on average), p99 40.0 ms, \
-         256 workers 1.00 busy, over 300s: the inbox is too small: grow it; \
+         256 workers 1.00 busy, over 300 s: the inbox is too small: grow it; \
          inbox_size: 1000 -> 2000 (done)"
     );
     let at_its_limit = judge(Advisor::default()).advise(&full(70, used(0.91, 10_000_000)));
     assert!(at_its_limit.to_string().ends_with("grow it; it is at its limit"));
     let fine = judge(Advisor::default()).advise(&Figures { p99: None, ..calm() });
     assert!(
-        fine.to_string().ends_with("p99 unknown, 256 workers 1.00 busy, over 300s: fine as it is")
+        fine.to_string().ends_with("p99 unknown, 256 workers 1.00 busy, over 300 s: fine as it is")
     );
 }
 

@@ -104,6 +104,7 @@ impl fmt::Display for Figures {
             Some(p99) => write!(f, ", p99 {:.1} ms", p99.as_secs_f64() * 1e3)?,
             None => write!(f, ", p99 unknown")?,
         }
-        write!(f, ", {} workers {:.2} busy, over {:?}", self.workers, self.busy, self.over)
+        let seconds = self.over.as_secs_f64();
+        write!(f, ", {} workers {:.2} busy, over {seconds:.0} s", self.workers, self.busy)
     }
 }
