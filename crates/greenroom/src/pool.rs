@@ -44,8 +44,8 @@
 //! # Limits and size
 //! [`limits`] and [`autoscale`] decide how fast and how much at once, and how many workers. A pool obeys them where it is set
 //! up to: [`rate`](PoolBuilder::rate), [`concurrency`](PoolBuilder::concurrency), [`adaptive`](PoolBuilder::adaptive),
-//! [`autoscale`](PoolBuilder::autoscale). An [`advisor`] says every few minutes what to change in the settings, and does so where it
-//! is told to: [`advise`](PoolBuilder::advise).
+//! [`autoscale`](PoolBuilder::autoscale). An [`advisor`] says every few minutes what to change in the settings, and does so
+//! where it is told to: [`advise`](PoolBuilder::advise).
 
 use std::{
     fmt,
@@ -56,6 +56,7 @@ use std::{
 mod address;
 pub mod advisor;
 pub mod autoscale;
+pub mod batch;
 mod bell;
 mod block_queue;
 mod builder;
@@ -113,6 +114,7 @@ mod weak_address;
 mod worker;
 
 pub use address::{Address, Permit};
+pub use batch::{Batch, Batched, Batches};
 pub use builder::PoolBuilder;
 pub use calling::Calling;
 pub use change::{Change, ChangeReport};

@@ -18,22 +18,22 @@
 //!    simply full for hours became so once, and is the affair of rule 2. An inbox that is mostly used needs room; one that is
 //!    not, but shallow, is too small for its bursts; a deep one that fills all the same is drained too slowly, and more
 //!    room would only let messages wait longer.
-//! 2. **p99** is of the time that messages of the period were in the pool, waiting and in hand. Where they wait in a long queue, a
-//!    shorter one and more workers (half as many again) shorten the wait: workers are added only where those that there are
-//!    are busy for half of their time, because late messages beside idle workers wait for their key, or for a limit. Where there
-//!    is no queue, the time is the handler's.
-//! 3. An inbox is shrunk by no more than to the **most that waited** at a time within a day (all that there was room for where it
-//!    was full, the double where it had to grow), and not for a period in which nothing was sent: a quiet night is no reason to
-//!    be short of room in the morning.
+//! 2. **p99** is of the time that messages of the period were in the pool, waiting and in hand. Where they wait in a long queue,
+//!    a shorter one and more workers (half as many again) shorten the wait: workers are added only where those that there are
+//!    are busy for half of their time, because late messages beside idle workers wait for their key, or for a limit. Where
+//!    there is no queue, the time is the handler's.
+//! 3. An inbox is shrunk by no more than to the **most that waited** at a time within a day (all that there was room for where
+//!    it was full, the double where it had to grow), and not for a period in which nothing was sent: a quiet night is no reason
+//!    to be short of room in the morning.
 //!
 //! # Advice and acts
 //! Advice ([`Advice`]) says its rule, the figures, and the lines of the configuration to change. The pool keeps the latest
 //! ([`Management::advice`](crate::Management::advice)), and tells when it changes
 //! ([`Happening::Advised`](crate::Happening::Advised), which is logged).
 //!
-//! With [`Advisor::act`] the pool follows it at once, while it works: no message is lost, and the order of none changes. It watches
-//! for at least a whole period after each act, and does the opposite of what it did last only when the figures have asked
-//! for that for two whole periods in a row; for four the next time, and so on up to 32, until it goes on in one direction.
+//! With [`Advisor::act`] the pool follows it at once, while it works: no message is lost, and the order of none changes. It
+//! watches for at least a whole period after each act, and does the opposite of what it did last only when the figures have
+//! asked for that for two whole periods in a row; for four the next time, and so on up to 32, until it goes on in one direction.
 //!
 //! # Which to use
 //! | for | there is |
@@ -42,8 +42,8 @@
 //! | an inbox and a size that suit the job, found out once and written down | the advisor, which only says so |
 //! | pools that nobody looks after | the advisor with [`act`](Advisor::act), and [`bounds`](crate::PoolBuilder::bounds) |
 //!
-//! Both can be had: the advisor leaves the number of workers to the autoscaler then. In a pool with a policy that chooses a worker,
-//! each worker has a mailbox whose size does not change, so there the advisor never acts.
+//! Both can be had: the advisor leaves the number of workers to the autoscaler then. In a pool with a policy that chooses a
+//! worker, each worker has a mailbox whose size does not change, so there the advisor never acts.
 //!
 //! # Price
 //! One more measurement for each message that is measured, and a look at the queues a second.
