@@ -67,6 +67,8 @@ pub(crate) struct Extra<R, E> {
     pub(crate) parked: bool,
     /// It is not to be handled with others: they have come to an end together before.
     pub(crate) alone: bool,
+    /// No further attempt is made of itself: it waits for an operator.
+    pub(crate) for_good: bool,
     /// What the last attempt has failed of.
     pub(crate) failed: Option<Arc<Failed<E>>>,
     /// When it was accepted, where its stamp tells something later: when an attempt was due, for instance.
@@ -119,6 +121,7 @@ impl<R, E> Extra<R, E> {
             kills: 0,
             parked: false,
             alone: false,
+            for_good: false,
             failed: None,
             accepted: None,
             waiter: Waiter::Other,
