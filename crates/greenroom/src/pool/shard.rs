@@ -319,6 +319,11 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.beyond = outbox.queued();
     }
 
+    /// One key may have another number.
+    pub(crate) fn bound_keys(&mut self, bounds: KeyBounds) {
+        self.uncounted = bounds.waiting;
+    }
+
     /// How many messages more may be queued without being counted by their keys.
     #[inline]
     pub(crate) fn headroom(&self) -> u64 {
