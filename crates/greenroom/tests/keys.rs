@@ -779,3 +779,18 @@ async fn k11_keys_of_another_type_are_refused_with_both_names() {
     let none = plain.keys::<u64>().unwrap_err();
     assert_eq!(none.to_string(), "the pool has no keys, not keys of type u64");
 }
+
+#[tokio::test(start_paused = true)]
+async fn k10_permits_taken_before_do_not_get_past_the_bound() {
+    let clerk = Clerk::new();
+    let pool = clerk.pool().capacity(100_000).max_per_key_of(3).spawn().await.unwrap();
+    for permits in 1..6 {
+        let key = permits as u64;
+        let taken: Vec<_> = (0..permits).map(|_| pool.try_reserve().unwrap()).collect();
+        pool.try_send((key, 0, Nothing)).unwrap();
+        taken.into_iter().for_each(|permit| drop(permit.send((key, 1, Nothing))));
+        let rest = (0..20).filter(|_| pool.try_send((key, 2, Nothing)).is_ok()).count();
+        assert_eq!(1 + rest + permits.min(2), 3, "{permits} permits");
+        settle().await;
+    }
+}

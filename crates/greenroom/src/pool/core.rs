@@ -500,7 +500,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let mut inbox = self.shards[index].inbox.lock();
         // Whoever starts to wait says so first and then takes back what lies here, under this lock.
-        let has_headroom = inbox.headroom() >= inbox.credit + permits;
+        let has_headroom = inbox.headroom() >= permits;
         if inbox.closed || self.permits.is_starved() || !has_headroom {
             drop(inbox);
             return self.permits.give(permits, self);
