@@ -26,6 +26,7 @@ use crate::{
         lanes::{LaneId, LaneState},
         shard::Shard,
     },
+    sync::Notify,
 };
 
 /// With what its message had besides itself.
@@ -114,7 +115,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         index: usize,
         outbox: &mut OutboxOf<A, K>,
         id: LaneId,
-    ) -> Vec<Arc<tokio::sync::Notify>> {
+    ) -> Vec<Arc<Notify>> {
         let counted_before = outbox.crowd.is_some();
         let mut inbox = self.shards[index].inbox.lock();
         let crowd = Shard::count(&mut inbox, outbox, self.settings.key_bounds);
