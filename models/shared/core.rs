@@ -23,7 +23,7 @@ use crate::{
     Actor, Class, DeadLetter, ExitReason, Happening,
     delivery::Extra,
     life::Signal,
-    sync::{AtomicBool, Handle, Mutex, Ordering},
+    sync::{AtomicBool, AtomicUsize, Handle, Mutex, Ordering},
 };
 
 #[path = "../../crates/greenroom/src/pool/core/crowded.rs"]
@@ -66,6 +66,7 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) desks: Seats<Desk<A, K>>,
     pub(crate) settings: Settings<A, K>,
     key_lines: crowded::KeyLines,
+    max_per_key: AtomicUsize,
     pub(crate) left_over: Mutex<Vec<A::Message>>,
     /// Messages that are dead letters.
     pub(crate) letters: Mutex<Vec<A::Message>>,
@@ -80,6 +81,8 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) mailbox: usize,
     pub(crate) key_bounds: KeyBounds,
     pub(crate) key_required: bool,
+    /// No capacity changes here.
+    pub(crate) key_share: Option<usize>,
     keyed: bool,
     calls: bool,
     /// Permits that a shard takes at once.
@@ -182,6 +185,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 mailbox: MAILBOX,
                 key_bounds: plan.bounds,
                 key_required: false,
+                key_share: None,
                 keyed: plan.keyed,
                 calls: plan.calls,
                 credit: plan.credit,
@@ -190,6 +194,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 hashes: plan.hashes,
             },
             key_lines: crowded::KeyLines::default(),
+            max_per_key: AtomicUsize::new(plan.bounds.waiting),
             left_over: Mutex::new(Vec::new()),
             letters: Mutex::new(Vec::new()),
         }

@@ -109,6 +109,7 @@ pub(crate) mod delivery {
         pub(crate) attempts: u32,
         pub(crate) kills: u32,
         pub(crate) parked: bool,
+        pub(crate) for_good: bool,
         pub(crate) failed: Option<Arc<Failed<E>>>,
     }
 
@@ -116,13 +117,29 @@ pub(crate) mod delivery {
         /// Of a call.
         pub(crate) fn of(port: ReplyPort<R, E>) -> Box<Self> {
             let (port, failed) = (Some(port), None);
-            Box::new(Self { port, failures: 0, attempts: 0, kills: 0, parked: false, failed })
+            Box::new(Self {
+                port,
+                failures: 0,
+                attempts: 0,
+                kills: 0,
+                parked: false,
+                for_good: false,
+                failed,
+            })
         }
 
         /// Of a message that waits for another attempt, or for an operator.
         pub(crate) fn parked(failed: Option<Arc<Failed<E>>>) -> Box<Self> {
             let (failures, attempts) = (1, 1);
-            Box::new(Self { port: None, failures, attempts, kills: 0, parked: true, failed })
+            Box::new(Self {
+                port: None,
+                failures,
+                attempts,
+                kills: 0,
+                parked: true,
+                for_good: failed.is_some(),
+                failed,
+            })
         }
     }
 

@@ -112,32 +112,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    /// As many wait of the message's key as may: what the overflow policy of the pool makes of it.
-    #[cold]
-    pub(crate) fn overflow_of_key(&self, parcel: &mut ParcelOf<A>) -> Result<(), Refused> {
-        match &self.settings.overflow {
-            Overflow::Wait => Err(Refused::KeyFull),
-            Overflow::Reject => Err(Refused::KeyRejected),
-            Overflow::DropNewest => {
-                discard(parcel.lend());
-                self.has_dropped();
-                Err(Refused::Dropped)
-            }
-            Overflow::DropOldest => self.make_room_behind_key(parcel),
-            Overflow::Fallback(other) => other.take_over(parcel),
-        }
-    }
-
-    fn make_room_behind_key(&self, parcel: &mut ParcelOf<A>) -> Result<(), Refused> {
-        let key = self.key(parcel);
-        let index = self.shard_of(&key, 0);
-        let evicted = self.evict_of(index, key.1);
-        let permit = self.freed(evicted).map_err(|_| Refused::KeyRejected)?;
-        self.push(index, parcel, key)?;
-        permit.used();
-        Ok(())
-    }
-
     /// As `make_room`, at the worker that the policy chooses, where that is full. The policy comes first: where it refuses
     /// or panics, nobody makes room.
     fn make_room_by_choice(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
