@@ -15,6 +15,8 @@ pub enum SendError<M> {
     Stopped(M),
     /// No worker is left to handle it.
     NoWorkers(M),
+    /// It has no key, and the pool requires one.
+    KeyRequired(M),
 }
 
 /// Why [`try_send`](crate::Address::try_send) did not accept a message.
@@ -30,6 +32,8 @@ pub enum TrySendError<M> {
     Stopped(M),
     /// No worker is left to handle it.
     NoWorkers(M),
+    /// It has no key, and the pool requires one.
+    KeyRequired(M),
 }
 
 /// The same errors without the message, for types that want `Debug`, `Send` and `'static` of everything.
@@ -51,6 +55,9 @@ pub enum NotAccepted {
     /// No worker is left.
     #[error("the pool has no workers left")]
     NoWorkers,
+    /// The message has no key, and the pool requires one.
+    #[error("the message has no key, and the pool requires one")]
+    KeyRequired,
 }
 
 impl<M> SendError<M> {
@@ -61,6 +68,7 @@ impl<M> SendError<M> {
             NotAccepted::Refused => Self::Refused(message),
             NotAccepted::Stopped => Self::Stopped(message),
             NotAccepted::NoWorkers => Self::NoWorkers(message),
+            NotAccepted::KeyRequired => Self::KeyRequired(message),
         }
     }
 
@@ -70,7 +78,8 @@ impl<M> SendError<M> {
             Self::Full(message)
             | Self::Refused(message)
             | Self::Stopped(message)
-            | Self::NoWorkers(message) => Some(message),
+            | Self::NoWorkers(message)
+            | Self::KeyRequired(message) => Some(message),
             Self::Dropped => None,
         }
     }
@@ -83,6 +92,7 @@ impl<M> SendError<M> {
             Self::Refused(_) => NotAccepted::Refused,
             Self::Stopped(_) => NotAccepted::Stopped,
             Self::NoWorkers(_) => NotAccepted::NoWorkers,
+            Self::KeyRequired(_) => NotAccepted::KeyRequired,
         }
     }
 }
@@ -101,6 +111,7 @@ impl<M> TrySendError<M> {
             Self::Refused(_) => NotAccepted::Refused,
             Self::Stopped(_) => NotAccepted::Stopped,
             Self::NoWorkers(_) => NotAccepted::NoWorkers,
+            Self::KeyRequired(_) => NotAccepted::KeyRequired,
         }
     }
 }
@@ -113,6 +124,7 @@ impl<M> From<SendError<M>> for TrySendError<M> {
             SendError::Refused(message) => Self::Refused(message),
             SendError::Stopped(message) => Self::Stopped(message),
             SendError::NoWorkers(message) => Self::NoWorkers(message),
+            SendError::KeyRequired(message) => Self::KeyRequired(message),
         }
     }
 }
@@ -125,6 +137,7 @@ impl<M> From<TrySendError<M>> for SendError<M> {
             TrySendError::Refused(message) => Self::Refused(message),
             TrySendError::Stopped(message) => Self::Stopped(message),
             TrySendError::NoWorkers(message) => Self::NoWorkers(message),
+            TrySendError::KeyRequired(message) => Self::KeyRequired(message),
         }
     }
 }
@@ -187,6 +200,9 @@ pub enum CallError<E> {
     /// The key of the message is parked.
     #[error("the key of the message is parked")]
     Parked,
+    /// The message has no key, and the pool requires one.
+    #[error("the message has no key, and the pool requires one")]
+    KeyRequired,
     /// The deadline of the message passed before it was started.
     #[error("the deadline passed before the message was handled")]
     Expired,

@@ -10,7 +10,7 @@ use std::{
 
 use greenroom::{
     DeadLetterReason, Event, ExitReason, Happening, Notice, Notices,
-    notices::{Kind, LimitChangeReason, NoticeReceiver, ResizeReason},
+    notices::{Holding, Kind, LimitChangeReason, NoticeReceiver, ResizeReason},
 };
 
 fn pool() -> Arc<str> {
@@ -42,6 +42,7 @@ fn one_of_each() -> Vec<Happening> {
         LimitChanged { from: 8, to: 4, reason: LimitChangeReason::Asked },
         KeyParked,
         KeyReleased,
+        MemoryAboveCeiling { used: 3, ceiling: 2, holds: vec![(Holding::Queues, 1)] },
     ]
 }
 
@@ -101,7 +102,7 @@ fn x01_each_kind_is_counted_whether_anybody_listens_or_not() {
     let expected: Vec<_> = Kind::ALL.iter().copied().zip(1..).collect();
     assert_eq!(counts, expected);
     assert_eq!(notices.counts().of(Kind::WorkerRestarted), 6);
-    assert_eq!(notices.counts().total(), 210);
+    assert_eq!(notices.counts().total(), 231);
 }
 
 #[test]

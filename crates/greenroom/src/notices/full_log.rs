@@ -1,8 +1,8 @@
 //! A mailbox that is full is told once, and that it has room again once.
 //!
 //! Under load a mailbox is full for most of the time: whenever a message is taken, the next one takes its place. So it has
-//! *drained* only when it is down to half, and one that fills and drains many times a second is told once a
-//! second.
+//! *drained* only when it is down to half: from its first refusal until then is one *episode*. Each is counted; one that fills
+//! and drains many times a second is told once a second.
 //!
 //! ```text
 //! depth   ▁▃▆███▇██▇▆▄▃▁
@@ -10,7 +10,7 @@
 //! ```
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
     time::Duration,
 };
 
@@ -25,13 +25,31 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Those who look often look no more often than this: it costs a look at every worker.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Whether it was told that a mailbox is full. One per pool; costs a look where there is nothing to tell.
+/// Instead of when it became full: somebody is about to tell so.
+const ABOUT_TO_TELL: u64 = u64::MAX;
+
+/// What follows for somebody who finds no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nothing: others have found that before.
+    Known,
+    /// An episode begins, of which nothing is told. The caller asks `drained` once.
+    Begun,
+    /// An episode begins. The caller tells of it, then says so ([`FullLog::told`]), and asks `drained` once.
+    ToBeTold,
+}
+
+/// Whether a mailbox is full, and whether that was told. One per pool; costs a look where there is nothing to tell.
 #[derive(Debug)]
 pub(crate) struct FullLog {
     /// What times are counted from.
     since: Instant,
-    /// When it became full, in microseconds since `since`, from 1; 0 while nothing is told of it.
+    /// When it became full, in microseconds since `since`, from 1; 0 outside of an episode.
     full_at: AtomicU64,
+    /// Of the present episode. Set before `full_at`.
+    told: AtomicBool,
+    /// How many episodes have begun.
+    episodes: AtomicU64,
     /// When it may be told to be full next. Who moves it on tells.
     due: AtomicU64,
     /// When it may be looked at next, by those who look often.
@@ -43,6 +61,8 @@ impl FullLog {
         Self {
             since: now,
             full_at: AtomicU64::new(0),
+            told: AtomicBool::new(false),
+            episodes: AtomicU64::new(0),
             due: AtomicU64::new(0),
             look_at: AtomicU64::new(0),
         }
@@ -53,21 +73,32 @@ impl FullLog {
         self.full_at.load(Ordering::Relaxed) > 0
     }
 
-    /// Somebody found no room. True when the caller is to tell of it, and then to say that it has
-    /// ([`told`](Self::told)).
-    pub(crate) fn full(&self, now: Instant) -> bool {
-        if self.is_full() {
-            return false;
+    /// Somebody found no room.
+    pub(crate) fn full(&self, now: Instant) -> Found {
+        if self.is_full() || !replace(&self.full_at, 0, ABOUT_TO_TELL) {
+            return Found::Known;
         }
+        self.episodes.fetch_add(1, Ordering::Relaxed);
         let now = self.micros(now);
         let due = self.due.load(Ordering::Relaxed);
-        now >= due && replace(&self.due, due, now + INTERVAL.as_micros() as u64)
+        let told = now >= due && replace(&self.due, due, now + INTERVAL.as_micros() as u64);
+        self.told.store(told, Ordering::Relaxed);
+        if told {
+            return Found::ToBeTold;
+        }
+        self.full_at.store(now, Ordering::Release);
+        Found::Begun
     }
 
     /// It was told that there is no room: from here on it may be told that there is some, and not before. The caller then
     /// asks `drained` once, because workers may have emptied the mailbox meanwhile and not come back.
     pub(crate) fn told(&self, now: Instant) {
-        self.full_at.store(self.micros(now), Ordering::Relaxed);
+        self.full_at.store(self.micros(now), Ordering::Release);
+    }
+
+    /// How often it became full.
+    pub(crate) fn episodes(&self) -> u64 {
+        self.episodes.load(Ordering::Relaxed)
     }
 
     /// True now and then, for those who would look for every message.
@@ -77,12 +108,15 @@ impl FullLog {
         now >= look_at && replace(&self.look_at, look_at, now + LOOK_INTERVAL.as_micros() as u64)
     }
 
-    /// How long the mailbox was full, when it has drained and the caller is to tell of it. Depth is what was accepted and
-    /// not started.
+    /// Ends the episode, if the mailbox has drained: how long it was full, when the caller is to tell of it. Depth is what was
+    /// accepted and not started.
     pub(crate) fn drained(&self, depth: usize, capacity: usize, now: Instant) -> Option<Duration> {
-        let full_at = self.full_at.load(Ordering::Relaxed);
-        let has_drained = full_at > 0 && depth <= capacity / DRAINED_AT;
-        let told = has_drained && replace(&self.full_at, full_at, 0);
+        let full_at = self.full_at.load(Ordering::Acquire);
+        if full_at == 0 || full_at == ABOUT_TO_TELL || depth > capacity / DRAINED_AT {
+            return None;
+        }
+        let told = self.told.load(Ordering::Relaxed);
+        let told = replace(&self.full_at, full_at, 0) && told;
         told.then(|| Duration::from_micros(self.micros(now).saturating_sub(full_at)))
     }
 
@@ -106,19 +140,23 @@ mod tests {
 
     /// True where it was told that there is no room.
     fn full(log: &FullLog, now: Instant) -> bool {
-        let full = log.full(now);
-        if full {
+        let told = log.full(now) == Found::ToBeTold;
+        if told {
             log.told(now);
         }
-        full
+        told
     }
 
     #[tokio::test(start_paused = true)]
     async fn x01_that_it_has_drained_is_not_told_before_it_was_told_to_be_full() {
         let start = Instant::now();
         let log = FullLog::new(start);
-        assert!(log.full(start) && !log.full(start), "one tells");
-        assert_eq!((log.is_full(), log.drained(0, CAPACITY, start)), (false, None));
+        assert_eq!(
+            (log.full(start), log.full(start)),
+            (Found::ToBeTold, Found::Known),
+            "one tells"
+        );
+        assert_eq!(log.drained(0, CAPACITY, start), None);
         log.told(start);
         assert_eq!(log.drained(0, CAPACITY, start + MILLI), Some(MILLI));
     }
@@ -162,5 +200,6 @@ mod tests {
         let (full, drained): (Vec<bool>, Vec<bool>) = told.unzip();
         assert_eq!(full.iter().filter(|told| **told).count(), 3);
         assert_eq!(full, drained, "each that is told has its end");
+        assert_eq!(log.episodes(), 3000, "each is counted");
     }
 }

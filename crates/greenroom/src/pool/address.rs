@@ -308,6 +308,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
             if let Some(to) = self.diverted(parcel) {
                 return to.door.push_waiting(parcel, to.sender).await;
             }
+            self.count_wait();
             if let Some(policy) = &self.settings.dispatch {
                 let pushed = match policy.is_strict() {
                     true => self.dispatch_waiting(parcel, sender).await,
@@ -322,11 +323,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
 
     fn permit(&self) -> BoxFuture<'_, Result<(), Closed>> {
         Box::pin(async move {
-            let mut taken = pin!(self.permits.take(self));
+            let (mut taken, mut waits) = (pin!(self.permits.take(self)), false);
             poll_fn(|task| {
                 let polled = taken.as_mut().poll(task);
                 if polled.is_pending() && self.permits.is_starved() {
                     self.found_full();
+                }
+                if polled.is_pending() && !std::mem::replace(&mut waits, true) {
+                    self.count_wait();
                 }
                 polled
             })

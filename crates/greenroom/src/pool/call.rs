@@ -258,6 +258,7 @@ pub(super) fn refusal<E>(why: NotAccepted) -> CallError<E> {
         NotAccepted::Dropped => CallError::Dropped,
         NotAccepted::Refused => CallError::Refused,
         NotAccepted::NoWorkers => CallError::NoWorkers,
+        NotAccepted::KeyRequired => CallError::KeyRequired,
         NotAccepted::Stopped => CallError::Stopped,
     }
 }

@@ -60,6 +60,10 @@ pub struct PoolStats {
     pub accepted: u64,
     /// Messages not accepted.
     pub rejected: u64,
+    /// How often the mailbox has become full: a sender found no room, for the first time since it was at most half full.
+    pub inbox_full: u64,
+    /// Sends, calls and reservations that had to wait for room.
+    pub inbox_full_waits: u64,
     /// Messages started, each as often as it was attempted.
     pub dispatched: u64,
     /// Messages handled.
@@ -116,6 +120,8 @@ impl PoolStats {
             capacity: core.permits.capacity(),
             accepted: core.accepted(),
             rejected: read(&core.tally.rejected),
+            inbox_full: core.full_episodes(),
+            inbox_full_waits: read(&core.tally.waits),
             dispatched: 0,
             handled: 0,
             forwarded: 0,

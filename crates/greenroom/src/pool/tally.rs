@@ -27,6 +27,8 @@ pub(crate) struct WorkerTally {
 #[derive(Debug, Default)]
 pub(crate) struct PoolTally {
     pub(crate) rejected: AtomicU64,
+    /// Sends and reservations that had to wait for room.
+    pub(crate) waits: AtomicU64,
     /// Messages that were accepted by mailboxes of workers that have gone, or held back.
     pub(crate) accepted: AtomicU64,
     /// Messages given back by a stop before they were started.

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::{Core, OnDeadLetter, Queued};
 use crate::{
     Actor, DeadLetter, DeadLetterReason, ExitReason, Happening,
-    notices::{LimitChangeReason, ResizeReason, drop_log::Dropped},
+    notices::{LimitChangeReason, ResizeReason, drop_log::Dropped, full_log::Found},
     pool::{discard::discard, limits::LimitChange},
 };
 
@@ -85,14 +85,29 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return;
         }
         let now = Instant::now();
-        if self.full.full(now) {
-            self.tell(Happening::MailboxFull);
-            self.full.told(now);
-            // Workers may have emptied the mailbox meanwhile. Pairs with the fence of one that lies down: it sees that
-            // this was told, or its starts are seen here.
-            fence(Ordering::SeqCst);
-            self.tell_if_drained();
+        match self.full.full(now) {
+            Found::Known => return,
+            Found::Begun => {}
+            Found::ToBeTold => {
+                self.tell(Happening::MailboxFull);
+                self.full.told(now);
+            }
         }
+        // Workers may have emptied the mailbox meanwhile. Pairs with the fence of one that lies down: it sees that it is
+        // full, or its starts are seen here.
+        fence(Ordering::SeqCst);
+        self.tell_if_drained();
+    }
+
+    /// A sender that has found no room begins to wait for some.
+    #[cold]
+    pub(crate) fn count_wait(&self) {
+        self.tally.waits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often the mailbox has become full.
+    pub(crate) fn full_episodes(&self) -> u64 {
+        self.full.episodes()
     }
 
     /// A sender has found no room at one worker. Where workers pull, that is not the pool's affair as long as the pool has room.
