@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom::Pool;
+use greenroom::{Notices, Pool, event_pool};
 use tokio::sync::watch;
 
 use super::{
@@ -136,6 +136,7 @@ impl EngineBuilder {
         let (handlers, router) = self.handlers(&pools)?;
         let settings = pools.iter().map(|(name, config)| PoolSettings {
             name: Name::new(name),
+            keeps_order: keeps_order(config),
             on_full: config.on_full,
             failed_attempts: AtomicU64::new(0),
             further_attempts: AtomicU64::new(0),
@@ -228,16 +229,23 @@ async fn spawn(
     line_of: LineOf,
 ) -> Result<SharedPool, BuildError> {
     let (workers, letters) = (shared.clone(), shared.clone());
+    let notices = if config.event_stream { Notices::global() } else { Notices::off() };
     let pool = Pool::new(move |slot| BusWorker::new(workers.clone(), place, slot))
         .name(name)
         .quick_factory()
         .workers(config.workers)
         .capacity(config.queue)
         .restarts(config.restarts)
+        .notices(notices)
         .failure_policy(worker::policy)
-        .on_dead_letter(move |letter| worker::bury(&letters, letter))
-        .ordered_by_opt(line_of)
-        .spawn()
-        .await?;
+        .on_dead_letter(move |letter| worker::bury(&letters, letter));
+    let pool = match keeps_order(config) {
+        true => pool.ordered_by_opt(line_of).spawn().await?,
+        false => pool.spawn().await?,
+    };
     Ok(Arc::new(pool))
+}
+
+fn keeps_order(config: &PoolConfig) -> bool {
+    config.engine != event_pool::Engine::Shared
 }

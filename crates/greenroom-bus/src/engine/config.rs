@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use greenroom::{Backoff, Restarts};
+use greenroom::{Backoff, Restarts, event_pool};
 
 use crate::{event::OrderBy, handler::HandlerFactory, pattern::Pattern};
 
@@ -13,15 +13,26 @@ pub struct PoolConfig {
     pub workers: usize,
     /// Events accepted and not started, for the whole pool; 1,000 unless said otherwise.
     pub queue: usize,
+    /// What order there is: that of each handler's [`order_by`](HandlerConfig::order_by), or none whatever handlers say.
+    pub engine: event_pool::Engine,
     /// What happens to an event that finds the queue full.
     pub on_full: OnFull,
     /// How often a worker whose handler panicked is restarted.
     pub restarts: Restarts,
+    /// Whether the pool tells the process's [`Notices`](greenroom::Notices), and the log, what happens to it.
+    pub event_stream: bool,
 }
 
 impl Default for PoolConfig {
     fn default() -> Self {
-        Self { workers: 1, queue: 1_000, on_full: OnFull::Pause, restarts: Restarts::default() }
+        Self {
+            workers: 1,
+            queue: 1_000,
+            engine: event_pool::Engine::default(),
+            on_full: OnFull::Pause,
+            restarts: Restarts::default(),
+            event_stream: true,
+        }
     }
 }
 

@@ -207,7 +207,8 @@ impl Intake {
         Ack::new(Ticket { batch: self.batch.clone(), line })
     }
 
-    /// The line that an event stands in. A key that cannot be had is an error where one is required.
+    /// The line that an event stands in, where its pool keeps any. A key that cannot be had is an error where one is
+    /// required.
     fn line(&self, event: &Event, handler: usize) -> Result<Option<Line>, String> {
         let config = &self.shared.handlers[handler].config;
         let Some(order_by) = &config.order_by else { return Ok(None) };
@@ -221,7 +222,8 @@ impl Intake {
             }
             Err(error) => return Err(error.to_string()),
         };
-        Ok(Some(self.shared.ledger.audit.line(self.input, handler, key)))
+        let keeps_order = self.shared.pools[self.shared.handlers[handler].pool].keeps_order;
+        Ok(keeps_order.then(|| self.shared.ledger.audit.line(self.input, handler, key)))
     }
 
     fn unhandled(&self, event: Event, origin: Origin) {

@@ -2,6 +2,8 @@
 
 use std::{fmt, path::PathBuf, time::Duration};
 
+use greenroom::event_pool::Engine;
+
 use super::units::{DurationRange, Rate};
 
 /// A whole configuration. Names are unique within each list, which follows the order of the file.
@@ -76,10 +78,14 @@ pub struct PoolConfig {
     pub workers: usize,
     /// How many events may wait, in all.
     pub queue: usize,
+    /// What order there is.
+    pub engine: Engine,
     /// What happens when the queue is full.
     pub on_full: OnFull,
     /// How often a panicking worker may be restarted.
     pub max_restarts: u32,
+    /// True when the log tells what happens to it.
+    pub event_stream: bool,
 }
 
 /// What happens to an event whose pool is full.

@@ -55,7 +55,7 @@ fn kinds_and_keys_that_are_not_built_are_refused_by_check_and_run() {
         ("pools.default.max_per_key=5", "one key"),
         ("pools.default={maxPerKey: 5}", "one key"),
         ("pools.default.on_final_failure=park", "park"),
-        ("pools.default.engine=keyed", "engine"),
+        ("pools.default.engine=sticky", "sticky"),
         ("handlers.h.fan_out=true", "`fan_out`"),
         ("outputs.o={nats: {}}", "`nats` outputs"),
         ("dead_letters.store={path: x}", "`store`"),

@@ -102,6 +102,8 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
     engine::PoolConfig {
         workers: pool.workers,
         queue: pool.queue,
+        engine: pool.engine,
+        event_stream: pool.event_stream,
         on_full: match pool.on_full {
             OnFull::Pause => engine::OnFull::Pause,
             OnFull::Reject => engine::OnFull::Reject,
