@@ -1,7 +1,7 @@
 //! The event-bus pool: messages with keys, a configuration of a few numbers, presets, and figures about memory.
 //!
 //! A service that handles the events of many aggregates (orders, accounts, devices) wants few decisions: how many at once, how
-//! many may wait, what happens when a worker dies. An [`EventPool`] is a [`Pool`](crate::Pool) that is made from those:
+//! many may wait, what happens when a worker dies. An [`EventPool`] is a [`Pool`] that is made from those:
 //!
 //! ```text
 //! YAML, TOML, code ─▶ EventPoolConfig ─▶ workers, mailbox, restarts, notices, order per key
@@ -42,7 +42,7 @@
 //! seconds, by a task of its own.
 //!
 //! # When to use something else
-//! [`Pool`](crate::Pool), where messages have their keys in them, or none; everything here is made of it.
+//! [`Pool`], where messages have their keys in them, or none; everything here is made of it.
 
 use std::{fmt, sync::Arc};
 

@@ -80,8 +80,11 @@ async fn h03_more_than_a_quarter_of_the_machine_is_too_much() {
     }
 }
 
+/// What is used, the ceiling, and what the pool holds.
+type Alarm = (u64, u64, Vec<(Holding, u64)>);
+
 /// What was told of the memory, and nothing else.
-fn alarms(receiver: &mut NoticeReceiver) -> Vec<(u64, u64, Vec<(Holding, u64)>)> {
+fn alarms(receiver: &mut NoticeReceiver) -> Vec<Alarm> {
     let events = std::iter::from_fn(|| receiver.try_recv()).filter_map(Event::into_item);
     let alarm = |what: &Happening| match what {
         Happening::MemoryAboveCeiling { used, ceiling, holds } => {
