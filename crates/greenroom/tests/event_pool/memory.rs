@@ -105,12 +105,12 @@ async fn h12_memory_above_the_ceiling_is_told_with_the_largest_contributors() {
     tokio::time::sleep(60 * SECOND).await;
     assert_eq!(alarms(&mut receiver), [], "at the ceiling is not above it");
 
-    for _ in 0..3 {
-        pool.submit(Some(1), Do::Fail).await.unwrap();
+    for key in [1, 2, 3] {
+        pool.submit(Some(key), Do::Fail).await.unwrap();
     }
-    pool.submit(Some(1), Do::Sleep(100 * SECOND)).await.unwrap();
+    pool.submit(Some(4), Do::Sleep(100 * SECOND)).await.unwrap();
     tokio::time::sleep(MILLI).await;
-    pool.submit(Some(1), Do::Reply(1)).await.unwrap();
+    pool.submit(Some(5), Do::Reply(1)).await.unwrap();
     reading.set(MIB + 1);
     tokio::time::sleep(60 * SECOND).await;
     let holds = vec![(Holding::DeadLetters, 600), (Holding::Queues, 200), (Holding::Parked, 0)];

@@ -106,7 +106,7 @@ async fn h07_a_sender_waits_while_the_inbox_is_full_and_nothing_is_lost() {
         tokio::time::sleep(MILLI).await;
         let before = tokio::time::Instant::now();
         for number in 0..7 {
-            pool.submit(Some(1), Do::Reply(10 * episode + number)).await.unwrap();
+            pool.submit(Some(10 + number), Do::Reply(10 * episode + number)).await.unwrap();
         }
         assert!(before.elapsed() > 900 * MILLI, "it waited until there was room");
         tokio::time::sleep(10 * SECOND).await;
@@ -130,7 +130,7 @@ async fn h07_each_sender_that_waits_counts_and_the_change_to_full_once() {
     let senders: Vec<_> = (0..10_u64)
         .map(|number| {
             let pool = pool.clone();
-            tokio::spawn(async move { pool.process(Some(1), Do::Reply(number)).await })
+            tokio::spawn(async move { pool.process(Some(10 + number), Do::Reply(number)).await })
         })
         .collect();
     tokio::time::sleep(MILLI).await;
@@ -148,7 +148,7 @@ async fn h07_each_sender_that_waits_counts_and_the_change_to_full_once() {
 
 /// Sends until there is no room.
 async fn fill(pool: &EventPool<Clerk>) {
-    loop {
-        pool.submit(Some(2), Do::Sleep(SECOND)).await.unwrap();
+    for key in 0.. {
+        pool.submit(Some(key), Do::Sleep(SECOND)).await.unwrap();
     }
 }

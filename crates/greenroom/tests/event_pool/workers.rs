@@ -9,10 +9,10 @@ async fn h06_while_a_worker_restarts_its_messages_wait_and_processing_goes_on_wh
     let (builder, done, mut receiver) = clerks(sizes(1, 10));
     let pool = builder.spawn().await.unwrap();
     // The first restart is at once, the second takes a second.
-    pool.submit(Some(0), Do::Panic).await.unwrap();
-    pool.submit(Some(0), Do::Panic).await.unwrap();
+    pool.submit(Some(8), Do::Panic).await.unwrap();
+    pool.submit(Some(9), Do::Panic).await.unwrap();
     for number in 1..=5 {
-        pool.submit(Some(number % 2), Do::Reply(number)).await.unwrap();
+        pool.submit(Some(number), Do::Reply(number)).await.unwrap();
     }
     tokio::time::sleep(500 * MILLI).await;
     assert_eq!((numbers(&done), pool.stats().pool.queued), (vec![], 5), "they wait");
@@ -80,7 +80,7 @@ async fn h08_as_many_restarts_as_the_configuration_says_are_made() {
 
 #[tokio::test(start_paused = true)]
 async fn h09_a_wedged_worker_shows_its_true_depth_and_how_long_it_has_been_at_it() {
-    let pool = clerks(sizes(1, 10)).0.spawn().await.unwrap();
+    let pool = clerks(sizes(1, 40)).0.spawn().await.unwrap();
     pool.submit(Some(1), Do::Sleep(1_000_000 * SECOND)).await.unwrap();
     tokio::time::sleep(10 * SECOND).await;
     for number in 0..7 {
