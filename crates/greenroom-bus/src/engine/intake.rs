@@ -4,16 +4,16 @@
 //! the source asked for nothing more.
 
 use std::{
-    collections::VecDeque,
     future::poll_fn,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
     task::Poll,
+    time::Duration,
 };
 
-use greenroom::{Address, NotAccepted, TrySendError, pool::Permit};
+use greenroom::{Address, TrySendError};
 use tokio::{sync::watch, time::Instant};
 
 use super::{
@@ -22,6 +22,7 @@ use super::{
     order_audit::Line,
     phase::Phase,
     shared::{Given, Job, Origin, Shared},
+    waiting::{Room, Waiting, gone},
     worker::BusError,
 };
 use crate::{
@@ -39,10 +40,10 @@ const RUN_AHEAD: usize = 10_000;
 /// them; the workers that are woken sit behind this task on its thread.
 const EVENTS_PER_TURN: usize = 256;
 
-pub(crate) type JobAddress = Address<Job, (), BusError>;
+/// How often it is looked whether there is room behind keys that had as many events as they may.
+const LOOK: Duration = Duration::from_millis(10);
 
-/// Room for one event in a pool, or why there will be none any more.
-type Room<'a> = Result<Permit<'a, Job, (), BusError>, NotAccepted>;
+pub(crate) type JobAddress = Address<Job, (), BusError>;
 
 pub(crate) struct Intake {
     shared: Arc<Shared>,
@@ -51,7 +52,7 @@ pub(crate) struct Intake {
     source: Box<dyn Source>,
     pools: Vec<JobAddress>,
     /// Events that wait beside each pool, in order.
-    waiting: Vec<VecDeque<Job>>,
+    waiting: Vec<Waiting>,
     /// The number of the last event taken.
     number: u64,
     /// The batch being routed.
@@ -78,7 +79,7 @@ impl Intake {
         pools: Vec<JobAddress>,
         progress: Arc<AtomicU64>,
     ) -> Self {
-        let waiting = pools.iter().map(|_| VecDeque::new()).collect();
+        let waiting = pools.iter().map(|_| Waiting::default()).collect();
         shared.reading.fetch_add(1, Ordering::AcqRel);
         let reading = Reading(shared.clone());
         let batch = Arc::new(Batch { ledger: shared.ledger.clone(), taken_at: Instant::now() });
@@ -103,8 +104,8 @@ impl Intake {
             tokio::select! {
                 biased;
                 _ = phase.changed() => {}
-                (pool, room) = reserved(&self.pools, &self.waiting) => {
-                    hand_over(&self.shared, room, &mut self.waiting[pool]);
+                room = room(&self.pools, &self.waiting) => {
+                    hand_over(&self.shared, room, &mut self.waiting);
                     feed(&self.shared, &self.pools, &mut self.waiting);
                 }
             }
@@ -116,13 +117,13 @@ impl Intake {
     async fn read(&mut self, phase: &mut watch::Receiver<Phase>) -> Result<(), SourceError> {
         let mut batch = Vec::new();
         while *phase.borrow_and_update() == Phase::Run {
-            let room = self.held_back() < RUN_AHEAD;
+            let reads = self.held_back() < RUN_AHEAD;
             let pulled = tokio::select! {
                 biased;
                 _ = phase.changed() => continue,
-                pulled = pull(&self.shared, &mut self.source, &mut batch), if room => Some(pulled),
-                (pool, room) = reserved(&self.pools, &self.waiting) => {
-                    hand_over(&self.shared, room, &mut self.waiting[pool]);
+                pulled = pull(&self.shared, &mut self.source, &mut batch), if reads => Some(pulled),
+                room = room(&self.pools, &self.waiting) => {
+                    hand_over(&self.shared, room, &mut self.waiting);
                     None
                 }
             };
@@ -143,7 +144,7 @@ impl Intake {
     }
 
     fn held_back(&self) -> usize {
-        self.waiting.iter().map(VecDeque::len).sum()
+        self.waiting.iter().map(Waiting::len).sum()
     }
 
     fn show_progress(&self) {
@@ -250,7 +251,7 @@ impl Intake {
         let job = Job { event, handler, line, origin, attempts: 0, ack };
         // Events that may wait are handed over together, at the end of the turn.
         if self.shared.pools[pool].on_full == OnFull::Pause {
-            self.waiting[pool].push_back(job);
+            self.waiting[pool].push(job);
             return;
         }
         match self.pools[pool].try_send(job) {
@@ -267,7 +268,7 @@ impl Intake {
 
     fn full(&mut self, pool: usize, job: Job) {
         match self.shared.pools[pool].on_full {
-            OnFull::Pause => self.waiting[pool].push_back(job),
+            OnFull::Pause => self.waiting[pool].push(job),
             OnFull::Reject => job.ack.refuse(),
             OnFull::DeadLetter => {
                 let error = format!("the pool {:?} is full", self.shared.pools[pool].name);
@@ -287,43 +288,32 @@ async fn pull(
     source.pull(into).await
 }
 
-/// A pool takes nothing any more: the event is a dead letter when its workers are gone, and refused by a stop.
-fn gone(shared: &Shared, why: NotAccepted, job: Job) {
-    if why == NotAccepted::NoWorkers {
-        let error = "every worker of its pool was disabled after too many restarts";
-        shared.give_up(job, Reason::NoWorkers, error.to_owned());
-    }
-}
-
 /// Hands what waits beside pools over, as far as there is room and nobody else waits for it.
-fn feed(shared: &Shared, pools: &[JobAddress], waiting: &mut [VecDeque<Job>]) {
+fn feed(shared: &Shared, pools: &[JobAddress], waiting: &mut [Waiting]) {
     for (pool, waiting) in pools.iter().zip(waiting) {
-        match pool.try_send_many(waiting) {
-            Ok(_) | Err(NotAccepted::Full) => {}
-            Err(why) => waiting.drain(..).for_each(|job| gone(shared, why, job)),
-        }
+        waiting.feed(shared, pool);
     }
 }
 
-/// Hands the first of those that wait over, in the room that was reserved for it. The room must be used: given back, it
-/// would go to another input that waits for it, and from there back, for ever.
-fn hand_over(shared: &Shared, room: Room<'_>, waiting: &mut VecDeque<Job>) {
-    let Some(job) = waiting.pop_front() else { return };
-    let sent = match room {
-        Ok(permit) => permit.send(job),
-        Err(why) => return gone(shared, why, job),
-    };
-    if let Err(error) = sent {
-        let why = error.without_message();
-        if let Some(job) = error.into_message() {
-            gone(shared, why, job);
-        }
+fn hand_over(shared: &Shared, room: Option<(usize, Room<'_>)>, waiting: &mut [Waiting]) {
+    if let Some((pool, room)) = room {
+        waiting[pool].hand_over(shared, room);
+    }
+}
+
+/// Room for the first that waits beside a pool. `None` when it is time to look at those that wait behind their keys.
+async fn room<'a>(pools: &'a [JobAddress], waiting: &[Waiting]) -> Option<(usize, Room<'a>)> {
+    let behind_keys = waiting.iter().any(Waiting::waits_behind_keys);
+    tokio::select! {
+        biased;
+        room = reserved(pools, waiting) => Some(room),
+        () = tokio::time::sleep(LOOK), if behind_keys => None,
     }
 }
 
 /// Waits until one of the pools beside which events wait has room, or has stopped. Never, where none waits.
-async fn reserved<'a>(pools: &'a [JobAddress], waiting: &[VecDeque<Job>]) -> (usize, Room<'a>) {
-    let waits = pools.iter().enumerate().filter(|(place, _)| !waiting[*place].is_empty());
+async fn reserved<'a>(pools: &'a [JobAddress], waiting: &[Waiting]) -> (usize, Room<'a>) {
+    let waits = pools.iter().enumerate().filter(|(place, _)| waiting[*place].wants_room());
     let mut rooms: Vec<(usize, BoxFuture<'a, Room<'a>>)> =
         waits.map(|(place, pool)| (place, Box::pin(pool.reserve()) as BoxFuture<'_, _>)).collect();
     poll_fn(|task| {
