@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Notices, Pool, event_pool};
+use greenroom::{Notices, Pool, PoolBuilder, event_pool};
 use tokio::sync::watch;
 
 use super::{
@@ -29,6 +29,9 @@ use crate::{
 
 /// How long a drain may take, unless said otherwise.
 const DEADLINE: Duration = Duration::from_secs(30);
+
+/// One key may have this part of a pool's queue, unless said otherwise.
+const SHARE_OF_A_KEY: usize = 4;
 
 /// Above 1,000,000 millionths: how much of the input has been read is not known.
 const UNKNOWN: u64 = u64::MAX >> 16;
@@ -240,10 +243,20 @@ async fn spawn(
         .failure_policy(worker::policy)
         .on_dead_letter(move |letter| worker::bury(&letters, letter));
     let pool = match keeps_order(config) {
-        true => pool.ordered_by_opt(line_of).spawn().await?,
-        false => pool.spawn().await?,
+        true => ordered(pool.ordered_by_opt(line_of), config).spawn().await?,
+        false => pool.finally(config.on_final_failure).spawn().await?,
     };
     Ok(Arc::new(pool))
+}
+
+/// What waits behind a key holds room in the pool, so that one key that waits cannot fill it, be it for an attempt or for an
+/// operator.
+fn ordered(
+    pool: PoolBuilder<BusWorker, Line>,
+    config: &PoolConfig,
+) -> PoolBuilder<BusWorker, Line> {
+    let most = config.max_per_key.unwrap_or(config.queue.div_ceil(SHARE_OF_A_KEY));
+    pool.max_per_key(most).max_parked(most).finally(config.on_final_failure)
 }
 
 fn keeps_order(config: &PoolConfig) -> bool {

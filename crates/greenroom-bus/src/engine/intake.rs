@@ -41,7 +41,7 @@ const RUN_AHEAD: usize = 10_000;
 const EVENTS_PER_TURN: usize = 256;
 
 /// How often it is looked whether there is room behind keys that had as many events as they may.
-const LOOK: Duration = Duration::from_millis(10);
+const LOOK: Duration = Duration::from_millis(5);
 
 pub(crate) type JobAddress = Address<Job, (), BusError>;
 
@@ -256,7 +256,10 @@ impl Intake {
         }
         match self.pools[pool].try_send(job) {
             Ok(()) => {}
-            Err(TrySendError::Full(job)) => self.full(pool, job),
+            Err(TrySendError::Full(job)) => self.full(pool, job, "the pool is full"),
+            Err(TrySendError::KeyFull(job)) => {
+                self.full(pool, job, "as many events of this key wait as may");
+            }
             Err(other) => {
                 let why = other.without_message();
                 if let Some(job) = other.into_message() {
@@ -266,13 +269,12 @@ impl Intake {
         }
     }
 
-    fn full(&mut self, pool: usize, job: Job) {
+    fn full(&mut self, pool: usize, job: Job, error: &str) {
         match self.shared.pools[pool].on_full {
             OnFull::Pause => self.waiting[pool].push(job),
             OnFull::Reject => job.ack.refuse(),
             OnFull::DeadLetter => {
-                let error = format!("the pool {:?} is full", self.shared.pools[pool].name);
-                self.shared.give_up(job, Reason::PoolFull, error);
+                self.shared.give_up(job, Reason::PoolFull, error.to_owned());
             }
         }
     }

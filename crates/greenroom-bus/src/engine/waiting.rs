@@ -46,6 +46,8 @@ impl Then {
     fn of(why: NotAccepted) -> Self {
         match why {
             NotAccepted::Full => Self::Waits,
+            NotAccepted::KeyFull => Self::WaitsBehindKey,
+            NotAccepted::Parked => Self::Refused,
             _ => Self::Gone,
         }
     }

@@ -104,6 +104,7 @@ where
         self.config.check()?;
         let Self { config, pool, key_required, size_of, memory } = self;
         let pool = settled(pool, &config);
+        let pool = if key_required { pool.key_required() } else { pool };
         let notices = pool.told();
         let pool = match config.engine {
             Engine::Keyed => pool.ordered_by_opt(key_of).spawn().await?,

@@ -260,5 +260,8 @@ pub(super) fn refusal<E>(why: NotAccepted) -> CallError<E> {
         NotAccepted::NoWorkers => CallError::NoWorkers,
         NotAccepted::KeyRequired => CallError::KeyRequired,
         NotAccepted::Stopped => CallError::Stopped,
+        NotAccepted::KeyFull => CallError::KeyFull,
+        NotAccepted::Parked => CallError::Parked,
+        NotAccepted::KeyRequired => CallError::KeyRequired,
     }
 }
