@@ -256,9 +256,9 @@ impl Intake {
         }
         match self.pools[pool].try_send(job) {
             Ok(()) => {}
-            Err(TrySendError::Full(job)) => self.full(pool, job, "the pool is full"),
+            Err(TrySendError::Full(job)) => self.full(pool, job, "is full"),
             Err(TrySendError::KeyFull(job)) => {
-                self.full(pool, job, "as many events of this key wait as may");
+                self.full(pool, job, "has as many events of this key waiting as may");
             }
             Err(other) => {
                 let why = other.without_message();
@@ -269,12 +269,13 @@ impl Intake {
         }
     }
 
-    fn full(&mut self, pool: usize, job: Job, error: &str) {
+    fn full(&mut self, pool: usize, job: Job, why: &str) {
         match self.shared.pools[pool].on_full {
             OnFull::Pause => self.waiting[pool].push(job),
             OnFull::Reject => job.ack.refuse(),
             OnFull::DeadLetter => {
-                self.shared.give_up(job, Reason::PoolFull, error.to_owned());
+                let error = format!("the pool {:?} {why}", self.shared.pools[pool].name);
+                self.shared.give_up(job, Reason::PoolFull, error);
             }
         }
     }

@@ -10,7 +10,8 @@ use super::{
     record::{Places, Record},
     types::{
         Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig, HttpMode,
-        InputConfig, InputKind, NoHandler, OnFull, OutageConfig, OutputConfig, PoolConfig,
+        InputConfig, InputKind, NoHandler, OnFinalFailure, OnFull, OutageConfig, OutputConfig,
+        PoolConfig,
     },
 };
 
@@ -69,8 +70,10 @@ impl Builder<'_> {
             workers: 1,
             queue: QUEUE,
             engine: Engine::default(),
+            max_per_key: None,
             on_full: OnFull::Pause,
             max_restarts: 3,
+            on_final_failure: OnFinalFailure::Skip,
             event_stream: true,
         };
         let mut pools = if named_default { Vec::new() } else { vec![default] };
@@ -91,8 +94,10 @@ impl Builder<'_> {
             workers,
             queue: self.queue(&name, &mut record, workers, preset)?,
             engine: engine(&record.text("engine")?),
+            max_per_key: record.count("max_per_key").map(narrow),
             on_full: on_full(&record.text("on_full")?),
             max_restarts: narrow(record.count("max_restarts")?),
+            on_final_failure: on_final_failure(&record.text("on_final_failure")?),
             event_stream: record.flag("enable_event_stream")?,
             name,
         })
@@ -237,6 +242,14 @@ fn no_handler(word: Option<&str>) -> NoHandler {
 
 fn engine(word: &str) -> Engine {
     Engine::ALL.iter().copied().find(|engine| engine.name() == word).unwrap_or_default()
+}
+
+fn on_final_failure(word: &str) -> OnFinalFailure {
+    match word {
+        "park" => OnFinalFailure::Park,
+        "stop" => OnFinalFailure::Stop,
+        _ => OnFinalFailure::Skip,
+    }
 }
 
 fn on_full(word: &str) -> OnFull {

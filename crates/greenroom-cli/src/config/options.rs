@@ -203,6 +203,14 @@ pub(super) static POOL: Group = group(
             "How many events may wait for each worker: another way to write `queue`, which is then workers x inbox_size.",
         ),
         opt(
+            "max_per_key",
+            Count { min: 1, max: 10_000_000 },
+            Optional,
+            "How many events may wait behind one key (a value of `order_by`) that is being handled, waits for another attempt or \
+             is parked, so that one key cannot fill the queue; a quarter of it when this is not given. What comes above that is \
+             treated as `on_full` says, and delays no other key.",
+        ),
+        opt(
             "engine",
             Choice { words: &ENGINES, later: LATER_ENGINES },
             Default("keyed"),
@@ -230,15 +238,13 @@ pub(super) static POOL: Group = group(
         ),
         opt(
             "on_final_failure",
-            Choice { words: &["skip"], later: &["park", "stop"] },
+            Choice { words: &["skip", "park", "stop"], later: &[] },
             Default("skip"),
-            "What happens to a key whose event failed for good: `skip` stores the event as a dead letter and goes on with the next.",
+            "What happens to a key whose event failed for good: `skip` stores the event as a dead letter and goes on with the \
+             next; `park` keeps the event and all that follow it of its key, and refuses them when the run ends, so that nothing \
+             of the key is ever handled out of order; `stop` stores the event, stops the pool, and ends the run.",
         ),
         later("rate", "the rate limit of a pool is not part of this version"),
-        later(
-            "max_per_key",
-            "the bound on what waits behind one key is not part of this version; `queue` bounds the pool",
-        ),
         later("weight", "`weight` is not part of this version"),
         later("retry", "`retry` belongs to a handler in this version"),
         later("timeout", "`timeout` belongs to a handler in this version"),

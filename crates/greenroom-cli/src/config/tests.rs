@@ -149,7 +149,10 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
         (pool, "onFull", "dead_letter", &["Pause"]),
         (pool, "max_restarts", "0", &["1000001", "-1", "few"]),
         (pool, "maxRestarts", "1_000_000", &["no"]),
-        (pool, "on_final_failure", "skip", &["park", "stop", "jump", "1"]),
+        (pool, "on_final_failure", "park", &["skp", "jump", "1"]),
+        (pool, "onFinalFailure", "stop", &["[skip]"]),
+        (pool, "max_per_key", "1", &["0", "10000001", "many"]),
+        (pool, "maxPerKey", "250", &["-1"]),
         (generator, "count", "1", &["0", "all"]),
         (generator, "rate", "20/s", &["20", "0/s", "20/fortnight"]),
         (generator, "rate", "100/min", &["-1/s"]),
@@ -299,8 +302,10 @@ fn defaults_are_those_of_the_specification() {
         workers: 1,
         queue: 1000,
         engine: Engine::Keyed,
+        max_per_key: None,
         on_full: OnFull::Pause,
         max_restarts: 3,
+        on_final_failure: OnFinalFailure::Skip,
         event_stream: true,
     };
     assert_eq!(config.pools[0], default);
@@ -383,7 +388,6 @@ fn what_belongs_to_later_versions_is_refused_by_name() {
     for (text, expected) in [
         (pool("rate: 1/s"), "rate limit of a pool"),
         (pool("engine: sticky"), "`sticky` is not part of this version"),
-        (pool("on_final_failure: park"), "`park` is not part of this version"),
         (handler("pass: {}, fan_out: true"), "`fan_out` is not part"),
         (root("admin: {}"), "admin listener"),
         (root("dead_letters: { store: {} }"), "the `store` for dead letters"),

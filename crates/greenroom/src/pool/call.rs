@@ -258,7 +258,6 @@ pub(super) fn refusal<E>(why: NotAccepted) -> CallError<E> {
         NotAccepted::Dropped => CallError::Dropped,
         NotAccepted::Refused => CallError::Refused,
         NotAccepted::NoWorkers => CallError::NoWorkers,
-        NotAccepted::KeyRequired => CallError::KeyRequired,
         NotAccepted::Stopped => CallError::Stopped,
         NotAccepted::KeyFull => CallError::KeyFull,
         NotAccepted::Parked => CallError::Parked,
