@@ -60,9 +60,9 @@ pub struct PoolMemory {
     pub is_measured: bool,
     /// What the messages take when the pool is full: workers x inbox x average.
     pub estimate: u64,
-    /// What those take that wait to be started.
+    /// What those take that wait to be started, for the first time or again.
     pub queues: u64,
-    /// What those take that wait for another attempt, or behind such a message or a parked key.
+    /// What those take that are in the line of a parked key.
     pub parked: u64,
     /// What the dead letters take that are kept.
     pub dead_letters: u64,

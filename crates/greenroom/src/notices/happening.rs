@@ -160,9 +160,9 @@ pub enum Happening {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Holding {
-    /// What waits to be started.
+    /// What waits to be started, for the first time or again.
     Queues,
-    /// What waits for another attempt, or behind such a message or a parked key.
+    /// What is in the line of a parked key.
     Parked,
     /// Dead letters that are kept.
     DeadLetters,

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use greenroom::{
-    Event, EventPoolConfig, Happening,
+    Event, EventPoolConfig, Finally, Happening,
     event_pool::MemoryReading,
     notices::{Holding, Kind, NoticeReceiver},
 };
@@ -78,6 +78,27 @@ async fn h03_more_than_a_quarter_of_the_machine_is_too_much() {
         let pool = builder.memory_reading(Reading::default()).spawn().await.unwrap();
         assert_eq!(pool.stats().memory.is_too_much(), too_much, "{inbox_size}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn h12_what_waits_for_an_operator_is_told_apart() {
+    let config = EventPoolConfig { memory_ceiling: MIB, ..sizes(1, 40) };
+    let reading = Reading::default();
+    reading.set(2 * MIB);
+    let (builder, _, mut receiver) = clerks(config);
+    let builder = builder.with(|pool| pool.on_final_failure(Finally::ParkKey));
+    let pool = builder.memory_reading(reading).spawn().await.unwrap();
+    for _ in 0..4 {
+        pool.submit(Some(1), Do::Fail).await.unwrap();
+    }
+    pool.submit(Some(2), Do::Sleep(100 * SECOND)).await.unwrap();
+    tokio::time::sleep(MILLI).await;
+    pool.submit(Some(3), Do::Reply(1)).await.unwrap();
+    let memory = pool.stats().memory;
+    assert_eq!((memory.queues, memory.parked, memory.dead_letters), (200, 800, 0));
+    tokio::time::sleep(10 * SECOND).await;
+    let holds = vec![(Holding::Parked, 800), (Holding::Queues, 200), (Holding::DeadLetters, 0)];
+    assert_eq!(alarms(&mut receiver), [(2 * MIB, MIB, holds)]);
 }
 
 /// What is used, the ceiling, and what the pool holds.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use greenroom::{
-    CallError, DeadLetterReason, EventPool, SendError, Stop, TrySendError, event_pool::Keyed,
-    notices::Kind,
+    CallError, DeadLetterReason, EventPool, Finally, SendError, Stop, TrySendError,
+    event_pool::Keyed, notices::Kind,
 };
 
 use crate::stage::{Clerk, Do, MILLI, SECOND, clerks, numbers, sizes, told};
@@ -73,6 +73,34 @@ async fn h04_who_waits_for_a_result_gets_one_whatever_happens() {
         assert_eq!(pool.process(Some(1), Do::Reply(3)).await, Err(CallError::Stopped), "after it");
         assert_eq!(pool.process(None, Do::Reply(3)).await, Err(CallError::Stopped));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn h04_who_waits_behind_a_parked_key_gets_a_result_at_once() {
+    let (builder, done, _) = clerks(sizes(2, 20));
+    let builder = builder.with(|pool| pool.on_final_failure(Finally::ParkKey));
+    let pool = builder.spawn().await.unwrap();
+    pool.submit(Some(1), Do::Sleep(SECOND)).await.unwrap();
+    let calls: Vec<_> = [Do::Fail, Do::Reply(2)]
+        .map(|what| {
+            let pool = pool.clone();
+            tokio::spawn(async move { pool.process(Some(1), what).await })
+        })
+        .into_iter()
+        .collect();
+    for call in calls {
+        assert_eq!(call.await.unwrap(), Err(CallError::Parked), "it failed, and who waits behind");
+    }
+    assert_eq!(
+        pool.process(Some(1), Do::Reply(3)).await,
+        Err(CallError::Parked),
+        "who comes later"
+    );
+    assert_eq!(pool.process(Some(2), Do::Reply(4)).await, Ok(4), "another key");
+    assert_eq!(pool.stats().pool.parked, 3);
+    assert!(pool.pool().keys::<u64>().unwrap().release(&1));
+    tokio::time::sleep(SECOND).await;
+    assert_eq!((numbers(&done), pool.stats().pool.parked), (vec![4, 2, 3], 0));
 }
 
 #[tokio::test(start_paused = true)]
