@@ -10,7 +10,6 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     task::Poll,
-    time::Duration,
 };
 
 use greenroom::{Address, TrySendError};
@@ -39,9 +38,6 @@ const RUN_AHEAD: usize = 10_000;
 /// Events routed before they are handed to the pools, and other tasks get a turn. Waking workers is paid once for all of
 /// them; the workers that are woken sit behind this task on its thread.
 const EVENTS_PER_TURN: usize = 256;
-
-/// How often it is looked whether there is room behind keys that had as many events as they may.
-const LOOK: Duration = Duration::from_millis(5);
 
 pub(crate) type JobAddress = Address<Job, (), BusError>;
 
@@ -104,8 +100,8 @@ impl Intake {
             tokio::select! {
                 biased;
                 _ = phase.changed() => {}
-                room = room(&self.pools, &self.waiting) => {
-                    hand_over(&self.shared, room, &mut self.waiting);
+                room = room(&self.shared, &self.pools, &mut self.waiting) => {
+                    hand_over(&self.shared, &self.pools, room, &mut self.waiting);
                     feed(&self.shared, &self.pools, &mut self.waiting);
                 }
             }
@@ -122,8 +118,8 @@ impl Intake {
                 biased;
                 _ = phase.changed() => continue,
                 pulled = pull(&self.shared, &mut self.source, &mut batch), if reads => Some(pulled),
-                room = room(&self.pools, &self.waiting) => {
-                    hand_over(&self.shared, room, &mut self.waiting);
+                room = room(&self.shared, &self.pools, &mut self.waiting) => {
+                    hand_over(&self.shared, &self.pools, room, &mut self.waiting);
                     None
                 }
             };
@@ -298,24 +294,24 @@ fn feed(shared: &Shared, pools: &[JobAddress], waiting: &mut [Waiting]) {
     }
 }
 
-fn hand_over(shared: &Shared, room: Option<(usize, Room<'_>)>, waiting: &mut [Waiting]) {
+fn hand_over(
+    shared: &Shared,
+    pools: &[JobAddress],
+    room: Option<(usize, Room<'_>)>,
+    waiting: &mut [Waiting],
+) {
     if let Some((pool, room)) = room {
-        waiting[pool].hand_over(shared, room);
+        waiting[pool].hand_over(shared, &pools[pool], room);
     }
 }
 
-/// Room for the first that waits beside a pool. `None` when it is time to look at those that wait behind their keys.
-async fn room<'a>(pools: &'a [JobAddress], waiting: &[Waiting]) -> Option<(usize, Room<'a>)> {
-    let behind_keys = waiting.iter().any(Waiting::waits_behind_keys);
-    tokio::select! {
-        biased;
-        room = reserved(pools, waiting) => Some(room),
-        () = tokio::time::sleep(LOOK), if behind_keys => None,
-    }
-}
-
-/// Waits until one of the pools beside which events wait has room, or has stopped. Never, where none waits.
-async fn reserved<'a>(pools: &'a [JobAddress], waiting: &[Waiting]) -> (usize, Room<'a>) {
+/// Waits until one of the pools beside which events wait has room, or has stopped, or something that waited behind its key was
+/// handed over (`None`). Never, where none waits.
+async fn room<'a>(
+    shared: &Shared,
+    pools: &'a [JobAddress],
+    waiting: &mut [Waiting],
+) -> Option<(usize, Room<'a>)> {
     let waits = pools.iter().enumerate().filter(|(place, _)| waiting[*place].wants_room());
     let mut rooms: Vec<(usize, BoxFuture<'a, Room<'a>>)> =
         waits.map(|(place, pool)| (place, Box::pin(pool.reserve()) as BoxFuture<'_, _>)).collect();
@@ -325,7 +321,14 @@ async fn reserved<'a>(pools: &'a [JobAddress], waiting: &[Waiting]) -> (usize, R
                 Poll::Ready(room) => Some((*place, room)),
                 Poll::Pending => None,
             };
-        rooms.iter_mut().find_map(ready).map_or(Poll::Pending, Poll::Ready)
+        if let Some(room) = rooms.iter_mut().find_map(ready) {
+            return Poll::Ready(Some(room));
+        }
+        let moved = pools
+            .iter()
+            .zip(&mut *waiting)
+            .fold(false, |moved, (pool, waiting)| waiting.advance(shared, pool, task) || moved);
+        if moved { Poll::Ready(None) } else { Poll::Pending }
     })
     .await
 }
