@@ -55,6 +55,7 @@ use crate::{
 
 #[cfg(test)]
 mod attendance;
+pub(crate) mod batch;
 mod close;
 mod crew;
 pub(crate) mod crowded;
@@ -146,6 +147,8 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) single: bool,
     /// Present where it is said, instead of measured, whether handlers are quick.
     pub(crate) quick: Option<bool>,
+    /// Present where several messages are handled together.
+    pub(crate) batches: Option<super::batch::Batches>,
     /// Callers may do the work of a worker that they have woken.
     pub(crate) calls_in_place: bool,
     /// Present where the pool sizes itself; in range.
