@@ -45,6 +45,30 @@ pub trait Handler: Send + 'static {
     /// Dropping the future cancels the attempt at its next await.
     fn handle<'a>(&'a mut self, event: &'a Event, attempt: &'a Attempt) -> Handling<'a>;
 
+    /// Makes an attempt at each of several events, which stand in one line, in this order: a result for each. Where this is
+    /// not done in one go, one comes after the other, and those behind one that failed are given back unstarted.
+    fn handle_all<'a>(
+        &'a mut self,
+        events: &'a [(&'a Event, Attempt)],
+    ) -> BoxFuture<'a, Vec<HandlerResult>> {
+        Box::pin(async move {
+            let mut results: Vec<HandlerResult> = Vec::with_capacity(events.len());
+            for (event, attempt) in events {
+                let stopped = results.last().is_some_and(is_to_be_tried_again);
+                if stopped {
+                    let why = "an event before it failed";
+                    results.push(Err(Failure::new(FailureKind::Released, why)));
+                    continue;
+                }
+                results.push(match self.handle(event, attempt) {
+                    Handling::Done(result) => result,
+                    Handling::Later(result) => result.await,
+                });
+            }
+            results
+        })
+    }
+
     /// Ends what the handler keeps open, within `patience`.
     fn stop(&mut self, patience: Duration) -> BoxFuture<'_, ()> {
         let _ = patience;
@@ -62,6 +86,11 @@ pub enum Handling<'a> {
 
 /// What an attempt ends in.
 pub type HandlerResult = Result<Outputs, Failure>;
+
+/// True for an event whose line waits for it.
+fn is_to_be_tried_again(result: &HandlerResult) -> bool {
+    result.as_ref().is_err_and(|failure| failure.kind != FailureKind::Reject)
+}
 
 /// What a handler makes of an event that it handled.
 #[derive(Debug, Clone, Default)]

@@ -27,17 +27,29 @@ pub struct Delivery<M, R, E> {
     /// It was not this worker's to handle: another is to have it.
     pub(crate) put_back: bool,
     /// What is handled with it, in a pool of batches.
-    pub(crate) more: Vec<Held<M, R, E>>,
+    pub(crate) more: Vec<Companion<M, R, E>>,
 }
 
-/// A message of a batch, behind the first.
+/// A message that is handled together with the first of its batch ([`Delivery::companions`]), and a result of its own.
 #[derive(Debug)]
-pub(crate) struct Held<M, R, E> {
+pub struct Companion<M, R, E> {
     pub(crate) delivery: Delivery<M, R, E>,
     /// A copy for another attempt.
     pub(crate) spare: Option<M>,
     /// What the handler has returned for it.
     pub(crate) result: Option<Result<R, E>>,
+}
+
+impl<M, R, E> Companion<M, R, E> {
+    /// The message on loan.
+    pub fn delivery(&mut self) -> &mut Delivery<M, R, E> {
+        &mut self.delivery
+    }
+
+    /// Says what became of it. It is settled by that once the handler has returned, whatever became of the others.
+    pub fn settle(&mut self, result: Result<R, E>) {
+        self.result = Some(result);
+    }
 }
 
 /// What a plain send does not have.
@@ -55,6 +67,8 @@ pub(crate) struct Extra<R, E> {
     pub(crate) parked: bool,
     /// It is not to be handled with others: they have come to an end together before.
     pub(crate) alone: bool,
+    /// No further attempt is made of itself: it waits for an operator.
+    pub(crate) for_good: bool,
     /// What the last attempt has failed of.
     pub(crate) failed: Option<Arc<Failed<E>>>,
     /// When it was accepted, where its stamp tells something later: when an attempt was due, for instance.
@@ -107,6 +121,7 @@ impl<R, E> Extra<R, E> {
             kills: 0,
             parked: false,
             alone: false,
+            for_good: false,
             failed: None,
             accepted: None,
             waiter: Waiter::Other,
@@ -151,6 +166,19 @@ impl<M, R, E> Delivery<M, R, E> {
     )]
     pub fn take(&mut self) -> M {
         self.message.take().expect("the message of this delivery was taken before")
+    }
+
+    /// The messages that are handled together with this one, behind it and in order, in a pool with
+    /// [`batches`](crate::PoolBuilder::batches); none in others. Each wants a result of its own
+    /// ([`Companion::settle`]); one that has none, and whose message is still there, is attempted again by itself.
+    pub fn companions(&mut self) -> &mut [Companion<M, R, E>] {
+        &mut self.more
+    }
+
+    /// This message and those that are handled together with it, in order, as far as they have not been taken.
+    pub fn messages_mut(&mut self) -> impl Iterator<Item = &mut M> {
+        let others = self.more.iter_mut().filter_map(|other| other.delivery.message.as_mut());
+        self.message.iter_mut().chain(others)
     }
 
     /// The message, where it has not been taken.

@@ -49,6 +49,7 @@
 //! | an actor that looks after a pool: sizes it, answers for it, hears what happens in it | [`Coordinator`], and the module [`coordinator`] |
 //! | servers and streams | [`PoolService`], [`PoolSink`], [`OwnedPermit`] |
 //! | limits and sizes, decided for a pool that obeys them or for a caller who acts | [`pool::limits`], [`pool::autoscale`] |
+//! | what to change in a pool's settings, said or done while it runs | [`Advisor`], and the module [`pool::advisor`] |
 //! | tests | the feature `test-util`: scripted workers, a clock that jumps |
 //! | what is promised, and the tests that hold it | the module [`statements`] |
 
@@ -92,7 +93,7 @@ pub use class::Class;
 pub use context::Context;
 pub use dead_letter::{DeadLetter, DeadLetterReason};
 pub use dead_letters::DeadLetters;
-pub use delivery::Delivery;
+pub use delivery::{Companion, Delivery};
 pub use envelope::Envelope;
 pub use error::{CallError, NotAccepted, SendError, SpawnError, TrySendError};
 pub use event_pool::{EventPool, EventPoolConfig};
@@ -108,6 +109,7 @@ pub use life::OnExit;
 pub use node::{Node, NodeReport};
 pub use notices::{Happening, Notice, Notices};
 pub use panic_location::PanicLocation;
+pub use pool::advisor::{Advice, Advisor};
 pub use pool::coordinator::{self, CoordinatedPool, Coordinator, PoolNotice};
 pub use pool::gather::{
     BroadcastAddress, GatherError, Gathered, HedgeBudget, Hedged, PartialPolicy, SplitJoin,

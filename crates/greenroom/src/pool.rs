@@ -44,7 +44,8 @@
 //! # Limits and size
 //! [`limits`] and [`autoscale`] decide how fast and how much at once, and how many workers. A pool obeys them where it is set
 //! up to: [`rate`](PoolBuilder::rate), [`concurrency`](PoolBuilder::concurrency), [`adaptive`](PoolBuilder::adaptive),
-//! [`autoscale`](PoolBuilder::autoscale).
+//! [`autoscale`](PoolBuilder::autoscale). An [`advisor`] says every few minutes what to change in the settings, and does so
+//! where it is told to: [`advise`](PoolBuilder::advise).
 
 use std::{
     fmt,
@@ -53,6 +54,7 @@ use std::{
 };
 
 mod address;
+pub mod advisor;
 pub mod autoscale;
 pub mod batch;
 mod bell;
@@ -74,6 +76,7 @@ mod failed;
 pub mod gather;
 mod hold;
 mod in_place;
+mod inbox;
 mod keys;
 mod lanes;
 mod letters;
@@ -121,6 +124,7 @@ pub use core::exit::WhenExhausted;
 pub use erased::StopSummary;
 pub(crate) use failed::Failed;
 pub use gather::Worker;
+pub use inbox::Inbox;
 pub use keys::{KeyCounts, KeyState, Keys, LongestLine, ParkedKey, Why, WrongKeyType};
 pub use letters::PoolDeadLetters;
 pub use manage::{ManageError, Management};

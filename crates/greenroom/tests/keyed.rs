@@ -358,3 +358,38 @@ async fn k03_a_worker_that_comes_back_from_a_wait_delays_its_own_key_only() {
     pool.stop(PATIENCE).await;
     assert!(overtook.load(Ordering::Acquire), "a key waited for another that computes");
 }
+
+#[tokio::test(start_paused = true)]
+async fn k01_a_key_of_a_megabyte_and_an_empty_one_are_keys_like_others() {
+    let seen: Arc<Mutex<Vec<(usize, u64)>>> = Arc::default();
+    let log = seen.clone();
+    let pool = Pool::new(move |_| {
+        let seen = log.clone();
+        Run(move |(key, number): Job| {
+            let seen = seen.clone();
+            async move {
+                tokio::time::sleep(Duration::from_millis(10 - number)).await;
+                seen.lock()
+                    .unwrap_or_else(|broken| broken.into_inner())
+                    .push((key as usize, number));
+                Ok(())
+            }
+        })
+    })
+    .workers(4)
+    .ordered_by(|job: &Job| "k".repeat(job.0 as usize))
+    .spawn()
+    .await
+    .unwrap();
+    for number in 0..5 {
+        for length in [0, 1 << 20] {
+            pool.send((length, number)).await.unwrap();
+        }
+    }
+    pool.stop(PATIENCE).await;
+    let seen = seen.lock().unwrap_or_else(|broken| broken.into_inner());
+    for length in [0, 1 << 20] {
+        let of_key = seen.iter().filter(|(key, _)| *key == length).map(|(_, number)| *number);
+        assert!(of_key.eq(0..5), "{seen:?}");
+    }
+}

@@ -13,8 +13,10 @@ use std::{
 };
 
 use greenroom::{
-    DeadLetterReason, Event, EventPool, EventPoolConfig, ExitReason, Happening, Notices,
+    Advice, Advisor, DeadLetterReason, Event, EventPool, EventPoolConfig, ExitReason, Happening,
+    Notices,
     notices::{Kind, LimitChangeReason, ResizeReason},
+    pool::advisor::{Figures, Inbox, Judge},
 };
 use tracing::{
     Level, Metadata, Subscriber,
@@ -102,6 +104,13 @@ fn panicked() -> ExitReason {
     ExitReason::Panicked { message: "on purpose".to_owned(), location: None }
 }
 
+/// What a judge says of a pool whose inbox is too small.
+fn advice() -> Box<Advice> {
+    let quiet = Figures::of(Inbox::PerWorker(1000), 256);
+    let crowded = Figures { inbox_full: 60, utilisation: 0.9, ..quiet };
+    Box::new(Judge::new(Advisor::default()).unwrap().advise(&crowded))
+}
+
 fn dead_letter(reason: DeadLetterReason) -> Happening {
     Happening::DeadLetter { message_type: "u32", reason, age: None, attempts: 2 }
 }
@@ -130,6 +139,8 @@ fn x01_each_notice_is_a_tracing_event_at_a_fitting_level_with_its_pool_and_kind(
         (MailboxDrained { full_for: busy_for }, Level::INFO),
         (DroppedByOverflow { messages: 17 }, Level::WARN),
         (Resized { from: 3, to: 4, reason: ResizeReason::Asked }, Level::INFO),
+        (CapacityChanged { from: 8, to: 4, reason: ResizeReason::Advised }, Level::INFO),
+        (Advised { advice: advice() }, Level::INFO),
         (LimitChanged { from: 8, to: 4, reason: LimitChangeReason::Asked }, Level::INFO),
         (KeyParked, Level::WARN),
         (KeyReleased, Level::INFO),
@@ -152,6 +163,13 @@ fn x01_the_figures_are_fields() {
     let lines = emitted(Happening::WorkerRestarted { slot: 7, restarts: 2, reason: panicked() });
     let fields = ["slot", "restarts", "reason"].map(|name| field(&lines[0], name));
     assert_eq!(fields, ["7", "2", "panicked: on purpose"]);
+}
+
+#[test]
+fn h10_advice_is_logged_with_the_line_to_change() {
+    let lines = emitted(Happening::Advised { advice: advice() });
+    let advice = field(&lines[0], "advice");
+    assert!(advice.ends_with("the inbox is too small: grow it; inbox_size: 1000 -> 2000"));
 }
 
 #[test]

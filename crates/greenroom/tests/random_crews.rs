@@ -145,6 +145,9 @@ enum Step {
     RemoveWorker(usize),
     Resize(usize),
     Enable(usize),
+    /// The bound, in all or per worker.
+    Capacity(usize),
+    Mailbox(usize),
     Wait(u64),
     Breathe,
 }
@@ -205,6 +208,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0usize..6).prop_map(Step::RemoveWorker),
         1 => (0usize..6).prop_map(Step::Resize),
         1 => (0usize..6).prop_map(Step::Enable),
+        1 => (1usize..14).prop_map(Step::Capacity),
+        1 => (1usize..6).prop_map(Step::Mailbox),
         2 => (0u64..60).prop_map(Step::Wait),
         2 => Just(Step::Breathe),
     ]
@@ -390,6 +395,8 @@ fn manage(manage: &Management<Clerk>, step: &Step) {
         Step::RemoveWorker(slot) => manage.remove_worker(slot),
         Step::Resize(workers) => manage.resize(workers),
         Step::Enable(slot) => manage.enable(slot),
+        Step::Capacity(messages) => return drop(manage.set_capacity(messages)),
+        Step::Mailbox(messages) => return drop(manage.set_mailbox(messages)),
         _ => return,
     };
     drop(begun);

@@ -49,9 +49,19 @@ impl Pool {
     /// A pool in which every permit is taken.
     fn full(capacity: u64) -> Arc<Self> {
         let pool = Self::new(capacity);
-        assert_eq!(pool.permits.try_take(capacity, &pool.queues), Ok(capacity));
-        pool.hold(capacity);
+        pool.take_all(capacity);
         pool
+    }
+
+    fn take_all(&self, capacity: u64) {
+        assert_eq!(self.permits.try_take(capacity, &self.queues), Ok(capacity));
+        self.hold(capacity);
+    }
+
+    /// The steps of the core's `set_inbox`.
+    fn resize(&self, capacity: usize) {
+        self.permits.resize(capacity, &self.queues);
+        self.serve_waiters();
     }
 
     fn hold(&self, permits: u64) {
@@ -188,6 +198,41 @@ pub fn credit_left_in_a_shard_and_one_who_waits() {
         });
         assert_eq!(pool.wait(), Ok(()));
         sender.join().expect("it did not panic");
+        pool.finish();
+    });
+}
+
+/// Who waits gets what is added: it sees the new bound, or who adds it sees that somebody waits.
+pub fn one_who_waits_and_a_bound_that_grows() {
+    check(Effort::Changes(5), || {
+        let pool = Pool::new(2);
+        pool.resize(1);
+        pool.take_all(1);
+        let other = spawn({
+            let pool = pool.clone();
+            move || pool.resize(2)
+        });
+        assert_eq!(pool.wait(), Ok(()));
+        other.join().expect("it did not panic");
+        pool.finish();
+    });
+}
+
+/// One who waits and one who takes what there is, while the bound shrinks and a message is started.
+pub fn one_who_waits_and_a_bound_that_shrinks_and_grows() {
+    check(Effort::Changes(3), || {
+        let pool = Pool::full(2);
+        let other = spawn({
+            let pool = pool.clone();
+            move || {
+                pool.resize(1);
+                pool.resize(2);
+            }
+        });
+        let worker = pool.worker(1);
+        assert_eq!(pool.wait(), Ok(()));
+        other.join().expect("it did not panic");
+        worker.join().expect("it did not panic");
         pool.finish();
     });
 }

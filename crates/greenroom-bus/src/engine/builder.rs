@@ -256,7 +256,11 @@ fn ordered(
     config: &PoolConfig,
 ) -> PoolBuilder<BusWorker, Line> {
     let most = config.max_per_key.unwrap_or(config.queue.div_ceil(SHARE_OF_A_KEY));
-    pool.max_per_key(most).max_parked(most).finally(config.on_final_failure)
+    let pool = pool.max_per_key(most).max_parked(most).finally(config.on_final_failure);
+    match config.batches {
+        Some(batches) => pool.batches(batches),
+        None => pool,
+    }
 }
 
 fn keeps_order(config: &PoolConfig) -> bool {

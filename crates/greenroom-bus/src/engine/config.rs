@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use greenroom::{Backoff, Finally, Restarts, event_pool};
+use greenroom::{Backoff, Batches, Finally, Restarts, event_pool};
 
 use crate::{event::OrderBy, handler::HandlerFactory, pattern::Pattern};
 
@@ -26,6 +26,8 @@ pub struct PoolConfig {
     pub restarts: Restarts,
     /// Whether the pool tells the process's [`Notices`](greenroom::Notices), and the log, what happens to it.
     pub event_stream: bool,
+    /// How many events of one line a handler is given at once; one unless said otherwise.
+    pub batches: Option<Batches>,
 }
 
 impl Default for PoolConfig {
@@ -39,6 +41,7 @@ impl Default for PoolConfig {
             on_final_failure: Finally::DeadLetter,
             restarts: Restarts::default(),
             event_stream: true,
+            batches: None,
         }
     }
 }

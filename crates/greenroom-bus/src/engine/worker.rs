@@ -64,14 +64,63 @@ impl BusWorker {
         Self { shared, pool, slot, handlers }
     }
 
+    /// As `attempt`, for several jobs: a result each. Those of one handler go to it together.
+    async fn attempt_all(&mut self, mut jobs: Vec<&mut Job>) -> Vec<Result<Outputs, BusError>> {
+        let mut results = Vec::with_capacity(jobs.len());
+        for of_handler in jobs.chunk_by_mut(|one, next| one.handler == next.handler) {
+            match of_handler {
+                [job] => results.push(self.attempt(job).await),
+                several => results.extend(self.attempt_together(several).await),
+            }
+        }
+        results
+    }
+
+    async fn attempt_together(&mut self, jobs: &mut [&mut Job]) -> Vec<Result<Outputs, BusError>> {
+        let Self { shared, handlers, pool, slot } = self;
+        let place = jobs[0].handler;
+        let (entry, pool) = (&shared.handlers[place], &shared.pools[*pool]);
+        match entry.outage.admit_now() {
+            Admission::Wait(wait) => {
+                return jobs.iter().map(|_| Err(waits_for_handler(entry, wait))).collect();
+            }
+            Admission::Probe => {
+                // One event probes; the others wait for what comes of it.
+                drop(Probe(Some(entry)));
+                let (first, others) = jobs.split_at_mut(1);
+                let mut results = vec![self.attempt(first[0]).await];
+                let entry = &self.shared.handlers[place];
+                results.extend(others.iter().map(|_| Err(waits_for_handler(entry, OUTAGE))));
+                return results;
+            }
+            _ => {}
+        }
+        let attempts: Vec<Attempt> =
+            jobs.iter_mut().map(|job| begin(job, entry, pool, *slot)).collect();
+        let made = match built(&mut handlers[place], entry, *slot) {
+            Err(failure) => jobs.iter().map(|_| Err(failure.clone())).collect(),
+            Ok(handler) => {
+                let events: Vec<_> =
+                    jobs.iter().zip(attempts).map(|(job, attempt)| (&job.event, attempt)).collect();
+                handler.handle_all(&events).await
+            }
+        };
+        let missing = || Err(Failure::new(FailureKind::Released, "it was not attempted"));
+        let results = made.into_iter().chain(std::iter::repeat_with(missing));
+        let judged = jobs.iter_mut().zip(results).map(|(job, result)| {
+            let judged = result.map_err(|failure| failed(shared, pool, job, failure, Probe(None)));
+            judged.inspect(|_| worked(entry))
+        });
+        judged.collect()
+    }
+
     async fn attempt(&mut self, job: &mut Job) -> Result<Outputs, BusError> {
         // Borrowed apart, so that no shared count is written for each event.
         let Self { shared, handlers, pool, slot } = self;
         let (entry, pool) = (&shared.handlers[job.handler], &shared.pools[*pool]);
         let admission = entry.outage.admit_now();
         if let Admission::Wait(wait) = admission {
-            let failure = Failure::new(FailureKind::Released, "the handler is in outage");
-            return Err(BusError { failure, retry: entry.config.retry, waits: Some(wait) });
+            return Err(waits_for_handler(entry, wait));
         }
         let probe = Probe((admission == Admission::Probe).then_some(entry));
         let attempt = begin(job, entry, pool, *slot);
@@ -82,12 +131,23 @@ impl BusWorker {
                 Handling::Later(result) => result.await,
             },
         };
-        result.map_err(|failure| failed(shared, pool, job, failure, probe)).inspect(|_| {
-            if entry.outage.succeeded() {
-                tracing::info!(handler = &*entry.name, "the handler works again");
-            }
-        })
+        result
+            .map_err(|failure| failed(shared, pool, job, failure, probe))
+            .inspect(|_| worked(entry))
     }
+}
+
+/// The handler has handled an event.
+fn worked(entry: &shared::Handler) {
+    if entry.outage.succeeded() {
+        tracing::info!(handler = &*entry.name, "the handler works again");
+    }
+}
+
+/// What an event waits for whose handler is in outage.
+fn waits_for_handler(entry: &shared::Handler, wait: Duration) -> BusError {
+    let failure = Failure::new(FailureKind::Released, "the handler is in outage");
+    BusError { failure, retry: entry.config.retry, waits: Some(wait) }
 }
 
 /// The handler in this place, built when it is first needed.
@@ -213,6 +273,35 @@ impl Drop for Probe<'_> {
     }
 }
 
+impl BusWorker {
+    async fn receive_all(
+        &mut self,
+        delivery: &mut Delivery<Job, (), BusError>,
+    ) -> Result<Answer<()>, BusError> {
+        let jobs = delivery.messages_mut().collect();
+        let mut results = self.attempt_all(jobs).await.into_iter();
+        let first = match results.next() {
+            Some(Ok(outputs)) => {
+                emit(&self.shared, delivery.take(), outputs).await;
+                Ok(Answer::Reply(()))
+            }
+            Some(Err(error)) => Err(error),
+            None => Ok(Answer::Elsewhere),
+        };
+        for (companion, result) in delivery.companions().iter_mut().zip(results) {
+            let settled = match result {
+                Ok(outputs) => {
+                    emit(&self.shared, companion.delivery().take(), outputs).await;
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            };
+            companion.settle(settled);
+        }
+        first
+    }
+}
+
 impl Actor for BusWorker {
     type Message = Job;
     type Reply = ();
@@ -230,6 +319,9 @@ impl Actor for BusWorker {
         delivery: &mut Delivery<Job, (), BusError>,
         _cx: &mut Context<Self>,
     ) -> Result<Answer<()>, BusError> {
+        if !delivery.companions().is_empty() {
+            return self.receive_all(delivery).await;
+        }
         let Some(job) = delivery.message_mut() else { return Ok(Answer::Elsewhere) };
         let outputs = self.attempt(job).await?;
         emit(&self.shared, delivery.take(), outputs).await;

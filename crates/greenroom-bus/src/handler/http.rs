@@ -18,6 +18,11 @@
 //! successful response settles the event and hands nothing on, or the event itself where `pass` is set.
 //! What follows from another status is in [`STATUS_MAP`].
 //!
+//! In a pool with `batch`, the events of one line that wait together are posted together, in batch mode
+//! (`application/cloudevents-batch+json`), with the highest of their attempts and without an idempotency key: each event has
+//! its source and id. The status is that of all of them, but where it rejects: then each is posted by itself.
+//! A response with events is refused, because it does not say to which of them they belong.
+//!
 //! After a timeout the target may still be at work on the event while the next attempt arrives. The idempotency key,
 //! which is the same in all attempts at an event, lets the target notice.
 
@@ -34,8 +39,10 @@ use reqwest::{Client, header::HeaderMap};
 pub use status::{Row, STATUS_MAP, Verdict, verdict};
 
 use self::target::Target;
-use super::{Attempt, Failure, FailureKind, Handler, HandlerFactory, HandlerResult, Handling};
-use crate::event::Event;
+use super::{
+    Attempt, Failure, FailureKind, Handler, HandlerFactory, HandlerResult, Handling, Outputs,
+};
+use crate::{BoxFuture, event::Event};
 
 /// How an event is written into a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -147,6 +154,13 @@ impl Handler for Http {
     fn handle<'a>(&'a mut self, event: &'a Event, attempt: &'a Attempt) -> Handling<'a> {
         Handling::Later(Box::pin(self.shared.attempt(event, attempt)))
     }
+
+    fn handle_all<'a>(
+        &'a mut self,
+        events: &'a [(&'a Event, Attempt)],
+    ) -> BoxFuture<'a, Vec<HandlerResult>> {
+        Box::pin(self.shared.attempt_all(events))
+    }
 }
 
 impl Shared {
@@ -154,6 +168,44 @@ impl Shared {
         let request = request::build(self, event, attempt)?;
         let response = self.client.execute(request).await.map_err(|error| self.broken(error))?;
         response::settle(self, response).await
+    }
+
+    /// One request for all of them, and what follows from its response is the same for each.
+    async fn attempt_all(&self, events: &[(&Event, Attempt)]) -> Vec<HandlerResult> {
+        let request = request::build_batch(self, events);
+        let result = match self.client.execute(request).await {
+            Ok(response) => response::settle(self, response).await,
+            Err(error) => Err(self.broken(error)),
+        };
+        if result.as_ref().is_err_and(|failure| failure.kind == FailureKind::Reject) {
+            // One of them is to blame, and nobody knows which.
+            return self.attempt_each(events).await;
+        }
+        let result = result.and_then(|outputs| match outputs {
+            Outputs::Events(_) => Err(Failure::reject(format!(
+                "http: the response of {} to a batch carries events, of which nobody could say what they \
+                 belong to; answer without events, or take `batch` out of the pool",
+                self.target.shown
+            ))),
+            outputs => Ok(outputs),
+        });
+        events.iter().map(|_| result.clone()).collect()
+    }
+
+    /// A request for each, as long as none is to be tried again.
+    async fn attempt_each(&self, events: &[(&Event, Attempt)]) -> Vec<HandlerResult> {
+        let mut results = Vec::with_capacity(events.len());
+        for (event, attempt) in events {
+            let result = self.attempt(event, attempt).await;
+            let stops = super::is_to_be_tried_again(&result);
+            results.push(result);
+            if stops {
+                break;
+            }
+        }
+        let released = || Err(Failure::new(FailureKind::Released, "an event before it failed"));
+        results.resize_with(events.len(), released);
+        results
     }
 
     /// No response, or half of one.

@@ -9,6 +9,7 @@ use super::kind::Kind;
 use crate::{
     DeadLetterReason, ExitReason,
     pool::{
+        advisor::Advice,
         autoscale::Reason,
         limits::{LimitReason, Mode},
     },
@@ -132,6 +133,21 @@ pub enum Happening {
         /// Why.
         reason: ResizeReason,
     },
+    /// The pool is to hold another number of messages that are accepted and not started. Not told where that follows from
+    /// another size.
+    CapacityChanged {
+        /// The number before.
+        from: usize,
+        /// The number now.
+        to: usize,
+        /// Why.
+        reason: ResizeReason,
+    },
+    /// The pool's [advisor](crate::pool::advisor) says something else than before.
+    Advised {
+        /// What it says, and why.
+        advice: Box<Advice>,
+    },
     /// A limit on what the pool does at once has changed.
     LimitChanged {
         /// The limit before.
@@ -168,7 +184,7 @@ pub enum Holding {
     DeadLetters,
 }
 
-/// Why a pool has another size.
+/// Why a pool has another size, or another capacity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum ResizeReason {
@@ -178,6 +194,8 @@ pub enum ResizeReason {
     Left,
     /// The pool sizes itself, for this reason.
     Autoscaled(Reason),
+    /// The pool follows its advisor.
+    Advised,
 }
 
 /// Why a limit has changed.
@@ -216,6 +234,8 @@ impl Happening {
             Self::MailboxDrained { .. } => Kind::MailboxDrained,
             Self::DroppedByOverflow { .. } => Kind::DroppedByOverflow,
             Self::Resized { .. } => Kind::Resized,
+            Self::CapacityChanged { .. } => Kind::CapacityChanged,
+            Self::Advised { .. } => Kind::Advised,
             Self::LimitChanged { .. } => Kind::LimitChanged,
             Self::KeyParked => Kind::KeyParked,
             Self::KeyReleased => Kind::KeyReleased,

@@ -58,6 +58,10 @@ kinds! {
     DroppedByOverflow = "dropped_by_overflow",
     /// A pool has another size.
     Resized = "resized",
+    /// A pool holds another number of messages.
+    CapacityChanged = "capacity_changed",
+    /// There is other advice than before.
+    Advised = "advised",
     /// A limit has changed.
     LimitChanged = "limit_changed",
     /// A key waits for an operator.

@@ -56,6 +56,10 @@ pub(super) fn log(pool: &str, what: &Happening) {
         MailboxDrained { full_for } => info!(pool, kind, ?full_for, "the mailbox has room again"),
         DroppedByOverflow { messages } => warn!(pool, kind, messages, "messages were dropped"),
         Resized { from, to, reason } => info!(pool, kind, from, to, ?reason, "a pool is resized"),
+        CapacityChanged { from, to, reason } => {
+            info!(pool, kind, from, to, ?reason, "a pool holds another number of messages");
+        }
+        Advised { advice } => info!(pool, kind, %advice, "advice on the pool's settings"),
         LimitChanged { from, to, reason } => {
             info!(pool, kind, from, to, ?reason, "a limit has changed");
         }

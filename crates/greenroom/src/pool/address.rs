@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{
-    core::{Core, Urgency, crowded::InLine, dispatch::Crowd},
+    core::{Core, Urgency, crowded::Granted, dispatch::Crowd},
     erased::Erased,
     occupied::{Inside, Occupied, OwnCall},
     overflow::Overflow,
@@ -210,58 +210,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Queues a message whose permit has been taken, in a pool whose workers pull.
-    fn push_keyed(
-        &self,
-        parcel: &mut ParcelOf<A>,
-        sender: u32,
-        waited: bool,
-    ) -> Result<(), Refused> {
-        let key = self.key(parcel);
-        let index = self.shard_of(&key, sender);
-        self.push_in_line(index, parcel, key, waited)
-    }
-
-    /// Waits for room in the pool, and behind the message's key.
-    async fn push_in_its_turn(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
-        let mut line: Option<InLine<'_, A, K>> = None;
-        loop {
-            self.permits.take(self).await.map_err(|Closed| Refused::Closed)?;
-            let mut granted = Granted(Some(self));
-            match self.push_keyed(parcel, sender, line.is_some()) {
-                Ok(()) => {
-                    granted.0 = None;
-                    if let Some(line) = line {
-                        line.used();
-                    }
-                    return Ok(());
-                }
-                Err(Refused::KeyFull) => drop(granted),
-                Err(refused) => return Err(refused),
-            }
-            let place = line.get_or_insert_with(|| self.stand_in_line(parcel));
-            // Whoever is the first in line looks once more: there may be room by now.
-            if !std::mem::take(&mut place.alone) {
-                place.woken().await;
-            }
-        }
-    }
-
     /// True once for a sender whose messages pile up, where all of them lie together.
     fn should_step_aside(&self, sender: u32) -> bool {
         let index = self.shard_of(&(None, 0), sender);
         !self.keyed() && std::mem::take(&mut self.shards[index].inbox.lock().step_aside)
-    }
-}
-
-/// Gives a permit back unless it was used, also when the key function panics.
-struct Granted<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static>(Option<&'a Core<A, K>>);
-
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Granted<'_, A, K> {
-    fn drop(&mut self) {
-        if let Some(core) = self.0 {
-            core.permits.give(1, core);
-        }
     }
 }
 

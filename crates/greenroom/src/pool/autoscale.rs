@@ -23,13 +23,14 @@
 //! workers beside them. A pool grows only while its workers are busy.
 //!
 //! The price: a pool that is sampled once a second is late for about a second when a burst comes. Where that is too
-//! long, a higher `min` is the remedy.
+//! long, a higher `min` is the remedy. Where it is the inbox that is too small or too large, or the job as a whole that has
+//! changed, see the [`advisor`](super::advisor).
 
 use std::time::Duration;
 
 use crate::SpawnError;
 
-mod calm;
+pub(super) mod calm;
 mod decision;
 pub(crate) mod scaling;
 mod settings;

@@ -26,7 +26,7 @@ use std::{fmt, ops::Deref, time::Duration};
 use crate::{
     Actor, Answer, AnyAddress, Context, Delivery, ExitReason, OnExit, PoolBuilder,
     context::Loan,
-    delivery::Held,
+    delivery::Companion,
     pool::{Pool, worker::Factory},
 };
 
@@ -183,7 +183,7 @@ where
             Ok(results) => {
                 let mut results = results.into_iter();
                 let first = results.next();
-                more.for_each(|held: &mut Held<M, R, A::Error>| held.result = results.next());
+                more.for_each(|held: &mut Companion<M, R, A::Error>| held.result = results.next());
                 first.unwrap_or_else(too_few).map(Answer::Reply)
             }
             Err(error) => {

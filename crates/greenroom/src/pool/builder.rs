@@ -9,6 +9,7 @@ mod keys;
 use self::keys::MAX_PARKED;
 use super::{
     Pool,
+    advisor::{Advisor, Judge, advising},
     autoscale::{Autoscale, Autoscaler, scaling},
     batch::Batches,
     change::SlotOutcome,
@@ -30,9 +31,9 @@ use crate::{
 };
 
 /// The most workers of one pool.
-const MAX_WORKERS: usize = 65_536;
+pub(super) const MAX_WORKERS: usize = 65_536;
 /// The largest capacity of one pool: what tokio's semaphore can count on every platform is larger.
-const MAX_CAPACITY: usize = 100_000_000;
+pub(super) const MAX_CAPACITY: usize = 100_000_000;
 /// The most threads of one pool's own.
 const MAX_THREADS: usize = 1_024;
 /// Workers, unless said otherwise.
@@ -52,6 +53,7 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     capacity: Option<usize>,
     bounds: RangeInclusive<usize>,
     autoscale: Option<Autoscale>,
+    advisor: Option<Advisor>,
     rate: Option<Rate>,
     at_once: Option<AtOnce>,
     holds_when_empty: bool,
@@ -92,6 +94,7 @@ impl<A: Actor> PoolBuilder<A> {
             capacity: None,
             bounds: 0..=MAX_WORKERS,
             autoscale: None,
+            advisor: None,
             rate: None,
             at_once: None,
             holds_when_empty: false,
@@ -220,6 +223,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             capacity: self.capacity,
             bounds: self.bounds,
             autoscale: self.autoscale,
+            advisor: self.advisor,
             rate: self.rate,
             at_once: self.at_once,
             holds_when_empty: self.holds_when_empty,
@@ -250,10 +254,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         }
     }
 
-    /// Has messages handled in batches, by an actor that does.
-    pub(super) fn in_batches(mut self, batches: Batches, copy: CopyOf<A>) -> Self {
-        (self.batches, self.copy) = (Some(batches), Some(copy));
+    /// Hands several messages to the actor at once, for an actor whose [`receive`](Actor::receive) looks at the
+    /// [`companions`](crate::Delivery::companions) of a delivery: no message is copied, and each is settled by itself.
+    /// [`Pool::batched`] is for actors that take batches whole.
+    pub fn batches(mut self, batches: Batches) -> Self {
+        self.batches = Some(batches);
         self
+    }
+
+    /// As `batches`, and keeps copies.
+    pub(super) fn in_batches(self, batches: Batches, copy: CopyOf<A>) -> Self {
+        Self { copy: Some(copy), ..self.batches(batches) }
     }
 
     /// What logs and reports call the pool; its workers are `<name>-<index>`. `pool` unless said otherwise.
@@ -304,6 +315,29 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// ```
     pub fn autoscale(mut self, settings: Autoscale) -> Self {
         self.autoscale = Some(settings);
+        self
+    }
+
+    /// Has the pool looked at for some minutes at a time, and says what to change in its settings, with the figures that speak for
+    /// it and the lines to change; see [`advisor`](crate::pool::advisor) and [`Management::advice`](crate::Management::advice).
+    /// With [`Advisor::act`] the pool changes them itself while it runs.
+    ///
+    /// ```
+    /// # use greenroom::{Advisor, prelude::*};
+    /// # use std::time::Duration;
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Clerk).workers(4).advise(Advisor::default()).spawn().await?;
+    /// pool.call(7).await?;
+    /// assert!(pool.manage().advice().is_none()); // nothing is known yet
+    /// tokio::time::sleep(Duration::from_secs(301)).await;
+    /// let advice = pool.manage().advice().unwrap();
+    /// assert_eq!(advice.change.unwrap().to_string(), "inbox_size: 1000 -> 500");
+    /// # Ok(()) }
+    /// ```
+    pub fn advise(mut self, settings: Advisor) -> Self {
+        self.advisor = Some(settings);
         self
     }
 
@@ -573,6 +607,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self.when_exhausted = WhenExhausted::Escalate;
         let core = self.into_core()?;
         scaling::begin(&core);
+        advising::begin(&core);
         clock::start(&core);
         watch(&core);
         Ok(supervised::kept(core))
@@ -610,6 +645,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
 
     fn into_checked_core(mut self) -> Result<Arc<Core<A, K>>, SpawnError> {
         self.check_autoscale()?;
+        self.advisor.map(Judge::new).transpose()?;
         let capacity = self.checked_capacity()?;
         let key_bounds = self.checked_key_bounds(capacity)?;
         let threads = self.start_threads()?;
@@ -627,6 +663,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             capacity,
             mailbox: self.mailbox,
             autoscale: self.autoscale,
+            advisor: self.advisor,
             gate: Gate::new(self.rate, self.at_once)?,
             overflow: self.overflow,
             dispatch: self.dispatch,
@@ -725,6 +762,7 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                     clock::start(core);
                 }
                 scaling::begin(core);
+                advising::begin(core);
                 watch(core);
                 core.close_if_deserted();
                 if core.settings.dispatch.is_some() {

@@ -19,6 +19,7 @@ use self::{
     exit::{Escalation, WhenExhausted},
 };
 use super::{
+    advisor::Advice,
     clock::Clock,
     coarse::CoarseClock,
     coordinator::Coordination,
@@ -56,6 +57,7 @@ use crate::{
 #[cfg(test)]
 mod attendance;
 pub(crate) mod batch;
+mod capacity;
 mod close;
 mod crew;
 pub(crate) mod crowded;
@@ -153,6 +155,8 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) calls_in_place: bool,
     /// Present where the pool sizes itself; in range.
     pub(crate) autoscale: Option<super::autoscale::Autoscale>,
+    /// Present where the pool is advised; in range.
+    pub(crate) advisor: Option<super::advisor::Advisor>,
     /// Present where the pool has limits.
     pub(crate) gate: Option<Arc<super::limits::Gate>>,
     /// How long a handler may take.
@@ -180,8 +184,11 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) settings: Settings<A, K>,
     pub(crate) shards: Box<[ShardOf<A, K>]>,
     pub(crate) permits: Permits,
-    /// How many permits a shard takes at once.
-    credit: u64,
+    /// How many permits a shard takes at once. Changes with the capacity.
+    credit: AtomicU64,
+    /// For how many messages of each worker there is room; 0 where the capacity was given in all. Written under the lock of
+    /// `roster`.
+    mailbox_each: AtomicUsize,
     pub(crate) wake: Wake,
     pub(crate) clock: Clock<A, K>,
     /// One per worker there has been at the same time.
@@ -206,6 +213,8 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) coarse: Padded<CoarseClock>,
     /// How long messages took.
     pub(crate) measured: Measured,
+    /// What was advised last, where the pool is advised.
+    pub(crate) advice: Mutex<Option<Advice>>,
     /// The keys with the most work.
     pub(crate) sketch: Sketch<K>,
     /// From its spawn to its end, and who is told of that.
@@ -293,7 +302,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let core = Self {
             shards: (0..shards).map(|_| Shard::new(turns, settings.key_bounds)).collect(),
             permits: Permits::new(settings.capacity),
-            credit: (settings.capacity / shards / CREDIT_SHARE).clamp(1, MAX_CREDIT) as u64,
+            credit: AtomicU64::new(capacity::credit_for(settings.capacity, shards)),
+            mailbox_each: AtomicUsize::new(settings.mailbox_each.unwrap_or(0)),
             wake: Wake::new(settings.workers, awake_limit),
             clock: Clock::new(),
             seats: Seats::new(settings.workers),
@@ -308,6 +318,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             tally: PoolTally::default(),
             coarse: Padded(CoarseClock::new(is_watched(&runtime), unmeasured)),
             measured: Measured::default(),
+            advice: Mutex::default(),
             sketch: Sketch::new(),
             life: Arc::default(),
             cause: OnceLock::new(),
@@ -413,7 +424,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Err(Refused::NotNow);
         }
         if inbox.credit == 0 && !inbox.closed {
-            inbox.credit = self.permits.take_known(self.credit.min(inbox.headroom()));
+            let credit = self.credit.load(Ordering::Relaxed);
+            inbox.credit = self.permits.take_known(credit.min(inbox.headroom()));
         }
         if inbox.credit == 0 {
             drop(inbox);
@@ -467,7 +479,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parcel: &mut ParcelOf<A>,
         key: Hashed<K>,
     ) -> Result<(), Refused> {
-        let taken = self.permits.try_take(self.credit, self)?;
+        let taken = self.permits.try_take(self.credit.load(Ordering::Relaxed), self)?;
         let pushed = self.push(index, parcel, key);
         let unused = if pushed.is_ok() { taken - 1 } else { taken };
         self.give_credit(index, unused);

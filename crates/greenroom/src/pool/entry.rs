@@ -34,6 +34,13 @@ impl<M, R, E, K> Entry<M, R, E, K> {
     }
 }
 
+impl<M, R, E, K> Entry<M, R, E, K> {
+    /// True for a message that waits for an operator, at the head of its key's line.
+    pub(crate) fn has_failed_for_good(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.parked && extra.for_good)
+    }
+}
+
 /// When the first was queued that does not wait for another attempt. Queues are in order of acceptance.
 pub(crate) fn first<'a, M: 'a, R: 'a, E: 'a, K: 'a>(
     mut entries: impl Iterator<Item = &'a Entry<M, R, E, K>>,

@@ -203,7 +203,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
         self.core.longest_line()
     }
 
-    /// Lets a parked key go on behind the message that has failed, which becomes a dead letter. False where it is not parked.
+    /// Lets a parked key go on behind the message that has failed, which becomes a dead letter; so do others of its batch that have
+    /// failed for good with it. False where it is not parked.
     pub fn release(&self, key: &K) -> bool {
         self.core.release_key(key)
     }

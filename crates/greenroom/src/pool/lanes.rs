@@ -291,11 +291,19 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         }
     }
 
-    /// Takes out the first message of a parked lane, where it is the one that has failed.
-    pub(crate) fn pop_failed(&mut self, id: LaneId) -> Option<Entry<M, R, E, K>> {
-        let failed = self.get(id)?.queue.pop_front_if(|first| first.is_retry())?;
-        self.queued -= 1;
-        Some(failed)
+    /// Takes out what has failed for good: one message, or several of a batch, perhaps among others that have attempts left.
+    pub(crate) fn take_failed(&mut self, id: LaneId) -> Vec<Entry<M, R, E, K>> {
+        let Some(lane) = self.get(id) else { return Vec::new() };
+        let (mut failed, retried) = (Vec::new(), lane.retried());
+        for entry in lane.queue.drain(..retried).collect::<Vec<_>>().into_iter().rev() {
+            match entry.has_failed_for_good() {
+                true => failed.push(entry),
+                false => lane.queue.push_front(entry),
+            }
+        }
+        failed.reverse();
+        self.queued -= failed.len();
+        failed
     }
 
     /// Takes out everything that waits in a lane.

@@ -14,9 +14,11 @@ use tokio::sync::mpsc;
 
 use super::{
     address::Address,
+    advisor::Advice,
     change::Change,
     core::Core,
     gather::Worker,
+    inbox::Inbox,
     stats::{PoolStats, WorkerStats},
     stop::{self, Stop, StopReport},
 };
@@ -27,6 +29,7 @@ type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// What a pool can be told, whatever its keys are.
 pub(crate) trait Control<A: Actor>: Send + Sync {
     fn stats(&self) -> PoolStats;
+    fn advice(&self) -> Option<Advice>;
     fn worker_stats(&self) -> Vec<WorkerStats>;
     fn inspect(&self, wanted: &Items) -> Inspection;
     fn dead_letters(&self) -> DeadLetters<A::Message, A::Error>;
@@ -46,6 +49,8 @@ pub(crate) trait Control<A: Actor>: Send + Sync {
     fn remove_worker(self: Arc<Self>, slot: usize) -> Result<Change, ManageError>;
     fn resize(self: Arc<Self>, workers: usize) -> Result<Change, ManageError>;
     fn enable(self: Arc<Self>, slot: usize) -> Result<Change, ManageError>;
+    /// Returns what the bound comes to.
+    fn set_inbox(&self, inbox: Inbox) -> Result<usize, ManageError>;
     fn stop(self: Arc<Self>, how: Stop) -> BoxFuture<'static, StopReport<A::Message>>;
 }
 
@@ -56,6 +61,10 @@ where
 {
     fn stats(&self) -> PoolStats {
         PoolStats::of(self)
+    }
+
+    fn advice(&self) -> Option<Advice> {
+        *self.advice.lock()
     }
 
     fn worker_stats(&self) -> Vec<WorkerStats> {
@@ -129,6 +138,10 @@ where
         Ok(Change::new(vec![slot], Vec::new(), size, told))
     }
 
+    fn set_inbox(&self, inbox: Inbox) -> Result<usize, ManageError> {
+        Core::set_inbox(self, inbox, ResizeReason::Asked)
+    }
+
     fn stop(self: Arc<Self>, how: Stop) -> BoxFuture<'static, StopReport<A::Message>> {
         Box::pin(stop::stop(self, how))
     }
@@ -161,6 +174,14 @@ pub enum ManageError {
     /// The slot is not disabled.
     #[error("slot {0} is not disabled")]
     NotDisabled(usize),
+    /// The pool would hold no messages, or more than can be counted.
+    #[error("a pool cannot hold {asked} messages: 1 to {most} are possible")]
+    CapacityOutOfRange {
+        /// How many it would hold in all.
+        asked: usize,
+        /// The most that are possible.
+        most: usize,
+    },
 }
 
 /// A pool's management: each method answers in bounded time, however busy the pool is, with what was begun or why not.
@@ -258,6 +279,40 @@ impl<A: Actor> Management<A> {
         self.control.clone().enable(slot)
     }
 
+    /// Accepts up to so many messages in all that are not started, from now on, whatever the size of the pool: what
+    /// [`PoolBuilder::capacity`](crate::PoolBuilder::capacity) says at the start. Senders that wait get what is new at once, first
+    /// come, first served. Where more are queued than there is room for, none is accepted until they have gone; those that are
+    /// queued stay, in their order.
+    ///
+    /// In a pool with a policy that chooses a worker, each worker's own mailbox keeps its size; and how many messages may wait behind
+    /// one key stays what it was at the start.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Clerk).workers(2).capacity(10).spawn().await?;
+    /// pool.manage().set_capacity(500)?;
+    /// assert_eq!(pool.stats().capacity, 500);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The pool is not running, or `messages` is not within 1 and 100,000,000.
+    pub fn set_capacity(&self, messages: usize) -> Result<(), ManageError> {
+        self.control.set_inbox(Inbox::InAll(messages)).map(drop)
+    }
+
+    /// As [`set_capacity`](Self::set_capacity), for so many messages per worker: the capacity follows the size from now on, as
+    /// with [`PoolBuilder::mailbox`](crate::PoolBuilder::mailbox). Returns what it comes to.
+    ///
+    /// # Errors
+    /// The pool is not running, or would hold no messages or more than 100,000,000.
+    pub fn set_mailbox(&self, messages: usize) -> Result<usize, ManageError> {
+        self.control.set_inbox(Inbox::PerWorker(messages))
+    }
+
     /// The workers that are there or are being started, in the order in which they joined, each with an address of its own.
     /// These addresses keep the pool running, as others do.
     pub fn workers(&self) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
@@ -267,6 +322,12 @@ impl<A: Actor> Management<A> {
     /// What the pool is doing. Takes the lock of each shard for a moment.
     pub fn stats(&self) -> PoolStats {
         self.control.stats()
+    }
+
+    /// What the pool's [advisor](crate::pool::advisor) has said last. `None` where it has none
+    /// ([`PoolBuilder::advise`](crate::PoolBuilder::advise)), and before its first period has ended.
+    pub fn advice(&self) -> Option<Advice> {
+        self.control.advice()
     }
 
     /// What each slot of the pool has done and does, also those that are vacant now.

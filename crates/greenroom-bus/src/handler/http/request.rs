@@ -9,7 +9,7 @@ use super::{Mode, Shared};
 use crate::{
     event::{
         Event,
-        http::{STRUCTURED, encode, write_binary},
+        http::{BATCH, STRUCTURED, encode, write_binary},
     },
     handler::{Attempt, Failure},
 };
@@ -54,11 +54,35 @@ pub(super) fn build(shared: &Shared, event: &Event, attempt: &Attempt) -> Result
     let headers = request.headers_mut();
     headers.insert(ATTEMPT, HeaderValue::from(attempt.number));
     headers.insert(IDEMPOTENCY_KEY, value("the idempotency key", &idempotency_key(event))?);
+    add_configured(shared, headers);
+    Ok(request)
+}
+
+/// The request of one attempt at several events, in the batch mode of the CloudEvents HTTP binding.
+pub(super) fn build_batch(shared: &Shared, events: &[(&Event, Attempt)]) -> Request {
+    let mut request = Request::new(Method::POST, shared.target.url.clone());
+    let mut body = vec![b'['];
+    for (place, (event, _)) in events.iter().enumerate() {
+        if place > 0 {
+            body.push(b',');
+        }
+        event.write_json(&mut body);
+    }
+    body.push(b']');
+    *request.body_mut() = Some(body.into());
+    let headers = request.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(BATCH));
+    let attempt = events.iter().map(|(_, attempt)| attempt.number).max().unwrap_or(1);
+    headers.insert(ATTEMPT, HeaderValue::from(attempt));
+    add_configured(shared, headers);
+    request
+}
+
+fn add_configured(shared: &Shared, headers: &mut HeaderMap) {
     for name in shared.headers.keys() {
         headers.remove(name);
     }
     headers.extend(shared.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
-    Ok(request)
 }
 
 /// Source and id, which together identify an event. Neither holds a space once encoded, so two events cannot share a

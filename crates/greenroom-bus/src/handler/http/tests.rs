@@ -245,3 +245,60 @@ fn u01_settings_that_cannot_work_are_refused_without_their_secrets() {
     let error = HttpFactory::new(config).unwrap_err();
     assert!(error.contains("authorization") && !error.contains("secret"), "{error}");
 }
+
+/// Several events in one attempt, and what became of each.
+async fn post_all(config: HttpConfig, ids: &[&str]) -> Vec<HandlerResult> {
+    let factory = HttpFactory::new(config).unwrap();
+    let mut handler = factory.build(0).unwrap();
+    let events: Vec<_> = ids.iter().map(|id| samples::event(id, "{}")).collect();
+    let events: Vec<_> = events.iter().map(|event| (event, samples::attempt())).collect();
+    handler.handle_all(&events).await
+}
+
+#[tokio::test]
+async fn k12_a_batch_is_one_request_in_batch_mode() {
+    let mut server = Server::answering("200 OK", "", "").await;
+    let results = post_all(server.config(), &["a", "b", "c"]).await;
+    assert!(results.len() == 3 && results.iter().all(Result::is_ok), "{results:?}");
+    let request = server.requests.recv().await.unwrap();
+    assert!(request.contains("application/cloudevents-batch+json"), "{request}");
+    let body = request.split_once("\r\n\r\n").unwrap().1;
+    let sent = Event::parse_batch(body.as_bytes()).unwrap();
+    assert_eq!(sent.iter().map(Event::id).collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert!(server.requests.try_recv().is_err(), "one request");
+}
+
+#[tokio::test]
+async fn k12_a_batch_that_is_rejected_is_posted_one_by_one() {
+    let mut server = Server::answering("422 No", "", "bad").await;
+    let results = post_all(server.config(), &["a", "b"]).await;
+    assert!(results.iter().all(|result| {
+        result.as_ref().is_err_and(|failure| failure.kind == FailureKind::Reject)
+    }));
+    let mut requests = Vec::new();
+    while let Ok(request) = server.requests.try_recv() {
+        requests.push(request.contains("cloudevents-batch"));
+    }
+    assert_eq!(requests, [true, false, false]);
+}
+
+#[tokio::test]
+async fn k12_a_batch_whose_target_is_down_is_tried_again_whole() {
+    let mut server = Server::answering("503 Busy", "retry-after: 7\r\n", "").await;
+    let results = post_all(server.config(), &["a", "b"]).await;
+    let after = Some(Duration::from_secs(7));
+    assert!(results.iter().all(|result| {
+        result.as_ref().is_err_and(|failure| failure.kind == FailureKind::Retry { after })
+    }));
+    assert!(server.requests.recv().await.is_some() && server.requests.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn k12_a_response_to_a_batch_that_carries_events_is_refused() {
+    let event = r#"{"specversion":"1.0","id":"x","source":"/s","type":"t"}"#;
+    let server =
+        Server::answering("200 OK", "content-type: application/cloudevents+json\r\n", event).await;
+    let results = post_all(server.config(), &["a", "b"]).await;
+    let error = results[0].as_ref().unwrap_err();
+    assert!(error.error.contains("carries events"), "{error}");
+}

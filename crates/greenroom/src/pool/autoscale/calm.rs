@@ -4,7 +4,7 @@ use std::{collections::VecDeque, time::Duration};
 
 /// A stretch of calm, and the most workers that were busy at a time in its last part.
 #[derive(Debug, Clone)]
-pub(super) struct Calm {
+pub(in crate::pool) struct Calm {
     since: Duration,
     /// When, and how many were busy: falling from front to back, so that the front is the peak. A sample that is not
     /// higher than a later one can never be the peak again and is not kept.
@@ -12,12 +12,12 @@ pub(super) struct Calm {
 }
 
 impl Calm {
-    pub(super) fn since(at: Duration) -> Self {
+    pub(in crate::pool) fn since(at: Duration) -> Self {
         Self { since: at, peaks: VecDeque::new() }
     }
 
     /// Adds a sample and forgets those that are older than `window`.
-    pub(super) fn add(&mut self, at: Duration, busy_workers: f64, window: Duration) {
+    pub(in crate::pool) fn add(&mut self, at: Duration, busy_workers: f64, window: Duration) {
         while self.peaks.back().is_some_and(|(_, busy)| *busy <= busy_workers) {
             self.peaks.pop_back();
         }
@@ -32,7 +32,7 @@ impl Calm {
     }
 
     /// The most workers that were busy at a time within the window.
-    pub(super) fn peak(&self) -> f64 {
+    pub(in crate::pool) fn peak(&self) -> f64 {
         self.peaks.front().map_or(0.0, |(_, busy)| *busy)
     }
 }

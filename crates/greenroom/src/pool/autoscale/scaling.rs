@@ -55,7 +55,7 @@ async fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Waits until the pool has ended (true), or this moment has come.
-async fn is_over<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(in crate::pool) async fn is_over<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     at: Instant,
 ) -> bool {

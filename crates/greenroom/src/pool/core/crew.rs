@@ -211,17 +211,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(size)
     }
 
-    fn check_running(&self) -> Result<(), ManageError> {
+    pub(super) fn check_running(&self) -> Result<(), ManageError> {
         match self.closing.load(Ordering::SeqCst) {
             true => Err(ManageError::NotRunning),
             false => Ok(()),
-        }
-    }
-
-    /// The bound follows the size, where it was not given in all. Under the lock of the roster.
-    fn size_changed(&self, size: usize) {
-        if let Some(each) = self.settings.mailbox_each {
-            self.permits.resize(size.max(1).saturating_mul(each), self);
         }
     }
 

@@ -4,22 +4,18 @@
 //! woken: once for each message of the key that was started or taken out, and once more by whoever has found room while there is
 //! more. Workers wake them where they serve who waits for the pool, because then they hold no lock.
 
-use std::{
-    hash::Hash,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
-
-use tokio::sync::Notify;
+use std::{hash::Hash, sync::Arc};
 
 use super::{Core, Hashed, ShardOf};
 use crate::{
     Actor, CallError, Class,
     pool::{
-        discard::discard, overflow::Overflow, parcel::ParcelOf, permits::Refused, shard::Shard,
+        discard::discard,
+        parcel::ParcelOf,
+        permits::{Closed, Refused},
+        shard::Shard,
     },
+    sync::{AtomicU64, Notify, Ordering},
 };
 
 /// Shards in which senders wait for room behind a key: a bit each.
@@ -86,34 +82,49 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// As many wait of the message's key as may: what the overflow policy of the pool makes of it.
-    #[cold]
-    pub(crate) fn overflow_of_key(&self, parcel: &mut ParcelOf<A>) -> Result<(), Refused> {
-        match &self.settings.overflow {
-            Overflow::Wait => Err(Refused::KeyFull),
-            Overflow::Reject => Err(Refused::KeyRejected),
-            Overflow::DropNewest => {
-                discard(parcel.lend());
-                self.has_dropped();
-                Err(Refused::Dropped)
+    /// Queues a message whose permit has been taken, in a pool whose workers pull.
+    pub(crate) fn push_keyed(
+        &self,
+        parcel: &mut ParcelOf<A>,
+        sender: u32,
+        waited: bool,
+    ) -> Result<(), Refused> {
+        let key = self.key(parcel);
+        let index = self.shard_of(&key, sender);
+        self.push_in_line(index, parcel, key, waited)
+    }
+
+    /// Waits for room in the pool, and behind the message's key.
+    pub(crate) async fn push_in_its_turn(
+        &self,
+        parcel: &mut ParcelOf<A>,
+        sender: u32,
+    ) -> Result<(), Refused> {
+        let mut line: Option<InLine<'_, A, K>> = None;
+        loop {
+            self.permits.take(self).await.map_err(|Closed| Refused::Closed)?;
+            let mut granted = Granted(Some(self));
+            match self.push_keyed(parcel, sender, line.is_some()) {
+                Ok(()) => {
+                    granted.0 = None;
+                    if let Some(line) = line {
+                        line.used();
+                    }
+                    return Ok(());
+                }
+                Err(Refused::KeyFull) => drop(granted),
+                Err(refused) => return Err(refused),
             }
-            Overflow::DropOldest => self.make_room_behind_key(parcel),
-            Overflow::Fallback(other) => other.take_over(parcel),
+            let place = line.get_or_insert_with(|| self.stand_in_line(parcel));
+            // Whoever is the first in line looks once more: there may be room by now.
+            if !std::mem::take(&mut place.alone) {
+                place.woken().await;
+            }
         }
     }
 
-    fn make_room_behind_key(&self, parcel: &mut ParcelOf<A>) -> Result<(), Refused> {
-        let key = self.key(parcel);
-        let index = self.shard_of(&key, 0);
-        let evicted = self.evict_of(index, key.1);
-        let permit = self.freed(evicted).map_err(|_| Refused::KeyRejected)?;
-        self.push(index, parcel, key)?;
-        permit.used();
-        Ok(())
-    }
-
     /// Takes a place in line behind the key of this message.
-    pub(crate) fn stand_in_line(&self, parcel: &ParcelOf<A>) -> InLine<'_, A, K> {
+    fn stand_in_line(&self, parcel: &ParcelOf<A>) -> InLine<'_, A, K> {
         let key = self.key(parcel);
         let (index, hash) = (self.shard_of(&key, 0), key.1);
         discard(key);
@@ -161,27 +172,40 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
+/// Gives a permit back unless it was used, also when the key function panics.
+pub(crate) struct Granted<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    pub(crate) Option<&'a Core<A, K>>,
+);
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Granted<'_, A, K> {
+    fn drop(&mut self) {
+        if let Some(core) = self.0 {
+            core.permits.give(1, core);
+        }
+    }
+}
+
 /// A place in line behind a key. Whoever leaves it after having been woken passes that on.
-pub(crate) struct InLine<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+struct InLine<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     core: &'a Core<A, K>,
     index: usize,
     hash: u32,
     room: Arc<Notify>,
     /// Nobody stood there before.
-    pub(crate) alone: bool,
+    alone: bool,
     woken: bool,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InLine<'_, A, K> {
     /// Waits until there may be room.
-    pub(crate) async fn woken(&mut self) {
+    async fn woken(&mut self) {
         self.woken = false;
         self.room.notified().await;
         self.woken = true;
     }
 
     /// The message was queued: nothing is to be passed on.
-    pub(crate) fn used(mut self) {
+    fn used(mut self) {
         self.woken = false;
     }
 }

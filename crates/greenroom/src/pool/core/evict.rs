@@ -78,6 +78,32 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
+    /// As many wait of the message's key as may: what the overflow policy of the pool makes of it.
+    #[cold]
+    pub(crate) fn overflow_of_key(&self, parcel: &mut ParcelOf<A>) -> Result<(), Refused> {
+        match &self.settings.overflow {
+            Overflow::Wait => Err(Refused::KeyFull),
+            Overflow::Reject => Err(Refused::KeyRejected),
+            Overflow::DropNewest => {
+                discard(parcel.lend());
+                self.has_dropped();
+                Err(Refused::Dropped)
+            }
+            Overflow::DropOldest => self.make_room_behind_key(parcel),
+            Overflow::Fallback(other) => other.take_over(parcel),
+        }
+    }
+
+    fn make_room_behind_key(&self, parcel: &mut ParcelOf<A>) -> Result<(), Refused> {
+        let key = self.key(parcel);
+        let index = self.shard_of(&key, 0);
+        let evicted = self.evict_of(index, key.1);
+        let permit = self.freed(evicted).map_err(|_| Refused::KeyRejected)?;
+        self.push(index, parcel, key)?;
+        permit.used();
+        Ok(())
+    }
+
     /// As `make_room`, at the worker that the policy chooses, where that is full. The policy comes first: where it refuses
     /// or panics, nobody makes room.
     fn make_room_by_choice(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
@@ -152,10 +178,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// The permit of a message that was evicted.
-    pub(super) fn freed(
-        &self,
-        evicted: Option<Queued<A, K>>,
-    ) -> Result<PoolPermit<'_, A, K>, Refused> {
+    fn freed(&self, evicted: Option<Queued<A, K>>) -> Result<PoolPermit<'_, A, K>, Refused> {
         let Some(evicted) = evicted else { return Err(Refused::Rejected) };
         let permit = PoolPermit(Some(self));
         self.bury_evicted(evicted);
@@ -194,7 +217,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// As `evict`, of a key with this hash.
-    pub(super) fn evict_of(&self, shard: usize, hash: u32) -> Option<Queued<A, K>> {
+    fn evict_of(&self, shard: usize, hash: u32) -> Option<Queued<A, K>> {
         let mut outbox = self.shards[shard].outbox.lock();
         let oldest = outbox.lanes.evict_of(hash);
         let is_such = |entry: &Queued<A, K>| entry.key.is_some() && entry.hash == hash;

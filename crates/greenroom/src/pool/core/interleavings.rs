@@ -107,6 +107,7 @@ impl Stage {
     fn new(workers: usize) -> Self {
         let settings = Settings {
             autoscale: None,
+            advisor: None,
             gate: None,
             factory: Factory::new(Arc::new(|_| Err("nobody".to_owned()))),
             bounds: 0..=8,

@@ -26,6 +26,7 @@ use crate::{
         lanes::{LaneId, LaneState},
         shard::Shard,
     },
+    sync::Notify,
 };
 
 /// With what its message had besides itself.
@@ -114,7 +115,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         index: usize,
         outbox: &mut OutboxOf<A, K>,
         id: LaneId,
-    ) -> Vec<Arc<tokio::sync::Notify>> {
+    ) -> Vec<Arc<Notify>> {
         let counted_before = outbox.crowd.is_some();
         let mut inbox = self.shards[index].inbox.lock();
         let crowd = Shard::count(&mut inbox, outbox, self.settings.key_bounds);
@@ -159,17 +160,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Lets a parked key go on behind the message that has failed, which becomes a dead letter. False where it is not parked.
+    /// Lets a parked key go on without what has failed for good, which becomes a dead letter. False where it is not parked.
     pub(crate) fn release_key(&self, key: &K) -> bool {
         let Some((index, id, mut outbox)) = self.parked_lane(key) else { return false };
-        let failed = outbox.lanes.pop_failed(id);
-        if failed.is_some() {
-            self.tally.waiting.fetch_sub(1, Ordering::Relaxed);
-            self.permits.return_unused(1);
-        }
-        let letter = failed.and_then(|entry| self.letter_of(entry));
+        let failed = outbox.lanes.take_failed(id);
+        self.tally.waiting.fetch_sub(failed.len(), Ordering::Relaxed);
+        self.permits.return_unused(failed.len() as u64);
+        let failed: Vec<_> = failed.into_iter().filter_map(|entry| self.letter_of(entry)).collect();
         self.unpark(index, id, outbox);
-        if let Some((letter, extra)) = letter {
+        for (letter, extra) in failed {
             self.report_dead_letter(letter);
             discard(extra);
         }
@@ -192,10 +191,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Lets a parked key go on with the message that has failed, as if it had not. False where the key is not parked.
     pub(crate) fn replay_key(&self, key: &K) -> bool {
         let Some((index, id, mut outbox)) = self.parked_lane(key) else { return false };
-        let head = outbox.lanes.get(id).and_then(|lane| lane.queue.front_mut());
-        let failed = head.filter(|head| head.is_retry()).and_then(|head| head.extra.as_mut());
-        if let Some(extra) = failed {
-            (extra.failures, extra.kills) = (0, 0);
+        let line = outbox.lanes.get(id).into_iter().flat_map(|lane| &mut lane.queue);
+        let failed = line.filter(|entry| entry.has_failed_for_good());
+        for extra in failed.filter_map(|entry| entry.extra.as_mut()) {
+            (extra.failures, extra.kills, extra.for_good) = (0, 0, false);
         }
         self.unpark(index, id, outbox);
         true

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::{Hold, Posture, Source, Taken};
 use crate::{
     Actor, Answer, DeadLetterReason,
-    delivery::{Delivery, Held},
+    delivery::{Companion, Delivery},
     pool::{
         core::{Queued, batch::Next},
         failed::Failed,
@@ -124,7 +124,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.delivery.more = more;
         if taken == Taken::InHand {
             self.seat.has_more(1);
-            let held = Held { delivery: second, spare: second_spare, result: None };
+            let held = Companion { delivery: second, spare: second_spare, result: None };
             self.delivery.more.push(held);
         }
     }
@@ -145,6 +145,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             let result = self.put_in_hand(held);
             match result {
                 Some(result) => self.settle(result.map(Answer::Reply)),
+                None if self.delivery.message.is_some() => {
+                    self.attempt_alone(DeadLetterReason::Failed, None);
+                }
                 None => self.dead_letter(DeadLetterReason::Failed, None, None),
             }
         }
@@ -180,7 +183,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     fn put_in_hand(
         &mut self,
-        held: Held<A::Message, A::Reply, A::Error>,
+        held: Companion<A::Message, A::Reply, A::Error>,
     ) -> Option<Result<A::Reply, A::Error>> {
         self.delivery = held.delivery;
         self.spare = held.spare;

@@ -286,6 +286,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             return;
         };
         let mut extra = self.failed_extra(true, failure);
+        extra.for_good = true;
         let (port, failed) = (extra.port.take(), extra.failed.clone());
         let (class, stamp) = (self.delivery.class, Stamp::coarse(self.delivery.stamp.nanos()));
         let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class, stamp };

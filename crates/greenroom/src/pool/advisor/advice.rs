@@ -1,0 +1,120 @@
+//! Advice: what was found, from which figures, and the lines to change.
+
+use std::fmt;
+
+use super::{Figures, Rule};
+
+/// What a pool is advised, with what it rests on.
+///
+/// Written out, it ends in the lines to change:
+///
+/// ```
+/// use std::time::Duration;
+/// use greenroom::pool::advisor::{Advisor, Figures, Inbox, Judge};
+///
+/// let figures = Figures {
+///     queued: 230_400.0,
+///     utilisation: 0.9,
+///     busy: 1.0,
+///     p99: Some(Duration::from_millis(850)),
+///     ..Figures::of(Inbox::PerWorker(1000), 256)
+/// };
+/// let advice = Judge::new(Advisor::default())?.advise(&figures);
+/// assert_eq!(
+///     advice.to_string(),
+///     "full 0.0 times a minute, 0.90 used (900 of 1000 per worker on average), p99 850.0 ms, \
+///      256 workers 1.00 busy, over 300 s: messages wait in a long queue: shrink the inbox and add workers; \
+///      inbox_size: 1000 -> 500; pool_size: 256 -> 384",
+/// );
+/// # Ok::<(), greenroom::SpawnError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Advice {
+    /// What was found.
+    pub rule: Rule,
+    /// From what.
+    pub figures: Figures,
+    /// What to change. `None` where no setting would help, or one is at its limit.
+    pub change: Option<Proposal>,
+    /// The pool follows it now. Otherwise it is for who reads it, or for later.
+    pub acted: bool,
+}
+
+impl Advice {
+    /// True where the other says the same, from whatever figures.
+    pub(super) fn says_as(&self, other: &Self) -> bool {
+        (self.rule, self.change, self.acted) == (other.rule, other.change, other.acted)
+    }
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.figures, self.rule)?;
+        match self.change {
+            Some(change) => write!(f, "; {change}")?,
+            None if self.rule.way().is_some() => write!(f, "; it is at its limit")?,
+            None => {}
+        }
+        if self.acted { write!(f, " (done)") } else { Ok(()) }
+    }
+}
+
+/// The lines of a configuration to change; at least one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Proposal {
+    /// The bound on what is accepted and not started.
+    pub inbox: Option<Edit>,
+    /// The number of workers.
+    pub workers: Option<Edit>,
+}
+
+impl Proposal {
+    /// The lines.
+    pub fn lines(&self) -> impl Iterator<Item = Edit> {
+        self.inbox.into_iter().chain(self.workers)
+    }
+
+    pub(super) fn if_any(self) -> Option<Self> {
+        (self.inbox.is_some() || self.workers.is_some()).then_some(self)
+    }
+}
+
+impl fmt::Display for Proposal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, line) in self.lines().enumerate() {
+            f.write_str(if number > 0 { "; " } else { "" })?;
+            line.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+/// A line of a configuration to change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Edit {
+    /// Its key.
+    pub key: &'static str,
+    /// What it says.
+    pub from: usize,
+    /// What it should say; another number.
+    pub to: usize,
+}
+
+impl Edit {
+    pub(super) fn up(key: &'static str, from: usize, to: usize) -> Option<Self> {
+        (to > from).then_some(Self { key, from, to })
+    }
+
+    pub(super) fn down(key: &'static str, from: usize, to: usize) -> Option<Self> {
+        (to < from).then_some(Self { key, from, to })
+    }
+}
+
+impl fmt::Display for Edit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} -> {}", self.key, self.from, self.to)
+    }
+}

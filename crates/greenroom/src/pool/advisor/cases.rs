@@ -1,0 +1,236 @@
+//! What follows from which figures.
+
+use super::*;
+
+const MILLI: Duration = Duration::from_millis(1);
+const PERIOD: Duration = Duration::from_secs(300);
+
+/// An inbox of 1,000 per worker, 256 workers, and nothing to complain of.
+fn calm() -> Figures {
+    Figures {
+        queued: 128_000.0,
+        utilisation: 0.5,
+        busy: 1.0,
+        p99: Some(40 * MILLI),
+        started: 1_000_000,
+        ..Figures::of(Inbox::PerWorker(1000), 256)
+    }
+}
+
+/// As `calm`, so full on average.
+fn used(utilisation: f64, each: usize) -> Figures {
+    let inbox = Inbox::PerWorker(each);
+    Figures { inbox, utilisation, queued: utilisation * inbox.capacity(256) as f64, ..calm() }
+}
+
+fn judge(settings: Advisor) -> Judge {
+    Judge::new(settings).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The rule and the lines.
+fn says(settings: Advisor, figures: Figures) -> (Rule, String) {
+    let advice = judge(settings).advise(&figures);
+    (advice.rule, advice.change.map(|change| change.to_string()).unwrap_or_default())
+}
+
+fn advised(figures: Figures) -> (Rule, String) {
+    says(Advisor::default(), figures)
+}
+
+/// So many times full in five minutes.
+fn full(times: u64, figures: Figures) -> Figures {
+    Figures { inbox_full: times, ..figures }
+}
+
+fn late(figures: Figures) -> Figures {
+    Figures { p99: Some(101 * MILLI), ..figures }
+}
+
+#[test]
+fn h10_every_row_of_the_rules() {
+    let rows = [
+        (full(51, used(0.81, 1000)), Rule::Crowded, "inbox_size: 1000 -> 2000"),
+        (full(51, used(0.81, 100)), Rule::Crowded, "inbox_size: 100 -> 200"),
+        (full(51, used(0.8, 499)), Rule::Shallow, "inbox_size: 499 -> 998"),
+        (full(51, used(0.1, 100)), Rule::Shallow, "inbox_size: 100 -> 200"),
+        (full(51, used(0.8, 500)), Rule::SlowToDrain, ""),
+        (full(51, used(0.1, 1000)), Rule::SlowToDrain, ""),
+        (late(used(0.81, 1000)), Rule::LongQueue, "inbox_size: 1000 -> 500; pool_size: 256 -> 384"),
+        (
+            late(used(0.51, 10_000)),
+            Rule::LongQueue,
+            "inbox_size: 10000 -> 5000; pool_size: 256 -> 384",
+        ),
+        (late(used(0.5, 10_000)), Rule::SlowHandler, ""),
+        (late(used(0.8, 1000)), Rule::SlowHandler, ""),
+        (late(used(0.0, 1000)), Rule::SlowHandler, ""),
+        (used(0.19, 1000), Rule::Roomy, "inbox_size: 1000 -> 500"),
+        (used(0.2, 1000), Rule::Fine, ""),
+        (used(0.99, 1000), Rule::Fine, ""),
+    ];
+    for (figures, rule, lines) in rows {
+        assert_eq!(advised(figures), (rule, lines.to_owned()), "{figures}");
+    }
+}
+
+#[test]
+fn h10_the_first_rule_that_applies_counts() {
+    assert_eq!(advised(late(full(51, used(0.1, 1000)))).0, Rule::SlowToDrain);
+    assert_eq!(advised(late(full(50, used(0.1, 1000)))).0, Rule::SlowHandler);
+    assert_eq!(advised(full(50, used(0.1, 1000))).0.number(), 3, "ten a minute are not above ten");
+    let just_in_time = Figures { p99: Some(100 * MILLI), ..used(0.1, 1000) };
+    assert_eq!(advised(just_in_time).0, Rule::Roomy);
+    let rules = [Rule::Crowded, Rule::SlowToDrain, Rule::LongQueue, Rule::SlowHandler, Rule::Fine];
+    assert_eq!(rules.map(Rule::number), [1, 1, 2, 2, 3]);
+}
+
+#[test]
+fn h10_every_threshold_can_be_set() {
+    let default = Advisor::default();
+    let rows = [
+        (default.full_per_minute(0.0), full(1, used(0.9, 1000)), Rule::Crowded),
+        (default.full_per_minute(11.0), full(51, used(0.9, 1000)), Rule::Fine),
+        (default.high_use(0.9), full(51, used(0.85, 1000)), Rule::SlowToDrain),
+        (default.shallow(2000), full(51, used(0.1, 1000)), Rule::Shallow),
+        (default.p99(MILLI), used(0.5, 1000), Rule::SlowHandler),
+        (default.p99(101 * MILLI), late(used(0.5, 1000)), Rule::Fine),
+        (default.deep(400), late(used(0.5, 1000)), Rule::LongQueue),
+        (default.deep_share(0.4), late(used(0.5, 1000)), Rule::LongQueue),
+        (default.low_use(0.6), used(0.5, 1000), Rule::Roomy),
+        (default.low_use(0.0), used(0.0, 1000), Rule::Fine),
+    ];
+    for (settings, figures, rule) in rows {
+        assert_eq!(says(settings, figures).0, rule, "{settings:?}");
+    }
+}
+
+#[test]
+fn h10_back_pressure_is_per_minute_whatever_the_period() {
+    let minute = Figures { over: PERIOD / 5, ..used(0.9, 1000) };
+    assert_eq!(advised(full(11, minute)).0, Rule::Crowded);
+    assert_eq!(advised(full(10, minute)).0, Rule::Fine);
+}
+
+#[test]
+fn h10_a_bound_that_was_said_in_all_is_changed_in_all() {
+    let in_all = |utilisation, messages: usize| Figures {
+        inbox: Inbox::InAll(messages),
+        queued: utilisation * messages as f64,
+        ..used(utilisation, 1)
+    };
+    assert_eq!(advised(full(51, in_all(0.9, 256_000))).1, "queue: 256000 -> 512000");
+    assert_eq!(advised(full(51, in_all(0.1, 127_999))).0, Rule::Shallow, "below 500 per worker");
+    assert_eq!(advised(full(51, in_all(0.1, 128_000))).0, Rule::SlowToDrain);
+    assert_eq!(advised(in_all(0.1, 256_000)).1, "queue: 256000 -> 128000");
+    assert_eq!(advised(late(in_all(0.9, 4_000))).1, "queue: 4000 -> 2000; pool_size: 256 -> 384");
+}
+
+#[test]
+fn h10_no_bound_is_advised_beyond_its_limits() {
+    let default = Advisor::default();
+    let crowded = |each, workers| Figures { workers, ..full(51, used(0.9, each)) };
+    assert_eq!(says(default, crowded(10_000_000, 1)), (Rule::Crowded, String::new()));
+    assert_eq!(says(default, crowded(9_000_000, 1)).1, "inbox_size: 9000000 -> 10000000");
+    assert_eq!(says(default, crowded(300, 256_000)).1, "inbox_size: 300 -> 390", "100,000,000");
+    assert_eq!(
+        says(default.inbox_within(1, 1500), crowded(1000, 256)).1,
+        "inbox_size: 1000 -> 1500"
+    );
+    assert_eq!(advised(used(0.1, 1)), (Rule::Fine, String::new()));
+    assert_eq!(advised(used(0.1, 3)).1, "inbox_size: 3 -> 2");
+    assert_eq!(says(default.inbox_within(800, 1000), used(0.1, 1000)).1, "inbox_size: 1000 -> 800");
+    let nobody = Figures { workers: 0, ..full(51, used(0.9, 1000)) };
+    assert_eq!(advised(nobody).1, "inbox_size: 1000 -> 2000");
+}
+
+#[test]
+fn h10_workers_are_added_within_the_bounds_and_where_they_are_busy() {
+    let long = late(used(0.9, 1));
+    assert_eq!(advised(Figures { workers: 1, ..long }).1, "pool_size: 1 -> 2");
+    assert_eq!(advised(Figures { most_workers: 300, ..long }).1, "pool_size: 256 -> 300");
+    assert_eq!(advised(Figures { most_workers: 256, ..long }), (Rule::LongQueue, String::new()));
+    assert_eq!(advised(Figures { workers: 60_000, ..long }).1, "pool_size: 60000 -> 65536");
+    let idle = Figures { busy: 0.4, ..late(used(0.9, 1000)) };
+    assert_eq!(advised(idle).1, "inbox_size: 1000 -> 500", "they wait for something else");
+}
+
+#[test]
+fn h10_room_that_was_needed_within_a_day_is_not_taken_away() {
+    let mut judge = judge(Advisor::default());
+    let period = |number: u32, figures| Figures { at: number * PERIOD, ..figures };
+    let busy = Figures { peak: 256 * 700, ..used(0.1, 1000) };
+    let change = |advice: Advice| advice.change.map(|change| change.to_string());
+    let first = judge.advise(&period(1, busy));
+    assert_eq!(change(first).as_deref(), Some("inbox_size: 1000 -> 700"));
+    let full_once = judge.advise(&period(2, full(1, used(0.1, 1000))));
+    assert_eq!((full_once.rule, full_once.change), (Rule::Fine, None), "all of it was used");
+    let later = |number| period(number, used(0.1, 1000));
+    assert_eq!(judge.advise(&later(290)).rule, Rule::Fine);
+    assert_eq!(change(judge.advise(&later(291))).as_deref(), Some("inbox_size: 1000 -> 500"));
+}
+
+#[test]
+fn h10_room_that_was_added_is_not_taken_away_as_soon_as_it_helps() {
+    let mut judge = judge(Advisor::default());
+    assert_eq!(judge.advise(&full(51, used(0.1, 100))).rule, Rule::Shallow);
+    assert_eq!(judge.advise(&used(0.1, 200)).rule, Rule::Fine);
+    assert_eq!(judge.advise(&used(0.1, 400)).rule, Rule::Roomy);
+}
+
+#[test]
+fn h10_a_period_in_which_nothing_was_sent_says_nothing() {
+    let quiet = Figures::of(Inbox::PerWorker(1000), 256);
+    assert_eq!(advised(quiet), (Rule::Fine, String::new()));
+    assert_eq!(advised(Figures { started: 1, ..quiet }).0, Rule::Roomy);
+    assert_eq!(advised(Figures { peak: 1, ..quiet }).0, Rule::Roomy);
+}
+
+#[test]
+fn h10_advice_is_not_acted_upon_unless_it_was_said() {
+    let crowded = full(51, used(0.9, 1000));
+    assert!(!judge(Advisor::default()).advise(&crowded).acted);
+    let mut acting = judge(Advisor::default().act());
+    assert!(acting.advise(&crowded).acted);
+    assert!(!acting.advise(&used(0.5, 2000)).acted, "there is nothing to do");
+    assert!(!acting.advise(&late(used(0.9, 2000))).acted, "the opposite, for one period");
+    assert!(acting.advise(&late(used(0.9, 2000))).acted, "for two");
+}
+
+#[test]
+fn h10_advice_states_its_figures_and_the_lines() {
+    let advice = judge(Advisor::default().act()).advise(&full(70, used(0.91, 1000)));
+    assert_eq!(
+        advice.to_string(),
+        "full 14.0 times a minute, 0.91 used (910 of 1000 per worker on average), p99 40.0 ms, \
+         256 workers 1.00 busy, over 300 s: the inbox is too small: grow it; \
+         inbox_size: 1000 -> 2000 (done)"
+    );
+    let at_its_limit = judge(Advisor::default()).advise(&full(70, used(0.91, 10_000_000)));
+    assert!(at_its_limit.to_string().ends_with("grow it; it is at its limit"));
+    let fine = judge(Advisor::default()).advise(&Figures { p99: None, ..calm() });
+    assert!(
+        fine.to_string().ends_with("p99 unknown, 256 workers 1.00 busy, over 300 s: fine as it is")
+    );
+}
+
+#[test]
+fn h10_settings_out_of_range_are_refused() {
+    let default = Advisor::default();
+    let wrong = [
+        (default.period(999 * MILLI), "advisor.period (in ms)"),
+        (default.inbox_within(0, 10), "advisor.least_inbox"),
+        (default.inbox_within(10, 9), "advisor.most_inbox"),
+        (default.inbox_within(1, 10_000_001), "advisor.most_inbox"),
+        (default.full_per_minute(f64::NAN), "advisor.full_per_minute"),
+        (default.high_use(1.1), "advisor.high_use"),
+        (default.deep_share(f64::NAN), "advisor.deep_share"),
+        (default.low_use(-0.1), "advisor.low_use"),
+    ];
+    for (settings, name) in wrong {
+        match Judge::new(settings) {
+            Err(SpawnError::OutOfRange { setting, .. }) => assert_eq!(setting, name),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!((default.period, default.acts), (PERIOD, false));
+}

@@ -1,0 +1,110 @@
+//! What a pool was like in a period.
+
+use std::{fmt, time::Duration};
+
+use super::Inbox;
+
+/// What a pool was like in a period, and what it is set to at its end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Figures {
+    /// The end of the period, since a moment that the caller has chosen once, by a clock that never goes back.
+    pub at: Duration,
+    /// How long the period was.
+    pub over: Duration,
+    /// The bound on what is accepted and not started, as it was said.
+    pub inbox: Inbox,
+    /// Workers that the pool is set to have.
+    pub workers: usize,
+    /// The most that it may have.
+    pub most_workers: usize,
+    /// How often the inbox became full.
+    pub inbox_full: u64,
+    /// Messages accepted and not started, on average.
+    pub queued: f64,
+    /// The most of them that were seen at a time.
+    pub peak: usize,
+    /// The share of the room that was used, on average: 0 to 1, or more while a bound has just been shrunk.
+    pub utilisation: f64,
+    /// The share of the workers that were busy, on average: 0 to 1.
+    pub busy: f64,
+    /// How long no more than one message in a hundred took, from its acceptance to the end of its handling. Of those whose
+    /// handling ended in the period; where there was none, how long the oldest has waited. `None` where nothing waited either.
+    pub p99: Option<Duration>,
+    /// Messages started, each as often as it was attempted.
+    pub started: u64,
+}
+
+impl Figures {
+    /// Of a pool with this bound and size that did nothing for five minutes.
+    pub fn of(inbox: Inbox, workers: usize) -> Self {
+        Self {
+            at: Duration::ZERO,
+            over: Duration::from_secs(300),
+            inbox,
+            workers,
+            most_workers: usize::MAX,
+            inbox_full: 0,
+            queued: 0.0,
+            peak: 0,
+            utilisation: 0.0,
+            busy: 0.0,
+            p99: None,
+            started: 0,
+        }
+    }
+
+    /// How often a minute the inbox became full.
+    pub fn full_per_minute(&self) -> f64 {
+        let minutes = self.over.as_secs_f64() / 60.0;
+        if minutes > 0.0 { self.inbox_full as f64 / minutes } else { 0.0 }
+    }
+
+    /// Messages accepted and not started, on average, per worker.
+    pub fn depth(&self) -> f64 {
+        self.queued / self.divisor()
+    }
+
+    /// For how many messages there is room, per worker.
+    pub fn room(&self) -> f64 {
+        self.capacity() as f64 / self.divisor()
+    }
+
+    /// For how many messages there is room, in all.
+    pub(super) fn capacity(&self) -> usize {
+        self.inbox.capacity(self.workers)
+    }
+
+    /// The most messages that waited at a time: all that there is room for, where it was full.
+    pub(super) fn most_waiting(&self) -> f64 {
+        let full = if self.inbox_full > 0 { self.capacity() } else { 0 };
+        self.peak.max(full) as f64
+    }
+
+    /// False where nothing was sent, and nothing waited.
+    pub(super) fn is_used(&self) -> bool {
+        self.started > 0 || self.peak > 0 || self.queued > 0.0
+    }
+
+    fn divisor(&self) -> f64 {
+        self.workers.max(1) as f64
+    }
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "full {:.1} times a minute, {:.2} used ({:.0} of {:.0} per worker on average)",
+            self.full_per_minute(),
+            self.utilisation,
+            self.depth(),
+            self.room(),
+        )?;
+        match self.p99 {
+            Some(p99) => write!(f, ", p99 {:.1} ms", p99.as_secs_f64() * 1e3)?,
+            None => write!(f, ", p99 unknown")?,
+        }
+        let seconds = self.over.as_secs_f64();
+        write!(f, ", {} workers {:.2} busy, over {seconds:.0} s", self.workers, self.busy)
+    }
+}

@@ -1,0 +1,174 @@
+//! When something is worth advice, and within which limits.
+
+use std::time::Duration;
+
+use crate::SpawnError;
+
+/// How long a period is, unless said otherwise: several of most bursts, and soon enough for a person who watches.
+const DEFAULT_PERIOD: Duration = Duration::from_secs(5 * 60);
+/// Shorter periods would hold too few looks to average.
+const LEAST_PERIOD: Duration = Duration::from_secs(1);
+/// The most messages of one worker that a configuration may ask room for.
+const MOST_INBOX: usize = 10_000_000;
+
+/// The settings: when something is worth advice, how often, and whether to act. The default is what the fields say.
+///
+/// ```
+/// use std::time::Duration;
+/// use greenroom::pool::advisor::{Advisor, Figures, Inbox, Judge};
+///
+/// let mut judge = Judge::new(Advisor::default())?;
+/// let quiet = Figures::of(Inbox::PerWorker(1000), 256);
+/// let crowded = Figures { inbox_full: 60, utilisation: 0.91, ..quiet }; // in five minutes
+///
+/// let advice = judge.advise(&crowded);
+/// assert_eq!(advice.change.unwrap().to_string(), "inbox_size: 1000 -> 2000");
+/// # Ok::<(), greenroom::SpawnError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Advisor {
+    /// How long a period is, of which figures are averaged and after which advice is given; 5 minutes unless said otherwise, at
+    /// least a second. Several times as long as the bursts that the pool is to bear.
+    pub period: Duration,
+    /// How often a minute the inbox may become full; 10 unless said otherwise. Each time, senders wait (or are refused).
+    pub full_per_minute: f64,
+    /// The share of the inbox that is much to be used on average; 0.8 unless said otherwise. Beside back-pressure, an inbox
+    /// that is fuller is grown.
+    pub high_use: f64,
+    /// Messages per worker below which an inbox is shallow; 500 unless said otherwise. As many as come in one burst.
+    pub shallow: usize,
+    /// How long one message in a hundred may take, from its acceptance to its end; 100 ms unless said otherwise. What the callers
+    /// were promised.
+    pub p99: Duration,
+    /// Messages per worker that are a long queue, on average; 5,000 unless said otherwise.
+    pub deep: usize,
+    /// The share of the inbox that is a long queue, however short; 0.8 unless said otherwise.
+    pub deep_share: f64,
+    /// The share of the inbox that is little to be used on average; 0.2 unless said otherwise. One that is used less is shrunk.
+    pub low_use: f64,
+    /// The fewest messages per worker to advise; 1 unless said otherwise.
+    pub least_inbox: usize,
+    /// The most messages per worker to advise; 10,000,000 unless said otherwise. Where the advisor acts, as many as memory
+    /// holds: workers x messages x their size.
+    pub most_inbox: usize,
+    /// Whether the pool follows the advice; not unless said otherwise.
+    pub acts: bool,
+}
+
+impl Default for Advisor {
+    fn default() -> Self {
+        Self {
+            period: DEFAULT_PERIOD,
+            full_per_minute: 10.0,
+            high_use: 0.8,
+            shallow: 500,
+            p99: Duration::from_millis(100),
+            deep: 5_000,
+            deep_share: 0.8,
+            low_use: 0.2,
+            least_inbox: 1,
+            most_inbox: MOST_INBOX,
+            acts: false,
+        }
+    }
+}
+
+impl Advisor {
+    /// Lets the pool follow the advice, live: `autotune: act` in a configuration. Set [`bounds`](crate::PoolBuilder::bounds) and
+    /// [`inbox_within`](Self::inbox_within) to what the machine and what the handlers call can bear.
+    #[must_use]
+    pub const fn act(self) -> Self {
+        Self { acts: true, ..self }
+    }
+
+    /// How long a period is.
+    #[must_use]
+    pub const fn period(self, period: Duration) -> Self {
+        Self { period, ..self }
+    }
+
+    /// How often a minute the inbox may become full.
+    #[must_use]
+    pub const fn full_per_minute(self, times: f64) -> Self {
+        Self { full_per_minute: times, ..self }
+    }
+
+    /// The share of the inbox that is much to be used on average.
+    #[must_use]
+    pub const fn high_use(self, share: f64) -> Self {
+        Self { high_use: share, ..self }
+    }
+
+    /// Messages per worker below which an inbox is shallow.
+    #[must_use]
+    pub const fn shallow(self, messages: usize) -> Self {
+        Self { shallow: messages, ..self }
+    }
+
+    /// How long one message in a hundred may take.
+    #[must_use]
+    pub const fn p99(self, time: Duration) -> Self {
+        Self { p99: time, ..self }
+    }
+
+    /// Messages per worker that are a long queue.
+    #[must_use]
+    pub const fn deep(self, messages: usize) -> Self {
+        Self { deep: messages, ..self }
+    }
+
+    /// The share of the inbox that is a long queue.
+    #[must_use]
+    pub const fn deep_share(self, share: f64) -> Self {
+        Self { deep_share: share, ..self }
+    }
+
+    /// The share of the inbox that is little to be used on average.
+    #[must_use]
+    pub const fn low_use(self, share: f64) -> Self {
+        Self { low_use: share, ..self }
+    }
+
+    /// The fewest and the most messages per worker to advise.
+    #[must_use]
+    pub const fn inbox_within(self, least: usize, most: usize) -> Self {
+        Self { least_inbox: least, most_inbox: most, ..self }
+    }
+
+    pub(super) fn checked(self) -> Result<Self, SpawnError> {
+        let out_of_range = |setting, value, range| SpawnError::OutOfRange { setting, value, range };
+        if self.period < LEAST_PERIOD {
+            let millis = self.period.as_millis() as usize;
+            return Err(out_of_range("advisor.period (in ms)", millis, "at least 1,000"));
+        }
+        if !(1..=MOST_INBOX).contains(&self.least_inbox) {
+            return Err(out_of_range("advisor.least_inbox", self.least_inbox, "1 to 10,000,000"));
+        }
+        if !(self.least_inbox..=MOST_INBOX).contains(&self.most_inbox) {
+            let range = "at least advisor.least_inbox, and up to 10,000,000";
+            return Err(out_of_range("advisor.most_inbox", self.most_inbox, range));
+        }
+        if !(0.0..=f64::INFINITY).contains(&self.full_per_minute) {
+            return Err(out_of_range("advisor.full_per_minute", 0, "0 or more"));
+        }
+        self.checked_shares()
+    }
+
+    fn checked_shares(self) -> Result<Self, SpawnError> {
+        let shares = [
+            ("advisor.high_use", self.high_use),
+            ("advisor.deep_share", self.deep_share),
+            ("advisor.low_use", self.low_use),
+        ];
+        let wrong = shares.into_iter().find(|(_, share)| !(0.0..=1.0).contains(share));
+        match wrong {
+            Some((setting, share)) => Err(SpawnError::OutOfRange {
+                setting,
+                value: (share * 100.0) as usize,
+                range: "0% to 100%",
+            }),
+            None => Ok(self),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The bound on what is accepted and not started, changed while the pool runs.
+//!
+//! Nothing that has been accepted is touched, so nothing is lost and no order changes. Where the bound grows, those who wait get
+//! what is new, first come, first served. Where it shrinks below what is queued, nobody gets a place until so much has been
+//! started.
+
+use std::{hash::Hash, sync::atomic::Ordering};
+
+use super::{CREDIT_SHARE, Core, MAX_CREDIT};
+use crate::{
+    Actor, Happening, ManageError,
+    notices::ResizeReason,
+    pool::{builder::MAX_CAPACITY, inbox::Inbox},
+};
+
+/// How many permits a shard takes at once.
+pub(super) fn credit_for(capacity: usize, shards: usize) -> u64 {
+    (capacity / shards / CREDIT_SHARE).clamp(1, MAX_CREDIT) as u64
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// The bound, as it was said last.
+    pub(crate) fn inbox(&self) -> Inbox {
+        match self.mailbox_each.load(Ordering::Relaxed) {
+            0 => Inbox::InAll(self.permits.capacity()),
+            each => Inbox::PerWorker(each),
+        }
+    }
+
+    /// Another bound. Returns what it comes to now.
+    pub(crate) fn set_inbox(&self, inbox: Inbox, why: ResizeReason) -> Result<usize, ManageError> {
+        let roster = self.roster.lock();
+        self.check_running()?;
+        let to = inbox.capacity(roster.len());
+        if !(1..=MAX_CAPACITY).contains(&to) {
+            return Err(ManageError::CapacityOutOfRange { asked: to, most: MAX_CAPACITY });
+        }
+        let each = if let Inbox::PerWorker(each) = inbox { each } else { 0 };
+        self.mailbox_each.store(each, Ordering::Relaxed);
+        let from = self.permits.capacity();
+        self.hold_at_most(to);
+        drop(roster);
+        self.serve_waiters();
+        if from != to {
+            self.tell(Happening::CapacityChanged { from, to, reason: why });
+        }
+        Ok(to)
+    }
+
+    /// The bound follows the size, where it was not given in all. Under the lock of the roster.
+    pub(super) fn size_changed(&self, size: usize) {
+        let each = self.mailbox_each.load(Ordering::Relaxed);
+        if each > 0 {
+            self.hold_at_most(Inbox::PerWorker(each).capacity(size));
+        }
+    }
+
+    /// Under the lock of the roster. The caller serves those who wait, when it has let go of that.
+    fn hold_at_most(&self, capacity: usize) {
+        self.permits.resize(capacity, self);
+        self.credit.store(credit_for(capacity, self.shards.len()), Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,44 @@
+//! How the bound on what is accepted and not started is said.
+
+/// The bound of a pool: so many messages for each worker, or in all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Inbox {
+    /// So many for each worker: the bound follows the size of the pool. `inbox_size` in a configuration.
+    PerWorker(usize),
+    /// So many in all, whatever the size. `queue` in a configuration.
+    InAll(usize),
+}
+
+impl Inbox {
+    /// What it comes to with so many workers. A pool that has none holds what one would have.
+    pub fn capacity(self, workers: usize) -> usize {
+        match self {
+            Self::PerWorker(messages) => workers.max(1).saturating_mul(messages),
+            Self::InAll(messages) => messages,
+        }
+    }
+
+    /// The number that is said.
+    pub fn messages(self) -> usize {
+        match self {
+            Self::PerWorker(messages) | Self::InAll(messages) => messages,
+        }
+    }
+
+    /// What a configuration calls it.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::PerWorker(_) => "inbox_size",
+            Self::InAll(_) => "queue",
+        }
+    }
+
+    /// The same with another number.
+    pub(crate) fn with(self, messages: usize) -> Self {
+        match self {
+            Self::PerWorker(_) => Self::PerWorker(messages),
+            Self::InAll(_) => Self::InAll(messages),
+        }
+    }
+}
