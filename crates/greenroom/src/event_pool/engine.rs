@@ -8,7 +8,6 @@ use std::fmt;
 /// | | one key's messages | a slow key delays |
 /// |---|---|---|
 /// | `keyed` | in order, by any worker | nobody else |
-/// | `sticky` | in order, by the same worker | the other keys of its worker |
 /// | `shared` | in no order | nobody else |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
