@@ -46,7 +46,7 @@ pub struct Timer {
     wheel: Weak<Wheel>,
 }
 
-impl<M: Send + 'static, R: 'static, E: 'static> Address<M, R, E> {
+impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Address<M, R, E> {
     /// Sends a message after this long. When the mailbox is full then, the message waits in line like that of any sender,
     /// in a task of its own, and holds the address meanwhile. When the actor is gone, it is dropped.
     ///

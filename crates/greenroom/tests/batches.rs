@@ -7,7 +7,7 @@ use std::{
 
 use greenroom::{
     Actor, Backoff, Batch, Batched, Batches, CallError, Context, DeadLetterReason, Finally, Pool,
-    PoolBuilder, Stop,
+    PoolBuilder, Stop, Verdict,
 };
 use tokio::sync::Semaphore;
 
@@ -341,5 +341,151 @@ async fn k12_a_message_whose_caller_has_gone_is_no_part_of_a_batch() {
     settle().await;
     assert_eq!(writer.begun()[1], (1, vec![0, 2]));
     assert_eq!(pool.stats().dead_letters.of(DeadLetterReason::Abandoned), 1);
+    assert!(pool.stats().ledger_holds());
+}
+
+/// Panics where an error says so.
+struct Moody;
+
+impl greenroom::FailurePolicy<String> for Moody {
+    fn decide(&self, attempt: greenroom::FailedAttempt<'_, String>, _chance: f64) -> Verdict {
+        match attempt.cause {
+            greenroom::Cause::Error(error) if error == "no 0" => panic!("a policy"),
+            greenroom::Cause::Error(error) if error == "no 1" => {
+                Verdict::Retry { after: SECOND, counted: true }
+            }
+            _ => Verdict::ParkKey,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn k12_p26_a_policy_that_panics_loses_nothing_of_a_batch() {
+    let writer = Writer::new();
+    let pool = writer.pool(Batches::of(10)).workers(1).failure_policy(Moody).ordered_by(by_key);
+    let pool = pool.spawn().await.unwrap();
+    for (number, wish) in [(0, Fails(9)), (1, Fails(1)), (2, Well)] {
+        pool.send((1, number, wish)).await.unwrap();
+    }
+    tokio::time::sleep(5 * SECOND).await;
+    let stats = pool.stats();
+    assert_eq!((stats.handled, stats.dead_lettered, stats.in_hand), (2, 1, 0), "{stats:?}");
+    assert!(pool.stop(PATIENCE).await.stats.ledger_holds());
+}
+
+#[tokio::test(start_paused = true)]
+async fn k12_k08_what_failed_for_good_is_released_and_what_did_not_is_not() {
+    let writer = Writer::new();
+    let pool = writer.pool(Batches::of(10)).workers(1).failure_policy(Moody).ordered_by(by_key);
+    let pool = pool.spawn().await.unwrap();
+    for (number, wish) in [(1, Fails(1)), (2, Fails(9)), (3, Fails(9))] {
+        pool.send((1, number, wish)).await.unwrap();
+    }
+    settle().await;
+    assert!(pool.keys::<u64>().unwrap().release(&1));
+    settle().await;
+    let dead = pool.dead_letters().remove_all();
+    assert_eq!(dead.iter().map(|l| l.message.unwrap().1).collect::<Vec<_>>(), [2, 3]);
+    assert_eq!((pool.stats().handled, pool.keys::<u64>().unwrap().counts().parked), (1, 0));
+    assert!(pool.stop(PATIENCE).await.stats.ledger_holds());
+}
+
+/// Cannot be copied where it is 1.
+#[derive(Debug)]
+struct Touchy(u32);
+
+impl Clone for Touchy {
+    fn clone(&self) -> Self {
+        assert!(self.0 != 1, "a copy");
+        Self(self.0)
+    }
+}
+
+struct Counter;
+
+impl Actor for Counter {
+    type Message = Batch<Touchy>;
+    type Reply = Vec<Result<(), ()>>;
+    type Error = ();
+
+    async fn handle(
+        &mut self,
+        batch: Batch<Touchy>,
+        _cx: &mut Context<Self>,
+    ) -> Result<Self::Reply, ()> {
+        Ok(batch.iter().map(|_| Ok(())).collect())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn k12_p26_a_copy_that_panics_loses_nothing_of_a_batch() {
+    let pool = Pool::batched(|_| Counter, Batches::of(10)).workers(1).capacity(100);
+    let pool = pool.ordered_by(|_: &Touchy| 1_u64).spawn().await.unwrap();
+    for number in [0, 2, 1, 3] {
+        pool.try_send(Touchy(number)).unwrap();
+    }
+    tokio::time::sleep(5 * SECOND).await;
+    let stats = pool.stats();
+    assert_eq!((stats.handled, stats.dead_lettered, stats.in_hand), (3, 1, 0), "{stats:?}");
+    assert!(pool.stop(PATIENCE).await.stats.ledger_holds());
+}
+
+#[tokio::test(start_paused = true)]
+async fn k12_k11_keys_that_are_handled_in_batches_are_among_the_hottest() {
+    let writer = Writer::new();
+    let pool = writer.pool(Batches::of(4)).workers(1).capacity(1_000).quick_handlers(false);
+    let pool = pool.ordered_by(by_key).max_per_key(1_000).spawn().await.unwrap();
+    for number in 0..800 {
+        pool.try_send((1, number, Well)).unwrap();
+    }
+    settle().await;
+    let hot = pool.keys::<u64>().unwrap().hottest_by_count(1);
+    assert!((400..=1_200).contains(&hot[0].amount), "{hot:?}");
+}
+
+/// Looks at what is handled together without copies, and leaves every second one alone.
+struct Looker;
+
+impl Actor for Looker {
+    type Message = u32;
+    type Reply = u32;
+    type Error = ();
+
+    async fn handle(&mut self, number: u32, _cx: &mut Context<Self>) -> Result<u32, ()> {
+        Ok(number)
+    }
+
+    async fn receive(
+        &mut self,
+        delivery: &mut greenroom::Delivery<u32, u32, ()>,
+        _cx: &mut Context<Self>,
+    ) -> Result<greenroom::Answer<u32>, ()> {
+        let all: Vec<u32> = delivery.messages_mut().map(|number| *number).collect();
+        for (companion, number) in delivery.companions().iter_mut().zip(&all[1..]) {
+            if number.is_multiple_of(2) {
+                companion.settle(Ok(number * 10));
+            }
+        }
+        Ok(greenroom::Answer::Reply(delivery.take() * 10 + all.len() as u32))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn k12_what_a_handler_says_nothing_of_is_attempted_again_by_itself() {
+    let pool =
+        Pool::new(|_| Looker).workers(1).batches(Batches::of(10)).ordered_by(|_: &u32| 1_u64);
+    let pool = Arc::new(pool.spawn().await.unwrap());
+    let calls: Vec<_> = (0..4_u32)
+        .map(|number| {
+            let pool = pool.clone();
+            tokio::spawn(async move { pool.call(number).await })
+        })
+        .collect();
+    let mut replies = Vec::new();
+    for call in calls {
+        replies.push(call.await.unwrap().unwrap());
+    }
+    // The first with three others, then those that were left, each alone.
+    assert_eq!(replies, [4, 11, 20, 31]);
     assert!(pool.stats().ledger_holds());
 }

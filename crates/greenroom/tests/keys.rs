@@ -355,6 +355,147 @@ async fn k08_it_is_told_when_a_key_is_parked_and_when_it_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn k08_a_key_is_parked_also_where_its_message_is_gone_whichever_is_measured() {
+    for before in 0..20_u32 {
+        let clerk = Clerk::new();
+        let table = FailureTable { error: Row::Once(Finally::ParkKey), ..FailureTable::default() };
+        let pool = clerk.pool().workers(1).ordered_by(|job: &Job| job.0).failure_policy(table);
+        let pool = pool.quick_handlers(false).spawn().await.unwrap();
+        for number in 0..before {
+            pool.send((100 + u64::from(number), number, Nothing)).await.unwrap();
+            settle().await;
+        }
+        pool.send((1, 0, Fail)).await.unwrap();
+        settle().await;
+        assert_eq!(pool.keys::<u64>().unwrap().counts().parked, 1, "after {before}");
+        assert_eq!(pool.call((2, 7, Nothing)).await, Ok(7));
+        pool.stop(Stop::Now).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn k08_a_key_is_not_parked_any_more_when_the_last_slot_was_disabled() {
+    let clerk = Clerk::new();
+    let none = greenroom::Restarts { max: 0, ..Default::default() };
+    let pool = clerk.pool().workers(1).restarts(none).ordered_by(|job: &Job| job.0);
+    let table = FailureTable { error: Row::Once(Finally::ParkKey), ..FailureTable::default() };
+    let pool = pool.retry_with(Clone::clone, table).spawn().await.unwrap();
+    pool.send((7, 0, Fail)).await.unwrap();
+    settle().await;
+    pool.send((8, 0, Panic)).await.unwrap();
+    settle().await;
+    assert_eq!(pool.stats().dead_letters.of(DeadLetterReason::NoWorkers), 1);
+    drop(pool.manage().enable(0).unwrap());
+    settle().await;
+    assert_eq!(pool.keys::<u64>().unwrap().counts().parked, 0);
+    assert_eq!(pool.call((7, 1, Nothing)).await, Ok(1));
+    assert!(pool.stats().ledger_holds());
+}
+
+#[tokio::test(start_paused = true)]
+async fn k10_a_parked_key_does_not_fill_the_pool_either() {
+    let clerk = Clerk::new();
+    let pool = parking(&clerk).spawn().await.unwrap();
+    pool.send((1, 0, Fail)).await.unwrap();
+    settle().await;
+    let behind = (0..500).filter(|n| pool.try_send((1, *n, Nothing)).is_ok()).count();
+    assert_eq!(behind, 25);
+    pool.try_send((2, 0, Nothing)).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn k10_p07_with_drop_oldest_a_full_key_makes_its_own_room_in_a_full_pool() {
+    let clerk = Clerk::new();
+    let pool = clerk.pool().workers(1).capacity(4).overflow(Overflow::DropOldest);
+    let pool = pool.max_per_key_of(2).spawn().await.unwrap();
+    pool.send((9, 0, Wait)).await.unwrap();
+    settle().await;
+    for (key, number) in [(3, 0), (1, 1), (1, 2), (4, 0)] {
+        pool.try_send((key, number, Nothing)).unwrap();
+    }
+    pool.try_send((1, 3, Nothing)).unwrap();
+    let dead: Vec<_> = pool.dead_letters().remove_all().into_iter().map(|l| l.message).collect();
+    assert_eq!(dead, [Some((1, 1, Nothing))]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn k10_h07_a_key_at_its_bound_is_no_full_pool() {
+    let clerk = Clerk::new();
+    let notices = Notices::new(100);
+    let mut told = notices.subscribe();
+    let pool = clerk.pool().max_per_key_of(2).notices(notices).spawn().await.unwrap();
+    pool.send((1, 0, Wait)).await.unwrap();
+    settle().await;
+    let mut many: std::collections::VecDeque<Job> = (1..6).map(|n| (1, n, Nothing)).collect();
+    assert_eq!(pool.try_send_many(&mut many), Ok(2));
+    assert_eq!(pool.try_send_many(&mut many), Err(NotAccepted::KeyFull));
+    while let Some(event) = told.try_recv() {
+        let full = matches!(&event, Event::Item(notice) if notice.what.kind() == Kind::MailboxFull);
+        assert!(!full);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn k10_the_bound_of_a_key_follows_the_capacity() {
+    let clerk = Clerk::new();
+    let each = clerk.clone();
+    let pool = Pool::new(move |_| each.clone()).workers(1).mailbox(8);
+    let pool = pool.ordered_by(|job: &Job| job.0).spawn().await.unwrap();
+    let accepted = || (0..100).filter(|n| pool.try_send((1, *n, Nothing)).is_ok()).count();
+    assert_eq!(accepted(), 2);
+    settle().await;
+    drop(pool.manage().resize(4).unwrap());
+    settle().await;
+    assert_eq!(accepted(), 8);
+    settle().await;
+    pool.manage().set_capacity(4).unwrap();
+    assert_eq!(accepted(), 1);
+    settle().await;
+    assert!(pool.stop(PATIENCE).await.stats.ledger_holds());
+}
+
+#[tokio::test(start_paused = true)]
+async fn k10_a18_timers_skip_or_wait_behind_a_key_at_its_bound() {
+    let clerk = Clerk::new();
+    let pool = clerk.pool().max_per_key_of(1).spawn().await.unwrap();
+    pool.send((1, 0, Wait)).await.unwrap();
+    settle().await;
+    pool.send((1, 1, Nothing)).await.unwrap();
+    let second = Duration::from_secs(1);
+    let every = pool.send_every(second, (1, 50, Nothing));
+    let once = pool.send_after(second, (1, 99, Nothing));
+    tokio::time::sleep(5 * second + second / 2).await;
+    assert!(clerk.handled().is_empty());
+    clerk.gate.add_permits(1);
+    tokio::time::sleep(3 * second).await;
+    let numbers: Vec<_> = clerk.handled().iter().map(|(_, number)| *number).collect();
+    assert_eq!(numbers[..3], [0, 1, 99], "the one-shot has waited in line");
+    assert_eq!(numbers.iter().filter(|number| **number == 50).count(), 3, "{numbers:?}");
+    drop((every, once));
+}
+
+#[tokio::test(start_paused = true)]
+async fn k10_p29_a_sink_waits_behind_a_key_at_its_bound() {
+    use futures_util::{SinkExt, StreamExt, stream};
+    let clerk = Clerk::new();
+    let pool = clerk.pool().max_per_key_of(2).spawn().await.unwrap();
+    pool.send((1, 0, Wait)).await.unwrap();
+    settle().await;
+    let mut sink = pool.sink();
+    let feeding = tokio::spawn(async move {
+        let jobs = stream::iter((1..=20).map(|n| Ok((1, n, Nothing))));
+        jobs.forward(&mut sink).await.map_err(|error| error.to_string())?;
+        sink.close().await.map_err(|error| error.to_string())
+    });
+    settle().await;
+    assert!(!feeding.is_finished());
+    clerk.gate.add_permits(1);
+    feeding.await.unwrap().unwrap();
+    settle().await;
+    assert_eq!(clerk.handled(), (0..=20).map(|n| (1, n)).collect::<Vec<_>>());
+}
+
+#[tokio::test(start_paused = true)]
 async fn k09_without_a_key_there_is_no_order_or_no_message() {
     let clerk = Clerk::new();
     let pool = || clerk.pool().ordered_by_opt(|job: &Job| (job.0 > 0).then_some(job.0));
@@ -637,4 +778,19 @@ async fn k11_keys_of_another_type_are_refused_with_both_names() {
     let plain = clerk.pool().spawn().await.unwrap();
     let none = plain.keys::<u64>().unwrap_err();
     assert_eq!(none.to_string(), "the pool has no keys, not keys of type u64");
+}
+
+#[tokio::test(start_paused = true)]
+async fn k10_permits_taken_before_do_not_get_past_the_bound() {
+    let clerk = Clerk::new();
+    let pool = clerk.pool().capacity(100_000).max_per_key_of(3).spawn().await.unwrap();
+    for permits in 1..6 {
+        let key = permits as u64;
+        let taken: Vec<_> = (0..permits).map(|_| pool.try_reserve().unwrap()).collect();
+        pool.try_send((key, 0, Nothing)).unwrap();
+        taken.into_iter().for_each(|permit| drop(permit.send((key, 1, Nothing))));
+        let rest = (0..20).filter(|_| pool.try_send((key, 2, Nothing)).is_ok()).count();
+        assert_eq!(1 + rest + permits.min(2), 3, "{permits} permits");
+        settle().await;
+    }
 }

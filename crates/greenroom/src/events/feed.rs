@@ -68,8 +68,8 @@ enum Turn {
 enum Sent {
     Taken,
     Full,
-    /// It could not be made.
-    Panicked,
+    /// It could not be made, or is one that the pool does not take: no further try will help.
+    Never,
     /// The pool takes nothing any more.
     Gone,
 }
@@ -176,15 +176,15 @@ where
                 }
                 Sent::Gone => return Sent::Gone,
                 Sent::Taken => discard(held),
-                Sent::Panicked => {
-                    self.miss(held, Sent::Panicked, arrears);
+                Sent::Never => {
+                    self.miss(held, Sent::Never, arrears);
                 }
             }
         }
         if arrears.untold > 0 {
             match self.send(address, || Event::Lagged(arrears.untold)) {
                 // What panics will not get better: the news are lost, the count is not.
-                Sent::Taken | Sent::Panicked => arrears.untold = 0,
+                Sent::Taken | Sent::Never => arrears.untold = 0,
                 not_sent => return not_sent,
             }
         }
@@ -215,11 +215,12 @@ where
         match catch_unwind(send) {
             Ok(Ok(())) => Sent::Taken,
             Ok(Err(NotAccepted::Stopped | NotAccepted::NoWorkers)) => Sent::Gone,
+            Ok(Err(NotAccepted::Parked | NotAccepted::KeyRequired)) => Sent::Never,
             Ok(Err(_)) => Sent::Full,
             Err(panic) => {
                 discard(panic);
                 tracing::error!("an event could not be made a message: a panic; it is missed");
-                Sent::Panicked
+                Sent::Never
             }
         }
     }

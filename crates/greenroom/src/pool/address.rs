@@ -168,6 +168,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Many<'_, A, K> {
     }
 }
 
+/// What became of several messages.
+struct Placed {
+    /// How many are queued.
+    sent: usize,
+    /// There was no room in the pool for more.
+    full: bool,
+}
+
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn why(&self, refused: Refused) -> NotAccepted {
         refused.told(|| self.why_closed())
@@ -193,9 +201,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         &self,
         messages: &mut VecDeque<A::Message>,
         sender: u32,
-    ) -> Result<usize, Refused> {
+    ) -> Result<Placed, Refused> {
         if self.settings.dispatch.is_some() {
-            return push_one_by_one(messages, |one| self.try_dispatch(one, sender));
+            let sent = push_one_by_one(messages, |one| self.try_dispatch(one, sender))?;
+            return Ok(Placed { sent, full: !messages.is_empty() });
         }
         let permits = self.permits.try_take_most(messages.len() as u64, self)?;
         let mut many = Many { core: self, permits, filled: 0 };
@@ -204,9 +213,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         while many.permits > 0 && pushed.is_ok() {
             pushed = many.push(messages, sender);
         }
+        // Otherwise there was no room behind a key.
+        let full = pushed.is_ok() && !messages.is_empty();
         match before - messages.len() {
-            0 => pushed.map(|()| 0),
-            sent => Ok(sent),
+            0 => pushed.map(|()| Placed { sent: 0, full }),
+            sent => Ok(Placed { sent, full }),
         }
     }
 
@@ -278,10 +289,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
             return push_one_by_one(messages, |one| self.try_push(one, sender, Urgency::Now));
         }
         // Nothing is dropped here: what does not fit in is left with its sender.
-        let sent = self.try_place_many(messages, sender);
-        if sent == Err(Refused::Full) || (sent.is_ok() && !messages.is_empty()) {
+        let placed = self.try_place_many(messages, sender);
+        if matches!(placed, Err(Refused::Full) | Ok(Placed { full: true, .. })) {
             self.found_full();
         }
+        let sent = placed.map(|placed| placed.sent);
         match (sent, &self.settings.overflow) {
             (Ok(sent), Overflow::Fallback(other)) => {
                 Ok(sent + other.take_over_many(messages).unwrap_or(0))
@@ -471,7 +483,8 @@ impl<M, R, E> Address<M, R, E> {
     /// Queues all of these messages, waiting for room as often as it is needed. Cheaper than one by one.
     ///
     /// # Errors
-    /// When the pool has stopped or has no workers left. What was queued has been taken out; the rest is left.
+    /// When the pool has stopped or has no workers left, or takes the first that is left never
+    /// ([`NotAccepted::KeyRequired`]) or not now ([`NotAccepted::Parked`]). What was queued has been taken out; the rest is left.
     ///
     /// # Panics
     /// As [`try_send_many`](Self::try_send_many).
@@ -567,7 +580,8 @@ impl<M: Send, R: Send, E: Send> Address<M, R, E> {
     /// Queues a message, waiting for room. Waiting senders are served first come, first served.
     ///
     /// # Errors
-    /// The message, when the pool has stopped or has no workers left.
+    /// The message, when the pool has stopped or has no workers left, when its key is parked and has no room for more, and
+    /// when it has no key in a pool that requires one.
     ///
     /// # Cancel safety
     /// A dropped future has either queued the message or done nothing; the message is dropped with it in that case. To
@@ -612,7 +626,8 @@ impl<M, R, E> Permit<'_, M, R, E> {
     /// Queues a message in the reserved room.
     ///
     /// # Errors
-    /// The message, when the pool was stopped after the permit was taken.
+    /// The message, when the pool was stopped after the permit was taken; and when its key may have no more
+    /// ([`max_per_key`](crate::PoolBuilder::max_per_key)), because the room was taken before the key was known.
     pub fn send(mut self, message: M) -> Result<(), SendError<M>> {
         self.used = true;
         let mut parcel = Parcel::new(message, None);

@@ -16,7 +16,9 @@
 //! | some results are errors | their messages alone follow the failure table, in their order |
 //! | the handler returns an error | each message has failed of it |
 //! | the handler panics, or takes too long | nobody knows whose fault it was: each message is attempted again, alone |
-//! | there are fewer results than messages | the others are dead letters |
+//! | there are fewer results than messages | the others are dead letters; none at all is a panic |
+//!
+//! A limit on what the pool does ([`rate`](PoolBuilder::rate), [`concurrency`](PoolBuilder::concurrency)) counts a batch as one.
 //!
 //! # Price
 //! A copy of each message, kept while it is in hand; two allocations a batch. Take it where a handler costs more than that.
@@ -79,8 +81,8 @@ impl Batches {
         Self { most: if most == 0 { 1 } else { most }, within: Duration::ZERO }
     }
 
-    /// A batch that is not full waits so long for more messages of its key, which delays it by that. Other keys go on
-    /// meanwhile. In a pool without keys, and for messages without one, nothing is waited for.
+    /// A batch that is not full waits so long for more messages of its key, which delays it by that and takes up its worker.
+    /// Other workers go on with other keys meanwhile. In a pool without keys, and for messages without one, nothing is waited for.
     pub const fn within(self, wait: Duration) -> Self {
         Self { within: wait, ..self }
     }

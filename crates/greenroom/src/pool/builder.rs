@@ -648,6 +648,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self.advisor.map(Judge::new).transpose()?;
         let capacity = self.checked_capacity()?;
         let key_bounds = self.checked_key_bounds(capacity)?;
+        let key_share = self.key_share();
         let threads = self.start_threads()?;
         let runtime = threads.as_ref().and_then(Threads::handle);
         let runtime = runtime.unwrap_or_else(tokio::runtime::Handle::current);
@@ -670,6 +671,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             copy_for_several: self.copy_for_several,
             key_required: self.key_required,
             key_bounds,
+            key_share,
             finally: self.finally,
             key_of: self.key_of,
             policy,

@@ -135,6 +135,8 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) key_required: bool,
     /// How many messages may wait behind one key.
     pub(crate) key_bounds: KeyBounds,
+    /// Present where the bound of one key follows the capacity: the part of it.
+    pub(crate) key_share: Option<usize>,
     /// What follows when no further attempt is made, where that was said.
     pub(crate) finally: Option<Finally>,
     pub(crate) policy: Box<dyn FailurePolicy<A::Error>>,
@@ -202,6 +204,8 @@ pub(crate) struct Core<A: Actor, K> {
     crew_changes: AtomicU64,
     /// Where senders wait for room behind a key.
     key_lines: crowded::KeyLines,
+    /// How many messages may wait behind one key. Written under the roster's lock.
+    max_per_key: AtomicUsize,
     /// Messages that the policy has given to nobody yet.
     held: Mutex<VecDeque<Queued<A, K>>>,
     /// Whether messages are accepted; held while that changes.
@@ -312,6 +316,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             crew: RwLock::default(),
             crew_changes: AtomicU64::new(0),
             key_lines: crowded::KeyLines::default(),
+            max_per_key: AtomicUsize::new(settings.key_bounds.waiting),
             held: Mutex::default(),
             gate: Mutex::new(Gate::Open),
             ruined: AtomicBool::new(false),
@@ -428,8 +433,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             inbox.credit = self.permits.take_known(credit.min(inbox.headroom()));
         }
         if inbox.credit == 0 {
+            let wanted = self.credit.load(Ordering::Relaxed).min(inbox.headroom()).max(1);
             drop(inbox);
-            return load.lent(|parcel| self.search_and_push(index, parcel, key));
+            return load.lent(|parcel| self.search_and_push(index, wanted, parcel, key));
         }
         inbox.credit -= 1;
         let is_late = self.is_late();
@@ -476,10 +482,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn search_and_push(
         &self,
         index: usize,
+        wanted: u64,
         parcel: &mut ParcelOf<A>,
         key: Hashed<K>,
     ) -> Result<(), Refused> {
-        let taken = self.permits.try_take(self.credit.load(Ordering::Relaxed), self)?;
+        let taken = self.permits.try_take(wanted, self)?;
         let pushed = self.push(index, parcel, key);
         let unused = if pushed.is_ok() { taken - 1 } else { taken };
         self.give_credit(index, unused);
@@ -493,7 +500,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let mut inbox = self.shards[index].inbox.lock();
         // Whoever starts to wait says so first and then takes back what lies here, under this lock.
-        if inbox.closed || self.permits.is_starved() || inbox.headroom() < permits {
+        let has_headroom = inbox.headroom() >= permits;
+        if inbox.closed || self.permits.is_starved() || !has_headroom {
             drop(inbox);
             return self.permits.give(permits, self);
         }

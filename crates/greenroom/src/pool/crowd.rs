@@ -31,6 +31,11 @@ pub(crate) struct KeyBounds {
 }
 
 impl KeyBounds {
+    /// A parked key may have no more than others: it cannot fill the pool either.
+    fn of_parked(self) -> usize {
+        self.parked.min(self.waiting)
+    }
+
     /// Of pools without keys.
     pub(crate) const NONE: Self = Self { waiting: usize::MAX, parked: usize::MAX };
 }
@@ -82,7 +87,7 @@ impl Crowd {
     pub(crate) fn admit(&mut self, hash: u32, waited: bool) -> Result<(), Refused> {
         let line = self.by_hash.entry(hash).or_default();
         let refused = match line.parked {
-            true => (line.messages >= self.bounds.parked).then_some(Refused::Parked),
+            true => (line.messages >= self.bounds.of_parked()).then_some(Refused::Parked),
             false => {
                 let full = line.messages >= self.bounds.waiting || (line.senders > 0 && !waited);
                 full.then_some(Refused::KeyFull)
@@ -92,7 +97,8 @@ impl Crowd {
             return Err(refused);
         }
         line.messages += 1;
-        if waited && line.messages < self.bounds.waiting {
+        let bound = if line.parked { self.bounds.of_parked() } else { self.bounds.waiting };
+        if waited && line.messages < bound {
             // Several places may have become free while nobody listened.
             self.freed.extend(line.room.clone());
         }
@@ -185,10 +191,28 @@ impl Crowd {
         self.senders > 0
     }
 
-    /// Everything that waited was taken out.
+    /// One key may have another number.
+    pub(crate) fn set_bounds(&mut self, bounds: KeyBounds) {
+        self.bounds = bounds;
+        // More may have room now.
+        let waiting = self.by_hash.values().filter(|line| line.messages < bounds.waiting);
+        self.freed.extend(waiting.filter_map(|line| line.room.clone()));
+    }
+
+    /// Why a message of this key would not be admitted, if it would not.
+    pub(crate) fn refusal(&self, hash: u32) -> Option<Refused> {
+        let line = self.by_hash.get(&hash)?;
+        match line.parked {
+            true => (line.messages >= self.bounds.of_parked()).then_some(Refused::Parked),
+            false => (line.messages >= self.bounds.waiting).then_some(Refused::KeyFull),
+        }
+    }
+
+    /// Everything that waited was taken out, and no key is parked any more.
     pub(crate) fn clear(&mut self) {
-        self.by_hash.values_mut().for_each(|line| line.messages = 0);
-        self.by_hash.retain(|_, line| line.parked || line.senders > 0);
+        self.parked = 0;
+        self.by_hash.values_mut().for_each(|line| (line.messages, line.parked) = (0, false));
+        self.by_hash.retain(|_, line| line.senders > 0);
     }
 }
 

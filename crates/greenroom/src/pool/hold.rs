@@ -3,7 +3,7 @@
 use std::{
     hash::Hash,
     sync::{Arc, atomic::Ordering},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use super::{
@@ -80,6 +80,8 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) in_hand: bool,
     /// Present where the times of the message in hand are measured.
     measurement: Option<Measurement>,
+    /// What was measured of a batch, whose key others of it may still need.
+    sample: Option<(u64, Duration)>,
     /// Measured messages with keys.
     unfed: u64,
     /// What the last attempt says of the load of what its handler uses. For the pool's limits.
@@ -116,6 +118,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             spare: None,
             in_hand: false,
             measurement: None,
+            sample: None,
             unfed: 0,
             outcome: Outcome::Done,
             posture: Posture::Suspended,

@@ -8,7 +8,7 @@ use crate::{Actor, DeadLetterReason};
 /// The keys of a pool with [`ordered_by`](crate::PoolBuilder::ordered_by).
 ///
 /// Nothing is counted for it while messages pass: it looks when it is asked, and takes the lock of each shard, or of the one
-/// that a key belongs to, for a moment. Keys are compared, as everywhere; what lies in the queue of a key is counted by its hash,
+/// that a key belongs to, for as long as it takes to walk over what is queued there. Keys are compared, as everywhere; what lies in the queue of a key is counted by its hash,
 /// which one pair of keys in four billion shares.
 ///
 /// ```
@@ -183,7 +183,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
     /// `None` where nothing of it is in hand or waits.
     ///
     /// # Panics
-    /// When `describe` or the comparison of keys does.
+    /// When `describe` does.
     pub fn why(&self, key: &K, describe: impl FnOnce(&A::Error) -> String) -> Option<Why> {
         self.core.why_key(key, describe)
     }

@@ -63,7 +63,7 @@ impl<M, R, E> Address<M, R, E> {
     }
 
     /// Another handle of the same sender. A clone would be another sender, and its messages would lie in another line.
-    fn same_sender(&self) -> Self {
+    pub(super) fn same_sender(&self) -> Self {
         self.door.handle_made();
         Self { door: self.door.clone(), sender: self.sender }
     }
@@ -73,7 +73,8 @@ impl<M, R, E> OwnedPermit<M, R, E> {
     /// Queues a message in the reserved room.
     ///
     /// # Errors
-    /// The message, when the pool was stopped after the permit was taken.
+    /// The message, when the pool was stopped after the permit was taken; and when its key may have no more
+    /// ([`max_per_key`](crate::PoolBuilder::max_per_key)), because the room was taken before the key was known.
     ///
     /// # Panics
     /// When the key function of the pool panics; nothing has been accepted then.

@@ -319,13 +319,19 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.beyond = outbox.queued();
     }
 
-    /// How many messages more may be queued without being counted by their keys.
+    /// One key may have another number.
+    pub(crate) fn bound_keys(&mut self, bounds: KeyBounds) {
+        self.uncounted = bounds.waiting;
+    }
+
+    /// How many messages more may be queued without being counted by their keys, besides those that the credit is for.
     #[inline]
     pub(crate) fn headroom(&self) -> u64 {
-        match self.counted {
-            true => 0,
-            false => self.uncounted.saturating_sub(self.queued() + self.beyond) as u64,
+        if self.counted {
+            return 0;
         }
+        let room = self.uncounted.saturating_sub(self.queued() + self.beyond) as u64;
+        room.saturating_sub(self.credit)
     }
 
     /// Looks whether messages need not be counted by their keys any more. The lock of the outbox is the caller's.

@@ -2,8 +2,9 @@
 
 use std::{
     fmt,
+    future::Future,
     pin::Pin,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use futures_sink::Sink;
@@ -34,12 +35,26 @@ use crate::{NotAccepted, SendError};
 pub struct PoolSink<M, R, E> {
     address: Address<M, R, E>,
     readiness: Readiness<M, R, E>,
+    /// A message for which there was room in the pool and none behind its key: it waits there.
+    behind_key: Option<Waiting<M>>,
 }
+
+type Waiting<M> = Pin<Box<dyn Future<Output = Result<(), SinkError<M>>> + Send>>;
 
 impl<M, R, E> Address<M, R, E> {
     /// This pool as a sink. The sink is another sender, and counts as an address.
     pub fn sink(&self) -> PoolSink<M, R, E> {
-        PoolSink { address: self.clone(), readiness: Readiness::new() }
+        PoolSink { address: self.clone(), readiness: Readiness::new(), behind_key: None }
+    }
+}
+
+impl<M, R, E> PoolSink<M, R, E> {
+    /// Ready when nothing waits behind its key.
+    fn poll_line(&mut self, task: &mut Context<'_>) -> Poll<Result<(), SinkError<M>>> {
+        let Some(waiting) = &mut self.behind_key else { return Poll::Ready(Ok(())) };
+        let queued = ready!(waiting.as_mut().poll(task));
+        self.behind_key = None;
+        Poll::Ready(queued)
     }
 }
 
@@ -49,7 +64,7 @@ impl<M, R, E> Clone for PoolSink<M, R, E> {
     }
 }
 
-impl<M: 'static, R: 'static, E: 'static> Sink<M> for PoolSink<M, R, E> {
+impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Sink<M> for PoolSink<M, R, E> {
     type Error = SinkError<M>;
 
     /// Ready when a permit is held, which the next message uses.
@@ -57,7 +72,8 @@ impl<M: 'static, R: 'static, E: 'static> Sink<M> for PoolSink<M, R, E> {
         mut self: Pin<&mut Self>,
         task: &mut Context<'_>,
     ) -> Poll<Result<(), Self::Error>> {
-        let Self { address, readiness } = &mut *self;
+        ready!(self.poll_line(task))?;
+        let Self { address, readiness, .. } = &mut *self;
         readiness.poll(address, task).map_err(|why| SinkError { message: None, why })
     }
 
@@ -69,19 +85,30 @@ impl<M: 'static, R: 'static, E: 'static> Sink<M> for PoolSink<M, R, E> {
     #[expect(clippy::expect_used, reason = "a documented panic: the contract asks for poll_ready")]
     fn start_send(mut self: Pin<&mut Self>, message: M) -> Result<(), Self::Error> {
         let permit = self.readiness.take().expect("poll_ready has not been ready before this send");
-        permit.send(message).map_err(SinkError::from)
+        match permit.send(message) {
+            Err(SendError::KeyFull(message)) => {
+                let address = self.address.same_sender();
+                self.behind_key = Some(Box::pin(async move { Ok(address.send(message).await?) }));
+                Ok(())
+            }
+            sent => sent.map_err(SinkError::from),
+        }
     }
 
-    /// At once: whatever was sent has been accepted.
-    fn poll_flush(self: Pin<&mut Self>, _task: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
+    /// At once, where nothing waits behind its key: whatever was sent has been accepted.
+    fn poll_flush(
+        mut self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+    ) -> Poll<Result<(), Self::Error>> {
+        self.poll_line(task)
     }
 
-    /// At once; a permit that is held goes to the next who waits.
+    /// As flushing; a permit that is held goes to the next who waits.
     fn poll_close(
         mut self: Pin<&mut Self>,
-        _task: &mut Context<'_>,
+        task: &mut Context<'_>,
     ) -> Poll<Result<(), Self::Error>> {
+        ready!(self.poll_line(task))?;
         drop(self.readiness.take());
         Poll::Ready(Ok(()))
     }

@@ -29,13 +29,14 @@ impl<M, R, E, F: FnMut() -> M> Every<M, R, E, F> {
         match address.try_reserve() {
             Ok(permit) => {
                 let message = (self.make)();
-                ticket.is_pending() && permit.send(message).is_ok()
+                let sent = ticket.is_pending().then(|| permit.send(message));
+                match sent {
+                    None => false,
+                    Some(Ok(())) => true,
+                    Some(Err(error)) => skips(ticket, error.without_message()),
+                }
             }
-            Err(NotAccepted::Full) => {
-                ticket.skip(1);
-                true
-            }
-            Err(_) => false,
+            Err(why) => skips(ticket, why),
         }
     }
 
@@ -51,6 +52,15 @@ impl<M, R, E, F: FnMut() -> M> Every<M, R, E, F> {
         }
         Next::At(self.tick)
     }
+}
+
+/// A tick that was not accepted is skipped, unless nobody is left who would accept another.
+fn skips(ticket: &Ticket, why: NotAccepted) -> bool {
+    let gone = matches!(why, NotAccepted::Stopped | NotAccepted::NoWorkers);
+    if !gone {
+        ticket.skip(1);
+    }
+    !gone
 }
 
 impl<M, R, E, F> Alarm for Every<M, R, E, F>

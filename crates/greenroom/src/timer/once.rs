@@ -8,7 +8,10 @@ use super::{
     ticket::{Ticket, TimerState},
     wheel::{Alarm, Next},
 };
-use crate::{Address, NotAccepted, WeakAddress, pool::Permit};
+use crate::{
+    Address, NotAccepted, SendError, WeakAddress,
+    pool::{Parcel, Permit},
+};
 
 pub(super) struct Once<M, R, E> {
     to: WeakAddress<M, R, E>,
@@ -22,35 +25,68 @@ impl<M, R, E> Once<M, R, E> {
     }
 }
 
-impl<M: Send + 'static, R: 'static, E: 'static> Alarm for Once<M, R, E> {
+impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Alarm for Once<M, R, E> {
     fn ring(&mut self, ticket: &Arc<Ticket>, _now: Instant) -> Next {
         let (Some(message), Some(address)) = (self.message.take(), self.to.upgrade()) else {
             return Next::Over;
         };
         match address.try_reserve() {
-            Ok(permit) => fire(permit, message, ticket),
+            Ok(permit) => match fire(permit, message, ticket) {
+                Some(message) => wait_behind_key(address.clone(), message, ticket.clone()),
+                None => return Next::Over,
+            },
             Err(NotAccepted::Full) => {
                 let waiting = wait_for_room(address.clone(), message, Waiting(ticket.clone()));
                 ticket.waits_in(tokio::spawn(waiting).abort_handle());
-                return Next::Elsewhere;
             }
-            Err(_) => {}
+            Err(_) => return Next::Over,
         }
-        Next::Over
+        Next::Elsewhere
     }
 }
 
-/// Decides first, then sends: a timer that was cancelled in time never sends, one that sends can not be cancelled.
-fn fire<M, R, E>(permit: Permit<'_, M, R, E>, message: M, ticket: &Ticket) {
-    if ticket.leave_pending(TimerState::Fired) && permit.send(message).is_err() {
-        ticket.undo_fired();
+/// Decides first, then sends: a timer that was cancelled in time never sends, one that sends can not be cancelled. Gives the
+/// message back where there is room in the pool and none behind its key.
+fn fire<M, R, E>(permit: Permit<'_, M, R, E>, message: M, ticket: &Ticket) -> Option<M> {
+    if !ticket.leave_pending(TimerState::Fired) {
+        return None;
+    }
+    match permit.send(message) {
+        Ok(()) => None,
+        Err(SendError::KeyFull(message)) => Some(message),
+        Err(_) => {
+            ticket.undo_fired();
+            None
+        }
     }
 }
 
-async fn wait_for_room<M, R, E>(address: Address<M, R, E>, message: M, waiting: Waiting) {
-    if let Ok(permit) = address.reserve().await {
-        fire(permit, message, &waiting.0);
+async fn wait_for_room<M: Send + 'static, R: Send + 'static, E: Send + 'static>(
+    address: Address<M, R, E>,
+    message: M,
+    waiting: Waiting,
+) {
+    let behind_key = match address.reserve().await {
+        Ok(permit) => fire(permit, message, &waiting.0),
+        Err(_) => None,
+    };
+    if let Some(message) = behind_key {
+        wait_behind_key(address, message, waiting.0.clone());
     }
+}
+
+/// It has fired, and waits in line as any sender does.
+fn wait_behind_key<M: Send + 'static, R: Send + 'static, E: Send + 'static>(
+    address: Address<M, R, E>,
+    message: M,
+    ticket: Arc<Ticket>,
+) {
+    tokio::spawn(async move {
+        let sent = address.door.push_waiting(&mut Parcel::new(message, None), address.sender).await;
+        if sent.is_err() {
+            ticket.undo_fired();
+        }
+    });
 }
 
 /// A message that waits for room. Its task may end without having sent it, also by a panic or with its runtime.

@@ -281,7 +281,7 @@ fn run_seed(seed: u64, programs: &impl Strategy<Value = Program>) {
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let config = ProptestConfig {
         failure_persistence: None,
-        max_shrink_iters: 4_000,
+        max_shrink_iters: 1_500,
         ..ProptestConfig::default()
     };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);

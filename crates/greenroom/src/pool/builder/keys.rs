@@ -76,6 +76,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
+    /// The part of the capacity that one key may have, where no number was given.
+    pub(super) fn key_share(&self) -> Option<usize> {
+        (self.key_of.is_some() && self.max_per_key.is_none()).then_some(SHARE_OF_A_KEY)
+    }
+
     pub(super) fn checked_key_bounds(&self, capacity: usize) -> Result<KeyBounds, SpawnError> {
         if self.key_of.is_none() {
             return Ok(KeyBounds::NONE);

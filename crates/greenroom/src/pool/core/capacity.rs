@@ -58,6 +58,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Under the lock of the roster. The caller serves those who wait, when it has let go of that.
     fn hold_at_most(&self, capacity: usize) {
         self.permits.resize(capacity, self);
+        self.share_out(capacity);
         self.credit.store(credit_for(capacity, self.shards.len()), Ordering::Relaxed);
     }
 }

@@ -10,6 +10,7 @@ use super::{Core, Hashed, ShardOf};
 use crate::{
     Actor, CallError, Class,
     pool::{
+        crowd::KeyBounds,
         discard::discard,
         parcel::ParcelOf,
         permits::{Closed, Refused},
@@ -51,7 +52,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let unused = std::mem::take(&mut inbox.credit);
         let mut parked = false;
         if inbox.headroom() == 0 && key.0.is_some() {
-            let crowd = Shard::count(&mut inbox, &mut outbox, self.settings.key_bounds);
+            let crowd = Shard::count(&mut inbox, &mut outbox, self.key_bounds());
             parked = crowd.is_parked(key.1);
             if let Err(refused) = crowd.admit(key.1, waited) {
                 drop((inbox, outbox));
@@ -123,6 +124,46 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
+    /// How many messages may wait behind one key.
+    pub(crate) fn key_bounds(&self) -> KeyBounds {
+        let waiting = self.max_per_key.load(Ordering::Relaxed);
+        KeyBounds { waiting, ..self.settings.key_bounds }
+    }
+
+    /// The bound of one key follows the capacity, where it was not given.
+    pub(super) fn share_out(&self, capacity: usize) {
+        let Some(share) = self.settings.key_share else { return };
+        self.max_per_key.store(capacity.div_ceil(share), Ordering::Relaxed);
+        for shard in &self.shards {
+            let mut outbox = shard.outbox.lock();
+            shard.inbox.lock().bound_keys(self.key_bounds());
+            if let Some(crowd) = &mut outbox.crowd {
+                crowd.set_bounds(self.key_bounds());
+            }
+        }
+        self.serve_key_lines();
+    }
+
+    /// Whether there is room behind this key.
+    pub(super) fn room_behind(&self, index: usize, key: &Hashed<K>) -> Result<(), Refused> {
+        if key.0.is_none() {
+            return Ok(());
+        }
+        let shard = &self.shards[index];
+        let mut outbox = shard.outbox.lock();
+        let mut inbox = shard.inbox.lock();
+        inbox.take_stock(&mut outbox);
+        if inbox.headroom() > 0 {
+            return Ok(());
+        }
+        let unused = std::mem::take(&mut inbox.credit);
+        let crowd = Shard::count(&mut inbox, &mut outbox, self.key_bounds());
+        let refusal = crowd.refusal(key.1);
+        drop((inbox, outbox));
+        self.give_back_unused(unused);
+        refusal.map_or(Ok(()), Err)
+    }
+
     /// Takes a place in line behind the key of this message.
     fn stand_in_line(&self, parcel: &ParcelOf<A>) -> InLine<'_, A, K> {
         let key = self.key(parcel);
@@ -131,10 +172,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let shard = &self.shards[index];
         let mut outbox = shard.outbox.lock();
         let mut inbox = shard.inbox.lock();
-        let room = Shard::count(&mut inbox, &mut outbox, self.settings.key_bounds).stand(hash);
+        let room = Shard::count(&mut inbox, &mut outbox, self.key_bounds()).stand(hash);
         self.key_lines.0.fetch_or(1 << index, Ordering::SeqCst);
         let alone = outbox.crowd.as_ref().is_some_and(|crowd| crowd.is_alone(hash));
-        InLine { core: self, index, hash, room, alone, woken: false }
+        // Messages that are queued from here on are counted.
+        let unused = std::mem::take(&mut inbox.credit);
+        drop((inbox, outbox));
+        self.give_back_unused(unused);
+        InLine { core: self, index, hash, room, alone, woken: alone }
     }
 
     /// Wakes senders for whom there may be room behind their keys. Under no lock.
@@ -191,8 +236,9 @@ struct InLine<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     index: usize,
     hash: u32,
     room: Arc<Notify>,
-    /// Nobody stood there before.
+    /// Nobody stood there before, and it has not looked again yet.
     alone: bool,
+    /// It has been woken, or is about to look without that: whatever it finds, somebody else may have come meanwhile.
     woken: bool,
 }
 

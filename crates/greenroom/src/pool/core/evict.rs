@@ -72,8 +72,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let key = self.key(parcel);
         let index = self.shard_of(&key, sender);
-        let permit = self.freed(self.evict(index))?;
-        self.push(index, parcel, key)?;
+        let evicted = match self.room_behind(index, &key) {
+            Ok(()) => self.evict(index),
+            Err(Refused::KeyFull) => self.evict_of(index, key.1),
+            Err(refused) => {
+                discard(key);
+                return Err(refused);
+            }
+        };
+        let permit = self.freed(evicted)?;
+        self.push(index, parcel, key).map_err(never_waits)?;
         permit.used();
         Ok(())
     }
@@ -99,7 +107,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let index = self.shard_of(&key, 0);
         let evicted = self.evict_of(index, key.1);
         let permit = self.freed(evicted).map_err(|_| Refused::KeyRejected)?;
-        self.push(index, parcel, key)?;
+        self.push(index, parcel, key).map_err(never_waits)?;
         permit.used();
         Ok(())
     }
@@ -247,6 +255,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.report_dead_letter(letter);
         self.has_dropped();
     }
+}
+
+/// In a pool that makes room nobody waits, also where others were quicker.
+fn never_waits(refused: Refused) -> Refused {
+    if refused == Refused::KeyFull { Refused::KeyRejected } else { refused }
 }
 
 /// A lane that nobody runs has a message, or is none.

@@ -121,6 +121,7 @@ impl Stage {
             workers,
             capacity: 1_000,
             key_required: false,
+            key_share: None,
             batches: None,
             key_bounds: crate::pool::crowd::KeyBounds::NONE,
             finally: None,

@@ -118,7 +118,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Vec<Arc<Notify>> {
         let counted_before = outbox.crowd.is_some();
         let mut inbox = self.shards[index].inbox.lock();
-        let crowd = Shard::count(&mut inbox, outbox, self.settings.key_bounds);
+        let crowd = Shard::count(&mut inbox, outbox, self.key_bounds());
         if counted_before {
             crowd.park(id.hash);
         }
@@ -165,9 +165,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let Some((index, id, mut outbox)) = self.parked_lane(key) else { return false };
         let failed = outbox.lanes.take_failed(id);
         self.tally.waiting.fetch_sub(failed.len(), Ordering::Relaxed);
-        self.permits.return_unused(failed.len() as u64);
+        let freed = failed.len() as u64;
         let failed: Vec<_> = failed.into_iter().filter_map(|entry| self.letter_of(entry)).collect();
         self.unpark(index, id, outbox);
+        if freed > 0 {
+            self.permits.give(freed, self);
+        }
         for (letter, extra) in failed {
             self.report_dead_letter(letter);
             discard(extra);

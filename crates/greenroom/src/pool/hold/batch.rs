@@ -7,6 +7,7 @@
 use std::{
     hash::Hash,
     mem,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -19,8 +20,10 @@ use crate::{
     delivery::{Companion, Delivery},
     pool::{
         core::{Queued, batch::Next},
+        discard::discard,
         failed::Failed,
         seat::Seat,
+        worker::panic_message,
     },
 };
 
@@ -29,7 +32,8 @@ const LOOKS: u32 = 4;
 
 /// What becomes of a message of a batch that has failed, once all others are settled.
 pub(super) struct Deferred<A: Actor, K> {
-    pub(super) entry: Queued<A, K>,
+    /// Gone, where nobody has it any more.
+    pub(super) entry: Option<Queued<A, K>>,
     pub(super) fate: Fate<A::Error>,
 }
 
@@ -115,7 +119,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         mem::swap(&mut first, &mut self.delivery);
         let (spare, since) = (self.spare.take(), self.seat.busy_since());
         let measurement = self.measurement.take();
-        let taken = self.begin(self.source, entry);
+        // It may be copied, which is user code; what was collected before is whole whatever comes of that.
+        let begun = catch_unwind(AssertUnwindSafe(|| self.begin(self.source, entry)));
+        let taken = begun.unwrap_or_else(|panic| {
+            let message = panic_message(&*panic);
+            discard(panic);
+            self.dead_letter(DeadLetterReason::Panicked, None, Some(message));
+            Taken::Skipped
+        });
         self.measurement = measurement;
         let second = mem::replace(&mut self.delivery, first);
         let second_spare = mem::replace(&mut self.spare, spare);
@@ -139,19 +150,36 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if more.is_empty() {
             return self.settle(result);
         }
+        let size = 1 + more.len() as u64;
         self.deferred = Some(Vec::new());
-        self.settle(result);
+        self.guarded(|hold| hold.settle(result));
         for held in more {
             let result = self.put_in_hand(held);
-            match result {
-                Some(result) => self.settle(result.map(Answer::Reply)),
-                None if self.delivery.message.is_some() => {
-                    self.attempt_alone(DeadLetterReason::Failed, None);
+            self.guarded(|hold| match result {
+                Some(result) => hold.settle(result.map(Answer::Reply)),
+                None if hold.delivery.message.is_some() => {
+                    hold.attempt_alone(DeadLetterReason::Failed, None);
                 }
-                None => self.dead_letter(DeadLetterReason::Failed, None, None),
-            }
+                None => hold.dead_letter(DeadLetterReason::Failed, None, None),
+            });
         }
+        let all_done = self.deferred.as_ref().is_some_and(Vec::is_empty);
         self.go_on_with_deferred();
+        if let Some((stands_for, took)) = self.sample.take().filter(|_| all_done) {
+            self.feed_sketch(stands_for, size, took);
+        }
+    }
+
+    /// Settles one message. A policy that panics has said nothing of it: it is a dead letter, and the others are settled all the
+    /// same.
+    fn guarded(&mut self, settle: impl FnOnce(&mut Self)) {
+        let Err(panic) = catch_unwind(AssertUnwindSafe(|| settle(self))) else { return };
+        let message = panic_message(&*panic);
+        discard(panic);
+        tracing::error!(panic = message, "what settles a message of a batch panicked");
+        if self.in_hand {
+            self.dead_letter(DeadLetterReason::Panicked, None, Some(message));
+        }
     }
 
     /// Settles every message of a batch that came to another end. Nobody knows whose fault it was: where there are several, each
@@ -162,11 +190,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             return false;
         }
         self.deferred = Some(Vec::new());
-        self.end_one(end);
+        self.guarded(|hold| hold.end_one(end));
         for held in more {
             self.put_in_hand(held);
-            self.end_one(end);
+            self.guarded(|hold| hold.end_one(end));
         }
+        self.sample = None;
         self.go_on_with_deferred();
         true
     }
@@ -208,7 +237,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 Fate::Retry(wait) => after = after.max(wait),
                 Fate::Park(failed) => parked = parked.or(Some(failed)),
             }
-            entries.push(entry);
+            entries.extend(entry);
         }
         self.source = match parked {
             Some(failed) => self.core.park_key(self.worker, source, entries, failed),

@@ -25,9 +25,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if let Some(measurement) = self.measurement.take() {
             let stands_for = measurement.stands_for();
             let took = measurement.end(self.core.coarse.real(), &self.core.measured);
-            // Of a batch, others may still need the key.
-            if done && self.core.keyed() && self.deferred.is_none() {
-                self.feed_sketch(stands_for, took);
+            match (done && self.core.keyed(), self.deferred.is_some()) {
+                (true, false) => self.feed_sketch(stands_for, 1, took),
+                // Of a batch, others may still need the key.
+                (true, true) => self.sample = Some((stands_for, took)),
+                _ => {}
             }
             if self.core.settings.quick.is_some() {
                 return;
@@ -39,15 +41,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// Where all messages are measured, some of them stand for the others here.
-    fn feed_sketch(&mut self, stands_for: u64, took: Duration) {
+    /// So many messages were in hand together, so long. Where all are measured, some of them stand for the others here.
+    pub(super) fn feed_sketch(&mut self, stands_for: u64, messages: u64, took: Duration) {
         self.unfed += 1;
-        let messages = match stands_for {
+        let times = match stands_for {
             1 if !self.unfed.is_multiple_of(FED) => return,
             1 => FED,
             many => many,
         };
-        self.core.feed_sketch(self.source, messages, took.saturating_mul(messages as u32));
+        self.core.feed_sketch(self.source, messages * times, took.saturating_mul(times as u32));
     }
 
     /// `done` where the message is not to be attempted again.
@@ -235,7 +237,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class, stamp };
         clock::start(&self.core);
         if let Some(deferred) = &mut self.deferred {
-            return deferred.push(Deferred { entry, fate: Fate::Retry(after) });
+            return deferred.push(Deferred { entry: Some(entry), fate: Fate::Retry(after) });
         }
         let source = std::mem::replace(&mut self.source, Source::None);
         self.source = self.core.park(self.worker, source, entry, after);
@@ -278,12 +280,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
         let Some(message) = self.take_message() else {
             let kept = Failed::new(failure.reason, None, failure.panic.clone(), self.worker);
-            self.bury(failure);
-            if self.deferred.is_none() {
+            // First: what is settled gives its key up.
+            if let Some(deferred) = &mut self.deferred {
+                deferred.push(Deferred { entry: None, fate: Fate::Park(kept) });
+            } else {
                 let source = std::mem::replace(&mut self.source, Source::None);
                 self.source = self.core.park_key(self.worker, source, Vec::new(), kept);
             }
-            return;
+            return self.bury(failure);
         };
         let mut extra = self.failed_extra(true, failure);
         extra.for_good = true;
@@ -293,7 +297,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.out_of_hand(false);
         match (failed, &mut self.deferred) {
             (Some(failed), Some(deferred)) => {
-                deferred.push(Deferred { entry, fate: Fate::Park(failed) });
+                deferred.push(Deferred { entry: Some(entry), fate: Fate::Park(failed) });
             }
             (Some(failed), None) => {
                 let source = std::mem::replace(&mut self.source, Source::None);
@@ -322,7 +326,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let verdict = std::panic::catch_unwind(std::panic::AssertUnwindSafe(decide));
         let verdict = verdict.unwrap_or_else(|policy| {
             discard(policy);
-            Verdict::DeadLetter
+            self.core.settings.finally.map_or(Verdict::DeadLetter, Verdict::from)
         });
         let reason = DeadLetterReason::Panicked;
         self.follow(verdict, Failure { reason, error: None, panic: Some(panic), killed: true });
