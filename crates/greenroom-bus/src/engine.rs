@@ -23,6 +23,7 @@ mod report;
 mod run;
 mod shared;
 mod tasks;
+mod waiting;
 mod worker;
 
 use std::{

@@ -35,6 +35,7 @@
 //! | dead letters that are kept, and replayed | [`Pool::dead_letters`], [`DeadLetters`] |
 //! | a reply that is given later, a message that stays whole | [`Delivery`], [`ReplyPort`], [`Answer`] |
 //! | parts that depend on one another, started, restarted and stopped in order | [`Supervisor`], [`Strategy`], and the module [`supervisor`] |
+//! | messages with keys, from a configuration or a preset | [`EventPool`], and the module [`event_pool`] |
 //! | telling many what happens | [`Topic`], [`Producer`], and the module [`events`] |
 //! | hearing of all that happens in pools | [`Notices`], [`Happening`], and the module [`notices`] |
 //! | what a worker tells of itself, to be read while it is stuck | [`Management::inspect`], and the module [`inspect`] |
@@ -62,6 +63,7 @@ pub mod dead_letters;
 mod delivery;
 mod envelope;
 mod error;
+pub mod event_pool;
 pub mod events;
 mod exit_reason;
 mod failure;
@@ -94,6 +96,7 @@ pub use dead_letters::DeadLetters;
 pub use delivery::{Companion, Delivery};
 pub use envelope::Envelope;
 pub use error::{CallError, NotAccepted, SendError, SpawnError, TrySendError};
+pub use event_pool::{EventPool, EventPoolConfig};
 pub use events::{Event, Producer, Subscription, Topic};
 pub use exit_reason::ExitReason;
 pub use failure::{

@@ -39,7 +39,7 @@ mod receiver;
 use self::hub::Hub;
 pub use self::{
     counts::NoticeCounts,
-    happening::{Happening, LimitChangeReason, Notice, ResizeReason},
+    happening::{Happening, Holding, LimitChangeReason, Notice, ResizeReason},
     kind::Kind,
     receiver::NoticeReceiver,
 };

@@ -13,7 +13,8 @@ use std::{
 };
 
 use greenroom::{
-    Advice, Advisor, DeadLetterReason, Event, ExitReason, Happening, Notices,
+    Advice, Advisor, DeadLetterReason, Event, EventPool, EventPoolConfig, ExitReason, Happening,
+    Notices,
     notices::{Kind, LimitChangeReason, ResizeReason},
     pool::advisor::{Figures, Inbox, Judge},
 };
@@ -143,6 +144,7 @@ fn x01_each_notice_is_a_tracing_event_at_a_fitting_level_with_its_pool_and_kind(
         (LimitChanged { from: 8, to: 4, reason: LimitChangeReason::Asked }, Level::INFO),
         (KeyParked, Level::WARN),
         (KeyReleased, Level::INFO),
+        (MemoryAboveCeiling { used: 3, ceiling: 2, holds: Vec::new() }, Level::ERROR),
     ];
     let mut kinds = Vec::new();
     for (what, level) in cases {
@@ -213,4 +215,58 @@ fn x01_a_logger_that_panics_keeps_no_notice_from_receivers() {
     logged(Level::ERROR, || notices.emit(&pool(), what));
     let notice = receiver.try_recv().and_then(Event::into_item).unwrap();
     assert_eq!(notice.what.kind(), Kind::Stopped);
+}
+
+struct Clerk;
+
+impl greenroom::Actor for Clerk {
+    type Message = greenroom::event_pool::Keyed<u64, u64>;
+    type Reply = ();
+    type Error = ();
+
+    async fn handle(
+        &mut self,
+        _: Self::Message,
+        _: &mut greenroom::Context<Self>,
+    ) -> Result<(), ()> {
+        Ok(())
+    }
+}
+
+/// A machine with so many bytes.
+struct Small(u64);
+
+impl greenroom::event_pool::MemoryReading for Small {
+    fn process(&self) -> Option<u64> {
+        None
+    }
+
+    fn machine(&self) -> Option<u64> {
+        Some(self.0)
+    }
+}
+
+#[test]
+fn h03_an_event_pool_says_what_it_may_take_when_it_starts_and_warns_of_too_much() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    for (machine, warned) in [(16_000, None), (15_999, Some("15999"))] {
+        let lines = logged(Level::INFO, || {
+            runtime.block_on(async {
+                let config = EventPoolConfig {
+                    pool_size: 2,
+                    inbox_size: 10,
+                    enable_event_stream: false,
+                    ..EventPoolConfig::default()
+                };
+                let pool = EventPool::new(config, |_| Clerk).name("clerks");
+                drop(pool.memory_reading(Small(machine)).spawn().await.unwrap());
+            });
+        });
+        assert_eq!(lines[0].0, Level::INFO);
+        for (name, value) in [("pool", "clerks"), ("estimate", "4000"), ("engine", "keyed")] {
+            assert_eq!(field(&lines[0], name), value);
+        }
+        let warning = lines.get(1).map(|line| (line.0, field(line, "machine")));
+        assert_eq!(warning, warned.map(|machine| (Level::WARN, machine)));
+    }
 }

@@ -10,7 +10,7 @@ use std::{
 
 use greenroom::{
     Advice, Advisor, DeadLetterReason, Event, ExitReason, Happening, Notice, Notices,
-    notices::{Kind, LimitChangeReason, NoticeReceiver, ResizeReason},
+    notices::{Holding, Kind, LimitChangeReason, NoticeReceiver, ResizeReason},
     pool::advisor::{Figures, Inbox, Judge},
 };
 
@@ -45,6 +45,7 @@ fn one_of_each() -> Vec<Happening> {
         LimitChanged { from: 8, to: 4, reason: LimitChangeReason::Asked },
         KeyParked,
         KeyReleased,
+        MemoryAboveCeiling { used: 3, ceiling: 2, holds: vec![(Holding::Queues, 1)] },
     ]
 }
 

@@ -18,7 +18,7 @@ use std::{
 
 /// Which statements there are of each kind.
 const STATEMENTS: [(char, RangeInclusive<u32>); 5] =
-    [('A', 1..=19), ('P', 1..=30), ('H', 10..=10), ('S', 1..=4), ('X', 1..=3)];
+    [('A', 1..=19), ('P', 1..=30), ('H', 1..=12), ('S', 1..=4), ('X', 1..=3)];
 
 /// The tests of each statement, by number.
 type Tests = BTreeMap<String, BTreeSet<String>>;

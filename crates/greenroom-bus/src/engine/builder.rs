@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom::Pool;
+use greenroom::{Notices, Pool, PoolBuilder, event_pool};
 use tokio::sync::watch;
 
 use super::{
@@ -29,6 +29,9 @@ use crate::{
 
 /// How long a drain may take, unless said otherwise.
 const DEADLINE: Duration = Duration::from_secs(30);
+
+/// One key may have this part of a pool's queue, unless said otherwise.
+const SHARE_OF_A_KEY: usize = 4;
 
 /// Above 1,000,000 millionths: how much of the input has been read is not known.
 const UNKNOWN: u64 = u64::MAX >> 16;
@@ -136,6 +139,7 @@ impl EngineBuilder {
         let (handlers, router) = self.handlers(&pools)?;
         let settings = pools.iter().map(|(name, config)| PoolSettings {
             name: Name::new(name),
+            keeps_order: keeps_order(config),
             on_full: config.on_full,
             failed_attempts: AtomicU64::new(0),
             further_attempts: AtomicU64::new(0),
@@ -228,20 +232,37 @@ async fn spawn(
     line_of: LineOf,
 ) -> Result<SharedPool, BuildError> {
     let (workers, letters) = (shared.clone(), shared.clone());
-    let builder = Pool::new(move |slot| BusWorker::new(workers.clone(), place, slot))
+    let notices = if config.event_stream { Notices::global() } else { Notices::off() };
+    let pool = Pool::new(move |slot| BusWorker::new(workers.clone(), place, slot))
         .name(name)
         .quick_factory()
         .workers(config.workers)
         .capacity(config.queue)
         .restarts(config.restarts)
+        .notices(notices)
         .failure_policy(worker::policy)
-        .on_dead_letter(move |letter| worker::bury(&letters, letter))
-        .ordered_by_opt(line_of)
-        .max_per_key(config.queue);
-    let builder = match config.batches {
-        Some(batches) => builder.batches(batches),
-        None => builder,
+        .on_dead_letter(move |letter| worker::bury(&letters, letter));
+    let pool = match keeps_order(config) {
+        true => ordered(pool.ordered_by_opt(line_of), config).spawn().await?,
+        false => pool.finally(config.on_final_failure).spawn().await?,
     };
-    let pool = builder.spawn().await?;
     Ok(Arc::new(pool))
+}
+
+/// What waits behind a key holds room in the pool, so that one key that waits cannot fill it, be it for an attempt or for an
+/// operator.
+fn ordered(
+    pool: PoolBuilder<BusWorker, Line>,
+    config: &PoolConfig,
+) -> PoolBuilder<BusWorker, Line> {
+    let most = config.max_per_key.unwrap_or(config.queue.div_ceil(SHARE_OF_A_KEY));
+    let pool = pool.max_per_key(most).max_parked(most).finally(config.on_final_failure);
+    match config.batches {
+        Some(batches) => pool.batches(batches),
+        None => pool,
+    }
+}
+
+fn keeps_order(config: &PoolConfig) -> bool {
+    config.engine != event_pool::Engine::Shared
 }

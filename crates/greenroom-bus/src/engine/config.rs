@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use greenroom::{Backoff, Batches, Restarts};
+use greenroom::{Backoff, Batches, Finally, Restarts, event_pool};
 
 use crate::{event::OrderBy, handler::HandlerFactory, pattern::Pattern};
 
@@ -13,10 +13,19 @@ pub struct PoolConfig {
     pub workers: usize,
     /// Events accepted and not started, for the whole pool; 1,000 unless said otherwise.
     pub queue: usize,
-    /// What happens to an event that finds the queue full.
+    /// What order there is: that of each handler's [`order_by`](HandlerConfig::order_by), or none whatever handlers say.
+    pub engine: event_pool::Engine,
+    /// What happens to an event that finds the queue full, or as many of its key waiting as may.
     pub on_full: OnFull,
+    /// Events that may wait behind one key; `None`: a quarter of the queue, so that one key cannot fill it.
+    pub max_per_key: Option<usize>,
+    /// What follows when an event has failed for good. A dead letter unless said otherwise; parked keys are decided about
+    /// through [`Pool::keys`](greenroom::Pool::keys), and what is still parked when a run ends is refused.
+    pub on_final_failure: Finally,
     /// How often a worker whose handler panicked is restarted.
     pub restarts: Restarts,
+    /// Whether the pool tells the process's [`Notices`](greenroom::Notices), and the log, what happens to it.
+    pub event_stream: bool,
     /// How many events of one line a handler is given at once; one unless said otherwise.
     pub batches: Option<Batches>,
 }
@@ -26,8 +35,12 @@ impl Default for PoolConfig {
         Self {
             workers: 1,
             queue: 1_000,
+            engine: event_pool::Engine::default(),
             on_full: OnFull::Pause,
+            max_per_key: None,
+            on_final_failure: Finally::DeadLetter,
             restarts: Restarts::default(),
+            event_stream: true,
             batches: None,
         }
     }

@@ -4,7 +4,6 @@
 //! the source asked for nothing more.
 
 use std::{
-    collections::VecDeque,
     future::poll_fn,
     sync::{
         Arc,
@@ -13,7 +12,7 @@ use std::{
     task::Poll,
 };
 
-use greenroom::{Address, NotAccepted, TrySendError, pool::Permit};
+use greenroom::{Address, TrySendError};
 use tokio::{sync::watch, time::Instant};
 
 use super::{
@@ -22,6 +21,7 @@ use super::{
     order_audit::Line,
     phase::Phase,
     shared::{Given, Job, Origin, Shared},
+    waiting::{Room, Waiting, gone},
     worker::BusError,
 };
 use crate::{
@@ -41,9 +41,6 @@ const EVENTS_PER_TURN: usize = 256;
 
 pub(crate) type JobAddress = Address<Job, (), BusError>;
 
-/// Room for one event in a pool, or why there will be none any more.
-type Room<'a> = Result<Permit<'a, Job, (), BusError>, NotAccepted>;
-
 pub(crate) struct Intake {
     shared: Arc<Shared>,
     /// The place of the input.
@@ -51,7 +48,7 @@ pub(crate) struct Intake {
     source: Box<dyn Source>,
     pools: Vec<JobAddress>,
     /// Events that wait beside each pool, in order.
-    waiting: Vec<VecDeque<Job>>,
+    waiting: Vec<Waiting>,
     /// The number of the last event taken.
     number: u64,
     /// The batch being routed.
@@ -78,7 +75,7 @@ impl Intake {
         pools: Vec<JobAddress>,
         progress: Arc<AtomicU64>,
     ) -> Self {
-        let waiting = pools.iter().map(|_| VecDeque::new()).collect();
+        let waiting = pools.iter().map(|_| Waiting::default()).collect();
         shared.reading.fetch_add(1, Ordering::AcqRel);
         let reading = Reading(shared.clone());
         let batch = Arc::new(Batch { ledger: shared.ledger.clone(), taken_at: Instant::now() });
@@ -103,8 +100,8 @@ impl Intake {
             tokio::select! {
                 biased;
                 _ = phase.changed() => {}
-                (pool, room) = reserved(&self.pools, &self.waiting) => {
-                    hand_over(&self.shared, room, &mut self.waiting[pool]);
+                room = room(&self.shared, &self.pools, &mut self.waiting) => {
+                    hand_over(&self.shared, &self.pools, room, &mut self.waiting);
                     feed(&self.shared, &self.pools, &mut self.waiting);
                 }
             }
@@ -116,13 +113,13 @@ impl Intake {
     async fn read(&mut self, phase: &mut watch::Receiver<Phase>) -> Result<(), SourceError> {
         let mut batch = Vec::new();
         while *phase.borrow_and_update() == Phase::Run {
-            let room = self.held_back() < RUN_AHEAD;
+            let reads = self.held_back() < RUN_AHEAD;
             let pulled = tokio::select! {
                 biased;
                 _ = phase.changed() => continue,
-                pulled = pull(&self.shared, &mut self.source, &mut batch), if room => Some(pulled),
-                (pool, room) = reserved(&self.pools, &self.waiting) => {
-                    hand_over(&self.shared, room, &mut self.waiting[pool]);
+                pulled = pull(&self.shared, &mut self.source, &mut batch), if reads => Some(pulled),
+                room = room(&self.shared, &self.pools, &mut self.waiting) => {
+                    hand_over(&self.shared, &self.pools, room, &mut self.waiting);
                     None
                 }
             };
@@ -143,7 +140,7 @@ impl Intake {
     }
 
     fn held_back(&self) -> usize {
-        self.waiting.iter().map(VecDeque::len).sum()
+        self.waiting.iter().map(Waiting::len).sum()
     }
 
     fn show_progress(&self) {
@@ -207,7 +204,8 @@ impl Intake {
         Ack::new(Ticket { batch: self.batch.clone(), line })
     }
 
-    /// The line that an event stands in. A key that cannot be had is an error where one is required.
+    /// The line that an event stands in, where its pool keeps any. A key that cannot be had is an error where one is
+    /// required.
     fn line(&self, event: &Event, handler: usize) -> Result<Option<Line>, String> {
         let config = &self.shared.handlers[handler].config;
         let Some(order_by) = &config.order_by else { return Ok(None) };
@@ -221,7 +219,8 @@ impl Intake {
             }
             Err(error) => return Err(error.to_string()),
         };
-        Ok(Some(self.shared.ledger.audit.line(self.input, handler, key)))
+        let keeps_order = self.shared.pools[self.shared.handlers[handler].pool].keeps_order;
+        Ok(keeps_order.then(|| self.shared.ledger.audit.line(self.input, handler, key)))
     }
 
     fn unhandled(&self, event: Event, origin: Origin) {
@@ -248,12 +247,15 @@ impl Intake {
         let job = Job { event, handler, line, origin, attempts: 0, ack };
         // Events that may wait are handed over together, at the end of the turn.
         if self.shared.pools[pool].on_full == OnFull::Pause {
-            self.waiting[pool].push_back(job);
+            self.waiting[pool].push(job);
             return;
         }
         match self.pools[pool].try_send(job) {
             Ok(()) => {}
-            Err(TrySendError::Full(job)) => self.full(pool, job),
+            Err(TrySendError::Full(job)) => self.full(pool, job, "is full"),
+            Err(TrySendError::KeyFull(job)) => {
+                self.full(pool, job, "has as many events of this key waiting as may");
+            }
             Err(other) => {
                 let why = other.without_message();
                 if let Some(job) = other.into_message() {
@@ -263,12 +265,12 @@ impl Intake {
         }
     }
 
-    fn full(&mut self, pool: usize, job: Job) {
+    fn full(&mut self, pool: usize, job: Job, why: &str) {
         match self.shared.pools[pool].on_full {
-            OnFull::Pause => self.waiting[pool].push_back(job),
+            OnFull::Pause => self.waiting[pool].push(job),
             OnFull::Reject => job.ack.refuse(),
             OnFull::DeadLetter => {
-                let error = format!("the pool {:?} is full", self.shared.pools[pool].name);
+                let error = format!("the pool {:?} {why}", self.shared.pools[pool].name);
                 self.shared.give_up(job, Reason::PoolFull, error);
             }
         }
@@ -285,43 +287,32 @@ async fn pull(
     source.pull(into).await
 }
 
-/// A pool takes nothing any more: the event is a dead letter when its workers are gone, and refused by a stop.
-fn gone(shared: &Shared, why: NotAccepted, job: Job) {
-    if why == NotAccepted::NoWorkers {
-        let error = "every worker of its pool was disabled after too many restarts";
-        shared.give_up(job, Reason::NoWorkers, error.to_owned());
-    }
-}
-
 /// Hands what waits beside pools over, as far as there is room and nobody else waits for it.
-fn feed(shared: &Shared, pools: &[JobAddress], waiting: &mut [VecDeque<Job>]) {
+fn feed(shared: &Shared, pools: &[JobAddress], waiting: &mut [Waiting]) {
     for (pool, waiting) in pools.iter().zip(waiting) {
-        match pool.try_send_many(waiting) {
-            Ok(_) | Err(NotAccepted::Full) => {}
-            Err(why) => waiting.drain(..).for_each(|job| gone(shared, why, job)),
-        }
+        waiting.feed(shared, pool);
     }
 }
 
-/// Hands the first of those that wait over, in the room that was reserved for it. The room must be used: given back, it
-/// would go to another input that waits for it, and from there back, for ever.
-fn hand_over(shared: &Shared, room: Room<'_>, waiting: &mut VecDeque<Job>) {
-    let Some(job) = waiting.pop_front() else { return };
-    let sent = match room {
-        Ok(permit) => permit.send(job),
-        Err(why) => return gone(shared, why, job),
-    };
-    if let Err(error) = sent {
-        let why = error.without_message();
-        if let Some(job) = error.into_message() {
-            gone(shared, why, job);
-        }
+fn hand_over(
+    shared: &Shared,
+    pools: &[JobAddress],
+    room: Option<(usize, Room<'_>)>,
+    waiting: &mut [Waiting],
+) {
+    if let Some((pool, room)) = room {
+        waiting[pool].hand_over(shared, &pools[pool], room);
     }
 }
 
-/// Waits until one of the pools beside which events wait has room, or has stopped. Never, where none waits.
-async fn reserved<'a>(pools: &'a [JobAddress], waiting: &[VecDeque<Job>]) -> (usize, Room<'a>) {
-    let waits = pools.iter().enumerate().filter(|(place, _)| !waiting[*place].is_empty());
+/// Waits until one of the pools beside which events wait has room, or has stopped, or something that waited behind its key was
+/// handed over (`None`). Never, where none waits.
+async fn room<'a>(
+    shared: &Shared,
+    pools: &'a [JobAddress],
+    waiting: &mut [Waiting],
+) -> Option<(usize, Room<'a>)> {
+    let waits = pools.iter().enumerate().filter(|(place, _)| waiting[*place].wants_room());
     let mut rooms: Vec<(usize, BoxFuture<'a, Room<'a>>)> =
         waits.map(|(place, pool)| (place, Box::pin(pool.reserve()) as BoxFuture<'_, _>)).collect();
     poll_fn(|task| {
@@ -330,7 +321,14 @@ async fn reserved<'a>(pools: &'a [JobAddress], waiting: &[VecDeque<Job>]) -> (us
                 Poll::Ready(room) => Some((*place, room)),
                 Poll::Pending => None,
             };
-        rooms.iter_mut().find_map(ready).map_or(Poll::Pending, Poll::Ready)
+        if let Some(room) = rooms.iter_mut().find_map(ready) {
+            return Poll::Ready(Some(room));
+        }
+        let moved = pools
+            .iter()
+            .zip(&mut *waiting)
+            .fold(false, |moved, (pool, waiting)| waiting.advance(shared, pool, task) || moved);
+        if moved { Poll::Ready(None) } else { Poll::Pending }
     })
     .await
 }

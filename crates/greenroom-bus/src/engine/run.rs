@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{PoolStats, Stop, StopReport};
+use greenroom::{ExitReason, PoolStats, Stop, StopReport};
 use tokio::{
     sync::watch,
     time::{Instant, Interval, MissedTickBehavior, sleep_until},
@@ -24,7 +24,7 @@ use super::{
     shared::Job,
     tasks::Tasks,
 };
-use crate::source::Source;
+use crate::{name::Name, source::Source};
 
 /// How often the engine looks at its queues, its outputs and its handlers' health.
 const LOOK: Duration = Duration::from_millis(50);
@@ -166,6 +166,10 @@ impl Run {
         if self.stopped_at.is_some() {
             return;
         }
+        for (pool, reason) in stopped_pools(engine) {
+            self.error(format!("the pool {pool:?} has stopped: {reason}"));
+            self.control.drain();
+        }
         if let Some(reason) = stuck_output(engine).or_else(|| long_outage(engine)) {
             self.error(reason);
             self.control.stop_now();
@@ -191,7 +195,12 @@ impl Run {
             }
             tokio::select! {
                 stopped = stops.next() => match stopped {
-                    Some(Ok(report)) => report.wedged.into_iter().for_each(|worker| self.wedged(&worker)),
+                    Some(Ok((pool, report))) => {
+                        report.wedged.iter().for_each(|worker| self.wedged(worker));
+                        if !overtaken {
+                            self.unhandled(engine, pool, report.left_over.len());
+                        }
+                    }
                     Some(Err((pool, error))) => self.error(format!("{pool}: the pool failed: {error}")),
                     None => break,
                 },
@@ -201,6 +210,17 @@ impl Run {
         let stats: Vec<_> = engine.pools.iter().map(|pool| pool.stats()).collect();
         self.disabled(engine, &stats);
         stats
+    }
+
+    /// What a pool gives back that had all the time it wanted: it waits for somebody to decide, and nobody will.
+    fn unhandled(&mut self, engine: &Parts, pool: usize, events: usize) {
+        let name = &engine.shared.pools[pool].name;
+        let stopped = engine.pools[pool].erase().exit_reason().is_some_and(|end| has_failed(&end));
+        if events > 0 && !stopped {
+            self.error(format!(
+                "the pool {name:?}: {events} events are not handled, because their keys are parked"
+            ));
+        }
     }
 
     fn wedged(&mut self, worker: &str) {
@@ -320,10 +340,23 @@ fn long_outage(engine: &Parts) -> Option<String> {
     })
 }
 
-fn stop_pools(engine: &Parts, stops: &mut Tasks<StopReport<Job>>, patience: Duration) {
-    for (settings, pool) in engine.shared.pools.iter().zip(&engine.pools) {
-        let pool = pool.clone();
-        stops.spawn(&*settings.name, async move { pool.stop(Stop::within(patience)).await });
+/// Pools that have ended by themselves, because an event failed for good, and why.
+fn stopped_pools(engine: &Parts) -> Vec<(Name, ExitReason)> {
+    let pools = engine.shared.pools.iter().zip(&engine.pools);
+    let end = |pool: &SharedPool| pool.erase().exit_reason().filter(has_failed);
+    pools.filter_map(|(settings, pool)| Some((settings.name, end(pool)?))).collect()
+}
+
+fn has_failed(end: &ExitReason) -> bool {
+    matches!(end, ExitReason::Failed { .. })
+}
+
+type Stops = Tasks<(usize, StopReport<Job>)>;
+
+fn stop_pools(engine: &Parts, stops: &mut Stops, patience: Duration) {
+    for (place, pool) in engine.pools.iter().enumerate() {
+        let (name, pool) = (engine.shared.pools[place].name, pool.clone());
+        stops.spawn(&*name, async move { (place, pool.stop(Stop::within(patience)).await) });
     }
 }
 

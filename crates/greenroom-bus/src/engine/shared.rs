@@ -49,6 +49,8 @@ pub(crate) struct Output {
 /// What a pool does that its workers and inputs must know.
 pub(crate) struct PoolSettings {
     pub(crate) name: Name,
+    /// Events stand in line where their handlers say so.
+    pub(crate) keeps_order: bool,
     pub(crate) on_full: OnFull,
     /// Attempts that failed.
     pub(crate) failed_attempts: AtomicU64,

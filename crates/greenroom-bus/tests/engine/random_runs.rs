@@ -175,7 +175,10 @@ fn pool(program: &Program, row: Row) -> PoolConfig {
     let max = if program.fragile { 1 } else { 10_000 };
     let restarts =
         Restarts { max, window: Duration::from_secs(60), backoff: Backoff::new(ms(1), ms(10)) };
-    PoolConfig { workers: row.workers, queue: row.queue, on_full: row.on_full, restarts }
+    let (workers, queue, on_full) = (row.workers, row.queue, row.on_full);
+    // Every other one has the narrowest bound there is behind its keys.
+    let max_per_key = queue.is_multiple_of(2).then_some(1);
+    PoolConfig { workers, queue, on_full, max_per_key, restarts, ..PoolConfig::default() }
 }
 
 fn deeds(program: &Program) -> HashMap<At, Deed> {

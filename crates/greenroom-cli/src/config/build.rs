@@ -3,17 +3,23 @@
 
 use std::path::{Path, PathBuf};
 
+use greenroom::event_pool::{Engine, Preset};
+
 use super::{
     problem::{Problem, Problems},
     record::{Places, Record},
     types::{
         Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig, HttpMode,
-        InputConfig, InputKind, NoHandler, OnFull, OutageConfig, OutputConfig, PoolConfig,
+        InputConfig, InputKind, NoHandler, OnFinalFailure, OnFull, OutageConfig, OutputConfig,
+        PoolConfig,
     },
 };
 
 /// The queue of a pool that does not name one, in all (R01).
 const QUEUE: usize = 1000;
+
+/// What a pool can hold.
+const MAX_QUEUE: usize = 100_000_000;
 
 /// Builds what can be built.
 pub(super) struct Builder<'a> {
@@ -63,8 +69,12 @@ impl Builder<'_> {
             name: "default".to_owned(),
             workers: 1,
             queue: QUEUE,
+            engine: Engine::default(),
+            max_per_key: None,
             on_full: OnFull::Pause,
             max_restarts: 3,
+            on_final_failure: OnFinalFailure::Skip,
+            event_stream: true,
         };
         let mut pools = if named_default { Vec::new() } else { vec![default] };
         pools.extend(each(Some(records), |name, record| self.pool(name, record)));
@@ -72,10 +82,37 @@ impl Builder<'_> {
     }
 
     fn pool(&mut self, name: String, mut record: Record) -> Option<PoolConfig> {
-        let workers: usize = narrow(record.count("workers")?);
-        let inbox = format!("pools.{name}.inbox_size");
-        let queue = match (record.count("queue"), record.count("inbox_size")) {
-            (Some(_), Some(_)) => {
+        let preset = record.text("preset").and_then(|name| Preset::named(&name));
+        let workers = narrow(record.count("workers")?);
+        let workers = match preset {
+            Some(preset) if !self.places.has(&format!("pools.{name}.workers")) => {
+                preset.pool_size()
+            }
+            _ => workers,
+        };
+        Some(PoolConfig {
+            workers,
+            queue: self.queue(&name, &mut record, workers, preset)?,
+            engine: engine(&record.text("engine")?),
+            max_per_key: record.count("max_per_key").map(narrow),
+            on_full: on_full(&record.text("on_full")?),
+            max_restarts: narrow(record.count("max_restarts")?),
+            on_final_failure: on_final_failure(&record.text("on_final_failure")?),
+            event_stream: record.flag("enable_event_stream")?,
+            name,
+        })
+    }
+
+    fn queue(
+        &mut self,
+        pool: &str,
+        record: &mut Record,
+        workers: usize,
+        preset: Option<Preset>,
+    ) -> Option<usize> {
+        let inbox = format!("pools.{pool}.inbox_size");
+        let queue = match (record.count("queue"), record.count("inbox_size"), preset) {
+            (Some(_), Some(_), _) => {
                 let problem = Problem::error(
                     "`inbox_size` and `queue` are two ways to say the same",
                     self.places.at(&inbox).place,
@@ -83,17 +120,22 @@ impl Builder<'_> {
                 self.problems.push(problem.help("keep `queue`, which counts for the whole pool"));
                 return None;
             }
-            (Some(queue), None) => narrow(queue),
-            (None, Some(each)) => workers.saturating_mul(narrow(each)),
-            (None, None) => QUEUE,
+            (Some(queue), None, _) => narrow(queue),
+            (None, Some(each), _) => workers.saturating_mul(narrow(each)),
+            (None, None, Some(preset)) => workers.saturating_mul(preset.inbox_size()),
+            (None, None, None) => QUEUE,
         };
-        Some(PoolConfig {
-            workers,
-            queue,
-            on_full: on_full(&record.text("on_full")?),
-            max_restarts: narrow(record.count("max_restarts")?),
-            name,
-        })
+        if queue <= MAX_QUEUE {
+            return Some(queue);
+        }
+        let at = if self.places.has(&inbox) { inbox } else { format!("pools.{pool}.workers") };
+        let text = format!(
+            "{queue} events may wait for these {workers} workers, which is above 100000000"
+        );
+        let most = MAX_QUEUE / workers;
+        let problem = Problem::error(text, self.places.at(&at).place);
+        self.problems.push(problem.help(format!("`inbox_size` may be {most} at most here")));
+        None
     }
 
     fn handler(&self, name: String, mut record: Record) -> Option<HandlerConfig> {
@@ -195,6 +237,18 @@ fn no_handler(word: Option<&str>) -> NoHandler {
         Some("ignore") => NoHandler::Ignore,
         Some("refuse") => NoHandler::Refuse,
         _ => NoHandler::DeadLetter,
+    }
+}
+
+fn engine(word: &str) -> Engine {
+    Engine::ALL.iter().copied().find(|engine| engine.name() == word).unwrap_or_default()
+}
+
+fn on_final_failure(word: &str) -> OnFinalFailure {
+    match word {
+        "park" => OnFinalFailure::Park,
+        "stop" => OnFinalFailure::Stop,
+        _ => OnFinalFailure::Skip,
     }
 }
 

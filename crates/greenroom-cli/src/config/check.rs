@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use greenroom::event_pool::Engine;
 use url::Url;
 
 use super::{
@@ -101,6 +102,7 @@ impl Checker<'_> {
         self.patterns(&format!("{path}.on"), &handler.on);
         self.pool_exists(&format!("{path}.pool"), &handler.pool);
         self.order(&path, handler);
+        self.order_is_kept(&path, handler);
         match &handler.kind {
             HandlerKind::Http(http) => self.url(&format!("{path}.http.url"), &http.url),
             HandlerKind::Exec(exec) => self.variables(&format!("{path}.exec.env"), &exec.env),
@@ -131,6 +133,17 @@ impl Checker<'_> {
                 let help = "for example `order.created`, `order.*` or `**`";
                 self.error(&path, format!("`{shown}` is not a type or pattern: {why}"), help);
             }
+        }
+    }
+
+    /// To run without order is a choice; that somebody has asked for order as well is worth a word.
+    fn order_is_kept(&mut self, path: &str, handler: &HandlerConfig) {
+        let pool = self.config.pools.iter().find(|pool| pool.name == handler.pool);
+        if handler.order_by.is_some() && pool.is_some_and(|pool| pool.engine == Engine::Shared) {
+            let text =
+                format!("the pool `{}` keeps no order: its `engine` is `shared`", handler.pool);
+            let help = "leave `order_by` out, or write `engine: keyed` in the pool";
+            self.warning(&format!("{path}.order_by"), text, help);
         }
     }
 

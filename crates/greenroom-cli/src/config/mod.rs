@@ -36,7 +36,8 @@ pub use self::{
     tree::{Place, Span},
     types::{
         Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig, HttpMode,
-        InputConfig, InputKind, NoHandler, OnFull, OutageConfig, OutputConfig, PoolConfig,
+        InputConfig, InputKind, NoHandler, OnFinalFailure, OnFull, OutageConfig, OutputConfig,
+        PoolConfig,
     },
     units::{DurationRange, Rate},
 };

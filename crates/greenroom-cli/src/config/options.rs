@@ -1,5 +1,7 @@
 //! Every option of the configuration, written down once.
 
+use greenroom::event_pool::{Engine, Preset};
+
 use super::schema::{
     Group,
     Kind::{self, *},
@@ -9,6 +11,24 @@ use super::schema::{
 
 const DAY_MS: u64 = 86_400_000;
 const GIB: u64 = 1 << 30;
+
+/// The presets and engines of the library, by name.
+static PRESETS: [&str; Preset::ALL.len()] = {
+    let (mut names, mut at) = ([""; Preset::ALL.len()], 0);
+    while at < names.len() {
+        names[at] = Preset::ALL[at].name();
+        at += 1;
+    }
+    names
+};
+static ENGINES: [&str; Engine::ALL.len()] = {
+    let (mut names, mut at) = ([""; Engine::ALL.len()], 0);
+    while at < names.len() {
+        names[at] = Engine::ALL[at].name();
+        at += 1;
+    }
+    names
+};
 
 const fn opt(name: &'static str, kind: Kind, presence: Presence, doc: &'static str) -> Opt {
     Opt { name, aliases: &[], kind, presence, doc }
@@ -21,6 +41,9 @@ const fn later(name: &'static str, text: &'static str) -> Opt {
 const fn group(title: &'static str, doc: &'static str, options: &'static [Opt]) -> Group {
     Group { title, doc, options, one_of: &[] }
 }
+
+/// Engines that are known and not built.
+const LATER_ENGINES: &[&str] = &["sticky"];
 
 /// The whole file.
 pub(super) static ROOT: Group = group(
@@ -152,24 +175,47 @@ pub(super) static POOL: Group = group(
     "a pool",
     "Workers that share a queue. A pool that is full or slow does not stop another.",
     &[
+        opt(
+            "preset",
+            Choice { words: &PRESETS, later: &[] },
+            Optional,
+            "Sizes by what the pool is for, `workers` x `inbox_size`: `low_latency` 256 x 100, `standard` 256 x 1000, \
+             `high_throughput` 512 x 5000, `ultra_throughput` 1024 x 10000, `memory_limited` 128 x 500; `orders` 256 x 500, \
+             `logs` 512 x 10000, `iot` 1024 x 5000, `edge` 128 x 200. `workers`, `queue` and `inbox_size` override it.",
+        ),
         Opt {
             name: "workers",
             aliases: &["pool_size"],
             kind: Count { min: 1, max: 65_536 },
             presence: Default("1"),
-            doc: "How many events the pool handles at a time.",
+            doc: "How many events the pool handles at a time. With a `preset`, as many as that says.",
         },
         opt(
             "queue",
             Count { min: 1, max: 10_000_000 },
             Optional,
-            "How many events may wait, in all; 1000 when neither this nor `inbox_size` is given.",
+            "How many events may wait, in all; 1000 when neither this nor `inbox_size` nor a `preset` is given.",
         ),
         opt(
             "inbox_size",
             Count { min: 1, max: 10_000_000 },
             Optional,
             "How many events may wait for each worker: another way to write `queue`, which is then workers x inbox_size.",
+        ),
+        opt(
+            "max_per_key",
+            Count { min: 1, max: 10_000_000 },
+            Optional,
+            "How many events may wait behind one key (a value of `order_by`) that is being handled, waits for another attempt or \
+             is parked, so that one key cannot fill the queue; a quarter of it when this is not given. What comes above that is \
+             treated as `on_full` says, and delays no other key.",
+        ),
+        opt(
+            "engine",
+            Choice { words: &ENGINES, later: LATER_ENGINES },
+            Default("keyed"),
+            "What order there is: `keyed` keeps that of each `order_by` value, whichever worker is free handles it; `shared` \
+             keeps none, whatever handlers say.",
         ),
         opt(
             "on_full",
@@ -185,21 +231,20 @@ pub(super) static POOL: Group = group(
             "How often a worker that panics may be restarted before it is given up.",
         ),
         opt(
+            "enable_event_stream",
+            Flag,
+            Default("true"),
+            "Whether the log tells what happens to the pool: workers that are restarted or given up, a queue that is full.",
+        ),
+        opt(
             "on_final_failure",
-            Choice { words: &["skip"], later: &["park", "stop"] },
+            Choice { words: &["skip", "park", "stop"], later: &[] },
             Default("skip"),
-            "What happens to a key whose event failed for good: `skip` stores the event as a dead letter and goes on with the next.",
+            "What happens to a key whose event failed for good: `skip` stores the event as a dead letter and goes on with the \
+             next; `park` keeps the event and all that follow it of its key, and refuses them when the run ends, so that nothing \
+             of the key is ever handled out of order; `stop` stores the event, stops the pool, and ends the run.",
         ),
         later("rate", "the rate limit of a pool is not part of this version"),
-        later(
-            "max_per_key",
-            "the bound on what waits behind one key is not part of this version; `queue` bounds the pool",
-        ),
-        later("preset", "presets are not part of this version; write `workers` and `queue`"),
-        later(
-            "engine",
-            "the choice of an engine is not part of this version; pools are keyed where a handler says `order_by`",
-        ),
         later("weight", "`weight` is not part of this version"),
         later("retry", "`retry` belongs to a handler in this version"),
         later("timeout", "`timeout` belongs to a handler in this version"),
@@ -210,7 +255,6 @@ pub(super) static POOL: Group = group(
             "limit",
             "`limit` is not part of this version; `workers` bounds what is handled at a time",
         ),
-        later("enable_event_stream", "the event stream is not part of this version"),
     ],
 );
 

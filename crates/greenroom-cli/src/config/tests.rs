@@ -5,6 +5,8 @@ mod values;
 
 use std::{path::Path, time::Duration};
 
+use greenroom::event_pool::{Engine, Preset};
+
 use super::{
     interpolate::World,
     options::ROOT,
@@ -139,11 +141,18 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
         (pool, "queue", "10_000_000", &["0", "10000001", "many"]),
         (pool, "inbox_size", "1", &["0", "10000001", "{}"]),
         (pool, "inboxSize", "5", &["0"]),
+        (pool, "preset", "low_latency", &["fast", "order", "1", "[orders]"]),
+        (pool, "engine", "shared", &["keyd", "sticky", "1"]),
+        (pool, "enable_event_stream", "false", &["1", "maybe"]),
+        (pool, "enableEventStream", "true", &["''"]),
         (pool, "on_full", "reject", &["3", "rejct", "drop"]),
         (pool, "onFull", "dead_letter", &["Pause"]),
         (pool, "max_restarts", "0", &["1000001", "-1", "few"]),
         (pool, "maxRestarts", "1_000_000", &["no"]),
-        (pool, "on_final_failure", "skip", &["park", "stop", "jump", "1"]),
+        (pool, "on_final_failure", "park", &["skp", "jump", "1"]),
+        (pool, "onFinalFailure", "stop", &["[skip]"]),
+        (pool, "max_per_key", "1", &["0", "10000001", "many"]),
+        (pool, "maxPerKey", "250", &["-1"]),
         (generator, "count", "1", &["0", "all"]),
         (generator, "rate", "20/s", &["20", "0/s", "20/fortnight"]),
         (generator, "rate", "100/min", &["-1/s"]),
@@ -292,8 +301,12 @@ fn defaults_are_those_of_the_specification() {
         name: "default".into(),
         workers: 1,
         queue: 1000,
+        engine: Engine::Keyed,
+        max_per_key: None,
         on_full: OnFull::Pause,
         max_restarts: 3,
+        on_final_failure: OnFinalFailure::Skip,
+        event_stream: true,
     };
     assert_eq!(config.pools[0], default);
     assert_eq!(config.pools[1], PoolConfig { name: "p".into(), workers: 4, ..default });
@@ -326,12 +339,55 @@ fn h01_inbox_size_counts_for_each_worker() {
 }
 
 #[test]
+fn h02_a_preset_gives_the_sizes_that_are_not_given() {
+    for preset in Preset::ALL {
+        let (workers, each) = (preset.pool_size(), preset.inbox_size());
+        for (more, expected) in [
+            ("", (workers, workers * each)),
+            (", pool_size: 3", (3, 3 * each)),
+            (", workers: 1", (1, each)),
+            (", inboxSize: 7", (workers, workers * 7)),
+            (", queue: 9", (workers, 9)),
+            (", workers: 2, inbox_size: 5", (2, 10)),
+        ] {
+            let config = load(&pool(&format!("preset: {preset}{more}"))).good();
+            let found = config.pools.iter().find(|pool| pool.name == "p").unwrap();
+            assert_eq!((found.workers, found.queue), expected, "{preset}{more}");
+        }
+    }
+    assert!(load(&pool("preset: order")).text().contains("did you mean `orders`?"));
+}
+
+#[test]
+fn h01_both_sizes_together_are_within_what_a_pool_holds() {
+    let loaded = load(&pool("pool_size: 65_536, inbox_size: 2_000"));
+    let lines = loaded.lines();
+    assert_eq!(
+        lines,
+        ["3:46 131072000 events may wait for these 65536 workers, which is above 100000000"]
+    );
+    assert!(loaded.text().contains("`inbox_size` may be 1525 at most here"), "{}", loaded.text());
+    assert_eq!(load(&pool("workers: 60_000, preset: logs")).problems.errors(), 1);
+    load(&pool("pool_size: 65_536, inbox_size: 1_525")).good();
+}
+
+#[test]
+fn h11_who_asks_for_order_where_none_is_kept_is_told() {
+    let text = |engine| {
+        let handler = "handlers: { h: { on: a, pool: p, order_by: subject, pass: {} } }";
+        format!("{BASE}{handler}\npools: {{ p: {{ engine: {engine} }} }}\n")
+    };
+    let shared = load(&text("shared"));
+    assert_eq!(shared.lines(), ["2:44 the pool `p` keeps no order: its `engine` is `shared`"]);
+    assert_eq!(shared.good().pools[1].engine, Engine::Shared);
+    assert_eq!(load(&text("keyed")).problems.summary(), "no problems");
+}
+
+#[test]
 fn what_belongs_to_later_versions_is_refused_by_name() {
     for (text, expected) in [
         (pool("rate: 1/s"), "rate limit of a pool"),
-        (pool("preset: orders"), "presets are not part"),
-        (pool("engine: keyed"), "choice of an engine"),
-        (pool("on_final_failure: park"), "`park` is not part of this version"),
+        (pool("engine: sticky"), "`sticky` is not part of this version"),
         (handler("pass: {}, fan_out: true"), "`fan_out` is not part"),
         (root("admin: {}"), "admin listener"),
         (root("dead_letters: { store: {} }"), "the `store` for dead letters"),

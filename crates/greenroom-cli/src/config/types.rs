@@ -2,6 +2,8 @@
 
 use std::{fmt, path::PathBuf, time::Duration};
 
+use greenroom::event_pool::Engine;
+
 use super::units::{DurationRange, Rate};
 
 /// A whole configuration. Names are unique within each list, which follows the order of the file.
@@ -76,10 +78,29 @@ pub struct PoolConfig {
     pub workers: usize,
     /// How many events may wait, in all.
     pub queue: usize,
+    /// What order there is.
+    pub engine: Engine,
+    /// How many events may wait behind one key; `None`: a quarter of the queue.
+    pub max_per_key: Option<usize>,
     /// What happens when the queue is full.
     pub on_full: OnFull,
     /// How often a panicking worker may be restarted.
     pub max_restarts: u32,
+    /// What happens to a key whose event failed for good.
+    pub on_final_failure: OnFinalFailure,
+    /// True when the log tells what happens to it.
+    pub event_stream: bool,
+}
+
+/// What happens to a key whose event failed for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnFinalFailure {
+    /// The event becomes a dead letter, and the next one is handled.
+    Skip,
+    /// It waits with the event at its head.
+    Park,
+    /// The event becomes a dead letter, and the pool stops.
+    Stop,
 }
 
 /// What happens to an event whose pool is full.

@@ -7,6 +7,7 @@ mod configuration;
 mod examples;
 mod order;
 mod pipelines;
+mod pools;
 mod processes;
 mod server;
 mod signals;

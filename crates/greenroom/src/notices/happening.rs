@@ -161,6 +161,27 @@ pub enum Happening {
     KeyParked,
     /// A key that waited for an operator goes on.
     KeyReleased,
+    /// Memory is used above the ceiling that was set. Told again only after it has fallen well below.
+    MemoryAboveCeiling {
+        /// Bytes in use: by the process where that is known, by what the pool holds otherwise.
+        used: u64,
+        /// The ceiling.
+        ceiling: u64,
+        /// What the pool holds, in bytes, the most first: an estimate from counts and the average size of a message.
+        holds: Vec<(Holding, u64)>,
+    },
+}
+
+/// What a pool holds messages in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Holding {
+    /// What waits to be started, for the first time or again.
+    Queues,
+    /// What is in the line of a parked key.
+    Parked,
+    /// Dead letters that are kept.
+    DeadLetters,
 }
 
 /// Why a pool has another size, or another capacity.
@@ -218,6 +239,7 @@ impl Happening {
             Self::LimitChanged { .. } => Kind::LimitChanged,
             Self::KeyParked => Kind::KeyParked,
             Self::KeyReleased => Kind::KeyReleased,
+            Self::MemoryAboveCeiling { .. } => Kind::MemoryAboveCeiling,
         }
     }
 }

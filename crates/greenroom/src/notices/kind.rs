@@ -68,4 +68,6 @@ kinds! {
     KeyParked = "key_parked",
     /// A key goes on.
     KeyReleased = "key_released",
+    /// Memory is used above the ceiling.
+    MemoryAboveCeiling = "memory_above_ceiling",
 }

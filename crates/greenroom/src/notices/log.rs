@@ -65,5 +65,8 @@ pub(super) fn log(pool: &str, what: &Happening) {
         }
         KeyParked => warn!(pool, kind, "a key waits for an operator"),
         KeyReleased => info!(pool, kind, "a key goes on"),
+        MemoryAboveCeiling { used, ceiling, holds } => {
+            error!(pool, kind, used, ceiling, ?holds, "memory is above the pool's ceiling");
+        }
     }
 }

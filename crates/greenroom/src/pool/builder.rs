@@ -619,6 +619,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         Ok(core)
     }
 
+    /// As `restarts`, for their number alone.
+    pub(crate) fn max_restarts(mut self, max: u32) -> Self {
+        self.restarts.max = max;
+        self
+    }
+
+    /// Whom the pool will tell.
+    pub(crate) fn told(&self) -> Notices {
+        self.notices.clone()
+    }
+
     pub(super) fn pool_name(&self) -> &str {
         &self.name
     }

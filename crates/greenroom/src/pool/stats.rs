@@ -84,8 +84,10 @@ pub struct PoolStats {
     pub queued: u64,
     /// For how long the oldest of these has waited, to a few milliseconds. `None` where there is none.
     pub oldest: Option<Duration>,
-    /// Messages that wait for another attempt.
+    /// Messages that wait for another attempt, or at the head of a parked key.
     pub waiting: u64,
+    /// Of those queued and waiting, messages in the lines of parked keys: nobody handles them before an operator has decided.
+    pub parked: u64,
     /// Messages in the hands of workers.
     pub in_hand: u64,
     /// Attempts that were followed by another.
@@ -103,7 +105,8 @@ pub struct PoolStats {
 impl PoolStats {
     pub(crate) fn of<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> Self {
         let (queueing, handling) = core.measured.spreads();
-        Self { oldest: core.oldest(), queueing, handling, ..Self::ledger(core) }
+        let (oldest, parked) = (core.oldest(), core.parked_messages());
+        Self { oldest, parked, queueing, handling, ..Self::ledger(core) }
     }
 
     /// What is counted, without what is measured.
@@ -133,6 +136,7 @@ impl PoolStats {
             queued: core.depth().saturating_sub(waiting) as u64,
             oldest: None,
             waiting: waiting as u64,
+            parked: 0,
             in_hand: 0,
             retries: 0,
             restarts: 0,

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use greenroom::{Backoff, Restarts};
+use greenroom::{Backoff, Finally, Restarts};
 use greenroom_bus::{
     dead_letter::file::FileDeadLetterStore,
     engine::{self, BuildError, Engine, EngineBuilder},
@@ -26,8 +26,8 @@ use greenroom_bus::{
 };
 
 use crate::config::{
-    Config, GeneratorConfig, HandlerConfig, HandlerKind, HttpMode, InputKind, NoHandler, OnFull,
-    OutputConfig, PoolConfig,
+    Config, GeneratorConfig, HandlerConfig, HandlerKind, HttpMode, InputKind, NoHandler,
+    OnFinalFailure, OnFull, OutputConfig, PoolConfig,
 };
 
 /// Builds the engine and starts its pools.
@@ -102,12 +102,21 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
     engine::PoolConfig {
         workers: pool.workers,
         queue: pool.queue,
+        engine: pool.engine,
+        event_stream: pool.event_stream,
+        max_per_key: pool.max_per_key,
+        on_final_failure: match pool.on_final_failure {
+            OnFinalFailure::Skip => Finally::DeadLetter,
+            OnFinalFailure::Park => Finally::ParkKey,
+            OnFinalFailure::Stop => Finally::StopPool,
+        },
         on_full: match pool.on_full {
             OnFull::Pause => engine::OnFull::Pause,
             OnFull::Reject => engine::OnFull::Reject,
             OnFull::DeadLetter => engine::OnFull::DeadLetter,
         },
         restarts: Restarts { max: pool.max_restarts, ..Restarts::default() },
+        ..engine::PoolConfig::default()
     }
 }
 

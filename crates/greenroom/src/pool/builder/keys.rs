@@ -43,6 +43,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         A::Message: Clone,
     {
         self.copy = self.copy.or(Some(A::Message::clone));
+        self.finally(finally)
+    }
+
+    /// As [`on_final_failure`](Self::on_final_failure), without copies: for handlers that leave the message in its delivery
+    /// until they are done with it ([`Actor::receive`]). Where it is gone, a key that is parked waits without it.
+    pub fn finally(mut self, finally: Finally) -> Self {
         self.finally = Some(finally);
         self
     }

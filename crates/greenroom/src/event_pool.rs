@@ -1,0 +1,275 @@
+//! The event-bus pool: messages with keys, a configuration of a few numbers, presets, and figures about memory.
+//!
+//! A service that handles the events of many aggregates (orders, accounts, devices) wants few decisions: how many at once, how
+//! many may wait, what happens when a worker dies. An [`EventPool`] is a [`Pool`] that is made from those:
+//!
+//! ```text
+//! YAML, TOML, code ─▶ EventPoolConfig ─▶ workers, mailbox, restarts, notices, order per key
+//!                     a preset, and what overrides it
+//! ```
+//!
+//! ```
+//! use greenroom::{event_pool::{EventPool, EventPoolConfig, Keyed, Preset}, prelude::*};
+//!
+//! struct Orders;
+//!
+//! impl Actor for Orders {
+//!     type Message = Keyed<u64, &'static str>;
+//!     type Reply = String;
+//!     type Error = std::convert::Infallible;
+//!
+//!     async fn handle(&mut self, event: Self::Message, _cx: &mut Context<Self>) -> Result<String, Self::Error> {
+//!         Ok(format!("order {:?} is {}", event.key, event.message))
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let config = EventPoolConfig { pool_size: 64, ..Preset::Orders.into() };
+//! let orders = EventPool::new(config, |_slot| Orders).key_required().spawn().await?;
+//! orders.submit(Some(17), "created").await?; // does not wait for the handler
+//! assert_eq!(orders.process(Some(17), "paid").await?, "order Some(17) is paid"); // does, and comes after it
+//! orders.stop(Stop::within(std::time::Duration::from_secs(30))).await;
+//! # Ok(()) }
+//! ```
+//!
+//! # What a failure does
+//! As in any pool ([`FailureTable`](crate::FailureTable)): an error of the handler is a result, and goes to the caller, or makes
+//! a dead letter of what nobody waits for; a panic restarts the worker, and what was queued is handled by the others or by the
+//! worker when it is back.
+//!
+//! # Price
+//! That of the pool. A message whose size is to be known is looked at in one of 64 cases; memory is looked at every five
+//! seconds, by a task of its own.
+//!
+//! # When to use something else
+//! [`Pool`], where messages have their keys in them, or none; everything here is made of it.
+
+use std::{fmt, sync::Arc};
+
+mod alarm;
+mod builder;
+mod config;
+mod config_error;
+mod engine;
+mod memory;
+mod names;
+mod preset;
+mod sizes;
+#[cfg(feature = "config")]
+mod text;
+
+use self::sizes::{ASSUMED, Sizes};
+pub use self::{
+    builder::{EventPoolBuilder, EventPoolError},
+    config::EventPoolConfig,
+    config_error::{ConfigError, ConfigErrors, ConfigProblem},
+    engine::Engine,
+    memory::{Machine, MemoryReading, PoolMemory},
+    preset::Preset,
+};
+use crate::{
+    Actor, Address, CallError, Pool, PoolStats, SendError, Stop, StopReport, TrySendError,
+};
+
+/// A message with the key that it is in order by, if it has one. What the actors of an [`EventPool`] handle.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Keyed<K, M> {
+    /// Whom it is about. Cheap to clone: an integer, an `Arc<str>`.
+    pub key: Option<K>,
+    /// What there is to say.
+    pub message: M,
+}
+
+/// A running event-bus pool. A clone is the same pool, and another sender; the pool drains and stops when the last one is
+/// dropped. See the [module](self).
+pub struct EventPool<A: Actor> {
+    /// A sender of its own: those without keys do not meet at one queue.
+    address: Address<A::Message, A::Reply, A::Error>,
+    shared: Arc<Shared<A>>,
+}
+
+/// What the clones share.
+struct Shared<A: Actor> {
+    pool: Pool<A>,
+    config: EventPoolConfig,
+    key_required: bool,
+    sizes: Arc<Sizes<A::Message>>,
+    memory: Arc<dyn MemoryReading>,
+}
+
+/// What an event-bus pool is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EventPoolStats {
+    /// As of any pool. Its depth is read from the queues when it is asked for, so a wedged worker hides nothing.
+    pub pool: PoolStats,
+    /// How much memory that takes.
+    pub memory: PoolMemory,
+}
+
+impl<A, K, M> EventPool<A>
+where
+    A: Actor<Message = Keyed<K, M>>,
+    K: Send + 'static,
+    M: Send + 'static,
+{
+    /// Sends a message and waits for what its handler says of it; for room before that, where the pool is full. There is
+    /// always an answer: also where the pool stops meanwhile, or the message's key is parked.
+    ///
+    /// # Errors
+    /// How the message ended without a reply: [`CallError::Failed`] is the handler's own error.
+    /// [`CallError::KeyRequired`] where it has no key, and must.
+    ///
+    /// # Panics
+    /// When the function that tells the message's size does; nothing has been sent then.
+    ///
+    /// # Cancel safety
+    /// Dropping the future abandons the message: if it has not been started, it is skipped when its turn comes.
+    pub async fn process(
+        &self,
+        key: Option<K>,
+        message: M,
+    ) -> Result<A::Reply, CallError<A::Error>> {
+        match self.keyed(key, message) {
+            Ok(keyed) => self.address.call(keyed).await,
+            Err(_) => Err(CallError::KeyRequired),
+        }
+    }
+
+    /// Sends a message, waiting for room where the pool is full, and not for its handler.
+    ///
+    /// # Errors
+    /// The message, with the reason, when it was not accepted.
+    ///
+    /// # Panics
+    /// As [`process`](Self::process).
+    ///
+    /// # Cancel safety
+    /// A dropped future has either queued the message or done nothing; the message is dropped with it in that case.
+    pub async fn submit(&self, key: Option<K>, message: M) -> Result<(), SendError<Keyed<K, M>>> {
+        let keyed = self.keyed(key, message).map_err(SendError::KeyRequired)?;
+        self.address.send(keyed).await
+    }
+
+    /// Sends a message without waiting for anything.
+    ///
+    /// # Errors
+    /// The message, with the reason, when it was not accepted.
+    ///
+    /// # Panics
+    /// As [`process`](Self::process).
+    pub fn try_submit(&self, key: Option<K>, message: M) -> Result<(), TrySendError<Keyed<K, M>>> {
+        let keyed = self.keyed(key, message).map_err(TrySendError::KeyRequired)?;
+        self.address.try_send(keyed)
+    }
+
+    /// The message with its key, or as an error where that is missing and must not.
+    fn keyed(&self, key: Option<K>, message: M) -> Result<Keyed<K, M>, Keyed<K, M>> {
+        let keyed = Keyed { key, message };
+        if self.shared.key_required && keyed.key.is_none() {
+            return Err(keyed);
+        }
+        self.shared.sizes.see(&keyed);
+        Ok(keyed)
+    }
+}
+
+impl<A: Actor> EventPool<A> {
+    fn started(shared: Shared<A>) -> Self {
+        Self { address: shared.pool.address(), shared: Arc::new(shared) }
+    }
+
+    /// What it was made from.
+    pub fn config(&self) -> &EventPoolConfig {
+        &self.shared.config
+    }
+
+    /// What it is made of: for management, dead letters, and whatever else a pool can do.
+    pub fn pool(&self) -> &Pool<A> {
+        &self.shared.pool
+    }
+
+    /// What it is doing, and how much memory it takes. Takes the lock of each shard for a moment.
+    pub fn stats(&self) -> EventPoolStats {
+        let pool = self.shared.pool.stats();
+        let letters = self.shared.pool.dead_letters().len();
+        let memory = memory(&pool, letters, self.shared.sizes.measured(), &*self.shared.memory);
+        EventPoolStats { pool, memory }
+    }
+
+    /// Stops the pool, as [`Pool::stop`] does.
+    ///
+    /// # Cancel safety
+    /// A dropped future has closed the pool; call again to see it end.
+    pub async fn stop(&self, how: Stop) -> StopReport<A::Message> {
+        self.shared.pool.stop(how).await
+    }
+
+    /// What the pool's memory is from time to time, without keeping the pool running.
+    fn figures(&self) -> impl Fn() -> PoolMemory + Send + 'static {
+        let Shared { pool, sizes, memory, .. } = &*self.shared;
+        let (pool, letters) = (pool.manage(), pool.dead_letters().queue().clone());
+        let (sizes, reading) = (sizes.clone(), memory.clone());
+        move || self::memory(&pool.stats(), letters.len(), sizes.measured(), &*reading)
+    }
+
+    /// H03: what a full pool takes, and whether that is too much.
+    fn tell_estimate(&self) {
+        let (config, memory) = (&self.shared.config, self.stats().memory);
+        let EventPoolConfig { pool_size, inbox_size, engine, .. } = *config;
+        let (name, estimate) = (self.address.erase(), memory.estimate);
+        tracing::info!(
+            pool = name.name(),
+            pool_size,
+            inbox_size,
+            %engine,
+            estimate,
+            "an event pool has started; full, its messages take so many bytes (estimate)"
+        );
+        if memory.is_too_much() {
+            tracing::warn!(
+                pool = name.name(),
+                estimate,
+                machine = memory.machine,
+                "full, this pool's messages take more than a quarter of the machine's memory; \
+                 make inbox_size or pool_size smaller"
+            );
+        }
+    }
+}
+
+fn memory(
+    stats: &PoolStats,
+    letters: usize,
+    measured: Option<u64>,
+    reading: &dyn MemoryReading,
+) -> PoolMemory {
+    let average = measured.unwrap_or(ASSUMED);
+    let bytes = |messages: u64| messages.saturating_mul(average);
+    PoolMemory {
+        average_message: average,
+        is_measured: measured.is_some(),
+        estimate: bytes(stats.capacity as u64),
+        queues: bytes(stats.depth().saturating_sub(stats.parked)),
+        parked: bytes(stats.parked),
+        dead_letters: bytes(letters as u64),
+        process: reading.process(),
+        machine: reading.machine(),
+    }
+}
+
+impl<A: Actor> Clone for EventPool<A> {
+    fn clone(&self) -> Self {
+        Self { address: self.address.clone(), shared: self.shared.clone() }
+    }
+}
+
+impl<A: Actor> fmt::Debug for EventPool<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shared { config, pool, .. } = &*self.shared;
+        f.debug_struct("EventPool")
+            .field("config", config)
+            .field("pool", pool)
+            .finish_non_exhaustive()
+    }
+}

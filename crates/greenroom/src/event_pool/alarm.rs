@@ -1,0 +1,93 @@
+//! Looks now and then whether memory is above its ceiling, and tells of it. Not on the way of a message.
+
+use std::time::Duration;
+
+use super::memory::PoolMemory;
+use crate::{AnyAddress, Happening, Notices};
+
+/// How often it looks: memory that matters takes longer to fill, and a look takes the lock of each shard.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// It has fallen when it is below so many tenths of the ceiling: what goes up and down around it is told once.
+const FALLEN: u64 = 9;
+
+/// Whether it was told that memory is above the ceiling.
+#[derive(Debug)]
+pub(super) struct Alarm {
+    ceiling: u64,
+    told: bool,
+}
+
+impl Alarm {
+    pub(super) fn new(ceiling: u64) -> Self {
+        Self { ceiling, told: false }
+    }
+
+    /// What is to be told.
+    fn look(&mut self, memory: &PoolMemory) -> Option<Happening> {
+        let used = memory.used();
+        if used > self.ceiling && !self.told {
+            self.told = true;
+            let (ceiling, holds) = (self.ceiling, memory.holds());
+            return Some(Happening::MemoryAboveCeiling { used, ceiling, holds });
+        }
+        self.told &= used >= self.ceiling / 10 * FALLEN;
+        None
+    }
+
+    /// Until the pool has ended.
+    pub(super) async fn watch(
+        mut self,
+        pool: AnyAddress,
+        notices: Notices,
+        memory: impl Fn() -> PoolMemory,
+    ) {
+        let name = pool.name().into();
+        while tokio::time::timeout(LOOK, pool.ended()).await.is_err() {
+            if let Some(what) = self.look(&memory()) {
+                notices.emit(&name, what);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn using(bytes: u64) -> PoolMemory {
+        PoolMemory {
+            average_message: 200,
+            is_measured: false,
+            estimate: 0,
+            queues: 10,
+            parked: 30,
+            dead_letters: 20,
+            process: Some(bytes),
+            machine: None,
+        }
+    }
+
+    #[test]
+    fn h12_memory_around_the_ceiling_is_told_once_until_it_has_fallen() {
+        let mut alarm = Alarm::new(1_000);
+        for (used, told) in [
+            (1_000, false),
+            (1_001, true),
+            (2_000, false),
+            (950, false),
+            (1_500, false),
+            (899, false),
+            (1_001, true),
+        ] {
+            assert_eq!(alarm.look(&using(used)).is_some(), told, "{used}");
+        }
+    }
+
+    #[test]
+    fn h12_where_the_process_is_not_known_what_the_pool_holds_counts() {
+        let memory = PoolMemory { process: None, ..using(0) };
+        assert!(Alarm::new(59).look(&memory).is_some());
+        assert!(Alarm::new(60).look(&memory).is_none());
+    }
+}

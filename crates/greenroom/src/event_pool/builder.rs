@@ -1,0 +1,150 @@
+//! From a configuration and a factory to a running event-bus pool.
+
+use std::{fmt, hash::Hash, sync::Arc};
+
+use super::{
+    EventPool, Keyed, Shared,
+    alarm::Alarm,
+    config::EventPoolConfig,
+    config_error::ConfigErrors,
+    engine::Engine,
+    memory::{Machine, MemoryReading},
+    sizes::{SizeOf, Sizes},
+};
+use crate::{Actor, Notices, Pool, PoolBuilder, SpawnError};
+
+/// An event-bus pool that is being set up; made by [`EventPool::new`]. Nothing runs before [`spawn`](Self::spawn).
+#[must_use = "a builder does nothing until it is spawned"]
+pub struct EventPoolBuilder<A: Actor> {
+    config: EventPoolConfig,
+    pool: PoolBuilder<A>,
+    key_required: bool,
+    size_of: Option<SizeOf<A::Message>>,
+    memory: Arc<dyn MemoryReading>,
+}
+
+/// Why an event-bus pool could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EventPoolError {
+    /// The configuration is out of range.
+    #[error(transparent)]
+    Config(#[from] ConfigErrors),
+    /// The pool could not be started.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+}
+
+impl<A: Actor> EventPoolBuilder<A> {
+    pub(super) fn new(config: EventPoolConfig, pool: PoolBuilder<A>) -> Self {
+        Self { config, pool, key_required: false, size_of: None, memory: Arc::new(Machine) }
+    }
+
+    /// What logs and reports call the pool; `pool` unless said otherwise.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.pool = self.pool.name(name);
+        self
+    }
+
+    /// Whatever else a pool can be told: a failure table, a limit, a hook for dead letters. What the configuration says (sizes,
+    /// restarts, the order) holds all the same.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use greenroom::{Backoff, event_pool::{EventPool, EventPoolConfig, Keyed}, prelude::*};
+    /// # struct Orders; impl Actor for Orders { type Message = Keyed<u64, &'static str>; type Reply = (); type Error = ();
+    /// # async fn handle(&mut self, _: Self::Message, _: &mut Context<Self>) -> Result<(), ()> { Ok(()) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(10));
+    /// let orders = EventPool::new(EventPoolConfig::default(), |_slot| Orders)
+    ///     .with(|pool| pool.retry(5, backoff).dead_letters(10_000))
+    ///     .spawn()
+    ///     .await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn with(mut self, set: impl FnOnce(PoolBuilder<A>) -> PoolBuilder<A>) -> Self {
+        self.pool = set(self.pool);
+        self
+    }
+
+    /// Refuses messages without a key (`KeyRequired`). Otherwise they are handled in any order.
+    pub fn key_required(mut self) -> Self {
+        self.key_required = true;
+        self
+    }
+
+    /// Where figures about memory come from; the [`Machine`] unless said otherwise.
+    pub fn memory_reading(mut self, reading: impl MemoryReading) -> Self {
+        self.memory = Arc::new(reading);
+        self
+    }
+}
+
+impl<A, K, M> EventPoolBuilder<A>
+where
+    A: Actor<Message = Keyed<K, M>>,
+    K: Hash + Eq + Clone + Send + Sync + 'static,
+    M: Send + 'static,
+{
+    /// How to tell the size of a message, in bytes, for the memory estimate: 200 is assumed without this. It is asked in the
+    /// sender, for one message in 64.
+    pub fn message_size(mut self, size_of: impl Fn(&M) -> usize + Send + Sync + 'static) -> Self {
+        self.size_of = Some(Box::new(move |keyed| size_of(&keyed.message)));
+        self
+    }
+
+    /// Starts the pool, and logs its memory estimate.
+    ///
+    /// # Errors
+    /// Everything in the configuration that is out of range, or why the pool could not start; nothing is left running then.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub async fn spawn(self) -> Result<EventPool<A>, EventPoolError> {
+        self.config.check()?;
+        let Self { config, pool, key_required, size_of, memory } = self;
+        let pool = settled(pool, &config);
+        let pool = if key_required { pool.key_required() } else { pool };
+        let notices = pool.told();
+        let pool = match config.engine {
+            Engine::Keyed => pool.ordered_by_opt(key_of).spawn().await?,
+            Engine::Shared => pool.spawn().await?,
+        };
+        let sizes = Arc::new(Sizes::new(size_of));
+        let pool = EventPool::started(Shared { pool, config, key_required, sizes, memory });
+        pool.tell_estimate();
+        if notices.is_on() {
+            let (end, figures) = (pool.pool().erase(), pool.figures());
+            tokio::spawn(Alarm::new(config.memory_ceiling).watch(end, notices, figures));
+        }
+        Ok(pool)
+    }
+}
+
+/// The pool as the configuration has it.
+fn settled<A: Actor>(pool: PoolBuilder<A>, config: &EventPoolConfig) -> PoolBuilder<A> {
+    let pool = pool.workers(config.pool_size).mailbox(config.inbox_size);
+    let pool = pool.max_restarts(config.max_restarts);
+    if config.enable_event_stream { pool } else { pool.notices(Notices::off()) }
+}
+
+fn key_of<K: Clone, M>(keyed: &Keyed<K, M>) -> Option<K> {
+    keyed.key.clone()
+}
+
+impl<A: Actor> fmt::Debug for EventPoolBuilder<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventPoolBuilder").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl<A: Actor> EventPool<A> {
+    /// Sets up a pool whose workers are built by `factory`, as [`Pool::new`] does.
+    #[expect(clippy::new_ret_no_self, reason = "a pool is started by its builder")]
+    pub fn new(
+        config: EventPoolConfig,
+        factory: impl Fn(usize) -> A + Send + Sync + 'static,
+    ) -> EventPoolBuilder<A> {
+        EventPoolBuilder::new(config, Pool::new(factory))
+    }
+}

@@ -1,0 +1,39 @@
+//! What keeps the messages of one key in order, if anything does.
+
+use std::fmt;
+
+/// How an [`EventPool`](super::EventPool) hands out its messages. One key of the configuration, so that a service can compare,
+/// and go back.
+///
+/// | | one key's messages | a slow key delays |
+/// |---|---|---|
+/// | `keyed` | in order, by any worker | nobody else |
+/// | `shared` | in no order | nobody else |
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Engine {
+    /// In order per key, by whichever worker is free. What to take unless something speaks for another.
+    #[default]
+    Keyed,
+    /// Without order: for messages that have nothing to do with one another.
+    Shared,
+}
+
+impl Engine {
+    /// All there are.
+    pub const ALL: &[Self] = &[Self::Keyed, Self::Shared];
+
+    /// Its name in configurations.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Keyed => "keyed",
+            Self::Shared => "shared",
+        }
+    }
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,121 @@
+//! How much memory a pool takes: what it may take when it is full, and what it takes.
+
+use std::{fs, sync::Arc};
+
+use crate::notices::Holding;
+
+/// A pool that may take a larger part of the machine's memory than one in so many is warned about.
+const SHARE: u64 = 4;
+
+/// Where figures about memory come from: [`Machine`] unless said otherwise.
+pub trait MemoryReading: Send + Sync + 'static {
+    /// Bytes that this process holds in memory, where that is known.
+    fn process(&self) -> Option<u64>;
+
+    /// Bytes of memory that there are, where that is known.
+    fn machine(&self) -> Option<u64>;
+}
+
+impl<R: MemoryReading + ?Sized> MemoryReading for Arc<R> {
+    fn process(&self) -> Option<u64> {
+        (**self).process()
+    }
+
+    fn machine(&self) -> Option<u64> {
+        (**self).machine()
+    }
+}
+
+/// What Linux says, of the control group that bounds the process where one does. Elsewhere nothing is known.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Machine;
+
+impl MemoryReading for Machine {
+    fn process(&self) -> Option<u64> {
+        kilobytes(&fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
+    }
+
+    fn machine(&self) -> Option<u64> {
+        let machine = kilobytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")?;
+        let group = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+        let group = group.and_then(|bytes| bytes.trim().parse().ok());
+        Some(group.map_or(machine, |group| machine.min(group)))
+    }
+}
+
+/// The figure on the line of this name (proc(5)).
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// The memory of a pool. Sizes are in bytes, and of messages alone: what a handler holds is its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PoolMemory {
+    /// The size of a message: measured, where the pool was told how
+    /// ([`message_size`](super::EventPoolBuilder::message_size)) and has seen one; 200 otherwise.
+    pub average_message: u64,
+    /// Whether that is measured.
+    pub is_measured: bool,
+    /// What the messages take when the pool is full: workers x inbox x average.
+    pub estimate: u64,
+    /// What those take that wait to be started, for the first time or again.
+    pub queues: u64,
+    /// What those take that are in the line of a parked key.
+    pub parked: u64,
+    /// What the dead letters take that are kept.
+    pub dead_letters: u64,
+    /// What the whole process takes, where that is known.
+    pub process: Option<u64>,
+    /// How much memory there is, where that is known.
+    pub machine: Option<u64>,
+}
+
+impl PoolMemory {
+    /// True where a full pool would take more than a quarter of the machine's memory.
+    pub fn is_too_much(&self) -> bool {
+        self.machine.is_some_and(|machine| self.estimate > machine / SHARE)
+    }
+
+    /// What is in use: by the process where that is known, by what the pool holds otherwise.
+    pub(super) fn used(&self) -> u64 {
+        let held = self.queues + self.parked + self.dead_letters;
+        self.process.unwrap_or(held)
+    }
+
+    /// What the pool holds, the most first.
+    pub(super) fn holds(&self) -> Vec<(Holding, u64)> {
+        let mut holds = vec![
+            (Holding::Queues, self.queues),
+            (Holding::Parked, self.parked),
+            (Holding::DeadLetters, self.dead_letters),
+        ];
+        holds.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+        holds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h03_figures_are_read_from_what_linux_writes() {
+        let status = "Name:\tgreenroom\nVmHWM:\t   9999 kB\nVmRSS:\t    1234 kB\nThreads:\t8\n";
+        assert_eq!(kilobytes(status, "VmRSS:"), Some(1234 * 1024));
+        assert_eq!(kilobytes("MemTotal:       16384 kB\n", "MemTotal:"), Some(16 << 20));
+        for text in
+            ["", "VmRSS:\n", "VmRSS: x kB", "VmRSS: 12 MB", "VmRSS: 99999999999999999999 kB"]
+        {
+            assert_eq!(kilobytes(text, "VmRSS:"), None, "{text}");
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn h03_the_machine_says_how_much_there_is_and_how_much_is_used() {
+        let (process, machine) = (Machine.process(), Machine.machine());
+        assert!(process > Some(0) && machine > process, "{process:?} {machine:?}");
+    }
+}

@@ -1,0 +1,118 @@
+//! How large messages are on average, by looking at few of them.
+
+use std::cell::Cell;
+
+use parking_lot::Mutex;
+
+/// The size of a message, in bytes, before one was measured.
+pub(super) const ASSUMED: u64 = 200;
+
+/// One message in so many is measured: where the size is found by walking through it, more would be felt.
+const SAMPLED: u32 = 64;
+
+/// The average is of about so many of the last samples: sizes change with the time of day.
+const REMEMBERED: u64 = 4_096;
+
+/// How to tell the size of a message, in bytes.
+pub(super) type SizeOf<M> = Box<dyn Fn(&M) -> usize + Send + Sync>;
+
+/// The average size of messages. A message that is not sampled costs a look at a number of its thread.
+pub(super) struct Sizes<M> {
+    /// `None` where nothing is measured.
+    size_of: Option<SizeOf<M>>,
+    /// No user code runs under it.
+    samples: Mutex<Samples>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Samples {
+    number: u64,
+    sum: u64,
+}
+
+impl Samples {
+    fn add(&mut self, size: u64) {
+        if self.number >= REMEMBERED {
+            (self.number, self.sum) = (self.number / 2, self.sum / 2);
+        }
+        self.number += 1;
+        self.sum = self.sum.saturating_add(size);
+    }
+}
+
+impl<M> Sizes<M> {
+    pub(super) fn new(size_of: Option<SizeOf<M>>) -> Self {
+        Self { size_of, samples: Mutex::default() }
+    }
+
+    /// Looks at a message now and then. Runs user code.
+    #[inline]
+    pub(super) fn see(&self, message: &M) {
+        if let Some(size_of) = &self.size_of
+            && is_sampled()
+        {
+            let size = size_of(message) as u64;
+            self.samples.lock().add(size);
+        }
+    }
+
+    /// The average, once there is one.
+    pub(super) fn measured(&self) -> Option<u64> {
+        let samples = *self.samples.lock();
+        samples.sum.checked_div(samples.number)
+    }
+}
+
+/// True for the first message of a thread, and for one in [`SAMPLED`] then. By chance, so that no rhythm of messages hides a
+/// size (Marsaglia, Xorshift RNGs, 2003).
+fn is_sampled() -> bool {
+    thread_local! {
+        static CHANCE: Cell<u32> = const { Cell::new(0) };
+    }
+    CHANCE.with(|chance| {
+        let mut next = chance.get();
+        if next == 0 {
+            chance.set(0x9E37_79B9);
+            return true;
+        }
+        next ^= next << 13;
+        next ^= next >> 17;
+        next ^= next << 5;
+        chance.set(next);
+        next.is_multiple_of(SAMPLED)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h03_one_message_in_sixty_four_is_measured_and_the_first_of_a_thread() {
+        let looks = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let counter = looks.clone();
+        let sizes = Sizes::new(Some(Box::new(move |size: &usize| {
+            counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            *size
+        })));
+        assert_eq!(sizes.measured(), None);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                sizes.see(&500);
+                assert_eq!(sizes.measured(), Some(500));
+                (0..64_000).for_each(|_| sizes.see(&500));
+            });
+        });
+        let looks = looks.load(std::sync::atomic::Ordering::Relaxed);
+        assert!((800..1_200).contains(&looks), "{looks}");
+    }
+
+    #[test]
+    fn h03_an_average_follows_sizes_that_change() {
+        let mut samples = Samples::default();
+        (0..100_000).for_each(|_| samples.add(100));
+        (0..20_000).for_each(|_| samples.add(1_000));
+        let average = samples.sum / samples.number;
+        assert!(average > 950, "{average}");
+    }
+}

@@ -1,0 +1,86 @@
+//! A worker that does as it is told, and what pools of it are made with.
+
+use std::{sync::Arc, time::Duration};
+
+use greenroom::{
+    Actor, Backoff, Context, Event, EventPool, EventPoolConfig, Notices, Restarts,
+    event_pool::{EventPoolBuilder, Keyed},
+    notices::{Kind, NoticeReceiver},
+};
+use parking_lot::Mutex;
+
+pub(crate) const MILLI: Duration = Duration::from_millis(1);
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Do {
+    Reply(u64),
+    Fail,
+    Panic,
+    Sleep(Duration),
+}
+
+pub(crate) type Order = Keyed<u64, Do>;
+
+/// What has been handled to its end, in order.
+pub(crate) type Done = Arc<Mutex<Vec<Order>>>;
+
+pub(crate) struct Clerk(Done);
+
+impl Actor for Clerk {
+    type Message = Order;
+    type Reply = u64;
+    type Error = &'static str;
+
+    async fn handle(&mut self, event: Order, _: &mut Context<Self>) -> Result<u64, &'static str> {
+        let reply = match event.message {
+            Do::Reply(number) => Ok(number),
+            Do::Fail => Err("no such order"),
+            Do::Panic => panic!("on purpose"),
+            Do::Sleep(time) => {
+                tokio::time::sleep(time).await;
+                Ok(0)
+            }
+        };
+        self.0.lock().push(event);
+        reply
+    }
+}
+
+impl Clerk {
+    pub(crate) fn new(done: Done) -> Self {
+        Self(done)
+    }
+}
+
+/// A pool that restarts its workers each a second after they have died, what has been handled in it, and what it tells.
+pub(crate) fn clerks(config: EventPoolConfig) -> (EventPoolBuilder<Clerk>, Done, NoticeReceiver) {
+    let (done, notices) = (Done::default(), Notices::new(1_000));
+    let (of_clerks, receiver) = (done.clone(), notices.subscribe());
+    let backoff = Backoff::new(SECOND, SECOND);
+    let restarts = Restarts { backoff, ..Restarts::default() };
+    let builder = EventPool::new(config, move |_| Clerk(of_clerks.clone()))
+        .name("clerks")
+        .with(|pool| pool.quick_factory().restarts(restarts).notices(notices));
+    (builder, done, receiver)
+}
+
+pub(crate) fn sizes(pool_size: usize, inbox_size: usize) -> EventPoolConfig {
+    EventPoolConfig { pool_size, inbox_size, ..EventPoolConfig::default() }
+}
+
+/// The kinds of what there is to hear, without what belongs to the day's work.
+pub(crate) fn told(receiver: &mut NoticeReceiver) -> Vec<Kind> {
+    let events = std::iter::from_fn(|| receiver.try_recv());
+    let kinds = events.filter_map(Event::into_item).map(|notice| notice.what.kind());
+    kinds.filter(|kind| !matches!(kind, Kind::Started | Kind::WorkerStarted)).collect()
+}
+
+/// The numbers that have been replied, in order.
+pub(crate) fn numbers(done: &Done) -> Vec<u64> {
+    let number = |event: &Order| match event.message {
+        Do::Reply(number) => Some(number),
+        _ => None,
+    };
+    done.lock().iter().filter_map(number).collect()
+}
