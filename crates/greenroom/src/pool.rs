@@ -96,6 +96,7 @@ mod shard;
 mod sink;
 mod stamp;
 mod stats;
+pub mod sticky;
 mod stop;
 mod supervised;
 mod tally;

@@ -40,6 +40,7 @@ fn one_of_each() -> Vec<Happening> {
         DroppedByOverflow { messages: 17 },
         Resized { from: 3, to: 4, reason: ResizeReason::Asked },
         LimitChanged { from: 8, to: 4, reason: LimitChangeReason::Asked },
+        SlotHeld { slot: 1, messages: 2, held_for: Duration::from_secs(1) },
         KeyParked,
         KeyReleased,
     ]

@@ -60,6 +60,8 @@ kinds! {
     Resized = "resized",
     /// A limit has changed.
     LimitChanged = "limit_changed",
+    /// Keys wait for a worker that is to hand them over.
+    SlotHeld = "slot_held",
     /// A key waits for an operator.
     KeyParked = "key_parked",
     /// A key goes on.

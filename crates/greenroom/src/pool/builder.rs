@@ -14,6 +14,7 @@ use super::{
     overflow::Overflow,
     policy::Policy,
     restart::Restarts,
+    sticky::{DEFAULT_SLOTS, MAX_SLOTS, StickyBy, Stuck},
     seat::Status,
     supervised::{self, PoolChild},
     threads::Threads,
@@ -53,6 +54,8 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     holds_when_empty: bool,
     overflow: Overflow<A::Message, A::Reply, A::Error>,
     dispatch: Option<Box<dyn Policy<A::Message>>>,
+    sticky: Option<StickyBy<A::Message>>,
+    sticky_table: Option<usize>,
     copy_for_several: Option<CopyOf<A>>,
     key_of: Option<KeyOf<A, K>>,
     policy: Box<dyn FailurePolicy<A::Error>>,
@@ -87,6 +90,8 @@ impl<A: Actor> PoolBuilder<A> {
             holds_when_empty: false,
             overflow: Overflow::Wait,
             dispatch: None,
+            sticky: None,
+            sticky_table: None,
             copy_for_several: None,
             key_of: None,
             policy: Box::new(FailureTable::default()),
@@ -121,6 +126,7 @@ impl<A: Actor> PoolBuilder<A> {
     /// ```
     pub fn dispatch(mut self, policy: impl Policy<A::Message>) -> Self {
         self.dispatch = Some(Box::new(policy));
+        self.sticky = None;
         self
     }
 
@@ -164,8 +170,63 @@ impl<A: Actor> PoolBuilder<A> {
     ) -> PoolBuilder<A, K> {
         let factory = self.factory.clone();
         let mut ordered = self.with(factory, Some(Box::new(key)));
-        (ordered.dispatch, ordered.copy_for_several) = (None, None);
+        (ordered.dispatch, ordered.copy_for_several, ordered.sticky) = (None, None, None);
         ordered
+    }
+
+    /// Gives all messages of a key to the same worker, as long as the number of workers does not change: for workers that keep
+    /// something for each of their keys, as a cache or a connection. Messages of one key and class are handled in the order in
+    /// which they were accepted, also while workers come and go; see [`sticky`](crate::pool::sticky).
+    ///
+    /// Keys of one worker wait for one another, by design: one slow message stops all keys of its worker, and one that waits for its
+    /// next attempt does too. Where order is all that is wanted, take [`ordered_by`](Self::ordered_by), where any free worker
+    /// takes the next key.
+    ///
+    /// The function runs in the sender, before the message is accepted. A sender waits for room at the worker that has the key.
+    /// What is sent to a worker by its own address is no part of the order. Takes the place of a [policy](Self::dispatch) that was
+    /// set before.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// use std::collections::HashMap;
+    ///
+    /// /// Counts the orders of its customers: no other worker has any of them.
+    /// #[derive(Default)]
+    /// struct Desk(HashMap<u64, u32>);
+    ///
+    /// impl Actor for Desk {
+    ///     type Message = u64;
+    ///     type Reply = u32;
+    ///     type Error = std::convert::Infallible;
+    ///
+    ///     async fn handle(&mut self, customer: u64, _: &mut Context<Self>) -> Result<u32, Self::Error> {
+    ///         let orders = self.0.entry(customer).or_default();
+    ///         *orders += 1;
+    ///         Ok(*orders)
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let desks = Pool::new(|_slot| Desk::default()).workers(4).sticky_by(|customer: &u64| *customer).spawn().await?;
+    /// assert_eq!((desks.call(17).await?, desks.call(18).await?, desks.call(17).await?), (1, 1, 2));
+    /// # Ok(()) }
+    /// ```
+    pub fn sticky_by<K: Hash + Eq + Send + Sync + 'static>(
+        self,
+        key: impl Fn(&A::Message) -> K + Send + Sync + 'static,
+    ) -> Self {
+        self.sticky_by_opt(move |message| Some(key(message)))
+    }
+
+    /// As [`sticky_by`](Self::sticky_by), for messages of which some have no key: those are for any worker, in any order.
+    pub fn sticky_by_opt<K: Hash + Eq + Send + Sync + 'static>(
+        mut self,
+        key: impl Fn(&A::Message) -> Option<K> + Send + Sync + 'static,
+    ) -> Self {
+        self.copy_for_several = None;
+        self.dispatch = Some(Box::new(Stuck));
+        self.sticky = Some(StickyBy::new(key));
+        self
     }
 }
 
@@ -210,6 +271,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             holds_when_empty: self.holds_when_empty,
             overflow: self.overflow,
             dispatch: self.dispatch,
+            sticky: self.sticky,
+            sticky_table: self.sticky_table,
             copy_for_several: self.copy_for_several,
             key_of,
             policy: self.policy,
@@ -228,6 +291,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             notices: self.notices,
             seed: self.seed,
         }
+    }
+
+    /// How many table slots the keys of a [sticky](Self::sticky_by) pool are hashed onto: a power of two up to 1,048,576, and at
+    /// least as many as the pool starts with workers; 4,096 unless said otherwise, or as many as are needed. With 16 for each
+    /// worker or more, shares differ by a sixteenth at most; table slots move as a whole, and what cannot move yet waits together.
+    pub fn sticky_table(mut self, slots: usize) -> Self {
+        self.sticky_table = Some(slots);
+        self
     }
 
     /// What logs and reports call the pool; its workers are `<name>-<index>`. `pool` unless said otherwise.
@@ -574,6 +645,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     fn into_checked_core(mut self) -> Result<Arc<Core<A, K>>, SpawnError> {
         self.check_autoscale()?;
         let capacity = self.checked_capacity()?;
+        let slots = self.checked_table()?;
         let threads = self.start_threads()?;
         let runtime = threads.as_ref().and_then(Threads::handle);
         let runtime = runtime.unwrap_or_else(tokio::runtime::Handle::current);
@@ -591,6 +663,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             gate: Gate::new(self.rate, self.at_once)?,
             overflow: self.overflow,
             dispatch: self.dispatch,
+            sticky: self.sticky.map(|by| (by, slots)),
             copy_for_several: self.copy_for_several,
             key_of: self.key_of,
             policy: self.policy,
@@ -617,6 +690,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self.bounds = settings.min..=settings.max;
         self.workers = self.workers.clamp(settings.min, settings.max);
         Ok(())
+    }
+
+    /// How many table slots there are, where keys stick to workers.
+    fn checked_table(&self) -> Result<usize, SpawnError> {
+        let least = self.workers.next_power_of_two();
+        let slots = self.sticky_table.unwrap_or(least.max(DEFAULT_SLOTS));
+        if slots.is_power_of_two() && (least..=MAX_SLOTS).contains(&slots) {
+            return Ok(slots);
+        }
+        let range = "a power of two, at least as many as workers, 1,048,576 at most";
+        Err(SpawnError::OutOfRange { setting: "sticky table", value: slots, range })
     }
 
     fn start_threads(&self) -> Result<Option<Threads>, SpawnError> {
@@ -671,14 +755,18 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     slots.iter().for_each(|slot| core.seats.at(*slot).place.lock().status = Status::Starting);
     core.start_in(&slots, &outcomes);
     drop(outcomes);
-    let mut reason = None;
+    let (mut reason, mut failed) = (None, Vec::new());
     loop {
         match told.recv().await {
-            Some(SlotOutcome::StartFailed(_, error)) => reason = reason.or(Some(error)),
+            Some(SlotOutcome::StartFailed(slot, error)) => {
+                reason = reason.or(Some(error));
+                failed.push(slot);
+            }
             None if !slots.is_empty() => break,
             _ => {
                 // It also tells of drops that no further one follows.
-                if slots.is_empty() || !matches!(core.settings.overflow, Overflow::Wait) {
+                let drops = !matches!(core.settings.overflow, Overflow::Wait);
+                if slots.is_empty() || drops || core.sticky.is_some() {
                     clock::start(core);
                 }
                 scaling::begin(core);
@@ -686,7 +774,12 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                 core.close_if_deserted();
                 if core.settings.dispatch.is_some() {
                     // A policy deals with workers by their order, so all of them have their chance to start first.
-                    while told.recv().await.is_some() {}
+                    while let Some(outcome) = told.recv().await {
+                        if let SlotOutcome::StartFailed(slot, _) = outcome {
+                            failed.push(slot);
+                        }
+                    }
+                    core.give_keys_to_others(&failed);
                 }
                 guard.defuse();
                 core.tell(Happening::Started { workers: slots.len() });

@@ -38,6 +38,7 @@ use super::{
     shard::{Outbox, Shard, Turns},
     stamp::Stamp,
     stats::Measured,
+    sticky::{Sticky, StickyBy},
     tally::PoolTally,
     threads::Threads,
     wake::Wake,
@@ -52,6 +53,7 @@ use crate::{
 
 #[cfg(test)]
 mod attendance;
+mod carry;
 mod close;
 mod crew;
 pub(crate) mod dispatch;
@@ -64,6 +66,7 @@ mod park;
 mod place;
 #[cfg(test)]
 mod points;
+mod stick;
 pub(crate) mod take;
 mod tell;
 #[cfg(test)]
@@ -118,6 +121,8 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) overflow: Overflow<A::Message, A::Reply, A::Error>,
     /// `None` where workers pull.
     pub(crate) dispatch: Option<Box<dyn Policy<A::Message>>>,
+    /// How to tell the key, and the number of table slots, where keys stick to workers. Taken out when the pool is made.
+    pub(crate) sticky: Option<(StickyBy<A::Message>, usize)>,
     /// Present where a policy may choose several workers.
     pub(crate) copy_for_several: Option<CopyOf<A>>,
     /// `None` for a pool without order.
@@ -178,7 +183,9 @@ pub(crate) struct Core<A: Actor, K> {
     crew: RwLock<Arc<CrewList<A, K>>>,
     /// How often somebody has come or gone: `crew` is of one such moment.
     crew_changes: AtomicU64,
-    /// Messages that the policy has given to nobody yet.
+    /// Who has which keys, in a sticky pool.
+    pub(crate) sticky: Option<Box<Sticky<A::Message>>>,
+    /// Messages that the policy has given to nobody yet, or of keys that nobody has.
     held: Mutex<VecDeque<Queued<A, K>>>,
     /// Whether messages are accepted; held while that changes.
     gate: Mutex<Gate>,
@@ -253,7 +260,7 @@ const MAX_CREDIT: usize = 64;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn new(
-        settings: Settings<A, K>,
+        mut settings: Settings<A, K>,
         awake_limit: usize,
         runtime: tokio::runtime::Handle,
         threads: Option<Threads>,
@@ -271,6 +278,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             None => Turns::OF_A_SENDER,
         };
         let now = Instant::now();
+        let sticky = settings.sticky.take().map(|(by, slots)| {
+            Box::new(Sticky::new(by, slots, settings.workers, settings.seed))
+        });
         let core = Self {
             shards: (0..shards).map(|_| Shard::new(turns)).collect(),
             permits: Permits::new(settings.capacity),
@@ -282,6 +292,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             desks: Seats::new(settings.workers),
             crew: RwLock::default(),
             crew_changes: AtomicU64::new(0),
+            sticky,
             held: Mutex::default(),
             gate: Mutex::new(Gate::Open),
             ruined: AtomicBool::new(false),
@@ -592,7 +603,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// True where a worker is the owner of this message's key.
     pub(crate) fn has_key_in_hand(&self, parcel: &ParcelOf<A>, slot: usize) -> bool {
         if !self.keyed() {
-            return false;
+            return self.would_stick_to(parcel, slot);
         }
         let key = self.key(parcel);
         let index = self.shard_of(&key, 0);

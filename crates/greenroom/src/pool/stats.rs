@@ -80,6 +80,9 @@ pub struct PoolStats {
     pub queued: u64,
     /// For how long the oldest of these has waited, to a few milliseconds. `None` where there is none.
     pub oldest: Option<Duration>,
+    /// Of those queued, messages of a [sticky](crate::pool::sticky) pool that are to go to another worker, and wait until theirs has
+    /// finished what it has in hand.
+    pub held: u64,
     /// Messages that wait for another attempt.
     pub waiting: u64,
     /// Messages in the hands of workers.
@@ -126,6 +129,7 @@ impl PoolStats {
             returned: read(&core.tally.returned),
             queued: core.depth().saturating_sub(waiting) as u64,
             oldest: None,
+            held: core.held_for_others() as u64,
             waiting: waiting as u64,
             in_hand: 0,
             retries: 0,
