@@ -250,7 +250,7 @@ async fn run(seed: u64) -> Result<(), String> {
     for number in 0..chance.below(120) as u32 {
         step(chance, &pool, &mut accepted, &mut sends, number).await;
         let stats = pool.stats();
-        if !stats.ledger_holds() || stats.held > stats.queued {
+        if !stats.ledger_holds() || stats.held > stats.queued + stats.waiting {
             return Err(format!("{stats:?}"));
         }
     }

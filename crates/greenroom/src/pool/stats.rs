@@ -80,8 +80,8 @@ pub struct PoolStats {
     pub queued: u64,
     /// For how long the oldest of these has waited, to a few milliseconds. `None` where there is none.
     pub oldest: Option<Duration>,
-    /// Of those queued, messages of a [sticky](crate::pool::sticky) pool that are to go to another worker, and wait until theirs has
-    /// finished what it has in hand.
+    /// Messages of a [sticky](crate::pool::sticky) pool, queued or waiting for another attempt, that are to go to another worker
+    /// once theirs has finished what it has in hand.
     pub held: u64,
     /// Messages that wait for another attempt.
     pub waiting: u64,
