@@ -578,6 +578,39 @@ async fn t02_messages_of_the_last_worker_that_is_disabled_are_dead_letters() {
     assert!(pool.stats().ledger_holds());
 }
 
+#[tokio::test(start_paused = true)]
+async fn t02_who_waits_for_room_at_a_wedged_worker_follows_its_key() {
+    let desk = Desk::new();
+    let pool = desk.pool(1).mailbox(2).capacity(20).spawn().await.unwrap();
+    // Which keys a second worker will have.
+    let change = pool.manage().add(1).unwrap();
+    change.done(SOON).await;
+    let homes = homes(&pool, 50).await;
+    let (stays, goes) = (keys_of(&homes, 0)[0], keys_of(&homes, 1)[0]);
+    pool.manage().remove_worker(1).unwrap().done(SOON).await;
+    pool.send(sleep(stays, 1, 1_000_000)).await.unwrap();
+    tokio::time::sleep(A_MOMENT).await;
+    pool.send(job(stays, 2)).await.unwrap();
+    pool.send(job(stays, 3)).await.unwrap();
+    let (address, started) = (pool.address(), tokio::time::Instant::now());
+    let waits = tokio::spawn(async move { address.call(job(goes, 4)).await });
+    tokio::time::sleep(A_MOMENT).await;
+    assert!(!waits.is_finished());
+    pool.manage().add(1).unwrap().done(SOON).await;
+    assert_eq!(waits.await.unwrap().unwrap(), 1);
+    assert!(started.elapsed() < Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn t01_a_pool_may_require_a_key() {
+    let desk = Desk::new();
+    let pool = Pool::new(move |_slot| desk.clone()).workers(2);
+    let pool = pool.sticky_by_opt(|job: &Job| (job.key > 0).then_some(job.key)).key_required();
+    let pool = pool.spawn().await.unwrap();
+    assert!(matches!(pool.call(job(0, 1)).await, Err(CallError::KeyRequired)));
+    assert!(pool.call(job(1, 1)).await.is_ok());
+}
+
 /// Senders on several threads, each with keys of its own, while the size changes all the time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn t02_order_holds_while_threads_send_and_the_size_changes() {

@@ -12,8 +12,8 @@
 //!
 //! # The price
 //! **Keys of one worker wait for one another**, by design: one slow order stops all orders that share its worker, also while
-//! others are idle; a message that waits for its next attempt stops its worker's mailbox (only urgent messages go before it). Where
-//! a key needs order and no worker of its own, take [`ordered_by`](crate::PoolBuilder::ordered_by): there any free worker takes
+//! others are idle; a message that waits for its next attempt stops its worker's mailbox (only urgent messages go before it). A key
+//! cannot be parked here either: [`Finally::ParkKey`](crate::Finally::ParkKey) makes a dead letter. Where a key needs order and no worker of its own, take [`ordered_by`](crate::PoolBuilder::ordered_by): there any free worker takes
 //! the next key.
 //!
 //! Take sticky workers where a worker has something that others would have to fetch first: a cache per key, a connection or a
@@ -53,7 +53,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 
 use self::table::Table;
 pub(crate) use self::table::NOBODY;
@@ -96,6 +96,8 @@ pub(crate) struct Sticky<M> {
     /// moves, under the lock of the queue that loses or gains it.
     owners: Box<[AtomicU32]>,
     pub(crate) moves: Mutex<Moves>,
+    /// Told after each move, to senders that wait for room where their key was.
+    pub(crate) moved: Notify,
 }
 
 /// What may change about who has what.
@@ -125,6 +127,7 @@ impl<M> Sticky<M> {
             hasher: Hasher::with_seed(seed, foldhash::SharedSeed::global_fixed()),
             owners: (0..=slots as u32).map(owner).collect(),
             moves: Mutex::new(Moves { table, holds: BTreeMap::new(), waiting: Vec::new() }),
+            moved: Notify::new(),
         }
     }
 

@@ -189,6 +189,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Wakes who has something to do because of a move. Under no lock.
     pub(super) fn carried(&self, carried: Carried<A, K>) {
+        if let Some(sticky) = self.sticky.as_ref().filter(|_| !carried.touched.is_empty()) {
+            sticky.moved.notify_waiters();
+        }
         for mailbox in carried.touched {
             mailbox.serve_waiters();
             self.wake.call(mailbox.slot, &self.clock.bell);

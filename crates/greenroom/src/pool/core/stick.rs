@@ -2,6 +2,7 @@
 
 use std::{
     hash::Hash,
+    pin::pin,
     sync::{Arc, atomic::Ordering},
 };
 
@@ -29,7 +30,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parcel: &mut ParcelOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
-        let Some(tag) = tag_of(sticky, parcel) else {
+        let Some(tag) = self.tag(sticky, parcel)? else {
             return self.take_and_push(parcel, (None, 0), sender, Urgency::Now);
         };
         loop {
@@ -56,7 +57,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sender: u32,
         crowd: Crowd,
     ) -> Result<(), Refused> {
-        let Some(tag) = tag_of(sticky, parcel) else { return self.push_to_any(parcel, sender) };
+        let Some(tag) = self.tag(sticky, parcel)? else { return self.push_to_any(parcel, sender) };
         loop {
             let sticks = match self.holder(sticky, parcel, tag)? {
                 Some(member) => {
@@ -82,7 +83,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parcel: &mut ParcelOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
-        let Some(tag) = tag_of(sticky, parcel) else {
+        let Some(tag) = self.tag(sticky, parcel)? else {
             let permit = self.wait_for_permit().await?;
             self.push_to_any(parcel, sender)?;
             permit.used();
@@ -97,7 +98,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 }
                 continue;
             };
-            if member.reserve().await.is_err() {
+            if !reserve_while_here(sticky, &member, tag).await {
                 self.may_try_again()?;
                 continue;
             }
@@ -118,7 +119,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parcel: &mut ParcelOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
-        let holder = match tag_of(sticky, parcel) {
+        let holder = match self.tag(sticky, parcel)? {
             Some(tag) => self.holder(sticky, parcel, tag)?.map(|member| (tag, member)),
             None => None,
         };
@@ -135,6 +136,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         permit.used();
         Ok(())
+    }
+
+    /// The tag of a message, where it has a key; refused where it must have one. Runs user code.
+    fn tag(
+        &self,
+        sticky: &Sticky<A::Message>,
+        parcel: &ParcelOf<A>,
+    ) -> Result<Option<u32>, Refused> {
+        match tag_of(sticky, parcel) {
+            None if self.settings.key_required => Err(Refused::KeyRequired),
+            tag => Ok(tag),
+        }
     }
 
     async fn wait_for_permit(&self) -> Result<PoolPermit<'_, A, K>, Refused> {
@@ -264,6 +277,28 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.bury_queued();
         }
         Ok(true)
+    }
+}
+
+/// Waits for a place in this mailbox, as long as the table slot is there. False where it is not, or the worker has gone.
+async fn reserve_while_here<A: Actor, K>(
+    sticky: &Sticky<A::Message>,
+    member: &Mailbox<A, K>,
+    tag: u32,
+) -> bool {
+    let mut reserved = pin!(member.reserve());
+    loop {
+        // Before the look at the owner: a move from then on is heard of.
+        let mut moved = pin!(sticky.moved.notified());
+        moved.as_mut().enable();
+        if sticky.owner(tag) != member.slot as u32 {
+            return false;
+        }
+        tokio::select! {
+            biased;
+            reserved = &mut reserved => return reserved.is_ok(),
+            () = moved => {}
+        }
     }
 }
 
