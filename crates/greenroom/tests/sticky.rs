@@ -602,6 +602,30 @@ async fn t02_who_waits_for_room_at_a_wedged_worker_follows_its_key() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn t02_a_key_that_moves_while_its_sender_waits_for_the_pool_leaves_no_place_behind() {
+    let desk = Desk::new();
+    let pool = desk.pool(2).mailbox(4).capacity(4).spawn().await.unwrap();
+    let homes = homes(&pool, 50).await;
+    let (goes, other) = (keys_of(&homes, 1)[0], keys_of(&homes, 0)[0]);
+    pool.manage().remove_worker(1).unwrap().done(SOON).await;
+    pool.send(sleep(other, 1, 1_000)).await.unwrap();
+    tokio::time::sleep(A_MOMENT).await;
+    // The pool is full, and the mailbox of its worker is not.
+    let permits: Vec<_> = (0..4).map(|_| pool.try_reserve().unwrap()).collect();
+    let address = pool.address();
+    let waits = tokio::spawn(async move { address.call(job(goes, 2)).await });
+    tokio::time::sleep(A_MOMENT).await;
+    pool.manage().add(1).unwrap().done(SOON).await;
+    drop(permits);
+    assert_eq!(waits.await.unwrap().unwrap(), 1);
+    tokio::time::sleep(SOON).await;
+    for worker in pool.manage().workers() {
+        let places: Vec<_> = (0..4).map(|_| worker.try_reserve()).collect();
+        assert!(places.iter().all(Result::is_ok), "{} has fewer places", worker.slot());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn t01_a_pool_may_require_a_key() {
     let desk = Desk::new();
     let pool = Pool::new(move |_slot| desk.clone()).workers(2);

@@ -163,7 +163,8 @@ fn deed(chance: &mut Chance) -> Deed {
     }
 }
 
-async fn spawn(chance: &mut Chance, seen: &Arc<Mutex<Seen>>) -> Pool<Worker> {
+/// A pool, and how many messages may wait for each of its workers.
+async fn spawn(chance: &mut Chance, seen: &Arc<Mutex<Seen>>) -> (Pool<Worker>, usize) {
     let notices = Notices::new(8);
     let (workers_seen, letters_seen, heard) = (seen.clone(), seen.clone(), notices.clone());
     let attempts = if chance.one_in(4) { 1 } else { 3 };
@@ -174,11 +175,11 @@ async fn spawn(chance: &mut Chance, seen: &Arc<Mutex<Seen>>) -> Pool<Worker> {
         finally: Finally::DeadLetter,
     };
     let restarts = Restarts { max: chance.below(6) as u32, ..Restarts::default() };
-    let workers = 1 + chance.below(5) as usize;
+    let (workers, mailbox) = (1 + chance.below(5) as usize, 1 + chance.below(16) as usize);
     let builder = Pool::new(move |_slot| Worker { seen: workers_seen.clone(), notices: heard.clone() });
     let builder = builder
         .workers(workers)
-        .mailbox(1 + chance.below(16) as usize)
+        .mailbox(mailbox)
         .seed(chance.next())
         .restarts(restarts)
         .quick_handlers(chance.one_in(2))
@@ -195,7 +196,7 @@ async fn spawn(chance: &mut Chance, seen: &Arc<Mutex<Seen>>) -> Pool<Worker> {
     let builder = if chance.one_in(4) { builder } else { builder.hold_when_empty() };
     let builder = if chance.one_in(6) { builder.overflow(Overflow::DropOldest) } else { builder };
     let builder = if chance.one_in(6) { builder.concurrency(1 + chance.below(3) as usize) } else { builder };
-    builder.spawn().await.unwrap()
+    (builder.spawn().await.unwrap(), mailbox)
 }
 
 async fn step(
@@ -242,10 +243,21 @@ async fn step(
     }
 }
 
+/// In an idle pool each worker has room for so many messages, and for no more.
+fn check_places(pool: &Pool<Worker>, mailbox: usize) -> Result<(), String> {
+    for worker in pool.manage().workers() {
+        let places: Vec<_> = (0..mailbox).map_while(|_| worker.try_reserve().ok()).collect();
+        if places.len() < mailbox || worker.try_reserve().is_ok() {
+            return Err(format!("{} places of {mailbox} in {}", places.len(), worker.slot()));
+        }
+    }
+    Ok(())
+}
+
 async fn run(seed: u64) -> Result<(), String> {
     let chance = &mut Chance(seed);
     let seen = Arc::new(Mutex::new(Seen::default()));
-    let pool = spawn(chance, &seen).await;
+    let (pool, mailbox) = spawn(chance, &seen).await;
     let (mut accepted, mut sends) = (Vec::new(), tokio::task::JoinSet::new());
     for number in 0..chance.below(120) as u32 {
         step(chance, &pool, &mut accepted, &mut sends, number).await;
@@ -263,6 +275,7 @@ async fn run(seed: u64) -> Result<(), String> {
         if stats.accepted != stats.settled() || stats.held > 0 {
             return Err(format!("something is forgotten: {stats:?}"));
         }
+        check_places(&pool, mailbox)?;
     }
     let how = match chance.below(4) {
         0 => Stop::Now,
