@@ -102,7 +102,7 @@ fn x01_each_kind_is_counted_whether_anybody_listens_or_not() {
     let expected: Vec<_> = Kind::ALL.iter().copied().zip(1..).collect();
     assert_eq!(counts, expected);
     assert_eq!(notices.counts().of(Kind::WorkerRestarted), 6);
-    assert_eq!(notices.counts().total(), 210);
+    assert_eq!(notices.counts().total(), 231);
 }
 
 #[test]

@@ -314,7 +314,7 @@ fn from_env<T: std::str::FromStr>(name: &str) -> Option<T> {
 fn t01_t02_p26_keys_keep_their_order_and_their_worker_and_every_message_has_one_outcome() {
     let seeds = match from_env("GREENROOM_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..from_env("GREENROOM_PROGRAMS").unwrap_or(400),
+        None => 0..from_env("GREENROOM_PROGRAMS").unwrap_or(300),
     };
     std::panic::set_hook(Box::new(|_| {}));
     let failed = seeds.clone().find_map(|seed| {
