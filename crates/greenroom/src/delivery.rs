@@ -26,6 +26,18 @@ pub struct Delivery<M, R, E> {
     pub(crate) crashed: bool,
     /// It was not this worker's to handle: another is to have it.
     pub(crate) put_back: bool,
+    /// What is handled with it, in a pool of batches.
+    pub(crate) more: Vec<Held<M, R, E>>,
+}
+
+/// A message of a batch, behind the first.
+#[derive(Debug)]
+pub(crate) struct Held<M, R, E> {
+    pub(crate) delivery: Delivery<M, R, E>,
+    /// A copy for another attempt.
+    pub(crate) spare: Option<M>,
+    /// What the handler has returned for it.
+    pub(crate) result: Option<Result<R, E>>,
 }
 
 /// What a plain send does not have.
@@ -41,6 +53,8 @@ pub(crate) struct Extra<R, E> {
     pub(crate) kills: u32,
     /// It waits for another attempt, and is counted as waiting.
     pub(crate) parked: bool,
+    /// It is not to be handled with others: they have come to an end together before.
+    pub(crate) alone: bool,
     /// What the last attempt has failed of.
     pub(crate) failed: Option<Arc<Failed<E>>>,
     /// When it was accepted, where its stamp tells something later: when an attempt was due, for instance.
@@ -92,6 +106,7 @@ impl<R, E> Extra<R, E> {
             attempts: 0,
             kills: 0,
             parked: false,
+            alone: false,
             failed: None,
             accepted: None,
             waiter: Waiter::Other,
@@ -110,6 +125,21 @@ impl<R, E> Extra<R, E> {
 }
 
 impl<M, R, E> Delivery<M, R, E> {
+    /// Of a pool whose clock began at `start`.
+    pub(crate) fn empty(start: Instant) -> Self {
+        Self {
+            message: None,
+            extra: None,
+            class: Class::Normal,
+            stamp: Stamp::default(),
+            start,
+            forwarded: false,
+            crashed: false,
+            put_back: false,
+            more: Vec::new(),
+        }
+    }
+
     /// Takes the message out.
     ///
     /// # Panics

@@ -111,11 +111,11 @@ pub use pool::gather::{
     SplitJoinAddress, SplitJoinError,
 };
 pub use pool::{
-    Address, Calling, Change, ChangeReport, DeadLetterCounts, HotKey, KeyCounts, KeyState, Keys,
-    LongestLine, ManageError, Management, Overflow, OwnedPermit, ParkedKey, Pool, PoolBuilder,
-    PoolChild, PoolDeadLetters, PoolService, PoolSink, PoolStats, Restarts, Sending, SinkError,
-    Spread, Stop, StopReport, StopSummary, WeakAddress, WhenExhausted, Why, Worker, WorkerStats,
-    WrongKeyType, policy,
+    Address, Batch, Batched, Batches, Calling, Change, ChangeReport, DeadLetterCounts, HotKey,
+    KeyCounts, KeyState, Keys, LongestLine, ManageError, Management, Overflow, OwnedPermit,
+    ParkedKey, Pool, PoolBuilder, PoolChild, PoolDeadLetters, PoolService, PoolSink, PoolStats,
+    Restarts, Sending, SinkError, Spread, Stop, StopReport, StopSummary, WeakAddress,
+    WhenExhausted, Why, Worker, WorkerStats, WrongKeyType, policy,
 };
 pub use recipient::Recipient;
 pub use registry::{FindError, NameTaken, Registry};

@@ -54,6 +54,7 @@ use std::{
 
 mod address;
 pub mod autoscale;
+pub mod batch;
 mod bell;
 mod block_queue;
 mod builder;
@@ -111,6 +112,7 @@ mod weak_address;
 mod worker;
 
 pub use address::{Address, Permit};
+pub use batch::{Batch, Batched, Batches};
 pub use builder::PoolBuilder;
 pub use calling::Calling;
 pub use change::{Change, ChangeReport};

@@ -1,7 +1,7 @@
 //! What waits behind one key, and what an operator sees of it and decides (keyed-pools.md, K07 to K11).
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -27,12 +27,22 @@ use Wish::{Fail, FailUntil, Nothing, Panic, Wait};
 
 type Job = (u64, u32, Wish);
 
+/// Keys and numbers of messages.
+#[derive(Default)]
+struct Log(Mutex<Vec<(u64, u32)>>);
+
+impl Log {
+    fn all(&self) -> MutexGuard<'_, Vec<(u64, u32)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Does what is wished, and notes what was handled.
 #[derive(Clone)]
 struct Clerk {
     gate: Arc<Semaphore>,
-    handled: Arc<Mutex<Vec<(u64, u32)>>>,
-    attempts: Arc<Mutex<Vec<(u64, u32)>>>,
+    handled: Arc<Log>,
+    attempts: Arc<Log>,
 }
 
 impl Clerk {
@@ -45,11 +55,11 @@ impl Clerk {
     }
 
     fn handled(&self) -> Vec<(u64, u32)> {
-        self.handled.lock().unwrap().clone()
+        self.handled.all().clone()
     }
 
     fn attempts_of(&self, key: u64, number: u32) -> u32 {
-        let attempts = self.attempts.lock().unwrap();
+        let attempts = self.attempts.all();
         attempts.iter().filter(|attempt| **attempt == (key, number)).count() as u32
     }
 
@@ -66,10 +76,10 @@ impl Actor for Clerk {
 
     async fn handle(&mut self, job: Job, _cx: &mut Context<Self>) -> Result<u32, String> {
         let (key, number, wish) = job;
-        self.attempts.lock().unwrap().push((key, number));
+        self.attempts.all().push((key, number));
         match wish {
             Nothing => {}
-            Wait => self.gate.acquire().await.unwrap().forget(),
+            Wait => self.gate.acquire().await.map_err(|closed| closed.to_string())?.forget(),
             Fail => return Err(format!("no {number}")),
             Panic => panic!("boom {number}"),
             FailUntil(attempt) if self.attempts_of(key, number) < attempt => {
@@ -77,7 +87,7 @@ impl Actor for Clerk {
             }
             FailUntil(_) => {}
         }
-        self.handled.lock().unwrap().push((key, number));
+        self.handled.all().push((key, number));
         Ok(number)
     }
 }

@@ -224,14 +224,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Waits for room in the pool, and behind the message's key.
     async fn push_in_its_turn(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
-        let mut line = None;
+        let mut line: Option<InLine<'_, A, K>> = None;
         loop {
             self.permits.take(self).await.map_err(|Closed| Refused::Closed)?;
             let mut granted = Granted(Some(self));
             match self.push_keyed(parcel, sender, line.is_some()) {
                 Ok(()) => {
                     granted.0 = None;
-                    line.map(InLine::used);
+                    if let Some(line) = line {
+                        line.used();
+                    }
                     return Ok(());
                 }
                 Err(Refused::KeyFull) => drop(granted),

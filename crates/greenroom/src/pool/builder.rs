@@ -10,6 +10,7 @@ use self::keys::MAX_PARKED;
 use super::{
     Pool,
     autoscale::{Autoscale, Autoscaler, scaling},
+    batch::Batches,
     change::SlotOutcome,
     clock,
     core::{CopyOf, Core, KeyOf, OnDeadLetter, Settings, exit::WhenExhausted},
@@ -75,6 +76,7 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     single: bool,
     dedicated_threads: Option<usize>,
     quick: Option<bool>,
+    batches: Option<Batches>,
     calls_in_place: bool,
     time_limit: Option<Duration>,
     on_dead_letter: Option<OnDeadLetter<A>>,
@@ -115,6 +117,7 @@ impl<A: Actor> PoolBuilder<A> {
             max_parked: MAX_PARKED,
             finally: None,
             quick: None,
+            batches: None,
             calls_in_place: false,
             time_limit: None,
             on_dead_letter: None,
@@ -301,12 +304,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             dedicated_threads: self.dedicated_threads,
             time_limit: self.time_limit,
             quick: self.quick,
+            batches: self.batches,
             calls_in_place: self.calls_in_place,
             on_dead_letter: self.on_dead_letter,
             dead_letters: self.dead_letters,
             notices: self.notices,
             seed: self.seed,
         }
+    }
+
+    /// Has messages handled in batches, by an actor that does.
+    pub(super) fn in_batches(mut self, batches: Batches, copy: CopyOf<A>) -> Self {
+        (self.batches, self.copy) = (Some(batches), Some(copy));
+        self
     }
 
     /// How many table slots the keys of a [sticky](Self::sticky_by) pool are hashed onto: a power of two up to 1,048,576, and at
@@ -695,6 +705,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             when_exhausted: self.when_exhausted,
             single: self.single,
             time_limit: self.time_limit,
+            batches: self.batches,
             quick: self.quick,
             calls_in_place: self.calls_in_place,
             on_dead_letter: self.on_dead_letter,

@@ -56,6 +56,7 @@ use crate::{
 
 #[cfg(test)]
 mod attendance;
+pub(crate) mod batch;
 mod carry;
 mod close;
 mod crew;
@@ -151,6 +152,8 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) single: bool,
     /// Present where it is said, instead of measured, whether handlers are quick.
     pub(crate) quick: Option<bool>,
+    /// Present where several messages are handled together.
+    pub(crate) batches: Option<super::batch::Batches>,
     /// Callers may do the work of a worker that they have woken.
     pub(crate) calls_in_place: bool,
     /// Present where the pool sizes itself; in range.

@@ -7,11 +7,11 @@ use std::{
 };
 
 use super::{
-    core::Core, lanes::LaneId, limits::Outcome, mailbox::Mailbox, seat::Seat, stamp::Stamp,
-    stats::Measurement,
+    core::Core, lanes::LaneId, limits::Outcome, mailbox::Mailbox, seat::Seat, stats::Measurement,
 };
-use crate::{Actor, Class, Delivery};
+use crate::{Actor, Delivery};
 
+pub(crate) mod batch;
 mod settle;
 mod take;
 
@@ -70,6 +70,10 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     /// Messages from its own mailbox taken in a row.
     mail_run: u32,
     pub(crate) delivery: DeliveryOf<A>,
+    /// Messages of a batch that are to be attempted again, while the others are settled.
+    deferred: Option<Vec<batch::Deferred<A, K>>>,
+    /// What is attempted again is to be alone in hand then.
+    alone: bool,
     /// A copy for another attempt, where one may be asked for.
     pub(crate) spare: Option<A::Message>,
     /// A message has been started whose outcome is not settled.
@@ -106,16 +110,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             mailbox: None,
             urgent_run: 0,
             mail_run: 0,
-            delivery: Delivery {
-                message: None,
-                extra: None,
-                class: Class::Normal,
-                stamp: Stamp::default(),
-                start,
-                forwarded: false,
-                crashed: false,
-                put_back: false,
-            },
+            delivery: Delivery::empty(start),
+            deferred: None,
+            alone: false,
             spare: None,
             in_hand: false,
             measurement: None,
@@ -140,7 +137,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// Settles the message that was in hand when the handler panicked, and gives up the place it came from.
     pub(crate) fn panicked(&mut self, panic: String) {
-        if self.in_hand {
+        if self.in_hand && !self.end_batch(&batch::BatchEnd::Panicked(panic.clone())) {
             self.settle_panic(panic);
         }
         self.give_up_place();
@@ -153,7 +150,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// Settles what is in hand without asking anybody, and gives up the place.
     fn let_go(&mut self) {
-        if self.in_hand {
+        if self.in_hand && !self.end_batch(&batch::BatchEnd::Killed) {
             self.killed();
         }
         self.give_up_place();

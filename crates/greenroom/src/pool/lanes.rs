@@ -26,7 +26,7 @@ use super::{
     failed::Failed,
     stamp::Stamp,
 };
-use crate::{Class, class::URGENT_RUN};
+use crate::{Class, class::URGENT_RUN, sync::Notify};
 
 /// The name of a lane within its shard: the hash of its key and a number that is never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +59,8 @@ pub(crate) struct Lane<M, R, E, K> {
     urgent: usize,
     /// Urgent messages taken in a row.
     urgent_run: u32,
+    /// Who is told when so many messages wait: a worker that collects a batch.
+    pub(crate) wanted: Option<(usize, Arc<Notify>)>,
     /// Why it is parked, where it is.
     pub(crate) failed: Option<Arc<Failed<E>>>,
 }
@@ -69,8 +71,7 @@ impl<M, R, E, K> Lane<M, R, E, K> {
         if entry.class == Class::Normal {
             return self.queue.push_back(entry);
         }
-        let retried = self.queue.front().is_some_and(Entry::is_retry);
-        self.queue.insert(usize::from(retried) + self.urgent, entry);
+        self.queue.insert(self.retried() + self.urgent, entry);
         self.urgent += 1;
     }
 
@@ -79,8 +80,19 @@ impl<M, R, E, K> Lane<M, R, E, K> {
         self.urgent > 0 || self.queue.front().is_some_and(|first| first.class == Class::Urgent)
     }
 
+    /// Who is to be told that enough wait, once, under no lock.
+    pub(crate) fn is_as_long_as_wanted(&mut self) -> Option<Arc<Notify>> {
+        let (wanted, _) = self.wanted.as_ref()?;
+        (self.queue.len() >= *wanted).then(|| self.wanted.take())?.map(|(_, full)| full)
+    }
+
+    /// Messages that wait for another attempt: they stand before all others.
+    pub(crate) fn retried(&self) -> usize {
+        self.queue.iter().take_while(|entry| entry.is_retry()).count()
+    }
+
     fn evict(&mut self, class: Class) -> Option<Entry<M, R, E, K>> {
-        let retried = usize::from(self.queue.front()?.is_retry());
+        let retried = self.retried();
         if class == Class::Normal {
             return self.queue.remove(retried + self.urgent);
         }
@@ -143,8 +155,16 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     pub(crate) fn open(&mut self, hash: u32, key: Arc<K>, state: LaneState) -> LaneId {
         let id = LaneId { hash, number: self.next_number };
         self.next_number += 1;
-        let lane =
-            Lane { id, key, state, queue: VecDeque::new(), urgent: 0, urgent_run: 0, failed: None };
+        let lane = Lane {
+            id,
+            key,
+            state,
+            queue: VecDeque::new(),
+            urgent: 0,
+            urgent_run: 0,
+            wanted: None,
+            failed: None,
+        };
         self.by_hash.entry(hash).or_default().push(lane);
         id
     }

@@ -141,7 +141,8 @@ impl PoolStats {
         core.seats.iter().for_each(|seat| stats.add(seat));
         stats.dead_letters.add(&core.tally.dead_letters);
         stats.dead_lettered = stats.dead_letters.total();
-        stats.in_hand = stats.busy as u64;
+        let more = core.seats.iter().map(|seat| read(&seat.tally.more_in_hand));
+        stats.in_hand = stats.busy as u64 + more.sum::<u64>();
         stats
     }
 

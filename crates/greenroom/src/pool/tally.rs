@@ -13,6 +13,8 @@ pub(crate) struct WorkerTally {
     pub(crate) handled: AtomicU64,
     /// When the message in hand was started, in nanoseconds and one more; 0 while there is none.
     pub(crate) in_hand: AtomicU64,
+    /// Messages in hand besides that one, in a pool of batches.
+    pub(crate) more_in_hand: AtomicU64,
     /// Of those handled, handed to another address whole.
     pub(crate) forwarded: AtomicU64,
     pub(crate) failed: AtomicU64,

@@ -120,6 +120,7 @@ impl Stage {
             workers,
             capacity: 1_000,
             key_required: false,
+            batches: None,
             key_bounds: crate::pool::crowd::KeyBounds::NONE,
             finally: None,
             key_of: Some(Box::new(|message: &Message| message.0.map(Key))),

@@ -188,8 +188,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
 /// Messages that wait in a lane, behind the one that has failed.
 fn behind<M, R, E, K>(lane: &Lane<M, R, E, K>) -> usize {
-    let failed = lane.queue.front().is_some_and(|first| first.is_retry());
-    lane.queue.len() - usize::from(failed)
+    lane.queue.len() - lane.retried()
 }
 
 /// Who has a key with this hash in hand, as the holder of the token.

@@ -13,7 +13,10 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use super::{Core, OutboxOf, Queued, take::find_lane};
+use super::{
+    Core, ExtraOf, OutboxOf, Queued,
+    take::{Outboxed, find_lane},
+};
 use crate::{
     Actor, CallError, DeadLetter, Happening, ReplyPort,
     pool::{
@@ -21,37 +24,32 @@ use crate::{
         failed::Failed,
         hold::Source,
         lanes::{LaneId, LaneState},
-        lock::Locked,
         shard::Shard,
     },
 };
 
+/// With what its message had besides itself.
+type LetterOf<A> = (DeadLetter<<A as Actor>::Message, <A as Actor>::Error>, Box<ExtraOf<A>>);
+
 type PortOf<A> = ReplyPort<<A as Actor>::Reply, <A as Actor>::Error>;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Parks the key that a worker owns, with the message that has failed, where it is still there, at its head. Returns what
-    /// the worker's place has become. Callers in its line are told.
+    /// Parks the key that a worker owns, with what has failed, where that is still there, at its head. Returns what the worker's
+    /// place has become. Callers in its line are told.
     pub(crate) fn park_key(
         &self,
         worker: usize,
         source: Source,
-        entry: Option<Queued<A, K>>,
+        entries: Vec<Queued<A, K>>,
         failed: Arc<Failed<A::Error>>,
     ) -> Source {
         let Some((index, id, mut outbox, place)) = self.own_lane(worker, source) else {
             debug_assert!(false, "who parks a key owns it");
-            if let Some(entry) = entry {
-                self.left_over.lock().push(entry.message);
-                self.tally.returned.fetch_add(1, Ordering::Relaxed);
-            }
+            self.tally.returned.fetch_add(entries.len() as u64, Ordering::Relaxed);
+            self.left_over.lock().extend(entries.into_iter().map(|entry| entry.message));
             return Source::None;
         };
-        if let Some(entry) = entry {
-            self.permits.take_back();
-            self.tally.waiting.fetch_add(1, Ordering::Relaxed);
-            let unplaced = outbox.lanes.push_front(id, entry);
-            debug_assert!(unplaced.is_ok(), "a lane that is run is there");
-        }
+        self.push_line(&mut outbox, id, entries);
         let mut ports = Vec::new();
         if let Some(lane) = outbox.lanes.get(id) {
             lane.state = LaneState::Parked;
@@ -68,12 +66,27 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         place
     }
 
+    /// Puts messages that have failed before all others of a lane, in order.
+    pub(super) fn push_line(
+        &self,
+        outbox: &mut OutboxOf<A, K>,
+        id: LaneId,
+        entries: Vec<Queued<A, K>>,
+    ) {
+        for entry in entries.into_iter().rev() {
+            self.permits.take_back();
+            self.tally.waiting.fetch_add(1, Ordering::Relaxed);
+            let unplaced = outbox.lanes.push_front(id, entry);
+            debug_assert!(unplaced.is_ok(), "a lane that is run is there");
+        }
+    }
+
     /// The lane of the key that a worker owns, opened where there is none yet, and what becomes of the worker's place.
-    fn own_lane(
+    pub(super) fn own_lane(
         &self,
         worker: usize,
         source: Source,
-    ) -> Option<(usize, LaneId, Locked<'_, OutboxOf<A, K>>, Source)> {
+    ) -> Option<(usize, LaneId, Outboxed<'_, A, K>, Source)> {
         match source {
             Source::Lane { index, id, .. } => {
                 Some((index, id, self.shards[index].outbox.lock(), Source::None))
@@ -115,7 +128,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// The parked lane of this key, under the lock of its shard. The comparison of keys is user code: it runs before that.
-    fn parked_lane(&self, key: &K) -> Option<(usize, LaneId, Locked<'_, OutboxOf<A, K>>)> {
+    fn parked_lane(&self, key: &K) -> Option<(usize, LaneId, Outboxed<'_, A, K>)> {
         let hash = self.hash(key);
         let index = hash as usize & (self.shards.len() - 1);
         let candidates = self.shards[index].outbox.lock().lanes.candidates(hash);
@@ -126,7 +139,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// The lane is not parked any more: nobody owns it, or it is closed where nothing waits in it.
-    fn unpark(&self, index: usize, id: LaneId, mut outbox: Locked<'_, OutboxOf<A, K>>) {
+    fn unpark(&self, index: usize, id: LaneId, mut outbox: Outboxed<'_, A, K>) {
         let others = outbox.lanes.has_other_parked(id);
         if let Some(crowd) = &mut outbox.crowd {
             crowd.unpark(id.hash, others);
@@ -149,29 +162,31 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Lets a parked key go on behind the message that has failed, which becomes a dead letter. False where it is not parked.
     pub(crate) fn release_key(&self, key: &K) -> bool {
         let Some((index, id, mut outbox)) = self.parked_lane(key) else { return false };
-        let failed = outbox.lanes.get(id).and_then(|lane| lane.failed.clone());
-        let entry = outbox.lanes.pop_failed(id);
-        if entry.is_some() {
+        let failed = outbox.lanes.pop_failed(id);
+        if failed.is_some() {
             self.tally.waiting.fetch_sub(1, Ordering::Relaxed);
             self.permits.return_unused(1);
         }
-        let letter = entry.zip(failed).map(|(entry, failed)| {
-            self.tally.dead_letters.count_shared(failed.reason);
-            let age = self.age_of(&entry);
-            let attempts = entry.extra.as_ref().map_or(1, |extra| extra.attempts);
-            let message = Some(entry.message);
-            let (error, panic) = (failed.take_error(), failed.panic.clone());
-            (
-                DeadLetter { message, reason: failed.reason, error, panic, attempts, age },
-                entry.extra,
-            )
-        });
+        let letter = failed.and_then(|entry| self.letter_of(entry));
         self.unpark(index, id, outbox);
         if let Some((letter, extra)) = letter {
             self.report_dead_letter(letter);
             discard(extra);
         }
+        self.serve_waiters();
         true
+    }
+
+    /// The dead letter that a message becomes which has failed for good before.
+    fn letter_of(&self, entry: Queued<A, K>) -> Option<LetterOf<A>> {
+        let age = self.age_of(&entry);
+        let extra = entry.extra?;
+        let failed = extra.failed.clone()?;
+        self.tally.dead_letters.count_shared(failed.reason);
+        let (error, panic) = (failed.take_error(), failed.panic.clone());
+        let (reason, attempts) = (failed.reason, extra.attempts);
+        let message = Some(entry.message);
+        Some((DeadLetter { message, reason, error, panic, attempts, age }, extra))
     }
 
     /// Lets a parked key go on with the message that has failed, as if it had not. False where the key is not parked.

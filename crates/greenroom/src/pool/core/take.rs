@@ -12,7 +12,7 @@ use crate::{
     pool::{
         discard::discard,
         hold::{DeliveryOf, Source},
-        lanes::{LaneId, LaneState},
+        lanes::{Lane, LaneId, LaneState},
         lock::Locked,
         shard::{LOOK_AHEAD, Refilled},
     },
@@ -36,7 +36,7 @@ enum Placed {
 
 pub(crate) type Taken<A, K> = Option<(Source, Queued<A, K>)>;
 
-type Outboxed<'a, A, K> = Locked<'a, OutboxOf<A, K>>;
+pub(super) type Outboxed<'a, A, K> = Locked<'a, OutboxOf<A, K>>;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Looks for work in every ready shard, beginning behind the one that was served last; in each, for messages of the class
@@ -419,6 +419,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             Some(id) => outbox.lanes.push_back(id, entry).map(|()| id),
             None => Err(entry),
         };
+        let full = lane.and_then(|id| outbox.lanes.get(id)).and_then(Lane::is_as_long_as_wanted);
+        if let Some(full) = full {
+            drop(outbox);
+            full.notify_one();
+            outbox = self.shards[index].outbox.lock();
+        }
         let placed = placed.map(|id| match class {
             Class::Urgent => self.urge_lane(index, &mut outbox, epoch, id),
             Class::Normal => Placed::Behind,

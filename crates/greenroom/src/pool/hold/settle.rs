@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use super::{Hold, Source};
+use super::{
+    Hold, Source,
+    batch::{Deferred, Fate},
+};
 use crate::{
     Actor, Answer, CallError, Cause, DeadLetter, DeadLetterReason, ExitReason, FailedAttempt,
     Verdict,
@@ -22,7 +25,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if let Some(measurement) = self.measurement.take() {
             let stands_for = measurement.stands_for();
             let took = measurement.end(self.core.coarse.real(), &self.core.measured);
-            if done && self.core.keyed() {
+            // Of a batch, others may still need the key.
+            if done && self.core.keyed() && self.deferred.is_none() {
                 self.feed_sketch(stands_for, took);
             }
             if self.core.settings.quick.is_some() {
@@ -229,9 +233,24 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let due = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
         let stamp = Stamp::coarse(self.core.coarse.shown().saturating_add(due));
         let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class, stamp };
-        let source = std::mem::replace(&mut self.source, Source::None);
         clock::start(&self.core);
+        if let Some(deferred) = &mut self.deferred {
+            return deferred.push(Deferred { entry, fate: Fate::Retry(after) });
+        }
+        let source = std::mem::replace(&mut self.source, Source::None);
         self.source = self.core.park(self.worker, source, entry, after);
+    }
+
+    /// After a batch has come to an end of which nobody knows whose fault it was.
+    pub(super) fn attempt_alone(&mut self, reason: DeadLetterReason, panic: Option<String>) {
+        self.outcome = match reason {
+            DeadLetterReason::TimedOut => Outcome::TimedOut,
+            _ => Outcome::Rejected,
+        };
+        let failure = Failure { reason, error: None, panic, killed: false };
+        self.alone = true;
+        self.retry(Duration::ZERO, false, failure);
+        self.alone = false;
     }
 
     /// What a message carries that has failed and waits.
@@ -244,6 +263,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         extra.failures += u32::from(counted);
         extra.kills += u32::from(failure.killed);
         extra.failed = Some(failure.kept(self.worker));
+        extra.alone |= self.alone;
         extra
     }
 
@@ -259,8 +279,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let Some(message) = self.take_message() else {
             let kept = Failed::new(failure.reason, None, failure.panic.clone(), self.worker);
             self.bury(failure);
-            let source = std::mem::replace(&mut self.source, Source::None);
-            self.source = self.core.park_key(self.worker, source, None, kept);
+            if self.deferred.is_none() {
+                let source = std::mem::replace(&mut self.source, Source::None);
+                self.source = self.core.park_key(self.worker, source, Vec::new(), kept);
+            }
             return;
         };
         let mut extra = self.failed_extra(true, failure);
@@ -268,9 +290,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let (class, stamp) = (self.delivery.class, Stamp::coarse(self.delivery.stamp.nanos()));
         let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class, stamp };
         self.out_of_hand(false);
-        let source = std::mem::replace(&mut self.source, Source::None);
-        if let Some(failed) = failed {
-            self.source = self.core.park_key(self.worker, source, Some(entry), failed);
+        match (failed, &mut self.deferred) {
+            (Some(failed), Some(deferred)) => {
+                deferred.push(Deferred { entry, fate: Fate::Park(failed) });
+            }
+            (Some(failed), None) => {
+                let source = std::mem::replace(&mut self.source, Source::None);
+                self.source = self.core.park_key(self.worker, source, vec![entry], failed);
+            }
+            (None, _) => debug_assert!(false, "what has failed says of what"),
         }
         if let Some(port) = port {
             port.resolve(CallError::Parked);

@@ -244,7 +244,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    fn begin(&mut self, source: Source, entry: Queued<A, K>) -> Taken {
+    pub(super) fn begin(&mut self, source: Source, entry: Queued<A, K>) -> Taken {
         self.source = source;
         self.delivery.message = Some(entry.message);
         self.delivery.extra = entry.extra;

@@ -13,7 +13,7 @@ use crate::{
     life::Signal,
     pool::{
         core::Core,
-        hold::{Hold, Posture, Source, Taken},
+        hold::{Hold, Posture, Source, Taken, batch::BatchEnd},
         in_place,
         seat::SIGNAL,
     },
@@ -41,6 +41,10 @@ pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: S
     actor: &mut B,
     cx: &mut Context<B>,
 ) -> u32 {
+    if hold.core.settings.batches.is_some() {
+        Box::pin(attempt_batch(hold, actor, cx)).await;
+        return 1;
+    }
     if let Some(limit) = hold.core.settings.time_limit {
         // Boxed: pools without a limit do not pay for it in the size of their tasks.
         Box::pin(attempt_within(limit, hold, actor, cx)).await;
@@ -61,6 +65,28 @@ pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: S
         if attempts >= most || cx.is_ending() || hold.take_in_run() != Some(Taken::InHand) {
             return attempts;
         }
+    }
+}
+
+/// Handles the message in hand together with others.
+async fn attempt_batch<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
+    hold: &mut Hold<A, K>,
+    actor: &mut B,
+    cx: &mut Context<B>,
+) {
+    if !in_place::is_driving() {
+        hold.collect().await;
+    }
+    let Some(limit) = hold.core.settings.time_limit else {
+        let result = receive(hold, actor, cx).await;
+        return hold.settle_batch(result);
+    };
+    let result = tokio::time::timeout(limit, receive(hold, actor, cx)).await;
+    hold.return_to_work();
+    match result {
+        Ok(result) => hold.settle_batch(result),
+        Err(_) if hold.end_batch(&BatchEnd::TimedOut) => {}
+        Err(_) => hold.timed_out(limit),
     }
 }
 

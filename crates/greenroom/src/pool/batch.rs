@@ -1,0 +1,242 @@
+//! Batches: several messages of one key in one handling (K12).
+//!
+//! A database takes a hundred rows in little more time than one. A pool that is set up with [`Pool::batched`] gives its actor
+//! what waits behind the first message of a key, up to so many, and waits a little for more where that was asked for. Senders
+//! and callers know nothing of it: each message is accepted, answered, retried and counted by itself.
+//!
+//! ```text
+//! key 7:  a b c │ d          a ✓ reply
+//!         └─────┴─ handle([a, b, c]) ──▶ [Ok, Err, Ok]   b ✗ by the failure table: retried, with its key waiting; a dead letter
+//!                                                        c ✓ reply
+//! ```
+//!
+//! # What fails
+//! | | then |
+//! |---|---|
+//! | some results are errors | their messages alone follow the failure table, in their order |
+//! | the handler returns an error | each message has failed of it |
+//! | the handler panics, or takes too long | nobody knows whose fault it was: each message is attempted again, alone |
+//! | there are fewer results than messages | the others are dead letters |
+//!
+//! # Price
+//! A copy of each message, kept while it is in hand; two allocations a batch. Take it where a handler costs more than that.
+
+use std::{fmt, ops::Deref, time::Duration};
+
+use crate::{
+    Actor, Answer, AnyAddress, Context, Delivery, ExitReason, OnExit, PoolBuilder,
+    context::Loan,
+    delivery::Held,
+    pool::{Pool, worker::Factory},
+};
+
+/// Messages that are handled together: of one key, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batch<M>(Vec<M>);
+
+impl<M> Batch<M> {
+    /// The messages.
+    pub fn into_inner(self) -> Vec<M> {
+        self.0
+    }
+}
+
+impl<M> Deref for Batch<M> {
+    type Target = [M];
+
+    fn deref(&self) -> &[M] {
+        &self.0
+    }
+}
+
+impl<M> IntoIterator for Batch<M> {
+    type Item = M;
+    type IntoIter = std::vec::IntoIter<M>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<M> From<Vec<M>> for Batch<M> {
+    fn from(messages: Vec<M>) -> Self {
+        Self(messages)
+    }
+}
+
+/// How large batches are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batches {
+    /// The most messages.
+    pub(crate) most: usize,
+    /// How long a batch with fewer waits for more of its key.
+    pub(crate) within: Duration,
+}
+
+impl Batches {
+    /// Up to so many messages: what waits when the first is taken. At least 1.
+    pub const fn of(most: usize) -> Self {
+        Self { most: if most == 0 { 1 } else { most }, within: Duration::ZERO }
+    }
+
+    /// A batch that is not full waits so long for more messages of its key, which delays it by that. Other keys go on
+    /// meanwhile. In a pool without keys, and for messages without one, nothing is waited for.
+    pub const fn within(self, wait: Duration) -> Self {
+        Self { within: wait, ..self }
+    }
+}
+
+/// An actor of single messages that has them handled in batches. Made by [`Pool::batched`].
+pub struct Batched<A: Actor> {
+    actor: A,
+    /// What the actor is lent as its context.
+    inner: Option<Context<A>>,
+}
+
+impl<A: Actor> Batched<A> {
+    fn inside<'a>(&'a mut self, cx: &'a mut Context<Self>) -> (&'a mut A, Loan<'a, Self, A>) {
+        let inner = self.inner.get_or_insert_with(|| cx.inner());
+        (&mut self.actor, cx.lend(inner))
+    }
+}
+
+impl<A: Actor> fmt::Debug for Batched<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batched").finish_non_exhaustive()
+    }
+}
+
+impl<A: Actor> Pool<A> {
+    /// As [`new`](Self::new), for an actor that handles several messages of a key at once. Its reply is a result for each, in
+    /// order; senders and callers of the pool deal with single messages.
+    ///
+    /// ```
+    /// use greenroom::{Batch, Batches, prelude::*};
+    /// # use std::time::Duration;
+    ///
+    /// struct Writer;
+    ///
+    /// impl Actor for Writer {
+    ///     type Message = Batch<(u32, &'static str)>;
+    ///     type Reply = Vec<Result<usize, &'static str>>;
+    ///     type Error = &'static str;
+    ///
+    ///     async fn handle(&mut self, rows: Self::Message, _cx: &mut Context<Self>) -> Result<Self::Reply, Self::Error> {
+    ///         Ok(rows.iter().map(|(_, text)| if text.is_empty() { Err("nothing to write") } else { Ok(text.len()) }).collect())
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::batched(|_slot| Writer, Batches::of(100).within(Duration::from_millis(2)))
+    ///     .workers(4)
+    ///     .ordered_by(|row: &(u32, &'static str)| row.0)
+    ///     .spawn()
+    ///     .await?;
+    /// let (hello, nothing) = tokio::join!(pool.call((7, "hello")), pool.call((7, "")));
+    /// assert_eq!(hello?, 5);
+    /// assert!(nothing.is_err());
+    /// # Ok(()) }
+    /// ```
+    pub fn batched<M, R>(
+        factory: impl Fn(usize) -> A + Send + Sync + 'static,
+        batches: Batches,
+    ) -> PoolBuilder<Batched<A>>
+    where
+        M: Clone + Send + 'static,
+        R: Send + 'static,
+        A: Actor<Message = Batch<M>, Reply = Vec<Result<R, <A as Actor>::Error>>>,
+        A::Error: Clone,
+    {
+        let build = move |slot| Ok(Batched { actor: factory(slot), inner: None });
+        PoolBuilder::new(Factory::new(std::sync::Arc::new(build))).in_batches(batches, M::clone)
+    }
+}
+
+/// Hooks are the actor's, with the context lent to it.
+impl<A, M, R> Actor for Batched<A>
+where
+    M: Send + 'static,
+    R: Send + 'static,
+    A: Actor<Message = Batch<M>, Reply = Vec<Result<R, <A as Actor>::Error>>>,
+    A::Error: Clone,
+{
+    type Message = M;
+    type Reply = R;
+    type Error = A::Error;
+
+    /// One message, as a batch of its own. The pool calls [`receive`](Self::receive).
+    async fn handle(&mut self, message: M, cx: &mut Context<Self>) -> Result<R, A::Error> {
+        self.receive_all(vec![message], cx).await?.into_iter().next().unwrap_or_else(too_few)
+    }
+
+    async fn receive(
+        &mut self,
+        delivery: &mut Delivery<M, R, A::Error>,
+        cx: &mut Context<Self>,
+    ) -> Result<Answer<R>, A::Error> {
+        let others = delivery.more.iter_mut();
+        let others: Vec<M> = others.filter_map(|held| held.delivery.message.take()).collect();
+        let messages = std::iter::once(delivery.take()).chain(others).collect();
+        let handled = self.receive_all(messages, cx).await;
+        let more = delivery.more.iter_mut();
+        match handled {
+            Ok(results) => {
+                let mut results = results.into_iter();
+                let first = results.next();
+                more.for_each(|held: &mut Held<M, R, A::Error>| held.result = results.next());
+                first.unwrap_or_else(too_few).map(Answer::Reply)
+            }
+            Err(error) => {
+                more.for_each(|held| held.result = Some(Err(error.clone())));
+                Err(error)
+            }
+        }
+    }
+
+    async fn started(&mut self, cx: &mut Context<Self>) -> Result<(), A::Error> {
+        let (actor, mut cx) = self.inside(cx);
+        actor.started(&mut cx).await
+    }
+
+    async fn restarting(&mut self, reason: &ExitReason) {
+        self.actor.restarting(reason).await;
+    }
+
+    async fn exited(
+        &mut self,
+        who: Option<&AnyAddress>,
+        reason: &ExitReason,
+        cx: &mut Context<Self>,
+    ) -> OnExit {
+        let (actor, mut cx) = self.inside(cx);
+        actor.exited(who, reason, &mut cx).await
+    }
+
+    async fn down(&mut self, who: &AnyAddress, reason: &ExitReason, cx: &mut Context<Self>) {
+        let (actor, mut cx) = self.inside(cx);
+        actor.down(who, reason, &mut cx).await;
+    }
+
+    async fn stopped(&mut self, reason: &ExitReason) {
+        self.actor.stopped(reason).await;
+    }
+}
+
+impl<A: Actor> Batched<A> {
+    async fn receive_all<M>(
+        &mut self,
+        messages: Vec<M>,
+        cx: &mut Context<Self>,
+    ) -> Result<A::Reply, A::Error>
+    where
+        A: Actor<Message = Batch<M>>,
+    {
+        let (actor, mut cx) = self.inside(cx);
+        actor.handle(Batch(messages), &mut cx).await
+    }
+}
+
+/// A handler that returns no result at all has broken its contract: that is a bug, like a panic.
+fn too_few<R, E>() -> Result<R, E> {
+    panic!("the handler of a batch returned no result for its first message")
+}

@@ -1,0 +1,189 @@
+//! What a batch takes besides its first message, and where its failed messages go.
+
+use std::{
+    hash::Hash,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use tokio::sync::Notify;
+
+use super::{Core, Queued};
+use crate::{
+    Actor,
+    pool::{discard::discard, entry::Entry, hold::Source, lanes::LaneState, shard::LOOK_AHEAD},
+};
+
+/// What a look for one more came to.
+pub(crate) enum Next<M> {
+    Message(M),
+    None,
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// The next message that may be handled with those that were taken from here: of the same key, or, without keys, any.
+    pub(crate) fn next_of_batch(&self, source: Source) -> Next<Queued<A, K>> {
+        let next = match source {
+            Source::Lane { index, id, .. } => {
+                let mut outbox = self.shards[index].outbox.lock();
+                let may =
+                    outbox.lanes.get(id).and_then(|lane| lane.queue.front()).is_some_and(joins);
+                may.then(|| outbox.pop_lane(id)).flatten()
+            }
+            Source::Head { index, epoch, hash: Some(hash), .. } => {
+                self.next_of_key(index, epoch, hash)
+            }
+            Source::Shared { index, .. } => {
+                let mut outbox = self.shards[index].outbox.lock();
+                let may = outbox.queue.front().is_some_and(joins);
+                may.then(|| outbox.pop_queue()).flatten()
+            }
+            _ => None,
+        };
+        next.map_or(Next::None, Next::Message)
+    }
+
+    /// The next message with the key in hand, for the holder of the token.
+    ///
+    /// It is found by its hash and compared outside of the lock; meanwhile the key in hand is with the caller, and the token
+    /// says that it must not be taken away. Where another key has the same hash, there is no next one.
+    fn next_of_key(&self, index: usize, epoch: u64, hash: u32) -> Option<Queued<A, K>> {
+        let mut outbox = self.shards[index].outbox.lock();
+        let in_hand = outbox.held(epoch)?.in_hand.take()?;
+        let found = match outbox.lanes.has(hash) {
+            // A lane of a key that collides with this one: it is not asked which of the two a message is of.
+            true => None,
+            false => {
+                if outbox.queue.len() < LOOK_AHEAD {
+                    self.shards[index].refill_behind(&mut outbox);
+                }
+                let of_hash = |entry: &Queued<A, K>| entry.key.is_some() && entry.hash == hash;
+                outbox.queue.remove_near(LOOK_AHEAD, of_hash)
+            }
+        };
+        let Some(entry) = found else {
+            outbox.held(epoch)?.in_hand = Some(in_hand);
+            return None;
+        };
+        outbox.compare(epoch, true);
+        drop(outbox);
+        let same = is_of(&entry, &in_hand.1);
+        let mut outbox = self.shards[index].outbox.lock();
+        outbox.compare(epoch, false);
+        if let Some(token) = outbox.held(epoch) {
+            token.in_hand = Some(in_hand);
+            token.taken += 1;
+        }
+        if !same || !joins(&entry) {
+            outbox.queue.push_front(entry);
+            return None;
+        }
+        outbox.left(&entry);
+        outbox.taken = outbox.taken.wrapping_add(1);
+        Some(entry)
+    }
+
+    /// Moves what lies in the queue of the key whose lane a worker runs there, where nobody drains the shard: whoever does would do
+    /// so.
+    pub(crate) fn fetch_into_lane(&self, worker: usize, source: Source) {
+        let Source::Lane { index, id, .. } = source else { return };
+        let mut outbox = self.shards[index].outbox.lock();
+        if outbox.token.is_some() {
+            return;
+        }
+        let Some(key) = outbox.lanes.get(id).map(|lane| lane.key.clone()) else { return };
+        let epoch = outbox.grant(worker);
+        self.shards[index].refill_behind(&mut outbox);
+        loop {
+            let of_hash = |entry: &Queued<A, K>| entry.key.is_some() && entry.hash == id.hash;
+            let Some(entry) = outbox.queue.remove_near(LOOK_AHEAD, of_hash) else { break };
+            outbox.compare(epoch, true);
+            drop(outbox);
+            let same = is_of(&entry, &key);
+            outbox = self.shards[index].outbox.lock();
+            outbox.compare(epoch, false);
+            if !same {
+                outbox.queue.push_front(entry);
+                break;
+            }
+            if let Err(entry) = outbox.lanes.push_back(id, entry) {
+                debug_assert!(false, "a lane that is run is there");
+                outbox.queue.push_front(entry);
+                break;
+            }
+        }
+        let token = outbox.held(epoch).is_some().then(|| outbox.token.take());
+        let more = self.shards[index].has_more_or(&outbox, || {});
+        drop(outbox);
+        discard((token, key));
+        if more {
+            self.wake.mark(index);
+        }
+    }
+
+    /// Who is told when so many messages wait in the lane that a worker runs.
+    pub(crate) fn expect_more(&self, source: Source, messages: usize) -> Option<Arc<Notify>> {
+        let Source::Lane { index, id, .. } = source else { return None };
+        let mut outbox = self.shards[index].outbox.lock();
+        let lane = outbox.lanes.get(id)?;
+        let full = Arc::new(Notify::new());
+        if lane.queue.len() >= messages {
+            full.notify_one();
+        }
+        lane.wanted = Some((messages, full.clone()));
+        Some(full)
+    }
+
+    /// Puts messages of a key that are to be attempted again at the head of its line, in order, where the clock owns it until
+    /// `after` has passed. Without a key each waits alone.
+    pub(crate) fn park_line(
+        &self,
+        worker: usize,
+        source: Source,
+        entries: Vec<Queued<A, K>>,
+        after: Duration,
+    ) -> Source {
+        if let Source::Desk = source {
+            // Of its own mailbox a worker takes one at a time.
+            entries.into_iter().for_each(|entry| drop(self.park(worker, source, entry, after)));
+            return source;
+        }
+        let Some((index, id, mut outbox, place)) = self.own_lane(worker, source) else {
+            let index = match source {
+                Source::Shared { index, .. } | Source::Attending { index, .. } => index,
+                _ => 0,
+            };
+            for entry in entries {
+                self.permits.take_back();
+                self.tally.waiting.fetch_add(1, Ordering::Relaxed);
+                self.clock.park_message(index, entry, after);
+            }
+            return match source {
+                Source::Shared { .. } | Source::Attending { .. } => source,
+                _ => Source::None,
+            };
+        };
+        self.push_line(&mut outbox, id, entries);
+        if let Some(lane) = outbox.lanes.get(id) {
+            lane.state = LaneState::Retrying;
+        }
+        drop(outbox);
+        self.clock.park_lane(index, id, after);
+        place
+    }
+}
+
+/// Whether a message is of this key. Where they cannot be compared, it is taken for one of another.
+fn is_of<M, R, E, K: Eq>(entry: &Entry<M, R, E, K>, key: &K) -> bool {
+    let compare = || entry.key.as_ref() == Some(key);
+    let same = std::panic::catch_unwind(std::panic::AssertUnwindSafe(compare));
+    same.unwrap_or_else(|panic| {
+        discard(panic);
+        false
+    })
+}
+
+/// True for a message that may be handled with others.
+fn joins<M, R, E, K>(entry: &Entry<M, R, E, K>) -> bool {
+    !entry.extra.as_ref().is_some_and(|extra| extra.alone)
+}

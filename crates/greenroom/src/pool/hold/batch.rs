@@ -1,0 +1,229 @@
+//! Several messages in hand at once, in pools of batches (K12): how they are collected, and that each is settled by itself.
+//!
+//! The first message of a batch lies where the message in hand always lies, and the others beside it; each is put into that
+//! place in its turn to be settled. Those that are to be attempted again are kept until all are settled, and then go to the
+//! head of their key's line together: one by one, each would stand before the one that came before it.
+
+use std::{
+    hash::Hash,
+    mem,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use super::{Hold, Posture, Source, Taken};
+use crate::{
+    Actor, Answer, DeadLetterReason,
+    delivery::{Delivery, Held},
+    pool::{
+        core::{Queued, batch::Next},
+        failed::Failed,
+        seat::Seat,
+    },
+};
+
+/// How often a worker that waits for more looks into the queue, where other workers may be too busy to bring it what it waits for.
+const LOOKS: u32 = 4;
+
+/// What becomes of a message of a batch that has failed, once all others are settled.
+pub(super) struct Deferred<A: Actor, K> {
+    pub(super) entry: Queued<A, K>,
+    pub(super) fate: Fate<A::Error>,
+}
+
+/// What it waits for.
+pub(super) enum Fate<E> {
+    /// Its next attempt.
+    Retry(Duration),
+    /// An operator.
+    Park(Arc<Failed<E>>),
+}
+
+/// How a batch came to its end.
+#[derive(Clone)]
+pub(crate) enum BatchEnd {
+    Panicked(String),
+    TimedOut,
+    Killed,
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
+    /// Takes what waits behind the message in hand and may be handled with it, and waits for more where that was asked for.
+    pub(crate) async fn collect(&mut self) {
+        let Some(batches) = self.core.settings.batches else { return };
+        if batches.most == 1 || self.is_alone() {
+            return;
+        }
+        if self.take_more(batches.most) || batches.within.is_zero() || !self.has_key() {
+            return;
+        }
+        let begun = Instant::now();
+        let core = self.core.clone();
+        self.source = core.suspend(self.worker, self.source);
+        self.rest();
+        for look in 1..=LOOKS {
+            let until = begun + batches.within * look / LOOKS;
+            let full = core.expect_more(self.source, batches.most - self.count());
+            let full = full.unwrap_or_default();
+            let _ = tokio::time::timeout_at(until, full.notified()).await;
+            if self.posture == Posture::Suspended {
+                self.wake_up();
+            }
+            core.fetch_into_lane(self.worker, self.source);
+            if self.take_more(batches.most) {
+                return;
+            }
+            if look < LOOKS {
+                self.rest();
+            }
+        }
+    }
+
+    fn has_key(&self) -> bool {
+        matches!(self.source, Source::Head { hash: Some(_), .. } | Source::Lane { .. })
+    }
+
+    fn is_alone(&self) -> bool {
+        self.delivery.extra.as_ref().is_some_and(|extra| extra.alone)
+    }
+
+    /// Messages in hand.
+    fn count(&self) -> usize {
+        1 + self.delivery.more.len()
+    }
+
+    /// Takes up to so many, with the first. True where there are as many.
+    fn take_more(&mut self, most: usize) -> bool {
+        while self.count() < most {
+            if self.is_over() {
+                return true;
+            }
+            match self.core.next_of_batch(self.source) {
+                Next::Message(entry) => self.add(entry),
+                Next::None => return false,
+            }
+        }
+        true
+    }
+
+    /// Puts another message in hand, unless its caller has gone.
+    fn add(&mut self, entry: Queued<A, K>) {
+        let more = mem::take(&mut self.delivery.more);
+        let mut first = self.empty_delivery();
+        mem::swap(&mut first, &mut self.delivery);
+        let (spare, since) = (self.spare.take(), self.seat.busy_since());
+        let measurement = self.measurement.take();
+        let taken = self.begin(self.source, entry);
+        self.measurement = measurement;
+        let second = mem::replace(&mut self.delivery, first);
+        let second_spare = mem::replace(&mut self.spare, spare);
+        self.in_hand = true;
+        self.seat.is_busy_since(since.map_or(0, |since| since.nanos()));
+        self.delivery.more = more;
+        if taken == Taken::InHand {
+            self.seat.has_more(1);
+            let held = Held { delivery: second, spare: second_spare, result: None };
+            self.delivery.more.push(held);
+        }
+    }
+
+    fn empty_delivery(&self) -> super::DeliveryOf<A> {
+        Delivery::empty(self.core.coarse.start())
+    }
+
+    /// Settles every message of a batch whose handler has returned.
+    pub(crate) fn settle_batch(&mut self, result: Result<Answer<A::Reply>, A::Error>) {
+        let more = mem::take(&mut self.delivery.more);
+        if more.is_empty() {
+            return self.settle(result);
+        }
+        self.deferred = Some(Vec::new());
+        self.settle(result);
+        for held in more {
+            let result = self.put_in_hand(held);
+            match result {
+                Some(result) => self.settle(result.map(Answer::Reply)),
+                None => self.dead_letter(DeadLetterReason::Failed, None, None),
+            }
+        }
+        self.go_on_with_deferred();
+    }
+
+    /// Settles every message of a batch that came to another end. Nobody knows whose fault it was: where there are several, each
+    /// is attempted again, alone. False where there is no batch.
+    pub(crate) fn end_batch(&mut self, end: &BatchEnd) -> bool {
+        let more = mem::take(&mut self.delivery.more);
+        if more.is_empty() {
+            return false;
+        }
+        self.deferred = Some(Vec::new());
+        self.end_one(end);
+        for held in more {
+            self.put_in_hand(held);
+            self.end_one(end);
+        }
+        self.go_on_with_deferred();
+        true
+    }
+
+    fn end_one(&mut self, end: &BatchEnd) {
+        match end {
+            BatchEnd::Panicked(panic) => {
+                self.attempt_alone(DeadLetterReason::Panicked, Some(panic.clone()));
+            }
+            BatchEnd::TimedOut => self.attempt_alone(DeadLetterReason::TimedOut, None),
+            BatchEnd::Killed => self.killed(),
+        }
+    }
+
+    fn put_in_hand(
+        &mut self,
+        held: Held<A::Message, A::Reply, A::Error>,
+    ) -> Option<Result<A::Reply, A::Error>> {
+        self.delivery = held.delivery;
+        self.spare = held.spare;
+        self.in_hand = true;
+        self.seat.has_fewer();
+        self.seat.is_busy_since(self.core.coarse.shown());
+        held.result
+    }
+
+    /// What is to be attempted again goes to the head of its key's line, in order.
+    fn go_on_with_deferred(&mut self) {
+        let deferred = self.deferred.take().unwrap_or_default();
+        if deferred.is_empty() {
+            return;
+        }
+        let source = mem::replace(&mut self.source, Source::None);
+        let mut after = Duration::ZERO;
+        let mut parked = None;
+        let mut entries = Vec::new();
+        for Deferred { entry, fate } in deferred {
+            match fate {
+                Fate::Retry(wait) => after = after.max(wait),
+                Fate::Park(failed) => parked = parked.or(Some(failed)),
+            }
+            entries.push(entry);
+        }
+        self.source = match parked {
+            Some(failed) => self.core.park_key(self.worker, source, entries, failed),
+            None => self.core.park_line(self.worker, source, entries, after),
+        };
+    }
+}
+
+impl Seat {
+    /// So many more messages are in hand than the first.
+    fn has_more(&self, messages: u64) {
+        let more = self.tally.more_in_hand.load(Ordering::Relaxed);
+        self.tally.more_in_hand.store(more + messages, Ordering::Relaxed);
+    }
+
+    /// The next of them takes the place of the first.
+    fn has_fewer(&self) {
+        let more = self.tally.more_in_hand.load(Ordering::Relaxed);
+        self.tally.more_in_hand.store(more.saturating_sub(1), Ordering::Relaxed);
+    }
+}

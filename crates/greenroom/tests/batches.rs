@@ -1,0 +1,345 @@
+//! Messages of one key that are handled together (keyed-pools.md, K12).
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use greenroom::{
+    Actor, Backoff, Batch, Batched, Batches, CallError, Context, DeadLetterReason, Finally, Pool,
+    PoolBuilder, Stop,
+};
+use tokio::sync::Semaphore;
+
+/// What becomes of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    Well,
+    /// Its result is an error, this often.
+    Fails(u32),
+    /// The handler fails for all.
+    FailsAll,
+    Panics,
+    Hangs,
+    /// There is no result for it and those behind it.
+    Missing,
+}
+use Wish::{Fails, FailsAll, Hangs, Missing, Panics, Well};
+
+type Row = (u64, u32, Wish);
+
+/// Of which key a batch was, and the numbers in it.
+type Begun = (u64, Vec<u32>);
+
+#[derive(Clone)]
+struct Writer {
+    gate: Arc<Semaphore>,
+    begun: Arc<Mutex<Vec<Begun>>>,
+}
+
+impl Writer {
+    fn new() -> Self {
+        Self { gate: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)), begun: Arc::default() }
+    }
+
+    /// Handlers wait for a permit each.
+    fn gated() -> Self {
+        Self { gate: Arc::new(Semaphore::new(0)), begun: Arc::default() }
+    }
+
+    fn batches(&self) -> MutexGuard<'_, Vec<Begun>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begun(&self) -> Vec<Begun> {
+        self.batches().clone()
+    }
+
+    fn attempts(&self, number: u32) -> u32 {
+        let begun = self.batches();
+        begun.iter().flat_map(|(_, numbers)| numbers).filter(|n| **n == number).count() as u32
+    }
+
+    fn pool(&self, batches: Batches) -> PoolBuilder<Batched<Self>> {
+        let each = self.clone();
+        Pool::batched(move |_| each.clone(), batches).workers(2).capacity(400)
+    }
+}
+
+impl Actor for Writer {
+    type Message = Batch<Row>;
+    type Reply = Vec<Result<u32, String>>;
+    type Error = String;
+
+    async fn handle(
+        &mut self,
+        rows: Batch<Row>,
+        _cx: &mut Context<Self>,
+    ) -> Result<Self::Reply, String> {
+        let key = rows[0].0;
+        assert!(rows.iter().all(|row| row.0 == key || row.0 >= 100), "{rows:?}");
+        self.batches().push((key, rows.iter().map(|row| row.1).collect()));
+        self.gate.acquire().await.map_err(|closed| closed.to_string())?.forget();
+        let mut results = Vec::new();
+        for (_, number, wish) in rows {
+            match wish {
+                Well => results.push(Ok(number)),
+                Fails(times) if self.attempts(number) <= times => {
+                    results.push(Err(format!("no {number}")));
+                }
+                Fails(_) => results.push(Ok(number)),
+                FailsAll => return Err("all of it".to_owned()),
+                Panics => panic!("boom"),
+                Hangs => std::future::pending().await,
+                Missing => return Ok(results),
+            }
+        }
+        Ok(results)
+    }
+}
+
+const PATIENCE: Stop = Stop::within(Duration::from_secs(60));
+const SECOND: Duration = Duration::from_secs(1);
+
+async fn settle() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
+fn by_key(row: &Row) -> u64 {
+    row.0
+}
+
+#[tokio::test(start_paused = true)]
+async fn k12_what_waits_of_a_key_is_handled_together_in_order() {
+    let writer = Writer::new();
+    let pool =
+        writer.pool(Batches::of(4)).ordered_by(by_key).max_per_key(100).spawn().await.unwrap();
+    for number in 0..10 {
+        pool.send((1, number, Well)).await.unwrap();
+        pool.send((2, 100 + number, Well)).await.unwrap();
+    }
+    settle().await;
+    let begun = writer.begun();
+    assert!(begun.iter().all(|(_, numbers)| numbers.len() <= 4), "{begun:?}");
+    for key in [1, 2] {
+        let of_key: Vec<_> = begun.iter().filter(|(of, _)| *of == key).collect();
+        assert_eq!(of_key.len(), 3, "{begun:?}");
+        let numbers: Vec<_> = of_key.iter().flat_map(|(_, numbers)| numbers.clone()).collect();
+        let first = if key == 1 { 0 } else { 100 };
+        assert_eq!(numbers, (first..first + 10).collect::<Vec<_>>());
+    }
+    let stats = pool.stop(PATIENCE).await.stats;
+    assert_eq!((stats.handled, stats.dispatched), (20, 20));
+    assert!(stats.ledger_holds());
+}
+
+#[tokio::test(start_paused = true)]
+async fn k12_each_message_of_a_batch_has_its_own_result() {
+    let writer = Writer::new();
+    let pool = Arc::new(writer.pool(Batches::of(10)).ordered_by(by_key).spawn().await.unwrap());
+    let calls: Vec<_> = [Well, Fails(9), Well, Missing, Well]
+        .into_iter()
+        .enumerate()
+        .map(|(number, wish)| {
+            let pool = pool.clone();
+            tokio::spawn(async move { pool.call((1, number as u32, wish)).await })
+        })
+        .collect();
+    let mut ends = Vec::new();
+    for call in calls {
+        ends.push(call.await.unwrap());
+    }
+    assert_eq!(writer.begun(), [(1, vec![0, 1, 2, 3, 4])]);
+    let failed = Err(CallError::Failed("no 1".to_owned()));
+    assert_eq!(ends, [Ok(0), failed, Ok(2), Err(CallError::Dropped), Err(CallError::Dropped)]);
+    let stats = pool.stats();
+    assert_eq!((stats.handled, stats.failed, stats.dead_lettered), (2, 1, 2));
+    assert!(stats.ledger_holds());
+}
+
+#[tokio::test(start_paused = true)]
+async fn k12_only_what_failed_is_retried_and_its_key_waits() {
+    let writer = Writer::new();
+    let pool = writer.pool(Batches::of(10)).retry(3, Backoff::new(SECOND, SECOND));
+    let pool = pool.ordered_by(by_key).spawn().await.unwrap();
+    for (number, wish) in [(0, Well), (1, Fails(1)), (2, Well), (3, Fails(2)), (4, Well)] {
+        pool.send((1, number, wish)).await.unwrap();
+    }
+    settle().await;
+    for number in 5..7 {
+        pool.send((1, number, Well)).await.unwrap();
+    }
+    settle().await;
+    assert_eq!(writer.begun(), [(1, vec![0, 1, 2, 3, 4])], "later ones wait behind the retry");
+    let stats = pool.stats();
+    assert_eq!((stats.waiting, stats.queued, stats.handled), (2, 2, 3));
+    assert!(stats.ledger_holds(), "{stats:?}");
+    tokio::time::sleep(10 * SECOND).await;
+    let begun = writer.begun();
+    assert_eq!(begun[1], (1, vec![1, 3, 5, 6]), "in their order, before what came later");
+    assert_eq!(begun[2], (1, vec![3]));
+    let stats = pool.stop(PATIENCE).await.stats;
+    assert_eq!((stats.handled, stats.retries), (7, 3));
+    assert!(stats.ledger_holds());
+}
+
+#[tokio::test(start_paused = true)]
+async fn k12_an_error_of_the_handler_is_one_of_each_message() {
+    let writer = Writer::new();
+    let pool = writer.pool(Batches::of(10)).ordered_by(by_key).spawn().await.unwrap();
+    for (number, wish) in [(0, Well), (1, FailsAll), (2, Well)] {
+        pool.send((1, number, wish)).await.unwrap();
+    }
+    settle().await;
+    let letters = pool.dead_letters();
+    let letters: Vec<_> = letters
+        .remove_all()
+        .into_iter()
+        .map(|l| (l.message.unwrap().1, l.error.unwrap()))
+        .collect();
+    assert_eq!(letters, [0, 1, 2].map(|number| (number, "all of it".to_owned())));
+    assert!(pool.stop(PATIENCE).await.stats.ledger_holds());
+}
+
+#[tokio::test(start_paused = true)]
+async fn k12_after_a_panic_or_a_timeout_each_is_attempted_alone() {
+    for (wish, reason) in
+        [(Panics, DeadLetterReason::Panicked), (Hangs, DeadLetterReason::TimedOut)]
+    {
+        let writer = Writer::new();
+        let pool = writer.pool(Batches::of(10)).ordered_by(by_key).time_limit(SECOND);
+        let pool = pool.spawn().await.unwrap();
+        for number in 0..4 {
+            pool.send((1, number, if number == 2 { wish } else { Well })).await.unwrap();
+        }
+        tokio::time::sleep(30 * SECOND).await;
+        let begun = writer.begun();
+        assert_eq!(begun[0], (1, vec![0, 1, 2, 3]));
+        assert_eq!(begun[1..], [0, 1, 2, 3].map(|number| (1, vec![number])), "{wish:?}");
+        let letters = pool.dead_letters().remove_all();
+        assert_eq!((letters.len(), letters[0].reason), (1, reason));
+        assert_eq!(letters[0].message, Some((1, 2, wish)));
+        let stats = pool.stop(PATIENCE).await.stats;
+        assert_eq!(stats.handled, 3);
+        assert!(stats.ledger_holds());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn k12_a_batch_that_is_not_full_waits_a_little_for_more() {
+    let writer = Writer::new();
+    let batches = Batches::of(4).within(10 * SECOND);
+    let pool = writer.pool(batches).workers(3).ordered_by(by_key).spawn().await.unwrap();
+    let began = tokio::time::Instant::now();
+    pool.send((1, 0, Well)).await.unwrap();
+    settle().await;
+    assert!(writer.begun().is_empty(), "it waits");
+    pool.send((2, 50, Well)).await.unwrap();
+    for number in 1..4 {
+        tokio::time::sleep(SECOND).await;
+        pool.send((1, number, Well)).await.unwrap();
+    }
+    settle().await;
+    assert_eq!(writer.begun(), [(1, vec![0, 1, 2, 3])], "full before its time");
+    assert!(began.elapsed() < 4 * SECOND);
+    tokio::time::sleep(10 * SECOND).await;
+    assert_eq!(writer.begun()[1], (2, vec![50]), "in its time, though it is not full");
+    let stats = pool.stop(PATIENCE).await.stats;
+    assert_eq!(stats.handled, 5);
+    assert!(stats.ledger_holds());
+}
+
+#[tokio::test(start_paused = true)]
+async fn k12_who_waits_for_more_looks_for_it_where_nobody_else_does() {
+    let writer = Writer::new();
+    let batches = Batches::of(4).within(8 * SECOND);
+    let pool = writer.pool(batches).workers(1).ordered_by(by_key).spawn().await.unwrap();
+    for number in 0..4 {
+        pool.send((1, number, Well)).await.unwrap();
+        settle().await;
+    }
+    pool.send((2, 50, Well)).await.unwrap();
+    assert!(writer.begun().is_empty(), "it waits, and there is no other worker");
+    tokio::time::sleep(2 * SECOND).await;
+    assert_eq!(writer.begun(), [(1, vec![0, 1, 2, 3])], "it has looked");
+    tokio::time::sleep(9 * SECOND).await;
+    assert_eq!(writer.begun()[1], (2, vec![50]));
+    assert!(pool.stop(PATIENCE).await.stats.ledger_holds());
+}
+
+#[tokio::test(start_paused = true)]
+async fn k12_a_batch_in_hand_is_counted_whole_and_given_back_whole() {
+    let writer = Writer::gated();
+    let pool = writer.pool(Batches::of(10)).ordered_by(by_key).spawn().await.unwrap();
+    for number in 0..5 {
+        pool.send((1, number, Well)).await.unwrap();
+    }
+    settle().await;
+    let stats = pool.stats();
+    assert_eq!((stats.in_hand, stats.busy, stats.queued), (5, 1, 0));
+    assert!(stats.ledger_holds(), "{stats:?}");
+    let report = pool.stop(Stop::within(Duration::ZERO)).await;
+    let mut left: Vec<_> = report.left_over.iter().map(|row| row.1).collect();
+    left.sort_unstable();
+    assert_eq!(left, [0, 1, 2, 3, 4]);
+    assert_eq!((report.stats.returned, report.stats.in_hand), (5, 0));
+    assert!(report.stats.ledger_holds());
+}
+
+#[tokio::test(start_paused = true)]
+async fn k12_k08_a_failed_message_of_a_batch_parks_its_key() {
+    let writer = Writer::new();
+    let pool = writer.pool(Batches::of(10)).ordered_by(by_key);
+    let pool = pool.on_final_failure(Finally::ParkKey).spawn().await.unwrap();
+    for (number, wish) in [(0, Well), (1, Fails(1)), (2, Fails(1)), (3, Well)] {
+        pool.send((1, number, wish)).await.unwrap();
+    }
+    settle().await;
+    pool.send((1, 4, Well)).await.unwrap();
+    settle().await;
+    let keys = pool.keys::<u64>().unwrap();
+    assert_eq!(keys.parked().len(), 1);
+    assert_eq!(pool.stats().handled, 2);
+    assert!(keys.replay(&1));
+    settle().await;
+    assert_eq!(writer.begun()[1], (1, vec![1, 2, 4]));
+    let stats = pool.stop(PATIENCE).await.stats;
+    assert_eq!(stats.handled, 5);
+    assert!(stats.ledger_holds());
+}
+
+#[tokio::test(start_paused = true)]
+async fn k12_without_keys_a_batch_takes_what_there_is() {
+    let writer = Writer::new();
+    let pool = writer.pool(Batches::of(3)).workers(1).spawn().await.unwrap();
+    for number in 0..7 {
+        pool.send((100 + u64::from(number), number, Well)).await.unwrap();
+    }
+    settle().await;
+    let sizes: Vec<_> = writer.begun().iter().map(|(_, numbers)| numbers.len()).collect();
+    assert_eq!(sizes, [3, 3, 1]);
+    assert!(pool.stop(PATIENCE).await.stats.ledger_holds());
+}
+
+#[tokio::test(start_paused = true)]
+async fn k12_a_message_whose_caller_has_gone_is_no_part_of_a_batch() {
+    let writer = Writer::gated();
+    let pool =
+        Arc::new(writer.pool(Batches::of(10)).workers(1).ordered_by(by_key).spawn().await.unwrap());
+    pool.send((9, 9, Well)).await.unwrap();
+    settle().await;
+    pool.send((1, 0, Well)).await.unwrap();
+    let gone = tokio::spawn({
+        let pool = pool.clone();
+        async move { pool.call((1, 1, Well)).await }
+    });
+    settle().await;
+    gone.abort();
+    settle().await;
+    pool.send((1, 2, Well)).await.unwrap();
+    writer.gate.add_permits(10);
+    settle().await;
+    assert_eq!(writer.begun()[1], (1, vec![0, 2]));
+    assert_eq!(pool.stats().dead_letters.of(DeadLetterReason::Abandoned), 1);
+    assert!(pool.stats().ledger_holds());
+}
