@@ -16,7 +16,7 @@ use std::{
 };
 
 /// How many statements there are of each kind.
-const STATEMENTS: [(char, u32); 4] = [('A', 19), ('P', 30), ('S', 4), ('X', 3)];
+const STATEMENTS: [(char, u32); 5] = [('A', 19), ('P', 30), ('S', 4), ('X', 3), ('T', 4)];
 
 /// The tests of each statement, by number.
 type Tests = BTreeMap<String, BTreeSet<String>>;

@@ -52,12 +52,15 @@ fn sleep(key: u64, number: u32, ms: u64) -> Job {
 /// What was done: in which slot, and for which message, in order.
 type Log = Arc<Mutex<Vec<(usize, u64, u32)>>>;
 
+/// The pool of a worker, where that calls it.
+type Home = Arc<Mutex<Option<Address<Job, usize, &'static str>>>>;
+
 #[derive(Clone)]
 struct Desk {
     log: Log,
     /// Attempts per message.
     attempts: Arc<Mutex<HashMap<u32, u32>>>,
-    home: Arc<Mutex<Option<Address<Job, usize, &'static str>>>>,
+    home: Home,
 }
 
 impl Actor for Desk {
@@ -238,7 +241,9 @@ async fn t02_a_worker_that_does_not_hand_its_keys_over_is_told_once() {
     let mut told = || {
         std::iter::from_fn(|| receiver.try_recv()).filter_map(Event::into_item).find_map(|notice| {
             match notice.what {
-                Happening::SlotHeld { slot, messages, held_for } => Some((slot, messages, held_for)),
+                Happening::SlotHeld { slot, messages, held_for } => {
+                    Some((slot, messages, held_for))
+                }
                 _ => None,
             }
         })
@@ -552,8 +557,11 @@ async fn t01_a_sticky_pool_adopts_nobody_and_its_table_has_bounds() {
     let homes = homes(&small, 50).await;
     assert!(homes.values().all(|slot| *slot < 2), "there is nothing for the others");
     small.manage().remove_worker(0).unwrap().done(SOON).await;
-    assert_eq!(self::homes(&small, 50).await.values().filter(|slot| **slot > 1).count() > 0, true);
-    assert!(desk.pool(10_000).quick_factory().supervised().is_ok(), "the table grows with the pool");
+    assert!(self::homes(&small, 50).await.values().any(|slot| *slot > 1));
+    assert!(
+        desk.pool(10_000).quick_factory().supervised().is_ok(),
+        "the table grows with the pool"
+    );
 }
 
 #[tokio::test(start_paused = true)]

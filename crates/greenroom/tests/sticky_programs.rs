@@ -93,7 +93,8 @@ impl Seen {
         }
         let open = self.open.entry(place).or_default();
         if open.iter().any(|other| *other != number) {
-            self.violations.push(format!("{number} of key {key} is begun, {open:?} is not settled"));
+            self.violations
+                .push(format!("{number} of key {key} is begun, {open:?} is not settled"));
         }
         open.insert(number);
         if attempt == 1 && message.in_turn {
@@ -176,7 +177,8 @@ async fn spawn(chance: &mut Chance, seen: &Arc<Mutex<Seen>>) -> (Pool<Worker>, u
     };
     let restarts = Restarts { max: chance.below(6) as u32, ..Restarts::default() };
     let (workers, mailbox) = (1 + chance.below(5) as usize, 1 + chance.below(16) as usize);
-    let builder = Pool::new(move |_slot| Worker { seen: workers_seen.clone(), notices: heard.clone() });
+    let builder =
+        Pool::new(move |_slot| Worker { seen: workers_seen.clone(), notices: heard.clone() });
     let builder = builder
         .workers(workers)
         .mailbox(mailbox)
@@ -195,7 +197,8 @@ async fn spawn(chance: &mut Chance, seen: &Arc<Mutex<Seen>>) -> (Pool<Worker>, u
         .sticky_by_opt(|message: &Message| message.key);
     let builder = if chance.one_in(4) { builder } else { builder.hold_when_empty() };
     let builder = if chance.one_in(6) { builder.overflow(Overflow::DropOldest) } else { builder };
-    let builder = if chance.one_in(6) { builder.concurrency(1 + chance.below(3) as usize) } else { builder };
+    let builder =
+        if chance.one_in(6) { builder.concurrency(1 + chance.below(3) as usize) } else { builder };
     (builder.spawn().await.unwrap(), mailbox)
 }
 
@@ -227,7 +230,9 @@ async fn step(
         12..14 => {
             let address = pool.address();
             message.in_turn = false;
-            sends.spawn(async move { address.send_with(message, envelope).await.ok().map(|()| number) });
+            sends.spawn(
+                async move { address.send_with(message, envelope).await.ok().map(|()| number) },
+            );
             tokio::task::yield_now().await;
         }
         14..17 => tokio::time::sleep(Duration::from_millis(chance.below(60))).await,
@@ -297,7 +302,8 @@ async fn run(seed: u64) -> Result<(), String> {
         return Err(format!("{stats:?}"));
     }
     let left_over = report.left_over.iter().map(|message| message.number);
-    let mut outcomes: Vec<u32> = seen.done.iter().chain(&seen.dead).copied().chain(left_over).collect();
+    let mut outcomes: Vec<u32> =
+        seen.done.iter().chain(&seen.dead).copied().chain(left_over).collect();
     outcomes.sort_unstable();
     accepted.sort_unstable();
     match outcomes == accepted {

@@ -297,9 +297,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             None => Turns::OF_A_SENDER,
         };
         let now = Instant::now();
-        let sticky = settings.sticky.take().map(|(by, slots)| {
-            Box::new(Sticky::new(by, slots, settings.workers, settings.seed))
-        });
+        let sticky = settings
+            .sticky
+            .take()
+            .map(|(by, slots)| Box::new(Sticky::new(by, slots, settings.workers, settings.seed)));
         let core = Self {
             shards: (0..shards).map(|_| Shard::new(turns, settings.key_bounds)).collect(),
             permits: Permits::new(settings.capacity),

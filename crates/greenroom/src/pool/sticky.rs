@@ -55,8 +55,8 @@ use std::{
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
-use self::table::Table;
 pub(crate) use self::table::NOBODY;
+use self::table::Table;
 use crate::policy::{About, Choice, Crew, Policy};
 
 mod table;

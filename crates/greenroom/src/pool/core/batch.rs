@@ -145,7 +145,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Source {
         if let Source::Desk = source {
             // Of its own mailbox a worker takes one at a time.
-            entries.into_iter().for_each(|entry| drop(self.park(worker, source, entry, after)));
+            for entry in entries {
+                self.park(worker, source, entry, after);
+            }
             return source;
         }
         let Some((index, id, mut outbox, place)) = self.own_lane(worker, source) else {

@@ -68,7 +68,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         for slot in not_started {
             let place = self.seats.at(*slot).place.lock();
             let is_there = place.status == Status::Live;
-            let carried = (!is_there).then(|| self.change_table(|moves| moves.table.leave(*slot as u32)));
+            let carried =
+                (!is_there).then(|| self.change_table(|moves| moves.table.leave(*slot as u32)));
             drop(place);
             if let Some(carried) = carried {
                 self.carried(carried);

@@ -12,6 +12,9 @@ use crate::{
     pool::{discard::discard, mailbox::Mailbox},
 };
 
+/// The mailboxes of all workers, and what nobody has.
+type Desks<A, K> = (Vec<Arc<Mailbox<A, K>>>, VecDeque<Queued<A, K>>);
+
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Refuses every later message, under the lock of each shard.
     pub(crate) fn close(&self) {
@@ -120,7 +123,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Takes the mailboxes of all workers, and what nobody has. Not while something is on its way from the one to the other.
-    fn take_desks(&self) -> (Vec<Arc<Mailbox<A, K>>>, VecDeque<Queued<A, K>>) {
+    fn take_desks(&self) -> Desks<A, K> {
         let moves = self.sticky.as_ref().map(|sticky| sticky.moves.lock());
         let mailboxes = self.desks.iter().filter_map(|desk| desk.lock().take()).collect();
         let held = std::mem::take(&mut *self.held.lock());

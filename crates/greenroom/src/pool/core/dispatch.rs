@@ -461,7 +461,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
-pub(super) fn entry_of<A: Actor, K>(parcel: &mut ParcelOf<A>, stamp: Stamp) -> Option<Queued<A, K>> {
+pub(super) fn entry_of<A: Actor, K>(
+    parcel: &mut ParcelOf<A>,
+    stamp: Stamp,
+) -> Option<Queued<A, K>> {
     let (extra, class) = (parcel.extra.take(), parcel.class);
     parcel.message.take().map(|message| Entry { message, extra, key: None, hash: 0, class, stamp })
 }

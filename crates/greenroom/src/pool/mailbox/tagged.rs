@@ -90,8 +90,7 @@ impl<A: Actor, K> Letters<A, K> {
     #[cold]
     pub(super) fn pop_due(&mut self, urgent_only: bool) -> Option<Queued<A, K>> {
         let waiting = &self.tagged.waiting;
-        let is_due =
-            |entry: &Queued<A, K>| !(entry.is_retry() && waiting.contains(&entry.hash));
+        let is_due = |entry: &Queued<A, K>| !(entry.is_retry() && waiting.contains(&entry.hash));
         if let Some(first) = self.urgent.front() {
             return if is_due(first) { self.urgent.pop_front() } else { None };
         }
@@ -116,7 +115,11 @@ impl<A: Actor, K> Letters<A, K> {
         for entry in urgent.chain(normal) {
             if kept == Some(entry.hash) {
                 let tag = entry.hash;
-                self.tagged.held.get_or_insert_with(|| Held::new(tag)).queue(entry.class).push_back(entry);
+                self.tagged
+                    .held
+                    .get_or_insert_with(|| Held::new(tag))
+                    .queue(entry.class)
+                    .push_back(entry);
             } else if entry.hash != 0 && tags.binary_search(&entry.hash).is_ok() {
                 bundle.entries.push(entry);
             } else {
@@ -202,7 +205,11 @@ impl<A: Actor, K> Mailbox<A, K> {
     /// Takes out what bears one of these tags, which are in order, and `release`s each of them, under the lock. One of which the
     /// worker may have a message in hand stays, what is queued of it is put aside, and the worker is ordered to hand it over; true
     /// then. The caller then wakes the worker and serves waiters.
-    pub(crate) fn detach(&self, tags: &[u32], mut release: impl FnMut(u32)) -> (Bundle<A, K>, bool) {
+    pub(crate) fn detach(
+        &self,
+        tags: &[u32],
+        mut release: impl FnMut(u32),
+    ) -> (Bundle<A, K>, bool) {
         let mut letters = self.letters.lock();
         let held_before = letters.tagged.held.as_ref().map(|held| held.tag);
         let in_hand = letters.tagged.in_hand;

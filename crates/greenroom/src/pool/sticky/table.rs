@@ -18,11 +18,8 @@ pub(crate) struct Table {
 impl Table {
     /// Deals `slots` table slots out to the workers `0..workers` in turn.
     pub(crate) fn new(slots: usize, workers: usize) -> Self {
-        let mut table = Self {
-            to: vec![NOBODY; slots + 1],
-            shares: BTreeMap::new(),
-            by_size: BTreeSet::new(),
-        };
+        let mut table =
+            Self { to: vec![NOBODY; slots + 1], shares: BTreeMap::new(), by_size: BTreeSet::new() };
         for worker in 0..workers as u32 {
             table.set_share(worker, Vec::new());
         }
@@ -120,7 +117,8 @@ mod tests {
     }
 
     fn is_consistent(table: &Table) -> bool {
-        let of = |worker: u32| (1..=SLOTS as u32).filter(move |tag| table.to(*tag) == worker).count();
+        let of =
+            |worker: u32| (1..=SLOTS as u32).filter(move |tag| table.to(*tag) == worker).count();
         table.shares.iter().all(|(worker, share)| share.len() == of(*worker))
             && table.by_size.len() == table.shares.len()
     }
