@@ -33,10 +33,9 @@ use crate::{
 };
 
 #[path = "mailbox/tagged.rs"]
-mod tagged;
+pub(crate) mod tagged;
 
 use self::tagged::Tagged;
-pub(crate) use self::tagged::{Bundle, Unplaced};
 
 /// The mailbox of one worker, from its start to its end. Restarts do not end it.
 pub(crate) struct Mailbox<A: Actor, K> {

@@ -36,8 +36,8 @@
 //! 1. A sender reads the owner, takes a place there and a permit of the pool, and pushes. Under the lock of the mailbox it
 //!    looks again: if the table slot has gone, it gives back what it has taken and begins anew.
 //! 2. Who moves table slots holds the lock of the `moves`, so there is one at a time. Under the lock of the old mailbox it takes the
-//!    messages out and writes [`LIMBO`]; under that of the new one it puts them in and writes the new owner. Who reads
-//!    [`LIMBO`] waits for the lock of the moves.
+//!    messages out and writes `LIMBO`; under that of the new one it puts them in and writes the new owner. Who reads
+//!    `LIMBO` waits for the lock of the moves.
 //! 3. Where the worker has a message of that table slot in hand, or may have, the owner stays, the messages are put aside in its
 //!    mailbox, and so is what comes. The seat is ordered to hand over; the worker does so when it looks for its next message, or
 //!    has died, or left.

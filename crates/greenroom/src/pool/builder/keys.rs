@@ -49,7 +49,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
 
     /// How many messages may wait behind one key, so that one key cannot fill the pool; a quarter of the capacity unless said
     /// otherwise. A sender of a key at its bound waits, unless the pool's [`overflow`](Self::overflow) says otherwise;
-    /// [`try_send`](Address::try_send) gives the message back with
+    /// [`try_send`](crate::Address::try_send) gives the message back with
     /// [`TrySendError::KeyFull`](crate::TrySendError::KeyFull). Other keys are not affected.
     pub fn max_per_key(mut self, messages: usize) -> Self {
         self.max_per_key = Some(messages);

@@ -10,7 +10,7 @@ use super::{Core, Queued};
 use crate::{
     Actor, Happening,
     pool::{
-        mailbox::{Bundle, Mailbox},
+        mailbox::{Mailbox, tagged::Bundle},
         seat::Status,
         sticky::{HeldSince, LIMBO, Moves, NOBODY, PATIENCE, Sticky},
     },

@@ -14,7 +14,7 @@ use crate::{
     Actor,
     delivery::Waiter,
     pool::{
-        mailbox::{Mailbox, Unplaced},
+        mailbox::{Mailbox, tagged::Unplaced},
         occupied::slot_at_work,
         parcel::{Parcel, ParcelOf},
         permits::{Closed, Refused},
