@@ -208,6 +208,10 @@ impl<A: Actor, K> Mailbox<A, K> {
     /// Takes the next message; urgent ones first, or only these.
     pub(crate) fn pop(&self, urgent_only: bool) -> Option<Queued<A, K>> {
         let mut letters = self.letters.lock();
+        if letters.tagged.held.is_some() {
+            // Ordered after the worker has looked: it hands over first, or two tags would have to be held.
+            return None;
+        }
         let entry = letters.pop(urgent_only);
         letters.tagged.in_hand = entry.as_ref().map_or(0, |entry| entry.hash);
         // What waits for its next attempt orders the worker when it is due.

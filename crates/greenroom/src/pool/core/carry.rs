@@ -37,10 +37,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.change_table(|moves| moves.table.join(slot as u32))
     }
 
-    /// What a worker has of the keys goes to others, or is held until there are some.
-    pub(super) fn gives_keys_up(&self, slot: usize) {
-        let carried = self.change_table(|moves| moves.table.leave(slot as u32));
-        self.carried(carried);
+    /// What a worker has of the keys goes to others, or is held until there are some. Call `carried` with what this returns,
+    /// under no lock.
+    pub(super) fn gives_keys(&self, slot: usize) -> Carried<A, K> {
+        self.change_table(|moves| moves.table.leave(slot as u32))
     }
 
     /// The worker in this slot has nothing in hand: who waits for that goes on.
@@ -69,7 +69,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let place = self.seats.at(*slot).place.lock();
             let is_there = place.status == Status::Live;
             let carried =
-                (!is_there).then(|| self.change_table(|moves| moves.table.leave(*slot as u32)));
+                (!is_there).then(|| self.gives_keys(*slot));
             drop(place);
             if let Some(carried) = carried {
                 self.carried(carried);

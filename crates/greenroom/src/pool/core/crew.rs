@@ -230,10 +230,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut place = seat.place.lock();
         let before = std::mem::replace(&mut place.status, Status::Leaving);
         place.on_left = Some(outcomes.clone());
+        // Before the worker may leave, with what it has: its slot may be somebody else's right afterwards.
+        let carried = self.gives_keys(slot);
         seat.order(LEAVE);
         drop(place);
         self.crew_changed();
-        self.gives_keys_up(slot);
+        self.carried(carried);
         if before == Status::Disabled {
             return self.left(slot, &ExitReason::Normal);
         }
@@ -377,7 +379,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The budget of a slot is used up. Its worker has given up what it held. False when it was to leave anyway.
     pub(crate) fn disable(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> bool {
-        self.gives_keys_up(slot);
+        let carried = self.gives_keys(slot);
+        self.carried(carried);
         self.hand_over(slot);
         let seat = self.seats.at(slot);
         let mut place = seat.place.lock();
