@@ -356,6 +356,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) {
         let Some(mailbox) = mailbox else { return };
         let rest = mailbox.close();
+        debug_assert!(rest.iter().all(|entry| entry.hash == 0), "keys have been given up before");
         self.tally.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
         self.re_home(rest);
         self.end_of_worker(&mailbox, reason);

@@ -68,8 +68,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         for slot in not_started {
             let place = self.seats.at(*slot).place.lock();
             let is_there = place.status == Status::Live;
-            let carried =
-                (!is_there).then(|| self.gives_keys(*slot));
+            let carried = (!is_there).then(|| self.gives_keys(*slot));
             drop(place);
             if let Some(carried) = carried {
                 self.carried(carried);
