@@ -204,6 +204,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.settings.keyed
     }
 
+    /// The product's, without sticky keys.
+    fn park_mail(&self, slot: usize, entry: Queued<A, K>, after: Duration) {
+        self.clock.park_mail(slot, entry, after);
+    }
+
     fn bury_queued(&self) {
         unreachable!("no model loses its last worker");
     }
