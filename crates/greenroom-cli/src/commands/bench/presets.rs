@@ -1,0 +1,81 @@
+//! Every preset of a pool, each in a process of its own: an allocator keeps what others have freed, so that the memory of the
+//! second would be measured too small.
+
+use std::process::{Command, Stdio};
+
+use super::{
+    load::Message,
+    machine,
+    measure::Side,
+    row,
+    table::{Outcome, Row},
+};
+use crate::{cli::BenchArgs, progress, report::mebibytes};
+
+/// Messages per second for latencies, unless said otherwise.
+const RATE: f64 = 20_000.0;
+/// A preset that may need more than this part of what is available is left out.
+const SAFE_PART: u64 = 2;
+
+/// A preset: its name, workers, and messages that may wait for each.
+struct Preset(&'static str, u32, u32);
+
+const PRESETS: [Preset; 9] = [
+    Preset("low_latency", 256, 100),
+    Preset("standard", 256, 1_000),
+    Preset("high_throughput", 512, 5_000),
+    Preset("ultra_throughput", 1_024, 10_000),
+    Preset("memory_limited", 128, 500),
+    Preset("orders", 256, 500),
+    Preset("logs", 512, 10_000),
+    Preset("iot", 1_024, 5_000),
+    Preset("edge", 128, 200),
+];
+
+/// The floor, and a row for each preset.
+pub(super) fn rows(args: &BenchArgs) -> Result<Vec<Row>, String> {
+    let rate = args.rate.unwrap_or(RATE);
+    let floor = row(&super::Load::new(args), Side::Floor, Some(rate))?;
+    let presets = PRESETS.iter().map(|preset| measured(preset, args, rate));
+    [Ok(floor)].into_iter().chain(presets).collect()
+}
+
+fn measured(preset: &Preset, args: &BenchArgs, rate: f64) -> Result<Row, String> {
+    let Preset(name, workers, inbox) = *preset;
+    let needed = Message::memory_of(u64::from(workers) * u64::from(inbox));
+    if let Some(available) = machine::available().filter(|bytes| needed > bytes / SAFE_PART) {
+        let why = format!("{} when full, {} available", mebibytes(needed), mebibytes(available));
+        return Ok(Row::skipped(name, workers, inbox, why));
+    }
+    let mut child = Command::new(std::env::current_exe().map_err(|error| error.to_string())?);
+    child.args(["bench", "--pool-alone", "--json"]);
+    let settings = [
+        ("--workers", workers.to_string()),
+        ("--inbox", inbox.to_string()),
+        ("--keys", args.keys.to_string()),
+        ("--zipf", args.zipf.to_string()),
+        ("--work", format!("{}ns", args.work.as_nanos())),
+        ("--rate", rate.to_string()),
+        ("--seconds", args.seconds.0.as_secs_f64().to_string()),
+        ("--seed", args.seed.to_string()),
+    ];
+    child.args(settings.iter().flat_map(|(name, value)| [*name, value.as_str()]));
+    let output = watched(child, name)?;
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("preset `{name}`: {}", why.trim().trim_start_matches("error: ")));
+    }
+    let outcome: Outcome = serde_json::from_slice(&output.stdout)
+        .map_err(|error| format!("preset `{name}`: {error}"))?;
+    let row = outcome.rows.into_iter().next().ok_or_else(|| format!("preset `{name}`: no row"))?;
+    Ok(row.named(name))
+}
+
+/// Runs a program to its end, and says so on a terminal.
+fn watched(mut program: Command, name: &str) -> Result<std::process::Output, String> {
+    program.stdin(Stdio::null());
+    let shown = progress::words(format!("preset {name}"));
+    let output = program.output().map_err(|error| format!("preset `{name}`: {error}"));
+    drop(shown);
+    output
+}
