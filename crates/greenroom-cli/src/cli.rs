@@ -121,9 +121,9 @@ pub struct BenchArgs {
     /// Measure latency as well, at this many messages per second that wait for nobody: `20000` or `20000/s`
     #[arg(long, value_name = "RATE", value_parser = values::rate)]
     pub rate: Option<f64>,
-    /// Measure every preset of a pool instead: throughput, 99th percentile, memory
-    #[arg(long, conflicts_with_all = ["workers", "inbox"])]
-    pub presets: bool,
+    /// Measure every preset of a pool instead, or those that are named: throughput, latency, memory
+    #[arg(long, value_name = "NAME,..", num_args = 0.., require_equals = true, value_delimiter = ',', conflicts_with_all = ["workers", "inbox"])]
+    pub presets: Option<Vec<String>>,
     /// How long each measurement takes
     #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = values::seconds)]
     pub seconds: Seconds,

@@ -11,6 +11,7 @@
 //!
 //! The floor keeps no order, bounds nothing and survives no panic. It says how much of the machine is left for an engine.
 
+mod full;
 mod load;
 mod machine;
 mod measure;
@@ -32,25 +33,33 @@ use crate::{
 
 /// Measures and prints.
 pub fn bench(args: &BenchArgs) -> ExitCode {
-    let rows = if args.presets { presets::rows(args) } else { rows(args) };
+    let rows = match &args.presets {
+        None => rows(args),
+        Some(names) => match presets::check(names) {
+            Ok(()) => presets::rows(args, names),
+            Err(why) => return Exit::BadConfiguration.because(why),
+        },
+    };
     match rows {
         Ok(rows) => exit::answer(&Report::new(args, rows).render()),
         Err(why) => Exit::CouldNotRun.because(why),
     }
 }
 
-/// The floor, unless the pool is measured alone, and the pool.
+/// The floor and the pool; or the pool alone, with its memory.
 fn rows(args: &BenchArgs) -> Result<Vec<Row>, String> {
     let load = Load::new(args);
-    let sides: &[Side] = if args.pool_alone { &[Side::Pool] } else { &[Side::Floor, Side::Pool] };
-    sides.iter().map(|side| row(&load, *side, args.rate)).collect()
+    if !args.pool_alone {
+        return [Side::Floor, Side::Pool].iter().map(|side| row(&load, *side, args.rate)).collect();
+    }
+    let memory = full::measure(&load)?;
+    Ok(vec![row(&load, Side::Pool, args.rate)?.with_memory(memory)])
 }
 
 fn row(load: &Load, side: Side, rate: Option<f64>) -> Result<Row, String> {
-    let mut row = Row::new(side, load);
-    row.fast(&measure::measure(load, side, Pace::Unpaced)?);
-    if let Some(rate) = rate {
-        row.open_loop(rate, &measure::measure(load, side, Pace::At(rate))?);
-    }
-    Ok(row)
+    let row = Row::new(side, load, &measure::measure(load, side, Pace::Unpaced)?);
+    Ok(match rate {
+        None => row,
+        Some(rate) => row.open_loop(rate, &measure::measure(load, side, Pace::At(rate))?),
+    })
 }

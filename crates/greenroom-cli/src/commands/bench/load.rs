@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use greenroom::{Address, SpawnError, prelude::*};
+use greenroom::{Address, Notices, SpawnError, prelude::*};
 use greenroom_bus::source::generator::zipf::{Chance, Zipf};
 
 use super::{machine, work::Work};
@@ -30,17 +30,9 @@ pub(super) struct Message {
     _rest: [u64; 2],
 }
 
-/// What a pool needs for a message beside its own bytes.
-const ENVELOPE: u64 = 16;
-
 impl Message {
     pub(super) fn new(key: u32, seq: u64, due: Duration) -> Self {
         Self { key, seq, due, _rest: [seq; 2] }
-    }
-
-    /// Memory of so many that wait.
-    pub(super) fn memory_of(messages: u64) -> u64 {
-        messages.saturating_mul(size_of::<Self>() as u64 + ENVELOPE)
     }
 }
 
@@ -95,7 +87,12 @@ impl Load {
     pub(super) async fn pool(&self, tally: &Arc<Tally>) -> Result<Pool<Handler>, SpawnError> {
         let (tally, work) = (tally.clone(), self.work);
         let pool = Pool::new(move |place| Handler { tally: tally.clone(), place, work });
-        let pool = pool.name("bench").quick_factory().workers(self.workers).mailbox(self.inbox);
+        let pool = pool
+            .name("bench")
+            .notices(Notices::off())
+            .quick_factory()
+            .workers(self.workers)
+            .mailbox(self.inbox);
         match self.keys.0 {
             Some(_) => pool.ordered_by(|message: &Message| message.key).spawn().await,
             None => pool.spawn().await,

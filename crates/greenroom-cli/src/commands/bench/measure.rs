@@ -14,10 +14,7 @@ use greenroom::Stop;
 use greenroom_bus::source::generator::zipf::Chance;
 use tokio::runtime::Handle;
 
-use super::{
-    load::{Keys, Load, Message, Tally, To},
-    machine,
-};
+use super::load::{Keys, Load, Message, Tally, To};
 use crate::{
     latencies::Latencies,
     progress,
@@ -69,8 +66,12 @@ pub(super) struct Measured {
     pub(super) latency: Option<[Duration; 3]>,
     /// The most messages in flight, of what was sampled.
     pub(super) peak_in_flight: u64,
-    /// What the process had grown by at its largest.
-    pub(super) grown: Option<u64>,
+}
+
+impl Measured {
+    pub(super) fn events_per_s(&self) -> f64 {
+        self.events as f64 / self.elapsed.as_secs_f64()
+    }
 }
 
 /// Measures, on a runtime of its own.
@@ -81,14 +82,13 @@ pub(super) fn measure(load: &Load, side: Side, pace: Pace) -> Result<Measured, S
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("no threads: {error}"))?;
     let places = if side == Side::Floor { load.senders } else { load.workers };
-    let before = machine::resident();
     let tally = Tally::new(load.senders, places);
-    let peaks = Peaks::default();
+    let peak = AtomicU64::new(0);
     let measured = runtime.block_on(async {
         tokio::select! {
             biased;
             ended = run(load, side, pace, &tally) => ended,
-            () = peaks.sample(&tally) => unreachable!("sampling goes on until it is dropped"),
+            () = sample(&tally, &peak) => unreachable!("sampling goes on until it is dropped"),
             () = show(side, pace, load, &tally) => unreachable!("progress is shown until it is dropped"),
         }
     });
@@ -106,8 +106,7 @@ pub(super) fn measure(load: &Load, side: Side, pace: Pace) -> Result<Measured, S
         events: handled,
         elapsed,
         latency: latency.map(|((p50, p99), p999)| [p50, p99, p999]),
-        peak_in_flight: peaks.in_flight.load(Relaxed),
-        grown: before.map(|before| peaks.resident.load(Relaxed).saturating_sub(before)),
+        peak_in_flight: peak.load(Relaxed),
     })
 }
 
@@ -206,23 +205,12 @@ impl Sender {
     }
 }
 
-/// The most of what comes and goes.
-#[derive(Default)]
-struct Peaks {
-    in_flight: AtomicU64,
-    /// Bytes of the process.
-    resident: AtomicU64,
-}
-
-impl Peaks {
-    /// Looks until the future is dropped.
-    async fn sample(&self, tally: &Tally) {
-        let mut ticks = progress::ticks(SAMPLE);
-        loop {
-            self.in_flight.fetch_max(tally.in_flight(), Relaxed);
-            self.resident.fetch_max(machine::resident().unwrap_or(0), Relaxed);
-            ticks.tick().await;
-        }
+/// Keeps the most messages that are in flight, until the future is dropped.
+async fn sample(tally: &Tally, peak: &AtomicU64) {
+    let mut ticks = progress::ticks(SAMPLE);
+    loop {
+        peak.fetch_max(tally.in_flight(), Relaxed);
+        ticks.tick().await;
     }
 }
 

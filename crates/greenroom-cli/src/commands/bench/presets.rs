@@ -4,18 +4,15 @@
 use std::process::{Command, Stdio};
 
 use super::{
-    load::Message,
-    machine,
+    load::Load,
     measure::Side,
     row,
     table::{Outcome, Row},
 };
-use crate::{cli::BenchArgs, progress, report::mebibytes};
+use crate::{cli::BenchArgs, progress};
 
 /// Messages per second for latencies, unless said otherwise.
 const RATE: f64 = 20_000.0;
-/// A preset that may need more than this part of what is available is left out.
-const SAFE_PART: u64 = 2;
 
 /// A preset: its name, workers, and messages that may wait for each.
 struct Preset(&'static str, u32, u32);
@@ -32,21 +29,38 @@ const PRESETS: [Preset; 9] = [
     Preset("edge", 128, 200),
 ];
 
+/// The presets of these names; all of them where there are none.
+///
+/// # Errors
+/// A name that no preset has.
+fn chosen(names: &[String]) -> Result<Vec<&'static Preset>, String> {
+    if names.is_empty() {
+        return Ok(PRESETS.iter().collect());
+    }
+    let known = |name: &String| {
+        PRESETS.iter().find(|preset| preset.0 == name).ok_or_else(|| {
+            let all: Vec<_> = PRESETS.iter().map(|preset| preset.0).collect();
+            format!("there is no preset `{name}`; there are {}", all.join(", "))
+        })
+    };
+    names.iter().map(known).collect()
+}
+
+/// Whether all of these are presets.
+pub(super) fn check(names: &[String]) -> Result<(), String> {
+    chosen(names).map(drop)
+}
+
 /// The floor, and a row for each preset.
-pub(super) fn rows(args: &BenchArgs) -> Result<Vec<Row>, String> {
+pub(super) fn rows(args: &BenchArgs, names: &[String]) -> Result<Vec<Row>, String> {
     let rate = args.rate.unwrap_or(RATE);
-    let floor = row(&super::Load::new(args), Side::Floor, Some(rate))?;
-    let presets = PRESETS.iter().map(|preset| measured(preset, args, rate));
+    let floor = row(&Load::new(args), Side::Floor, Some(rate))?;
+    let presets = chosen(names)?.into_iter().map(|preset| measured(preset, args, rate));
     [Ok(floor)].into_iter().chain(presets).collect()
 }
 
 fn measured(preset: &Preset, args: &BenchArgs, rate: f64) -> Result<Row, String> {
     let Preset(name, workers, inbox) = *preset;
-    let needed = Message::memory_of(u64::from(workers) * u64::from(inbox));
-    if let Some(available) = machine::available().filter(|bytes| needed > bytes / SAFE_PART) {
-        let why = format!("{} when full, {} available", mebibytes(needed), mebibytes(available));
-        return Ok(Row::skipped(name, workers, inbox, why));
-    }
     let mut child = Command::new(std::env::current_exe().map_err(|error| error.to_string())?);
     child.args(["bench", "--pool-alone", "--json"]);
     let settings = [

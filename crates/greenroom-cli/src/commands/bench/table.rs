@@ -1,10 +1,11 @@
 //! The figures: a table for people, or one JSON object.
 
-use std::fmt::Write;
+use std::{fmt::Write, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
+    full,
     load::Load,
     machine,
     measure::{Measured, Side},
@@ -14,8 +15,6 @@ use crate::{
     report::{grouped, mebibytes, seconds, table_of},
 };
 
-/// The average message that estimates of memory are for, in bytes.
-const AVERAGE_MESSAGE: u64 = 200;
 /// Below this part of the rate, the machine did not keep up.
 const KEPT_UP: f64 = 0.9;
 
@@ -54,12 +53,10 @@ pub(super) struct Row {
     elapsed_s: f64,
     events_per_s: f64,
     peak_in_flight: u64,
-    /// What the process grew by meanwhile; null where the system does not tell.
+    /// What the process grows by when all inboxes are full of messages of 200 bytes; null where it was not measured.
     memory_bytes: Option<u64>,
     /// At a rate, where one was given.
     open_loop: Option<OpenLoop>,
-    /// Why it was not measured.
-    skipped: Option<String>,
 }
 
 /// Latency of arrivals that wait for nobody.
@@ -84,18 +81,43 @@ impl OpenLoop {
 }
 
 impl Row {
-    pub(super) fn new(side: Side, load: &Load) -> Self {
+    pub(super) fn new(side: Side, load: &Load, fast: &Measured) -> Self {
         let (workers, inbox) = match side {
             Side::Floor => (0, 0),
             Side::Pool => (load.workers, load.inbox),
         };
-        Self { name: side.name().to_owned(), workers, inbox, ..Self::blank() }
+        Self {
+            name: side.name().to_owned(),
+            workers,
+            inbox,
+            events: fast.events,
+            elapsed_s: fast.elapsed.as_secs_f64(),
+            events_per_s: fast.events_per_s(),
+            peak_in_flight: fast.peak_in_flight,
+            memory_bytes: None,
+            open_loop: None,
+        }
     }
 
-    /// A row that was not measured.
-    pub(super) fn skipped(name: &str, workers: u32, inbox: u32, why: String) -> Self {
-        let (workers, inbox) = (workers as usize, inbox as usize);
-        Self { name: name.to_owned(), workers, inbox, skipped: Some(why), ..Self::blank() }
+    /// With what it came to at a rate.
+    pub(super) fn open_loop(self, rate: f64, measured: &Measured) -> Self {
+        let micros = |time: Duration| time.as_nanos() as f64 / 1e3;
+        let [p50_us, p99_us, p999_us] = measured.latency.map_or([0.0; 3], |all| all.map(micros));
+        let open_loop = OpenLoop {
+            rate,
+            events: measured.events,
+            elapsed_s: measured.elapsed.as_secs_f64(),
+            events_per_s: measured.events_per_s(),
+            p50_us,
+            p99_us,
+            p999_us,
+            peak_in_flight: measured.peak_in_flight,
+        };
+        Self { open_loop: Some(open_loop), ..self }
+    }
+
+    pub(super) fn with_memory(self, memory_bytes: Option<u64>) -> Self {
+        Self { memory_bytes, ..self }
     }
 
     /// The same under another name.
@@ -103,44 +125,9 @@ impl Row {
         Self { name: name.to_owned(), ..self }
     }
 
-    fn blank() -> Self {
-        Self {
-            name: String::new(),
-            workers: 0,
-            inbox: 0,
-            events: 0,
-            elapsed_s: 0.0,
-            events_per_s: 0.0,
-            peak_in_flight: 0,
-            memory_bytes: None,
-            open_loop: None,
-            skipped: None,
-        }
-    }
-
-    pub(super) fn fast(&mut self, measured: &Measured) {
-        self.events = measured.events;
-        self.elapsed_s = measured.elapsed.as_secs_f64();
-        self.events_per_s = self.events as f64 / self.elapsed_s;
-        self.peak_in_flight = measured.peak_in_flight;
-        self.memory_bytes = measured.grown;
-    }
-
-    pub(super) fn open_loop(&mut self, rate: f64, measured: &Measured) {
-        let elapsed_s = measured.elapsed.as_secs_f64();
-        let [p50_us, p99_us, p999_us] = measured
-            .latency
-            .map_or([0.0; 3], |times| times.map(|time| time.as_nanos() as f64 / 1e3));
-        self.open_loop = Some(OpenLoop {
-            rate,
-            events: measured.events,
-            elapsed_s,
-            events_per_s: measured.events as f64 / elapsed_s,
-            p50_us,
-            p99_us,
-            p999_us,
-            peak_in_flight: measured.peak_in_flight,
-        });
+    /// What a full pool is estimated to take (H03).
+    fn estimate(&self) -> u64 {
+        (self.workers * self.inbox * full::MESSAGE) as u64
     }
 
     /// `256 x 1,000`.
@@ -166,7 +153,7 @@ impl Report {
             senders: machine::cores(),
             rows,
         };
-        Self { outcome, json: args.json, presets: args.presets }
+        Self { outcome, json: args.json, presets: args.presets.is_some() }
     }
 
     pub(super) fn render(&self) -> String {
@@ -251,40 +238,38 @@ impl Report {
     }
 
     fn preset_table(&self, out: &mut String) {
-        let rows = self.outcome.rows.iter().map(|row| {
-            let estimate = AVERAGE_MESSAGE * row.workers as u64 * row.inbox as u64;
-            let open = |of: fn(&OpenLoop) -> f64| {
-                row.open_loop.as_ref().map_or_else(|| "-".to_owned(), |open| time(of(open)))
-            };
-            let figure = |text: String| if row.skipped.is_some() { "-".to_owned() } else { text };
+        let row = |row: &Row| {
+            let open = row.open_loop.as_ref();
+            let at_a_rate =
+                |of: fn(&OpenLoop) -> f64| open.map_or_else(none, |open| time(of(open)));
+            let of_pool = |bytes| if row.workers == 0 { none() } else { mebibytes(bytes) };
             vec![
                 row.name.clone(),
                 row.size(),
-                figure(per_second(row.events_per_s)),
-                open(|open| open.p50_us),
-                open(|open| open.p99_us),
-                figure(row.memory_bytes.map_or_else(|| "unknown".to_owned(), mebibytes)),
-                if row.workers == 0 { String::new() } else { mebibytes(estimate) },
+                per_second(row.events_per_s),
+                at_a_rate(|open| open.p50_us),
+                at_a_rate(|open| open.p99_us),
+                row.memory_bytes.map_or_else(none, mebibytes),
+                of_pool(row.estimate()),
             ]
-        });
+        };
         let heads =
-            ["preset", "workers x inbox", "events/s", "p50", "p99", "memory", "full, of 200 bytes"];
+            ["preset", "workers x inbox", "events/s", "p50", "p99", "memory when full", "estimate"];
         out.push('\n');
-        table_of(out, &heads, rows.collect());
-        for row in &self.outcome.rows {
-            if let Some(why) = &row.skipped {
-                let _ =
-                    writeln!(out, "{}: left out, as it may need too much memory: {why}", row.name);
-            }
-        }
+        table_of(out, &heads, self.outcome.rows.iter().map(row).collect());
         let rate = self.outcome.rows.iter().find_map(|row| Some(row.open_loop.as_ref()?.rate));
         let _ = writeln!(
             out,
-            "events/s: as fast as it goes, {}; p50 and p99: from arrival to handled, {} a second; memory: growth meanwhile",
+            "\nevents/s: as fast as it goes, {}; p50, p99: from arrival to handled, {} a second; memory: all inboxes full of messages of {} bytes",
             self.length(),
-            per_second(rate.unwrap_or_default())
+            per_second(rate.unwrap_or_default()),
+            full::MESSAGE
         );
     }
+}
+
+fn none() -> String {
+    "-".to_owned()
 }
 
 fn per_second(rate: f64) -> String {

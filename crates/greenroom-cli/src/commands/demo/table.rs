@@ -65,8 +65,8 @@ fn heading(show: &Show) -> String {
     if show.has_slow_key() {
         let _ = writeln!(
             out,
-            "`{SLOW_NAME}` takes {} for each of its messages, every other key 1 ms",
-            micros(SLOW_WORK.as_micros() as u64)
+            "`{SLOW_NAME}` takes {} ms for each of its messages, every other key 1 ms",
+            SLOW_WORK.as_millis()
         );
     } else {
         out.push_str(
@@ -95,7 +95,11 @@ fn body(show: &Show, counts: &[Counts]) -> String {
     let heads: Vec<_> = [""].into_iter().chain(show.sides.iter().map(|side| side.name())).collect();
     let mut out = String::new();
     table_of(&mut out, &heads, rows);
-    out
+    // A single column needs no name.
+    match out.split_once('\n') {
+        Some((_, rows)) if !show.has_slow_key() => rows.to_owned(),
+        _ => out,
+    }
 }
 
 /// From arrival to handled.
@@ -129,7 +133,7 @@ fn verdict(show: &Show) -> String {
     match show.sides.as_slice() {
         [lanes, hashing] => match (p99(lanes), p99(hashing)) {
             (Some(lanes), Some(hashing)) if hashing > lanes => format!(
-                "\na slow key makes one in a hundred of all others wait {} where keys share a worker, and {} where they do not\n",
+                "\nwith one slow key, one in a hundred of all other messages takes {} or longer where keys share a worker, and {} where they do not\n",
                 micros(hashing.as_micros() as u64),
                 micros(lanes.as_micros() as u64)
             ),
