@@ -93,7 +93,7 @@ pub struct DemoArgs {
     #[arg(long)]
     pub slow_key: bool,
     /// How long messages arrive
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = values::seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "10", allow_negative_numbers = true, value_parser = values::seconds)]
     pub seconds: Seconds,
     /// Where chance begins; the same seed makes the same arrivals
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
@@ -113,19 +113,19 @@ pub struct BenchArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(0..=100_000_000))]
     pub keys: u32,
     /// The skew of keys: the n-th is drawn with a weight of 1 / n^EXPONENT; 0 makes them all alike
-    #[arg(long, value_name = "EXPONENT", default_value = "1", value_parser = values::exponent)]
+    #[arg(long, value_name = "EXPONENT", default_value = "1", allow_negative_numbers = true, value_parser = values::exponent)]
     pub zipf: f64,
     /// What the handler of a message computes, for example `2us`; nothing unless said otherwise
-    #[arg(long, value_name = "TIME", default_value = "0us", value_parser = values::work)]
+    #[arg(long, value_name = "TIME", default_value = "0us", allow_negative_numbers = true, value_parser = values::work)]
     pub work: Duration,
     /// Measure latency as well, at this many messages per second that wait for nobody: `20000` or `20000/s`
-    #[arg(long, value_name = "RATE", value_parser = values::rate)]
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true, value_parser = values::rate)]
     pub rate: Option<f64>,
     /// Measure every preset of a pool instead, or those that are named: throughput, latency, memory
     #[arg(long, value_name = "NAME,..", num_args = 0.., require_equals = true, value_delimiter = ',', conflicts_with_all = ["workers", "inbox"])]
     pub presets: Option<Vec<String>>,
     /// How long each measurement takes
-    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = values::seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "3", allow_negative_numbers = true, value_parser = values::seconds)]
     pub seconds: Seconds,
     /// Where chance begins
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]

@@ -206,7 +206,7 @@ impl Report {
             ]
         });
         let head = format!("as fast as it goes, {}", self.length());
-        let heads = [&head, "workers x inbox", "events/s", "of the first", "peak in flight"];
+        let heads = [&head, "workers x inbox", "events/s", "of no engine", "peak in flight"];
         out.push('\n');
         table_of(out, &heads, rows.collect());
     }

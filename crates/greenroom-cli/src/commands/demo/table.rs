@@ -47,7 +47,7 @@ pub(super) fn line(show: &Show) -> String {
 fn clock(show: &Show) -> String {
     let (now, length) = (show.started.elapsed(), show.arrivals.length);
     if now < length {
-        format!("{:.0} s of {}", now.as_secs_f64(), seconds(length.as_secs_f64()))
+        format!("{:.1} s of {}", now.as_secs_f64(), seconds(length.as_secs_f64()))
     } else {
         "nothing arrives any more; the last are handled".to_owned()
     }
