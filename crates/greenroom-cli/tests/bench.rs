@@ -44,8 +44,8 @@ fn c06_a_bench_has_a_floor_without_an_engine_and_a_pool() {
     assert_eq!(names, ["no engine", "greenroom"]);
     rows.iter().for_each(assert_adds_up);
     assert_eq!((&rows[1]["workers"], &rows[1]["inbox"]), (&8.into(), &1_000.into()));
-    // Some may be in the hands of workers and senders, beyond what waits.
-    assert!(rows[1]["peak_in_flight"].as_u64().unwrap() <= 8 * 1_000 + 8 + 1_024);
+    let in_flight = rows[1]["peak_in_flight"].as_u64().unwrap();
+    assert!(in_flight <= 8 * 1_000 + 8, "{in_flight}: more than fits, and one in each hand");
     assert!(rows.iter().all(|row| row["open_loop"].is_null() && row["memory_bytes"].is_null()));
 }
 

@@ -144,9 +144,9 @@ impl Tally {
 
     /// Messages accepted and not handled, at about this moment.
     pub(super) fn in_flight(&self) -> u64 {
-        // What is read first cannot be above what is read then, but for what was handled in between.
-        let handled = self.handled();
-        self.sent().saturating_sub(handled)
+        // In this order, so that what happens in between makes it less, and never more than there were.
+        let sent = self.sent();
+        sent.saturating_sub(self.handled())
     }
 }
 
