@@ -4,7 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use crate::{AnyAddress, CancellationToken, Class, ReplyPort, pool::Stamp};
+use crate::{
+    AnyAddress, CancellationToken, Class, ReplyPort,
+    pool::{Failed, Stamp},
+};
 
 /// A message on loan: the runtime owns it until its outcome is settled.
 #[derive(Debug)]
@@ -38,6 +41,8 @@ pub(crate) struct Extra<R, E> {
     pub(crate) kills: u32,
     /// It waits for another attempt, and is counted as waiting.
     pub(crate) parked: bool,
+    /// What the last attempt has failed of.
+    pub(crate) failed: Option<Arc<Failed<E>>>,
     /// When it was accepted, where its stamp tells something later: when an attempt was due, for instance.
     pub(crate) accepted: Option<Instant>,
     pub(crate) waiter: Waiter,
@@ -87,6 +92,7 @@ impl<R, E> Extra<R, E> {
             attempts: 0,
             kills: 0,
             parked: false,
+            failed: None,
             accepted: None,
             waiter: Waiter::Other,
             about: (!about.is_empty()).then(|| Box::new(about)),

@@ -15,6 +15,14 @@ pub enum SendError<M> {
     Stopped(M),
     /// No worker is left to handle it.
     NoWorkers(M),
+    /// As many messages of its key wait as one key may have: see
+    /// [`max_per_key`](crate::PoolBuilder::max_per_key).
+    KeyFull(M),
+    /// Its key is parked, and as many messages wait behind it as may: see
+    /// [`max_parked`](crate::PoolBuilder::max_parked).
+    Parked(M),
+    /// It has no key, and the pool requires one.
+    KeyRequired(M),
 }
 
 /// Why [`try_send`](crate::Address::try_send) did not accept a message.
@@ -30,6 +38,14 @@ pub enum TrySendError<M> {
     Stopped(M),
     /// No worker is left to handle it.
     NoWorkers(M),
+    /// As many messages of its key wait as one key may have: see
+    /// [`max_per_key`](crate::PoolBuilder::max_per_key).
+    KeyFull(M),
+    /// Its key is parked, and as many messages wait behind it as may: see
+    /// [`max_parked`](crate::PoolBuilder::max_parked).
+    Parked(M),
+    /// It has no key, and the pool requires one.
+    KeyRequired(M),
 }
 
 /// The same errors without the message, for types that want `Debug`, `Send` and `'static` of everything.
@@ -51,6 +67,15 @@ pub enum NotAccepted {
     /// No worker is left.
     #[error("the pool has no workers left")]
     NoWorkers,
+    /// As many messages of the key wait as one key may have.
+    #[error("as many messages of this key wait as one key may have")]
+    KeyFull,
+    /// The key is parked, and as many messages wait behind it as may.
+    #[error("the key is parked, and as many messages wait behind it as may")]
+    Parked,
+    /// The message has no key.
+    #[error("the message has no key, and the pool requires one")]
+    KeyRequired,
 }
 
 impl<M> SendError<M> {
@@ -61,6 +86,9 @@ impl<M> SendError<M> {
             NotAccepted::Refused => Self::Refused(message),
             NotAccepted::Stopped => Self::Stopped(message),
             NotAccepted::NoWorkers => Self::NoWorkers(message),
+            NotAccepted::KeyFull => Self::KeyFull(message),
+            NotAccepted::Parked => Self::Parked(message),
+            NotAccepted::KeyRequired => Self::KeyRequired(message),
         }
     }
 
@@ -70,7 +98,10 @@ impl<M> SendError<M> {
             Self::Full(message)
             | Self::Refused(message)
             | Self::Stopped(message)
-            | Self::NoWorkers(message) => Some(message),
+            | Self::NoWorkers(message)
+            | Self::KeyFull(message)
+            | Self::Parked(message)
+            | Self::KeyRequired(message) => Some(message),
             Self::Dropped => None,
         }
     }
@@ -83,6 +114,9 @@ impl<M> SendError<M> {
             Self::Refused(_) => NotAccepted::Refused,
             Self::Stopped(_) => NotAccepted::Stopped,
             Self::NoWorkers(_) => NotAccepted::NoWorkers,
+            Self::KeyFull(_) => NotAccepted::KeyFull,
+            Self::Parked(_) => NotAccepted::Parked,
+            Self::KeyRequired(_) => NotAccepted::KeyRequired,
         }
     }
 }
@@ -101,6 +135,9 @@ impl<M> TrySendError<M> {
             Self::Refused(_) => NotAccepted::Refused,
             Self::Stopped(_) => NotAccepted::Stopped,
             Self::NoWorkers(_) => NotAccepted::NoWorkers,
+            Self::KeyFull(_) => NotAccepted::KeyFull,
+            Self::Parked(_) => NotAccepted::Parked,
+            Self::KeyRequired(_) => NotAccepted::KeyRequired,
         }
     }
 }
@@ -113,6 +150,9 @@ impl<M> From<SendError<M>> for TrySendError<M> {
             SendError::Refused(message) => Self::Refused(message),
             SendError::Stopped(message) => Self::Stopped(message),
             SendError::NoWorkers(message) => Self::NoWorkers(message),
+            SendError::KeyFull(message) => Self::KeyFull(message),
+            SendError::Parked(message) => Self::Parked(message),
+            SendError::KeyRequired(message) => Self::KeyRequired(message),
         }
     }
 }
@@ -125,6 +165,9 @@ impl<M> From<TrySendError<M>> for SendError<M> {
             TrySendError::Refused(message) => Self::Refused(message),
             TrySendError::Stopped(message) => Self::Stopped(message),
             TrySendError::NoWorkers(message) => Self::NoWorkers(message),
+            TrySendError::KeyFull(message) => Self::KeyFull(message),
+            TrySendError::Parked(message) => Self::Parked(message),
+            TrySendError::KeyRequired(message) => Self::KeyRequired(message),
         }
     }
 }
@@ -184,9 +227,16 @@ pub enum CallError<E> {
     /// The message was accepted, and had to make room for a later one.
     #[error("the message made room for a later one")]
     Evicted,
-    /// The key of the message is parked.
+    /// The key of the message is parked. Where the message had been accepted it stays in line, and is handled once the key
+    /// goes on.
     #[error("the key of the message is parked")]
     Parked,
+    /// As many messages of the key wait as one key may have.
+    #[error("as many messages of this key wait as one key may have")]
+    KeyFull,
+    /// The message has no key, and the pool requires one.
+    #[error("the message has no key, and the pool requires one")]
+    KeyRequired,
     /// The deadline of the message passed before it was started.
     #[error("the deadline passed before the message was handled")]
     Expired,

@@ -182,7 +182,7 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
     /// # struct Cache; impl Actor for Cache { type Message = Event<u32>; type Reply = (); type Error = ();
     /// # async fn handle(&mut self, _: Event<u32>, _: &mut Context<Self>) -> Result<(), ()> { Ok(()) } }
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let caches = Pool::new(|_slot| Cache).workers(3).spawn().await?;
+    /// let caches = Pool::new(|_slot| Cache).workers(3).quick_factory().spawn().await?;
     /// let (outdated, mut producer) = Topic::named("outdated").open();
     /// let subscription = outdated.subscribe_each(&caches.broadcast());
     /// producer.publish(17);

@@ -80,6 +80,12 @@ pub enum Verdict {
     Drop,
     /// Given back to the caller; a send becomes a dead letter.
     Return,
+    /// The key waits for an operator, with this message at its head: no later message of it is handled before. Callers who wait
+    /// for it are told [`CallError::Parked`](crate::CallError::Parked) at once. See [`Keys`](crate::Keys). A message without
+    /// a key becomes a dead letter.
+    ParkKey,
+    /// A dead letter, and the pool stops: what is in hand is finished, and what is queued is given back.
+    StopPool,
 }
 
 /// A row of the failure table.
@@ -107,6 +113,10 @@ pub enum Finally {
     Drop,
     /// Given back to the caller; a send becomes a dead letter.
     Return,
+    /// The key waits for an operator. See [`Verdict::ParkKey`].
+    ParkKey,
+    /// A dead letter, and the pool stops.
+    StopPool,
 }
 
 impl From<Finally> for Verdict {
@@ -115,6 +125,8 @@ impl From<Finally> for Verdict {
             Finally::DeadLetter => Self::DeadLetter,
             Finally::Drop => Self::Drop,
             Finally::Return => Self::Return,
+            Finally::ParkKey => Self::ParkKey,
+            Finally::StopPool => Self::StopPool,
         }
     }
 }

@@ -111,10 +111,11 @@ pub use pool::gather::{
     SplitJoinAddress, SplitJoinError,
 };
 pub use pool::{
-    Address, Calling, Change, ChangeReport, DeadLetterCounts, ManageError, Management, Overflow,
-    OwnedPermit, Pool, PoolBuilder, PoolChild, PoolDeadLetters, PoolService, PoolSink, PoolStats,
-    Restarts, Sending, SinkError, Spread, Stop, StopReport, StopSummary, WeakAddress,
-    WhenExhausted, Worker, WorkerStats, policy,
+    Address, Calling, Change, ChangeReport, DeadLetterCounts, HotKey, KeyCounts, KeyState, Keys,
+    LongestLine, ManageError, Management, Overflow, OwnedPermit, ParkedKey, Pool, PoolBuilder,
+    PoolChild, PoolDeadLetters, PoolService, PoolSink, PoolStats, Restarts, Sending, SinkError,
+    Spread, Stop, StopReport, StopSummary, WeakAddress, WhenExhausted, Why, Worker, WorkerStats,
+    WrongKeyType, policy,
 };
 pub use recipient::Recipient;
 pub use registry::{FindError, NameTaken, Registry};

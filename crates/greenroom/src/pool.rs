@@ -64,13 +64,16 @@ mod clock;
 mod coarse;
 pub mod coordinator;
 mod core;
+mod crowd;
 pub(crate) mod discard;
 mod employed;
 mod entry;
 pub(crate) mod erased;
+mod failed;
 pub mod gather;
 mod hold;
 mod in_place;
+mod keys;
 mod lanes;
 mod letters;
 pub mod limits;
@@ -94,6 +97,7 @@ mod sending;
 mod service;
 mod shard;
 mod sink;
+mod sketch;
 mod stamp;
 mod stats;
 mod stop;
@@ -113,7 +117,9 @@ pub use change::{Change, ChangeReport};
 pub(crate) use core::Core;
 pub use core::exit::WhenExhausted;
 pub use erased::StopSummary;
+pub(crate) use failed::Failed;
 pub use gather::Worker;
+pub use keys::{KeyCounts, KeyState, Keys, LongestLine, ParkedKey, Why, WrongKeyType};
 pub use letters::PoolDeadLetters;
 pub use manage::{ManageError, Management};
 pub use overflow::Overflow;
@@ -123,6 +129,7 @@ pub use restart::Restarts;
 pub use sending::Sending;
 pub use service::PoolService;
 pub use sink::{PoolSink, SinkError};
+pub use sketch::HotKey;
 pub use stats::{DeadLetterCounts, PoolStats, Spread, WorkerStats};
 pub use stop::{Stop, StopReport};
 pub use supervised::PoolChild;
@@ -253,6 +260,19 @@ impl<A: Actor> Pool<A> {
     /// ([`on_dead_letter`](PoolBuilder::on_dead_letter)): to be listed, looked at, replayed and removed.
     pub fn dead_letters(&self) -> PoolDeadLetters<A::Message, A::Reply, A::Error> {
         PoolDeadLetters::new(self.control.dead_letters(), self.address.clone())
+    }
+
+    /// The keys of a pool with [`ordered_by`](PoolBuilder::ordered_by): where they stand and why, the hottest, and those that
+    /// wait for an operator.
+    ///
+    /// # Errors
+    /// When the keys are of another type, or there are none.
+    pub fn keys<K: std::hash::Hash + Eq + Send + Sync + 'static>(
+        &self,
+    ) -> Result<Keys<A, K>, WrongKeyType> {
+        let is = self.control.key_type();
+        let core = self.control.clone().typed().downcast::<core::Core<A, K>>();
+        core.ok().filter(|core| core.keyed()).map(Keys::new).ok_or(Keys::<A, K>::wrong(is))
     }
 
     /// To look at the pool and to change it, apart from its work.

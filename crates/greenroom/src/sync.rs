@@ -13,7 +13,10 @@ pub(crate) use std::sync::atomic::{
 
 pub(crate) use atomic_waker::AtomicWaker;
 pub(crate) use parking_lot::Mutex;
-pub(crate) use tokio::{runtime::Handle, sync::Semaphore};
+pub(crate) use tokio::{
+    runtime::Handle,
+    sync::{Notify, Semaphore},
+};
 
 /// The token of this thread: where one of its own variables lies.
 #[inline]

@@ -94,7 +94,7 @@ async fn a16_a_handler_that_blocks_its_thread_holds_up_nobody_who_looks() {
         stuck.store(false, Ordering::SeqCst);
         let pool = Pool::new(stone.clone()).workers(1).capacity(2);
         let pool = match keyed {
-            true => pool.ordered_by(|()| 1).spawn().await.unwrap(),
+            true => pool.ordered_by(|()| 1).max_per_key(4).spawn().await.unwrap(),
             false => pool.spawn().await.unwrap(),
         };
         pool.send(()).await.unwrap();

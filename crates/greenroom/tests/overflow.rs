@@ -182,8 +182,8 @@ async fn p07_urgent_messages_make_room_only_where_nothing_else_waits() {
 #[tokio::test(start_paused = true)]
 async fn p07_lanes_of_a_keyed_pool_make_room_and_their_keys_go_on() {
     let (builder, letters) = desk(4, Overflow::DropOldest);
-    let pool = builder.workers(2).ordered_by(|message: &Message| message.0 % 2).spawn().await;
-    let pool = pool.unwrap();
+    let pool = builder.workers(2).ordered_by(|message: &Message| message.0 % 2).max_per_key(4);
+    let pool = pool.spawn().await.unwrap();
     pool.send((0, 1_000)).await.unwrap();
     pool.send((1, 1_000)).await.unwrap();
     tokio::time::sleep(A_MOMENT).await;

@@ -237,6 +237,7 @@ async fn spawn(
         .failure_policy(worker::policy)
         .on_dead_letter(move |letter| worker::bury(&letters, letter))
         .ordered_by_opt(line_of)
+        .max_per_key(config.queue)
         .spawn()
         .await?;
     Ok(Arc::new(pool))

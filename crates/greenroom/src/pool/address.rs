@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{
-    core::{Core, Urgency, dispatch::Crowd},
+    core::{Core, Urgency, crowded::InLine, dispatch::Crowd},
     erased::Erased,
     occupied::{Inside, Occupied, OwnCall},
     overflow::Overflow,
@@ -146,18 +146,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Many<'_, A, K> {
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Many<'_, A, K> {
     /// Queues some messages from the front. The key function sees a message where it lies, so that its panic loses none.
-    fn push(&mut self, messages: &mut VecDeque<A::Message>, sender: u32) -> Result<(), Closed> {
+    fn push(&mut self, messages: &mut VecDeque<A::Message>, sender: u32) -> Result<(), Refused> {
         if !self.core.keyed() {
-            let (run, first) = self.core.push_run(messages, self.permits as usize, sender)?;
+            let run = self.core.push_run(messages, self.permits as usize, sender);
+            let (run, first) = run.map_err(|Closed| Refused::Closed)?;
             self.permits -= run as u64;
             self.filled |= u64::from(first) << self.core.shard_of(&(None, 0), sender);
             return Ok(());
         }
         let key = self.core.key_of(messages.front());
-        let Some(message) = messages.pop_front() else { return Err(Closed) };
+        let Some(message) = messages.pop_front() else { return Err(Refused::Closed) };
         let mut parcel = Parcel::new(message, None);
         let index = self.core.shard_of(&key, sender);
-        let pushed = self.core.push_quietly(index, &mut parcel, key);
+        let pushed = self.core.push_quietly(index, &mut parcel, key, false);
         if let Some(message) = parcel.message {
             messages.push_front(message);
         }
@@ -199,10 +200,48 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let permits = self.permits.try_take_most(messages.len() as u64, self)?;
         let mut many = Many { core: self, permits, filled: 0 };
         let before = messages.len();
-        while many.permits > 0 && many.push(messages, sender).is_ok() {}
+        let mut pushed = Ok(());
+        while many.permits > 0 && pushed.is_ok() {
+            pushed = many.push(messages, sender);
+        }
         match before - messages.len() {
-            0 => Err(Refused::Closed),
+            0 => pushed.map(|()| 0),
             sent => Ok(sent),
+        }
+    }
+
+    /// Queues a message whose permit has been taken, in a pool whose workers pull.
+    fn push_keyed(
+        &self,
+        parcel: &mut ParcelOf<A>,
+        sender: u32,
+        waited: bool,
+    ) -> Result<(), Refused> {
+        let key = self.key(parcel);
+        let index = self.shard_of(&key, sender);
+        self.push_in_line(index, parcel, key, waited)
+    }
+
+    /// Waits for room in the pool, and behind the message's key.
+    async fn push_in_its_turn(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
+        let mut line = None;
+        loop {
+            self.permits.take(self).await.map_err(|Closed| Refused::Closed)?;
+            let mut granted = Granted(Some(self));
+            match self.push_keyed(parcel, sender, line.is_some()) {
+                Ok(()) => {
+                    granted.0 = None;
+                    line.map(InLine::used);
+                    return Ok(());
+                }
+                Err(Refused::KeyFull) => drop(granted),
+                Err(refused) => return Err(refused),
+            }
+            let place = line.get_or_insert_with(|| self.stand_in_line(parcel));
+            // Whoever is the first in line looks once more: there may be room by now.
+            if !std::mem::take(&mut place.alone) {
+                place.woken().await;
+            }
         }
     }
 
@@ -235,6 +274,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     ) -> Result<(), Refused> {
         match self.try_place(message, sender, urgency) {
             Err(Refused::Full) => message.lent(|parcel| self.overflow(parcel, sender)),
+            Err(Refused::KeyFull) => message.lent(|parcel| self.overflow_of_key(parcel)),
             pushed => pushed,
         }
     }
@@ -250,6 +290,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         }
         match self.try_place(parcel, sender, urgency) {
             Err(Refused::Full) => self.overflow(parcel, sender),
+            Err(Refused::KeyFull) => self.overflow_of_key(parcel),
             pushed => pushed,
         }
     }
@@ -265,9 +306,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
             granted.0 = None;
             return Ok(());
         }
-        let key = self.key(parcel);
-        let index = self.shard_of(&key, sender);
-        self.push(index, parcel, key).map_err(|Closed| self.why_closed())?;
+        self.push_keyed(parcel, sender, false).map_err(|refused| self.why(refused))?;
         granted.0 = None;
         Ok(())
     }
@@ -294,7 +333,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
                 Ok(sent + other.take_over_many(messages).unwrap_or(0))
             }
             (Err(Refused::Full), Overflow::Fallback(other)) => other.take_over_many(messages),
+            (Err(Refused::KeyFull), Overflow::Fallback(other)) => other.take_over_many(messages),
             (Err(Refused::Full), overflow) if !overflow.waits() => Err(Refused::Rejected),
+            (Err(Refused::KeyFull), overflow) if !overflow.waits() => Err(Refused::KeyRejected),
             (sent, _) => sent,
         }
     }
@@ -315,8 +356,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
                 };
                 return pushed.map_err(|refused| self.why(refused));
             }
-            self.permits.take(self).await.map_err(|Closed| self.why_closed())?;
-            self.push_permitted(parcel, sender)
+            self.push_in_its_turn(parcel, sender).await.map_err(|refused| self.why(refused))
         })
     }
 
@@ -491,7 +531,7 @@ impl<M, R, E> Address<M, R, E> {
                     urgency = Urgency::Now;
                     crate::step_aside().await;
                 }
-                Err(Refused::Full) => self.wait_and_push_first(messages).await?,
+                Err(Refused::Full | Refused::KeyFull) => self.wait_and_push_first(messages).await?,
                 Err(refused) => {
                     self.door.count_rejected();
                     return Err(self.why(refused));
@@ -534,7 +574,7 @@ impl<M, R, E> Address<M, R, E> {
             }
         }
         match refused {
-            Refused::Full => self.door.push_waiting(parcel, self.sender).await,
+            Refused::Full | Refused::KeyFull => self.door.push_waiting(parcel, self.sender).await,
             refused => Err(self.why(refused)),
         }
     }

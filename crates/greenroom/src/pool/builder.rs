@@ -4,6 +4,9 @@ use std::{convert::Infallible, hash::Hash, ops::RangeInclusive, sync::Arc, time:
 
 use tokio::sync::mpsc;
 
+mod keys;
+
+use self::keys::MAX_PARKED;
 use super::{
     Pool,
     autoscale::{Autoscale, Autoscaler, scaling},
@@ -55,6 +58,11 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     dispatch: Option<Box<dyn Policy<A::Message>>>,
     copy_for_several: Option<CopyOf<A>>,
     key_of: Option<KeyOf<A, K>>,
+    key_required: bool,
+    max_per_key: Option<usize>,
+    max_parked: usize,
+    /// What follows when no further attempt is made, whatever the policy says.
+    finally: Option<Finally>,
     policy: Box<dyn FailurePolicy<A::Error>>,
     copy: Option<CopyOf<A>>,
     poison_limit: u32,
@@ -97,6 +105,10 @@ impl<A: Actor> PoolBuilder<A> {
             when_exhausted: WhenExhausted::default(),
             single: false,
             dedicated_threads: None,
+            key_required: false,
+            max_per_key: None,
+            max_parked: MAX_PARKED,
+            finally: None,
             quick: None,
             calls_in_place: false,
             time_limit: None,
@@ -212,6 +224,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             dispatch: self.dispatch,
             copy_for_several: self.copy_for_several,
             key_of,
+            key_required: self.key_required,
+            max_per_key: self.max_per_key,
+            max_parked: self.max_parked,
+            finally: self.finally,
             policy: self.policy,
             copy: self.copy,
             poison_limit: self.poison_limit,
@@ -574,10 +590,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     fn into_checked_core(mut self) -> Result<Arc<Core<A, K>>, SpawnError> {
         self.check_autoscale()?;
         let capacity = self.checked_capacity()?;
+        let key_bounds = self.checked_key_bounds(capacity)?;
         let threads = self.start_threads()?;
         let runtime = threads.as_ref().and_then(Threads::handle);
         let runtime = runtime.unwrap_or_else(tokio::runtime::Handle::current);
         let awake_limit = runtime.metrics().num_workers();
+        let policy = keys::ending(self.policy, self.finally);
         let settings = Settings {
             name: Arc::from(self.name),
             factory: self.factory,
@@ -592,8 +610,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             overflow: self.overflow,
             dispatch: self.dispatch,
             copy_for_several: self.copy_for_several,
+            key_required: self.key_required,
+            key_bounds,
+            finally: self.finally,
             key_of: self.key_of,
-            policy: self.policy,
+            policy,
             copy: self.copy,
             poison_limit: self.poison_limit,
             restarts: self.restarts,

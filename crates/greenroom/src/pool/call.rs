@@ -259,5 +259,8 @@ pub(super) fn refusal<E>(why: NotAccepted) -> CallError<E> {
         NotAccepted::Refused => CallError::Refused,
         NotAccepted::NoWorkers => CallError::NoWorkers,
         NotAccepted::Stopped => CallError::Stopped,
+        NotAccepted::KeyFull => CallError::KeyFull,
+        NotAccepted::Parked => CallError::Parked,
+        NotAccepted::KeyRequired => CallError::KeyRequired,
     }
 }

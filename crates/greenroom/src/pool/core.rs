@@ -22,6 +22,7 @@ use super::{
     clock::Clock,
     coarse::CoarseClock,
     coordinator::Coordination,
+    crowd::KeyBounds,
     discard::discard,
     entry::Entry,
     in_place,
@@ -36,6 +37,7 @@ use super::{
     seat::Seat,
     seats::Seats,
     shard::{Outbox, Shard, Turns},
+    sketch::Sketch,
     stamp::Stamp,
     stats::Measured,
     tally::PoolTally,
@@ -44,7 +46,8 @@ use super::{
     worker::Factory,
 };
 use crate::{
-    Actor, Class, DeadLetter, DeadLetters, ExitReason, FailurePolicy, Notices, RestartPolicy,
+    Actor, Class, DeadLetter, DeadLetters, ExitReason, FailurePolicy, Finally, Notices,
+    RestartPolicy,
     delivery::Extra,
     life::Life,
     notices::{drop_log::DropLog, full_log::FullLog},
@@ -54,13 +57,16 @@ use crate::{
 mod attendance;
 mod close;
 mod crew;
+pub(crate) mod crowded;
 pub(crate) mod dispatch;
 mod evict;
 pub(crate) mod exit;
 #[cfg(test)]
 mod interleavings;
+mod keys;
 mod look;
 mod park;
+mod parked;
 mod place;
 #[cfg(test)]
 mod points;
@@ -122,6 +128,12 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) copy_for_several: Option<CopyOf<A>>,
     /// `None` for a pool without order.
     pub(crate) key_of: Option<KeyOf<A, K>>,
+    /// A message without a key is refused.
+    pub(crate) key_required: bool,
+    /// How many messages may wait behind one key.
+    pub(crate) key_bounds: KeyBounds,
+    /// What follows when no further attempt is made, where that was said.
+    pub(crate) finally: Option<Finally>,
     pub(crate) policy: Box<dyn FailurePolicy<A::Error>>,
     /// Present where another attempt may be asked for.
     pub(crate) copy: Option<CopyOf<A>>,
@@ -178,6 +190,8 @@ pub(crate) struct Core<A: Actor, K> {
     crew: RwLock<Arc<CrewList<A, K>>>,
     /// How often somebody has come or gone: `crew` is of one such moment.
     crew_changes: AtomicU64,
+    /// Where senders wait for room behind a key.
+    key_lines: crowded::KeyLines,
     /// Messages that the policy has given to nobody yet.
     held: Mutex<VecDeque<Queued<A, K>>>,
     /// Whether messages are accepted; held while that changes.
@@ -189,6 +203,8 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) coarse: Padded<CoarseClock>,
     /// How long messages took.
     pub(crate) measured: Measured,
+    /// The keys with the most work.
+    pub(crate) sketch: Sketch<K>,
     /// From its spawn to its end, and who is told of that.
     pub(crate) life: Arc<Life>,
     /// Why it ends, where it is not simply stopped. The first reason counts.
@@ -272,7 +288,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         };
         let now = Instant::now();
         let core = Self {
-            shards: (0..shards).map(|_| Shard::new(turns)).collect(),
+            shards: (0..shards).map(|_| Shard::new(turns, settings.key_bounds)).collect(),
             permits: Permits::new(settings.capacity),
             credit: (settings.capacity / shards / CREDIT_SHARE).clamp(1, MAX_CREDIT) as u64,
             wake: Wake::new(settings.workers, awake_limit),
@@ -282,12 +298,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             desks: Seats::new(settings.workers),
             crew: RwLock::default(),
             crew_changes: AtomicU64::new(0),
+            key_lines: crowded::KeyLines::default(),
             held: Mutex::default(),
             gate: Mutex::new(Gate::Open),
             ruined: AtomicBool::new(false),
             tally: PoolTally::default(),
             coarse: Padded(CoarseClock::new(is_watched(&runtime), unmeasured)),
             measured: Measured::default(),
+            sketch: Sketch::new(),
             life: Arc::default(),
             cause: OnceLock::new(),
             escalation: Mutex::default(),
@@ -354,8 +372,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn key_of(&self, message: Option<&A::Message>) -> Hashed<K> {
         let Some(key_of) = &self.settings.key_of else { return (None, 0) };
         let key = message.and_then(key_of);
-        let hash = key.as_ref().map_or(0, |key| (self.hasher.hash_one(key) >> 32) as u32);
+        let hash = key.as_ref().map_or(0, |key| self.hash(key));
         (key, hash)
+    }
+
+    /// The hash of a key: user code.
+    #[inline]
+    pub(crate) fn hash(&self, key: &K) -> u32 {
+        (self.hasher.hash_one(key) >> 32) as u32
     }
 
     #[inline]
@@ -373,6 +397,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
+        if self.lacks_key(&key) {
+            return Err(Refused::KeyRequired);
+        }
         let index = self.shard_of(&key, sender);
         let mut inbox = self.shards[index].inbox.lock();
         if inbox.step_aside && urgency == Urgency::CanStepAside {
@@ -383,7 +410,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Err(Refused::NotNow);
         }
         if inbox.credit == 0 && !inbox.closed {
-            inbox.credit = self.permits.take_known(self.credit);
+            inbox.credit = self.permits.take_known(self.credit.min(inbox.headroom()));
         }
         if inbox.credit == 0 {
             drop(inbox);
@@ -441,7 +468,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let pushed = self.push(index, parcel, key);
         let unused = if pushed.is_ok() { taken - 1 } else { taken };
         self.give_credit(index, unused);
-        pushed.map_err(|Closed| Refused::Closed)
+        pushed
     }
 
     /// Leaves permits in a shard, unless somebody waits for them.
@@ -451,21 +478,32 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let mut inbox = self.shards[index].inbox.lock();
         // Whoever starts to wait says so first and then takes back what lies here, under this lock.
-        if inbox.closed || self.permits.is_starved() {
+        if inbox.closed || self.permits.is_starved() || inbox.headroom() < permits {
             drop(inbox);
             return self.permits.give(permits, self);
         }
         inbox.credit += permits;
     }
 
-    /// Queues a message whose permit has been taken, unless the pool is closing.
+    /// Queues a message whose permit has been taken, unless the pool is closing, or its key may have no more.
     pub(crate) fn push(
         &self,
         index: usize,
         parcel: &mut ParcelOf<A>,
         key: Hashed<K>,
-    ) -> Result<(), Closed> {
-        if self.push_quietly(index, parcel, key)? {
+    ) -> Result<(), Refused> {
+        self.push_in_line(index, parcel, key, false)
+    }
+
+    /// As `push`. `waited` where its sender has stood in line behind its key.
+    pub(crate) fn push_in_line(
+        &self,
+        index: usize,
+        parcel: &mut ParcelOf<A>,
+        key: Hashed<K>,
+        waited: bool,
+    ) -> Result<(), Refused> {
+        if self.push_quietly(index, parcel, key, waited)? {
             self.announce(index);
         }
         Ok(())
@@ -477,10 +515,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         index: usize,
         parcel: &mut ParcelOf<A>,
         key: Hashed<K>,
-    ) -> Result<bool, Closed> {
+        waited: bool,
+    ) -> Result<bool, Refused> {
+        if self.lacks_key(&key) {
+            return Err(Refused::KeyRequired);
+        }
         let mut inbox = self.shards[index].inbox.lock();
+        if inbox.headroom() == 0 {
+            drop(inbox);
+            return self.push_counted(index, parcel, key, waited);
+        }
         if inbox.closed {
-            return Err(Closed);
+            return Err(Refused::Closed);
         }
         let first = inbox.push(parcel, key, |number| self.stamp(number));
         if parcel.class == Class::Urgent {
@@ -535,6 +581,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if self.permits.is_starved() {
             self.permits.grant(self);
         }
+        self.serve_key_lines();
         if self.full.is_full() {
             self.look_now_and_then();
         }

@@ -76,6 +76,8 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) in_hand: bool,
     /// Present where the times of the message in hand are measured.
     measurement: Option<Measurement>,
+    /// Measured messages with keys.
+    unfed: u64,
     /// What the last attempt says of the load of what its handler uses. For the pool's limits.
     pub(crate) outcome: Outcome,
     pub(crate) posture: Posture,
@@ -117,6 +119,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             spare: None,
             in_hand: false,
             measurement: None,
+            unfed: 0,
             outcome: Outcome::Done,
             posture: Posture::Suspended,
             run: 0,

@@ -4,11 +4,12 @@
 //! says who owns the key:
 //!
 //! ```text
-//!            open(worker)                    quota used up, timer fired, worker died
+//!            open(worker)                    quota used up, worker died
 //!   (none) ───────────────▶ Running(worker) ─────────────────────────────▶ Ready
 //!      ▲                     │    ▲    │                                     │
 //!      └──── queue empty ────┘    └────│─────────── taken by a worker ───────┘
-//!                                      └── retry ──▶ Parked ── timer ──▶ Ready
+//!                                      ├── retry ──────────▶ Retrying ── timer ─────▶ Ready
+//!                                      └── final failure ──▶ Parked ──── operator ──▶ Ready, or (none)
 //! ```
 //!
 //! Lanes are found by the hash of their key; keys themselves are compared by the caller, outside the lock, because
@@ -20,7 +21,9 @@ use std::{
 };
 
 use super::{
+    crowd::Crowd,
     entry::{Entry, first},
+    failed::Failed,
     stamp::Stamp,
 };
 use crate::{Class, class::URGENT_RUN};
@@ -38,6 +41,9 @@ pub(crate) enum LaneState {
     /// This worker has a message of the key in hand. Left by close, give way, park.
     Running(usize),
     /// The clock does: the first message waits for its next attempt. Left by the timer, or by a stop.
+    Retrying,
+    /// An operator does: a message has failed for good, the first one where it is still there. Left by the operator, or by a
+    /// stop.
     Parked,
     /// Nobody does; it stands in the shard's list of ready lanes. Left when a worker takes it, or by a stop.
     Ready,
@@ -53,6 +59,8 @@ pub(crate) struct Lane<M, R, E, K> {
     urgent: usize,
     /// Urgent messages taken in a row.
     urgent_run: u32,
+    /// Why it is parked, where it is.
+    pub(crate) failed: Option<Arc<Failed<E>>>,
 }
 
 impl<M, R, E, K> Lane<M, R, E, K> {
@@ -135,7 +143,8 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     pub(crate) fn open(&mut self, hash: u32, key: Arc<K>, state: LaneState) -> LaneId {
         let id = LaneId { hash, number: self.next_number };
         self.next_number += 1;
-        let lane = Lane { id, key, state, queue: VecDeque::new(), urgent: 0, urgent_run: 0 };
+        let lane =
+            Lane { id, key, state, queue: VecDeque::new(), urgent: 0, urgent_run: 0, failed: None };
         self.by_hash.entry(hash).or_default().push(lane);
         id
     }
@@ -232,6 +241,15 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         Some(evicted)
     }
 
+    /// As `evict`, a normal message of a lane with this hash that is not ready: one that is may be left without a message.
+    pub(crate) fn evict_of(&mut self, hash: u32) -> Option<Entry<M, R, E, K>> {
+        let chain = self.by_hash.get_mut(&hash)?;
+        let mut owned = chain.iter_mut().filter(|lane| lane.state != LaneState::Ready);
+        let entry = owned.find_map(|lane| lane.evict(Class::Normal))?;
+        self.queued -= 1;
+        Some(entry)
+    }
+
     /// When the message was queued that has waited longest in a lane.
     pub(crate) fn oldest(&self) -> Option<Stamp> {
         let lanes = self.by_hash.values().flatten();
@@ -241,6 +259,43 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.by_hash.is_empty()
+    }
+
+    /// Counts what waits in lanes by its keys.
+    pub(crate) fn count_into(&self, crowd: &mut Crowd) {
+        for lane in self.by_hash.values().flatten() {
+            lane.queue.iter().for_each(|entry| crowd.count_of(lane.id.hash, entry));
+            if lane.state == LaneState::Parked {
+                crowd.park(lane.id.hash);
+            }
+        }
+    }
+
+    /// Takes out the first message of a parked lane, where it is the one that has failed.
+    pub(crate) fn pop_failed(&mut self, id: LaneId) -> Option<Entry<M, R, E, K>> {
+        let failed = self.get(id)?.queue.pop_front_if(|first| first.is_retry())?;
+        self.queued -= 1;
+        Some(failed)
+    }
+
+    /// Takes out everything that waits in a lane.
+    pub(crate) fn empty(&mut self, id: LaneId) -> Vec<Entry<M, R, E, K>> {
+        let Some(lane) = self.get(id) else { return Vec::new() };
+        (lane.urgent, lane.urgent_run) = (0, 0);
+        let all: Vec<_> = lane.queue.drain(..).collect();
+        self.queued -= all.len();
+        all
+    }
+
+    /// Every lane, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Lane<M, R, E, K>> {
+        self.by_hash.values().flatten()
+    }
+
+    /// True where another lane with the hash of this one is parked too.
+    pub(crate) fn has_other_parked(&self, id: LaneId) -> bool {
+        let chain = self.by_hash.get(&id.hash).into_iter().flatten();
+        chain.into_iter().any(|lane| lane.id != id && lane.state == LaneState::Parked)
     }
 
     /// How many lanes the table has room for.

@@ -1,6 +1,14 @@
 //! Management, apart from work: sizes, slots, figures and the end of a pool.
 
-use std::{fmt, future::Future, hash::Hash, ops::RangeInclusive, pin::Pin, sync::Arc};
+use std::{
+    any::{Any, type_name},
+    fmt,
+    future::Future,
+    hash::Hash,
+    ops::RangeInclusive,
+    pin::Pin,
+    sync::Arc,
+};
 
 use tokio::sync::mpsc;
 
@@ -22,6 +30,10 @@ pub(crate) trait Control<A: Actor>: Send + Sync {
     fn worker_stats(&self) -> Vec<WorkerStats>;
     fn inspect(&self, wanted: &Items) -> Inspection;
     fn dead_letters(&self) -> DeadLetters<A::Message, A::Error>;
+    /// The core, with the type of its keys.
+    fn typed(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+    /// The type of its keys, where it has some.
+    fn key_type(&self) -> Option<&'static str>;
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
     /// Those that handle messages now, in the order of their slots.
     fn live_workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
@@ -56,6 +68,14 @@ where
 
     fn dead_letters(&self) -> DeadLetters<A::Message, A::Error> {
         self.letters.clone()
+    }
+
+    fn typed(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
+    fn key_type(&self) -> Option<&'static str> {
+        self.keyed().then(type_name::<K>)
     }
 
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>> {

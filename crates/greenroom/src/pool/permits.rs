@@ -82,6 +82,14 @@ pub(crate) enum Refused {
     Dropped,
     /// The dispatch policy wants it not.
     ByPolicy,
+    /// As many messages of its key wait as may.
+    KeyFull,
+    /// As `KeyFull`, and the overflow policy lets nobody wait.
+    KeyRejected,
+    /// Its key is parked, and as many wait behind it as may.
+    Parked,
+    /// It has no key, and must have one.
+    KeyRequired,
 }
 
 impl Refused {
@@ -92,6 +100,9 @@ impl Refused {
             Self::Closed => why_closed(),
             Self::Dropped => NotAccepted::Dropped,
             Self::ByPolicy => NotAccepted::Refused,
+            Self::KeyFull | Self::KeyRejected => NotAccepted::KeyFull,
+            Self::Parked => NotAccepted::Parked,
+            Self::KeyRequired => NotAccepted::KeyRequired,
         }
     }
 }

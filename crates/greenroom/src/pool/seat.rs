@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc, Weak,
-    atomic::{AtomicU32, Ordering},
+    atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
 use parking_lot::Mutex;
@@ -37,6 +37,9 @@ pub(crate) struct Seat {
     pub(crate) tally: WorkerTally,
     /// What the worker looks at before its next message: [`LEAVE`], [`MAIL`], [`SIGNAL`], [`REST`], [`KILLED`].
     orders: AtomicU32,
+    /// Which attempt its worker had in hand when that was not the first, and of which message that was.
+    pub(crate) attempt: AtomicU32,
+    pub(crate) attempt_of: AtomicU64,
     pub(crate) place: Mutex<Place>,
     /// What the worker has published.
     pub(crate) published: Published,
@@ -121,6 +124,21 @@ impl Seat {
     #[inline]
     pub(crate) fn is_free(&self) {
         self.tally.in_hand.store(0, Ordering::Relaxed);
+    }
+
+    /// This attempt of a message, not the first, is in hand.
+    pub(crate) fn note_attempt(&self, attempt: u32) {
+        self.attempt.store(attempt, Ordering::Relaxed);
+        self.attempt_of.store(self.tally.started.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// Which attempt is in hand, or was in hand last.
+    pub(crate) fn attempt(&self) -> u32 {
+        let noted = self.attempt_of.load(Ordering::Relaxed);
+        match noted != 0 && noted == self.tally.started.load(Ordering::Relaxed) {
+            true => self.attempt.load(Ordering::Relaxed),
+            false => 1,
+        }
     }
 
     /// When the message in hand was started.

@@ -31,6 +31,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use super::{
     block_queue::BlockQueue,
+    crowd::{Crowd, KeyBounds},
     entry::Entry,
     lanes::{KEPT_WHEN_EMPTY, LaneId, LaneState, Lanes},
     lock::Lock,
@@ -86,6 +87,12 @@ pub(crate) struct Inbox<M, R, E, K> {
     /// Permits for messages to come. None in a closed inbox.
     pub(crate) credit: u64,
     turns: Turns,
+    /// As many may wait before each message is counted by its key.
+    uncounted: usize,
+    /// What lay in the outbox and its lanes when it was last filled: never less than what lies there now.
+    beyond: usize,
+    /// Messages may be counted by their keys: the outbox knows.
+    counted: bool,
     /// The next sender that can wait lets others run first.
     pub(crate) step_aside: bool,
     /// The thread of the last sender.
@@ -122,6 +129,8 @@ pub(crate) struct Outbox<M, R, E, K> {
     streak: (u32, u32),
     /// Whether the next worker looks at the queue before the ready lanes: they take turns.
     pub(crate) queue_first: bool,
+    /// Present while messages are counted by their keys, here and in the inbox.
+    pub(crate) crowd: Option<Box<Crowd>>,
 }
 
 /// What there is in an outbox that was filled.
@@ -149,13 +158,16 @@ pub(crate) struct Token<K> {
 }
 
 impl<M, R, E, K> Shard<M, R, E, K> {
-    pub(crate) fn new(turns: Turns) -> Self {
+    pub(crate) fn new(turns: Turns, bounds: KeyBounds) -> Self {
         let inbox = Inbox {
             queue: BlockQueue::new(),
             urgent: VecDeque::new(),
             accepted: 0,
             credit: 0,
             turns,
+            uncounted: bounds.waiting,
+            beyond: 0,
+            counted: false,
             step_aside: false,
             sender: NOBODY,
             drainer: (0, NOBODY),
@@ -174,6 +186,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             seen: None,
             streak: (0, 0),
             queue_first: false,
+            crowd: None,
         };
         Self { inbox: Padded(Lock::new(inbox)), outbox: Padded(Lock::new(outbox)) }
     }
@@ -195,7 +208,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             empty();
             return false;
         }
-        inbox.hand_over(&mut outbox.queue);
+        inbox.hand_over(outbox);
         true
     }
 
@@ -220,7 +233,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         if let Some(worker) = attendant {
             inbox.drainer = (worker, thread);
         }
-        inbox.hand_over(&mut outbox.queue);
+        inbox.hand_over(outbox);
         if outbox.queue.len() > 1 || !inbox.is_empty() {
             return Some(Refilled::More);
         }
@@ -231,7 +244,26 @@ impl<M, R, E, K> Shard<M, R, E, K> {
 
     /// Moves what lies in the inbox behind what lies in the outbox, to be looked at with it.
     pub(crate) fn refill_behind(&self, outbox: &mut Outbox<M, R, E, K>) {
-        outbox.queue.append(&mut self.inbox.lock().queue);
+        let mut inbox = self.inbox.lock();
+        outbox.queue.append(&mut inbox.queue);
+        inbox.beyond = outbox.queued();
+    }
+
+    /// Counts what waits of each key, where that was not done. Both locks are the caller's.
+    pub(crate) fn count<'a>(
+        inbox: &mut Inbox<M, R, E, K>,
+        outbox: &'a mut Outbox<M, R, E, K>,
+        bounds: KeyBounds,
+    ) -> &'a mut Crowd {
+        inbox.counted = true;
+        let (queue, lanes) = (&outbox.queue, &outbox.lanes);
+        outbox.crowd.get_or_insert_with(|| {
+            let mut crowd = Crowd::new(bounds);
+            let queued = queue.iter().chain(inbox.queue.iter()).chain(&inbox.urgent);
+            queued.for_each(|entry| crowd.count(entry));
+            lanes.count_into(&mut crowd);
+            Box::new(crowd)
+        })
     }
 
     /// This worker does not serve the shard any more.
@@ -281,9 +313,29 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.queue.len() + self.urgent.len()
     }
 
-    /// Moves the normal messages that lie here into an empty queue, whole.
-    fn hand_over(&mut self, queue: &mut BlockQueue<Entry<M, R, E, K>>) {
-        std::mem::swap(&mut self.queue, queue);
+    /// Moves the normal messages that lie here into an empty outbox, whole.
+    fn hand_over(&mut self, outbox: &mut Outbox<M, R, E, K>) {
+        std::mem::swap(&mut self.queue, &mut outbox.queue);
+        self.beyond = outbox.queued();
+    }
+
+    /// How many messages more may be queued without being counted by their keys.
+    #[inline]
+    pub(crate) fn headroom(&self) -> u64 {
+        match self.counted {
+            true => 0,
+            false => self.uncounted.saturating_sub(self.queued() + self.beyond) as u64,
+        }
+    }
+
+    /// Looks whether messages need not be counted by their keys any more. The lock of the outbox is the caller's.
+    pub(crate) fn take_stock(&mut self, outbox: &mut Outbox<M, R, E, K>) {
+        self.beyond = outbox.queued();
+        let queued = self.queued() + self.beyond;
+        if outbox.crowd.as_ref().is_some_and(|crowd| crowd.is_needless(queued)) {
+            outbox.crowd = None;
+        }
+        self.counted = outbox.crowd.is_some();
     }
 
     /// Appends a message, stamped by its number. True when nobody is bound to look at the shard yet: the caller must announce it.
@@ -393,9 +445,18 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         Some(entry)
     }
 
+    /// A message that waited here is started, or taken out.
+    #[inline]
+    pub(crate) fn left(&mut self, entry: &Entry<M, R, E, K>) {
+        if let Some(crowd) = &mut self.crowd {
+            crowd.left(entry);
+        }
+    }
+
     /// Takes the next message of a lane.
     pub(crate) fn pop_lane(&mut self, id: LaneId) -> Option<Entry<M, R, E, K>> {
         let entry = self.lanes.pop_front(id)?;
+        self.left(&entry);
         self.taken = self.taken.wrapping_add(1);
         Some(entry)
     }
@@ -503,7 +564,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         delivery: &mut Delivery<M, R, E>,
     ) -> Option<Step<K>> {
         let token = self.token.as_mut().filter(|token| token.epoch == epoch)?;
-        if !self.lanes.is_empty() {
+        if !self.lanes.is_empty() || self.crowd.is_some() {
             return None;
         }
         let first = self.queue.front()?;

@@ -115,8 +115,10 @@ async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     hands: &mut Hands,
 ) {
     // What is held back waits for a worker to join, and none will.
-    let but_held = |stats: PoolStats| stats.accepted == stats.settled() + core.held().len() as u64;
-    let done = |stats: PoolStats| stats.is_settled() || but_held(stats);
+    // What is behind a parked key waits for an operator.
+    let stuck = || core.held().len() as u64 + core.parked_messages();
+    let but_stuck = |stats: PoolStats| stats.accepted == stats.settled() + stuck();
+    let done = |stats: PoolStats| stats.is_settled() || but_stuck(stats);
     let drained = || done(PoolStats::ledger(core)) || core.live.load(Ordering::SeqCst) == 0;
     let ended = || core.ended.load(Ordering::SeqCst);
     let _ = wait_until(core, deadline, || drained() || ended()).await;

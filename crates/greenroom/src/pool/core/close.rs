@@ -15,6 +15,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.shut();
         drop(gate);
         room.close();
+        self.close_key_lines();
         self.desks.iter().filter_map(|desk| desk.lock().clone()).for_each(|mailbox| mailbox.shut());
     }
 
@@ -27,6 +28,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.shut();
             drop(gate);
             room.close();
+            self.close_key_lines();
         }
     }
 
@@ -122,6 +124,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             drained.extend(inbox.urgent.drain(..));
             self.wake.calm(index);
             drained.extend(std::iter::from_fn(|| inbox.queue.pop_front()));
+            outbox.crowd.iter_mut().for_each(|crowd| crowd.clear());
             drop((inbox, outbox));
             discard(unowned);
         }

@@ -228,7 +228,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     pub(super) fn push_to_any(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
         let index = self.shard_of(&(None, 0), sender);
-        self.push(index, parcel, (None, 0)).map_err(|Closed| Refused::Closed)
+        self.push(index, parcel, (None, 0))
     }
 
     /// Waits for room in the pool, and where the worker that is chosen then has none, at that worker.

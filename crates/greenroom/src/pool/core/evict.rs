@@ -73,7 +73,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let key = self.key(parcel);
         let index = self.shard_of(&key, sender);
         let permit = self.freed(self.evict(index))?;
-        self.push(index, parcel, key).map_err(|Closed| Refused::Closed)?;
+        self.push(index, parcel, key)?;
         permit.used();
         Ok(())
     }
@@ -152,7 +152,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// The permit of a message that was evicted.
-    fn freed(&self, evicted: Option<Queued<A, K>>) -> Result<PoolPermit<'_, A, K>, Refused> {
+    pub(super) fn freed(
+        &self,
+        evicted: Option<Queued<A, K>>,
+    ) -> Result<PoolPermit<'_, A, K>, Refused> {
         let Some(evicted) = evicted else { return Err(Refused::Rejected) };
         let permit = PoolPermit(Some(self));
         self.bury_evicted(evicted);
@@ -178,13 +181,27 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut outbox = self.shards[shard].outbox.lock();
         let oldest = outbox.queue.pop_first(|entry| !entry.is_retry());
         let oldest = oldest.or_else(|| self.shards[shard].inbox.lock().queue.pop_front());
+        oldest.iter().for_each(|entry| outbox.left(entry));
         oldest.or_else(|| evict_from_lanes(outbox, Class::Normal))
     }
 
     fn evict_urgent_from(&self, shard: usize) -> Option<Queued<A, K>> {
         let mut outbox = self.shards[shard].outbox.lock();
         let more = outbox.has_urgent_ready();
-        self.pop_urgent(shard, more).or_else(|| evict_from_lanes(outbox, Class::Urgent))
+        let oldest = self.pop_urgent(shard, more);
+        oldest.iter().for_each(|entry| outbox.left(entry));
+        oldest.or_else(|| evict_from_lanes(outbox, Class::Urgent))
+    }
+
+    /// As `evict`, of a key with this hash.
+    pub(super) fn evict_of(&self, shard: usize, hash: u32) -> Option<Queued<A, K>> {
+        let mut outbox = self.shards[shard].outbox.lock();
+        let oldest = outbox.lanes.evict_of(hash);
+        let is_such = |entry: &Queued<A, K>| entry.key.is_some() && entry.hash == hash;
+        let oldest = oldest.or_else(|| outbox.queue.pop_first(is_such));
+        let oldest = oldest.or_else(|| self.shards[shard].inbox.lock().queue.pop_first(is_such))?;
+        outbox.left(&oldest);
+        Some(oldest)
     }
 
     fn bury_evicted(&self, entry: Queued<A, K>) {
@@ -215,6 +232,7 @@ fn evict_from_lanes<M, R, E, K>(
     class: Class,
 ) -> Option<Entry<M, R, E, K>> {
     let (entry, emptied) = outbox.lanes.evict(class)?;
+    outbox.left(&entry);
     // What names it among the ready ones is passed over.
     let closed = emptied.and_then(|id| outbox.lanes.close(id));
     drop(outbox);

@@ -119,6 +119,9 @@ impl Stage {
             name: Arc::from("stage"),
             workers,
             capacity: 1_000,
+            key_required: false,
+            key_bounds: crate::pool::crowd::KeyBounds::NONE,
+            finally: None,
             key_of: Some(Box::new(|message: &Message| message.0.map(Key))),
             policy: Box::new(FailureTable::default()),
             copy: None,
@@ -355,6 +358,6 @@ fn k05_a_comparison_that_panics_loses_nothing() {
     }
     impl Eq for Touchy {}
     let mut lanes = crate::pool::lanes::Lanes::<(), (), (), Touchy>::new();
-    let id = lanes.open(7, Arc::new(Touchy), crate::pool::lanes::LaneState::Parked);
+    let id = lanes.open(7, Arc::new(Touchy), crate::pool::lanes::LaneState::Retrying);
     assert_eq!(super::take::find_lane(lanes.candidates(7), Some(&Touchy)), Some(id));
 }

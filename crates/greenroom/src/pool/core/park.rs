@@ -73,7 +73,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         };
         match token.in_hand.take() {
             Some((hash, key)) => {
-                let id = outbox.lanes.open(hash, Arc::new(key), LaneState::Parked);
+                let id = outbox.lanes.open(hash, Arc::new(key), LaneState::Retrying);
                 let unplaced = outbox.lanes.push_front(id, entry);
                 drop(outbox);
                 debug_assert!(unplaced.is_ok(), "a lane just opened is there");
@@ -91,7 +91,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut outbox = self.shards[index].outbox.lock();
         let unplaced = outbox.lanes.push_front(id, entry);
         if let Some(lane) = outbox.lanes.get(id) {
-            lane.state = LaneState::Parked;
+            lane.state = LaneState::Retrying;
         }
         drop(outbox);
         debug_assert!(unplaced.is_ok(), "a lane that is run is there");
@@ -102,7 +102,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn wake_lane(&self, index: usize, id: LaneId) {
         let mut outbox = self.shards[index].outbox.lock();
         match outbox.lanes.get(id) {
-            Some(lane) if lane.state == LaneState::Parked => {}
+            Some(lane) if lane.state == LaneState::Retrying => {}
             _ => return,
         }
         if outbox.make_ready(id) {

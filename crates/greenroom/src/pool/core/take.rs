@@ -8,7 +8,7 @@ use std::{hash::Hash, panic::AssertUnwindSafe, sync::Arc};
 
 use super::{Core, OutboxOf, Queued};
 use crate::{
-    Actor, Class,
+    Actor, CallError, Class,
     pool::{
         discard::discard,
         hold::{DeliveryOf, Source},
@@ -278,6 +278,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let (taken, token) = match entry {
             Some(mut entry) => {
+                outbox.left(&entry);
                 let key = entry.key.take().map(|key| (entry.hash, key));
                 let hash = key.as_ref().map(|(hash, _)| *hash);
                 outbox.publish(epoch, key);
@@ -408,11 +409,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         outbox.compare(epoch, true);
         drop(outbox);
         let lane = find_lane(candidates, entry.key.as_ref());
-        let mut outbox = self.shards[index].outbox.lock();
-        outbox.compare(epoch, false);
+        let outbox = self.shards[index].outbox.lock();
         // The lane may have closed meanwhile: then the key is free. None can have opened, because only the holder of
         // the token opens lanes for messages of this queue, and the clock leaves a token alone that compares.
         let class = entry.class;
+        let (mut outbox, entry) = self.told_if_parked(index, outbox, lane, entry);
+        outbox.compare(epoch, false);
         let placed = match lane {
             Some(id) => outbox.lanes.push_back(id, entry).map(|()| id),
             None => Err(entry),
@@ -422,6 +424,23 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             Class::Normal => Placed::Behind,
         });
         (outbox, placed)
+    }
+
+    /// Whoever waits for the reply to a message of a parked key is told so: it would wait for an operator.
+    fn told_if_parked<'a>(
+        &'a self,
+        index: usize,
+        mut outbox: Outboxed<'a, A, K>,
+        lane: Option<LaneId>,
+        mut entry: Queued<A, K>,
+    ) -> (Outboxed<'a, A, K>, Queued<A, K>) {
+        let state = lane.and_then(|id| outbox.lanes.get(id)).map(|lane| lane.state);
+        let extra = entry.extra.as_mut().filter(|_| state == Some(LaneState::Parked));
+        let Some(port) = extra.and_then(|extra| extra.port.take()) else { return (outbox, entry) };
+        // The token still says that keys are compared: it stays where it is.
+        drop(outbox);
+        port.resolve(CallError::Parked);
+        (self.shards[index].outbox.lock(), entry)
     }
 
     /// An urgent message has come into a lane. Where that is the caller's own, it is what the caller handles next.

@@ -1,21 +1,30 @@
 //! What becomes of the message in hand: one outcome, whatever happens.
 
-use std::{hash::Hash, sync::atomic::Ordering, time::Duration};
+use std::{
+    hash::Hash,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use super::{Hold, Source};
 use crate::{
-    Actor, Answer, CallError, Cause, DeadLetter, DeadLetterReason, FailedAttempt, Verdict,
+    Actor, Answer, CallError, Cause, DeadLetter, DeadLetterReason, ExitReason, FailedAttempt,
+    Verdict,
     pool::{
-        clock, core::ExtraOf, discard::discard, entry::Entry, limits::Outcome, stamp::Stamp,
-        tally::count,
+        clock, core::ExtraOf, discard::discard, entry::Entry, failed::Failed, limits::Outcome,
+        sketch::FED, stamp::Stamp, tally::count,
     },
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     #[cold]
-    fn measured(&mut self) {
+    fn measured(&mut self, done: bool) {
         if let Some(measurement) = self.measurement.take() {
+            let stands_for = measurement.stands_for();
             let took = measurement.end(self.core.coarse.real(), &self.core.measured);
+            if done && self.core.keyed() {
+                self.feed_sketch(stands_for, took);
+            }
             if self.core.settings.quick.is_some() {
                 return;
             }
@@ -26,11 +35,23 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
+    /// Where all messages are measured, some of them stand for the others here.
+    fn feed_sketch(&mut self, stands_for: u64, took: Duration) {
+        self.unfed += 1;
+        let messages = match stands_for {
+            1 if !self.unfed.is_multiple_of(FED) => return,
+            1 => FED,
+            many => many,
+        };
+        self.core.feed_sketch(self.source, messages, took.saturating_mul(messages as u32));
+    }
+
+    /// `done` where the message is not to be attempted again.
     #[inline(always)]
-    fn out_of_hand(&mut self) {
+    fn out_of_hand(&mut self, done: bool) {
         self.in_hand = false;
         if self.measurement.is_some() {
-            self.measured();
+            self.measured(done);
         }
         self.seat.is_free();
     }
@@ -45,7 +66,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         match result {
             Ok(answer) if nothing_left && !told => {
                 count(&self.seat.tally.handled);
-                self.out_of_hand();
+                self.out_of_hand(true);
                 discard(answer);
             }
             result => self.settle(result),
@@ -66,26 +87,52 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 let failures = self.delivery.failures() + 1;
                 let crashed = std::mem::take(&mut self.delivery.crashed);
                 if crashed && self.kills() >= self.core.settings.poison_limit {
-                    return self.dead_letter(DeadLetterReason::Poisoned, Some(error), None);
+                    return self.poisoned(Some(error), None);
                 }
                 let cause = if crashed { Cause::Crash(&error) } else { Cause::Error(&error) };
                 let attempt = FailedAttempt { cause, failures };
-                match self.core.settings.policy.decide(attempt, self.core.chance()) {
-                    Verdict::Retry { after, counted } => {
-                        let otherwise = DeadLetterReason::Failed;
-                        self.retry(after, counted, crashed, Some(error), None, otherwise);
-                    }
-                    Verdict::DeadLetter => {
-                        self.dead_letter(DeadLetterReason::Failed, Some(error), None)
-                    }
-                    Verdict::Drop => self.drop_message(),
-                    Verdict::Return if self.delivery.is_call() => self.give_back(error),
-                    Verdict::Return => {
-                        self.dead_letter(DeadLetterReason::Failed, Some(error), None)
-                    }
-                }
+                let verdict = self.core.settings.policy.decide(attempt, self.core.chance());
+                let reason = DeadLetterReason::Failed;
+                let error = Some(error);
+                self.follow(verdict, Failure { reason, error, panic: None, killed: crashed });
             }
         }
+    }
+
+    /// What follows from a failed attempt.
+    fn follow(&mut self, verdict: Verdict, failure: Failure<A::Error>) {
+        match verdict {
+            Verdict::Retry { after, counted } => self.retry(after, counted, failure),
+            Verdict::DeadLetter => self.bury(failure),
+            Verdict::Drop => {
+                self.drop_message();
+                discard(failure.error);
+            }
+            Verdict::Return => match failure.error {
+                Some(error) if self.delivery.is_call() => self.give_back(error),
+                error => self.bury(Failure { error, ..failure }),
+            },
+            Verdict::ParkKey => self.park_key(failure),
+            Verdict::StopPool => {
+                let reason = failure.exit_reason();
+                self.bury(failure);
+                self.core.stop_because(reason);
+            }
+        }
+    }
+
+    /// The message has killed as many as it may.
+    fn poisoned(&mut self, error: Option<A::Error>, panic: Option<String>) {
+        let finally = self.core.settings.finally.map_or(Verdict::DeadLetter, Verdict::from);
+        let reason = DeadLetterReason::Poisoned;
+        match finally {
+            Verdict::Return => self.dead_letter(reason, error, panic),
+            verdict => self.follow(verdict, Failure { reason, error, panic, killed: true }),
+        }
+    }
+
+    fn bury(&mut self, failure: Failure<A::Error>) {
+        self.dead_letter(failure.reason, failure.error, failure.panic);
     }
 
     fn handled(&mut self, answer: Answer<A::Reply>) {
@@ -112,7 +159,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             return self.dead_letter(DeadLetterReason::Failed, None, None);
         };
         let extra = self.delivery.extra.take();
-        self.out_of_hand();
+        self.out_of_hand(false);
         self.core.permits.take_back();
         self.core.re_home(vec![Entry { message, extra, key: None, hash: 0, class, stamp }]);
     }
@@ -134,7 +181,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// Ends the time in hand. The message is the one left in place, or the spare copy.
     fn finish(&mut self) -> (Option<A::Message>, Option<Box<ExtraOf<A>>>) {
         let message = self.take_message();
-        self.out_of_hand();
+        self.out_of_hand(true);
         (message, self.delivery.extra.take())
     }
 
@@ -167,32 +214,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.core.report_dead_letter(letter);
     }
 
-    /// Where the message is gone, it is a dead letter for the reason `otherwise`.
-    fn retry(
-        &mut self,
-        after: Duration,
-        counted: bool,
-        killed: bool,
-        error: Option<A::Error>,
-        panic: Option<String>,
-        otherwise: DeadLetterReason,
-    ) {
-        let Some(message) = self.take_message() else {
-            return self.dead_letter(otherwise, error, panic);
-        };
-        discard(error);
+    /// Where the message is gone, it is a dead letter.
+    fn retry(&mut self, after: Duration, counted: bool, failure: Failure<A::Error>) {
+        let Some(message) = self.take_message() else { return self.bury(failure) };
         if self.core.ended.load(Ordering::SeqCst) {
+            discard(failure.error);
             self.delivery.message = Some(message);
             return self.killed();
         }
-        let accepted = self.delivery.queued_at();
-        let mut extra = self.delivery.extra.take().unwrap_or_else(|| ExtraOf::<A>::new(None));
-        extra.accepted = Some(accepted);
-        extra.attempts += 1;
-        extra.parked = true;
-        extra.failures += u32::from(counted);
-        extra.kills += u32::from(killed);
-        self.out_of_hand();
+        let extra = self.failed_extra(counted, failure);
+        self.out_of_hand(false);
         count(&self.seat.tally.retries);
         let class = self.delivery.class;
         let due = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
@@ -201,6 +232,49 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let source = std::mem::replace(&mut self.source, Source::None);
         clock::start(&self.core);
         self.source = self.core.park(self.worker, source, entry, after);
+    }
+
+    /// What a message carries that has failed and waits.
+    fn failed_extra(&mut self, counted: bool, failure: Failure<A::Error>) -> Box<ExtraOf<A>> {
+        let accepted = self.delivery.queued_at();
+        let mut extra = self.delivery.extra.take().unwrap_or_else(|| ExtraOf::<A>::new(None));
+        extra.accepted = Some(accepted);
+        extra.attempts += 1;
+        extra.parked = true;
+        extra.failures += u32::from(counted);
+        extra.kills += u32::from(failure.killed);
+        extra.failed = Some(failure.kept(self.worker));
+        extra
+    }
+
+    /// The message waits for an operator at the head of its key's line. Where nobody has it any more it is a dead letter, and
+    /// the key waits all the same. Without a key, or when the pool has ended, it is a dead letter.
+    #[cold]
+    fn park_key(&mut self, failure: Failure<A::Error>) {
+        let has_key =
+            matches!(self.source, Source::Head { hash: Some(_), .. } | Source::Lane { .. });
+        if !has_key || self.core.ended.load(Ordering::SeqCst) {
+            return self.bury(failure);
+        }
+        let Some(message) = self.take_message() else {
+            let kept = Failed::new(failure.reason, None, failure.panic.clone(), self.worker);
+            self.bury(failure);
+            let source = std::mem::replace(&mut self.source, Source::None);
+            self.source = self.core.park_key(self.worker, source, None, kept);
+            return;
+        };
+        let mut extra = self.failed_extra(true, failure);
+        let (port, failed) = (extra.port.take(), extra.failed.clone());
+        let (class, stamp) = (self.delivery.class, Stamp::coarse(self.delivery.stamp.nanos()));
+        let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class, stamp };
+        self.out_of_hand(false);
+        let source = std::mem::replace(&mut self.source, Source::None);
+        if let Some(failed) = failed {
+            self.source = self.core.park_key(self.worker, source, Some(entry), failed);
+        }
+        if let Some(port) = port {
+            port.resolve(CallError::Parked);
+        }
     }
 
     pub(super) fn settle_panic(&mut self, panic: String) {
@@ -214,22 +288,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let core = self.core.clone();
         let decide = || core.settings.policy.decide(attempt, core.chance());
         if kills >= self.core.settings.poison_limit {
-            return self.dead_letter(DeadLetterReason::Poisoned, None, Some(panic));
+            return self.poisoned(None, Some(panic));
         }
         let verdict = std::panic::catch_unwind(std::panic::AssertUnwindSafe(decide));
-        match verdict.unwrap_or_else(|policy| {
+        let verdict = verdict.unwrap_or_else(|policy| {
             discard(policy);
             Verdict::DeadLetter
-        }) {
-            Verdict::Retry { after, counted } => {
-                let otherwise = DeadLetterReason::Panicked;
-                self.retry(after, counted, true, None, Some(panic), otherwise);
-            }
-            Verdict::Drop => self.drop_message(),
-            Verdict::DeadLetter | Verdict::Return => {
-                self.dead_letter(DeadLetterReason::Panicked, None, Some(panic));
-            }
-        }
+        });
+        let reason = DeadLetterReason::Panicked;
+        self.follow(verdict, Failure { reason, error: None, panic: Some(panic), killed: true });
     }
 
     /// Workers that died with this message in hand, with this one.
@@ -246,15 +313,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
         let failures = self.delivery.failures() + 1;
         let attempt = FailedAttempt { cause: Cause::Timeout(limit), failures };
-        match self.core.settings.policy.decide(attempt, self.core.chance()) {
-            Verdict::Retry { after, counted } => {
-                self.retry(after, counted, false, None, None, DeadLetterReason::TimedOut);
-            }
-            Verdict::Drop => self.drop_message(),
-            Verdict::DeadLetter | Verdict::Return => {
-                self.dead_letter(DeadLetterReason::TimedOut, None, None);
-            }
-        }
+        let verdict = self.core.settings.policy.decide(attempt, self.core.chance());
+        let reason = DeadLetterReason::TimedOut;
+        self.follow(verdict, Failure { reason, error: None, panic: None, killed: false });
     }
 
     /// The worker is dropped with a message in hand, at the deadline of a stop or with its runtime; or the message
@@ -272,6 +333,34 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             port.resolve(CallError::Stopped);
         }
         self.core.left_over.lock().extend(message);
+    }
+}
+
+/// How an attempt has failed.
+struct Failure<E> {
+    reason: DeadLetterReason,
+    /// Of the handler.
+    error: Option<E>,
+    /// The message of its panic.
+    panic: Option<String>,
+    /// Whoever handled it has died of it.
+    killed: bool,
+}
+
+impl<E> Failure<E> {
+    fn kept(self, worker: usize) -> Arc<Failed<E>> {
+        Failed::new(self.reason, self.error, self.panic, worker)
+    }
+
+    /// Of the pool that stops because of it.
+    fn exit_reason(&self) -> ExitReason {
+        ExitReason::failed(match (&self.panic, self.reason) {
+            (Some(panic), _) => format!("a message failed for good: its handler panicked: {panic}"),
+            (None, DeadLetterReason::TimedOut) => {
+                "a message failed for good: its handler took too long".to_owned()
+            }
+            (None, _) => "a message failed for good".to_owned(),
+        })
     }
 }
 

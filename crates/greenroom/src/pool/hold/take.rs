@@ -284,6 +284,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let Some(extra) = &mut self.delivery.extra else { return false };
         if std::mem::take(&mut extra.parked) {
             self.core.tally.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.seat.note_attempt(extra.attempts + 1);
         }
         let abandoned = extra.port.as_ref().is_some_and(|port| port.is_abandoned());
         if abandoned {

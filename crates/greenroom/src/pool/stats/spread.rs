@@ -97,6 +97,11 @@ impl Measurement {
         Self { queued: stamp.age(now), since: now, stands_for: stamp.stands_for() }
     }
 
+    /// For how many messages it stands.
+    pub(crate) fn stands_for(&self) -> u64 {
+        self.stands_for
+    }
+
     /// It ends now. Returns how long its handling took.
     pub(crate) fn end(self, now: u64, measured: &Measured) -> Duration {
         let took = Duration::from_nanos(now.saturating_sub(self.since));

@@ -1,0 +1,112 @@
+//! What may wait behind one key, and what becomes of a key whose message fails for good.
+
+use std::hash::Hash;
+
+use super::PoolBuilder;
+use crate::{
+    Actor, FailedAttempt, FailurePolicy, Finally, SpawnError, Verdict, pool::crowd::KeyBounds,
+};
+
+/// Messages that may wait behind a parked key, unless said otherwise.
+pub(super) const MAX_PARKED: usize = 1_000;
+
+/// One key has this part of the capacity, unless said otherwise.
+const SHARE_OF_A_KEY: usize = 4;
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
+    /// What follows when no further attempt is made, instead of what the failure policy says: `finally` takes the place of its
+    /// dead letters and of errors that are given back. Keeps a copy of each message while it is in hand, so that
+    /// [`Finally::ParkKey`] has something to wait with.
+    ///
+    /// ```
+    /// # use greenroom::{prelude::*, CallError, Finally};
+    /// # struct Till; impl Actor for Till { type Message = (u32, i64); type Reply = (); type Error = &'static str;
+    /// # async fn handle(&mut self, (_, cents): (u32, i64), _: &mut Context<Self>) -> Result<(), &'static str> {
+    /// #     if cents < 0 { Err("overdrawn") } else { Ok(()) } } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tills = Pool::new(|_slot| Till)
+    ///     .workers(4)
+    ///     .ordered_by(|entry: &(u32, i64)| entry.0)
+    ///     .on_final_failure(Finally::ParkKey)
+    ///     .spawn()
+    ///     .await?;
+    /// tills.send((7, -1)).await?; // fails
+    /// assert_eq!(tills.call((7, 5)).await, Err(CallError::Parked)); // waits in line behind it, but not its caller
+    /// assert_eq!(tills.call((8, 5)).await, Ok(())); // other keys go on
+    /// let keys = tills.keys::<u32>()?;
+    /// assert_eq!(keys.parked().len(), 1);
+    /// assert!(keys.release(&7)); // without the message that failed, which is a dead letter from here on
+    /// # Ok(()) }
+    /// ```
+    pub fn on_final_failure(mut self, finally: Finally) -> Self
+    where
+        A::Message: Clone,
+    {
+        self.copy = self.copy.or(Some(A::Message::clone));
+        self.finally = Some(finally);
+        self
+    }
+
+    /// How many messages may wait behind one key, so that one key cannot fill the pool; a quarter of the capacity unless said
+    /// otherwise. A sender of a key at its bound waits, unless the pool's [`overflow`](Self::overflow) says otherwise;
+    /// [`try_send`](Address::try_send) gives the message back with
+    /// [`TrySendError::KeyFull`](crate::TrySendError::KeyFull). Other keys are not affected.
+    pub fn max_per_key(mut self, messages: usize) -> Self {
+        self.max_per_key = Some(messages);
+        self
+    }
+
+    /// How many messages may wait behind a key that is parked; 1,000 unless said otherwise. Further ones are refused with
+    /// [`SendError::Parked`](crate::SendError::Parked). What had been accepted when the key was parked stays in its line.
+    pub fn max_parked(mut self, messages: usize) -> Self {
+        self.max_parked = messages;
+        self
+    }
+
+    /// Refuses messages without a key ([`SendError::KeyRequired`](crate::SendError::KeyRequired)) in a pool with
+    /// [`ordered_by_opt`](Self::ordered_by_opt). Otherwise they are handled in any order.
+    pub fn key_required(mut self) -> Self {
+        self.key_required = true;
+        self
+    }
+
+    pub(super) fn checked_key_bounds(&self, capacity: usize) -> Result<KeyBounds, SpawnError> {
+        if self.key_of.is_none() {
+            return Ok(KeyBounds::NONE);
+        }
+        let waiting = self.max_per_key.unwrap_or(capacity.div_ceil(SHARE_OF_A_KEY));
+        let bounds = [("max per key", waiting), ("max parked", self.max_parked)];
+        match bounds.into_iter().find(|(_, bound)| *bound == 0) {
+            Some((setting, value)) => {
+                Err(SpawnError::OutOfRange { setting, value, range: "1 or more" })
+            }
+            None => Ok(KeyBounds { waiting, parked: self.max_parked }),
+        }
+    }
+}
+
+/// The policy, with another end where there is one.
+pub(super) fn ending<E: 'static>(
+    policy: Box<dyn FailurePolicy<E>>,
+    finally: Option<Finally>,
+) -> Box<dyn FailurePolicy<E>> {
+    match finally {
+        Some(finally) => Box::new(Ending { policy, finally }),
+        None => policy,
+    }
+}
+
+/// A failure policy with another end.
+struct Ending<E> {
+    policy: Box<dyn FailurePolicy<E>>,
+    finally: Finally,
+}
+
+impl<E: 'static> FailurePolicy<E> for Ending<E> {
+    fn decide(&self, attempt: FailedAttempt<'_, E>, chance: f64) -> Verdict {
+        match self.policy.decide(attempt, chance) {
+            Verdict::DeadLetter | Verdict::Return => self.finally.into(),
+            verdict => verdict,
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Messages of keys that may have too many: counted on their way in, and their senders, who wait for room behind a key (K10).
+//!
+//! Who finds no room behind its key stands in line there, takes no permit of the pool meanwhile, and tries again when it is
+//! woken: once for each message of the key that was started or taken out, and once more by whoever has found room while there is
+//! more. Workers wake them where they serve who waits for the pool, because then they hold no lock.
+
+use std::{
+    hash::Hash,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use tokio::sync::Notify;
+
+use super::{Core, Hashed, ShardOf};
+use crate::{
+    Actor, CallError, Class,
+    pool::{
+        discard::discard, overflow::Overflow, parcel::ParcelOf, permits::Refused, shard::Shard,
+    },
+};
+
+/// Shards in which senders wait for room behind a key: a bit each.
+#[derive(Debug, Default)]
+pub(crate) struct KeyLines(AtomicU64);
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// A message without a key in a pool that requires one. Costs nothing where there are no keys.
+    #[inline]
+    pub(super) fn lacks_key(&self, key: &Hashed<K>) -> bool {
+        size_of::<Option<K>>() != 0 && key.0.is_none() && self.settings.key_required
+    }
+
+    /// Queues a message whose permit has been taken, and counts it, unless as many wait of its key as may. Says whether the
+    /// shard must be announced.
+    #[cold]
+    pub(super) fn push_counted(
+        &self,
+        index: usize,
+        parcel: &mut ParcelOf<A>,
+        key: Hashed<K>,
+        waited: bool,
+    ) -> Result<bool, Refused> {
+        let shard = &self.shards[index];
+        let mut outbox = shard.outbox.lock();
+        let mut inbox = shard.inbox.lock();
+        if inbox.closed {
+            drop((inbox, outbox));
+            discard(key);
+            return Err(Refused::Closed);
+        }
+        inbox.take_stock(&mut outbox);
+        let unused = std::mem::take(&mut inbox.credit);
+        let mut parked = false;
+        if inbox.headroom() == 0 && key.0.is_some() {
+            let crowd = Shard::count(&mut inbox, &mut outbox, self.settings.key_bounds);
+            parked = crowd.is_parked(key.1);
+            if let Err(refused) = crowd.admit(key.1, waited) {
+                drop((inbox, outbox));
+                discard(key);
+                self.give_back_unused(unused);
+                return Err(refused);
+            }
+        }
+        // Whoever waits for the reply would wait for an operator.
+        let port = parcel.extra.as_mut().filter(|_| parked).and_then(|extra| extra.port.take());
+        let first = inbox.push(parcel, key, |number| self.stamp(number));
+        if parcel.class == Class::Urgent {
+            self.wake.urge(index);
+        }
+        let freed = outbox.crowd.as_mut().map(|crowd| crowd.take_freed());
+        drop((inbox, outbox));
+        if let Some(port) = port {
+            port.resolve(CallError::Parked);
+        }
+        freed.into_iter().flatten().for_each(|room| room.notify_one());
+        self.give_back_unused(unused);
+        Ok(first)
+    }
+
+    fn give_back_unused(&self, permits: u64) {
+        if permits > 0 {
+            self.permits.give(permits, self);
+        }
+    }
+
+    /// As many wait of the message's key as may: what the overflow policy of the pool makes of it.
+    #[cold]
+    pub(crate) fn overflow_of_key(&self, parcel: &mut ParcelOf<A>) -> Result<(), Refused> {
+        match &self.settings.overflow {
+            Overflow::Wait => Err(Refused::KeyFull),
+            Overflow::Reject => Err(Refused::KeyRejected),
+            Overflow::DropNewest => {
+                discard(parcel.lend());
+                self.has_dropped();
+                Err(Refused::Dropped)
+            }
+            Overflow::DropOldest => self.make_room_behind_key(parcel),
+            Overflow::Fallback(other) => other.take_over(parcel),
+        }
+    }
+
+    fn make_room_behind_key(&self, parcel: &mut ParcelOf<A>) -> Result<(), Refused> {
+        let key = self.key(parcel);
+        let index = self.shard_of(&key, 0);
+        let evicted = self.evict_of(index, key.1);
+        let permit = self.freed(evicted).map_err(|_| Refused::KeyRejected)?;
+        self.push(index, parcel, key)?;
+        permit.used();
+        Ok(())
+    }
+
+    /// Takes a place in line behind the key of this message.
+    pub(crate) fn stand_in_line(&self, parcel: &ParcelOf<A>) -> InLine<'_, A, K> {
+        let key = self.key(parcel);
+        let (index, hash) = (self.shard_of(&key, 0), key.1);
+        discard(key);
+        let shard = &self.shards[index];
+        let mut outbox = shard.outbox.lock();
+        let mut inbox = shard.inbox.lock();
+        let room = Shard::count(&mut inbox, &mut outbox, self.settings.key_bounds).stand(hash);
+        self.key_lines.0.fetch_or(1 << index, Ordering::SeqCst);
+        let alone = outbox.crowd.as_ref().is_some_and(|crowd| crowd.is_alone(hash));
+        InLine { core: self, index, hash, room, alone, woken: false }
+    }
+
+    /// Wakes senders for whom there may be room behind their keys. Under no lock.
+    #[inline]
+    pub(super) fn serve_key_lines(&self) {
+        let mut lines = self.key_lines.0.load(Ordering::Relaxed);
+        while lines != 0 {
+            self.serve_key_line(lines.trailing_zeros() as usize);
+            lines &= lines - 1;
+        }
+    }
+
+    #[cold]
+    fn serve_key_line(&self, index: usize) {
+        let mut outbox = self.shards[index].outbox.lock();
+        let freed = outbox.crowd.as_mut().map(|crowd| crowd.take_freed());
+        if outbox.crowd.as_ref().is_none_or(|crowd| !crowd.has_senders()) {
+            self.key_lines.0.fetch_and(!(1 << index), Ordering::SeqCst);
+        }
+        drop(outbox);
+        freed.into_iter().flatten().for_each(|room| room.notify_one());
+    }
+
+    /// The pool accepts nothing any more: who waits for room behind a key hears of it.
+    pub(super) fn close_key_lines(&self) {
+        if self.key_lines.0.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let rooms = |shard: &ShardOf<A, K>| {
+            shard.outbox.lock().crowd.as_ref().map(|crowd| crowd.all_rooms())
+        };
+        let rooms: Vec<Arc<Notify>> = self.shards.iter().filter_map(rooms).flatten().collect();
+        rooms.iter().for_each(|room| room.notify_waiters());
+        rooms.iter().for_each(|room| room.notify_one());
+    }
+}
+
+/// A place in line behind a key. Whoever leaves it after having been woken passes that on.
+pub(crate) struct InLine<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+    core: &'a Core<A, K>,
+    index: usize,
+    hash: u32,
+    room: Arc<Notify>,
+    /// Nobody stood there before.
+    pub(crate) alone: bool,
+    woken: bool,
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InLine<'_, A, K> {
+    /// Waits until there may be room.
+    pub(crate) async fn woken(&mut self) {
+        self.woken = false;
+        self.room.notified().await;
+        self.woken = true;
+    }
+
+    /// The message was queued: nothing is to be passed on.
+    pub(crate) fn used(mut self) {
+        self.woken = false;
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for InLine<'_, A, K> {
+    fn drop(&mut self) {
+        let mut outbox = self.core.shards[self.index].outbox.lock();
+        if let Some(crowd) = &mut outbox.crowd {
+            crowd.step_out(self.hash, self.woken);
+        }
+        drop(outbox);
+        self.core.serve_key_line(self.index);
+    }
+}

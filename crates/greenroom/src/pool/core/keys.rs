@@ -1,0 +1,200 @@
+//! Looking at keys: counted when somebody asks, and never while messages pass.
+
+use std::{collections::HashMap, hash::Hash, sync::Arc, time::Duration};
+
+use super::{Core, Queued, take::find_lane};
+use crate::{
+    Actor,
+    pool::{
+        failed::Failed,
+        hold::Source,
+        keys::{KeyCounts, KeyState, LongestLine, ParkedKey, Why},
+        lanes::{Lane, LaneId, LaneState},
+        shard::Outbox,
+        stamp::Stamp,
+    },
+};
+
+/// What is known of a key, taken out from under the lock.
+struct Found<E> {
+    state: LaneState,
+    /// True where it lies in the queue only.
+    queued: bool,
+    /// The failed attempt of the message that waits for another, or for an operator, and how many there were.
+    failed: Option<(Arc<Failed<E>>, u32)>,
+    /// When that is due.
+    due: Stamp,
+    waiting: usize,
+    oldest: Option<Stamp>,
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    pub(crate) fn key_counts(&self) -> KeyCounts {
+        let mut counts = KeyCounts::default();
+        for shard in &self.shards {
+            let outbox = shard.outbox.lock();
+            let in_hand = outbox.token.as_ref().is_some_and(|token| token.in_hand.is_some());
+            counts.running += usize::from(in_hand);
+            for lane in outbox.lanes.iter() {
+                let of_state = match lane.state {
+                    LaneState::Running(_) => &mut counts.running,
+                    LaneState::Retrying => &mut counts.retrying,
+                    LaneState::Parked => &mut counts.parked,
+                    LaneState::Ready => &mut counts.ready,
+                };
+                *of_state += 1;
+                counts.waiting += behind(lane);
+            }
+        }
+        counts
+    }
+
+    pub(crate) fn parked_keys(&self) -> Vec<ParkedKey<K>> {
+        let mut all = Vec::new();
+        for shard in &self.shards {
+            let outbox = shard.outbox.lock();
+            all.extend(outbox.lanes.iter().filter_map(|lane| {
+                let failed = lane.failed.as_ref()?;
+                Some(ParkedKey {
+                    key: lane.key.clone(),
+                    since: failed.at.elapsed(),
+                    reason: failed.reason,
+                    waiting: behind(lane),
+                })
+            }));
+        }
+        all
+    }
+
+    pub(crate) fn why_key(
+        &self,
+        key: &K,
+        describe: impl FnOnce(&A::Error) -> String,
+    ) -> Option<Why> {
+        let hash = self.hash(key);
+        let index = hash as usize & (self.shards.len() - 1);
+        let candidates = self.shards[index].outbox.lock().lanes.candidates(hash);
+        let lane = find_lane(candidates, Some(key));
+        let found = self.find_key(index, hash, lane)?;
+        let now = self.coarse.real();
+        let failed = found.failed.as_ref();
+        let worker = failed.map_or(0, |(failed, _)| failed.worker);
+        let (state, attempt) = match found.state {
+            _ if found.queued => (KeyState::Queued, 0),
+            LaneState::Running(worker) => self.running(worker, now),
+            LaneState::Ready => (KeyState::Ready, failed.map_or(0, |(_, attempts)| *attempts)),
+            LaneState::Retrying => {
+                let next = Duration::from_nanos(found.due.nanos().saturating_sub(now));
+                (KeyState::Retrying { next, worker }, failed.map_or(0, |(_, attempts)| *attempts))
+            }
+            LaneState::Parked => {
+                let (failed, attempts) = failed?;
+                let since = failed.at.elapsed();
+                (KeyState::Parked { since, reason: failed.reason, worker }, *attempts)
+            }
+        };
+        let last_error = found.failed.and_then(|(failed, _)| failed.describe(describe));
+        let oldest = found.oldest.map(|stamp| stamp.age(now));
+        Some(Why { state, waiting: found.waiting, attempt, last_error, oldest })
+    }
+
+    fn running(&self, worker: usize, now: u64) -> (KeyState, u32) {
+        let seat = self.seats.at(worker);
+        let since = seat.busy_since().map_or(Duration::ZERO, |since| since.age(now));
+        (KeyState::Running { worker, since }, seat.attempt())
+    }
+
+    fn find_key(&self, index: usize, hash: u32, id: Option<LaneId>) -> Option<Found<A::Error>> {
+        let shard = &self.shards[index];
+        let mut outbox = shard.outbox.lock();
+        let inbox = shard.inbox.lock();
+        let lies_here = |entry: &&Queued<A, K>| entry.key.is_some() && entry.hash == hash;
+        let queued = inbox.urgent.iter().chain(outbox.queue.iter()).chain(inbox.queue.iter());
+        let (mut waiting, mut oldest) = (0, None);
+        queued.filter(lies_here).for_each(|entry| {
+            waiting += 1;
+            oldest = oldest.or(Some(entry.stamp));
+        });
+        drop(inbox);
+        if let Some(lane) = id.and_then(|id| outbox.lanes.get(id)) {
+            let first = lane.queue.iter().find(|entry| !entry.is_retry());
+            let head = lane.queue.front().filter(|head| head.is_retry());
+            let attempts = head.and_then(|head| head.extra.as_ref()).map_or(1, |e| e.attempts);
+            let failed = head.and_then(|head| head.extra.as_ref()?.failed.clone());
+            return Some(Found {
+                state: lane.state,
+                queued: false,
+                failed: failed.or(lane.failed.clone()).map(|failed| (failed, attempts)),
+                due: head.map_or(Stamp::default(), |head| head.stamp),
+                waiting: waiting + behind(lane),
+                oldest: first.map(|entry| entry.stamp).or(oldest),
+            });
+        }
+        let holder = holder_of(&outbox, hash);
+        if holder.is_none() && waiting == 0 {
+            return None;
+        }
+        let state = LaneState::Running(holder.unwrap_or(0));
+        let (failed, due) = (None, Stamp::default());
+        Some(Found { state, queued: holder.is_none(), failed, due, waiting, oldest })
+    }
+
+    /// The key with the most messages, in a lane or in the queue.
+    pub(crate) fn longest_line(&self) -> Option<LongestLine<K>> {
+        let mut longest: Option<(usize, u32, Option<Arc<K>>)> = None;
+        for shard in &self.shards {
+            let outbox = shard.outbox.lock();
+            let inbox = shard.inbox.lock();
+            let mut lines: HashMap<u32, usize, foldhash::fast::FixedState> = HashMap::default();
+            let queued = inbox.urgent.iter().chain(outbox.queue.iter()).chain(inbox.queue.iter());
+            queued.filter(|entry| entry.key.is_some()).for_each(|entry| {
+                *lines.entry(entry.hash).or_default() += 1;
+            });
+            outbox.lanes.iter().filter(|lane| behind(lane) > 0).for_each(|lane| {
+                *lines.entry(lane.id.hash).or_default() += behind(lane);
+            });
+            let most = lines.into_iter().max_by_key(|(_, messages)| *messages);
+            if let Some((hash, messages)) = most
+                && longest.as_ref().is_none_or(|(length, ..)| messages > *length)
+            {
+                let lane = outbox.lanes.iter().find(|lane| lane.id.hash == hash);
+                longest = Some((messages, hash, lane.map(|lane| lane.key.clone())));
+            }
+        }
+        let (messages, hash, key) = longest?;
+        Some(LongestLine { key: key.or_else(|| self.sketch.find(hash)), messages })
+    }
+
+    /// Feeds the key of a message that was measured, and is done with, to the sketch.
+    pub(crate) fn feed_sketch(&self, source: Source, messages: u64, took: Duration) {
+        let key = match source {
+            Source::Head { index, epoch, .. } => {
+                let mut outbox = self.shards[index].outbox.lock();
+                // Nobody needs it there any more.
+                let in_hand = outbox.held(epoch).and_then(|token| token.in_hand.take());
+                in_hand.map(|(hash, key)| (hash, Arc::new(key)))
+            }
+            Source::Lane { index, id, .. } => {
+                let mut outbox = self.shards[index].outbox.lock();
+                outbox.lanes.get(id).map(|lane| (id.hash, lane.key.clone()))
+            }
+            _ => None,
+        };
+        if let Some((hash, key)) = key {
+            self.sketch.feed(hash, key, messages, took);
+        }
+    }
+}
+
+/// Messages that wait in a lane, behind the one that has failed.
+fn behind<M, R, E, K>(lane: &Lane<M, R, E, K>) -> usize {
+    let failed = lane.queue.front().is_some_and(|first| first.is_retry());
+    lane.queue.len() - usize::from(failed)
+}
+
+/// Who has a key with this hash in hand, as the holder of the token.
+fn holder_of<M, R, E, K>(outbox: &Outbox<M, R, E, K>, hash: u32) -> Option<usize> {
+    let token = outbox.token.as_ref()?;
+    let in_hand = token.in_hand.as_ref().is_some_and(|(own, _)| *own == hash);
+    in_hand.then_some(token.worker)
+}

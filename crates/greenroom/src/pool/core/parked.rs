@@ -1,0 +1,214 @@
+//! Keys that wait for an operator, because a message of theirs has failed for good (K08).
+//!
+//! ```text
+//!   Running ── final failure ──▶ Parked ── release: the message is a dead letter ─▶ Ready
+//!                                   │ ──── replay: it is attempted anew ──────────▶ Ready
+//!                                   └───── remove: the operator has the line ─────▶ (none)
+//! ```
+//!
+//! What is queued of a parked key goes to its lane as it does behind any owner; nobody waits for a reply there.
+
+use std::{
+    hash::Hash,
+    sync::{Arc, atomic::Ordering},
+};
+
+use super::{Core, OutboxOf, Queued, take::find_lane};
+use crate::{
+    Actor, CallError, DeadLetter, Happening, ReplyPort,
+    pool::{
+        discard::discard,
+        failed::Failed,
+        hold::Source,
+        lanes::{LaneId, LaneState},
+        lock::Locked,
+        shard::Shard,
+    },
+};
+
+type PortOf<A> = ReplyPort<<A as Actor>::Reply, <A as Actor>::Error>;
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// Parks the key that a worker owns, with the message that has failed, where it is still there, at its head. Returns what
+    /// the worker's place has become. Callers in its line are told.
+    pub(crate) fn park_key(
+        &self,
+        worker: usize,
+        source: Source,
+        entry: Option<Queued<A, K>>,
+        failed: Arc<Failed<A::Error>>,
+    ) -> Source {
+        let Some((index, id, mut outbox, place)) = self.own_lane(worker, source) else {
+            debug_assert!(false, "who parks a key owns it");
+            if let Some(entry) = entry {
+                self.left_over.lock().push(entry.message);
+                self.tally.returned.fetch_add(1, Ordering::Relaxed);
+            }
+            return Source::None;
+        };
+        if let Some(entry) = entry {
+            self.permits.take_back();
+            self.tally.waiting.fetch_add(1, Ordering::Relaxed);
+            let unplaced = outbox.lanes.push_front(id, entry);
+            debug_assert!(unplaced.is_ok(), "a lane that is run is there");
+        }
+        let mut ports = Vec::new();
+        if let Some(lane) = outbox.lanes.get(id) {
+            lane.state = LaneState::Parked;
+            lane.failed = Some(failed);
+            let extras = lane.queue.iter_mut().filter_map(|entry| entry.extra.as_mut());
+            ports.extend(extras.filter_map(|extra| extra.port.take()));
+        }
+        let freed = self.count_parked(index, &mut outbox, id);
+        drop(outbox);
+        ports.into_iter().for_each(|port: PortOf<A>| port.resolve(CallError::Parked));
+        freed.into_iter().for_each(|room| room.notify_one());
+        self.tell(Happening::KeyParked);
+        self.tell_progress();
+        place
+    }
+
+    /// The lane of the key that a worker owns, opened where there is none yet, and what becomes of the worker's place.
+    fn own_lane(
+        &self,
+        worker: usize,
+        source: Source,
+    ) -> Option<(usize, LaneId, Locked<'_, OutboxOf<A, K>>, Source)> {
+        match source {
+            Source::Lane { index, id, .. } => {
+                Some((index, id, self.shards[index].outbox.lock(), Source::None))
+            }
+            Source::Head { index, epoch, .. } => {
+                let mut outbox = self.shards[index].outbox.lock();
+                if let Some(token) = outbox.held(epoch) {
+                    let (hash, key) = token.in_hand.take()?;
+                    let id = outbox.lanes.open(hash, Arc::new(key), LaneState::Parked);
+                    return Some((index, id, outbox, source));
+                }
+                drop(outbox);
+                match self.demote(worker, source) {
+                    lane @ Source::Lane { .. } => self.own_lane(worker, lane),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// Messages of a shard with a parked key are counted, so that its line has a bound.
+    fn count_parked(
+        &self,
+        index: usize,
+        outbox: &mut OutboxOf<A, K>,
+        id: LaneId,
+    ) -> Vec<Arc<tokio::sync::Notify>> {
+        let counted_before = outbox.crowd.is_some();
+        let mut inbox = self.shards[index].inbox.lock();
+        let crowd = Shard::count(&mut inbox, outbox, self.settings.key_bounds);
+        if counted_before {
+            crowd.park(id.hash);
+        }
+        let unused = std::mem::take(&mut inbox.credit);
+        drop(inbox);
+        self.permits.return_unused(unused);
+        outbox.crowd.as_mut().map(|crowd| crowd.take_freed()).unwrap_or_default()
+    }
+
+    /// The parked lane of this key, under the lock of its shard. The comparison of keys is user code: it runs before that.
+    fn parked_lane(&self, key: &K) -> Option<(usize, LaneId, Locked<'_, OutboxOf<A, K>>)> {
+        let hash = self.hash(key);
+        let index = hash as usize & (self.shards.len() - 1);
+        let candidates = self.shards[index].outbox.lock().lanes.candidates(hash);
+        let id = find_lane(candidates, Some(key))?;
+        let mut outbox = self.shards[index].outbox.lock();
+        let parked = outbox.lanes.get(id).is_some_and(|lane| lane.state == LaneState::Parked);
+        parked.then_some((index, id, outbox))
+    }
+
+    /// The lane is not parked any more: nobody owns it, or it is closed where nothing waits in it.
+    fn unpark(&self, index: usize, id: LaneId, mut outbox: Locked<'_, OutboxOf<A, K>>) {
+        let others = outbox.lanes.has_other_parked(id);
+        if let Some(crowd) = &mut outbox.crowd {
+            crowd.unpark(id.hash, others);
+        }
+        let Some(lane) = outbox.lanes.get(id) else { return };
+        let failed = lane.failed.take();
+        let closed = lane.queue.is_empty().then(|| outbox.lanes.close(id));
+        if closed.is_none() && outbox.make_ready(id) {
+            self.wake.urge(index);
+        }
+        let goes_on = closed.is_none();
+        drop(outbox);
+        discard((failed, closed));
+        self.tell(Happening::KeyReleased);
+        if goes_on {
+            self.announce(index);
+        }
+    }
+
+    /// Lets a parked key go on behind the message that has failed, which becomes a dead letter. False where it is not parked.
+    pub(crate) fn release_key(&self, key: &K) -> bool {
+        let Some((index, id, mut outbox)) = self.parked_lane(key) else { return false };
+        let failed = outbox.lanes.get(id).and_then(|lane| lane.failed.clone());
+        let entry = outbox.lanes.pop_failed(id);
+        if entry.is_some() {
+            self.tally.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.permits.return_unused(1);
+        }
+        let letter = entry.zip(failed).map(|(entry, failed)| {
+            self.tally.dead_letters.count_shared(failed.reason);
+            let age = self.age_of(&entry);
+            let attempts = entry.extra.as_ref().map_or(1, |extra| extra.attempts);
+            let message = Some(entry.message);
+            let (error, panic) = (failed.take_error(), failed.panic.clone());
+            (
+                DeadLetter { message, reason: failed.reason, error, panic, attempts, age },
+                entry.extra,
+            )
+        });
+        self.unpark(index, id, outbox);
+        if let Some((letter, extra)) = letter {
+            self.report_dead_letter(letter);
+            discard(extra);
+        }
+        true
+    }
+
+    /// Lets a parked key go on with the message that has failed, as if it had not. False where the key is not parked.
+    pub(crate) fn replay_key(&self, key: &K) -> bool {
+        let Some((index, id, mut outbox)) = self.parked_lane(key) else { return false };
+        let head = outbox.lanes.get(id).and_then(|lane| lane.queue.front_mut());
+        let failed = head.filter(|head| head.is_retry()).and_then(|head| head.extra.as_mut());
+        if let Some(extra) = failed {
+            (extra.failures, extra.kills) = (0, 0);
+        }
+        self.unpark(index, id, outbox);
+        true
+    }
+
+    /// Takes the line of a parked key out, the message that has failed first. `None` where the key is not parked.
+    pub(crate) fn remove_key(&self, key: &K) -> Option<Vec<A::Message>> {
+        let (index, id, mut outbox) = self.parked_lane(key)?;
+        let line = outbox.lanes.empty(id);
+        line.iter().for_each(|entry| outbox.left(entry));
+        let failed = line.iter().filter(|entry| entry.is_retry()).count();
+        self.tally.waiting.fetch_sub(failed, Ordering::Relaxed);
+        self.tally.returned.fetch_add(line.len() as u64, Ordering::Relaxed);
+        self.unpark(index, id, outbox);
+        self.permits.give(line.len() as u64, self);
+        let (messages, rest): (Vec<_>, Vec<_>) =
+            line.into_iter().map(|entry| (entry.message, (entry.extra, entry.key))).unzip();
+        rest.into_iter().for_each(discard);
+        self.serve_waiters();
+        Some(messages)
+    }
+
+    /// Messages in the lines of parked keys: nobody will handle them before an operator has decided.
+    pub(crate) fn parked_messages(&self) -> u64 {
+        let of = |outbox: &OutboxOf<A, K>| -> usize {
+            let lanes = outbox.lanes.iter().filter(|lane| lane.state == LaneState::Parked);
+            lanes.map(|lane| lane.queue.len()).sum()
+        };
+        self.shards.iter().map(|shard| of(&shard.outbox.lock()) as u64).sum()
+    }
+}

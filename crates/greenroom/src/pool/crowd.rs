@@ -1,0 +1,253 @@
+//! How many messages wait of each key of a shard, where one key may have too many: the bound behind one key (K10), and the line
+//! behind a parked key (K08).
+//!
+//! Counting costs a look into a table for each message, so a shard does it only where it must:
+//!
+//! ```text
+//!              as many wait in the shard as one key may have, or a key is parked
+//!   not counted ───────────────────────────────────────────────────────────────▶ counted
+//!              ◀──────────────────────────────────────────────────────────────
+//!              half as many wait, no key is parked, and no sender waits for a key
+//! ```
+//!
+//! While it is counted, a sender takes both locks of the shard, so what is counted is exact. Before that, a shard is not given
+//! permits for more messages than one key may have, so nobody gets past the count.
+//!
+//! Keys are told apart by their hashes here: two keys of a pool with the same hash, one pair in four billion, share a bound.
+//! The message that waits for another attempt is not counted, nor is one in hand: what waits *behind* them is.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::{entry::Entry, permits::Refused};
+use crate::sync::Notify;
+
+/// How many messages may wait behind one key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeyBounds {
+    /// Of any key.
+    pub(crate) waiting: usize,
+    /// Of a parked one.
+    pub(crate) parked: usize,
+}
+
+impl KeyBounds {
+    /// Of pools without keys.
+    pub(crate) const NONE: Self = Self { waiting: usize::MAX, parked: usize::MAX };
+}
+
+/// What waits of the keys of one shard.
+#[derive(Debug)]
+pub(crate) struct Crowd {
+    by_hash: HashMap<u32, Line, foldhash::fast::FixedState>,
+    bounds: KeyBounds,
+    /// Keys that are parked.
+    parked: usize,
+    /// Senders that wait for room behind a key.
+    senders: usize,
+    /// Where one of them is to be woken, once no lock is held.
+    freed: Vec<Arc<Notify>>,
+}
+
+/// What waits of one key.
+#[derive(Debug, Default)]
+struct Line {
+    messages: usize,
+    parked: bool,
+    senders: usize,
+    /// Where senders wait; present while there are some.
+    room: Option<Arc<Notify>>,
+}
+
+impl Crowd {
+    pub(crate) fn new(bounds: KeyBounds) -> Self {
+        Self { by_hash: HashMap::default(), bounds, parked: 0, senders: 0, freed: Vec::new() }
+    }
+
+    /// Counts a message that lies in the shard already.
+    pub(crate) fn count<M, R, E, K>(&mut self, entry: &Entry<M, R, E, K>) {
+        if entry.key.is_some() {
+            self.count_of(entry.hash, entry);
+        }
+    }
+
+    /// As `count`, for one of a lane whose key has this hash.
+    pub(crate) fn count_of<M, R, E, K>(&mut self, hash: u32, entry: &Entry<M, R, E, K>) {
+        if !entry.is_retry() {
+            self.by_hash.entry(hash).or_default().messages += 1;
+        }
+    }
+
+    /// Counts a message that is queued next, unless as many wait of its key as may. `waited` where its sender has stood in line:
+    /// others stand behind those who do.
+    pub(crate) fn admit(&mut self, hash: u32, waited: bool) -> Result<(), Refused> {
+        let line = self.by_hash.entry(hash).or_default();
+        let refused = match line.parked {
+            true => (line.messages >= self.bounds.parked).then_some(Refused::Parked),
+            false => {
+                let full = line.messages >= self.bounds.waiting || (line.senders > 0 && !waited);
+                full.then_some(Refused::KeyFull)
+            }
+        };
+        if let Some(refused) = refused {
+            return Err(refused);
+        }
+        line.messages += 1;
+        if waited && line.messages < self.bounds.waiting {
+            // Several places may have become free while nobody listened.
+            self.freed.extend(line.room.clone());
+        }
+        Ok(())
+    }
+
+    /// A message has been started, or taken out: there may be room for one more.
+    pub(crate) fn left<M, R, E, K>(&mut self, entry: &Entry<M, R, E, K>) {
+        if entry.is_retry() {
+            return;
+        }
+        let Some(line) = self.by_hash.get_mut(&entry.hash) else { return };
+        line.messages = line.messages.saturating_sub(1);
+        if line.messages < self.bounds.waiting {
+            self.freed.extend(line.room.clone());
+        }
+        self.forget_empty(entry.hash);
+    }
+
+    fn forget_empty(&mut self, hash: u32) {
+        let idle = |line: &Line| line.messages == 0 && !line.parked && line.senders == 0;
+        if self.by_hash.get(&hash).is_some_and(idle) {
+            self.by_hash.remove(&hash);
+        }
+    }
+
+    /// A sender stands in line behind a key. Where it is woken: it tries again then.
+    pub(crate) fn stand(&mut self, hash: u32) -> Arc<Notify> {
+        self.senders += 1;
+        let line = self.by_hash.entry(hash).or_default();
+        line.senders += 1;
+        line.room.get_or_insert_default().clone()
+    }
+
+    /// True where only one stands in line.
+    pub(crate) fn is_alone(&self, hash: u32) -> bool {
+        self.by_hash.get(&hash).is_some_and(|line| line.senders == 1)
+    }
+
+    /// A sender does not wait any more. Where it was woken for nothing, `pass_on` wakes the next.
+    pub(crate) fn step_out(&mut self, hash: u32, pass_on: bool) {
+        let Some(line) = self.by_hash.get_mut(&hash) else { return };
+        self.senders -= 1;
+        line.senders -= 1;
+        if line.senders == 0 {
+            line.room = None;
+        } else if pass_on {
+            self.freed.extend(line.room.clone());
+        }
+        self.forget_empty(hash);
+    }
+
+    /// The key waits for an operator. Its senders look again: they may have more room, or none at all.
+    pub(crate) fn park(&mut self, hash: u32) {
+        self.parked += 1;
+        let line = self.by_hash.entry(hash).or_default();
+        line.parked = true;
+        self.freed.extend(std::iter::repeat_n(line.room.clone(), line.senders).flatten());
+    }
+
+    /// The key goes on. Of two parked keys with this hash the other one stays, for what is counted here.
+    pub(crate) fn unpark(&mut self, hash: u32, others: bool) {
+        self.parked -= 1;
+        if let Some(line) = self.by_hash.get_mut(&hash) {
+            line.parked = others;
+        }
+        self.forget_empty(hash);
+    }
+
+    pub(crate) fn is_parked(&self, hash: u32) -> bool {
+        self.by_hash.get(&hash).is_some_and(|line| line.parked)
+    }
+
+    /// True where nothing of it is needed any more, with so many messages in the shard.
+    pub(crate) fn is_needless(&self, queued: usize) -> bool {
+        self.parked == 0 && self.senders == 0 && queued < self.bounds.waiting.div_ceil(2)
+    }
+
+    /// Who is to be woken, under no lock.
+    pub(crate) fn take_freed(&mut self) -> Vec<Arc<Notify>> {
+        std::mem::take(&mut self.freed)
+    }
+
+    /// Every place where somebody waits: the pool accepts nothing any more.
+    pub(crate) fn all_rooms(&self) -> Vec<Arc<Notify>> {
+        self.by_hash.values().filter_map(|line| line.room.clone()).collect()
+    }
+
+    pub(crate) fn has_senders(&self) -> bool {
+        self.senders > 0
+    }
+
+    /// Everything that waited was taken out.
+    pub(crate) fn clear(&mut self) {
+        self.by_hash.values_mut().for_each(|line| line.messages = 0);
+        self.by_hash.retain(|_, line| line.parked || line.senders > 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn crowd() -> Crowd {
+        Crowd::new(KeyBounds { waiting: 2, parked: 3 })
+    }
+
+    fn entry(hash: u32) -> Entry<u8, (), (), u8> {
+        let (class, stamp) = Default::default();
+        Entry { message: 0, extra: None, key: Some(0), hash, class, stamp }
+    }
+
+    #[test]
+    fn a_key_has_so_many_and_others_have_room() {
+        let mut crowd = crowd();
+        assert!(crowd.admit(1, false).is_ok() && crowd.admit(1, false).is_ok());
+        assert_eq!(crowd.admit(1, false), Err(Refused::KeyFull));
+        assert!(crowd.admit(2, false).is_ok());
+        crowd.left(&entry(1));
+        assert!(crowd.admit(1, false).is_ok());
+    }
+
+    #[test]
+    fn who_comes_later_stands_behind_who_waits() {
+        let mut crowd = crowd();
+        crowd.count(&entry(1));
+        crowd.count(&entry(1));
+        let room = crowd.stand(1);
+        crowd.left(&entry(1));
+        assert!(crowd.take_freed().iter().any(|freed| Arc::ptr_eq(freed, &room)));
+        assert_eq!(crowd.admit(1, false), Err(Refused::KeyFull), "somebody waits");
+        assert!(crowd.admit(1, true).is_ok());
+        crowd.step_out(1, false);
+        assert!(!crowd.has_senders());
+    }
+
+    #[test]
+    fn who_gives_up_after_it_was_woken_wakes_the_next() {
+        let mut crowd = crowd();
+        let (_first, room) = (crowd.stand(1), crowd.stand(1));
+        crowd.step_out(1, true);
+        assert!(crowd.take_freed().iter().any(|freed| Arc::ptr_eq(freed, &room)));
+        crowd.step_out(1, true);
+        assert!(crowd.take_freed().is_empty() && crowd.by_hash.is_empty());
+    }
+
+    #[test]
+    fn a_parked_key_has_a_bound_of_its_own() {
+        let mut crowd = crowd();
+        crowd.park(1);
+        assert!((0..3).all(|_| crowd.admit(1, false).is_ok()));
+        assert_eq!(crowd.admit(1, false), Err(Refused::Parked));
+        assert!(!crowd.is_needless(0));
+        crowd.unpark(1, false);
+        assert_eq!(crowd.admit(1, false), Err(Refused::KeyFull));
+        assert!(crowd.is_needless(0) && !crowd.is_needless(1));
+    }
+}

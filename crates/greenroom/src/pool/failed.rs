@@ -1,0 +1,60 @@
+//! What an attempt has failed of, kept with its message for whoever asks why that waits.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::discard::discard;
+use crate::DeadLetterReason;
+
+/// A failed attempt.
+#[derive(Debug)]
+pub(crate) struct Failed<E> {
+    /// How it failed.
+    pub(crate) reason: DeadLetterReason,
+    /// The handler's error, where there is one and no caller got it. Taken out while somebody looks at it.
+    error: Mutex<Option<E>>,
+    /// The panic's message, where there was one.
+    pub(crate) panic: Option<String>,
+    /// When.
+    pub(crate) at: Instant,
+    /// Who had it in hand.
+    pub(crate) worker: usize,
+}
+
+impl<E> Failed<E> {
+    pub(crate) fn new(
+        reason: DeadLetterReason,
+        error: Option<E>,
+        panic: Option<String>,
+        worker: usize,
+    ) -> Arc<Self> {
+        Arc::new(Self { reason, error: Mutex::new(error), panic, at: Instant::now(), worker })
+    }
+
+    /// Shows the error, or the panic's message, under no lock.
+    pub(crate) fn describe(&self, describe: impl FnOnce(&E) -> String) -> Option<String> {
+        let shown = PutBack(&self.error, self.error.lock().take());
+        shown.1.as_ref().map(describe).or_else(|| self.panic.clone())
+    }
+
+    pub(crate) fn take_error(&self) -> Option<E> {
+        self.error.lock().take()
+    }
+}
+
+/// An error that somebody looks at. It goes back to its place, also where that panics.
+struct PutBack<'a, E>(&'a Mutex<Option<E>>, Option<E>);
+
+impl<E> Drop for PutBack<'_, E> {
+    fn drop(&mut self) {
+        *self.0.lock() = self.1.take();
+    }
+}
+
+impl<E> Drop for Failed<E> {
+    fn drop(&mut self) {
+        discard(self.error.get_mut().take());
+    }
+}

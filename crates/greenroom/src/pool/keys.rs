@@ -1,0 +1,228 @@
+//! The keys of a pool, to be looked at, and decided about where they wait for an operator.
+
+use std::{any::type_name, fmt, hash::Hash, sync::Arc, time::Duration};
+
+use super::{core::Core, sketch::HotKey};
+use crate::{Actor, DeadLetterReason};
+
+/// The keys of a pool with [`ordered_by`](crate::PoolBuilder::ordered_by).
+///
+/// Nothing is counted for it while messages pass: it looks when it is asked, and takes the lock of each shard, or of the one
+/// that a key belongs to, for a moment. Keys are compared, as everywhere; what lies in the queue of a key is counted by its hash,
+/// which one pair of keys in four billion shares.
+///
+/// ```
+/// # use greenroom::prelude::*;
+/// # struct Clerk; impl Actor for Clerk { type Message = (u32, u8); type Reply = (); type Error = &'static str;
+/// # async fn handle(&mut self, _: (u32, u8), _: &mut Context<Self>) -> Result<(), Self::Error> {
+/// #     std::future::pending().await } }
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool = Pool::new(|_slot| Clerk).workers(4).ordered_by(|page: &(u32, u8)| page.0).spawn().await?;
+/// pool.send((7, 1)).await?;
+/// pool.send((7, 2)).await?;
+/// tokio::task::yield_now().await;
+/// let keys = pool.keys::<u32>()?;
+/// assert_eq!(keys.counts().running, 1);
+/// if let Some(why) = keys.why(&7, |error| error.to_string()) {
+///     println!("{why}"); // 1 waiting; in hand of worker 0 for 12 ms, attempt 1
+/// #   assert_eq!(why.waiting, 1);
+/// }
+/// assert!(keys.why(&8, |error| error.to_string()).is_none());
+/// # pool.stop(Stop::within(std::time::Duration::ZERO)).await;
+/// # Ok(()) }
+/// ```
+pub struct Keys<A: Actor, K> {
+    core: Arc<Core<A, K>>,
+}
+
+/// The keys of the pool are of another type, or it has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the pool has {}, not keys of type {asked}", match is {
+    Some(is) => format!("keys of type {is}"),
+    None => "no keys".to_owned(),
+})]
+pub struct WrongKeyType {
+    /// The type that was asked for.
+    pub asked: &'static str,
+    /// The type that they have.
+    pub is: Option<&'static str>,
+}
+
+/// How many keys there are of which messages are in hand or wait, by their state. What lies in a queue behind other keys, and
+/// can be started as soon as it is reached, is not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct KeyCounts {
+    /// A message is in hand.
+    pub running: usize,
+    /// A message waits for its next attempt.
+    pub retrying: usize,
+    /// They wait for an operator.
+    pub parked: usize,
+    /// They have given way to others, and wait for a worker.
+    pub ready: usize,
+    /// Messages that wait behind all of these.
+    pub waiting: usize,
+}
+
+/// Where a key stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeyState {
+    /// Its first message waits in the queue; nothing but its turn is needed.
+    Queued,
+    /// A message is in hand.
+    Running {
+        /// Of the worker in this slot.
+        worker: usize,
+        /// For so long, to a few milliseconds.
+        since: Duration,
+    },
+    /// A message waits for its next attempt.
+    Retrying {
+        /// For so long from now, to a few milliseconds.
+        next: Duration,
+        /// The worker that had it in hand last.
+        worker: usize,
+    },
+    /// It waits for an operator.
+    Parked {
+        /// For so long.
+        since: Duration,
+        /// How its message has failed.
+        reason: DeadLetterReason,
+        /// The worker that had it in hand.
+        worker: usize,
+    },
+    /// It has given way to others and waits for a worker.
+    Ready,
+}
+
+/// Why a key waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Why {
+    /// Where it stands.
+    pub state: KeyState,
+    /// How many messages wait behind the one that is in hand, retried or parked.
+    pub waiting: usize,
+    /// Which attempt that one has in hand, or had last; 0 where none was made.
+    pub attempt: u32,
+    /// What its last attempt failed of.
+    pub last_error: Option<String>,
+    /// For how long the first of those that wait has waited.
+    pub oldest: Option<Duration>,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} waiting; ", self.waiting)?;
+        match self.state {
+            KeyState::Queued => f.write_str("in the queue")?,
+            KeyState::Ready => f.write_str("has given way to others, next in its turn")?,
+            KeyState::Running { worker, since } => {
+                write!(f, "in hand of worker {worker} for {since:.1?}, attempt {}", self.attempt)?;
+            }
+            KeyState::Retrying { next, .. } => {
+                write!(f, "attempt {} failed, next in {next:.1?}", self.attempt)?;
+            }
+            KeyState::Parked { since, .. } => {
+                write!(f, "parked for {since:.1?} after attempt {}", self.attempt)?;
+            }
+        }
+        self.last_error.iter().try_for_each(|error| write!(f, ", last error: {error}"))
+    }
+}
+
+/// A key that waits for an operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ParkedKey<K> {
+    /// The key.
+    pub key: Arc<K>,
+    /// For how long it has waited.
+    pub since: Duration,
+    /// How its message has failed.
+    pub reason: DeadLetterReason,
+    /// How many messages wait behind that one.
+    pub waiting: usize,
+}
+
+/// The key with the most messages in line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LongestLine<K> {
+    /// The key. `None` for one that only lies in a queue and is not among the hottest.
+    pub key: Option<Arc<K>>,
+    /// How many messages wait.
+    pub messages: usize,
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
+    pub(super) fn new(core: Arc<Core<A, K>>) -> Self {
+        Self { core }
+    }
+
+    pub(super) fn wrong(is: Option<&'static str>) -> WrongKeyType {
+        WrongKeyType { asked: type_name::<K>(), is }
+    }
+
+    /// How many keys run, retry, are parked, and are ready.
+    pub fn counts(&self) -> KeyCounts {
+        self.core.key_counts()
+    }
+
+    /// The keys that wait for an operator, those that wait longest first.
+    pub fn parked(&self) -> Vec<ParkedKey<K>> {
+        let mut parked = self.core.parked_keys();
+        parked.sort_by_key(|parked| std::cmp::Reverse(parked.since));
+        parked
+    }
+
+    /// Where a key stands and why. `describe` puts the error of its last attempt into words; it is called under no lock.
+    /// `None` where nothing of it is in hand or waits.
+    ///
+    /// # Panics
+    /// When `describe` or the comparison of keys does.
+    pub fn why(&self, key: &K, describe: impl FnOnce(&A::Error) -> String) -> Option<Why> {
+        self.core.why_key(key, describe)
+    }
+
+    /// The keys with the most messages, at most 64.
+    pub fn hottest_by_count(&self, most: usize) -> Vec<HotKey<K, u64>> {
+        self.core.sketch.by_count(most)
+    }
+
+    /// The keys whose messages have been in hand for longest in all, at most 64.
+    pub fn hottest_by_time(&self, most: usize) -> Vec<HotKey<K, Duration>> {
+        self.core.sketch.by_time(most)
+    }
+
+    /// The longest line. Looks at every message that waits.
+    pub fn longest_line(&self) -> Option<LongestLine<K>> {
+        self.core.longest_line()
+    }
+
+    /// Lets a parked key go on behind the message that has failed, which becomes a dead letter. False where it is not parked.
+    pub fn release(&self, key: &K) -> bool {
+        self.core.release_key(key)
+    }
+
+    /// Lets a parked key go on with the message that has failed: it is attempted anew, as if it had not failed before. False
+    /// where the key is not parked.
+    pub fn replay(&self, key: &K) -> bool {
+        self.core.replay_key(key)
+    }
+
+    /// Takes the line of a parked key out, the message that has failed first; the messages count as returned. What
+    /// comes later of the key is handled. `None` where it is not parked.
+    pub fn remove(&self, key: &K) -> Option<Vec<A::Message>> {
+        self.core.remove_key(key)
+    }
+}
+
+impl<A: Actor, K> fmt::Debug for Keys<A, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keys").field("type", &type_name::<K>()).finish_non_exhaustive()
+    }
+}
