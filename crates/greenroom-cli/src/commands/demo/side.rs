@@ -119,12 +119,12 @@ impl Side {
     async fn through_hashing(&self, arrivals: &Arrivals) -> Result<(), String> {
         let (senders, tasks): (Vec<_>, Vec<_>) =
             (0..WORKERS).map(|_| task(Handler(self.target.clone()))).unzip();
-        // The same in every run, so that a run can be repeated.
-        let hasher = BuildHasherDefault::<DefaultHasher>::default();
         for arrival in &arrivals.all {
             self.wait_for(arrival).await;
-            let worker = hasher.hash_one(arrival.key) as usize % senders.len();
-            senders[worker].send(*arrival).await.map_err(|error| error.to_string())?;
+            senders[worker_of(arrival.key)]
+                .send(*arrival)
+                .await
+                .map_err(|error| error.to_string())?;
             self.sent.fetch_add(1, Relaxed);
         }
         drop(senders);
@@ -141,6 +141,11 @@ impl Side {
     async fn wait_for(&self, arrival: &Arrival) {
         sleep_until(self.started + arrival.due).await;
     }
+}
+
+/// The worker of a key, with hashing; the same in every run, so that a run can be repeated.
+pub(super) fn worker_of(key: u32) -> usize {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(key) as usize % WORKERS
 }
 
 /// The same on both sides.
