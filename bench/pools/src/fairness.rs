@@ -158,7 +158,9 @@ impl Fairness {
             Side::Baseline => self.send_all(&stage, &counters, &book, &task(&stage, handler())?)?,
             Side::Greenroom => {
                 let pool = Pool::new(move |_slot| handler()).workers(1).mailbox(MAILBOX);
-                let pool = stage.block_on(pool.ordered_by(|key: &u64| *key).spawn())??;
+                // What is asked is who is next, and not how many may wait.
+                let pool = pool.ordered_by(|key: &u64| *key).max_per_key(MAILBOX);
+                let pool = stage.block_on(pool.spawn())??;
                 self.send_all(&stage, &counters, &book, &To::Pool(pool.address()))?;
                 stage.block_on(pool.stop(Stop::within(Duration::from_secs(5))))?;
             }
