@@ -15,6 +15,7 @@ mod full;
 mod load;
 mod machine;
 mod measure;
+mod preset;
 mod presets;
 mod table;
 mod work;

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use super::{
     load::Load,
     measure::Side,
+    preset::Preset,
     row,
     table::{Outcome, Row},
 };
@@ -14,32 +15,17 @@ use crate::{cli::BenchArgs, progress};
 /// Messages per second for latencies, unless said otherwise.
 const RATE: f64 = 20_000.0;
 
-/// A preset: its name, workers, and messages that may wait for each.
-struct Preset(&'static str, u32, u32);
-
-const PRESETS: [Preset; 9] = [
-    Preset("low_latency", 256, 100),
-    Preset("standard", 256, 1_000),
-    Preset("high_throughput", 512, 5_000),
-    Preset("ultra_throughput", 1_024, 10_000),
-    Preset("memory_limited", 128, 500),
-    Preset("orders", 256, 500),
-    Preset("logs", 512, 10_000),
-    Preset("iot", 1_024, 5_000),
-    Preset("edge", 128, 200),
-];
-
 /// The presets of these names; all of them where there are none.
 ///
 /// # Errors
 /// A name that no preset has.
-fn chosen(names: &[String]) -> Result<Vec<&'static Preset>, String> {
+fn chosen(names: &[String]) -> Result<Vec<Preset>, String> {
     if names.is_empty() {
-        return Ok(PRESETS.iter().collect());
+        return Ok(Preset::ALL.to_vec());
     }
     let known = |name: &String| {
-        PRESETS.iter().find(|preset| preset.0 == name).ok_or_else(|| {
-            let all: Vec<_> = PRESETS.iter().map(|preset| preset.0).collect();
+        Preset::named(name).ok_or_else(|| {
+            let all: Vec<_> = Preset::ALL.iter().map(|preset| preset.name()).collect();
             format!("there is no preset `{name}`; there are {}", all.join(", "))
         })
     };
@@ -59,13 +45,13 @@ pub(super) fn rows(args: &BenchArgs, names: &[String]) -> Result<Vec<Row>, Strin
     [Ok(floor)].into_iter().chain(presets).collect()
 }
 
-fn measured(preset: &Preset, args: &BenchArgs, rate: f64) -> Result<Row, String> {
-    let Preset(name, workers, inbox) = *preset;
+fn measured(preset: Preset, args: &BenchArgs, rate: f64) -> Result<Row, String> {
+    let name = preset.name();
     let mut child = Command::new(std::env::current_exe().map_err(|error| error.to_string())?);
     child.args(["bench", "--pool-alone", "--json"]);
     let settings = [
-        ("--workers", workers.to_string()),
-        ("--inbox", inbox.to_string()),
+        ("--workers", preset.pool_size().to_string()),
+        ("--inbox", preset.inbox_size().to_string()),
         ("--keys", args.keys.to_string()),
         ("--zipf", args.zipf.to_string()),
         ("--work", format!("{}ns", args.work.as_nanos())),
