@@ -15,7 +15,6 @@ mod full;
 mod load;
 mod machine;
 mod measure;
-mod preset;
 mod presets;
 mod table;
 mod work;

@@ -9,9 +9,9 @@ use super::{
     problem::{Problem, Problems},
     record::{Places, Record},
     types::{
-        Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig, HttpMode,
-        InputConfig, InputKind, NoHandler, OnFinalFailure, OnFull, OutageConfig, OutputConfig,
-        PoolConfig,
+        Batch, Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig,
+        HttpMode, InputConfig, InputKind, NoHandler, OnFinalFailure, OnFull, OutageConfig,
+        OutputConfig, PoolConfig,
     },
 };
 
@@ -71,6 +71,7 @@ impl Builder<'_> {
             queue: QUEUE,
             engine: Engine::default(),
             max_per_key: None,
+            batch: None,
             on_full: OnFull::Pause,
             max_restarts: 3,
             on_final_failure: OnFinalFailure::Skip,
@@ -95,6 +96,10 @@ impl Builder<'_> {
             queue: self.queue(&name, &mut record, workers, preset)?,
             engine: engine(&record.text("engine")?),
             max_per_key: record.count("max_per_key").map(narrow),
+            batch: match record.group("batch") {
+                Some(batch) => Some(self::batch(batch)?),
+                None => None,
+            },
             on_full: on_full(&record.text("on_full")?),
             max_restarts: narrow(record.count("max_restarts")?),
             on_final_failure: on_final_failure(&record.text("on_final_failure")?),
@@ -250,6 +255,11 @@ fn on_final_failure(word: &str) -> OnFinalFailure {
         "stop" => OnFinalFailure::Stop,
         _ => OnFinalFailure::Skip,
     }
+}
+
+fn batch(mut record: Record) -> Option<Batch> {
+    let events = narrow(record.count("events")?);
+    Some(Batch { events, within: record.duration("within")? })
 }
 
 fn on_full(word: &str) -> OnFull {

@@ -250,7 +250,13 @@ pub(super) static POOL: Group = group(
         later("timeout", "`timeout` belongs to a handler in this version"),
         later("autoscale", "`autoscale` is not part of this version"),
         later("autotune", "`autotune` is not part of this version"),
-        later("batch", "`batch` is not part of this version"),
+        opt(
+            "batch",
+            Group(&BATCH),
+            Optional,
+            "Hands a handler several events of one key at once. `http` posts them together, as a batch of CloudEvents; other \
+             handlers get them one after the other, without a turn of the pool between them.",
+        ),
         later(
             "limit",
             "`limit` is not part of this version; `workers` bounds what is handled at a time",
@@ -304,6 +310,21 @@ pub(super) static HANDLER: Group = Group {
 };
 
 static NOTHING: Group = group("this handler", "Has no options.", &[]);
+
+static BATCH: Group = group(
+    "a batch",
+    "Events of one key that wait together are handled together, each with a result of its own. Events without a key are \
+     taken as they lie.",
+    &[
+        opt("events", Count { min: 2, max: 10_000 }, Required, "The most events of a batch."),
+        opt(
+            "within",
+            Duration { min_ms: 0, max_ms: 60_000 },
+            Default("0ms"),
+            "How long a batch that is not full waits for more of its key, which takes up its worker.",
+        ),
+    ],
+);
 
 static RETRY: Group = group(
     "retry",

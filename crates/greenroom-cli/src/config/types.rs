@@ -82,6 +82,8 @@ pub struct PoolConfig {
     pub engine: Engine,
     /// How many events may wait behind one key; `None`: a quarter of the queue.
     pub max_per_key: Option<usize>,
+    /// How many events of a key a handler is given at once, where that is more than one.
+    pub batch: Option<Batch>,
     /// What happens when the queue is full.
     pub on_full: OnFull,
     /// How often a panicking worker may be restarted.
@@ -90,6 +92,15 @@ pub struct PoolConfig {
     pub on_final_failure: OnFinalFailure,
     /// True when the log tells what happens to it.
     pub event_stream: bool,
+}
+
+/// How large batches are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batch {
+    /// The most events.
+    pub events: usize,
+    /// How long one that is not full waits for more.
+    pub within: Duration,
 }
 
 /// What happens to a key whose event failed for good.

@@ -6,10 +6,11 @@ use std::process::{Command, Stdio};
 use super::{
     load::Load,
     measure::Side,
-    preset::Preset,
     row,
     table::{Outcome, Row},
 };
+use greenroom::event_pool::Preset;
+
 use crate::{cli::BenchArgs, progress};
 
 /// Messages per second for latencies, unless said otherwise.

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use greenroom::{Backoff, Finally, Restarts};
+use greenroom::{Backoff, Batches, Finally, Restarts};
 use greenroom_bus::{
     dead_letter::file::FileDeadLetterStore,
     engine::{self, BuildError, Engine, EngineBuilder},
@@ -105,6 +105,7 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
         engine: pool.engine,
         event_stream: pool.event_stream,
         max_per_key: pool.max_per_key,
+        batches: pool.batch.map(|batch| Batches::of(batch.events).within(batch.within)),
         on_final_failure: match pool.on_final_failure {
             OnFinalFailure::Skip => Finally::DeadLetter,
             OnFinalFailure::Park => Finally::ParkKey,
