@@ -278,6 +278,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
         let Some(message) = self.take_message() else {
             let kept = Failed::new(failure.reason, None, failure.panic.clone(), self.worker);
+            // Its key is still needed.
+            self.out_of_hand(false);
             self.bury(failure);
             if self.deferred.is_none() {
                 let source = std::mem::replace(&mut self.source, Source::None);
