@@ -501,3 +501,30 @@ async fn k12_what_a_handler_says_nothing_of_is_attempted_again_by_itself() {
     assert_eq!(replies, [4, 11, 20, 31]);
     assert!(pool.stats().ledger_holds());
 }
+
+#[tokio::test(start_paused = true)]
+async fn k12_k08_what_has_failed_for_good_of_a_batch_is_released_and_nothing_else() {
+    for replayed in [false, true] {
+        let writer = Writer::new();
+        let pool = writer.pool(Batches::of(10)).retry(2, Backoff::new(SECOND, SECOND));
+        let pool = pool.ordered_by(by_key).on_final_failure(Finally::ParkKey);
+        let pool = pool.spawn().await.unwrap();
+        pool.send((1, 0, Fails(2))).await.unwrap();
+        pool.send((1, 1, Fails(2))).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        pool.send((1, 2, Fails(1))).await.unwrap();
+        pool.send((1, 3, Well)).await.unwrap();
+        tokio::time::sleep(9 * SECOND).await;
+        let keys = pool.keys::<u64>().unwrap();
+        assert_eq!(keys.parked().len(), 1);
+        assert!(if replayed { keys.replay(&1) } else { keys.release(&1) });
+        tokio::time::sleep(9 * SECOND).await;
+        assert_eq!((keys.parked().len(), writer.attempts(2)), (0, 2));
+        let attempts = if replayed { 3 } else { 2 };
+        assert_eq!((writer.attempts(0), writer.attempts(1)), (attempts, attempts));
+        let letters = pool.dead_letters().remove_all().into_iter().map(|l| (l.message, l.attempts));
+        let expected = [(Some((1, 0, Fails(2))), 2), (Some((1, 1, Fails(2))), 2)];
+        assert_eq!(letters.collect::<Vec<_>>(), if replayed { &[][..] } else { &expected });
+        assert!(pool.stop(PATIENCE).await.stats.ledger_holds());
+    }
+}

@@ -794,3 +794,22 @@ async fn k10_permits_taken_before_do_not_get_past_the_bound() {
         settle().await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn k08_k11_a_key_is_parked_also_where_its_message_is_gone_and_was_measured() {
+    let clerk = Clerk::new();
+    let table = FailureTable { error: Row::Once(Finally::ParkKey), ..FailureTable::default() };
+    let pool = clerk.pool().ordered_by(|job: &Job| job.0).failure_policy(table);
+    let pool = pool.quick_handlers(false).spawn().await.unwrap();
+    for key in 0..40 {
+        pool.send((key, 0, Fail)).await.unwrap();
+        pool.send((key, 1, Nothing)).await.unwrap();
+        settle().await;
+    }
+    let keys = pool.keys::<u64>().unwrap();
+    assert_eq!((keys.parked().len(), pool.stats().restarts), (40, 0));
+    assert!((0..40).all(|key| keys.release(&key)));
+    settle().await;
+    assert_eq!(clerk.handled().len(), 40);
+    assert!(pool.stop(PATIENCE).await.stats.ledger_holds());
+}

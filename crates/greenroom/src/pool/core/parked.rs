@@ -48,7 +48,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             debug_assert!(false, "who parks a key owns it");
             self.tally.returned.fetch_add(entries.len() as u64, Ordering::Relaxed);
             self.left_over.lock().extend(entries.into_iter().map(|entry| entry.message));
-            return Source::None;
+            return source;
         };
         self.push_line(&mut outbox, id, entries);
         let mut ports = Vec::new();
