@@ -1,4 +1,4 @@
-//! A core with what the product's `take`, `place` and `park` need of it. What senders do and how a pool ends is played
+//! A core with what the product's `take`, `place`, `park`, `parked` and `crowded` need of it. What senders do and how a pool ends is played
 //! here, step by step as in the product's `core.rs` and `core/close.rs`; no decision of theirs is left out that other
 //! threads could see.
 
@@ -6,11 +6,12 @@ use std::{hash::Hash, sync::Arc, time::Duration};
 
 use super::{
     bell::Bell,
+    crowd::KeyBounds,
     entry::Entry,
     lanes::LaneId,
     mailbox::Mailbox,
-    parcel::ParcelOf,
-    permits::{Closed, Permits, Queues, Refused},
+    parcel::{Load, ParcelOf},
+    permits::{Permits, Queues, Refused},
     seat::Seat,
     seats::Seats,
     shard::{Outbox, Shard, Turns},
@@ -19,13 +20,18 @@ use super::{
     wake::Wake,
 };
 use crate::{
-    Actor, Class, ExitReason,
+    Actor, Class, DeadLetter, ExitReason, Happening,
+    delivery::Extra,
     life::Signal,
-    sync::{AtomicBool, Handle, Mutex, Ordering},
+    sync::{AtomicBool, AtomicUsize, Handle, Mutex, Ordering},
 };
 
+#[path = "../../crates/greenroom/src/pool/core/crowded.rs"]
+mod crowded;
 #[path = "../../crates/greenroom/src/pool/core/park.rs"]
 mod park;
+#[path = "../../crates/greenroom/src/pool/core/parked.rs"]
+mod parked;
 #[path = "../../crates/greenroom/src/pool/core/place.rs"]
 mod place;
 #[path = "../../crates/greenroom/src/pool/core/take.rs"]
@@ -40,6 +46,11 @@ pub(crate) type ShardOf<A, K> =
 pub(crate) type OutboxOf<A, K> =
     Outbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
 
+pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;
+
+/// A key, where there is one, and its hash.
+pub(crate) type Hashed<K> = (Option<K>, u32);
+
 pub(crate) struct Core<A: Actor, K> {
     pub(crate) shards: Box<[ShardOf<A, K>]>,
     pub(crate) permits: Permits,
@@ -53,18 +64,33 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) runtime: Handle,
     pub(crate) seats: Seats<Arc<Seat>>,
     pub(crate) desks: Seats<Desk<A, K>>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: Settings<A, K>,
+    key_lines: crowded::KeyLines,
+    max_per_key: AtomicUsize,
+    pub(crate) left_over: Mutex<Vec<A::Message>>,
+    /// Messages that are dead letters.
+    pub(crate) letters: Mutex<Vec<A::Message>>,
 }
 
 /// Where the mailbox of a worker is, once there is one.
 type Desk<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;
 
 /// What of the product's settings is looked at.
-pub(crate) struct Settings {
+pub(crate) struct Settings<A: Actor, K> {
     /// The bound of a worker's own mailbox.
     pub(crate) mailbox: usize,
+    pub(crate) key_bounds: KeyBounds,
+    pub(crate) key_required: bool,
+    /// No capacity changes here.
+    pub(crate) key_share: Option<usize>,
     keyed: bool,
     calls: bool,
+    /// Permits that a shard takes at once.
+    credit: u64,
+    key_of: fn(&A::Message) -> Option<K>,
+    hash_of: fn(&K) -> u32,
+    /// So many hashes are told apart.
+    hashes: u32,
 }
 
 /// A clock that stands still.
@@ -116,10 +142,11 @@ pub(crate) struct Plan {
     pub(crate) quick: bool,
     /// Senders wait for replies, and may do a worker's work.
     pub(crate) calls: bool,
+    /// How many may wait behind a key.
+    pub(crate) bounds: KeyBounds,
+    /// Permits that a shard takes at once; one in the product, in so small a pool.
+    pub(crate) credit: u64,
 }
-
-/// As in the product, for so small a pool.
-const CREDIT: u64 = 1;
 
 /// The bound of a worker's own mailbox.
 const MAILBOX: usize = 1;
@@ -129,7 +156,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.wake.tell_pace(each);
     }
 
-    pub(crate) fn new(plan: &Plan) -> Self {
+    pub(crate) fn new(
+        plan: &Plan,
+        key_of: fn(&A::Message) -> Option<K>,
+        hash_of: fn(&K) -> u32,
+    ) -> Self {
         let bell = Bell::silent();
         let (lanes, messages) = (Mutex::default(), Mutex::new(Vec::new()));
         let mail = Mutex::new(Vec::new());
@@ -138,7 +169,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             wake.tell_pace(Duration::ZERO);
         }
         Self {
-            shards: (0..plan.shards).map(|_| Shard::new(Turns::OF_A_SENDER)).collect(),
+            shards: (0..plan.shards).map(|_| Shard::new(Turns::OF_A_SENDER, plan.bounds)).collect(),
             permits: Permits::new(plan.capacity),
             wake,
             clock: Clock { bell, lanes, messages, mail },
@@ -150,7 +181,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             runtime: Handle,
             seats: Seats::new(plan.workers),
             desks: Seats::new(plan.workers),
-            settings: Settings { mailbox: MAILBOX, keyed: plan.keyed, calls: plan.calls },
+            settings: Settings {
+                mailbox: MAILBOX,
+                key_bounds: plan.bounds,
+                key_required: false,
+                key_share: None,
+                keyed: plan.keyed,
+                calls: plan.calls,
+                credit: plan.credit,
+                key_of,
+                hash_of,
+                hashes: plan.hashes,
+            },
+            key_lines: crowded::KeyLines::default(),
+            max_per_key: AtomicUsize::new(plan.bounds.waiting),
+            left_over: Mutex::new(Vec::new()),
+            letters: Mutex::new(Vec::new()),
         }
     }
 
@@ -158,27 +204,47 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.settings.keyed
     }
 
+    /// The product's, without sticky keys.
+    fn park_mail(&self, slot: usize, entry: Queued<A, K>, after: Duration) {
+        self.clock.park_mail(slot, entry, after);
+    }
+
     fn bury_queued(&self) {
         unreachable!("no model loses its last worker");
     }
 
-    /// The product's `take_and_push`, `search_and_push` and `give_credit`.
+    pub(crate) fn key(&self, load: &impl Load<A::Message, A::Reply, A::Error>) -> Hashed<K> {
+        if !self.keyed() {
+            return (None, 0);
+        }
+        let key = load.message().and_then(self.settings.key_of);
+        let hash = key.as_ref().map_or(0, |key| self.hash(key));
+        (key, hash)
+    }
+
+    pub(crate) fn hash(&self, key: &K) -> u32 {
+        (self.settings.hash_of)(key) % self.settings.hashes
+    }
+
+    pub(crate) fn shard_of(&self, (key, hash): &Hashed<K>, sender: u32) -> usize {
+        let place = if key.is_some() { *hash } else { sender };
+        place as usize & (self.shards.len() - 1)
+    }
+
+    /// The product's, for a shard that the model names.
     pub(crate) fn take_and_push(
         &self,
         index: usize,
         parcel: &mut ParcelOf<A>,
-        key: (Option<K>, u32),
     ) -> Result<(), Refused> {
+        let key = self.key(parcel);
         let mut inbox = self.shards[index].inbox.lock();
         if inbox.credit == 0 && !inbox.closed {
-            inbox.credit = self.permits.take_known(CREDIT);
+            inbox.credit = self.permits.take_known(self.settings.credit.min(inbox.headroom()));
         }
         if inbox.credit == 0 {
             drop(inbox);
-            let taken = self.permits.try_take(CREDIT, self)?;
-            self.push(index, parcel, key).map_err(|Closed| Refused::Closed)?;
-            self.give_credit(index, taken - 1);
-            return Ok(());
+            return self.search_and_push(index, parcel, key);
         }
         inbox.credit -= 1;
         let first = inbox.push(parcel, key, |number| self.stamp(number));
@@ -197,33 +263,62 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
+    fn search_and_push(
+        &self,
+        index: usize,
+        parcel: &mut ParcelOf<A>,
+        key: Hashed<K>,
+    ) -> Result<(), Refused> {
+        let taken = self.permits.try_take(self.settings.credit, self)?;
+        let pushed = self.push_in_line(index, parcel, key, false);
+        let unused = if pushed.is_ok() { taken - 1 } else { taken };
+        self.give_credit(index, unused);
+        pushed
+    }
+
     pub(crate) fn give_credit(&self, index: usize, permits: u64) {
         if permits == 0 {
             return;
         }
         let mut inbox = self.shards[index].inbox.lock();
-        if inbox.closed || self.permits.is_starved() {
+        if inbox.closed || self.permits.is_starved() || inbox.headroom() < permits {
             drop(inbox);
             return self.permits.give(permits, self);
         }
         inbox.credit += permits;
     }
 
-    pub(crate) fn push(
+    /// Queues a message whose permit has been taken, in a shard that the model names.
+    pub(crate) fn push(&self, index: usize, parcel: &mut ParcelOf<A>) -> Result<(), Refused> {
+        let key = self.key(parcel);
+        self.push_in_line(index, parcel, key, false)
+    }
+
+    /// The product's, and its `push_quietly`.
+    pub(crate) fn push_in_line(
         &self,
         index: usize,
         parcel: &mut ParcelOf<A>,
-        key: (Option<K>, u32),
-    ) -> Result<(), Closed> {
+        key: Hashed<K>,
+        waited: bool,
+    ) -> Result<(), Refused> {
+        if self.lacks_key(&key) {
+            return Err(Refused::KeyRequired);
+        }
         let mut inbox = self.shards[index].inbox.lock();
-        if inbox.closed {
-            return Err(Closed);
-        }
-        let first = inbox.push(parcel, key, |number| self.stamp(number));
-        if parcel.class == Class::Urgent {
-            self.wake.urge(index);
-        }
-        drop(inbox);
+        let first = if inbox.headroom() == 0 {
+            drop(inbox);
+            self.push_counted(index, parcel, key, waited)?
+        } else {
+            if inbox.closed {
+                return Err(Refused::Closed);
+            }
+            let first = inbox.push(parcel, key, |number| self.stamp(number));
+            if parcel.class == Class::Urgent {
+                self.wake.urge(index);
+            }
+            first
+        };
         if first {
             self.announce(index);
         }
@@ -238,7 +333,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if self.permits.is_starved() {
             self.permits.grant(self);
         }
+        self.serve_key_lines();
     }
+
+    pub(crate) fn age_of(&self, _entry: &Queued<A, K>) -> Option<Duration> {
+        None
+    }
+
+    pub(crate) fn report_dead_letter(&self, letter: DeadLetter<A::Message, A::Error>) {
+        self.letters.lock().extend(letter.message);
+    }
+
+    /// Nobody listens.
+    fn tell(&self, _happening: Happening) {}
+
+    /// Nobody stops the pool.
+    fn tell_progress(&self) {}
 
     pub(crate) fn announce(&self, index: usize) {
         self.wake.mark(index);
@@ -264,6 +374,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let room = self.permits.refuse_later();
         self.shut();
         room.close();
+        self.close_key_lines();
         self.desks.iter().filter_map(|desk| desk.lock().clone()).for_each(|mailbox| mailbox.shut());
     }
 

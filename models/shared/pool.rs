@@ -6,10 +6,14 @@ pub(crate) mod bell;
 mod block_queue;
 #[path = "core.rs"]
 pub(crate) mod core;
+#[path = "../../crates/greenroom/src/pool/crowd.rs"]
+pub(crate) mod crowd;
 #[path = "../../crates/greenroom/src/pool/discard.rs"]
 pub(crate) mod discard;
 #[path = "../../crates/greenroom/src/pool/entry.rs"]
 pub(crate) mod entry;
+#[path = "failed.rs"]
+pub(crate) mod failed;
 #[path = "hold.rs"]
 pub(crate) mod hold;
 #[path = "../../crates/greenroom/src/pool/in_place.rs"]

@@ -5,11 +5,13 @@
 //! | `wake`, `bell`, `permits`, `shard`, `mailbox`, `core/take`, `core/place`, `core/park` | the product's |
 //! | `in_place` | the product's; whether a thread drives somebody is not asked: the threads of a model share one |
 //! | `block_queue`, `entry`, `lanes`, `padded`, `parcel`, `seats`, `stamp`, `tally`, `discard` | the product's |
+//! | `crowd`, `core/crowded`, `core/parked` | the product's: the bound behind a key, its senders in line, keys that are parked |
 //! | `class`, `dead_letter`, `stats/dead_letters` | the product's |
 //! | `lock` | a mutex of the checker: a spin lock is one whose waiters are not seen to wait |
 //! | `core`, `hold`, `seat`, `worker` | played: they need actors, policies and a runtime; see `core.rs` and `player.rs` |
 //! | `watch`, `clock` | played: a thread that looks now and then, and a list of what is parked |
 //! | `coarse` | played: no time passes, and no message is measured |
+//! | `failed`, a way back | played: what an attempt failed of is a reason, and a port knows that it was resolved |
 //! | `life`, `exit_reason` | played: they need addresses, channels and the hook that says where a panic was |
 
 /// Of an actor, its types are enough.
@@ -24,13 +26,30 @@ pub(crate) mod class;
 #[path = "../../crates/greenroom/src/dead_letter.rs"]
 mod dead_letter;
 
-pub(crate) use dead_letter::DeadLetterReason;
+pub(crate) use dead_letter::{DeadLetter, DeadLetterReason};
+pub(crate) use delivery::ReplyPort;
 
 /// Why a message was not accepted: named by the permits, told to nobody here.
 pub(crate) enum NotAccepted {
     Full,
     Dropped,
     Refused,
+    KeyFull,
+    Parked,
+    KeyRequired,
+}
+
+/// How a call ended without a reply.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum CallError<E> {
+    Failed(E),
+    Parked,
+}
+
+/// What a pool tells of its keys.
+pub(crate) enum Happening {
+    KeyParked,
+    KeyReleased,
 }
 
 /// Why a worker has gone: handed on to its life, and looked at by nobody here.
@@ -62,11 +81,20 @@ pub(crate) mod life {
     pub(crate) struct Signal;
 }
 
-/// As the product's, without a way back.
+/// As the product's, as far as queues look at it.
 pub(crate) mod delivery {
-    use std::marker::PhantomData;
+    use std::{
+        marker::PhantomData,
+        sync::{
+            Arc,
+            atomic::{AtomicU32, Ordering},
+        },
+    };
 
-    use crate::{Class, pool::stamp::Stamp};
+    use crate::{
+        CallError, Class,
+        pool::{failed::Failed, stamp::Stamp},
+    };
 
     pub(crate) struct Delivery<M, R, E> {
         pub(crate) message: Option<M>,
@@ -76,13 +104,60 @@ pub(crate) mod delivery {
     }
 
     pub(crate) struct Extra<R, E> {
+        pub(crate) port: Option<ReplyPort<R, E>>,
+        pub(crate) failures: u32,
+        pub(crate) attempts: u32,
+        pub(crate) kills: u32,
         pub(crate) parked: bool,
-        types: PhantomData<fn() -> (R, E)>,
+        pub(crate) for_good: bool,
+        pub(crate) failed: Option<Arc<Failed<E>>>,
     }
 
     impl<R, E> Extra<R, E> {
-        pub(crate) fn parked() -> Box<Self> {
-            Box::new(Self { parked: true, types: PhantomData })
+        /// Of a call.
+        pub(crate) fn of(port: ReplyPort<R, E>) -> Box<Self> {
+            let (port, failed) = (Some(port), None);
+            Box::new(Self {
+                port,
+                failures: 0,
+                attempts: 0,
+                kills: 0,
+                parked: false,
+                for_good: false,
+                failed,
+            })
+        }
+
+        /// Of a message that waits for another attempt, or for an operator.
+        pub(crate) fn parked(failed: Option<Arc<Failed<E>>>) -> Box<Self> {
+            let (failures, attempts) = (1, 1);
+            Box::new(Self {
+                port: None,
+                failures,
+                attempts,
+                kills: 0,
+                parked: true,
+                for_good: failed.is_some(),
+                failed,
+            })
+        }
+    }
+
+    /// A way back. It is counted how many of a caller's were told that the key is parked.
+    pub(crate) struct ReplyPort<R, E> {
+        told: Arc<AtomicU32>,
+        types: PhantomData<fn() -> (R, E)>,
+    }
+
+    impl<R, E> ReplyPort<R, E> {
+        pub(crate) fn new(told: &Arc<AtomicU32>) -> Self {
+            Self { told: told.clone(), types: PhantomData }
+        }
+
+        pub(crate) fn resolve(self, error: CallError<E>) {
+            if let CallError::Parked = error {
+                self.told.fetch_add(1, Ordering::Relaxed);
+            }
         }
     }
 }

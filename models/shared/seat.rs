@@ -8,6 +8,8 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 pub(crate) const MAIL: u32 = 2;
 pub(crate) const SIGNAL: u32 = 4;
+/// Ordered in sticky pools, of which there is none here.
+pub(crate) const HAND_OVER: u32 = 32;
 
 #[derive(Default)]
 pub(crate) struct Seat {

@@ -1,5 +1,5 @@
-//! Places to wait, as they are documented: the place for one waker of `atomic-waker`, the fair `Semaphore` of tokio; and a handle
-//! to a runtime.
+//! Places to wait, as they are documented: the place for one waker of `atomic-waker`, the fair `Semaphore` and the `Notify` of
+//! tokio; and a handle to a runtime.
 
 use std::{
     collections::VecDeque,
@@ -164,6 +164,110 @@ impl Drop for Acquire<'_> {
         queue.waiting.retain(|(other, _)| *other != place);
         let next = if queue.take_served(place) { queue.serve() } else { None };
         drop(queue);
+        next.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// Wakes one who waits, first come, first served, or all. Keeps one wake-up for who comes next where nobody waits.
+#[derive(Debug, Default)]
+pub(crate) struct Notify(Mutex<Waiting>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    kept: bool,
+    next: u64,
+    waiting: VecDeque<(u64, Waker)>,
+    /// Who was woken and has not come; true where nobody else was with it.
+    woken: Vec<(u64, bool)>,
+    /// How often all were woken.
+    calls: u64,
+}
+
+impl Notify {
+    pub(crate) fn notify_one(&self) {
+        let waker = self.0.lock().wake_one();
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    /// Wakes all who wait now, and keeps nothing for others.
+    pub(crate) fn notify_waiters(&self) {
+        let mut state = self.0.lock();
+        state.calls += 1;
+        let waiting = std::mem::take(&mut state.waiting);
+        state.woken.extend(waiting.iter().map(|(place, _)| (*place, false)));
+        drop(state);
+        waiting.into_iter().for_each(|(_, waker)| waker.wake());
+    }
+
+    pub(crate) fn notified(&self) -> Notified<'_> {
+        let calls = self.0.lock().calls;
+        Notified { notify: self, place: None, calls }
+    }
+}
+
+impl Waiting {
+    fn wake_one(&mut self) -> Option<Waker> {
+        let Some((place, waker)) = self.waiting.pop_front() else {
+            self.kept = true;
+            return None;
+        };
+        self.woken.push((place, true));
+        Some(waker)
+    }
+
+    fn take_woken(&mut self, place: u64) -> Option<bool> {
+        let found = self.woken.iter().position(|(woken, _)| *woken == place)?;
+        Some(self.woken.swap_remove(found).1)
+    }
+}
+
+pub(crate) struct Notified<'a> {
+    notify: &'a Notify,
+    /// Its number in the line, while it stands there or has not come.
+    place: Option<u64>,
+    /// How often all had been woken when it was made.
+    calls: u64,
+}
+
+impl Future for Notified<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.notify.0.lock();
+        let Some(place) = self.place else {
+            if state.calls != self.calls || std::mem::take(&mut state.kept) {
+                return Poll::Ready(());
+            }
+            let place = state.next;
+            state.next += 1;
+            state.waiting.push_back((place, task.waker().clone()));
+            drop(state);
+            self.place = Some(place);
+            return Poll::Pending;
+        };
+        if state.take_woken(place).is_some() {
+            drop(state);
+            self.place = None;
+            return Poll::Ready(());
+        }
+        if let Some((_, waker)) = state.waiting.iter_mut().find(|(other, _)| *other == place) {
+            *waker = task.waker().clone();
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Notified<'_> {
+    /// Who goes leaves the line; a wake-up that was for it alone goes to the next.
+    fn drop(&mut self) {
+        let Some(place) = self.place else { return };
+        let mut state = self.notify.0.lock();
+        state.waiting.retain(|(other, _)| *other != place);
+        let next = match state.take_woken(place) {
+            Some(true) => state.wake_one(),
+            _ => None,
+        };
+        drop(state);
         next.into_iter().for_each(Waker::wake);
     }
 }

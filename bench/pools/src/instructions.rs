@@ -54,7 +54,7 @@ fn collected(row: Row, side: Side, messages: u64) -> Result<u64, Failure> {
 
 /// Runs one side once, with nothing around it that would count.
 pub fn run_once(row: Row, side: Side, messages: u64, threads: Threads) -> Result<(), Failure> {
-    let figure = row.prepare(messages, threads, None)?(side)?;
+    let figure = row.prepare(messages, threads, None)?(side)?.value;
     println!("{} {figure:.3} {}", row.name, row.unit());
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! Workload B: messages of one key are handled in order. The baseline is a channel and task for each worker, chosen by the
 //! key's hash; a slow key holds up all that share its task there, which this row does not show.
 
-use std::{hash::BuildHasher, time::Duration};
+use std::{convert::Infallible, hash::BuildHasher, time::Duration};
 
 use foldhash::fast::FixedState;
-use greenroom::{Pool, Stop};
+use greenroom::{Address, Pool, Stop};
 use tokio::sync::mpsc::Sender;
 
 use crate::{
@@ -35,7 +35,7 @@ impl Keyed {
     pub fn greenroom(&self) -> Result<Duration, Failure> {
         let (stage, counters) = (Stage::new(self.threads)?, Counters::new(WORKERS));
         let pool = pool(&stage, &counters)?;
-        let producers = to_pool(&self.keys, self.messages, &pool);
+        let producers = to_pool(&self.keys, self.messages, &pool.address());
         let took = stage.time(producers, &counters, self.messages)?;
         stage.block_on(pool.stop(Stop::within(Duration::from_secs(5))))?;
         stage.until_handled(&counters, self.messages)?;
@@ -68,9 +68,13 @@ pub fn to_channels(keys: &Keys, messages: u64, senders: &[Sender<Message>]) -> V
     (0..PRODUCERS).map(producer).collect()
 }
 
-pub fn to_pool(keys: &Keys, messages: u64, pool: &Pool<Worker>) -> Vec<impl Producer> {
+pub fn to_pool(
+    keys: &Keys,
+    messages: u64,
+    to: &Address<Message, u64, Infallible>,
+) -> Vec<impl Producer> {
     let producer = |index| {
-        let (to, keys) = (pool.address(), keys.clone());
+        let (to, keys) = (to.clone(), keys.clone());
         async move {
             for seq in share(index, messages) {
                 to.send(Message::new(seq, keys.of(seq))).await?;

@@ -27,11 +27,15 @@ impl Keys {
 }
 
 /// A fixed sequence, so that every run and either side sends the same keys.
-struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
     /// SplitMix64 (Steele, Lea, Flood 2014).
-    fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -39,7 +43,7 @@ impl Random {
     }
 
     /// From 0 up to 1, exclusive.
-    fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
@@ -48,6 +52,19 @@ impl Random {
 pub fn uniform() -> Keys {
     let mut random = Random(1);
     Keys::Drawn((0..DRAWN).map(|_| random.next() % DISTINCT).collect())
+}
+
+/// Distinct keys that nobody has chosen.
+pub fn random(count: usize) -> Vec<u64> {
+    let mut random = Random(3);
+    let mut seen = std::collections::HashSet::new();
+    std::iter::repeat_with(|| random.next()).filter(|key| seen.insert(*key)).take(count).collect()
+}
+
+/// Each of these as likely as any other.
+pub fn among(keys: &[u64]) -> Keys {
+    let mut random = Random(4);
+    Keys::Drawn((0..DRAWN).map(|_| keys[(random.next() % keys.len() as u64) as usize]).collect())
 }
 
 /// The key of rank r with a probability of 1/r over the sum of all: Zipf's law with exponent 1.

@@ -1,12 +1,17 @@
-//! A pool beside what people write by hand with tokio channels and tasks: unkeyed sends (A), keyed sends (B), calls (D) and
-//! memory (E); and calls beside a pool that computes on a thread of its own (P30). Prints a table with medians and the ratio of each round; exits with 1 when a message was lost.
+//! A pool beside what people write by hand with tokio channels and tasks: unkeyed sends (A), keyed sends (B), latency where a few
+//! messages sleep (C), calls (D) and memory (E); what a hot key takes while others wait (K04), keys chosen to collide (K05), and
+//! calls beside a pool that computes on a thread of its own (P30). Prints a table with medians and the ratio of each round; exits
+//! with 1 when a message was lost.
 //!
 //! `cargo run --profile measure --manifest-path bench/Cargo.toml -p pools -- --help`
 
 use std::{fs, process::ExitCode};
 
+mod arrivals;
 mod calls;
 mod channels;
+mod collisions;
+mod fairness;
 mod flood;
 mod instructions;
 mod keyed;
@@ -18,6 +23,7 @@ mod options;
 mod others;
 mod report;
 mod rows;
+mod sleepers;
 mod stage;
 mod unkeyed;
 mod work;
@@ -70,6 +76,7 @@ fn compare(options: &Options) -> Result<(), Failure> {
         match measure_row(row, options, calibration) {
             Ok(row) => {
                 println!("{}", row.line());
+                row.also().iter().for_each(|line| println!("{line}"));
                 measured.push(row);
             }
             Err(error) => {

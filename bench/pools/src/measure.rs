@@ -89,10 +89,25 @@ impl Side {
     }
 }
 
+/// What one repetition of one side came to.
+pub struct Figures {
+    /// What rows are judged by.
+    pub value: f64,
+    /// Shown beside it, under these names.
+    pub also: Vec<(&'static str, f64)>,
+}
+
+impl From<f64> for Figures {
+    fn from(value: f64) -> Self {
+        Self { value, also: Vec::new() }
+    }
+}
+
 /// One repetition of one side.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Sample {
     pub value: f64,
+    pub also: Vec<(&'static str, f64)>,
     /// The ping-pong before and after.
     pub trips: [f64; 2],
     /// Cores that others used meanwhile.
@@ -100,9 +115,12 @@ pub struct Sample {
 }
 
 impl Sample {
-    fn json(self) -> Value {
+    fn json(&self) -> Value {
+        let also: serde_json::Map<_, _> =
+            self.also.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
         json!({
             "value": self.value,
+            "also": also,
             "ping_pong_ns": self.trips,
             "distance": Distance::of(&self.trips).name(),
             "others_cores": self.others,
@@ -111,24 +129,24 @@ impl Sample {
 }
 
 /// One repetition of each side, one right after the other.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Round {
     pub baseline: Sample,
     pub greenroom: Sample,
 }
 
 impl Round {
-    pub fn distance(self) -> Distance {
+    pub fn distance(&self) -> Distance {
         let ([a, b], [c, d]) = (self.baseline.trips, self.greenroom.trips);
         Distance::of(&[a, b, c, d])
     }
 
     /// Cores that others used in the worse of its repetitions.
-    pub fn others(self) -> f64 {
+    pub fn others(&self) -> f64 {
         self.baseline.others.max(self.greenroom.others)
     }
 
-    pub fn json(self) -> Value {
+    pub fn json(&self) -> Value {
         json!({
             "baseline": self.baseline.json(),
             "greenroom": self.greenroom.json(),
@@ -141,14 +159,14 @@ impl Round {
 pub fn rounds(
     warm_up: bool,
     count: usize,
-    run: &mut dyn FnMut(Side) -> Result<f64, Failure>,
+    run: &mut dyn FnMut(Side) -> Result<Figures, Failure>,
 ) -> Result<Vec<Round>, Failure> {
     let mut sample = |side| {
         let before = ping_pong();
         let watch = Watch::start();
-        let value = run(side)?;
+        let Figures { value, also } = run(side)?;
         let others = watch.cores();
-        Ok::<_, Failure>(Sample { value, trips: [before, ping_pong()], others })
+        Ok::<_, Failure>(Sample { value, also, trips: [before, ping_pong()], others })
     };
     let mut round =
         || Ok(Round { baseline: sample(Side::Baseline)?, greenroom: sample(Side::Greenroom)? });
@@ -182,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_round_is_near_only_where_the_cores_were_near_throughout() {
-        let sample = |trips| Sample { value: 1.0, trips, others: 0.0 };
+        let sample = |trips| Sample { value: 1.0, also: Vec::new(), trips, others: 0.0 };
         let of = |a, b| Round { baseline: sample(a), greenroom: sample(b) }.distance().name();
         assert_eq!(of([100.0, 110.0], [120.0, 90.0]), "near");
         assert_eq!(of([100.0, 110.0], [120.0, 500.0]), "mixed");

@@ -233,7 +233,7 @@ fn sender<'a>(
         Side::Greenroom => {
             let pool = keyed::pool(stage, counters)?;
             Box::new(move |first, count| {
-                let producers = keyed::to_pool(&Keys::Distinct { first }, count, &pool);
+                let producers = keyed::to_pool(&Keys::Distinct { first }, count, &pool.address());
                 stage.time(producers, counters, first + count).map(drop)
             })
         }

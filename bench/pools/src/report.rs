@@ -51,7 +51,7 @@ pub fn setting(options: &Options) -> Vec<(&'static str, String)> {
         (
             "run",
             format!(
-                "{} messages of 48 bytes (half with 460 ns of work, an eighth with more, a tenth and a fifth as calls), 2 producers, a runtime of 2 threads, {} rounds after a warm-up, baseline and greenroom in turn",
+                "{} messages of 48 bytes (half with 460 ns of work, an eighth with more, a tenth and a fifth as calls, a fifth for K, a 25th at 20,000/s for C), 2 producers, a runtime of 2 threads, {} rounds after a warm-up, baseline and greenroom in turn",
                 options.messages, options.rounds
             ),
         ),
@@ -109,7 +109,7 @@ impl Measured {
     /// Figures and ratio by distance: `near 5.61 to 39.9: 7.11 (4), far 3.02 to 9.1: 3.01 (1)`.
     fn by_distance(&self) -> String {
         let part = |distance: Distance| {
-            let rounds = self.rounds.iter().filter(|round| round.distance() == distance).copied();
+            let rounds = self.rounds.iter().filter(|round| round.distance() == distance).cloned();
             let rounds = Self { row: self.row, rounds: rounds.collect() };
             let (count, name) = (rounds.rounds.len(), distance.name());
             let (from, to) = (rounds.baseline(), rounds.greenroom());
@@ -190,6 +190,18 @@ impl Measured {
             self.others(),
             self.doubts()
         )
+    }
+
+    /// Medians of what else was measured: `p50 61.2 to 58.1, all p99 20113 to 20094`.
+    pub fn also(&self) -> Option<String> {
+        let names = self.rounds.first()?.greenroom.also.iter().map(|(name, _)| *name);
+        let part = |(place, name): (usize, &str)| {
+            let from = median(&self.values(|round| round.baseline.also[place].1));
+            let to = median(&self.values(|round| round.greenroom.also[place].1));
+            format!("{name} {from:.1} to {to:.1}")
+        };
+        let parts: Vec<_> = names.enumerate().map(part).collect();
+        (!parts.is_empty()).then(|| format!("{:<12} {}", "", parts.join(", ")))
     }
 
     fn json(&self) -> Value {

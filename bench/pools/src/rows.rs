@@ -5,11 +5,14 @@ use std::time::Duration;
 use crate::{
     Failure,
     calls::Calls,
+    collisions::{Collisions, Weak},
+    fairness::Fairness,
     flood::Flood,
     keyed::Keyed,
     keys::{self, Keys},
-    measure::Side,
+    measure::{Figures, Side},
     memory::{self, Memory},
+    sleepers::Sleepers,
     stage::Threads,
     unkeyed::{Sending, Unkeyed},
     work::{Calibration, Work},
@@ -19,7 +22,7 @@ use crate::{
 const CALLED_WORKERS: usize = 4;
 
 /// Runs one side once.
-pub type Run = Box<dyn FnMut(Side) -> Result<f64, Failure>>;
+pub type Run = Box<dyn FnMut(Side) -> Result<Figures, Failure>>;
 
 #[derive(Clone, Copy)]
 pub enum Kind {
@@ -28,6 +31,9 @@ pub enum Kind {
     Calls { callers: u64, in_place: bool },
     Memory(Memory),
     Flood,
+    Sleepers(Sleepers),
+    Fairness { suspends: bool },
+    Collisions(Weak),
 }
 
 /// What a figure is compared with.
@@ -77,7 +83,20 @@ const fn memory(name: &'static str, kind: Memory, limits: Limits) -> Row {
     Row { name, kind: Kind::Memory(kind), limits }
 }
 
-pub const ROWS: [Row; 21] = [
+const fn sleepers(name: &'static str, kind: Sleepers, limits: Limits) -> Row {
+    Row { name, kind: Kind::Sleepers(kind), limits }
+}
+
+/// The quota: a key gives way after 16 messages in a row.
+const fn fairness(name: &'static str, suspends: bool) -> Row {
+    Row { name, kind: Kind::Fairness { suspends }, limits: at_most(16.0, 16.0) }
+}
+
+const fn collisions(name: &'static str, weak: Weak) -> Row {
+    Row { name, kind: Kind::Collisions(weak), limits: ratio(0.8, 0.95) }
+}
+
+pub const ROWS: [Row; 27] = [
     sends("A4", 4, 0, ratio(5.0, 7.0)),
     sends("A256", 256, 0, ratio(5.0, 7.0)),
     sends_many("A4-many", 4, ratio(9.0, 20.0)),
@@ -90,6 +109,8 @@ pub const ROWS: [Row; 21] = [
     sends("A256-2400ns", 256, 2_400, Limits::None),
     keyed("B-uniform", keys::uniform),
     keyed("B-zipf", keys::zipf),
+    sleepers("C", Sleepers::Keyed, ratio(20.0, 45.0)),
+    sleepers("C-unkeyed", Sleepers::Unkeyed, ratio(10.0, 150.0)),
     calls("D1", 1, true, ratio(1.2, 2.0)),
     calls("D64", 64, true, ratio(1.0, 1.5)),
     calls("D1-task", 1, false, Limits::None),
@@ -98,16 +119,22 @@ pub const ROWS: [Row; 21] = [
     memory("E-keys", Memory::Keys, at_most(8.0, 2.0)),
     memory("E-keys-again", Memory::KeysAgain, at_most(8.0, 2.0)),
     memory("E-idle", Memory::Idle, at_most(4_096.0, 2_048.0)),
+    fairness("K04", false),
+    fairness("K04-suspend", true),
+    collisions("K05-identity", Weak::Identity),
+    collisions("K05-fnv", Weak::Fnv),
     Row { name: "P30", kind: Kind::Flood, limits: ratio(0.8, 0.95) },
 ];
 
 impl Row {
     pub fn unit(&self) -> &'static str {
         match self.kind {
-            Kind::Unkeyed { .. } | Kind::Keyed { .. } => "M/s",
+            Kind::Unkeyed { .. } | Kind::Keyed { .. } | Kind::Collisions(_) => "M/s",
             Kind::Calls { .. } => "ns/call",
             Kind::Memory(memory) => memory.unit(),
             Kind::Flood => "ns p99",
+            Kind::Sleepers(_) => "us p99",
+            Kind::Fairness { .. } => "in a row",
         }
     }
 
@@ -119,8 +146,12 @@ impl Row {
     /// How many times better the second figure is than the first.
     pub fn ratio(&self, baseline: f64, greenroom: f64) -> f64 {
         match self.kind {
-            Kind::Unkeyed { .. } | Kind::Keyed { .. } => greenroom / baseline,
-            Kind::Calls { .. } | Kind::Memory(_) | Kind::Flood => baseline / greenroom,
+            Kind::Unkeyed { .. } | Kind::Keyed { .. } | Kind::Collisions(_) => greenroom / baseline,
+            Kind::Calls { .. }
+            | Kind::Memory(_)
+            | Kind::Flood
+            | Kind::Sleepers(_)
+            | Kind::Fairness { .. } => baseline / greenroom,
         }
     }
 
@@ -131,7 +162,12 @@ impl Row {
             Kind::Keyed { .. } => Some((430, 340)),
             Kind::Calls { in_place: true, .. } => Some((1_200, 900)),
             Kind::Calls { in_place: false, .. } => Some((1_600, 1_400)),
-            Kind::Unkeyed { .. } | Kind::Memory(_) | Kind::Flood => None,
+            Kind::Unkeyed { .. }
+            | Kind::Memory(_)
+            | Kind::Flood
+            | Kind::Sleepers(_)
+            | Kind::Fairness { .. }
+            | Kind::Collisions(_) => None,
         }
     }
 
@@ -145,6 +181,9 @@ impl Row {
             Kind::Calls { .. } => messages / 5,
             Kind::Memory(_) => 0,
             Kind::Flood => messages / 50,
+            // Ten seconds of arrivals, of five million.
+            Kind::Sleepers(_) => messages / 25,
+            Kind::Fairness { .. } | Kind::Collisions(_) => messages / 5,
         }
     }
 
@@ -158,7 +197,8 @@ impl Row {
         threads: Threads,
         calibration: Option<Calibration>,
     ) -> Result<Run, Failure> {
-        let per_micro = move |took: Duration| messages as f64 / took.as_nanos() as f64 * 1e3;
+        let per_micro =
+            move |took: Duration| Figures::from(messages as f64 / took.as_nanos() as f64 * 1e3);
         Ok(match self.kind {
             Kind::Unkeyed { workers, work_nanos, sending } => {
                 let work = match (work_nanos, calibration) {
@@ -182,19 +222,32 @@ impl Row {
             Kind::Calls { callers, in_place } => {
                 let calls =
                     Calls { workers: CALLED_WORKERS, callers, calls: messages, in_place, threads };
-                let each = move |took: Duration| took.as_nanos() as f64 / calls.total() as f64;
+                let each = move |took: Duration| {
+                    Figures::from(took.as_nanos() as f64 / calls.total() as f64)
+                };
                 Box::new(move |side| match side {
                     Side::Baseline => calls.baseline().map(each),
                     Side::Greenroom => calls.greenroom().map(each),
                 })
             }
-            Kind::Memory(kind) => Box::new(move |side| memory::in_child(kind, side)),
+            Kind::Memory(kind) => {
+                Box::new(move |side| memory::in_child(kind, side).map(Figures::from))
+            }
             Kind::Flood => {
                 let Some(calibration) = calibration else {
                     return Err(format!("{} has work", self.name).into());
                 };
                 let flood = Flood { calls: messages, work: calibration.work(1_000_000) };
-                Box::new(move |side| flood.p99(matches!(side, Side::Greenroom)))
+                Box::new(move |side| flood.p99(matches!(side, Side::Greenroom)).map(Figures::from))
+            }
+            Kind::Sleepers(sleepers) => Box::new(sleepers.prepare(messages, threads)),
+            Kind::Fairness { suspends } => {
+                let fairness = Fairness { messages, suspends };
+                Box::new(move |side| fairness.run(side))
+            }
+            Kind::Collisions(weak) => {
+                let collisions = Collisions::new(weak, messages, threads);
+                Box::new(move |side| collisions.run(side).map(per_micro))
             }
         })
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use tokio::{
-    runtime::{Builder, Runtime},
+    runtime::{Builder, Handle, Runtime},
     task::JoinHandle,
 };
 
@@ -56,6 +56,11 @@ impl Stage {
 
     fn runtime(&self) -> Result<&Runtime, Failure> {
         self.runtime.as_ref().ok_or_else(|| "the runtime has ended".into())
+    }
+
+    /// For threads beside the runtime.
+    pub fn handle(&self) -> Result<&Handle, Failure> {
+        Ok(self.runtime()?.handle())
     }
 
     /// Runs a future on the main thread: for setting up and taking down, not for what is timed.

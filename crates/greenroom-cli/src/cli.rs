@@ -1,6 +1,8 @@
 //! The command line.
 
-use std::path::PathBuf;
+mod values;
+
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -38,6 +40,15 @@ pub enum Command {
     },
     /// Write a commented starting configuration, sample data and a worker script
     Init(InitArgs),
+    /// Show what order per key is worth: skewed keys, a flaky target, and every number checked
+    ///
+    /// Nothing has to be configured or installed. Exit code 0: nothing was lost, out of order or repeated without a reason; 3:
+    /// something was, which is a defect.
+    Demo(DemoArgs),
+    /// Measure this machine: a pool of the library beside the same work without one
+    ///
+    /// Exit code 1: it could not run, or a message was lost. Figures are printed, not judged.
+    Bench(BenchArgs),
 }
 
 /// A configuration file with settings on top.
@@ -74,6 +85,62 @@ pub struct InitArgs {
     #[arg(long)]
     pub force: bool,
 }
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Make one key slow, and send the same messages through channels chosen by hash as well
+    #[arg(long)]
+    pub slow_key: bool,
+    /// How long messages arrive
+    #[arg(long, value_name = "SECONDS", default_value = "10", allow_negative_numbers = true, value_parser = values::seconds)]
+    pub seconds: Seconds,
+    /// Where chance begins; the same seed makes the same arrivals
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// Arguments of `bench`.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// Workers of the pool
+    #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub workers: u32,
+    /// Messages that may wait for each worker
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub inbox: u32,
+    /// Keys; messages of one key are handled in order. 0: no order
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(0..=100_000_000))]
+    pub keys: u32,
+    /// The skew of keys: the n-th is drawn with a weight of 1 / n^EXPONENT; 0 makes them all alike
+    #[arg(long, value_name = "EXPONENT", default_value = "1", allow_negative_numbers = true, value_parser = values::exponent)]
+    pub zipf: f64,
+    /// What the handler of a message computes, for example `2us`; nothing unless said otherwise
+    #[arg(long, value_name = "TIME", default_value = "0us", allow_negative_numbers = true, value_parser = values::work)]
+    pub work: Duration,
+    /// Measure latency as well, at this many messages per second that wait for nobody: `20000` or `20000/s`
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true, value_parser = values::rate)]
+    pub rate: Option<f64>,
+    /// Measure every preset of a pool instead, or those that are named: throughput, latency, memory
+    #[arg(long, value_name = "NAME,..", num_args = 0.., require_equals = true, value_delimiter = ',', conflicts_with_all = ["workers", "inbox"])]
+    pub presets: Option<Vec<String>>,
+    /// How long each measurement takes
+    #[arg(long, value_name = "SECONDS", default_value = "3", allow_negative_numbers = true, value_parser = values::seconds)]
+    pub seconds: Seconds,
+    /// Where chance begins
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Measure the pool alone; how the presets are measured, each in a process of its own
+    #[arg(long, hide = true)]
+    pub pool_alone: bool,
+}
+
+/// How long something goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seconds(pub Duration);
 
 /// How logs are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

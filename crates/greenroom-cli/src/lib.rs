@@ -2,12 +2,13 @@
 //!
 //! - [`config`]: the file, checked in one run against one table of options.
 //! - [`report`] and [`progress`]: what a run tells while it goes on and when it has ended.
-//! - [`commands`]: `run`, `check`, `schema`, `init`.
+//! - [`commands`]: `run`, `check`, `schema`, `init`, `demo`, `bench`.
 
 pub mod cli;
 pub mod commands;
 pub mod config;
 pub mod exit;
+mod latencies;
 mod logging;
 mod panics;
 pub mod progress;
@@ -34,6 +35,8 @@ pub fn main() -> ExitCode {
         Command::Check(source) => commands::check::check(&source),
         Command::Schema { reference } => commands::schema::print(reference),
         Command::Init(init) => commands::init::init(&init),
+        Command::Demo(demo) => commands::demo::demo(&demo),
+        Command::Bench(bench) => commands::bench::bench(&bench),
     }
 }
 

@@ -66,6 +66,31 @@ async fn draw(snapshot: impl Fn() -> Snapshot) {
     }
 }
 
+/// Shows some lines of text, on a standard error that is a terminal, until the future is dropped; they are cleared then.
+pub(crate) async fn text(lines: impl Fn() -> String) {
+    let bar = Cleared::new(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()));
+    bar.0.set_style(message_alone());
+    let mut ticks = ticks(REDRAW);
+    loop {
+        ticks.tick().await;
+        bar.0.set_message(lines());
+        bar.0.tick();
+    }
+}
+
+/// Some words on a standard error that is a terminal, until what is returned is dropped.
+pub(crate) fn words(words: String) -> impl Drop {
+    let bar = Cleared::new(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()));
+    bar.0.set_style(message_alone());
+    bar.0.set_message(words);
+    bar.0.tick();
+    bar
+}
+
+fn message_alone() -> ProgressStyle {
+    ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner())
+}
+
 async fn log(snapshot: impl Fn() -> Snapshot) {
     let mut pace = Pace::new(Instant::now());
     let mut ticks = ticks(LOG_EVERY);
@@ -76,7 +101,8 @@ async fn log(snapshot: impl Fn() -> Snapshot) {
     }
 }
 
-fn ticks(period: Duration) -> tokio::time::Interval {
+/// Every so often; late ones are not caught up with.
+pub(crate) fn ticks(period: Duration) -> tokio::time::Interval {
     let mut ticks = interval_at(Instant::now() + period, period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks
@@ -233,7 +259,7 @@ mod tests {
 
     #[test]
     fn the_templates_of_the_bar_are_valid() {
-        for template in ["{bar:12} {percent:>3}%  {wide_msg}", "{spinner} {wide_msg}"] {
+        for template in ["{bar:12} {percent:>3}%  {wide_msg}", "{spinner} {wide_msg}", "{msg}"] {
             assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
         }
     }

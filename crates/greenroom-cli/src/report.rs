@@ -285,7 +285,7 @@ fn rows(out: &mut String, rows: &[(&str, String)]) {
 }
 
 /// The first column to the left, numbers to the right.
-fn table_of(out: &mut String, heads: &[&str], table: Vec<Vec<String>>) {
+pub(crate) fn table_of(out: &mut String, heads: &[&str], table: Vec<Vec<String>>) {
     let mut lines = vec![heads.iter().map(|head| (*head).to_owned()).collect::<Vec<_>>()];
     lines.extend(table);
     let width =
@@ -314,15 +314,15 @@ pub(crate) fn grouped(number: u64) -> String {
     out
 }
 
-fn seconds(seconds: f64) -> String {
+pub(crate) fn seconds(seconds: f64) -> String {
     if seconds < 10.0 { format!("{seconds:.2} s") } else { format!("{seconds:.1} s") }
 }
 
-fn mebibytes(bytes: u64) -> String {
+pub(crate) fn mebibytes(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / 1_048_576.0)
 }
 
-fn micros(micros: u64) -> String {
+pub(crate) fn micros(micros: u64) -> String {
     match micros {
         0..1_000 => format!("{micros} us"),
         1_000..1_000_000 => format!("{:.1} ms", micros as f64 / 1e3),

@@ -8,7 +8,8 @@
 //!
 //! No task stands between sender and worker, and no message is bound to a worker before it is started. With
 //! [`ordered_by`](PoolBuilder::ordered_by), messages of one key are handled one at a time, in order; a key whose handler
-//! suspends, or that waits for another attempt, waits in a lane of its own and holds up nobody else.
+//! suspends, or that waits for another attempt, waits in a lane of its own and holds up nobody else. Where a worker keeps something
+//! for each of its keys, [`sticky_by`](PoolBuilder::sticky_by) gives it all messages of a key ([`sticky`]).
 //!
 //! # Ways in
 //! | from | with |
@@ -104,6 +105,7 @@ mod sink;
 mod sketch;
 mod stamp;
 mod stats;
+pub mod sticky;
 mod stop;
 mod supervised;
 mod tally;

@@ -105,6 +105,18 @@ async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn k12_t02_in_a_sticky_pool_a_batch_is_one_message_and_its_retry_keeps_the_order() {
+    let writer = Writer::new();
+    let pool = writer.pool(Batches::of(10)).sticky_by(by_key);
+    let pool = pool.retry(3, Backoff::new(SECOND, SECOND)).spawn().await.unwrap();
+    for (number, wish) in [(1, Well), (2, Fails(1)), (3, Well)] {
+        pool.send((7, number, wish)).await.unwrap();
+    }
+    pool.stop(PATIENCE).await;
+    assert_eq!(writer.begun(), [(7, vec![1]), (7, vec![2]), (7, vec![2]), (7, vec![3])]);
+}
+
 fn by_key(row: &Row) -> u64 {
     row.0
 }

@@ -43,6 +43,7 @@ fn one_of_each() -> Vec<Happening> {
         CapacityChanged { from: 8, to: 4, reason: ResizeReason::Advised },
         Advised { advice: advice() },
         LimitChanged { from: 8, to: 4, reason: LimitChangeReason::Asked },
+        SlotHeld { slot: 1, messages: 2, held_for: Duration::from_secs(1) },
         KeyParked,
         KeyReleased,
         MemoryAboveCeiling { used: 3, ceiling: 2, holds: vec![(Holding::Queues, 1)] },

@@ -17,8 +17,15 @@ use std::{
 };
 
 /// Which statements there are of each kind.
-const STATEMENTS: [(char, RangeInclusive<u32>); 5] =
-    [('A', 1..=19), ('P', 1..=30), ('H', 1..=12), ('S', 1..=4), ('X', 1..=3)];
+const STATEMENTS: [(char, RangeInclusive<u32>); 7] = [
+    ('A', 1..=19),
+    ('P', 1..=30),
+    ('S', 1..=4),
+    ('X', 1..=3),
+    ('K', 1..=12),
+    ('T', 1..=4),
+    ('H', 1..=12),
+];
 
 /// The tests of each statement, by number.
 type Tests = BTreeMap<String, BTreeSet<String>>;

@@ -10,7 +10,7 @@ pub(crate) use loom::sync::atomic::{
 mod waiting;
 
 pub(crate) use loom::sync::MutexGuard;
-pub(crate) use waiting::{AtomicWaker, Handle, Semaphore};
+pub(crate) use waiting::{AtomicWaker, Handle, Notify, Semaphore};
 
 /// A lock that is never poisoned, as the product's are.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use super::player::{Handler, Pool};
 use crate::{
     checker::{Effort, check, spawn, yield_now},
-    pool::core::Plan,
+    pool::{core::Plan, crowd::KeyBounds},
 };
 
 fn plan(workers: usize, awake: usize) -> Plan {
@@ -16,6 +16,8 @@ fn plan(workers: usize, awake: usize) -> Plan {
         hashes: 1,
         quick: false,
         calls: false,
+        bounds: KeyBounds::NONE,
+        credit: 1,
     }
 }
 

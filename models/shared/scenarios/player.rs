@@ -97,7 +97,7 @@ pub(super) struct Pool {
 
 impl Pool {
     pub(super) fn new(plan: Plan, expected: usize, script: Script) -> Arc<Self> {
-        let core = Arc::new(Core::new(&plan));
+        let core = Arc::new(Core::new(&plan, Self::key, |key| *key));
         Arc::new(Self { core, plan, script, expected, ledger: Mutex::default() })
     }
 
@@ -117,9 +117,10 @@ impl Pool {
         Parcel { message: Some(number), extra: None, class }
     }
 
-    fn key(&self, number: u32) -> (Option<Key>, u32) {
-        let key = Self::key_of(number);
-        (self.has_order(key).then_some(key), key % self.plan.hashes)
+    /// The core's key function.
+    fn key(number: &u32) -> Option<Key> {
+        let key = Self::key_of(*number);
+        (key != NO_KEY).then_some(key)
     }
 
     fn has_order(&self, key: Key) -> bool {
@@ -129,11 +130,11 @@ impl Pool {
     /// Sends a message to this shard, and waits for room where there is none.
     pub(super) fn send(&self, shard: usize, number: u32) -> Result<(), Closed> {
         let mut parcel = Self::parcel(number);
-        match self.core.take_and_push(shard, &mut parcel, self.key(number)) {
+        match self.core.take_and_push(shard, &mut parcel) {
             Ok(()) => Ok(()),
             Err(Refused::Full) => {
                 block_on(self.core.permits.take(&*self.core))?;
-                self.core.push(shard, &mut parcel, self.key(number))
+                self.core.push(shard, &mut parcel).map_err(|_| Closed)
             }
             Err(_) => Err(Closed),
         }
@@ -633,7 +634,7 @@ impl<'a> Player<'a> {
     }
 
     fn park(&mut self, number: u32) {
-        let entry = self.entry(number, Some(Extra::parked()));
+        let entry = self.entry(number, Some(Extra::parked(None)));
         let source = std::mem::replace(&mut self.source, Source::None);
         self.source = self.core.park(self.worker, source, entry, std::time::Duration::ZERO);
     }

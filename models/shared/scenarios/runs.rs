@@ -4,7 +4,7 @@
 use super::player::{Handler, Pool};
 use crate::{
     checker::{Effort, JoinHandle, check, spawn, yield_now},
-    pool::core::Plan,
+    pool::{core::Plan, crowd::KeyBounds},
 };
 
 use std::sync::Arc;
@@ -19,6 +19,8 @@ fn plan(workers: usize, awake: usize) -> Plan {
         hashes: 1,
         quick: true,
         calls: false,
+        bounds: KeyBounds::NONE,
+        credit: 1,
     }
 }
 

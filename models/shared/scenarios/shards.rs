@@ -3,7 +3,7 @@
 use super::player::{Handler, Pool};
 use crate::{
     checker::{Effort, check, spawn, yield_now},
-    pool::core::Plan,
+    pool::{core::Plan, crowd::KeyBounds},
     sync::run_on,
 };
 
@@ -17,6 +17,8 @@ fn plan(workers: usize, awake: usize, capacity: usize) -> Plan {
         hashes: 1,
         quick: false,
         calls: false,
+        bounds: KeyBounds::NONE,
+        credit: 1,
     }
 }
 

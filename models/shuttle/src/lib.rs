@@ -13,6 +13,6 @@ mod product;
 pub mod scenarios;
 
 use product::{
-    Actor, DeadLetterReason, ExitReason, NotAccepted, class, class::Class, delivery,
-    delivery::Delivery, life, pool,
+    Actor, CallError, DeadLetter, DeadLetterReason, ExitReason, Happening, NotAccepted, ReplyPort,
+    class, class::Class, delivery, delivery::Delivery, life, pool,
 };

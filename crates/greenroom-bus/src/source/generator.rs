@@ -1,6 +1,6 @@
 //! Events from a seed (B04): the same options make the same events, with a chosen skew of keys and a chosen rate.
 
-mod zipf;
+pub mod zipf;
 
 use tokio::time::{Duration, Instant, sleep_until};
 

@@ -28,6 +28,7 @@ mod yaml;
 
 use std::{env, fs, path::Path};
 
+pub(crate) use self::units::{duration, rate};
 use self::{build::Builder, interpolate::World, tree::Node};
 pub use self::{
     json_schema::json_schema,

@@ -19,7 +19,7 @@ pub struct DurationRange {
 }
 
 /// `200ms`, `5s`, `1.5s`, `1m`, `1h`; also `us` and `d`.
-pub(super) fn duration(text: &str) -> Option<Duration> {
+pub(crate) fn duration(text: &str) -> Option<Duration> {
     let (number, unit) = split(text)?;
     let seconds = match unit {
         "us" => 1e-6,
@@ -61,7 +61,7 @@ pub(super) fn size(text: &str) -> Option<u64> {
 }
 
 /// `20/s`, `100/min`, `5/h`.
-pub(super) fn rate(text: &str) -> Option<Rate> {
+pub(crate) fn rate(text: &str) -> Option<Rate> {
     let (number, unit) = text.split_once('/')?;
     let number: f64 = number.trim().replace('_', "").parse().ok()?;
     let seconds = match unit.trim() {

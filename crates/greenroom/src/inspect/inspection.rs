@@ -51,6 +51,8 @@ pub struct WorkerFigures {
     pub in_hand: bool,
     /// Messages that wait for this worker and for no other. What waits for any of them is in the pool's figures.
     pub mailbox: usize,
+    /// Of these, messages that are to go to another worker, and wait until this one has finished what it has in hand.
+    pub held: usize,
 }
 
 /// Whether a worker runs.

@@ -157,6 +157,16 @@ pub enum Happening {
         /// Why.
         reason: LimitChangeReason,
     },
+    /// In a [sticky](crate::pool::sticky) pool, some keys are to go to another worker, and theirs has not finished the message of
+    /// one of them that it has in hand for a second: what comes for them waits. Told once each time.
+    SlotHeld {
+        /// The slot of the worker that has the message in hand.
+        slot: usize,
+        /// How many messages wait for it.
+        messages: usize,
+        /// For how long so far.
+        held_for: Duration,
+    },
     /// A key waits for an operator, because a message of it failed for good.
     KeyParked,
     /// A key that waited for an operator goes on.
@@ -237,6 +247,7 @@ impl Happening {
             Self::CapacityChanged { .. } => Kind::CapacityChanged,
             Self::Advised { .. } => Kind::Advised,
             Self::LimitChanged { .. } => Kind::LimitChanged,
+            Self::SlotHeld { .. } => Kind::SlotHeld,
             Self::KeyParked => Kind::KeyParked,
             Self::KeyReleased => Kind::KeyReleased,
             Self::MemoryAboveCeiling { .. } => Kind::MemoryAboveCeiling,

@@ -64,6 +64,8 @@ kinds! {
     Advised = "advised",
     /// A limit has changed.
     LimitChanged = "limit_changed",
+    /// Keys wait for a worker that is to hand them over.
+    SlotHeld = "slot_held",
     /// A key waits for an operator.
     KeyParked = "key_parked",
     /// A key goes on.

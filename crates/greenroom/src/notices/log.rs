@@ -63,6 +63,9 @@ pub(super) fn log(pool: &str, what: &Happening) {
         LimitChanged { from, to, reason } => {
             info!(pool, kind, from, to, ?reason, "a limit has changed");
         }
+        SlotHeld { slot, messages, held_for } => {
+            warn!(pool, kind, slot, messages, ?held_for, "a worker does not hand its keys over");
+        }
         KeyParked => warn!(pool, kind, "a key waits for an operator"),
         KeyReleased => info!(pool, kind, "a key goes on"),
         MemoryAboveCeiling { used, ceiling, holds } => {

@@ -5,6 +5,7 @@ use std::{convert::Infallible, hash::Hash, ops::RangeInclusive, sync::Arc, time:
 use tokio::sync::mpsc;
 
 mod keys;
+mod sticky;
 
 use self::keys::MAX_PARKED;
 use super::{
@@ -20,6 +21,7 @@ use super::{
     policy::Policy,
     restart::Restarts,
     seat::Status,
+    sticky::StickyBy,
     supervised::{self, PoolChild},
     threads::Threads,
     watch::Watched,
@@ -59,6 +61,8 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     holds_when_empty: bool,
     overflow: Overflow<A::Message, A::Reply, A::Error>,
     dispatch: Option<Box<dyn Policy<A::Message>>>,
+    sticky: Option<StickyBy<A::Message>>,
+    sticky_table: Option<usize>,
     copy_for_several: Option<CopyOf<A>>,
     key_of: Option<KeyOf<A, K>>,
     key_required: bool,
@@ -100,6 +104,8 @@ impl<A: Actor> PoolBuilder<A> {
             holds_when_empty: false,
             overflow: Overflow::Wait,
             dispatch: None,
+            sticky: None,
+            sticky_table: None,
             copy_for_several: None,
             key_of: None,
             policy: Box::new(FailureTable::default()),
@@ -139,6 +145,7 @@ impl<A: Actor> PoolBuilder<A> {
     /// ```
     pub fn dispatch(mut self, policy: impl Policy<A::Message>) -> Self {
         self.dispatch = Some(Box::new(policy));
+        self.sticky = None;
         self
     }
 
@@ -182,7 +189,7 @@ impl<A: Actor> PoolBuilder<A> {
     ) -> PoolBuilder<A, K> {
         let factory = self.factory.clone();
         let mut ordered = self.with(factory, Some(Box::new(key)));
-        (ordered.dispatch, ordered.copy_for_several) = (None, None);
+        (ordered.dispatch, ordered.copy_for_several, ordered.sticky) = (None, None, None);
         ordered
     }
 }
@@ -229,6 +236,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             holds_when_empty: self.holds_when_empty,
             overflow: self.overflow,
             dispatch: self.dispatch,
+            sticky: self.sticky,
+            sticky_table: self.sticky_table,
             copy_for_several: self.copy_for_several,
             key_of,
             key_required: self.key_required,
@@ -647,6 +656,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self.check_autoscale()?;
         self.advisor.map(Judge::new).transpose()?;
         let capacity = self.checked_capacity()?;
+        let slots = self.checked_table()?;
         let key_bounds = self.checked_key_bounds(capacity)?;
         let key_share = self.key_share();
         let threads = self.start_threads()?;
@@ -668,6 +678,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             gate: Gate::new(self.rate, self.at_once)?,
             overflow: self.overflow,
             dispatch: self.dispatch,
+            sticky: self.sticky.map(|by| (by, slots)),
             copy_for_several: self.copy_for_several,
             key_required: self.key_required,
             key_bounds,
@@ -753,14 +764,18 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     slots.iter().for_each(|slot| core.seats.at(*slot).place.lock().status = Status::Starting);
     core.start_in(&slots, &outcomes);
     drop(outcomes);
-    let mut reason = None;
+    let (mut reason, mut failed) = (None, Vec::new());
     loop {
         match told.recv().await {
-            Some(SlotOutcome::StartFailed(_, error)) => reason = reason.or(Some(error)),
+            Some(SlotOutcome::StartFailed(slot, error)) => {
+                reason = reason.or(Some(error));
+                failed.push(slot);
+            }
             None if !slots.is_empty() => break,
             _ => {
                 // It also tells of drops that no further one follows.
-                if slots.is_empty() || !matches!(core.settings.overflow, Overflow::Wait) {
+                let drops = !matches!(core.settings.overflow, Overflow::Wait);
+                if slots.is_empty() || drops || core.sticky.is_some() {
                     clock::start(core);
                 }
                 scaling::begin(core);
@@ -769,7 +784,12 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                 core.close_if_deserted();
                 if core.settings.dispatch.is_some() {
                     // A policy deals with workers by their order, so all of them have their chance to start first.
-                    while told.recv().await.is_some() {}
+                    while let Some(outcome) = told.recv().await {
+                        if let SlotOutcome::StartFailed(slot, _) = outcome {
+                            failed.push(slot);
+                        }
+                    }
+                    core.give_keys_to_others(&failed);
                 }
                 guard.defuse();
                 core.tell(Happening::Started { workers: slots.len() });

@@ -49,6 +49,10 @@ enum What<A: Actor, K> {
     /// Of the mailbox of the worker in this slot.
     Mail(usize, Box<Queued<A, K>>),
     Lane(LaneId),
+    /// The first message of this table slot of a sticky pool, wherever it lies.
+    Tag(u32),
+    /// Whether the worker in this slot still holds up what is to go elsewhere.
+    Held(u32),
     Message(Box<Queued<A, K>>),
 }
 
@@ -98,6 +102,14 @@ impl<A: Actor, K> Clock<A, K> {
         self.set(0, after, What::Mail(slot, Box::new(entry)));
     }
 
+    pub(crate) fn park_tag(&self, tag: u32, after: Duration) {
+        self.set(0, after, What::Tag(tag));
+    }
+
+    pub(crate) fn look_at_held(&self, slot: u32, after: Duration) {
+        self.set(0, after, What::Held(slot));
+    }
+
     fn set(&self, index: usize, after: Duration, what: What<A, K>) {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let alarm = Alarm { at: later(after), number, index, what };
@@ -144,7 +156,7 @@ impl<A: Actor, K> Clock<A, K> {
             .into_iter()
             .filter_map(|Reverse(alarm)| match alarm.what {
                 What::Message(entry) | What::Mail(_, entry) => Some(*entry),
-                What::Lane(_) => None,
+                What::Lane(_) | What::Tag(_) | What::Held(_) => None,
             })
             .collect();
         self.messages.fetch_sub(messages.len(), Ordering::Relaxed);
@@ -193,6 +205,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Clock<A, K> {
         core.note_time();
         match alarm.what {
             What::Lane(id) => core.wake_lane(alarm.index, id),
+            What::Tag(tag) => core.wake_tag(tag),
+            What::Held(slot) => core.tell_held(slot),
             What::Mail(slot, entry) => {
                 self.messages.fetch_sub(1, Ordering::Relaxed);
                 core.wake_mail(slot, *entry);

@@ -41,6 +41,7 @@ use super::{
     sketch::Sketch,
     stamp::Stamp,
     stats::Measured,
+    sticky::{Sticky, StickyBy},
     tally::PoolTally,
     threads::Threads,
     wake::Wake,
@@ -58,6 +59,7 @@ use crate::{
 mod attendance;
 pub(crate) mod batch;
 mod capacity;
+mod carry;
 mod close;
 mod crew;
 pub(crate) mod crowded;
@@ -73,6 +75,7 @@ mod parked;
 mod place;
 #[cfg(test)]
 mod points;
+mod stick;
 pub(crate) mod take;
 mod tell;
 #[cfg(test)]
@@ -127,6 +130,8 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) overflow: Overflow<A::Message, A::Reply, A::Error>,
     /// `None` where workers pull.
     pub(crate) dispatch: Option<Box<dyn Policy<A::Message>>>,
+    /// How to tell the key, and the number of table slots, where keys stick to workers. Taken out when the pool is made.
+    pub(crate) sticky: Option<(StickyBy<A::Message>, usize)>,
     /// Present where a policy may choose several workers.
     pub(crate) copy_for_several: Option<CopyOf<A>>,
     /// `None` for a pool without order.
@@ -206,7 +211,9 @@ pub(crate) struct Core<A: Actor, K> {
     key_lines: crowded::KeyLines,
     /// How many messages may wait behind one key. Written under the roster's lock.
     max_per_key: AtomicUsize,
-    /// Messages that the policy has given to nobody yet.
+    /// Who has which keys, in a sticky pool.
+    pub(crate) sticky: Option<Box<Sticky<A::Message>>>,
+    /// Messages that the policy has given to nobody yet, or of keys that nobody has.
     held: Mutex<VecDeque<Queued<A, K>>>,
     /// Whether messages are accepted; held while that changes.
     gate: Mutex<Gate>,
@@ -285,7 +292,7 @@ const MAX_CREDIT: usize = 64;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn new(
-        settings: Settings<A, K>,
+        mut settings: Settings<A, K>,
         awake_limit: usize,
         runtime: tokio::runtime::Handle,
         threads: Option<Threads>,
@@ -303,6 +310,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             None => Turns::OF_A_SENDER,
         };
         let now = Instant::now();
+        let sticky = settings
+            .sticky
+            .take()
+            .map(|(by, slots)| Box::new(Sticky::new(by, slots, settings.workers, settings.seed)));
         let core = Self {
             shards: (0..shards).map(|_| Shard::new(turns, settings.key_bounds)).collect(),
             permits: Permits::new(settings.capacity),
@@ -315,6 +326,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             desks: Seats::new(settings.workers),
             crew: RwLock::default(),
             crew_changes: AtomicU64::new(0),
+            sticky,
             key_lines: crowded::KeyLines::default(),
             max_per_key: AtomicUsize::new(settings.key_bounds.waiting),
             held: Mutex::default(),
@@ -662,7 +674,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// True where a worker is the owner of this message's key.
     pub(crate) fn has_key_in_hand(&self, parcel: &ParcelOf<A>, slot: usize) -> bool {
         if !self.keyed() {
-            return false;
+            return self.would_stick_to(parcel, slot);
         }
         let key = self.key(parcel);
         let index = self.shard_of(&key, 0);

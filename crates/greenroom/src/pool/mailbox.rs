@@ -32,6 +32,11 @@ use crate::{
     sync::{AtomicU64, AtomicUsize, Ordering, fence},
 };
 
+#[path = "mailbox/tagged.rs"]
+pub(crate) mod tagged;
+
+use self::tagged::Tagged;
+
 /// The mailbox of one worker, from its start to its end. Restarts do not end it.
 pub(crate) struct Mailbox<A: Actor, K> {
     pub(crate) slot: usize,
@@ -57,6 +62,8 @@ struct Letters<A: Actor, K> {
     closed: bool,
     /// The worker has gone. Set once.
     left: bool,
+    /// In a sticky pool.
+    tagged: Tagged<A, K>,
 }
 
 impl<A: Actor, K> Mailbox<A, K> {
@@ -69,6 +76,7 @@ impl<A: Actor, K> Mailbox<A, K> {
             accepted: 0,
             closed: false,
             left: false,
+            tagged: Tagged::default(),
         };
         Self {
             slot,
@@ -174,7 +182,9 @@ impl<A: Actor, K> Mailbox<A, K> {
     pub(crate) fn oldest(&self) -> Option<Stamp> {
         let letters = self.letters.lock();
         let queues = [first(letters.urgent.iter()), first(letters.normal.iter())];
-        queues.into_iter().flatten().min_by_key(|stamp| stamp.nanos())
+        let held = letters.tagged.held.iter();
+        let held = held.flat_map(|held| [first(held.urgent.iter()), first(held.normal.iter())]);
+        queues.into_iter().chain(held).flatten().min_by_key(|stamp| stamp.nanos())
     }
 
     /// Puts a message that has been taken before back to the front.
@@ -191,18 +201,24 @@ impl<A: Actor, K> Mailbox<A, K> {
 
     /// Under the lock.
     fn told(&self, letters: &Letters<A, K>) {
-        self.waiting.store(letters.len(), Ordering::Relaxed);
+        self.waiting.store(letters.all(), Ordering::Relaxed);
         self.seat.order(MAIL);
     }
 
     /// Takes the next message; urgent ones first, or only these.
     pub(crate) fn pop(&self, urgent_only: bool) -> Option<Queued<A, K>> {
         let mut letters = self.letters.lock();
+        if letters.tagged.held.is_some() {
+            // Ordered after the worker has looked: it hands over first, or two tags would have to be held.
+            return None;
+        }
         let entry = letters.pop(urgent_only);
-        if letters.len() == 0 {
+        letters.tagged.in_hand = entry.as_ref().map_or(0, |entry| entry.hash);
+        // What waits for its next attempt orders the worker when it is due.
+        if letters.len() == 0 || (entry.is_none() && !urgent_only) {
             self.seat.done(MAIL);
         }
-        self.waiting.store(letters.len(), Ordering::Relaxed);
+        self.waiting.store(letters.all(), Ordering::Relaxed);
         let entry = entry?;
         self.taken.store(self.taken.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         drop(letters);
@@ -213,15 +229,17 @@ impl<A: Actor, K> Mailbox<A, K> {
     /// Takes out the normal message that has waited longest, for who needs its room.
     pub(crate) fn evict(&self) -> Option<Queued<A, K>> {
         let mut letters = self.letters.lock();
-        let entry = letters.normal.pop_first(|entry| !entry.is_retry())?;
-        self.waiting.store(letters.len(), Ordering::Relaxed);
+        let oldest = letters.normal.pop_first(|entry| !entry.is_retry());
+        let entry = oldest.or_else(|| letters.tagged.held.as_mut()?.evict())?;
+        self.waiting.store(letters.all(), Ordering::Relaxed);
         self.taken.store(self.taken.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         drop(letters);
         self.serve_waiters();
         Some(entry)
     }
 
-    fn serve_waiters(&self) {
+    /// Call it when there is room again.
+    pub(crate) fn serve_waiters(&self) {
         fence(Ordering::SeqCst);
         if self.permits.is_starved() {
             self.permits.grant(self);
@@ -242,6 +260,8 @@ impl<A: Actor, K> Mailbox<A, K> {
         letters.left = true;
         let mut rest: Vec<_> = letters.urgent.drain(..).collect();
         rest.extend(std::iter::from_fn(|| letters.normal.pop_front()));
+        let held = letters.tagged.held.take();
+        rest.extend(held.into_iter().flat_map(|held| held.urgent.into_iter().chain(held.normal)));
         let signals = std::mem::take(&mut letters.signals);
         self.waiting.store(0, Ordering::Relaxed);
         self.seat.done(MAIL | SIGNAL);
@@ -252,8 +272,14 @@ impl<A: Actor, K> Mailbox<A, K> {
 }
 
 impl<A: Actor, K> Letters<A, K> {
+    /// What the worker may take.
     fn len(&self) -> usize {
         self.urgent.len() + self.normal.len()
+    }
+
+    /// Also what it may not.
+    fn all(&self) -> usize {
+        self.len() + self.tagged.held.as_ref().map_or(0, |held| held.len())
     }
 
     fn push(&mut self, entry: Queued<A, K>) {
@@ -264,6 +290,9 @@ impl<A: Actor, K> Letters<A, K> {
     }
 
     fn pop(&mut self, urgent_only: bool) -> Option<Queued<A, K>> {
+        if !self.tagged.waiting.is_empty() {
+            return self.pop_due(urgent_only);
+        }
         let enough = self.urgent_run >= URGENT_RUN && !self.normal.is_empty();
         if !enough && let Some(entry) = self.urgent.pop_front() {
             self.urgent_run += 1;
@@ -327,6 +356,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) {
         let Some(mailbox) = mailbox else { return };
         let rest = mailbox.close();
+        debug_assert!(rest.iter().all(|entry| entry.hash == 0), "keys have been given up before");
         self.tally.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
         self.re_home(rest);
         self.end_of_worker(&mailbox, reason);

@@ -24,6 +24,9 @@ pub(crate) const MAIL: u32 = 2;
 /// Signals wait in the worker's own mailbox.
 pub(crate) const SIGNAL: u32 = 4;
 
+/// The worker is to say when it has nothing in hand: others wait for its keys.
+pub(crate) const HAND_OVER: u32 = 32;
+
 /// The worker is to end after the message in hand, and its slot to rest until its supervisor starts it again.
 pub(crate) const REST: u32 = 16;
 
@@ -35,7 +38,8 @@ pub(crate) const KILLED: u32 = 8;
 #[repr(align(128))]
 pub(crate) struct Seat {
     pub(crate) tally: WorkerTally,
-    /// What the worker looks at before its next message: [`LEAVE`], [`MAIL`], [`SIGNAL`], [`REST`], [`KILLED`].
+    /// What the worker looks at before its next message: [`LEAVE`], [`MAIL`], [`SIGNAL`], [`REST`],
+    /// [`KILLED`], [`HAND_OVER`].
     orders: AtomicU32,
     /// Which attempt its worker had in hand when that was not the first, and of which message that was.
     pub(crate) attempt: AtomicU32,

@@ -84,6 +84,9 @@ pub struct PoolStats {
     pub queued: u64,
     /// For how long the oldest of these has waited, to a few milliseconds. `None` where there is none.
     pub oldest: Option<Duration>,
+    /// Messages of a [sticky](crate::pool::sticky) pool, queued or waiting for another attempt, that are to go to another worker
+    /// once theirs has finished what it has in hand.
+    pub held: u64,
     /// Messages that wait for another attempt, or at the head of a parked key.
     pub waiting: u64,
     /// Of those queued and waiting, messages in the lines of parked keys: nobody handles them before an operator has decided.
@@ -135,6 +138,7 @@ impl PoolStats {
             returned: read(&core.tally.returned),
             queued: core.depth().saturating_sub(waiting) as u64,
             oldest: None,
+            held: core.held_for_others() as u64,
             waiting: waiting as u64,
             parked: 0,
             in_hand: 0,

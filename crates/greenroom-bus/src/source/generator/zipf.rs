@@ -3,12 +3,13 @@
 /// The generator SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014).
 /// Fixed here, so that a seed makes the same events in every version.
 #[derive(Debug, Clone)]
-pub(super) struct Chance {
+pub struct Chance {
     state: u64,
 }
 
 impl Chance {
-    pub(super) fn new(seed: u64) -> Self {
+    /// Chance from this seed on.
+    pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
@@ -21,12 +22,12 @@ impl Chance {
     }
 
     /// From 0 up to, not including, 1.
-    fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// From 0 up to, not including, `end`.
-    pub(super) fn below(&mut self, end: usize) -> usize {
+    pub fn below(&mut self, end: usize) -> usize {
         ((self.unit() * end as f64) as usize).min(end.saturating_sub(1))
     }
 }
@@ -36,7 +37,7 @@ impl Chance {
 /// ACM TOMACS 6.3, 1996). The names are the paper's: `h` is the weight as a function of a real number, `H` its
 /// integral, and a drawn point of the integral is inverted and rounded.
 #[derive(Debug, Clone)]
-pub(super) struct Zipf {
+pub struct Zipf {
     n: f64,
     exponent: f64,
     integral_first: f64,
@@ -46,7 +47,8 @@ pub(super) struct Zipf {
 }
 
 impl Zipf {
-    pub(super) fn new(n: u32, exponent: f64) -> Self {
+    /// Numbers from 1 to `n`, with this exponent; 0 makes them all alike.
+    pub fn new(n: u32, exponent: f64) -> Self {
         let mut zipf =
             Self { n: n.into(), exponent, integral_first: 0.0, integral_last: 0.0, shortcut: 0.0 };
         zipf.integral_first = zipf.integral(1.5) - 1.0;
@@ -55,7 +57,8 @@ impl Zipf {
         zipf
     }
 
-    pub(super) fn draw(&self, chance: &mut Chance) -> u32 {
+    /// The next number.
+    pub fn draw(&self, chance: &mut Chance) -> u32 {
         loop {
             let span = self.integral_first - self.integral_last;
             let point = self.integral_last + chance.unit() * span;

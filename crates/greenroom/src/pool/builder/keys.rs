@@ -70,7 +70,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// Refuses messages without a key ([`SendError::KeyRequired`](crate::SendError::KeyRequired)) in a pool with
-    /// [`ordered_by_opt`](Self::ordered_by_opt). Otherwise they are handled in any order.
+    /// [`ordered_by_opt`](Self::ordered_by_opt) or [`sticky_by_opt`](Self::sticky_by_opt). Otherwise they are handled in any
+    /// order.
     pub fn key_required(mut self) -> Self {
         self.key_required = true;
         self

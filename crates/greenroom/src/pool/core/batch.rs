@@ -143,6 +143,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         entries: Vec<Queued<A, K>>,
         after: Duration,
     ) -> Source {
+        if let Source::Desk = source {
+            // Of its own mailbox a worker takes one at a time.
+            for entry in entries {
+                self.park(worker, source, entry, after);
+            }
+            return source;
+        }
         let Some((index, id, mut outbox, place)) = self.own_lane(worker, source) else {
             let index = match source {
                 Source::Shared { index, .. } | Source::Attending { index, .. } => index,

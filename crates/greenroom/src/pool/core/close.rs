@@ -1,9 +1,19 @@
 //! The end of a pool, seen from its queues: closing them, and emptying them when nobody will.
 
-use std::{hash::Hash, sync::atomic::Ordering};
+use std::{
+    collections::VecDeque,
+    hash::Hash,
+    sync::{Arc, atomic::Ordering},
+};
 
 use super::{Core, Gate, Queued};
-use crate::{Actor, CallError, DeadLetter, DeadLetterReason, pool::discard::discard};
+use crate::{
+    Actor, CallError, DeadLetter, DeadLetterReason,
+    pool::{discard::discard, mailbox::Mailbox},
+};
+
+/// The mailboxes of all workers, and what nobody has.
+type Desks<A, K> = (Vec<Arc<Mailbox<A, K>>>, VecDeque<Queued<A, K>>);
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Refuses every later message, under the lock of each shard.
@@ -112,6 +122,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
+    /// Takes the mailboxes of all workers, and what nobody has. Not while something is on its way from the one to the other.
+    fn take_desks(&self) -> Desks<A, K> {
+        let moves = self.sticky.as_ref().map(|sticky| sticky.moves.lock());
+        let mailboxes = self.desks.iter().filter_map(|desk| desk.lock().take()).collect();
+        let held = std::mem::take(&mut *self.held.lock());
+        drop(moves);
+        (mailboxes, held)
+    }
+
     /// Takes every message that waits anywhere, those of a key in their order.
     fn drain_queues(&self) -> Vec<Queued<A, K>> {
         let mut drained = Vec::new();
@@ -128,12 +147,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             drop((inbox, outbox));
             discard(unowned);
         }
-        for slot in 0..self.desks.len() {
-            let Some(mailbox) = self.desks.at(slot).lock().take() else { continue };
+        let (mailboxes, held) = self.take_desks();
+        for mailbox in mailboxes {
             drained.extend(mailbox.close());
             self.tally.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
         }
-        drained.extend(self.held.lock().drain(..));
+        drained.extend(held);
         drained.extend(self.clock.drain());
         let retries = drained.iter().filter(|entry| entry.is_retry()).count();
         self.tally.waiting.fetch_sub(retries, Ordering::Relaxed);

@@ -75,7 +75,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Result<(usize, usize), ManageError> {
         /// Two that adopt each other must not both find that the other does not contain them yet.
         static ADOPTING: Mutex<()> = Mutex::new(());
-        if self.keyed() {
+        if self.keyed() || self.sticky.is_some() {
             return Err(ManageError::Ordered);
         }
         let adopting = ADOPTING.lock();
@@ -223,9 +223,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut place = seat.place.lock();
         let before = std::mem::replace(&mut place.status, Status::Leaving);
         place.on_left = Some(outcomes.clone());
+        // Before the worker may leave, with what it has: its slot may be somebody else's right afterwards.
+        let carried = self.gives_keys(slot);
         seat.order(LEAVE);
         drop(place);
         self.crew_changed();
+        self.carried(carried);
         if before == Status::Disabled {
             return self.left(slot, &ExitReason::Normal);
         }
@@ -237,6 +240,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The worker of a slot has gone for good.
     pub(crate) fn left(self: &Arc<Self>, slot: usize, reason: &ExitReason) {
+        self.hand_over(slot);
         let seat = self.seats.at(slot);
         let mut place = seat.place.lock();
         let gone = std::mem::take(&mut *place);
@@ -264,12 +268,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             place.status = Status::Live;
         }
         let was_up = std::mem::replace(&mut place.up, true);
+        // Under the lock: one that is to leave from here on gives its keys up again.
+        let carried = starts.then(|| self.takes_keys(slot));
         drop(place);
+        if let Some(carried) = carried {
+            self.carried(carried);
+        }
         if was_up && !starts {
             return;
         }
         self.crew_changed();
-        if self.settings.dispatch.is_some() {
+        if self.settings.dispatch.is_some() && self.sticky.is_none() {
             self.ask_again();
         }
         self.tell_up(slot);
@@ -283,6 +292,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         drop(place);
         self.crew_changed();
+        self.hand_over(slot);
     }
 
     /// Refuses messages where there is no worker, unless it is to hold them.
@@ -356,11 +366,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(place);
         self.live.fetch_sub(1, Ordering::SeqCst);
         self.crew_changed();
+        self.hand_over(slot);
         true
     }
 
     /// The budget of a slot is used up. Its worker has given up what it held. False when it was to leave anyway.
     pub(crate) fn disable(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> bool {
+        let carried = self.gives_keys(slot);
+        self.carried(carried);
+        self.hand_over(slot);
         let seat = self.seats.at(slot);
         let mut place = seat.place.lock();
         if place.status == Status::Leaving {

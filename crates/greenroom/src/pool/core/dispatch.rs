@@ -168,6 +168,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parcel: &mut ParcelOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
+        if let Some(sticky) = &self.sticky {
+            return self.try_stick(sticky, parcel, sender);
+        }
         for _ in 0..CHOICES {
             match self.choose(parcel) {
                 Chosen::One(member) => match self.try_push_to(&member, parcel) {
@@ -198,6 +201,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sender: u32,
         crowd: Crowd,
     ) -> Result<(), Refused> {
+        if let Some(sticky) = &self.sticky {
+            return self.stick_permitted(sticky, parcel, sender, crowd);
+        }
         for _ in 0..CHOICES {
             match self.choose(parcel) {
                 Chosen::One(member) => match member.try_reserve() {
@@ -256,6 +262,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parcel: &mut ParcelOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
+        if let Some(sticky) = &self.sticky {
+            return self.stick_waiting(sticky, parcel, sender).await;
+        }
         let mut choices = 1;
         loop {
             let member = match self.choose(parcel) {
@@ -452,7 +461,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
-fn entry_of<A: Actor, K>(parcel: &mut ParcelOf<A>, stamp: Stamp) -> Option<Queued<A, K>> {
+pub(super) fn entry_of<A: Actor, K>(
+    parcel: &mut ParcelOf<A>,
+    stamp: Stamp,
+) -> Option<Queued<A, K>> {
     let (extra, class) = (parcel.extra.take(), parcel.class);
     parcel.message.take().map(|message| Entry { message, extra, key: None, hash: 0, class, stamp })
 }
@@ -496,7 +508,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for PoolPermit<'_, A, 
 pub(super) struct Place<'a, A: Actor, K>(pub(super) Option<&'a Mailbox<A, K>>);
 
 impl<A: Actor, K> Place<'_, A, K> {
-    fn used(mut self) {
+    pub(super) fn used(mut self) {
         self.0 = None;
     }
 }

@@ -67,6 +67,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The message that has waited longest makes room, and its permit goes to the one that arrives.
     fn make_room(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
+        if let Some(sticky) = &self.sticky {
+            return self.stick_making_room(sticky, parcel, sender);
+        }
         if self.settings.dispatch.is_some() {
             return self.make_room_by_choice(parcel, sender);
         }
@@ -161,7 +164,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Makes room in a full mailbox, or for one that is not in the pool where that is full, and takes a place there.
-    fn make_room_at(
+    pub(super) fn make_room_at(
         &self,
         member: &Mailbox<A, K>,
         sender: u32,
@@ -186,7 +189,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// The permit of a message that was evicted.
-    fn freed(&self, evicted: Option<Queued<A, K>>) -> Result<PoolPermit<'_, A, K>, Refused> {
+    pub(super) fn freed(&self, evicted: Option<Queued<A, K>>) -> Result<PoolPermit<'_, A, K>, Refused> {
         let Some(evicted) = evicted else { return Err(Refused::Rejected) };
         let permit = PoolPermit(Some(self));
         self.bury_evicted(evicted);

@@ -115,6 +115,7 @@ impl Stage {
             mailbox: 1,
             overflow: Overflow::Wait,
             dispatch: None,
+            sticky: None,
             copy_for_several: None,
             holds_when_empty: false,
             name: Arc::from("stage"),

@@ -28,7 +28,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let place = seat.place.lock();
             (status_of(place.status)?, place.lives)
         };
-        let mailbox = || self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.waiting());
+        let mailbox = self.mailbox_if_any(slot);
         Some(WorkerInspection {
             slot,
             name: self.worker_name(slot),
@@ -36,7 +36,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 status,
                 restarts,
                 in_hand: seat.is_busy(),
-                mailbox: mailbox(),
+                mailbox: mailbox.as_ref().map_or(0, |mailbox| mailbox.waiting()),
+                held: mailbox.as_ref().map_or(0, |mailbox| mailbox.held()),
             }),
             published: seat.published.snapshot(wanted),
         })

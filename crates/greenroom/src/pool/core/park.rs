@@ -41,7 +41,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 source
             }
             Source::Desk => {
-                self.clock.park_mail(worker, entry, after);
+                self.park_mail(worker, entry, after);
                 source
             }
             Source::None => {

@@ -10,6 +10,7 @@ use crate::{
         core::{Queued, take::BUDGET},
         discard::discard,
         mailbox::Mailbox,
+        seat::HAND_OVER,
         stats::Measurement,
         tally::count,
     },
@@ -159,6 +160,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn take_mail(&mut self, urgent_only: bool) -> Option<Taken> {
         if !self.seat.has_orders() {
             return None;
+        }
+        if self.seat.has(HAND_OVER) {
+            self.core.hand_over(self.worker);
         }
         let entry = self.own_mailbox()?.pop(urgent_only)?;
         self.give_up_place();

@@ -7,7 +7,7 @@ use crate::{
     pool::{
         hold::Hold,
         limits::{Outcome, Pass},
-        seat::{LEAVE, REST, SIGNAL},
+        seat::{HAND_OVER, LEAVE, REST, SIGNAL},
     },
 };
 
@@ -26,6 +26,9 @@ pub(super) async fn pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     hold.rest();
     let pass = loop {
         let called = core.over.notified();
+        if hold.seat.has(HAND_OVER) {
+            core.hand_over(hold.worker);
+        }
         if core.ended.load(Ordering::SeqCst) || hold.seat.has(LEAVE | REST | SIGNAL) {
             break None;
         }

@@ -1,0 +1,84 @@
+//! Values of the command line, with what they may be.
+
+use std::time::Duration;
+
+use super::Seconds;
+use crate::config;
+
+/// Shorter runs measure the start.
+const SHORTEST: Duration = Duration::from_millis(100);
+/// Nobody watches for longer.
+const LONGEST: Duration = Duration::from_secs(3_600);
+/// More work than this is no message.
+const MOST_WORK: Duration = Duration::from_secs(1);
+/// More than any pool handles.
+const FASTEST: f64 = 100e6;
+/// Above this everything is of the first key.
+const STEEPEST: f64 = 10.0;
+
+/// `10`, `0.5`, `10s`, `500ms`.
+pub(super) fn seconds(text: &str) -> Result<Seconds, String> {
+    let bare = text.parse().ok().and_then(|number| Duration::try_from_secs_f64(number).ok());
+    match bare.or_else(|| config::duration(text)) {
+        Some(length) if (SHORTEST..=LONGEST).contains(&length) => Ok(Seconds(length)),
+        _ => Err("a time from 0.1 to 3600 seconds is needed, such as `10` or `500ms`".to_owned()),
+    }
+}
+
+/// `2us`, `1.5ms`, `300ns`, `0`.
+pub(super) fn work(text: &str) -> Result<Duration, String> {
+    let nanos = text.strip_suffix("ns").and_then(|number| number.trim().parse().ok());
+    let found = match text {
+        "0" => Some(Duration::ZERO),
+        _ => nanos.map(Duration::from_nanos).or_else(|| config::duration(text)),
+    };
+    found.filter(|work| *work <= MOST_WORK).ok_or_else(|| {
+        "a time with its unit is needed, of at most 1 s, such as `300ns`, `2us` or `1ms`".to_owned()
+    })
+}
+
+/// `20000`, `20_000`, `20000/s`, `600/min`.
+pub(super) fn rate(text: &str) -> Result<f64, String> {
+    let bare = text.replace('_', "").parse::<f64>().ok();
+    let found = bare.or_else(|| config::rate(text).map(|rate| rate.per_second));
+    found.filter(|rate| *rate > 0.0 && *rate <= FASTEST).ok_or_else(|| {
+        "messages per second are needed, above 0 and at most 100 million, such as `20000` or `20000/s`"
+            .to_owned()
+    })
+}
+
+/// From 0 to 10.
+pub(super) fn exponent(text: &str) -> Result<f64, String> {
+    let found = text.parse().ok().filter(|exponent| (0.0..=STEEPEST).contains(exponent));
+    found.ok_or_else(|| "a number from 0 (all keys alike) to 10 is needed".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_what_people_write() {
+        let ms = Duration::from_millis;
+        assert_eq!(seconds("10").map(|s| s.0), Ok(ms(10_000)));
+        assert_eq!(seconds("0.5").map(|s| s.0), Ok(ms(500)));
+        assert_eq!(seconds("500ms").map(|s| s.0), Ok(ms(500)));
+        assert_eq!(work("300ns"), Ok(Duration::from_nanos(300)));
+        assert_eq!(work("1.5us"), Ok(Duration::from_nanos(1_500)));
+        assert_eq!(work("0"), Ok(Duration::ZERO));
+        assert_eq!(rate("20_000"), Ok(20_000.0));
+        assert_eq!(rate("600/min"), Ok(10.0));
+        assert_eq!(exponent("0.9"), Ok(0.9));
+    }
+
+    #[test]
+    fn what_they_may_not_be_is_told() {
+        for wrong in ["", "0", "-1", "nan", "inf", "1e9", "ten", "5 parsecs"] {
+            assert!(seconds(wrong).unwrap_err().contains("0.1 to 3600"), "{wrong}");
+            assert!(wrong == "0" || work(wrong).unwrap_err().contains("unit"), "{wrong}");
+            assert!(rate(wrong).is_err() || wrong == "1e9", "{wrong}");
+        }
+        assert!(rate("1e9").is_err() && rate("inf").is_err() && rate("0/s").is_err());
+        assert!(exponent("nan").is_err() && exponent("11").is_err() && exponent("-1").is_err());
+    }
+}

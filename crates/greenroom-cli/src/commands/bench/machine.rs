@@ -1,0 +1,35 @@
+//! What it is measured on, as far as the system tells.
+
+use std::{fs, thread};
+
+/// Cores that this process may use.
+pub(super) fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// The processor's name.
+pub(super) fn processor() -> Option<String> {
+    field("/proc/cpuinfo", "model name")
+}
+
+/// Bytes of this process in memory.
+pub(super) fn resident() -> Option<u64> {
+    kibibytes(&field("/proc/self/status", "VmRSS")?)
+}
+
+/// Bytes that could be taken without pushing anything out.
+pub(super) fn available() -> Option<u64> {
+    kibibytes(&field("/proc/meminfo", "MemAvailable")?)
+}
+
+fn field(path: &str, name: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+/// `1234 kB`, in bytes.
+fn kibibytes(text: &str) -> Option<u64> {
+    let number: u64 = text.strip_suffix("kB")?.trim().parse().ok()?;
+    Some(number * 1_024)
+}

@@ -1,0 +1,76 @@
+//! What is sent and when, drawn from a seed before anything runs.
+
+use std::time::Duration;
+
+use greenroom_bus::source::generator::zipf::{Chance, Zipf};
+
+/// Messages per second, on average.
+const RATE: f64 = 1_000.0;
+/// Keys beside the slow one, of which the n-th is drawn with a weight of 1/n.
+const KEYS: u32 = 500;
+/// What part of all messages has the slow key. At 200 ms each they keep its worker busy for seven tenths of the time, so that its
+/// own line grows and shrinks, and does not run away.
+const SLOW_PART: f64 = 0.0035;
+/// The key that is slow: one that shares its worker with a sixteenth of all other messages where keys are hashed, so that hashing
+/// looks neither better nor worse than it is.
+pub(super) const SLOW: u32 = 1_000;
+/// How it is called on the screen.
+pub(super) const SLOW_NAME: &str = "order-0042";
+
+/// A message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Arrival {
+    /// When it arrives, from the start.
+    pub(super) due: Duration,
+    /// Whose it is: [`SLOW`], or a key from 1 to [`KEYS`].
+    pub(super) key: u32,
+    /// Which of its key it is, from 0 on.
+    pub(super) number: u32,
+}
+
+/// All messages, in the order of their arrival.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Arrivals {
+    /// The messages.
+    pub(super) all: Vec<Arrival>,
+    /// How many each key has.
+    of_keys: Vec<u32>,
+    /// How long they arrive.
+    pub(super) length: Duration,
+}
+
+impl Arrivals {
+    /// Poisson arrivals over a time, of skewed keys; the same for the same seed.
+    pub(super) fn draw(seed: u64, length: Duration, slow_key: bool) -> Self {
+        let (zipf, mut chance) = (Zipf::new(KEYS, 1.0), Chance::new(seed));
+        let (mut all, mut of_keys) = (Vec::new(), vec![0; keys()]);
+        let mut due = 0.0;
+        loop {
+            due += -(1.0 - chance.unit()).ln() / RATE;
+            if due >= length.as_secs_f64() {
+                return Self { all, of_keys, length };
+            }
+            let is_slow = chance.unit() < SLOW_PART && slow_key;
+            let key = if is_slow { SLOW } else { zipf.draw(&mut chance) };
+            let number = &mut of_keys[key as usize];
+            all.push(Arrival { due: Duration::from_secs_f64(due), key, number: *number });
+            *number += 1;
+        }
+    }
+
+    /// Keys that have messages.
+    pub(super) fn keys_used(&self) -> usize {
+        self.of_keys.iter().filter(|count| **count > 0).count()
+    }
+
+    /// What part of all messages the most frequent key has.
+    pub(super) fn hottest_part(&self) -> f64 {
+        let most = self.of_keys.iter().max().copied().unwrap_or(0);
+        f64::from(most) / (self.all.len().max(1) as f64)
+    }
+}
+
+/// Numbers of keys are below this.
+pub(super) fn keys() -> usize {
+    SLOW as usize + 1
+}

@@ -1,0 +1,25 @@
+//! The demo while it goes on: a table on a terminal, a line every second elsewhere.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    time::Duration,
+};
+
+use super::{Show, table};
+use crate::progress;
+
+/// Rare enough to read each line.
+const LINE_EVERY: Duration = Duration::from_secs(1);
+
+/// Shows until the future is dropped, on standard error.
+pub(super) async fn show(show: &Show) {
+    if io::stderr().is_terminal() {
+        progress::text(|| table::live(show)).await;
+    }
+    let mut ticks = progress::ticks(LINE_EVERY);
+    loop {
+        ticks.tick().await;
+        // Nothing is left to be told when standard error is gone.
+        let _ = writeln!(io::stderr(), "{}", table::line(show));
+    }
+}

@@ -1,0 +1,87 @@
+//! Keys that stick to their workers.
+
+use std::hash::Hash;
+
+use super::PoolBuilder;
+use crate::{
+    Actor, SpawnError,
+    pool::sticky::{DEFAULT_SLOTS, MAX_SLOTS, StickyBy, Stuck},
+};
+
+impl<A: Actor> PoolBuilder<A> {
+    /// Gives all messages of a key to the same worker, as long as the number of workers does not change: for workers that keep
+    /// something for each of their keys, as a cache or a connection. Messages of one key and class are handled in the order in
+    /// which they were accepted, also while workers come and go; see [`sticky`](crate::pool::sticky).
+    ///
+    /// Keys of one worker wait for one another, by design: one slow message stops all keys of its worker, and one that waits for its
+    /// next attempt does too. Where order is all that is wanted, take [`ordered_by`](Self::ordered_by), where any free worker
+    /// takes the next key.
+    ///
+    /// The function runs in the sender, before the message is accepted. A sender waits for room at the worker that has the key.
+    /// What is sent to a worker by its own address is no part of the order. Takes the place of a [policy](Self::dispatch) that was
+    /// set before.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// use std::collections::HashMap;
+    ///
+    /// /// Counts the orders of its customers: no other worker has any of them.
+    /// #[derive(Default)]
+    /// struct Desk(HashMap<u64, u32>);
+    ///
+    /// impl Actor for Desk {
+    ///     type Message = u64;
+    ///     type Reply = u32;
+    ///     type Error = std::convert::Infallible;
+    ///
+    ///     async fn handle(&mut self, customer: u64, _: &mut Context<Self>) -> Result<u32, Self::Error> {
+    ///         let orders = self.0.entry(customer).or_default();
+    ///         *orders += 1;
+    ///         Ok(*orders)
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let desks = Pool::new(|_slot| Desk::default()).workers(4).sticky_by(|customer: &u64| *customer).spawn().await?;
+    /// assert_eq!((desks.call(17).await?, desks.call(18).await?, desks.call(17).await?), (1, 1, 2));
+    /// # Ok(()) }
+    /// ```
+    pub fn sticky_by<K: Hash + Eq + Send + Sync + 'static>(
+        self,
+        key: impl Fn(&A::Message) -> K + Send + Sync + 'static,
+    ) -> Self {
+        self.sticky_by_opt(move |message| Some(key(message)))
+    }
+
+    /// As [`sticky_by`](Self::sticky_by), for messages of which some have no key: those are for any worker, in any order.
+    pub fn sticky_by_opt<K: Hash + Eq + Send + Sync + 'static>(
+        mut self,
+        key: impl Fn(&A::Message) -> Option<K> + Send + Sync + 'static,
+    ) -> Self {
+        self.copy_for_several = None;
+        self.dispatch = Some(Box::new(Stuck));
+        self.sticky = Some(StickyBy::new(key));
+        self
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
+    /// How many table slots the keys of a [sticky](Self::sticky_by) pool are hashed onto: a power of two up to 1,048,576, and at
+    /// least as many as the pool starts with workers; 4,096 unless said otherwise, or as many as are needed. With 16 for each
+    /// worker or more, shares differ by a sixteenth at most; table slots move as a whole, and what cannot move yet waits together.
+    pub fn sticky_table(mut self, slots: usize) -> Self {
+        self.sticky_table = Some(slots);
+        self
+    }
+
+    /// How many table slots there are, where keys stick to workers.
+    pub(super) fn checked_table(&self) -> Result<usize, SpawnError> {
+        let least = self.workers.next_power_of_two();
+        let slots = self.sticky_table.unwrap_or(least.max(DEFAULT_SLOTS));
+        if slots.is_power_of_two() && (least..=MAX_SLOTS).contains(&slots) {
+            return Ok(slots);
+        }
+        let range = "a power of two, at least as many as workers, 1,048,576 at most";
+        Err(SpawnError::OutOfRange { setting: "sticky table", value: slots, range })
+    }
+}

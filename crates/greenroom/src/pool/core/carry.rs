@@ -1,0 +1,262 @@
+//! Table slots of a sticky pool that move from worker to worker, and their messages with them.
+//!
+//! All of it under the lock of the moves, one mailbox at a time; what wakes others follows when it has been given back.
+
+use std::{collections::BTreeMap, hash::Hash, sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+
+use super::{Core, Queued};
+use crate::{
+    Actor, Happening,
+    pool::{
+        mailbox::{Mailbox, tagged::Bundle},
+        seat::Status,
+        sticky::{HeldSince, LIMBO, Moves, NOBODY, PATIENCE, Sticky},
+    },
+};
+
+/// What is left to do once nothing is locked.
+#[must_use = "workers and senders wait for it"]
+pub(crate) struct Carried<A: Actor, K> {
+    /// There is something new for their workers, or room.
+    touched: Vec<Arc<Mailbox<A, K>>>,
+    /// Workers whose messages in hand others wait for.
+    holding: Vec<u32>,
+}
+
+impl<A: Actor, K> Default for Carried<A, K> {
+    fn default() -> Self {
+        Self { touched: Vec::new(), holding: Vec::new() }
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// A worker takes its part of the keys, unless it has it. Call `carried` with what this returns, under no lock.
+    pub(super) fn takes_keys(&self, slot: usize) -> Carried<A, K> {
+        self.change_table(|moves| moves.table.join(slot as u32))
+    }
+
+    /// What a worker has of the keys goes to others, or is held until there are some. Call `carried` with what this returns,
+    /// under no lock.
+    pub(super) fn gives_keys(&self, slot: usize) -> Carried<A, K> {
+        self.change_table(|moves| moves.table.leave(slot as u32))
+    }
+
+    /// The worker in this slot has nothing in hand: who waits for that goes on.
+    pub(crate) fn hand_over(&self, slot: usize) {
+        let Some(sticky) = &self.sticky else { return };
+        let mut carried = Carried::default();
+        {
+            let mut moves = sticky.moves.lock();
+            let Some(mailbox) = self.mailbox_if_any(slot) else { return };
+            moves.holds.remove(&(slot as u32));
+            let let_go = mailbox.let_go(|tag| sticky.set_owner(tag, LIMBO));
+            if let Some((tag, bundle)) = let_go {
+                self.deliver(sticky, &mut moves, &[tag], bundle, &mut carried);
+            }
+            if !moves.table.is_member(slot as u32) {
+                mailbox.retire();
+            }
+            carried.touched.push(mailbox);
+        }
+        self.carried(carried);
+    }
+
+    /// These workers could not be started; what they have of the keys goes to those who were, until they are.
+    pub(crate) fn give_keys_to_others(&self, not_started: &[usize]) {
+        for slot in not_started {
+            let place = self.seats.at(*slot).place.lock();
+            let is_there = place.status == Status::Live;
+            let carried = (!is_there).then(|| self.gives_keys(*slot));
+            drop(place);
+            if let Some(carried) = carried {
+                self.carried(carried);
+            }
+        }
+    }
+
+    fn change_table(&self, change: impl FnOnce(&mut Moves) -> Vec<u32>) -> Carried<A, K> {
+        let mut carried = Carried::default();
+        if let Some(sticky) = &self.sticky {
+            let mut moves = sticky.moves.lock();
+            let changed = change(&mut moves);
+            self.carry(sticky, &mut moves, changed, &mut carried);
+        }
+        carried
+    }
+
+    /// Brings what has changed in the table to where it is to be, as far as it is not in hand.
+    fn carry(
+        &self,
+        sticky: &Sticky<A::Message>,
+        moves: &mut Moves,
+        changed: Vec<u32>,
+        carried: &mut Carried<A, K>,
+    ) {
+        let mut by_owner: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for tag in changed {
+            let owner = sticky.owner(tag);
+            if owner != moves.table.to(tag) {
+                by_owner.entry(owner).or_default().push(tag);
+            }
+        }
+        for (owner, mut tags) in by_owner {
+            tags.sort_unstable();
+            let bundle = match owner {
+                NOBODY => self.take_over_from_nobody(sticky, moves, &tags),
+                owner => self.take_over_from(sticky, moves, owner, &tags, carried),
+            };
+            tags.retain(|tag| sticky.owner(*tag) == LIMBO);
+            self.deliver(sticky, moves, &tags, bundle, carried);
+        }
+    }
+
+    fn take_over_from(
+        &self,
+        sticky: &Sticky<A::Message>,
+        moves: &mut Moves,
+        owner: u32,
+        tags: &[u32],
+        carried: &mut Carried<A, K>,
+    ) -> Bundle<A, K> {
+        let mailbox = self.mailbox(owner as usize);
+        let (bundle, holds) = mailbox.detach(tags, |tag| sticky.set_owner(tag, LIMBO));
+        if holds {
+            moves.holds.insert(owner, HeldSince { since: Instant::now(), told: false });
+            carried.holding.push(owner);
+        }
+        carried.touched.push(mailbox);
+        bundle
+    }
+
+    fn take_over_from_nobody(
+        &self,
+        sticky: &Sticky<A::Message>,
+        moves: &mut Moves,
+        tags: &[u32],
+    ) -> Bundle<A, K> {
+        let is_moving = |tag: &u32| tags.binary_search(tag).is_ok();
+        let (waiting, stay) = std::mem::take(&mut moves.waiting).into_iter().partition(is_moving);
+        moves.waiting = stay;
+        let mut held = self.held.lock();
+        tags.iter().for_each(|tag| sticky.set_owner(*tag, LIMBO));
+        let (entries, stay): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut *held).into_iter().partition(|entry| is_moving(&entry.hash));
+        held.extend(stay);
+        Bundle { entries, waiting }
+    }
+
+    /// Gives each table slot, of which nothing lies anywhere else, to whom it is for.
+    fn deliver(
+        &self,
+        sticky: &Sticky<A::Message>,
+        moves: &mut Moves,
+        tags: &[u32],
+        bundle: Bundle<A, K>,
+        carried: &mut Carried<A, K>,
+    ) {
+        let mut parts: BTreeMap<u32, (Vec<u32>, Bundle<A, K>)> = BTreeMap::new();
+        let to = |tag: u32| moves.table.to(tag);
+        tags.iter().for_each(|tag| parts.entry(to(*tag)).or_default().0.push(*tag));
+        for entry in bundle.entries {
+            parts.entry(to(entry.hash)).or_default().1.entries.push(entry);
+        }
+        for tag in bundle.waiting {
+            parts.entry(to(tag)).or_default().1.waiting.push(tag);
+        }
+        for (owner, (tags, part)) in parts {
+            let claim = || tags.iter().for_each(|tag| sticky.set_owner(*tag, owner));
+            if owner == NOBODY {
+                moves.waiting.extend(part.waiting);
+                self.hold_entries(part.entries, claim);
+                continue;
+            }
+            let mailbox = self.mailbox(owner as usize);
+            if let Err(part) = mailbox.attach(part, claim) {
+                debug_assert!(false, "a member has a mailbox");
+                self.hold_entries(part.entries, || {});
+            }
+            carried.touched.push(mailbox);
+        }
+    }
+
+    fn hold_entries(&self, entries: Vec<Queued<A, K>>, claim: impl FnOnce()) {
+        let mut held = self.held.lock();
+        held.extend(entries);
+        claim();
+    }
+
+    /// Wakes who has something to do because of a move. Under no lock.
+    pub(super) fn carried(&self, carried: Carried<A, K>) {
+        if let Some(sticky) = self.sticky.as_ref().filter(|_| !carried.touched.is_empty()) {
+            sticky.moved.notify_waiters();
+        }
+        for mailbox in carried.touched {
+            mailbox.serve_waiters();
+            self.wake.call(mailbox.slot, &self.clock.bell);
+        }
+        if !carried.holding.is_empty() && self.settings.gate.is_some() {
+            self.over.notify_waiters();
+        }
+        carried.holding.into_iter().for_each(|slot| self.clock.look_at_held(slot, PATIENCE));
+    }
+
+    /// The message in hand is to be attempted again. In a sticky pool it waits in front of its worker's mailbox.
+    pub(crate) fn park_mail(&self, slot: usize, mut entry: Queued<A, K>, after: Duration) {
+        let mailbox = self.sticky.as_ref().and_then(|_| self.mailbox_if_any(slot));
+        if let Some(mailbox) = mailbox
+            && let Some(tag) = mailbox.tag_in_hand()
+        {
+            entry.hash = tag;
+            match mailbox.park(entry) {
+                Ok(()) => return self.clock.park_tag(tag, after),
+                Err(unplaced) => entry = unplaced,
+            }
+        }
+        self.clock.park_mail(slot, entry, after);
+    }
+
+    /// The first message of a table slot is due.
+    pub(crate) fn wake_tag(&self, tag: u32) {
+        let Some(sticky) = &self.sticky else { return };
+        let mut moves = sticky.moves.lock();
+        moves.waiting.retain(|waiting| *waiting != tag);
+        let mailbox = match sticky.owner(tag) {
+            NOBODY | LIMBO => None,
+            slot => self.mailbox_if_any(slot as usize),
+        };
+        if let Some(mailbox) = &mailbox {
+            mailbox.is_due(tag);
+        }
+        drop(moves);
+        if let Some(mailbox) = mailbox {
+            self.wake.call(mailbox.slot, &self.clock.bell);
+        }
+    }
+
+    /// Tells, once, that messages are held because this worker does not finish the one that it has in hand.
+    pub(crate) fn tell_held(&self, slot: u32) {
+        let Some(sticky) = &self.sticky else { return };
+        let mut moves = sticky.moves.lock();
+        let Some(held) = moves.holds.get_mut(&slot) else { return };
+        let held_for = held.since.elapsed();
+        if held.told || held_for < PATIENCE {
+            return;
+        }
+        held.told = true;
+        drop(moves);
+        let slot = slot as usize;
+        let messages = self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.held());
+        self.tell(Happening::SlotHeld { slot, messages, held_for });
+    }
+
+    /// Messages that wait until a worker has finished one that it has in hand, to go to another.
+    pub(crate) fn held_for_others(&self) -> usize {
+        if self.sticky.is_none() {
+            return 0;
+        }
+        let desks = self.desks.iter().filter_map(|desk| desk.lock().clone());
+        desks.map(|mailbox| mailbox.held()).sum()
+    }
+}

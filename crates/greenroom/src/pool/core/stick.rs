@@ -1,0 +1,308 @@
+//! Messages that stick to the worker that has their table slot, in the sender's task (see [`sticky`](crate::pool::sticky)).
+
+use std::{
+    hash::Hash,
+    pin::pin,
+    sync::{Arc, atomic::Ordering},
+};
+
+use super::{
+    Core, Urgency,
+    dispatch::{Crowd, Place, PoolPermit, entry_of},
+};
+use crate::{
+    Actor,
+    delivery::Waiter,
+    pool::{
+        mailbox::{Mailbox, tagged::Unplaced},
+        occupied::slot_at_work,
+        parcel::{Parcel, ParcelOf},
+        permits::{Closed, Refused},
+        sticky::{LIMBO, NOBODY, Sticky},
+    },
+};
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// Gives a message to the worker that has its key, or says why not.
+    pub(super) fn try_stick(
+        &self,
+        sticky: &Sticky<A::Message>,
+        parcel: &mut ParcelOf<A>,
+        sender: u32,
+    ) -> Result<(), Refused> {
+        let Some(tag) = self.tag(sticky, parcel)? else {
+            return self.take_and_push(parcel, (None, 0), sender, Urgency::Now);
+        };
+        loop {
+            let sticks = match self.holder(sticky, parcel, tag)? {
+                Some(member) => self.try_stick_to(sticky, &member, parcel, tag)?,
+                None => {
+                    self.permits.try_take(1, self)?;
+                    let permit = PoolPermit(Some(self));
+                    let held = self.hold_tagged(sticky, parcel, tag)?;
+                    held.then(|| permit.used()).is_some()
+                }
+            };
+            if sticks {
+                return Ok(());
+            }
+        }
+    }
+
+    /// As `try_stick`, for a message whose permit of the pool has been taken. The permit is used, unless there is an error.
+    pub(super) fn stick_permitted(
+        &self,
+        sticky: &Sticky<A::Message>,
+        parcel: &mut ParcelOf<A>,
+        sender: u32,
+        crowd: Crowd,
+    ) -> Result<(), Refused> {
+        let Some(tag) = self.tag(sticky, parcel)? else { return self.push_to_any(parcel, sender) };
+        loop {
+            let sticks = match self.holder(sticky, parcel, tag)? {
+                Some(member) => {
+                    match member.try_reserve() {
+                        Err(Refused::Full) if crowd == Crowd::Never => return Err(Refused::Full),
+                        Err(_) => member.reserve_anyway(),
+                        Ok(()) => {}
+                    }
+                    self.stick_in_place(sticky, &member, parcel, tag)?
+                }
+                None => self.hold_tagged(sticky, parcel, tag)?,
+            };
+            if sticks {
+                return Ok(());
+            }
+        }
+    }
+
+    /// As `try_stick`, and waits for room at the worker that has the key, and in the pool.
+    pub(super) async fn stick_waiting(
+        &self,
+        sticky: &Sticky<A::Message>,
+        parcel: &mut ParcelOf<A>,
+        sender: u32,
+    ) -> Result<(), Refused> {
+        let Some(tag) = self.tag(sticky, parcel)? else {
+            let permit = self.wait_for_permit().await?;
+            self.push_to_any(parcel, sender)?;
+            permit.used();
+            return Ok(());
+        };
+        loop {
+            let Some(member) = self.holder(sticky, parcel, tag)? else {
+                let permit = self.wait_for_permit().await?;
+                if self.hold_tagged(sticky, parcel, tag)? {
+                    permit.used();
+                    return Ok(());
+                }
+                continue;
+            };
+            if !reserve_while_here(sticky, &member, tag).await {
+                self.may_try_again()?;
+                continue;
+            }
+            let place = Place(Some(&*member));
+            let permit = self.wait_for_permit().await?;
+            place.used();
+            if self.stick_in_place(sticky, &member, parcel, tag)? {
+                permit.used();
+                return Ok(());
+            }
+        }
+    }
+
+    /// As `try_stick`, where the oldest message at the worker, or in the pool, makes room.
+    pub(super) fn stick_making_room(
+        &self,
+        sticky: &Sticky<A::Message>,
+        parcel: &mut ParcelOf<A>,
+        sender: u32,
+    ) -> Result<(), Refused> {
+        let holder = match self.tag(sticky, parcel)? {
+            Some(tag) => self.holder(sticky, parcel, tag)?.map(|member| (tag, member)),
+            None => None,
+        };
+        let permit = match &holder {
+            Some((_, member)) => self.make_room_at(member, sender)?,
+            None => self.freed(self.evict(self.shard_of(&(None, 0), sender)))?,
+        };
+        let sticks = match &holder {
+            Some((tag, member)) => self.stick_in_place(sticky, member, parcel, *tag)?,
+            None => false,
+        };
+        if !sticks {
+            self.stick_permitted(sticky, parcel, sender, Crowd::WherePermitted)?;
+        }
+        permit.used();
+        Ok(())
+    }
+
+    /// The tag of a message, where it has a key; refused where it must have one. Runs user code.
+    fn tag(
+        &self,
+        sticky: &Sticky<A::Message>,
+        parcel: &ParcelOf<A>,
+    ) -> Result<Option<u32>, Refused> {
+        match tag_of(sticky, parcel) {
+            None if self.settings.key_required => Err(Refused::KeyRequired),
+            tag => Ok(tag),
+        }
+    }
+
+    async fn wait_for_permit(&self) -> Result<PoolPermit<'_, A, K>, Refused> {
+        self.permits.take(self).await.map_err(|Closed| Refused::Closed)?;
+        Ok(PoolPermit(Some(self)))
+    }
+
+    /// The mailbox where the messages of a table slot lie. `None` where it is nobody's. Not the mailbox of a worker that itself
+    /// waits for the reply: it would wait for ever.
+    fn holder(
+        &self,
+        sticky: &Sticky<A::Message>,
+        parcel: &mut ParcelOf<A>,
+        tag: u32,
+    ) -> Result<Option<Arc<Mailbox<A, K>>>, Refused> {
+        if let Some(extra) = &mut parcel.extra
+            && extra.waiter != Waiter::Other
+            && let Some(caller) = slot_at_work(self.identity())
+            && sticky.sticks_to(tag, caller as u32)
+        {
+            extra.waiter = Waiter::Chosen;
+            return Err(Refused::ByPolicy);
+        }
+        let found = match sticky.owner(tag) {
+            NOBODY => return Ok(None),
+            LIMBO => None,
+            slot => self.mailbox_if_any(slot as usize),
+        };
+        if found.is_some() {
+            return Ok(found);
+        }
+        // It is on its way, or its worker had no mailbox yet.
+        let _moves = sticky.moves.lock();
+        Ok(match sticky.owner(tag) {
+            NOBODY | LIMBO => None,
+            slot => Some(self.mailbox(slot as usize)),
+        })
+    }
+
+    /// True where a message is for this worker, or soon will be. Runs user code.
+    pub(super) fn would_stick_to(&self, parcel: &ParcelOf<A>, slot: usize) -> bool {
+        let Some(sticky) = &self.sticky else { return false };
+        tag_of(sticky, parcel).is_some_and(|tag| sticky.sticks_to(tag, slot as u32))
+    }
+
+    /// False where the table slot has moved.
+    fn try_stick_to(
+        &self,
+        sticky: &Sticky<A::Message>,
+        member: &Mailbox<A, K>,
+        parcel: &mut ParcelOf<A>,
+        tag: u32,
+    ) -> Result<bool, Refused> {
+        match member.try_reserve() {
+            Err(Refused::Closed) => return self.may_try_again(),
+            reserved => reserved?,
+        }
+        let place = Place(Some(member));
+        self.permits.try_take(1, self)?;
+        place.used();
+        let permit = PoolPermit(Some(self));
+        let sticks = self.stick_in_place(sticky, member, parcel, tag)?;
+        if sticks {
+            permit.used();
+        }
+        Ok(sticks)
+    }
+
+    /// Queues a message for which there is a place at its worker, which is given back where it is not used. False where the table
+    /// slot has moved.
+    fn stick_in_place(
+        &self,
+        sticky: &Sticky<A::Message>,
+        member: &Mailbox<A, K>,
+        parcel: &mut ParcelOf<A>,
+        tag: u32,
+    ) -> Result<bool, Refused> {
+        let is_here = || sticky.owner(tag) == member.slot as u32;
+        match member.push_tagged(parcel, tag, is_here, |number| self.stamp(number)) {
+            Ok(()) => {
+                self.wake.call(member.slot, &self.clock.bell);
+                Ok(true)
+            }
+            Err(Unplaced::Closed) => {
+                member.give_back();
+                Err(Refused::Closed)
+            }
+            Err(Unplaced::Moved) => {
+                member.give_back();
+                self.may_try_again()
+            }
+        }
+    }
+
+    /// Not in a pool that accepts nothing any more.
+    fn may_try_again(&self) -> Result<bool, Refused> {
+        match self.permits.is_closed() {
+            true => Err(Refused::Closed),
+            false => Ok(false),
+        }
+    }
+
+    /// Keeps a message of a table slot that is nobody's until a worker joins; its permit of the pool has been taken. False where it
+    /// is somebody's now.
+    fn hold_tagged(
+        &self,
+        sticky: &Sticky<A::Message>,
+        parcel: &mut ParcelOf<A>,
+        tag: u32,
+    ) -> Result<bool, Refused> {
+        let mut held = self.held.lock();
+        if self.closing.load(Ordering::SeqCst) || self.permits.is_closed() {
+            return Err(Refused::Closed);
+        }
+        if sticky.owner(tag) != NOBODY {
+            return Ok(false);
+        }
+        let Some(mut entry) = entry_of::<A, K>(parcel, self.stamp(0)) else {
+            return Err(Refused::Closed);
+        };
+        entry.hash = tag;
+        self.tally.accepted.fetch_add(1, Ordering::Relaxed);
+        held.push_back(entry);
+        drop(held);
+        // The last worker may have gone, and what was held with it.
+        if self.ruined.load(Ordering::SeqCst) {
+            self.bury_queued();
+        }
+        Ok(true)
+    }
+}
+
+/// Waits for a place in this mailbox, as long as the table slot is there. False where it is not, or the worker has gone.
+async fn reserve_while_here<A: Actor, K>(
+    sticky: &Sticky<A::Message>,
+    member: &Mailbox<A, K>,
+    tag: u32,
+) -> bool {
+    let mut reserved = pin!(member.reserve());
+    loop {
+        // Before the look at the owner: a move from then on is heard of.
+        let mut moved = pin!(sticky.moved.notified());
+        moved.as_mut().enable();
+        if sticky.owner(tag) != member.slot as u32 {
+            return false;
+        }
+        tokio::select! {
+            biased;
+            reserved = &mut reserved => return reserved.is_ok(),
+            () = moved => {}
+        }
+    }
+}
+
+/// Runs user code.
+fn tag_of<M, R, E>(sticky: &Sticky<M>, parcel: &Parcel<M, R, E>) -> Option<u32> {
+    parcel.message.as_ref().and_then(|message| sticky.tag(message))
+}

@@ -1,0 +1,288 @@
+//! A mailbox in a sticky pool: messages that bear a tag, which may be taken to another worker.
+
+use std::collections::VecDeque;
+
+use super::{Letters, Mailbox};
+use crate::{
+    Actor, Class,
+    pool::{
+        core::Queued,
+        entry::Entry,
+        parcel::ParcelOf,
+        seat::{HAND_OVER, MAIL},
+        stamp::Stamp,
+    },
+    sync::Ordering,
+};
+
+/// Why a message with a tag was not queued.
+pub(crate) enum Unplaced {
+    /// Nothing more is accepted.
+    Closed,
+    /// The tag is not here any more.
+    Moved,
+}
+
+/// Messages of some tags on their way from one mailbox to another, those of a tag in their order.
+pub(crate) struct Bundle<A: Actor, K> {
+    pub(crate) entries: Vec<Queued<A, K>>,
+    /// Tags whose first message waits for its next attempt.
+    pub(crate) waiting: Vec<u32>,
+}
+
+impl<A: Actor, K> Default for Bundle<A, K> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), waiting: Vec::new() }
+    }
+}
+
+/// What lies beside the queue: messages of a tag that is to move, and of which the worker may have one in hand.
+pub(super) struct Held<A: Actor, K> {
+    tag: u32,
+    pub(super) urgent: VecDeque<Queued<A, K>>,
+    pub(super) normal: VecDeque<Queued<A, K>>,
+    /// The first one waits for its next attempt.
+    waits: bool,
+}
+
+/// What only tags need.
+pub(super) struct Tagged<A: Actor, K> {
+    /// Of the message that the worker took last. It may have finished it since. 0 where it had none.
+    pub(super) in_hand: u32,
+    /// Tags whose first message waits for its next attempt.
+    pub(super) waiting: Vec<u32>,
+    pub(super) held: Option<Box<Held<A, K>>>,
+    /// The worker has no tags any more, and gets none. Set once.
+    retired: bool,
+}
+
+impl<A: Actor, K> Default for Tagged<A, K> {
+    fn default() -> Self {
+        Self { in_hand: 0, waiting: Vec::new(), held: None, retired: false }
+    }
+}
+
+impl<A: Actor, K> Held<A, K> {
+    fn new(tag: u32) -> Box<Self> {
+        Box::new(Self { tag, urgent: VecDeque::new(), normal: VecDeque::new(), waits: false })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.urgent.len() + self.normal.len()
+    }
+
+    fn queue(&mut self, class: Class) -> &mut VecDeque<Queued<A, K>> {
+        match class {
+            Class::Urgent => &mut self.urgent,
+            Class::Normal => &mut self.normal,
+        }
+    }
+
+    /// Takes out the normal message that has waited longest.
+    pub(super) fn evict(&mut self) -> Option<Queued<A, K>> {
+        let place = self.normal.iter().position(|entry| !entry.is_retry())?;
+        self.normal.remove(place)
+    }
+}
+
+impl<A: Actor, K> Letters<A, K> {
+    /// As `pop`, where messages wait for their next attempt: only urgent ones go before them.
+    #[cold]
+    pub(super) fn pop_due(&mut self, urgent_only: bool) -> Option<Queued<A, K>> {
+        let waiting = &self.tagged.waiting;
+        let is_due = |entry: &Queued<A, K>| !(entry.is_retry() && waiting.contains(&entry.hash));
+        if let Some(first) = self.urgent.front() {
+            return if is_due(first) { self.urgent.pop_front() } else { None };
+        }
+        let first = self.normal.pop_front()?;
+        if urgent_only || !is_due(&first) {
+            self.normal.push_front(first);
+            return None;
+        }
+        Some(first)
+    }
+
+    /// The held messages of this tag, if it is held.
+    fn held_of(&mut self, tag: u32) -> Option<&mut Held<A, K>> {
+        self.tagged.held.as_deref_mut().filter(|held| held.tag == tag)
+    }
+
+    /// Takes out what bears one of these tags, which are in order. What is of the `kept` one is put aside.
+    fn detach(&mut self, tags: &[u32], kept: Option<u32>) -> Bundle<A, K> {
+        let mut bundle = Bundle::default();
+        let urgent = std::mem::take(&mut self.urgent).into_iter();
+        let normal: Vec<_> = std::iter::from_fn(|| self.normal.pop_front()).collect();
+        for entry in urgent.chain(normal) {
+            if kept == Some(entry.hash) {
+                let tag = entry.hash;
+                self.tagged
+                    .held
+                    .get_or_insert_with(|| Held::new(tag))
+                    .queue(entry.class)
+                    .push_back(entry);
+            } else if entry.hash != 0 && tags.binary_search(&entry.hash).is_ok() {
+                bundle.entries.push(entry);
+            } else {
+                self.push(entry);
+            }
+        }
+        bundle
+    }
+}
+
+impl<A: Actor, K> Mailbox<A, K> {
+    /// As `push`, for a message with a tag. `is_here` is asked under the lock.
+    pub(crate) fn push_tagged(
+        &self,
+        parcel: &mut ParcelOf<A>,
+        tag: u32,
+        is_here: impl FnOnce() -> bool,
+        stamp: impl FnOnce(u64) -> Stamp,
+    ) -> Result<(), Unplaced> {
+        let mut letters = self.letters.lock();
+        if letters.left || letters.tagged.retired || !is_here() {
+            return Err(Unplaced::Moved);
+        }
+        if letters.closed {
+            return Err(Unplaced::Closed);
+        }
+        let Some(message) = parcel.message.take() else { return Err(Unplaced::Closed) };
+        let (extra, class) = (parcel.extra.take(), parcel.class);
+        let stamp = stamp(letters.accepted);
+        letters.accepted += 1;
+        let entry = Entry { message, extra, key: None, hash: tag, class, stamp };
+        match letters.held_of(tag) {
+            Some(held) => held.queue(class).push_back(entry),
+            None => letters.push(entry),
+        }
+        self.told(&letters);
+        Ok(())
+    }
+
+    /// The tag of the message that the worker has in hand, if it bears one. For that worker.
+    pub(crate) fn tag_in_hand(&self) -> Option<u32> {
+        let tag = self.letters.lock().tagged.in_hand;
+        (tag != 0).then_some(tag)
+    }
+
+    /// Puts the message in hand back to the front, where it waits until it is due.
+    pub(crate) fn park(&self, entry: Queued<A, K>) -> Result<(), Queued<A, K>> {
+        let mut letters = self.letters.lock();
+        if letters.left {
+            return Err(entry);
+        }
+        self.permits.take_back();
+        let (tag, class) = (entry.hash, entry.class);
+        match letters.held_of(tag) {
+            Some(held) => {
+                held.queue(class).push_front(entry);
+                held.waits = true;
+            }
+            None => {
+                letters.tagged.waiting.push(tag);
+                match class {
+                    Class::Urgent => letters.urgent.push_front(entry),
+                    Class::Normal => letters.normal.push_front(entry),
+                }
+            }
+        }
+        self.told(&letters);
+        Ok(())
+    }
+
+    /// The first message of a tag is due. The caller then wakes the worker.
+    pub(crate) fn is_due(&self, tag: u32) {
+        let mut letters = self.letters.lock();
+        if let Some(held) = letters.held_of(tag) {
+            held.waits = false;
+        }
+        letters.tagged.waiting.retain(|waiting| *waiting != tag);
+        if letters.len() > 0 {
+            self.seat.order(MAIL);
+        }
+    }
+
+    /// Takes out what bears one of these tags, which are in order, and `release`s each of them, under the lock. One of which the
+    /// worker may have a message in hand stays, what is queued of it is put aside, and the worker is ordered to hand it over; true
+    /// then. The caller then wakes the worker and serves waiters.
+    pub(crate) fn detach(
+        &self,
+        tags: &[u32],
+        mut release: impl FnMut(u32),
+    ) -> (Bundle<A, K>, bool) {
+        let mut letters = self.letters.lock();
+        let held_before = letters.tagged.held.as_ref().map(|held| held.tag);
+        let in_hand = letters.tagged.in_hand;
+        let is_kept = |tag: u32| tag == in_hand || Some(tag) == held_before;
+        tags.iter().copied().filter(|tag| !is_kept(*tag)).for_each(&mut release);
+        let begins = held_before.is_none() && tags.binary_search(&in_hand).is_ok();
+        if begins {
+            letters.tagged.held = Some(Held::new(in_hand));
+            self.seat.order(HAND_OVER);
+        }
+        let mut bundle = letters.detach(tags, begins.then_some(in_hand));
+        let (gone, stay): (Vec<u32>, Vec<u32>) = std::mem::take(&mut letters.tagged.waiting)
+            .into_iter()
+            .partition(|tag| tags.binary_search(tag).is_ok());
+        letters.tagged.waiting = stay;
+        for tag in gone {
+            match letters.held_of(tag) {
+                Some(held) => held.waits = true,
+                None => bundle.waiting.push(tag),
+            }
+        }
+        self.has_given(bundle.entries.len());
+        self.told(&letters);
+        (bundle, begins)
+    }
+
+    /// The worker has nothing in hand: what was held for it goes, and its tag is `release`d under the lock.
+    pub(crate) fn let_go(&self, release: impl FnOnce(u32)) -> Option<(u32, Bundle<A, K>)> {
+        let mut letters = self.letters.lock();
+        letters.tagged.in_hand = 0;
+        self.seat.done(HAND_OVER);
+        let held = *letters.tagged.held.take()?;
+        release(held.tag);
+        let waiting = if held.waits { vec![held.tag] } else { Vec::new() };
+        let entries: Vec<_> = held.urgent.into_iter().chain(held.normal).collect();
+        self.has_given(entries.len());
+        self.told(&letters);
+        Some((held.tag, Bundle { entries, waiting }))
+    }
+
+    /// Takes in what another mailbox had, and `claim`s it under the lock. The caller then wakes the worker.
+    pub(crate) fn attach(
+        &self,
+        bundle: Bundle<A, K>,
+        claim: impl FnOnce(),
+    ) -> Result<(), Bundle<A, K>> {
+        let mut letters = self.letters.lock();
+        if letters.left {
+            return Err(bundle);
+        }
+        for entry in bundle.entries {
+            self.permits.take_back();
+            letters.push(entry);
+        }
+        letters.tagged.waiting.extend(bundle.waiting);
+        claim();
+        self.told(&letters);
+        Ok(())
+    }
+
+    /// The worker has no tags any more. Who comes too late with one is told so.
+    pub(crate) fn retire(&self) {
+        self.letters.lock().tagged.retired = true;
+    }
+
+    /// Messages that wait until the worker has finished the one in hand, to go elsewhere.
+    pub(crate) fn held(&self) -> usize {
+        self.letters.lock().tagged.held.as_ref().map_or(0, |held| held.len())
+    }
+
+    /// So many messages are not here any more. Under the lock.
+    fn has_given(&self, messages: usize) {
+        let taken = self.taken.load(Ordering::Relaxed) + messages as u64;
+        self.taken.store(taken, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,162 @@
+//! Sticky pools: the same key goes to the same worker.
+//!
+//! A worker that keeps something for each of its keys (a cache, a connection, a session) wants all messages of a key, and no
+//! key wants to be spread over workers. Keys are hashed onto the slots of a fixed table, and table slots belong to workers:
+//!
+//! ```text
+//! key ──hash──▶ table slot ──plan──▶ worker's own mailbox ──▶ worker
+//!               1 of 4,096           │
+//!                                    └─ while a table slot moves: beside that mailbox, until its worker has finished
+//!                                       the message of it that it has in hand; then to the new worker, in order
+//! ```
+//!
+//! # The price
+//! **Keys of one worker wait for one another**, by design: one slow order stops all orders that share its worker, also while
+//! others are idle; a message that waits for its next attempt stops its worker's mailbox (only urgent messages go before it). A key
+//! cannot be parked here either: [`Finally::ParkKey`](crate::Finally::ParkKey) makes a dead letter. Where a key needs order and no worker of its own, take [`ordered_by`](crate::PoolBuilder::ordered_by): there any free worker takes
+//! the next key.
+//!
+//! Take sticky workers where a worker has something that others would have to fetch first: a cache per key, a connection or a
+//! file per key, state that lives in the worker.
+//!
+//! # When workers come and go
+//! A table slot moves only when it must: a worker that joins takes its part from those who have most, what a worker leaves that is
+//! removed or disabled goes to those who have least. One that is being restarted keeps what it has.
+//!
+//! A move takes along what was queued of that table slot, in order and before anything newer. Only where the old worker has
+//! a message of it in hand is there something to wait for: messages of that table slot are held, accepted and counted as queued,
+//! until it is done. That is one table slot per worker at the most, so one that is wedged holds up the keys of that table slot
+//! alone; after a second it is told as [`Happening::SlotHeld`](crate::Happening::SlotHeld), and
+//! [`PoolStats::held`](crate::PoolStats::held) says how many messages wait like this.
+//!
+//! # The protocol
+//! A message carries its *tag*: its table slot, from 1. Who has a table slot stands in `owners`, which is read without a lock and
+//! written under that of the mailbox that loses or gains it:
+//!
+//! 1. A sender reads the owner, takes a place there and a permit of the pool, and pushes. Under the lock of the mailbox it
+//!    looks again: if the table slot has gone, it gives back what it has taken and begins anew.
+//! 2. Who moves table slots holds the lock of the `moves`, so there is one at a time. Under the lock of the old mailbox it takes the
+//!    messages out and writes `LIMBO`; under that of the new one it puts them in and writes the new owner. Who reads
+//!    `LIMBO` waits for the lock of the moves.
+//! 3. Where the worker has a message of that table slot in hand, or may have, the owner stays, the messages are put aside in its
+//!    mailbox, and so is what comes. The seat is ordered to hand over; the worker does so when it looks for its next message, or
+//!    has died, or left.
+//!
+//! So nothing of a table slot is ever queued in two places, and nothing of it is started while something older is in hand.
+//! Without workers table slots are nobody's, and their messages wait in the pool until one joins.
+
+use std::{
+    collections::BTreeMap,
+    hash::{BuildHasher, Hash},
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::{sync::Notify, time::Instant};
+
+pub(crate) use self::table::NOBODY;
+use self::table::Table;
+use crate::policy::{About, Choice, Crew, Policy};
+
+mod table;
+
+/// On its way from one worker to another; only while somebody holds the lock of the moves.
+pub(crate) const LIMBO: u32 = u32::MAX - 1;
+
+/// How long messages are held for a worker that does not finish before that is told.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Table slots, unless said otherwise: 16 for each of 256 workers, so that shares differ by a sixteenth at most.
+pub(crate) const DEFAULT_SLOTS: usize = 4_096;
+
+/// The most table slots: 16 for each of the most workers.
+pub(crate) const MAX_SLOTS: usize = 1 << 20;
+
+type Hasher = foldhash::quality::SeedableRandomState;
+
+/// The hash of a message's key, where it has one. Runs user code.
+type HashOf<M> = Box<dyn Fn(&M, &Hasher) -> Option<u64> + Send + Sync>;
+
+/// What the builder is told: keys are of one type, which nobody else need know.
+pub(crate) struct StickyBy<M>(HashOf<M>);
+
+impl<M> StickyBy<M> {
+    pub(crate) fn new<K: Hash>(key: impl Fn(&M) -> Option<K> + Send + Sync + 'static) -> Self {
+        Self(Box::new(move |message, hasher| key(message).map(|key| hasher.hash_one(key))))
+    }
+}
+
+/// Who has which keys.
+pub(crate) struct Sticky<M> {
+    hash_of: HashOf<M>,
+    /// Seeded by the pool's seed alone: the same seed makes the same table in every process.
+    hasher: Hasher,
+    /// By tag: the slot of the worker where its messages lie, or [`NOBODY`], or [`LIMBO`]. Written by who holds the lock of the
+    /// moves, under the lock of the queue that loses or gains it.
+    owners: Box<[AtomicU32]>,
+    pub(crate) moves: Mutex<Moves>,
+    /// Told after each move, to senders that wait for room where their key was.
+    pub(crate) moved: Notify,
+}
+
+/// What may change about who has what.
+pub(crate) struct Moves {
+    /// Where everything is to be.
+    pub(crate) table: Table,
+    /// Workers that have a table slot in hand that is to move.
+    pub(crate) holds: BTreeMap<u32, HeldSince>,
+    /// Tags of nobody whose first message waits for its next attempt.
+    pub(crate) waiting: Vec<u32>,
+}
+
+/// Messages are held because a worker has not finished.
+pub(crate) struct HeldSince {
+    pub(crate) since: Instant,
+    /// This was told.
+    pub(crate) told: bool,
+}
+
+impl<M> Sticky<M> {
+    /// All table slots are dealt out to the workers that the pool starts with.
+    pub(crate) fn new(by: StickyBy<M>, slots: usize, workers: usize, seed: u64) -> Self {
+        let table = Table::new(slots, workers);
+        let owner = |tag| AtomicU32::new(if tag == 0 { NOBODY } else { table.to(tag) });
+        Self {
+            hash_of: by.0,
+            hasher: Hasher::with_seed(seed, foldhash::SharedSeed::global_fixed()),
+            owners: (0..=slots as u32).map(owner).collect(),
+            moves: Mutex::new(Moves { table, holds: BTreeMap::new(), waiting: Vec::new() }),
+            moved: Notify::new(),
+        }
+    }
+
+    /// The tag of a message with a key. Runs user code: call it under no lock.
+    pub(crate) fn tag(&self, message: &M) -> Option<u32> {
+        let hash = (self.hash_of)(message, &self.hasher)?;
+        Some(1 + ((hash >> 32) as u32 & (self.owners.len() as u32 - 2)))
+    }
+
+    pub(crate) fn owner(&self, tag: u32) -> u32 {
+        self.owners[tag as usize].load(Ordering::Acquire)
+    }
+
+    /// Under the lock of the moves, and of the queue that loses or gains it.
+    pub(crate) fn set_owner(&self, tag: u32, owner: u32) {
+        self.owners[tag as usize].store(owner, Ordering::Release);
+    }
+
+    /// What a worker has in hand, or is to have, of this table slot waits for it.
+    pub(crate) fn sticks_to(&self, tag: u32, slot: u32) -> bool {
+        self.owner(tag) == slot || self.moves.lock().table.to(tag) == slot
+    }
+}
+
+/// Says to all who ask whether the pool chooses workers that it does, and strictly. It is not asked itself.
+pub(crate) struct Stuck;
+
+impl<M> Policy<M> for Stuck {
+    fn choose(&self, _: &M, _: &About<'_>, _: &Crew<'_>) -> Choice {
+        Choice::Any
+    }
+}

@@ -1,0 +1,22 @@
+//! What the product's queues know of an attempt that has failed.
+
+use std::sync::Arc;
+
+use super::lock::Lock;
+use crate::DeadLetterReason;
+
+pub(crate) struct Failed<E> {
+    pub(crate) reason: DeadLetterReason,
+    error: Lock<Option<E>>,
+    pub(crate) panic: Option<String>,
+}
+
+impl<E> Failed<E> {
+    pub(crate) fn new(reason: DeadLetterReason, error: Option<E>) -> Arc<Self> {
+        Arc::new(Self { reason, error: Lock::new(error), panic: None })
+    }
+
+    pub(crate) fn take_error(&self) -> Option<E> {
+        self.error.lock().take()
+    }
+}
