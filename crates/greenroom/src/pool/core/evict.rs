@@ -189,7 +189,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// The permit of a message that was evicted.
-    pub(super) fn freed(&self, evicted: Option<Queued<A, K>>) -> Result<PoolPermit<'_, A, K>, Refused> {
+    pub(super) fn freed(
+        &self,
+        evicted: Option<Queued<A, K>>,
+    ) -> Result<PoolPermit<'_, A, K>, Refused> {
         let Some(evicted) = evicted else { return Err(Refused::Rejected) };
         let permit = PoolPermit(Some(self));
         self.bury_evicted(evicted);
