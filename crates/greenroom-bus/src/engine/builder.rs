@@ -242,9 +242,10 @@ async fn spawn(
         .notices(notices)
         .failure_policy(worker::policy)
         .on_dead_letter(move |letter| worker::bury(&letters, letter));
-    let pool = match keeps_order(config) {
-        true => ordered(pool.ordered_by_opt(line_of), config).spawn().await?,
-        false => pool.finally(config.on_final_failure).spawn().await?,
+    let pool = match config.engine {
+        event_pool::Engine::Keyed => ordered(pool.ordered_by_opt(line_of), config).spawn().await?,
+        event_pool::Engine::Sticky => sticky(pool, config).sticky_by_opt(line_of).spawn().await?,
+        _ => pool.finally(config.on_final_failure).spawn().await?,
     };
     Ok(Arc::new(pool))
 }
@@ -261,6 +262,11 @@ fn ordered(
         Some(batches) => pool.batches(batches),
         None => pool,
     }
+}
+
+/// Each worker has its share of the queue.
+fn sticky(pool: PoolBuilder<BusWorker>, config: &PoolConfig) -> PoolBuilder<BusWorker> {
+    pool.mailbox(config.queue.div_ceil(config.workers.max(1))).finally(config.on_final_failure)
 }
 
 fn keeps_order(config: &PoolConfig) -> bool {

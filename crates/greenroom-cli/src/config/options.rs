@@ -42,9 +42,6 @@ const fn group(title: &'static str, doc: &'static str, options: &'static [Opt]) 
     Group { title, doc, options, one_of: &[] }
 }
 
-/// Engines that are known and not built.
-const LATER_ENGINES: &[&str] = &["sticky"];
-
 /// The whole file.
 pub(super) static ROOT: Group = group(
     "the configuration",
@@ -212,10 +209,11 @@ pub(super) static POOL: Group = group(
         ),
         opt(
             "engine",
-            Choice { words: &ENGINES, later: LATER_ENGINES },
+            Choice { words: &ENGINES, later: &[] },
             Default("keyed"),
-            "What order there is: `keyed` keeps that of each `order_by` value, whichever worker is free handles it; `shared` \
-             keeps none, whatever handlers say.",
+            "What order there is: `keyed` keeps that of each `order_by` value, whichever worker is free handles it; `sticky` \
+             gives each value to the same worker, so that those of one worker wait for one another; `shared` keeps none, whatever \
+             handlers say.",
         ),
         opt(
             "on_full",

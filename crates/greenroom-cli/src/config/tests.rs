@@ -142,7 +142,7 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
         (pool, "inbox_size", "1", &["0", "10000001", "{}"]),
         (pool, "inboxSize", "5", &["0"]),
         (pool, "preset", "low_latency", &["fast", "order", "1", "[orders]"]),
-        (pool, "engine", "shared", &["keyd", "sticky", "1"]),
+        (pool, "engine", "sticky", &["keyd", "1"]),
         (pool, "enable_event_stream", "false", &["1", "maybe"]),
         (pool, "enableEventStream", "true", &["''"]),
         (pool, "on_full", "reject", &["3", "rejct", "drop"]),
@@ -390,7 +390,6 @@ fn h11_who_asks_for_order_where_none_is_kept_is_told() {
 fn what_belongs_to_later_versions_is_refused_by_name() {
     for (text, expected) in [
         (pool("rate: 1/s"), "rate limit of a pool"),
-        (pool("engine: sticky"), "`sticky` is not part of this version"),
         (handler("pass: {}, fan_out: true"), "`fan_out` is not part"),
         (root("admin: {}"), "admin listener"),
         (root("dead_letters: { store: {} }"), "the `store` for dead letters"),

@@ -57,7 +57,7 @@ handlers: { all: { on: '**', simulate: { latency: 100ms..100ms, failures: 0 } } 
 fn h11_the_engine_decides_whether_there_is_order() {
     let mut events = events(400);
     events.iter_mut().for_each(|event| event["subject"] = "one".into());
-    for (engine, ordered) in [("keyed", true), ("shared", false)] {
+    for (engine, ordered) in [("keyed", true), ("sticky", true), ("shared", false)] {
         let stage = stage(&format!("workers: 16, engine: {engine}"), &events);
         let report = stage.run().counted(0, [400, 400, 0, 0]);
         assert_eq!(report["out_of_order"], 0, "without order nothing is out of it");

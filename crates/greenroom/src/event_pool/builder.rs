@@ -108,6 +108,7 @@ where
         let notices = pool.told();
         let pool = match config.engine {
             Engine::Keyed => pool.ordered_by_opt(key_of).spawn().await?,
+            Engine::Sticky => pool.sticky_by_opt(key_of).spawn().await?,
             Engine::Shared => pool.spawn().await?,
         };
         let sizes = Arc::new(Sizes::new(size_of));

@@ -8,6 +8,7 @@ use std::fmt;
 /// | | one key's messages | a slow key delays |
 /// |---|---|---|
 /// | `keyed` | in order, by any worker | nobody else |
+/// | `sticky` | in order, by the same worker | the other keys of its worker |
 /// | `shared` | in no order | nobody else |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
@@ -15,18 +16,21 @@ pub enum Engine {
     /// In order per key, by whichever worker is free. What to take unless something speaks for another.
     #[default]
     Keyed,
+    /// In order per key, by the worker that has it: for workers that keep something for each of their keys.
+    Sticky,
     /// Without order: for messages that have nothing to do with one another.
     Shared,
 }
 
 impl Engine {
     /// All there are.
-    pub const ALL: &[Self] = &[Self::Keyed, Self::Shared];
+    pub const ALL: &[Self] = &[Self::Keyed, Self::Sticky, Self::Shared];
 
     /// Its name in configurations.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Keyed => "keyed",
+            Self::Sticky => "sticky",
             Self::Shared => "shared",
         }
     }

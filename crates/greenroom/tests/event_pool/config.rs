@@ -109,7 +109,7 @@ fn h01_errors_name_the_key_the_line_and_the_range() {
         ),
         (
             "engine: keyd",
-            "line 1: engine is keyd, but must be one of keyed, shared; did you mean keyed?",
+            "line 1: engine is keyd, but must be one of keyed, sticky, shared; did you mean keyed?",
         ),
         (
             "memory_ceiling: 2 parsecs",
