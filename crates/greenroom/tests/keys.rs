@@ -604,6 +604,20 @@ async fn k10_senders_wait_behind_their_key_in_turn_and_others_do_not() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn k10_urgent_messages_count_behind_their_key_as_well() {
+    let clerk = Clerk::new();
+    let pool = clerk.pool().max_per_key_of(1).spawn().await.unwrap();
+    pool.send((1, 0, Wait)).await.unwrap();
+    settle().await;
+    pool.send_with((1, 1, Wait), greenroom::Envelope::urgent()).await.unwrap();
+    settle().await;
+    for number in 2..5 {
+        assert!(matches!(pool.try_send((1, number, Nothing)), Err(TrySendError::KeyFull(_))));
+    }
+    pool.stop(Stop::within(Duration::ZERO)).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn k10_who_waits_behind_a_key_hears_of_the_end() {
     let clerk = Clerk::new();
     let pool = clerk.pool().max_per_key_of(1).spawn().await.unwrap();

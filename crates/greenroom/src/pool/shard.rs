@@ -319,6 +319,13 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.beyond = outbox.queued();
     }
 
+    /// Takes the next urgent message out. It may go to a lane, which is beyond.
+    pub(crate) fn pop_urgent(&mut self) -> Option<Entry<M, R, E, K>> {
+        let entry = self.urgent.pop_front()?;
+        self.beyond += 1;
+        Some(entry)
+    }
+
     /// One key may have another number.
     pub(crate) fn bound_keys(&mut self, bounds: KeyBounds) {
         self.uncounted = bounds.waiting;
