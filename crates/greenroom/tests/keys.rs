@@ -6,9 +6,9 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Backoff, CallError, Context, DeadLetterReason, Event, FailureTable, Finally, KeyState,
-    NotAccepted, Notices, Overflow, Pool, PoolBuilder, Row, SpawnError, Stop, TrySendError,
-    notices::Kind,
+    Actor, Backoff, CallError, Context, DeadLetterReason, Envelope, Event, FailureTable, Finally,
+    KeyState, NotAccepted, Notices, Overflow, Pool, PoolBuilder, Row, SpawnError, Stop,
+    TrySendError, notices::Kind,
 };
 use tokio::sync::Semaphore;
 
@@ -652,6 +652,22 @@ async fn k10_permits_taken_before_do_not_get_past_the_bound() {
         assert_eq!(1 + rest + permits.min(2), 3, "{permits} permits");
         settle().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn k10_urgent_messages_count_where_they_wait_in_line() {
+    let clerk = Clerk::new();
+    let pool = clerk.pool().capacity(100_000).max_per_key_of(4).spawn().await.unwrap();
+    pool.send((1, 0, Wait)).await.unwrap();
+    settle().await;
+    let mut accepted = 0;
+    for number in 1..20 {
+        let urgent = Envelope::urgent();
+        accepted += usize::from(pool.try_send_with((1, number, Nothing), urgent).is_ok());
+        settle().await;
+    }
+    assert_eq!(accepted, 4);
+    pool.stop(Stop::within(Duration::ZERO)).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -360,7 +360,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// lanes that are ready.
     pub(super) fn pop_urgent(&self, index: usize, more: bool) -> Option<Queued<A, K>> {
         let mut inbox = self.shards[index].inbox.lock();
-        let entry = inbox.urgent.pop_front();
+        let entry = inbox.pop_urgent();
         if inbox.urgent.is_empty() && !more {
             self.wake.calm(index);
         }
