@@ -185,10 +185,11 @@ impl Crowd {
         self.senders > 0
     }
 
-    /// Everything that waited was taken out.
+    /// Everything that waited was taken out, parked keys with their lines.
     pub(crate) fn clear(&mut self) {
-        self.by_hash.values_mut().for_each(|line| line.messages = 0);
-        self.by_hash.retain(|_, line| line.parked || line.senders > 0);
+        self.parked = 0;
+        self.by_hash.values_mut().for_each(|line| (line.messages, line.parked) = (0, false));
+        self.by_hash.retain(|_, line| line.senders > 0);
     }
 }
 
