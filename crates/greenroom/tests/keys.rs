@@ -6,9 +6,9 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Backoff, CallError, Context, DeadLetterReason, Event, FailureTable, Finally, KeyState,
-    NotAccepted, Notices, Overflow, Pool, PoolBuilder, Row, SpawnError, Stop, TrySendError,
-    notices::Kind,
+    Actor, Backoff, CallError, Context, DeadLetterReason, Envelope, Event, FailureTable, Finally,
+    KeyState, NotAccepted, Notices, Overflow, Pool, PoolBuilder, Restarts, Row, SpawnError, Stop,
+    TrySendError, notices::Kind,
 };
 use tokio::sync::Semaphore;
 
@@ -807,6 +807,37 @@ async fn k10_permits_taken_before_do_not_get_past_the_bound() {
         assert_eq!(1 + rest + permits.min(2), 3, "{permits} permits");
         settle().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn k10_urgent_messages_count_where_they_wait_in_line() {
+    let clerk = Clerk::new();
+    let pool = clerk.pool().capacity(100_000).max_per_key_of(4).spawn().await.unwrap();
+    pool.send((1, 0, Wait)).await.unwrap();
+    settle().await;
+    let mut accepted = 0;
+    for number in 1..20 {
+        let urgent = Envelope::urgent();
+        accepted += usize::from(pool.try_send_with((1, number, Nothing), urgent).is_ok());
+        settle().await;
+    }
+    assert_eq!(accepted, 4);
+    pool.stop(Stop::within(Duration::ZERO)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn k08_p19_a_parked_key_goes_with_the_last_worker() {
+    let clerk = Clerk::new();
+    let none = Restarts { max: 0, ..Restarts::default() };
+    let pool = parking(&clerk).workers(1).restarts(none).max_parked(1).spawn().await.unwrap();
+    pool.send((1, 0, Panic)).await.unwrap();
+    settle().await;
+    assert_eq!(pool.stats().dead_lettered, 1);
+    pool.manage().enable(0).unwrap().done(Duration::from_secs(1)).await;
+    assert_eq!(pool.keys::<u64>().unwrap().counts().parked, 0);
+    assert_eq!(pool.call((1, 1, Nothing)).await, Ok(1), "nothing is parked any more");
+    pool.send((1, 2, Nothing)).await.unwrap();
+    assert!(pool.stop(PATIENCE).await.stats.ledger_holds());
 }
 
 #[tokio::test(start_paused = true)]

@@ -377,6 +377,13 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.accepted += 1;
     }
 
+    /// Takes the next urgent message, which may go to the lane of its key.
+    pub(crate) fn pop_urgent(&mut self) -> Option<Entry<M, R, E, K>> {
+        let entry = self.urgent.pop_front()?;
+        self.beyond += 1;
+        Some(entry)
+    }
+
     /// As `push`, for several plain messages.
     pub(crate) fn push_run(
         &mut self,
