@@ -131,10 +131,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let shard = &self.shards[index];
         let mut outbox = shard.outbox.lock();
         let mut inbox = shard.inbox.lock();
-        let room = Shard::count(&mut inbox, &mut outbox, self.settings.key_bounds).stand(hash);
+        // Counting may have ended meanwhile, and permits for messages that are not counted be here again.
+        let unused = std::mem::take(&mut inbox.credit);
+        let crowd = Shard::count(&mut inbox, &mut outbox, self.settings.key_bounds);
+        let room = crowd.stand(hash);
+        let alone = crowd.is_alone(hash);
         self.key_lines.0.fetch_or(1 << index, Ordering::SeqCst);
-        let alone = outbox.crowd.as_ref().is_some_and(|crowd| crowd.is_alone(hash));
-        InLine { core: self, index, hash, room, alone, woken: false }
+        drop((inbox, outbox));
+        // Who looks once more has been told, in a way, that there may be room: those behind rely on it.
+        let line = InLine { core: self, index, hash, room, alone, woken: alone };
+        self.give_back_unused(unused);
+        line
     }
 
     /// Wakes senders for whom there may be room behind their keys. Under no lock.
@@ -193,6 +200,7 @@ struct InLine<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     room: Arc<Notify>,
     /// Nobody stood there before.
     alone: bool,
+    /// It has been told that there may be room, or was the first, and nobody else has been told of that.
     woken: bool,
 }
 
