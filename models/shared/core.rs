@@ -344,6 +344,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.letters.lock().extend(letter.message);
     }
 
+    /// Messages that a key may have more, where they are counted; none where somebody waits.
+    pub(crate) fn room_behind(&self, index: usize, hash: u32) -> Option<usize> {
+        let mut outbox = self.shards[index].outbox.lock();
+        let crowd = outbox.crowd.as_mut()?;
+        let admitted = (0..1_000).take_while(|_| crowd.admit(hash, false).is_ok());
+        Some(admitted.count())
+    }
+
     /// Nobody listens.
     fn tell(&self, _happening: Happening) {}
 

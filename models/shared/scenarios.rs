@@ -1,11 +1,15 @@
 //! What is tried. Each public function of these modules is one scenario, tried by a test of the same name.
 
+#[path = "scenarios/crowds.rs"]
+pub mod crowds;
 #[path = "scenarios/in_place.rs"]
 pub mod in_place;
 #[path = "scenarios/keys.rs"]
 pub mod keys;
 #[path = "scenarios/mailboxes.rs"]
 pub mod mailboxes;
+#[path = "scenarios/parked.rs"]
+pub mod parked;
 #[path = "scenarios/permits.rs"]
 pub mod permits;
 #[path = "scenarios/player.rs"]

@@ -58,6 +58,25 @@ tried! {
         a_token_is_taken_from_who_computes,
         a_token_stays_with_who_compares_keys,
         a_key_waits_for_its_next_attempt;
+    crowds:
+        a_sender_behind_its_key_and_the_only_worker,
+        three_senders_behind_a_key_and_a_worker,
+        senders_behind_a_key_in_a_pool_that_is_full,
+        two_who_wait_behind_a_key_and_one_of_them_goes,
+        the_first_in_line_goes_before_it_has_looked_again,
+        two_who_wait_behind_a_key_and_a_pool_that_closes,
+        one_who_waits_behind_a_key_and_a_pool_that_closes,
+        one_who_waits_behind_a_key_and_one_who_tries,
+        counting_that_begins_and_ends_beside_senders,
+        counting_beside_lanes_and_messages_that_fail;
+    parked:
+        a_key_that_is_parked_and_released,
+        a_key_that_is_parked_and_replayed,
+        a_key_that_is_parked_by_who_has_lost_the_token,
+        a_parked_key_whose_line_is_taken_out,
+        senders_that_wait_behind_a_key_that_is_parked,
+        callers_of_a_key_that_is_parked,
+        a_token_stays_with_who_tells_a_collector;
     runs:
         one_worker_that_steps_and_a_sender,
         a_token_is_taken_between_two_steps,

@@ -571,6 +571,19 @@ async fn k10_the_bound_holds_before_anybody_has_looked_at_the_queue() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn k10_room_that_was_reserved_before_does_not_get_past_the_bound() {
+    let clerk = Clerk::new();
+    let pool = clerk.pool().capacity(4_096).max_per_key_of(4).spawn().await.unwrap();
+    pool.try_send((1, 0, Nothing)).unwrap();
+    for number in 1..4 {
+        pool.try_reserve().unwrap().send((1, number, Nothing)).unwrap();
+    }
+    let refused = pool.try_send((1, 4, Nothing)).unwrap_err();
+    assert!(matches!(refused, TrySendError::KeyFull((1, 4, Nothing))), "{refused:?}");
+    assert!(pool.stop(PATIENCE).await.stats.ledger_holds());
+}
+
+#[tokio::test(start_paused = true)]
 async fn k10_senders_wait_behind_their_key_in_turn_and_others_do_not() {
     let clerk = Clerk::new();
     let pool = clerk.pool().max_per_key_of(2).spawn().await.unwrap();

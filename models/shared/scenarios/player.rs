@@ -3,11 +3,13 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    pin::pin,
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicU32},
+    task::Poll,
 };
 
 use crate::{
-    Actor, Class, ExitReason,
+    Actor, Class, DeadLetterReason, ExitReason, ReplyPort,
     checker::{JoinHandle, block_on, spawn, yield_now},
     class::URGENT_RUN,
     delivery::{Delivery, Extra},
@@ -15,14 +17,16 @@ use crate::{
     pool::{
         core::{Core, Plan, Queued, take::BUDGET},
         discard::discard,
+        failed::Failed,
         hold::{DeliveryOf, Source},
+        lanes::LaneState,
         mailbox::Mailbox,
         parcel::Parcel,
         permits::{Closed, Refused},
         seat::{SIGNAL, Seat},
         stamp::Stamp,
     },
-    sync::{Ordering, fence},
+    sync::{Notify, Ordering, fence},
 };
 
 /// Messages are numbers. Those below ten have no key; all others in the same ten have the same, from [`MANY`] on all in the same hundred. From [`URGENT`] on
@@ -56,8 +60,12 @@ pub(super) enum Handler {
     Suspends,
     /// It lets others run without saying so, as one that computes does.
     Computes,
+    /// As `Suspends`, and wants to be told once a message of its key waits behind it.
+    Collects,
     /// It fails the first time, and is parked.
     Fails,
+    /// It fails for good the first time, and its key is parked.
+    ParksKey,
     /// The message is not for its worker: the first time, it is put back for any other.
     PutsBack,
 }
@@ -138,6 +146,140 @@ impl Pool {
             }
             Err(_) => Err(Closed),
         }
+    }
+
+    /// Sends a message, and waits for room in the pool and behind its key: the steps of the product's `push_waiting`.
+    pub(super) fn send_in_turn(&self, number: u32) -> Result<(), Refused> {
+        let mut parcel = Self::parcel(number);
+        let sent = match self.core.take_and_push(0, &mut parcel) {
+            Err(Refused::Full | Refused::KeyFull) => {
+                block_on(self.core.push_in_its_turn(&mut parcel, 0))
+            }
+            sent => sent,
+        };
+        self.check_bounds();
+        sent
+    }
+
+    /// As `send_in_turn`, but goes away where it has to wait for the so-manieth time. True where the message was queued.
+    pub(super) fn send_with_patience(&self, number: u32, waits: usize) -> bool {
+        let mut parcel = Self::parcel(number);
+        let mut polls = 0;
+        block_on(async {
+            let mut send = pin!(self.core.push_in_its_turn(&mut parcel, 0));
+            std::future::poll_fn(|task| {
+                polls += 1;
+                match send.as_mut().poll(task) {
+                    Poll::Ready(sent) => Poll::Ready(sent.is_ok()),
+                    Poll::Pending if polls > waits => Poll::Ready(false),
+                    Poll::Pending => Poll::Pending,
+                }
+            })
+            .await
+        })
+    }
+
+    /// Sends a message where there is room now.
+    pub(super) fn try_send(&self, number: u32) -> Result<(), Refused> {
+        let sent = self.core.take_and_push(0, &mut Self::parcel(number));
+        self.check_bounds();
+        sent
+    }
+
+    /// As `try_send`, for somebody who waits for the reply. It is counted where that says that the key is parked.
+    pub(super) fn try_call(&self, number: u32, told: &Arc<AtomicU32>) -> Result<(), Refused> {
+        let mut parcel = Self::parcel(number);
+        parcel.extra = Some(Extra::of(ReplyPort::new(told)));
+        self.core.take_and_push(0, &mut parcel)
+    }
+
+    pub(super) fn sender_in_turn(self: &Arc<Self>, numbers: &'static [u32]) -> JoinHandle<()> {
+        let pool = self.clone();
+        spawn(move || {
+            numbers.iter().for_each(|number| assert_eq!(pool.send_in_turn(*number), Ok(())));
+        })
+    }
+
+    /// Starts the next message and has done with it, where there is one: what a worker does, without one that sleeps.
+    pub(super) fn start_one(&self, worker: usize) -> bool {
+        let Some((source, entry)) = self.core.take(worker, &mut 0, Class::Normal) else {
+            return false;
+        };
+        let started = &self.core.seats.at(worker).started;
+        started.store(started.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        discard((entry.message, entry.key));
+        self.core.release(worker, source);
+        fence(Ordering::SeqCst);
+        self.core.serve_waiters();
+        true
+    }
+
+    /// No key has more messages than it may, here and now. Those of parked keys have another bound.
+    pub(super) fn check_bounds(&self) {
+        for shard in &self.core.shards {
+            let mut lines = BTreeMap::<u32, usize>::new();
+            let outbox = shard.outbox.lock();
+            let inbox = shard.inbox.lock();
+            let queued = outbox.queue.iter().chain(inbox.queue.iter()).chain(&inbox.urgent);
+            for entry in queued.filter(|entry| entry.key.is_some()) {
+                *lines.entry(entry.hash).or_default() += 1;
+            }
+            for lane in outbox.lanes.iter() {
+                *lines.entry(lane.id.hash).or_default() += lane.queue.len() - lane.retried();
+            }
+            for lane in outbox.lanes.iter().filter(|lane| lane.state == LaneState::Parked) {
+                lines.remove(&lane.id.hash);
+            }
+            drop((outbox, inbox));
+            let most = lines.into_values().max().unwrap_or(0);
+            assert!(most <= self.plan.bounds.waiting, "{most} messages of a key");
+        }
+    }
+
+    /// Nothing is counted that is not there, and nobody waits.
+    pub(super) fn check_counts(&self) {
+        for (index, shard) in self.core.shards.iter().enumerate() {
+            for hash in 1..self.plan.hashes {
+                let room = self.core.room_behind(index, hash);
+                assert!(room.is_none_or(|room| room == self.plan.bounds.waiting), "{room:?}");
+            }
+            let outbox = shard.outbox.lock();
+            assert!(outbox.crowd.as_ref().is_none_or(|crowd| crowd.is_needless(0)));
+        }
+    }
+
+    /// Waits until a key is parked.
+    pub(super) fn wait_for_parked(&self) {
+        while self.core.parked_messages() == 0 {
+            yield_now();
+        }
+    }
+
+    /// Lets a parked key go on without the message that has failed.
+    pub(super) fn release(&self, key: Key) {
+        assert!(self.core.release_key(&key));
+        let letters = std::mem::take(&mut *self.core.letters.lock());
+        assert_eq!(letters.len(), 1, "what has failed is a dead letter");
+        let mut ledger = self.ledger();
+        ledger.handled.extend(letters);
+        let over = ledger.done() == self.expected;
+        drop(ledger);
+        if over {
+            self.core.end();
+        }
+    }
+
+    /// Takes the line of a parked key.
+    pub(super) fn remove(&self, key: Key) -> Vec<u32> {
+        let line = self.core.remove_key(&key).expect("the key is parked");
+        let mut ledger = self.ledger();
+        ledger.handled.extend(&line);
+        let over = ledger.done() == self.expected;
+        drop(ledger);
+        if over {
+            self.core.end();
+        }
+        line
     }
 
     /// Sends a message to one worker, and waits for room there: the steps of the product's `SeatDoor`.
@@ -587,7 +729,9 @@ impl<'a> Player<'a> {
     /// What the handler does with a message that it may have had before.
     fn handler(&self, number: u32) -> Handler {
         match (self.pool.script)(number) {
-            Handler::Fails | Handler::PutsBack if self.pool.ledger().failed.contains(&number) => {
+            Handler::Fails | Handler::PutsBack | Handler::ParksKey
+                if self.pool.ledger().failed.contains(&number) =>
+            {
                 Handler::Returns
             }
             handler => handler,
@@ -613,16 +757,18 @@ impl<'a> Player<'a> {
         self.pool.begins(number);
         let handler = self.handler(number);
         match handler {
-            Handler::Returns | Handler::Fails | Handler::PutsBack => {}
+            Handler::Returns | Handler::Fails | Handler::PutsBack | Handler::ParksKey => {}
             Handler::Suspends => self.suspend(),
+            Handler::Collects => self.collect(),
             Handler::Computes => yield_now(),
         }
-        let handled = !matches!(handler, Handler::Fails | Handler::PutsBack);
+        let handled = !matches!(handler, Handler::Fails | Handler::PutsBack | Handler::ParksKey);
         if self.pool.ends(number, handled) {
             self.core.end();
         }
         match handler {
             Handler::Fails => self.park(number),
+            Handler::ParksKey => self.park_key(number),
             Handler::PutsBack => self.put_back(number),
             _ => {}
         }
@@ -637,6 +783,25 @@ impl<'a> Player<'a> {
         let entry = self.entry(number, Some(Extra::parked(None)));
         let source = std::mem::replace(&mut self.source, Source::None);
         self.source = self.core.park(self.worker, source, entry, std::time::Duration::ZERO);
+    }
+
+    fn park_key(&mut self, number: u32) {
+        let failed = Failed::new(DeadLetterReason::Failed, Some(()));
+        let entry = self.entry(number, Some(Extra::parked(Some(failed.clone()))));
+        let source = std::mem::replace(&mut self.source, Source::None);
+        self.source = self.core.park_key(self.worker, source, vec![entry], failed);
+    }
+
+    /// The product's `expect_more`, before it suspends.
+    fn collect(&mut self) {
+        self.source = self.core.suspend(self.worker, self.source);
+        if let Source::Lane { index, id, .. } = self.source {
+            let mut outbox = self.core.shards[index].outbox.lock();
+            if let Some(lane) = outbox.lanes.get(id) {
+                lane.wanted = Some((1, Arc::new(Notify::default())));
+            }
+        }
+        self.suspend();
     }
 
     fn put_back(&mut self, number: u32) {

@@ -78,8 +78,13 @@ impl Crowd {
     /// As `count`, for one of a lane whose key has this hash.
     pub(crate) fn count_of<M, R, E, K>(&mut self, hash: u32, entry: &Entry<M, R, E, K>) {
         if !entry.is_retry() {
-            self.by_hash.entry(hash).or_default().messages += 1;
+            self.count_one(hash);
         }
+    }
+
+    /// Counts a message of this hash.
+    pub(crate) fn count_one(&mut self, hash: u32) {
+        self.by_hash.entry(hash).or_default().messages += 1;
     }
 
     /// Counts a message that is queued next, unless as many wait of its key as may. `waited` where its sender has stood in line:
@@ -97,9 +102,8 @@ impl Crowd {
             return Err(refused);
         }
         line.messages += 1;
-        let bound = if line.parked { self.bounds.of_parked() } else { self.bounds.waiting };
-        if waited && line.messages < bound {
-            // Several places may have become free while nobody listened.
+        if waited && (line.parked || line.messages < self.bounds.waiting) {
+            // Several places may have become free while nobody listened; and nobody waits behind a parked key.
             self.freed.extend(line.room.clone());
         }
         Ok(())
@@ -273,5 +277,26 @@ mod tests {
         crowd.unpark(1, false);
         assert_eq!(crowd.admit(1, false), Err(Refused::KeyFull));
         assert!(crowd.is_needless(0) && !crowd.is_needless(1));
+    }
+
+    #[test]
+    fn a_parked_key_that_was_taken_out_is_not_parked_any_more() {
+        let mut crowd = crowd();
+        crowd.park(1);
+        crowd.clear();
+        assert!(!crowd.is_parked(1) && crowd.is_needless(0) && crowd.by_hash.is_empty());
+    }
+
+    #[test]
+    fn senders_of_a_key_that_was_parked_look_again_one_after_the_other() {
+        let mut crowd = crowd();
+        crowd.count(&entry(1));
+        crowd.count(&entry(1));
+        let room = crowd.stand(1);
+        crowd.stand(1);
+        crowd.park(1);
+        assert_eq!(crowd.take_freed().len(), 2);
+        assert!(crowd.admit(1, true).is_ok());
+        assert!(crowd.take_freed().iter().any(|freed| Arc::ptr_eq(freed, &room)));
     }
 }

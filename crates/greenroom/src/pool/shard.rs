@@ -119,6 +119,8 @@ pub(crate) struct Outbox<M, R, E, K> {
     urgent_ready: VecDeque<LaneId>,
     /// Present while a worker drains the outbox of a keyed pool.
     pub(crate) token: Option<Token<K>>,
+    /// The hash of a message that the holder has between two places while it compares keys outside the lock.
+    pub(crate) carried: Option<u32>,
     /// The epoch of the next token.
     next_epoch: u64,
     /// Messages taken so far, from the queue and from lanes: what the watch sees of progress.
@@ -181,6 +183,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             ready: VecDeque::new(),
             urgent_ready: VecDeque::new(),
             token: None,
+            carried: None,
             next_epoch: 0,
             taken: 0,
             seen: None,
@@ -256,12 +259,13 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         bounds: KeyBounds,
     ) -> &'a mut Crowd {
         inbox.counted = true;
-        let (queue, lanes) = (&outbox.queue, &outbox.lanes);
+        let (queue, lanes, carried) = (&outbox.queue, &outbox.lanes, outbox.carried);
         outbox.crowd.get_or_insert_with(|| {
             let mut crowd = Crowd::new(bounds);
             let queued = queue.iter().chain(inbox.queue.iter()).chain(&inbox.urgent);
             queued.for_each(|entry| crowd.count(entry));
             lanes.count_into(&mut crowd);
+            carried.into_iter().for_each(|hash| crowd.count_one(hash));
             Box::new(crowd)
         })
     }
@@ -319,13 +323,6 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.beyond = outbox.queued();
     }
 
-    /// Takes the next urgent message out. It may go to a lane, which is beyond.
-    pub(crate) fn pop_urgent(&mut self) -> Option<Entry<M, R, E, K>> {
-        let entry = self.urgent.pop_front()?;
-        self.beyond += 1;
-        Some(entry)
-    }
-
     /// One key may have another number.
     pub(crate) fn bound_keys(&mut self, bounds: KeyBounds) {
         self.uncounted = bounds.waiting;
@@ -371,17 +368,17 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.note_sender()
     }
 
-    #[cold]
-    fn push_urgent(&mut self, entry: Entry<M, R, E, K>) {
-        self.urgent.push_back(entry);
-        self.accepted += 1;
-    }
-
-    /// Takes the next urgent message, which may go to the lane of its key.
+    /// Takes the next urgent message, which may go to a lane.
     pub(crate) fn pop_urgent(&mut self) -> Option<Entry<M, R, E, K>> {
         let entry = self.urgent.pop_front()?;
         self.beyond += 1;
         Some(entry)
+    }
+
+    #[cold]
+    fn push_urgent(&mut self, entry: Entry<M, R, E, K>) {
+        self.urgent.push_back(entry);
+        self.accepted += 1;
     }
 
     /// As `push`, for several plain messages.
@@ -450,10 +447,11 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         token.in_hand = key;
     }
 
-    /// The holder compares keys outside the lock, or has done so.
-    pub(crate) fn compare(&mut self, epoch: u64, comparing: bool) {
+    /// The holder compares keys outside the lock, with a message in hand whose key has this hash, or has done so.
+    pub(crate) fn compare(&mut self, epoch: u64, carried: Option<u32>) {
+        self.carried = carried;
         if let Some(token) = self.held(epoch) {
-            token.comparing = comparing;
+            token.comparing = carried.is_some();
         }
     }
 
@@ -635,8 +633,8 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         self.streak = (0, 0);
     }
 
-    /// Messages in the outbox and its lanes.
+    /// Messages in the outbox and its lanes, and on the way between them.
     pub(crate) fn queued(&self) -> usize {
-        self.queue.len() + self.lanes.queued()
+        self.queue.len() + self.lanes.queued() + usize::from(self.carried.is_some())
     }
 }

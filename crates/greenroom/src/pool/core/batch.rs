@@ -65,11 +65,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             outbox.held(epoch)?.in_hand = Some(in_hand);
             return None;
         };
-        outbox.compare(epoch, true);
+        outbox.compare(epoch, Some(entry.hash));
         drop(outbox);
         let same = is_of(&entry, &in_hand.1);
         let mut outbox = self.shards[index].outbox.lock();
-        outbox.compare(epoch, false);
+        outbox.compare(epoch, None);
         if let Some(token) = outbox.held(epoch) {
             token.in_hand = Some(in_hand);
             token.taken += 1;
@@ -97,11 +97,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         loop {
             let of_hash = |entry: &Queued<A, K>| entry.key.is_some() && entry.hash == id.hash;
             let Some(entry) = outbox.queue.remove_near(LOOK_AHEAD, of_hash) else { break };
-            outbox.compare(epoch, true);
+            outbox.compare(epoch, Some(entry.hash));
             drop(outbox);
             let same = is_of(&entry, &key);
             outbox = self.shards[index].outbox.lock();
-            outbox.compare(epoch, false);
+            outbox.compare(epoch, None);
             if !same {
                 outbox.queue.push_front(entry);
                 break;

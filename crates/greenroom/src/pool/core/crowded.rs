@@ -145,7 +145,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Whether there is room behind this key.
-    pub(super) fn room_behind(&self, index: usize, key: &Hashed<K>) -> Result<(), Refused> {
+    pub(super) fn has_room_behind(&self, index: usize, key: &Hashed<K>) -> Result<(), Refused> {
         if key.0.is_none() {
             return Ok(());
         }
@@ -172,14 +172,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let shard = &self.shards[index];
         let mut outbox = shard.outbox.lock();
         let mut inbox = shard.inbox.lock();
-        let room = Shard::count(&mut inbox, &mut outbox, self.key_bounds()).stand(hash);
-        self.key_lines.0.fetch_or(1 << index, Ordering::SeqCst);
-        let alone = outbox.crowd.as_ref().is_some_and(|crowd| crowd.is_alone(hash));
-        // Messages that are queued from here on are counted.
+        // Counting may have ended meanwhile, and permits for messages that are not counted be here again.
         let unused = std::mem::take(&mut inbox.credit);
+        let crowd = Shard::count(&mut inbox, &mut outbox, self.key_bounds());
+        let room = crowd.stand(hash);
+        let alone = crowd.is_alone(hash);
+        self.key_lines.0.fetch_or(1 << index, Ordering::SeqCst);
         drop((inbox, outbox));
+        // Who looks once more has been told, in a way, that there may be room: those behind rely on it.
+        let line = InLine { core: self, index, hash, room, alone, woken: alone };
         self.give_back_unused(unused);
-        InLine { core: self, index, hash, room, alone, woken: alone }
+        line
     }
 
     /// Wakes senders for whom there may be room behind their keys. Under no lock.
@@ -238,7 +241,7 @@ struct InLine<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     room: Arc<Notify>,
     /// Nobody stood there before, and it has not looked again yet.
     alone: bool,
-    /// It has been woken, or is about to look without that: whatever it finds, somebody else may have come meanwhile.
+    /// It has been told that there may be room, or was the first, and nobody else has been told of that.
     woken: bool,
 }
 

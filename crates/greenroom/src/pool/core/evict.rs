@@ -75,7 +75,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let key = self.key(parcel);
         let index = self.shard_of(&key, sender);
-        let evicted = match self.room_behind(index, &key) {
+        let evicted = match self.has_room_behind(index, &key) {
             Ok(()) => self.evict(index),
             Err(Refused::KeyFull) => self.evict_of(index, key.1),
             Err(refused) => {

@@ -406,7 +406,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         entry: Queued<A, K>,
     ) -> (Outboxed<'a, A, K>, Result<Placed, Queued<A, K>>) {
         let candidates = outbox.lanes.candidates(entry.hash);
-        outbox.compare(epoch, true);
+        outbox.compare(epoch, Some(entry.hash));
         drop(outbox);
         let lane = find_lane(candidates, entry.key.as_ref());
         let outbox = self.shards[index].outbox.lock();
@@ -414,7 +414,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // the token opens lanes for messages of this queue, and the clock leaves a token alone that compares.
         let class = entry.class;
         let (mut outbox, entry) = self.told_if_parked(index, outbox, lane, entry);
-        outbox.compare(epoch, false);
+        outbox.carried = None;
         let placed = match lane {
             Some(id) => outbox.lanes.push_back(id, entry).map(|()| id),
             None => Err(entry),
@@ -425,6 +425,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             full.notify_one();
             outbox = self.shards[index].outbox.lock();
         }
+        outbox.compare(epoch, None);
         let placed = placed.map(|id| match class {
             Class::Urgent => self.urge_lane(index, &mut outbox, epoch, id),
             Class::Normal => Placed::Behind,
