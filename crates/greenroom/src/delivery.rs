@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::{
     AnyAddress, CancellationToken, Class, ReplyPort,
-    pool::{Failed, Stamp},
+    pool::{Claim, Failed, Stamp},
 };
 
 /// A message on loan: the runtime owns it until its outcome is settled.
@@ -65,6 +65,8 @@ pub(crate) struct Extra<R, E> {
     pub(crate) kills: u32,
     /// It waits for another attempt, and is counted as waiting.
     pub(crate) parked: bool,
+    /// Its bytes, until it is started, in a pool that bounds them.
+    pub(crate) claim: Option<Claim>,
     /// It is not to be handled with others: they have come to an end together before.
     pub(crate) alone: bool,
     /// No further attempt is made of itself: it waits for an operator.
@@ -120,6 +122,7 @@ impl<R, E> Extra<R, E> {
             attempts: 0,
             kills: 0,
             parked: false,
+            claim: None,
             alone: false,
             for_good: false,
             failed: None,

@@ -61,6 +61,7 @@ pub mod batch;
 mod bell;
 mod block_queue;
 mod builder;
+mod bytes;
 mod call;
 mod calling;
 mod change;
@@ -118,6 +119,7 @@ mod worker;
 pub use address::{Address, Permit};
 pub use batch::{Batch, Batched, Batches};
 pub use builder::PoolBuilder;
+pub(crate) use bytes::Claim;
 pub use calling::Calling;
 pub use change::{Change, ChangeReport};
 #[cfg(test)]

@@ -7,8 +7,8 @@ use std::sync::{
 
 use super::player::{Handler, Pool};
 use crate::{
-    checker::{Effort, check, spawn},
-    pool::{core::Plan, crowd::KeyBounds},
+    checker::{Effort, check, spawn, yield_now},
+    pool::{core::Plan, crowd::KeyBounds, permits::Refused},
 };
 
 fn plan(workers: usize, awake: usize) -> Plan {
@@ -96,7 +96,7 @@ pub fn a_parked_key_whose_line_is_taken_out() {
     });
 }
 
-/// Senders that wait behind a key that is parked look again: there is more room now.
+/// Senders that wait behind a key that is parked look again: there is room, or they are told, and come back later.
 pub fn senders_that_wait_behind_a_key_that_is_parked() {
     check(Effort::Large, || {
         let plan = Plan { bounds: KeyBounds { waiting: 1, parked: 8 }, ..plan(1, 1) };
@@ -108,14 +108,16 @@ pub fn senders_that_wait_behind_a_key_that_is_parked() {
         let senders = [12, 51, 91, 21].map(|number| {
             let pool = pool.clone();
             spawn(move || {
-                let sent = pool.send_in_turn(number);
-                assert_eq!(sent, Ok(()));
+                while let Err(refused) = pool.send_in_turn(number) {
+                    assert_eq!(refused, Refused::Parked);
+                    yield_now();
+                }
             })
         });
         let worker = pool.worker(0);
-        senders.into_iter().for_each(|sender| sender.join().expect("it did not panic"));
         pool.wait_for_parked();
         pool.release(1);
+        senders.into_iter().for_each(|sender| sender.join().expect("it did not panic"));
         pool.finish([worker]);
         pool.check_counts();
     });

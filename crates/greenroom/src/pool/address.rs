@@ -189,8 +189,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
-        if self.settings.dispatch.is_some() {
-            return load.lent(|parcel| self.try_dispatch(parcel, sender));
+        if self.settings.is_weighed {
+            return load.lent(|parcel| self.try_place_weighed(parcel, sender, urgency));
         }
         let key = self.key(load);
         self.take_and_push(load, key, sender, urgency)
@@ -202,8 +202,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         messages: &mut VecDeque<A::Message>,
         sender: u32,
     ) -> Result<Placed, Refused> {
-        if self.settings.dispatch.is_some() {
-            let sent = push_one_by_one(messages, |one| self.try_dispatch(one, sender))?;
+        if self.settings.is_weighed {
+            let place = |one: &mut ParcelOf<A>| self.try_place_weighed(one, sender, Urgency::Now);
+            let sent = push_one_by_one(messages, place)?;
             return Ok(Placed { sent, full: !messages.is_empty() });
         }
         let permits = self.permits.try_take_most(messages.len() as u64, self)?;
@@ -265,6 +266,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         if let Some(to) = self.diverted(parcel) {
             return self.divert(to, parcel).map_err(|refused| self.why(refused));
         }
+        self.try_claim(parcel).map_err(|refused| self.why(refused))?;
         if self.settings.dispatch.is_some() {
             let pushed = self.dispatch_permitted(parcel, sender, Crowd::WherePermitted);
             pushed.map_err(|refused| self.why(refused))?;
@@ -316,6 +318,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
                 return to.door.push_waiting(parcel, to.sender).await;
             }
             self.count_wait();
+            self.claim(parcel).await.map_err(|Closed| self.why_closed())?;
             if let Some(policy) = &self.settings.dispatch {
                 let pushed = match policy.is_strict() {
                     true => self.dispatch_waiting(parcel, sender).await,

@@ -13,6 +13,7 @@ use super::{
     advisor::{Advisor, Judge, advising},
     autoscale::{Autoscale, Autoscaler, scaling},
     batch::Batches,
+    bytes::SizeOf,
     change::SlotOutcome,
     clock,
     core::{CopyOf, Core, KeyOf, OnDeadLetter, Settings, exit::WhenExhausted},
@@ -66,6 +67,7 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     copy_for_several: Option<CopyOf<A>>,
     key_of: Option<KeyOf<A, K>>,
     key_required: bool,
+    bytes: Option<(usize, SizeOf<A::Message>)>,
     max_per_key: Option<usize>,
     max_parked: usize,
     /// What follows when no further attempt is made, whatever the policy says.
@@ -117,6 +119,7 @@ impl<A: Actor> PoolBuilder<A> {
             single: false,
             dedicated_threads: None,
             key_required: false,
+            bytes: None,
             max_per_key: None,
             max_parked: MAX_PARKED,
             finally: None,
@@ -241,6 +244,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             copy_for_several: self.copy_for_several,
             key_of,
             key_required: self.key_required,
+            bytes: self.bytes,
             max_per_key: self.max_per_key,
             max_parked: self.max_parked,
             finally: self.finally,
@@ -659,6 +663,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         let slots = self.checked_table()?;
         let key_bounds = self.checked_key_bounds(capacity)?;
         let key_share = self.key_share();
+        let bytes = keys::byte_bound(self.bytes.take())?;
+        let is_weighed = self.dispatch.is_some() || bytes.is_some();
         let threads = self.start_threads()?;
         let runtime = threads.as_ref().and_then(Threads::handle);
         let runtime = runtime.unwrap_or_else(tokio::runtime::Handle::current);
@@ -681,6 +687,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             sticky: self.sticky.map(|by| (by, slots)),
             copy_for_several: self.copy_for_several,
             key_required: self.key_required,
+            is_weighed,
+            bytes,
             key_bounds,
             key_share,
             finally: self.finally,

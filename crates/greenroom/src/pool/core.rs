@@ -20,6 +20,7 @@ use self::{
 };
 use super::{
     advisor::Advice,
+    bytes::ByteBound,
     clock::Clock,
     coarse::CoarseClock,
     coordinator::Coordination,
@@ -60,6 +61,7 @@ mod attendance;
 pub(crate) mod batch;
 mod capacity;
 mod carry;
+mod claims;
 mod close;
 mod crew;
 pub(crate) mod crowded;
@@ -140,6 +142,10 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) key_required: bool,
     /// How many messages may wait behind one key.
     pub(crate) key_bounds: KeyBounds,
+    /// Present where bytes are bounded.
+    pub(crate) bytes: Option<ByteBound<A::Message>>,
+    /// A policy chooses, or bytes are bounded: a message is not simply queued.
+    pub(crate) is_weighed: bool,
     /// Present where the bound of one key follows the capacity: the part of it.
     pub(crate) key_share: Option<usize>,
     /// What follows when no further attempt is made, where that was said.

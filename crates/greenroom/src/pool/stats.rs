@@ -91,6 +91,9 @@ pub struct PoolStats {
     pub waiting: u64,
     /// Of those queued and waiting, messages in the lines of parked keys: nobody handles them before an operator has decided.
     pub parked: u64,
+    /// Bytes that are queued, in a pool that bounds them
+    /// ([`max_bytes`](crate::PoolBuilder::max_bytes)); of a message larger than the bound, the bound.
+    pub queued_bytes: Option<u64>,
     /// Messages in the hands of workers.
     pub in_hand: u64,
     /// Attempts that were followed by another.
@@ -141,6 +144,7 @@ impl PoolStats {
             held: core.held_for_others() as u64,
             waiting: waiting as u64,
             parked: 0,
+            queued_bytes: core.settings.bytes.as_ref().map(|bytes| bytes.waiting()),
             in_hand: 0,
             retries: 0,
             restarts: 0,

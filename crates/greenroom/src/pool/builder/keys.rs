@@ -4,7 +4,11 @@ use std::hash::Hash;
 
 use super::PoolBuilder;
 use crate::{
-    Actor, FailedAttempt, FailurePolicy, Finally, SpawnError, Verdict, pool::crowd::KeyBounds,
+    Actor, FailedAttempt, FailurePolicy, Finally, SpawnError, Verdict,
+    pool::{
+        bytes::{ByteBound, SizeOf},
+        crowd::KeyBounds,
+    },
 };
 
 /// Messages that may wait behind a parked key, unless said otherwise.
@@ -69,6 +73,31 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
+    /// How many bytes may wait in the pool, of what `size` says of each message: a bound beside the one on messages. A sender
+    /// waits, or is told that the pool is full, as it is at that. A message that is larger than the bound is accepted where
+    /// nothing else waits. What waits for another attempt is not counted any more; nor is what was sent to a single worker.
+    ///
+    /// `size` runs in the sender, before the message is accepted, and costs an allocation for each message.
+    ///
+    /// ```
+    /// # use greenroom::{prelude::*, TrySendError};
+    /// # struct Shelf; impl Actor for Shelf { type Message = Vec<u8>; type Reply = (); type Error = ();
+    /// # async fn handle(&mut self, _: Vec<u8>, _: &mut Context<Self>) -> Result<(), ()> { Ok(()) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let shelf = Pool::new(|_slot| Shelf).max_bytes(64 << 20, |page: &Vec<u8>| page.len()).spawn().await?;
+    /// shelf.try_send(vec![0; 40 << 20])?;
+    /// assert!(matches!(shelf.try_send(vec![0; 40 << 20]), Err(TrySendError::Full(_))));
+    /// # Ok(()) }
+    /// ```
+    pub fn max_bytes(
+        mut self,
+        bytes: usize,
+        size: impl Fn(&A::Message) -> usize + Send + Sync + 'static,
+    ) -> Self {
+        self.bytes = Some((bytes, Box::new(size)));
+        self
+    }
+
     /// Refuses messages without a key ([`SendError::KeyRequired`](crate::SendError::KeyRequired)) in a pool with
     /// [`ordered_by_opt`](Self::ordered_by_opt) or [`sticky_by_opt`](Self::sticky_by_opt). Otherwise they are handled in any
     /// order.
@@ -94,6 +123,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             }
             None => Ok(KeyBounds { waiting, parked: self.max_parked }),
         }
+    }
+}
+
+/// The bound on bytes, where there is one.
+pub(super) fn byte_bound<M>(
+    bytes: Option<(usize, SizeOf<M>)>,
+) -> Result<Option<ByteBound<M>>, SpawnError> {
+    match bytes {
+        Some((value @ 0, _)) => {
+            Err(SpawnError::OutOfRange { setting: "max bytes", value, range: "1 or more" })
+        }
+        Some((most, size_of)) => Ok(Some(ByteBound::new(most, size_of))),
+        None => Ok(None),
     }
 }
 

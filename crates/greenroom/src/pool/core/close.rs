@@ -26,6 +26,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(gate);
         room.close();
         self.close_key_lines();
+        self.close_bytes();
         self.desks.iter().filter_map(|desk| desk.lock().clone()).for_each(|mailbox| mailbox.shut());
     }
 
@@ -39,6 +40,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             drop(gate);
             room.close();
             self.close_key_lines();
+            self.close_bytes();
         }
     }
 
@@ -50,6 +52,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             *gate = Gate::Open;
             self.permits.reopen();
             self.shards.iter().for_each(|shard| shard.inbox.lock().closed = false);
+        }
+    }
+
+    fn close_bytes(&self) {
+        if let Some(bytes) = &self.settings.bytes {
+            bytes.close();
         }
     }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Core, Queued,
+    Core, Queued, Urgency,
     dispatch::{Chosen, Place, PoolPermit},
 };
 use crate::{
@@ -67,6 +67,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The message that has waited longest makes room, and its permit goes to the one that arrives.
     fn make_room(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), Refused> {
+        if self.settings.bytes.is_some() {
+            self.make_byte_room(self.shard_of(&(None, 0), sender), parcel)?;
+            // There may be room for a message.
+            match self.try_place_claimed(parcel, sender, Urgency::Now) {
+                Err(Refused::Full) => {}
+                placed => return placed,
+            }
+        }
         if let Some(sticky) = &self.sticky {
             return self.stick_making_room(sticky, parcel, sender);
         }
@@ -86,6 +94,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let permit = self.freed(evicted)?;
         self.push(index, parcel, key).map_err(never_waits)?;
         permit.used();
+        Ok(())
+    }
+
+    /// The messages that have waited longest make room until there is enough for the bytes of this one.
+    fn make_byte_room(&self, index: usize, parcel: &mut ParcelOf<A>) -> Result<(), Refused> {
+        while self.try_claim(parcel).is_err() {
+            drop(self.freed(self.evict(index))?);
+        }
         Ok(())
     }
 

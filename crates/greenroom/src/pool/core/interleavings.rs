@@ -122,6 +122,8 @@ impl Stage {
             workers,
             capacity: 1_000,
             key_required: false,
+            bytes: None,
+            is_weighed: false,
             key_share: None,
             batches: None,
             key_bounds: crate::pool::crowd::KeyBounds::NONE,

@@ -286,6 +286,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// Counts a retry as no longer waiting, and settles a call whose caller has gone.
     fn is_settled_already(&mut self) -> bool {
         let Some(extra) = &mut self.delivery.extra else { return false };
+        // Whoever waits for its bytes is woken.
+        extra.claim = None;
         if std::mem::take(&mut extra.parked) {
             self.core.tally.waiting.fetch_sub(1, Ordering::Relaxed);
             self.seat.note_attempt(extra.attempts + 1);

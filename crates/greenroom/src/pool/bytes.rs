@@ -1,0 +1,88 @@
+//! A bound on the bytes that wait in a pool (K10), beside the bound on messages.
+//!
+//! Messages of very different sizes make a count a poor bound on memory. Whoever says how large a message is can bound what all
+//! together take until they are started. Each such message has a claim on its bytes with it, which goes when it is started, or
+//! with the message, whatever becomes of that; so nothing has to be given back by name.
+//!
+//! A message that is larger than the bound is accepted where nothing else waits. The price is an allocation for each message.
+
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+};
+
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+
+use super::permits::{Closed, Refused};
+
+/// How large a message is.
+pub(crate) type SizeOf<M> = Box<dyn Fn(&M) -> usize + Send + Sync>;
+
+pub(crate) struct ByteBound<M> {
+    size_of: SizeOf<M>,
+    /// Bytes that one permit stands for: a claim is counted in 32 bits.
+    unit: usize,
+    /// All permits.
+    units: u32,
+    free: Arc<Semaphore>,
+    /// Told when the pool accepts nothing any more, or has no worker.
+    closed: Notify,
+}
+
+/// What a message takes until it is started.
+pub(crate) type Claim = OwnedSemaphorePermit;
+
+impl<M> ByteBound<M> {
+    /// `most` is 1 at least.
+    pub(crate) fn new(most: usize, size_of: SizeOf<M>) -> Self {
+        let unit = most.div_ceil(u32::MAX as usize);
+        let units = u32::try_from(most / unit).unwrap_or(u32::MAX);
+        let free = Arc::new(Semaphore::new(units as usize));
+        Self { size_of, unit, units, free, closed: Notify::new() }
+    }
+
+    /// Permits for a message. Runs user code.
+    pub(crate) fn units_of(&self, message: &M) -> u32 {
+        let units = (self.size_of)(message).div_ceil(self.unit);
+        u32::try_from(units).map_or(self.units, |units| units.min(self.units))
+    }
+
+    /// Room for a message, if there is some now and nobody waits for it.
+    pub(crate) fn try_claim(&self, message: &M) -> Result<Claim, Refused> {
+        let units = self.units_of(message);
+        self.free.clone().try_acquire_many_owned(units).map_err(|_| Refused::Full)
+    }
+
+    /// Waits for room for so many units, first come, first served. Cancel-safe.
+    pub(crate) async fn claim(
+        &self,
+        units: u32,
+        is_closed: impl Fn() -> bool,
+    ) -> Result<Claim, Closed> {
+        let mut closed = pin!(self.closed.notified());
+        closed.as_mut().enable();
+        if is_closed() {
+            return Err(Closed);
+        }
+        let mut claimed = pin!(self.free.clone().acquire_many_owned(units));
+        poll_fn(|task| {
+            if let Poll::Ready(claimed) = claimed.as_mut().poll(task) {
+                return Poll::Ready(claimed.map_err(|_| Closed));
+            }
+            closed.as_mut().poll(task).map(|()| Err(Closed))
+        })
+        .await
+    }
+
+    /// Nobody gets room any more who waits.
+    pub(crate) fn close(&self) {
+        self.closed.notify_waiters();
+    }
+
+    /// Bytes that wait.
+    pub(crate) fn waiting(&self) -> u64 {
+        (self.units as usize - self.free.available_permits()) as u64 * self.unit as u64
+    }
+}
