@@ -142,6 +142,7 @@ fn x01_each_notice_is_a_tracing_event_at_a_fitting_level_with_its_pool_and_kind(
         (CapacityChanged { from: 8, to: 4, reason: ResizeReason::Advised }, Level::INFO),
         (Advised { advice: advice() }, Level::INFO),
         (LimitChanged { from: 8, to: 4, reason: LimitChangeReason::Asked }, Level::INFO),
+        (SlotHeld { slot: 1, messages: 2, held_for: Duration::from_secs(1) }, Level::WARN),
         (KeyParked, Level::WARN),
         (KeyReleased, Level::INFO),
         (MemoryAboveCeiling { used: 3, ceiling: 2, holds: Vec::new() }, Level::ERROR),

@@ -52,7 +52,6 @@ fn kinds_and_keys_that_are_not_built_are_refused_by_check_and_run() {
         ("inputs.i={http: {listen: x}}", "`http` inputs"),
         ("inputs.i={file: {path: x, follow: true}}", "`follow`"),
         ("pools.default.rate=20/s", "rate limit"),
-        ("pools.default={batch: 5}", "`batch`"),
         ("handlers.h.fan_out=true", "`fan_out`"),
         ("outputs.o={nats: {}}", "`nats` outputs"),
         ("dead_letters.store={path: x}", "`store`"),

@@ -143,7 +143,7 @@ pub(crate) struct Settings<A: Actor, K> {
     /// How many messages may wait behind one key.
     pub(crate) key_bounds: KeyBounds,
     /// Present where bytes are bounded.
-    pub(crate) bytes: Option<ByteBound<A::Message>>,
+    pub(crate) bytes: Option<Box<ByteBound<A::Message>>>,
     /// A policy chooses, or bytes are bounded: a message is not simply queued.
     pub(crate) is_weighed: bool,
     /// Present where the bound of one key follows the capacity: the part of it.
@@ -231,9 +231,9 @@ pub(crate) struct Core<A: Actor, K> {
     /// How long messages took.
     pub(crate) measured: Measured,
     /// What was advised last, where the pool is advised.
-    pub(crate) advice: Mutex<Option<Advice>>,
+    pub(crate) advice: Mutex<Option<Box<Advice>>>,
     /// The keys with the most work.
-    pub(crate) sketch: Sketch<K>,
+    pub(crate) sketch: Option<Box<Sketch<K>>>,
     /// From its spawn to its end, and who is told of that.
     pub(crate) life: Arc<Life>,
     /// Why it ends, where it is not simply stopped. The first reason counts.
@@ -342,7 +342,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             coarse: Padded(CoarseClock::new(is_watched(&runtime), unmeasured)),
             measured: Measured::default(),
             advice: Mutex::default(),
-            sketch: Sketch::new(),
+            sketch: settings.key_of.is_some().then(|| Box::new(Sketch::new())),
             life: Arc::default(),
             cause: OnceLock::new(),
             escalation: Mutex::default(),

@@ -81,9 +81,9 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     /// Present where the times of the message in hand are measured.
     measurement: Option<Measurement>,
     /// What was measured of a batch, whose key others of it may still need.
-    sample: Option<(u64, Duration)>,
+    sample: Option<(u32, Duration)>,
     /// Measured messages with keys.
-    unfed: u64,
+    unfed: u32,
     /// What the last attempt says of the load of what its handler uses. For the pool's limits.
     pub(crate) outcome: Outcome,
     pub(crate) posture: Posture,

@@ -64,7 +64,7 @@ where
     }
 
     fn advice(&self) -> Option<Advice> {
-        *self.advice.lock()
+        self.advice.lock().as_deref().copied()
     }
 
     fn worker_stats(&self) -> Vec<WorkerStats> {

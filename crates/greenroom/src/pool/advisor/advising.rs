@@ -126,7 +126,7 @@ fn figures<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 /// Keeps the advice, and tells of it where it is another than before.
 fn take_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>, advice: &Advice) {
-    let before = core.advice.lock().replace(*advice);
+    let before = core.advice.lock().replace(Box::new(*advice));
     if !before.is_some_and(|before| before.says_as(advice)) {
         core.tell(Happening::Advised { advice: Box::new(*advice) });
     }

@@ -129,12 +129,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
 /// The bound on bytes, where there is one.
 pub(super) fn byte_bound<M>(
     bytes: Option<(usize, SizeOf<M>)>,
-) -> Result<Option<ByteBound<M>>, SpawnError> {
+) -> Result<Option<Box<ByteBound<M>>>, SpawnError> {
     match bytes {
         Some((value @ 0, _)) => {
             Err(SpawnError::OutOfRange { setting: "max bytes", value, range: "1 or more" })
         }
-        Some((most, size_of)) => Ok(Some(ByteBound::new(most, size_of))),
+        Some((most, size_of)) => Ok(Some(Box::new(ByteBound::new(most, size_of)))),
         None => Ok(None),
     }
 }

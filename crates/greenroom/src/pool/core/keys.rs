@@ -162,7 +162,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
         }
         let (messages, hash, key) = longest?;
-        Some(LongestLine { key: key.or_else(|| self.sketch.find(hash)), messages })
+        Some(LongestLine { key: key.or_else(|| self.sketch.as_ref()?.find(hash)), messages })
     }
 
     /// Feeds the key of a message that was measured, and is done with, to the sketch.
@@ -180,8 +180,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
             _ => None,
         };
-        if let Some((hash, key)) = key {
-            self.sketch.feed(hash, key, messages, took);
+        if let (Some((hash, key)), Some(sketch)) = (key, &self.sketch) {
+            sketch.feed(hash, key, messages, took);
         }
     }
 }

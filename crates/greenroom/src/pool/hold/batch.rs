@@ -166,7 +166,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let all_done = self.deferred.as_ref().is_some_and(Vec::is_empty);
         self.go_on_with_deferred();
         if let Some((stands_for, took)) = self.sample.take().filter(|_| all_done) {
-            self.feed_sketch(stands_for, size, took);
+            self.feed_sketch(u64::from(stands_for), size, took);
         }
     }
 

@@ -28,7 +28,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             match (done && self.core.keyed(), self.deferred.is_some()) {
                 (true, false) => self.feed_sketch(stands_for, 1, took),
                 // Of a batch, others may still need the key.
-                (true, true) => self.sample = Some((stands_for, took)),
+                (true, true) => self.sample = Some((stands_for as u32, took)),
                 _ => {}
             }
             if self.core.settings.quick.is_some() {
@@ -43,9 +43,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// So many messages were in hand together, so long. Where all are measured, some of them stand for the others here.
     pub(super) fn feed_sketch(&mut self, stands_for: u64, messages: u64, took: Duration) {
-        self.unfed += 1;
+        self.unfed = self.unfed.wrapping_add(1);
         let times = match stands_for {
-            1 if !self.unfed.is_multiple_of(FED) => return,
+            1 if !u64::from(self.unfed).is_multiple_of(FED) => return,
             1 => FED,
             many => many,
         };
