@@ -120,9 +120,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             },
             Verdict::ParkKey => self.park_key(failure),
             Verdict::StopPool => {
-                let reason = failure.exit_reason();
+                // Nothing is started from here on, of this key least of all.
+                self.core.stop_because(failure.exit_reason());
+                self.core.end();
                 self.bury(failure);
-                self.core.stop_because(reason);
             }
         }
     }
