@@ -1,0 +1,14 @@
+module greenroom/bench/go
+
+go 1.25.0
+
+require github.com/anthdm/hollywood v1.0.5
+
+require (
+	github.com/DataDog/gostackparse v0.7.0 // indirect
+	github.com/klauspost/cpuid/v2 v2.0.9 // indirect
+	github.com/zeebo/xxh3 v1.0.2 // indirect
+	google.golang.org/protobuf v1.32.0 // indirect
+)
+
+// The same release, fetched by the path of its repository.

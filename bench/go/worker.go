@@ -1,0 +1,23 @@
+package main
+
+// worker is what each system's handler does with a message.
+type worker struct {
+	counter *counter
+	work    work
+	// also is done by the rows that do more than count.
+	also func(Message)
+}
+
+// take handles a message and returns the reply to it.
+func (w *worker) take(message Message) uint64 {
+	w.work.run(message.Seq)
+	if w.also != nil {
+		w.also(message)
+	}
+	w.counter.add(message.Seq)
+	return replyTo(message.Seq)
+}
+
+func replyTo(seq uint64) uint64 {
+	return seq + 1
+}
