@@ -65,6 +65,7 @@ impl Calls {
         let pool = Pool::new(move |slot| Worker::new(of.of(slot), Work::NONE));
         let pool = pool.quick_factory().workers(self.workers).mailbox(MAILBOX);
         let pool = if self.in_place { pool.calls_in_place() } else { pool };
+        let pool = self.threads.paced(pool);
         let pool = stage.block_on(pool.spawn())??;
         let caller = |_| {
             let (to, calls) = (pool.address(), self.each());

@@ -34,7 +34,7 @@ impl Keyed {
 
     pub fn greenroom(&self) -> Result<Duration, Failure> {
         let (stage, counters) = (Stage::new(self.threads)?, Counters::new(WORKERS));
-        let pool = pool(&stage, &counters)?;
+        let pool = pool(&stage, &counters, self.threads)?;
         let producers = to_pool(&self.keys, self.messages, &pool.address());
         let took = stage.time(producers, &counters, self.messages)?;
         stage.block_on(pool.stop(Stop::within(Duration::from_secs(5))))?;
@@ -44,10 +44,14 @@ impl Keyed {
 }
 
 /// A pool that is ordered by the key of each message.
-pub fn pool(stage: &Stage, counters: &Counters) -> Result<Pool<Worker>, Failure> {
+pub fn pool(
+    stage: &Stage,
+    counters: &Counters,
+    threads: Threads,
+) -> Result<Pool<Worker>, Failure> {
     let of = counters.clone();
     let pool = Pool::new(move |slot| Worker::new(of.of(slot), Work::NONE));
-    let pool = pool.quick_factory().workers(WORKERS).mailbox(MAILBOX);
+    let pool = threads.paced(pool.quick_factory().workers(WORKERS).mailbox(MAILBOX));
     Ok(stage.block_on(pool.ordered_by(|message: &Message| message.key).spawn())??)
 }
 

@@ -231,7 +231,7 @@ fn sender<'a>(
             })
         }
         Side::Greenroom => {
-            let pool = keyed::pool(stage, counters)?;
+            let pool = keyed::pool(stage, counters, Threads::Two)?;
             Box::new(move |first, count| {
                 let producers = keyed::to_pool(&Keys::Distinct { first }, count, &pool.address());
                 stage.time(producers, counters, first + count).map(drop)

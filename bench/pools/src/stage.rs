@@ -2,10 +2,12 @@
 
 use std::{
     future::Future,
+    hash::Hash,
     thread,
     time::{Duration, Instant},
 };
 
+use greenroom::{Actor, PoolBuilder};
 use tokio::{
     runtime::{Builder, Handle, Runtime},
     task::JoinHandle,
@@ -32,6 +34,20 @@ pub enum Threads {
     Current,
     /// Two threads of the runtime, and the main thread sleeps.
     Two,
+}
+
+impl Threads {
+    /// What counts instructions slows the handlers down, so that the pool would measure another pace than they have.
+    pub fn paced<A, K>(self, pool: PoolBuilder<A, K>) -> PoolBuilder<A, K>
+    where
+        A: Actor,
+        K: Hash + Eq + Send + Sync + 'static,
+    {
+        match self {
+            Self::Current => pool.quick_handlers(true),
+            Self::Two => pool,
+        }
+    }
 }
 
 type Task = JoinHandle<Result<(), Failure>>;

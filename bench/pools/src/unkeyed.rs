@@ -58,6 +58,7 @@ impl Unkeyed {
         let (of, work) = (counters.clone(), self.work);
         let pool = Pool::new(move |slot| Worker::new(of.of(slot), work));
         let pool = pool.quick_factory().workers(self.workers).mailbox(MAILBOX);
+        let pool = self.threads.paced(pool);
         let pool = stage.block_on(pool.spawn())??;
         let producer = |index| produce(pool.address(), share(index, self.messages), sending);
         let took = stage.time((0..PRODUCERS).map(producer).collect(), &counters, self.messages)?;

@@ -1,6 +1,12 @@
 //! The actor: state that one message at a time may touch.
 
-use std::future::Future;
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{self, Poll},
+};
+
+use pin_project_lite::pin_project;
 
 use crate::{AnyAddress, Context, Delivery, ExitReason, OnExit};
 
@@ -61,7 +67,7 @@ pub trait Actor: Sized + Send + 'static {
         delivery: &mut Delivery<Self::Message, Self::Reply, Self::Error>,
         cx: &mut Context<Self>,
     ) -> impl Future<Output = Result<Answer<Self::Reply>, Self::Error>> + Send {
-        async move { self.handle(delivery.take(), cx).await.map(Answer::Reply) }
+        Replying { handler: self.handle(delivery.take(), cx) }
     }
 
     /// Called once before the first message, and again after each restart. May be slow: no other worker waits for it.
@@ -123,4 +129,22 @@ pub enum Answer<R> {
     Reply(R),
     /// The reply port was taken out of the delivery and is answered from elsewhere.
     Elsewhere,
+}
+
+pin_project! {
+    /// A handler whose reply answers the delivery. By hand: an async block would keep a state of its own beside the handler's, and
+    /// move the message once more.
+    struct Replying<F> {
+        #[pin]
+        handler: F,
+    }
+}
+
+impl<R, E, F: Future<Output = Result<R, E>>> Future for Replying<F> {
+    type Output = Result<Answer<R>, E>;
+
+    #[inline(always)]
+    fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
+        self.project().handler.poll(cx).map_ok(Answer::Reply)
+    }
 }

@@ -45,14 +45,35 @@ impl<T> BlockQueue<T> {
 
     #[inline]
     pub(crate) fn push_back(&mut self, item: T) {
-        self.len += 1;
-        if self.back.len() == BLOCK {
-            self.close_back();
+        self.make_room();
+        self.push_into_room(item);
+    }
+
+    /// Sees to it that there is room for one more item. By itself, so that the item need not be in hand yet: what is, is put
+    /// aside for a call that is hardly ever made.
+    #[inline(always)]
+    pub(crate) fn make_room(&mut self) {
+        if self.back.len() == self.back.capacity() {
+            self.extend_back();
         }
+    }
+
+    /// As `push_back`, where there is room.
+    #[inline(always)]
+    pub(crate) fn push_into_room(&mut self, item: T) {
+        self.len += 1;
         self.back.push(item);
     }
 
     #[cold]
+    #[inline(never)]
+    fn extend_back(&mut self) {
+        match self.back.len() {
+            BLOCK.. => self.close_back(),
+            len => self.back.reserve_exact(len.clamp(4, BLOCK - len)),
+        }
+    }
+
     fn close_back(&mut self) {
         let empty = self.block();
         let full = VecDeque::from(std::mem::replace(&mut self.back, empty));
@@ -76,11 +97,14 @@ impl<T> BlockQueue<T> {
     #[inline(always)]
     pub(crate) fn pop_front(&mut self) -> Option<T> {
         if self.front.is_empty() {
+            if self.len == 0 {
+                return None;
+            }
             self.next_block();
         }
-        let item = self.front.pop_front()?;
+        // Before the item is in hand: what is written in between would be written around it.
         self.len -= 1;
-        Some(item)
+        self.front.pop_front()
     }
 
     /// Moves everything of another queue behind what is here. No item is copied.

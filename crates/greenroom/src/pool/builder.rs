@@ -577,8 +577,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
 
     /// Whether handlers count as quick (they return within 2 µs), instead of measuring that: quick ones are handled several in a
     /// row, by few workers, and perhaps in their callers' tasks. For tests, where what runs in which order is not to depend on
-    /// how fast the machine is.
-    #[cfg(feature = "test-util")]
+    /// how fast the machine is, and under tools that slow it down, such as those that count instructions.
     pub fn quick_handlers(mut self, quick: bool) -> Self {
         self.quick = Some(quick);
         self

@@ -85,6 +85,18 @@ impl CoarseClock {
         Stamp::coarse(if is_late { self.set() } else { self.shown() })
     }
 
+    /// The stamp for a message that is not measured, where the clock is not late.
+    #[inline(always)]
+    pub(crate) fn coarse_stamp(&self) -> Stamp {
+        Stamp::coarse(self.shown())
+    }
+
+    /// How many messages from this number on are not measured.
+    pub(crate) fn unmeasured_from(&self, number: u64) -> u64 {
+        let unmeasured = self.unmeasured.load(Ordering::Relaxed);
+        number.wrapping_neg() & unmeasured
+    }
+
     #[cold]
     fn sample(&self) -> Stamp {
         let stands_for = self.unmeasured.load(Ordering::Relaxed) + 1;

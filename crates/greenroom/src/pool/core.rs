@@ -28,6 +28,7 @@ use super::{
     discard::discard,
     entry::Entry,
     in_place,
+    lock::Locked,
     mailbox::Mailbox,
     occupied::{Inside, Occupied, OwnCalls, slot_at_work},
     overflow::Overflow,
@@ -38,7 +39,7 @@ use super::{
     roster::Roster,
     seat::Seat,
     seats::Seats,
-    shard::{Outbox, Shard, Turns},
+    shard::{Inbox, Outbox, Shard, Turns},
     sketch::Sketch,
     stamp::Stamp,
     stats::Measured,
@@ -88,6 +89,9 @@ pub(crate) type Queued<A, K> =
 
 pub(crate) type ShardOf<A, K> =
     Shard<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
+
+pub(crate) type InboxGuard<'a, A, K> =
+    Locked<'a, Inbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>>;
 
 pub(crate) type OutboxOf<A, K> =
     Outbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
@@ -439,6 +443,24 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let index = self.shard_of(&key, sender);
         let mut inbox = self.shards[index].inbox.lock();
+        if inbox.is_easy() && load.class() == Class::Normal && self.is_timely() {
+            inbox.push_easily(load, key, self.coarse.coarse_stamp());
+            return Ok(());
+        }
+        self.look_and_push(index, inbox, load, key, urgency)
+    }
+
+    /// As `take_and_push`, with a look at all that may have to be seen to.
+    #[inline(never)]
+    fn look_and_push(
+        &self,
+        index: usize,
+        mut inbox: InboxGuard<'_, A, K>,
+        load: &mut impl Load<A::Message, A::Reply, A::Error>,
+        key: Hashed<K>,
+        urgency: Urgency,
+    ) -> Result<(), Refused> {
+        inbox.look_again();
         if inbox.step_aside && urgency == Urgency::CanStepAside {
             inbox.step_aside = false;
             drop(inbox);
@@ -463,6 +485,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.wake.urge(index);
         }
         let invited = std::mem::take(&mut inbox.invite);
+        if !first && !invited {
+            let unmeasured = self.coarse.unmeasured_from(inbox.accepted);
+            inbox.take_it_easy(unmeasured);
+        }
         drop(inbox);
         if first && urgency == Urgency::InPlace && self.may_drive() {
             self.announce_in_place(index);
@@ -593,6 +619,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok((run, inbox.push_run(messages.drain(..run), stamp)))
     }
 
+    /// False where the coarse clock may have stood still since the last look at a shard that is scheduled: without the watch,
+    /// where every worker waits.
+    #[inline(always)]
+    fn is_timely(&self) -> bool {
+        self.coarse.is_watched || self.wake.awake() > 0
+    }
+
     /// The stamp for the message with this number, of those that were counted together.
     #[inline]
     pub(crate) fn stamp(&self, number: u64) -> Stamp {
@@ -703,6 +736,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Queues for Core<A, K> {
     }
 
     fn reclaim(&self) -> u64 {
-        self.shards.iter().map(|shard| std::mem::take(&mut shard.inbox.lock().credit)).sum()
+        self.shards.iter().map(|shard| shard.inbox.lock().take_credit()).sum()
     }
 }

@@ -21,9 +21,13 @@ impl<M, R, E, K> Entry<M, R, E, K> {
     /// Puts a message without a key in hand. Nothing else is in there: nothing is dropped.
     #[inline(always)]
     pub(crate) fn put_into(self, delivery: &mut Delivery<M, R, E>) {
-        debug_assert!(delivery.message.is_none() && delivery.extra.is_none());
-        delivery.message = Some(self.message);
-        delivery.extra = self.extra;
+        // Not dropped, so that nothing has to be kept across a call that is never made.
+        let before = std::mem::replace(&mut delivery.message, Some(self.message));
+        debug_assert!(before.is_none());
+        std::mem::forget(before);
+        let before = std::mem::replace(&mut delivery.extra, self.extra);
+        debug_assert!(before.is_none());
+        std::mem::forget(before);
         delivery.class = self.class;
         delivery.stamp = self.stamp;
     }

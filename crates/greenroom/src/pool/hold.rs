@@ -89,6 +89,8 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) posture: Posture,
     /// Messages taken in this run without keys, after the first.
     run: u32,
+    /// How many there may be.
+    longest_run: u32,
     /// When the run began, where it is timed.
     timed_since: Option<Instant>,
     /// Runs begun.
@@ -123,6 +125,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             outcome: Outcome::Done,
             posture: Posture::Suspended,
             run: 0,
+            longest_run: 0,
             timed_since: None,
             timed: 0,
             join: false,

@@ -58,14 +58,16 @@ impl Turns {
     pub(crate) const OF_KEYS: Self = Self { well: 16 };
 
     /// True when the sender of this message, one of `accepted`, should let others run before the next.
-    #[inline]
     fn is_over(self, accepted: u64, backlog: usize) -> bool {
         let well = self.well as usize;
-        accepted.is_multiple_of(4)
+        accepted.is_multiple_of(self.span(backlog))
             && backlog >= well
-            && (backlog >= 8 * well
-                || accepted.is_multiple_of(16) && backlog >= 2 * well
-                || accepted.is_multiple_of(128))
+            && (backlog >= 2 * well || accepted.is_multiple_of(128))
+    }
+
+    /// After so many messages somebody looks whether the sender's turn is over.
+    fn span(self, backlog: usize) -> u64 {
+        if backlog >= 8 * self.well as usize { 4 } else { 16 }
     }
 }
 
@@ -86,6 +88,9 @@ pub(crate) struct Inbox<M, R, E, K> {
     pub(crate) accepted: u64,
     /// Permits for messages to come. None in a closed inbox.
     pub(crate) credit: u64,
+    /// How many messages may be queued without a look at anything else: permits for them, besides the credit. While there are
+    /// any, the shard is scheduled, nobody is to be invited, and neither the sender's turn nor the next measurement is due.
+    easy: u32,
     turns: Turns,
     /// As many may wait before each message is counted by its key.
     uncounted: usize,
@@ -166,6 +171,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             urgent: VecDeque::new(),
             accepted: 0,
             credit: 0,
+            easy: 0,
             turns,
             uncounted: bounds.waiting,
             beyond: 0,
@@ -207,7 +213,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         }
         let mut inbox = self.inbox.lock();
         if inbox.is_empty() {
-            inbox.scheduled = false;
+            inbox.unschedule();
             empty();
             return false;
         }
@@ -228,11 +234,11 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         let thread = this_thread();
         let mut inbox = self.inbox.lock();
         if inbox.is_empty() {
-            inbox.scheduled = false;
+            inbox.unschedule();
             empty();
             return None;
         }
-        inbox.invite = inbox.sender != thread;
+        inbox.invite_from(thread);
         if let Some(worker) = attendant {
             inbox.drainer = (worker, thread);
         }
@@ -240,7 +246,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         if outbox.queue.len() > 1 || !inbox.is_empty() {
             return Some(Refilled::More);
         }
-        inbox.scheduled = false;
+        inbox.unschedule();
         empty();
         Some(Refilled::Last)
     }
@@ -294,7 +300,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         }
         let mut inbox = self.inbox.lock();
         if inbox.is_empty() {
-            inbox.scheduled = false;
+            inbox.unschedule();
             empty();
             return false;
         }
@@ -335,7 +341,66 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
             return 0;
         }
         let room = self.uncounted.saturating_sub(self.queued() + self.beyond) as u64;
-        room.saturating_sub(self.credit)
+        room.saturating_sub(self.credit + u64::from(self.easy))
+    }
+
+    /// The permits that lie here unused, taken out.
+    pub(crate) fn take_credit(&mut self) -> u64 {
+        self.look_again();
+        std::mem::take(&mut self.credit)
+    }
+
+    /// The next message is not queued without a look.
+    pub(crate) fn look_again(&mut self) {
+        self.credit += u64::from(std::mem::take(&mut self.easy));
+    }
+
+    /// Nobody is bound to look at the shard any more.
+    fn unschedule(&mut self) {
+        self.look_again();
+        self.scheduled = false;
+    }
+
+    /// Messages are taken on this thread: where the sender runs on another, a worker is wanted there.
+    fn invite_from(&mut self, thread: usize) {
+        self.invite = self.sender != thread;
+        if self.invite {
+            self.look_again();
+        }
+    }
+
+    /// True where the next message can be queued by [`push_easily`](Self::push_easily).
+    #[inline(always)]
+    pub(crate) fn is_easy(&self) -> bool {
+        self.easy > 0
+    }
+
+    /// Appends a normal message where that [is easy](Self::is_easy).
+    #[inline(always)]
+    pub(crate) fn push_easily(
+        &mut self,
+        load: &mut impl Load<M, R, E>,
+        (key, hash): (Option<K>, u32),
+        stamp: Stamp,
+    ) {
+        self.queue.make_room();
+        let Some((message, extra)) = load.unload() else { return };
+        self.easy -= 1;
+        self.accepted += 1;
+        let class = Class::Normal;
+        self.queue.push_into_room(Entry { message, extra, key, hash, class, stamp });
+    }
+
+    /// Says for how many messages to come nobody need look at anything else here, `unmeasured` of which are not measured. A
+    /// message has just been queued in a shard that was scheduled before.
+    pub(crate) fn take_it_easy(&mut self, unmeasured: u64) {
+        if self.step_aside || self.invite || !self.scheduled || self.closed {
+            return;
+        }
+        let span = self.turns.span(self.queue.len());
+        let turn = span - 1 - self.accepted % span;
+        self.easy = self.credit.min(turn).min(unmeasured) as u32;
+        self.credit -= u64::from(self.easy);
     }
 
     /// Looks whether messages need not be counted by their keys any more. The lock of the outbox is the caller's.
@@ -357,13 +422,14 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         stamp: impl FnOnce(u64) -> Stamp,
     ) -> bool {
         let (stamp, class) = (stamp(self.accepted), load.class());
+        self.queue.make_room();
         // Moved from its sender straight into its place.
         let Some((message, extra)) = load.unload() else { return false };
         if class == Class::Urgent {
             self.push_urgent(Entry { message, extra, key, hash, class, stamp });
             return self.note_sender();
         }
-        self.queue.push_back(Entry { message, extra, key, hash, class, stamp });
+        self.queue.push_into_room(Entry { message, extra, key, hash, class, stamp });
         self.accepted += 1;
         self.note_sender()
     }
@@ -398,12 +464,12 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
             });
             self.accepted += 1;
         }
+        self.look_again();
         self.step_aside = self.turns.is_over(0, self.queue.len());
         self.sender = this_thread();
         !std::mem::replace(&mut self.scheduled, true)
     }
 
-    #[inline(always)]
     fn note_sender(&mut self) -> bool {
         self.sender = this_thread();
         self.step_aside |= self.turns.is_over(self.accepted, self.queue.len());
@@ -458,9 +524,9 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     /// Takes the next message of the queue.
     #[inline(always)]
     pub(crate) fn pop_queue(&mut self) -> Option<Entry<M, R, E, K>> {
-        let entry = self.queue.pop_front()?;
-        self.taken = self.taken.wrapping_add(1);
-        Some(entry)
+        let is_there = !self.queue.is_empty();
+        self.taken = self.taken.wrapping_add(u64::from(is_there));
+        self.queue.pop_front()
     }
 
     /// A message that waited here is started, or taken out.

@@ -65,7 +65,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         for shard in &self.shards {
             let mut inbox = shard.inbox.lock();
             inbox.closed = true;
-            let unused = std::mem::take(&mut inbox.credit);
+            let unused = inbox.take_credit();
             drop(inbox);
             self.permits.return_unused(unused);
         }

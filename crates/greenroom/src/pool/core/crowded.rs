@@ -49,7 +49,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Err(Refused::Closed);
         }
         inbox.take_stock(&mut outbox);
-        let unused = std::mem::take(&mut inbox.credit);
+        let unused = inbox.take_credit();
         let mut parked = false;
         if inbox.headroom() == 0 && key.0.is_some() {
             let crowd = Shard::count(&mut inbox, &mut outbox, self.key_bounds());
@@ -156,7 +156,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if inbox.headroom() > 0 {
             return Ok(());
         }
-        let unused = std::mem::take(&mut inbox.credit);
+        let unused = inbox.take_credit();
         let crowd = Shard::count(&mut inbox, &mut outbox, self.key_bounds());
         let refusal = crowd.refusal(key.1);
         drop((inbox, outbox));
@@ -173,7 +173,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut outbox = shard.outbox.lock();
         let mut inbox = shard.inbox.lock();
         // Counting may have ended meanwhile, and permits for messages that are not counted be here again.
-        let unused = std::mem::take(&mut inbox.credit);
+        let unused = inbox.take_credit();
         let crowd = Shard::count(&mut inbox, &mut outbox, self.key_bounds());
         let room = crowd.stand(hash);
         let alone = crowd.is_alone(hash);

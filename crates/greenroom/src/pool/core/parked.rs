@@ -122,7 +122,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if counted_before {
             crowd.park(id.hash);
         }
-        let unused = std::mem::take(&mut inbox.credit);
+        let unused = inbox.take_credit();
         drop(inbox);
         self.permits.return_unused(unused);
         outbox.crowd.as_mut().map(|crowd| crowd.take_freed()).unwrap_or_default()

@@ -84,7 +84,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         delivery: &mut DeliveryOf<A>,
     ) -> Option<(usize, bool)> {
         while let Some((index, alone)) = self.wake.attend(cursor, join) {
-            if self.pop_shared(index, alone.then_some(worker), 0, delivery) {
+            if self.pop_shared(index, alone.then_some(worker), delivery) {
                 return Some((index, alone));
             }
             self.depart(index, worker, alone);
@@ -92,33 +92,35 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         None
     }
 
-    /// Takes the next message of a shard without keys, up to a whole run of them.
-    ///
-    /// In the middle of a run the inbox is left to its senders: a worker that took each message as it came would meet
-    /// them at every one.
+    /// Takes the next message of a shard without keys, in the middle of a run: none where its outbox is empty. The inbox is left
+    /// to its senders: a worker that took each message as it came would meet them at every one.
     #[inline(always)]
+    pub(crate) fn pop_in_run(&self, index: usize, delivery: &mut DeliveryOf<A>) -> bool {
+        let mut outbox = self.shards[index].outbox.lock();
+        // Straight into its place: between the two, each further move is felt.
+        let Some(entry) = outbox.pop_queue() else { return false };
+        entry.put_into(delivery);
+        if outbox.queue.is_empty() {
+            self.look_ahead(index, &outbox);
+        }
+        true
+    }
+
+    /// Takes the first message of a run from a shard without keys.
     pub(crate) fn pop_shared(
         &self,
         index: usize,
         attendant: Option<usize>,
-        run: u32,
         delivery: &mut DeliveryOf<A>,
     ) -> bool {
         let mut outbox = self.shards[index].outbox.lock();
         let mut last = false;
         if outbox.queue.is_empty() {
-            if run > 0 {
-                return false;
-            }
             match self.refill_shared(index, attendant, &mut outbox) {
                 Some(refilled) => last = refilled == Refilled::Last,
                 None => return false,
             }
         }
-        if run > self.budget() {
-            return false;
-        }
-        // Straight into its place: between the two, each further move is felt.
         match outbox.pop_queue() {
             Some(entry) => entry.put_into(delivery),
             None => match self.pop_urgent(index, false) {
@@ -149,8 +151,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Messages of a run without keys.
-    #[inline(always)]
-    fn budget(&self) -> u32 {
+    pub(crate) fn budget(&self) -> u32 {
         if self.wake.is_quick() { QUICK_BUDGET } else { BUDGET }
     }
 

@@ -67,10 +67,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     pub(crate) fn settle_in_run(&mut self, result: Result<Answer<A::Reply>, A::Error>) {
         let delivery = &self.delivery;
         let told = delivery.put_back | delivery.forwarded | delivery.crashed;
-        let nothing_left =
-            delivery.message.is_none() && delivery.extra.is_none() && self.spare.is_none();
+        let left = delivery.message.is_some() | delivery.extra.is_some() | self.spare.is_some();
         match result {
-            Ok(answer) if nothing_left && !told => {
+            Ok(answer) if !(left | told) => {
                 count(&self.seat.tally.handled);
                 self.out_of_hand(true);
                 discard(answer);

@@ -58,8 +58,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     #[inline(always)]
     fn take_next_shared(&mut self, index: usize, alone: bool) -> Taken {
         self.run += 1;
-        let attendant = alone.then_some(self.worker);
-        if self.core.pop_shared(index, attendant, self.run, &mut self.delivery) {
+        if self.run <= self.longest_run && self.core.pop_in_run(index, &mut self.delivery) {
             return self.start();
         }
         self.end_run(index, alone);
@@ -211,7 +210,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.timed_since = self.timed.is_multiple_of(RUNS_PER_TIMING).then(Instant::now);
         self.timed = self.timed.wrapping_add(1);
         self.source = Source::Shared { index, alone };
-        self.run = 0;
+        (self.run, self.longest_run) = (0, self.core.budget());
         self.start()
     }
 
@@ -229,7 +228,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 self.source = Source::None;
             } else if self.runs < most {
                 let attendant = alone.then_some(self.worker);
-                if self.core.pop_shared(index, attendant, 0, &mut self.delivery) {
+                if self.core.pop_shared(index, attendant, &mut self.delivery) {
                     return self.begin_run(index, alone);
                 }
             }
