@@ -17,12 +17,13 @@ pub fn spawn(
     stage: &Stage,
     counters: &Counters,
     workers: usize,
+    mailbox: usize,
     work: Work,
 ) -> Result<Vec<Sender<Message>>, Failure> {
     (0..workers)
         .map(|index| {
             let worker = Worker::new(counters.of(index), work);
-            let (sender, mut inbox) = mpsc::channel(MAILBOX);
+            let (sender, mut inbox) = mpsc::channel(mailbox);
             stage.spawn(async move {
                 while let Some(message) = inbox.recv().await {
                     worker.take(&message);

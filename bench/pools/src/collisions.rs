@@ -12,8 +12,8 @@ use crate::{
     channels::MAILBOX,
     keyed::{self, WORKERS},
     keys::{self, Keys},
-    measure::Side,
     message::{Counters, Message, Worker},
+    rounds::Side,
     stage::{Stage, Threads},
     work::Work,
 };

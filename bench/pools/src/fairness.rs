@@ -19,8 +19,8 @@ use tokio::{sync::mpsc, task::yield_now};
 use crate::{
     Failure,
     channels::MAILBOX,
-    measure::{Figures, Side},
     message::{Counter, Counters},
+    rounds::{Figures, Side},
     stage::{Stage, Threads},
 };
 

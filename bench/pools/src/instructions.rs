@@ -5,7 +5,7 @@
 
 use std::process::Command;
 
-use crate::{Failure, measure::Side, rows::Row, stage::Threads};
+use crate::{Failure, rounds::Side, rows::Row, stage::Threads};
 
 /// Messages of the shorter run (fewer calls); the longer has twice as many. More than 256 mailboxes hold, so that both have
 /// senders that wait.

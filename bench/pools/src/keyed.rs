@@ -27,7 +27,7 @@ pub struct Keyed {
 impl Keyed {
     pub fn baseline(&self) -> Result<Duration, Failure> {
         let (stage, counters) = (Stage::new(self.threads)?, Counters::new(WORKERS));
-        let senders = channels::spawn(&stage, &counters, WORKERS, Work::NONE)?;
+        let senders = channels::spawn(&stage, &counters, WORKERS, MAILBOX, Work::NONE)?;
         let producers = to_channels(&self.keys, self.messages, &senders);
         stage.time(producers, &counters, self.messages)
     }
@@ -61,7 +61,7 @@ pub fn to_channels(keys: &Keys, messages: u64, senders: &[Sender<Message>]) -> V
         let (senders, keys) = (senders.to_vec(), keys.clone());
         let hasher = FixedState::default();
         async move {
-            for seq in share(index, messages) {
+            for seq in share(index, PRODUCERS, messages) {
                 let key = keys.of(seq);
                 let worker = hasher.hash_one(key) as usize % senders.len();
                 senders[worker].send(Message::new(seq, key)).await?;
@@ -80,7 +80,7 @@ pub fn to_pool(
     let producer = |index| {
         let (to, keys) = (to.clone(), keys.clone());
         async move {
-            for seq in share(index, messages) {
+            for seq in share(index, PRODUCERS, messages) {
                 to.send(Message::new(seq, keys.of(seq))).await?;
             }
             Ok(())

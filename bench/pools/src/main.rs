@@ -1,7 +1,7 @@
 //! A pool beside what people write by hand with tokio channels and tasks: unkeyed sends (A), keyed sends (B), latency where a few
 //! messages sleep (C), calls (D) and memory (E); what a hot key takes while others wait (K04), keys chosen to collide (K05), and
-//! calls beside a pool that computes on a thread of its own (P30). Prints a table with medians and the ratio of each round; exits
-//! with 1 when a message was lost.
+//! calls beside a pool that computes on a thread of its own (P30); how all of it grows (H). Prints a table with medians and the
+//! ratio of each round; exits with 1 when a message was lost.
 //!
 //! `cargo run --profile measure --manifest-path bench/Cargo.toml -p pools -- --help`
 
@@ -13,16 +13,19 @@ mod channels;
 mod collisions;
 mod fairness;
 mod flood;
+mod growth;
 mod instructions;
 mod keyed;
 mod keys;
-mod measure;
 mod memory;
 mod message;
 mod options;
-mod others;
 mod report;
+mod rounds;
 mod rows;
+mod serve;
+mod several;
+mod sizes;
 mod sleepers;
 mod stage;
 mod unkeyed;
@@ -56,6 +59,8 @@ fn run(command: Command) -> Result<(), Failure> {
             instructions::run_once(row, side, messages, threads)?
         }
         Command::Instructions(rows) => count(rows)?,
+        Command::Serve => serve::serve()?,
+        Command::Growth(options) => growth::grow(&options)?,
         Command::Memory(memory, side) => println!("{}", memory::measure(memory, side)?),
         Command::Rows => {
             rows::ROWS.iter().for_each(|row| println!("{} ({})", row.name, row.unit()))
@@ -67,7 +72,7 @@ fn run(command: Command) -> Result<(), Failure> {
 
 /// Every row is run, also after one that lost messages.
 fn compare(options: &Options) -> Result<(), Failure> {
-    let setting = report::setting(options);
+    let setting = report::setting(report::run(options));
     setting.iter().for_each(|(name, value)| println!("{name:<11} {value}"));
     println!("\n{}", report::heading());
     let calibration = Calibration::measure();
@@ -96,7 +101,7 @@ fn compare(options: &Options) -> Result<(), Failure> {
 
 fn measure_row(row: Row, options: &Options, calibration: Calibration) -> Result<Measured, Failure> {
     let mut run = row.prepare(row.scaled(options.messages), Threads::Two, Some(calibration))?;
-    let rounds = measure::rounds(row.needs_warm_up(), options.rounds, &mut run)?;
+    let rounds = rounds::rounds(row.needs_warm_up(), options.rounds, &mut run)?;
     Ok(Measured { row, rounds })
 }
 

@@ -17,8 +17,8 @@ use crate::{
     channels::{self, MAILBOX},
     keyed,
     keys::Keys,
-    measure::Side,
     message::{Counters, Message},
+    rounds::Side,
     stage::{Stage, Threads},
     work::Work,
 };
@@ -107,9 +107,18 @@ pub fn measure(memory: Memory, side: Side) -> Result<f64, Failure> {
 
 /// Bytes in memory, once all is quiet.
 fn resident() -> Result<f64, Failure> {
+    kernel_says("/proc/self/smaps_rollup", "Rss:")
+}
+
+fn resident_by_estimate() -> Result<f64, Failure> {
+    kernel_says("/proc/self/status", "VmRSS:")
+}
+
+fn kernel_says(path: &str, name: &str) -> Result<f64, Failure> {
     thread::sleep(SETTLED_AFTER);
-    let text = std::fs::read_to_string("/proc/self/smaps_rollup")?;
-    let line = text.lines().find_map(|line| line.strip_prefix("Rss:")).ok_or("no Rss")?;
+    let text = std::fs::read_to_string(path)?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let line = line.ok_or_else(|| format!("{path} has no {name}"))?;
     let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
     Ok(kib * 1_024.0)
 }
@@ -133,48 +142,77 @@ impl Actor for Stuck {
 
 fn full(stage: &Stage, side: Side) -> Result<f64, Failure> {
     // The code of both ends is in memory before, and not part of the growth.
-    let warm = fill(stage, side, 2)?;
+    let warm = Inboxes::spawn(stage, side, 2)?;
+    warm.fill()?;
     let before = resident()?;
-    let (accepted, held) = fill(stage, side, FULL_WORKERS)?;
-    let growth = resident()? - before;
+    let inboxes = Inboxes::spawn(stage, side, FULL_WORKERS)?;
+    over_payload(&inboxes, before, resident)
+}
+
+/// The same as the comparison of systems asks for it: the kernel's estimate, from what there was before the first message.
+pub fn full_as_compared(side: Side) -> Result<f64, Failure> {
+    let stage = Stage::new(Threads::Two)?;
+    let inboxes = Inboxes::spawn(&stage, side, FULL_WORKERS)?;
+    over_payload(&inboxes, resident_by_estimate()?, resident_by_estimate)
+}
+
+/// Fills them, and gives the growth as a multiple of what was accepted.
+fn over_payload(
+    inboxes: &Inboxes,
+    before: f64,
+    now: impl Fn() -> Result<f64, Failure>,
+) -> Result<f64, Failure> {
+    let accepted = inboxes.fill()?;
     if (accepted as f64) < (FULL_WORKERS * MAILBOX) as f64 * FULL_FROM {
         return Err(format!("the pool was full with {accepted} messages").into());
     }
-    drop((warm, held));
-    Ok(growth / (accepted * PARCEL) as f64)
+    Ok((now()? - before) / (accepted * PARCEL) as f64)
 }
 
-/// What keeps tasks and their inboxes.
-type Held = Box<dyn Any>;
+/// Inboxes whose workers never end with the first message.
+enum Inboxes {
+    Channels(Vec<mpsc::Sender<Parcel>>),
+    Pool(Pool<Stuck>),
+}
 
-/// Fills the inboxes, and says how many messages they and their workers took.
-fn fill(stage: &Stage, side: Side, workers: usize) -> Result<(usize, Held), Failure> {
-    let gate = Arc::new(Notify::new());
-    match side {
-        Side::Baseline => {
-            let senders = (0..workers).map(|_| stuck_task(stage, gate.clone()));
-            let senders = senders.collect::<Result<Vec<_>, _>>()?;
-            let fill_one =
-                |sender: &mpsc::Sender<Parcel>| until_full(|| sender.try_send(parcel()).is_ok());
-            // First one for each worker's hand, so that filling need not wait for each of them.
-            if senders.iter().any(|sender| sender.try_send(parcel()).is_err()) {
-                return Err("an empty inbox accepts nothing".into());
+impl Inboxes {
+    fn spawn(stage: &Stage, side: Side, workers: usize) -> Result<Self, Failure> {
+        let gate = Arc::new(Notify::new());
+        Ok(match side {
+            Side::Baseline => {
+                let senders = (0..workers).map(|_| stuck_task(stage, gate.clone()));
+                Self::Channels(senders.collect::<Result<_, _>>()?)
             }
-            thread::sleep(SETTLED_AFTER);
-            let accepted = workers + senders.iter().map(fill_one).sum::<usize>();
-            Ok((accepted, Box::new(senders)))
-        }
-        Side::Greenroom => {
-            let pool = Pool::new(move |_slot| Stuck(gate.clone())).quick_factory();
-            let pool = stage.block_on(pool.workers(workers).mailbox(MAILBOX).spawn())??;
-            let mut accepted = 0;
-            // Again until nothing fits any more, as each worker takes one more in hand.
-            loop {
-                match until_full(|| pool.try_send(parcel()).is_ok()) {
-                    0 => return Ok((accepted, Box::new(pool))),
-                    more => accepted += more,
+            Side::Greenroom => {
+                let pool = Pool::new(move |_slot| Stuck(gate.clone())).quick_factory();
+                Self::Pool(stage.block_on(pool.workers(workers).mailbox(MAILBOX).spawn())??)
+            }
+        })
+    }
+
+    /// Says how many messages they and their workers took.
+    fn fill(&self) -> Result<usize, Failure> {
+        match self {
+            Self::Channels(senders) => {
+                // First one for each worker's hand, so that filling need not wait for each of them.
+                if senders.iter().any(|sender| sender.try_send(parcel()).is_err()) {
+                    return Err("an empty inbox accepts nothing".into());
                 }
                 thread::sleep(SETTLED_AFTER);
+                let fill =
+                    |sender: &mpsc::Sender<_>| until_full(|| sender.try_send(parcel()).is_ok());
+                Ok(senders.len() + senders.iter().map(fill).sum::<usize>())
+            }
+            Self::Pool(pool) => {
+                let mut accepted = 0;
+                // Again until nothing fits any more, as each worker takes one more in hand.
+                loop {
+                    match until_full(|| pool.try_send(parcel()).is_ok()) {
+                        0 => return Ok(accepted),
+                        more => accepted += more,
+                    }
+                    thread::sleep(SETTLED_AFTER);
+                }
             }
         }
     }
@@ -224,7 +262,7 @@ fn sender<'a>(
 ) -> Result<SendKeys<'a>, Failure> {
     Ok(match side {
         Side::Baseline => {
-            let senders = channels::spawn(stage, counters, keyed::WORKERS, Work::NONE)?;
+            let senders = channels::spawn(stage, counters, keyed::WORKERS, MAILBOX, Work::NONE)?;
             Box::new(move |first, count| {
                 let producers = keyed::to_channels(&Keys::Distinct { first }, count, &senders);
                 stage.time(producers, counters, first + count).map(drop)
@@ -261,6 +299,9 @@ fn idle(stage: &Stage, side: Side) -> Result<f64, Failure> {
     drop((warm, idle));
     Ok(growth / IDLE_WORKERS as f64)
 }
+
+/// What keeps tasks and their inboxes.
+type Held = Box<dyn Any>;
 
 /// Starts workers that wait.
 fn idlers(stage: &Stage, side: Side, workers: usize) -> Result<Held, Failure> {

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use crate::{
     Failure,
-    measure::Side,
+    growth::{CURVES, Curve},
     memory::Memory,
+    rounds::Side,
     rows::{ROWS, Row},
     stage::Threads,
 };
@@ -14,6 +15,8 @@ pub const USAGE: &str = "\
 usage: pools [--only ROW,..] [--messages N] [--rounds N] [--json FILE]
        pools instructions [ROW,..]
        pools callgrind ROW baseline|greenroom N [current|two]
+       pools growth [CURVE ..] [--rounds N] [--json FILE] [--plots FOLDER]
+       pools serve
        pools rows
 
   --only       rows to run, by name (A4) or by workload (A); all unless said otherwise
@@ -25,6 +28,9 @@ usage: pools [--only ROW,..] [--messages N] [--rounds N] [--json FILE]
                said otherwise
   callgrind    what `instructions` counts: runs one side of a row once with N messages (or calls), on the main thread alone
                (current, the default) or on a runtime of two threads
+  growth       what throughput and latency do as one thing grows (producers, workers, keys, size, depth, pools) and the rest
+               stays; all of them unless said otherwise, 3 rounds; --plots writes a curve of each as SVG
+  serve        takes part in the comparison with other systems: bench/PROTOCOL.md
 ";
 
 /// Rows whose instructions are counted unless said otherwise.
@@ -39,6 +45,8 @@ pub enum Command {
         threads: Threads,
     },
     Instructions(Vec<Row>),
+    Serve,
+    Growth(Growth),
     /// Measures memory in a process of its own.
     Memory(Memory, Side),
     Rows,
@@ -62,6 +70,8 @@ pub fn parse(args: &[String]) -> Result<Command, Failure> {
         ["callgrind", row, side, messages] => callgrind(row, side, messages, "current"),
         ["callgrind", row, side, messages, threads] => callgrind(row, side, messages, threads),
         ["memory", memory, of] => Ok(Command::Memory(memory.parse()?, side(of)?)),
+        ["serve"] => Ok(Command::Serve),
+        ["growth", options @ ..] => growth(options).map(Command::Growth),
         options => compare(options).map(Command::Compare),
     }
 }
@@ -99,6 +109,41 @@ fn compare(args: &[&str]) -> Result<Options, Failure> {
         }
     }
     Ok(options)
+}
+
+/// What `growth` is asked for.
+pub struct Growth {
+    pub curves: Vec<&'static Curve>,
+    pub rounds: usize,
+    pub json: Option<PathBuf>,
+    pub plots: Option<PathBuf>,
+}
+
+fn growth(args: &[&str]) -> Result<Growth, Failure> {
+    let mut options = Growth { curves: Vec::new(), rounds: 3, json: None, plots: None };
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
+        match *arg {
+            "--rounds" => options.rounds = usize::try_from(at_least(value()?, 1)?)?,
+            "--json" => options.json = Some(PathBuf::from(value()?)),
+            "--plots" => options.plots = Some(PathBuf::from(value()?)),
+            option if option.starts_with('-') => {
+                return Err(format!("unknown option {option}\n{USAGE}").into());
+            }
+            name => options.curves.push(curve(name)?),
+        }
+    }
+    if options.curves.is_empty() {
+        options.curves = CURVES.iter().collect();
+    }
+    Ok(options)
+}
+
+fn curve(name: &str) -> Result<&'static Curve, Failure> {
+    let names = CURVES.each_ref().map(|curve| curve.name).join(", ");
+    let known = CURVES.iter().find(|curve| curve.name == name);
+    known.ok_or_else(|| format!("no curve {name}; there are {names}").into())
 }
 
 fn at_least(text: &str, least: u64) -> Result<u64, Failure> {

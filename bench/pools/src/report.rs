@@ -2,11 +2,12 @@
 
 use std::fs;
 
+use measure::{Distance, locked, machine, max, median, min, ping_pong};
 use serde_json::{Value, json};
 
 use crate::{
-    measure::{Distance, Round, median, ping_pong},
     options::Options,
+    rounds::Round,
     rows::{Limits, Row},
 };
 
@@ -20,56 +21,29 @@ pub struct Measured {
 }
 
 /// Machine, versions and settings, as lines of a name and a value.
-pub fn setting(options: &Options) -> Vec<(&'static str, String)> {
-    let processor = field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".to_owned());
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let memory = field("/proc/meminfo", "MemTotal").unwrap_or_else(|| "unknown".to_owned());
-    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+pub fn setting(run: String) -> Vec<(&'static str, String)> {
+    let versions = [locked("greenroom"), locked("tokio"), env!("BUILT_BY")];
+    let built = match cfg!(debug_assertions) {
+        true => "with debug assertions: figures mean nothing",
+        false => "optimised",
+    };
     vec![
-        ("machine", format!("{processor}, {cores} cores, {memory}, Linux {}", kernel.trim())),
+        ("machine", machine()),
         ("load", fs::read_to_string("/proc/loadavg").unwrap_or_default().trim().to_owned()),
         ("cache line", format!("{:.0} ns round trip now (near: below 250)", ping_pong())),
-        (
-            "versions",
-            format!(
-                "greenroom {}, tokio {}, {}",
-                locked("greenroom"),
-                locked("tokio"),
-                env!("BUILT_BY")
-            ),
-        ),
-        (
-            "built",
-            if cfg!(debug_assertions) {
-                "with debug assertions: figures mean nothing"
-            } else {
-                "optimised"
-            }
-            .to_owned(),
-        ),
+        ("versions", format!("greenroom {}, tokio {}, {}", versions[0], versions[1], versions[2])),
+        ("built", built.to_owned()),
         ("allocator", "the system's, on both sides".to_owned()),
-        (
-            "run",
-            format!(
-                "{} messages of 48 bytes (half with 460 ns of work, an eighth with more, a tenth and a fifth as calls, a fifth for K, a 25th at 20,000/s for C), 2 producers, a runtime of 2 threads, {} rounds after a warm-up, baseline and greenroom in turn",
-                options.messages, options.rounds
-            ),
-        ),
+        ("run", run),
     ]
 }
 
-fn field(path: &str, name: &str) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    let line = text.lines().find(|line| line.starts_with(name))?;
-    Some(line.split_once(':')?.1.trim().to_owned())
-}
-
-/// The version in the lock file of this workspace.
-fn locked(package: &str) -> &'static str {
-    let lock = include_str!("../../Cargo.lock");
-    let after =
-        lock.split_once(&format!("name = \"{package}\"\nversion = \"")).map(|(_, after)| after);
-    after.and_then(|after| after.split('"').next()).unwrap_or("unknown")
+/// What one run of the table is.
+pub fn run(options: &Options) -> String {
+    format!(
+        "{} messages of 48 bytes (half with 460 ns of work, an eighth with more, a tenth and a fifth as calls, a fifth for K, a 25th at 20,000/s for C), 2 producers, a runtime of 2 threads, {} rounds after a warm-up, baseline and greenroom in turn",
+        options.messages, options.rounds
+    )
 }
 
 pub fn heading() -> String {
@@ -164,8 +138,7 @@ impl Measured {
             Limits::AtMost { .. } => self.values(|round| round.greenroom.value),
             Limits::Ratio { .. } | Limits::None => self.ratios(|_| true),
         };
-        let min = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (min, max) = (min(&values), max(&values));
         match self.row.limits {
             Limits::AtMost { .. } => format!("own ({min:.2} to {max:.2})"),
             Limits::Ratio { .. } | Limits::None => {

@@ -10,8 +10,8 @@ use crate::{
     flood::Flood,
     keyed::Keyed,
     keys::{self, Keys},
-    measure::{Figures, Side},
     memory::{self, Memory},
+    rounds::{Figures, Side},
     sleepers::Sleepers,
     stage::Threads,
     unkeyed::{Sending, Unkeyed},
@@ -31,7 +31,7 @@ pub enum Kind {
     Calls { callers: u64, in_place: bool },
     Memory(Memory),
     Flood,
-    Sleepers(Sleepers),
+    Sleepers(fn() -> Sleepers),
     Fairness { suspends: bool },
     Collisions(Weak),
 }
@@ -83,7 +83,7 @@ const fn memory(name: &'static str, kind: Memory, limits: Limits) -> Row {
     Row { name, kind: Kind::Memory(kind), limits }
 }
 
-const fn sleepers(name: &'static str, kind: Sleepers, limits: Limits) -> Row {
+const fn sleepers(name: &'static str, kind: fn() -> Sleepers, limits: Limits) -> Row {
     Row { name, kind: Kind::Sleepers(kind), limits }
 }
 
@@ -109,8 +109,8 @@ pub const ROWS: [Row; 27] = [
     sends("A256-2400ns", 256, 2_400, Limits::None),
     keyed("B-uniform", keys::uniform),
     keyed("B-zipf", keys::zipf),
-    sleepers("C", Sleepers::Keyed, ratio(20.0, 45.0)),
-    sleepers("C-unkeyed", Sleepers::Unkeyed, ratio(10.0, 150.0)),
+    sleepers("C", Sleepers::keyed, ratio(20.0, 45.0)),
+    sleepers("C-unkeyed", Sleepers::unkeyed, ratio(10.0, 150.0)),
     calls("D1", 1, true, ratio(1.2, 2.0)),
     calls("D64", 64, true, ratio(1.0, 1.5)),
     calls("D1-task", 1, false, Limits::None),
@@ -206,7 +206,7 @@ impl Row {
                     (nanos, Some(calibration)) => calibration.work(nanos),
                     (_, None) => return Err(format!("{} has work", self.name).into()),
                 };
-                let unkeyed = Unkeyed { workers, messages, work, threads };
+                let unkeyed = Unkeyed::new(workers, messages, work, threads);
                 Box::new(move |side| match side {
                     Side::Baseline => unkeyed.baseline().map(per_micro),
                     Side::Greenroom => unkeyed.greenroom(sending).map(per_micro),
@@ -240,7 +240,7 @@ impl Row {
                 let flood = Flood { calls: messages, work: calibration.work(1_000_000) };
                 Box::new(move |side| flood.p99(matches!(side, Side::Greenroom)).map(Figures::from))
             }
-            Kind::Sleepers(sleepers) => Box::new(sleepers.prepare(messages, threads)),
+            Kind::Sleepers(sleepers) => Box::new(sleepers().prepare(messages, threads)),
             Kind::Fairness { suspends } => {
                 let fairness = Fairness { messages, suspends };
                 Box::new(move |side| fairness.run(side))

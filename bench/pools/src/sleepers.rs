@@ -16,8 +16,8 @@ use crate::{
     channels::MAILBOX,
     keyed,
     keys::{self, Keys},
-    measure::{Figures, Side},
     message::{Counter, Counters},
+    rounds::{Figures, Side},
     stage::{PRODUCERS, Stage, Threads},
 };
 
@@ -25,32 +25,52 @@ use crate::{
 const COLD_FROM_RANK: u64 = 1_000;
 const UNKEYED_WORKERS: usize = 16;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Sleepers {
-    /// 256 workers, ordered by keys of which some are frequent.
-    Keyed,
-    /// 16 workers, no order.
-    Unkeyed,
+#[derive(Clone)]
+pub struct Sleepers {
+    pub workers: usize,
+    pub mailbox: usize,
+    pub senders: u64,
+    pub order: Order,
+}
+
+#[derive(Clone)]
+pub enum Order {
+    None,
+    /// By these keys, which are numbered by their rank, from 0 on. Judged are those from this rank on.
+    Keys(Keys, u64),
 }
 
 impl Sleepers {
-    fn workers(self) -> usize {
-        match self {
-            Self::Keyed => keyed::WORKERS,
-            Self::Unkeyed => UNKEYED_WORKERS,
+    /// 256 workers, ordered by keys of which some are frequent.
+    pub fn keyed() -> Self {
+        let order = Order::Keys(keys::zipf(), COLD_FROM_RANK);
+        Self { workers: keyed::WORKERS, mailbox: MAILBOX, senders: PRODUCERS, order }
+    }
+
+    /// 16 workers, no order.
+    pub fn unkeyed() -> Self {
+        let (workers, order) = (UNKEYED_WORKERS, Order::None);
+        Self { workers, mailbox: MAILBOX, senders: PRODUCERS, order }
+    }
+
+    fn keys(&self) -> Keys {
+        match &self.order {
+            Order::Keys(keys, _) => keys.clone(),
+            Order::None => Keys::Distinct { first: 0 },
         }
     }
 
-    fn keys(self) -> Keys {
-        match self {
-            Self::Keyed => keys::zipf(),
-            Self::Unkeyed => Keys::Distinct { first: 0 },
-        }
+    fn is_ordered(&self) -> bool {
+        matches!(self.order, Order::Keys(..))
     }
 
-    /// A message that has no reason to wait. Keys are numbered by their rank, from 0 on.
-    fn is_judged(self, arrival: &Arrival) -> bool {
-        !arrival.sleeps && (self == Self::Unkeyed || arrival.key + 1 >= COLD_FROM_RANK)
+    /// A message that has no reason to wait.
+    fn is_judged(&self, arrival: &Arrival) -> bool {
+        let rare = match self.order {
+            Order::None => true,
+            Order::Keys(_, from_rank) => arrival.key + 1 >= from_rank,
+        };
+        !arrival.sleeps && rare
     }
 
     /// Draws what is sent; what is returned plays it to one side.
@@ -59,9 +79,9 @@ impl Sleepers {
         messages: u64,
         threads: Threads,
     ) -> impl FnMut(Side) -> Result<Figures, Failure> {
-        let schedule = Schedule::draw(messages, &self.keys());
+        let schedule = Schedule::draw(messages, &self.keys(), self.senders);
         move |side| {
-            let (stage, counters) = (Stage::new(threads)?, Counters::new(self.workers()));
+            let (stage, counters) = (Stage::new(threads)?, Counters::new(self.workers));
             let sheet = match side {
                 Side::Baseline => self.baseline(&schedule, &stage, &counters)?,
                 Side::Greenroom => self.greenroom(&schedule, &stage, &counters)?,
@@ -71,33 +91,33 @@ impl Sleepers {
     }
 
     fn baseline(
-        self,
+        &self,
         schedule: &Schedule,
         stage: &Stage,
         counters: &Counters,
     ) -> Result<Arc<Sheet>, Failure> {
         let sheet = Sheet::new(schedule.total());
-        let tasks: Vec<_> = (0..self.workers())
-            .map(|index| task(stage, Handler::new(&sheet, counters.of(index))))
+        let tasks: Vec<_> = (0..self.workers)
+            .map(|index| task(stage, self.mailbox, Handler::new(&sheet, counters.of(index))))
             .collect::<Result<_, _>>()?;
         let sender = |index: u64| {
             let (tasks, hasher) = (tasks.clone(), FixedState::default());
-            let mut next = tasks.len() * index as usize / PRODUCERS as usize;
+            let mut next = tasks.len() * index as usize / self.senders as usize;
             async move |arrival: Arrival| {
                 next += 1;
-                let place = match self {
-                    Self::Keyed => hasher.hash_one(arrival.key) as usize,
-                    Self::Unkeyed => next,
+                let place = match self.is_ordered() {
+                    true => hasher.hash_one(arrival.key) as usize,
+                    false => next,
                 };
                 Ok(tasks[place % tasks.len()].send(arrival).await?)
             }
         };
-        schedule.play(stage, &sheet, counters, (0..PRODUCERS).map(sender).collect())?;
+        schedule.play(stage, &sheet, counters, (0..self.senders).map(sender).collect())?;
         Ok(sheet)
     }
 
     fn greenroom(
-        self,
+        &self,
         schedule: &Schedule,
         stage: &Stage,
         counters: &Counters,
@@ -105,22 +125,22 @@ impl Sleepers {
         let sheet = Sheet::new(schedule.total());
         let (of, on) = (counters.clone(), sheet.clone());
         let pool = Pool::new(move |slot| Handler::new(&on, of.of(slot)));
-        let pool = pool.quick_factory().workers(self.workers()).mailbox(MAILBOX);
-        let pool = match self {
-            Self::Keyed => stage.block_on(pool.ordered_by(|of: &Arrival| of.key).spawn())??,
-            Self::Unkeyed => stage.block_on(pool.spawn())??,
+        let pool = pool.quick_factory().workers(self.workers).mailbox(self.mailbox);
+        let pool = match self.is_ordered() {
+            true => stage.block_on(pool.ordered_by(|of: &Arrival| of.key).spawn())??,
+            false => stage.block_on(pool.spawn())??,
         };
         let sender = |_| {
             let to = pool.address();
             async move |arrival: Arrival| Ok(to.send(arrival).await?)
         };
-        schedule.play(stage, &sheet, counters, (0..PRODUCERS).map(sender).collect())?;
+        schedule.play(stage, &sheet, counters, (0..self.senders).map(sender).collect())?;
         stage.block_on(pool.stop(Stop::within(Duration::from_secs(5))))?;
         stage.until_handled(counters, schedule.total())?;
         Ok(sheet)
     }
 
-    fn figures(self, schedule: &Schedule, sheet: &Sheet) -> Figures {
+    fn figures(&self, schedule: &Schedule, sheet: &Sheet) -> Figures {
         let judged = sheet.times(schedule, |arrival| self.is_judged(arrival));
         let all = sheet.times(schedule, |_| true);
         let sent = sheet.lateness(schedule);
@@ -168,8 +188,8 @@ impl Actor for Handler {
     }
 }
 
-fn task(stage: &Stage, handler: Handler) -> Result<Sender<Arrival>, Failure> {
-    let (sender, mut inbox) = mpsc::channel(MAILBOX);
+fn task(stage: &Stage, mailbox: usize, handler: Handler) -> Result<Sender<Arrival>, Failure> {
+    let (sender, mut inbox) = mpsc::channel(mailbox);
     stage.spawn(async move {
         while let Some(arrival) = inbox.recv().await {
             handler.take(&arrival).await;

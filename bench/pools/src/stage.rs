@@ -161,9 +161,9 @@ impl Drop for Stage {
     }
 }
 
-/// The messages of one producer: its share of all, without a gap.
-pub fn share(producer: u64, total: u64) -> std::ops::Range<u64> {
-    let edge = |producer| total * producer / PRODUCERS;
+/// The messages of one producer of several: its share of all, without a gap.
+pub fn share(producer: u64, producers: u64, total: u64) -> std::ops::Range<u64> {
+    let edge = |producer| total * producer / producers;
     edge(producer)..edge(producer + 1)
 }
 
@@ -173,10 +173,10 @@ mod tests {
 
     #[test]
     fn shares_leave_no_gap() {
-        for total in [0, 1, 7, 5_000_000] {
-            let all: u64 =
-                (0..PRODUCERS).map(|producer| share(producer, total).count() as u64).sum();
-            assert_eq!((all, share(0, total).end), (total, share(1, total).start));
+        for (producers, total) in [(2, 0), (2, 1), (2, 7), (2, 5_000_000), (16, 100)] {
+            let of = |producer| share(producer, producers, total);
+            assert_eq!((of(0).start, of(producers - 1).end), (0, total));
+            assert!((1..producers).all(|producer| of(producer - 1).end == of(producer).start));
         }
     }
 

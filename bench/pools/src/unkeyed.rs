@@ -19,6 +19,9 @@ const CHUNK: u64 = 64;
 pub struct Unkeyed {
     pub workers: usize,
     pub messages: u64,
+    pub producers: u64,
+    /// How many may wait for each worker.
+    pub mailbox: usize,
     pub work: Work,
     pub threads: Threads,
 }
@@ -32,13 +35,22 @@ pub enum Sending {
 type To = Address<Message, u64, std::convert::Infallible>;
 
 impl Unkeyed {
+    /// As all rows of workload A have it.
+    pub fn new(workers: usize, messages: u64, work: Work, threads: Threads) -> Self {
+        Self { workers, messages, producers: PRODUCERS, mailbox: MAILBOX, work, threads }
+    }
+
+    fn share(self, producer: u64) -> std::ops::Range<u64> {
+        share(producer, self.producers, self.messages)
+    }
+
     /// Channels and tasks, round robin.
     pub fn baseline(self) -> Result<Duration, Failure> {
         let (stage, counters) = (Stage::new(self.threads)?, Counters::new(self.workers));
-        let senders = channels::spawn(&stage, &counters, self.workers, self.work)?;
+        let senders = channels::spawn(&stage, &counters, self.workers, self.mailbox, self.work)?;
         let producer = |index: u64| {
-            let (senders, share) = (senders.clone(), share(index, self.messages));
-            let mut next = self.workers * index as usize / PRODUCERS as usize;
+            let (senders, share) = (senders.clone(), self.share(index));
+            let mut next = self.workers * index as usize / self.producers as usize;
             async move {
                 for seq in share {
                     senders[next].send(Message::new(seq, seq)).await?;
@@ -50,18 +62,19 @@ impl Unkeyed {
                 Ok(())
             }
         };
-        stage.time((0..PRODUCERS).map(producer).collect(), &counters, self.messages)
+        stage.time((0..self.producers).map(producer).collect(), &counters, self.messages)
     }
 
     pub fn greenroom(self, sending: Sending) -> Result<Duration, Failure> {
         let (stage, counters) = (Stage::new(self.threads)?, Counters::new(self.workers));
         let (of, work) = (counters.clone(), self.work);
         let pool = Pool::new(move |slot| Worker::new(of.of(slot), work));
-        let pool = pool.quick_factory().workers(self.workers).mailbox(MAILBOX);
+        let pool = pool.quick_factory().workers(self.workers).mailbox(self.mailbox);
         let pool = self.threads.paced(pool);
         let pool = stage.block_on(pool.spawn())??;
-        let producer = |index| produce(pool.address(), share(index, self.messages), sending);
-        let took = stage.time((0..PRODUCERS).map(producer).collect(), &counters, self.messages)?;
+        let producer = |index| produce(pool.address(), self.share(index), sending);
+        let took =
+            stage.time((0..self.producers).map(producer).collect(), &counters, self.messages)?;
         stage.block_on(pool.stop(Stop::within(Duration::from_secs(5))))?;
         stage.until_handled(&counters, self.messages)?;
         Ok(took)

@@ -1,78 +1,9 @@
-//! Rounds of baseline and greenroom in turn, each with the distance of the cores beside it.
-//!
-//! On a virtual machine the two threads of a run may share a cache or not, and this changes every few seconds to minutes.
-//! A short ping-pong of one cache line before and after each repetition says which it was; ratios are of one round.
+//! Rounds of baseline and greenroom in turn, each with the distance of the cores beside it; ratios are of one round.
 
-use std::{
-    hint,
-    sync::atomic::{AtomicU64, Ordering},
-    thread,
-    time::Instant,
-};
-
+use measure::{Distance, Watch, ping_pong};
 use serde_json::{Value, json};
 
-use crate::{Failure, others::Watch};
-
-/// A line that goes round in less is between near cores: about 100 ns there, about 500 ns between far ones.
-const NEAR_BELOW_NANOS: f64 = 250.0;
-/// Round trips of one burst, and bursts of which the median counts: together a few milliseconds.
-const TRIPS: u64 = 500;
-const BURSTS: u64 = 21;
-
-/// Nanoseconds of a cache line's way from one thread to another and back.
-pub fn ping_pong() -> f64 {
-    let line = AtomicU64::new(0);
-    let wait_for = |value| {
-        while line.load(Ordering::Acquire) != value {
-            hint::spin_loop();
-        }
-    };
-    let end = 2 * TRIPS * BURSTS;
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            (1..end).step_by(2).for_each(|odd| {
-                wait_for(odd);
-                line.store(odd + 1, Ordering::Release);
-            });
-        });
-        let burst = |burst: u64| {
-            let start = Instant::now();
-            (burst * TRIPS..(burst + 1) * TRIPS).for_each(|trip| {
-                wait_for(2 * trip);
-                line.store(2 * trip + 1, Ordering::Release);
-            });
-            start.elapsed().as_nanos() as f64 / TRIPS as f64
-        };
-        median(&(0..BURSTS).map(burst).collect::<Vec<_>>())
-    })
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Distance {
-    Near,
-    Far,
-    /// It changed meanwhile.
-    Mixed,
-}
-
-impl Distance {
-    fn of(nanos: &[f64]) -> Self {
-        match nanos.iter().filter(|nanos| **nanos < NEAR_BELOW_NANOS).count() {
-            0 => Self::Far,
-            near if near == nanos.len() => Self::Near,
-            _ => Self::Mixed,
-        }
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Near => "near",
-            Self::Far => "far",
-            Self::Mixed => "mixed",
-        }
-    }
-}
+use crate::Failure;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Side {
@@ -176,27 +107,9 @@ pub fn rounds(
     (0..count).map(|_| round()).collect()
 }
 
-/// The middle value, or the mean of the middle two; not a number for none.
-pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match (sorted.len() / 2, sorted.len() % 2) {
-        (0, 0) => f64::NAN,
-        (middle, 0) => f64::midpoint(sorted[middle - 1], sorted[middle]),
-        (middle, _) => sorted[middle],
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_median_is_the_middle_value_or_between_the_middle_two() {
-        assert_eq!(median(&[3.0, 1.0, 9.0]), 3.0);
-        assert_eq!(median(&[4.0, 1.0, 9.0, 2.0]), 3.0);
-        assert!(median(&[]).is_nan());
-    }
 
     #[test]
     fn a_round_is_near_only_where_the_cores_were_near_throughout() {

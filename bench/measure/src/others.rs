@@ -10,19 +10,27 @@ pub struct Watch {
     start: Instant,
     all: Option<u64>,
     own: Option<u64>,
+    /// A child that runs and belongs to what is measured.
+    child: Option<u32>,
 }
 
 impl Watch {
     pub fn start() -> Self {
-        Self { start: Instant::now(), all: busy(), own: own() }
+        Self::start_with(None)
+    }
+
+    /// What this child uses is not of others.
+    pub fn start_with(child: Option<u32>) -> Self {
+        Self { start: Instant::now(), all: busy(), own: own(child), child }
     }
 
     /// How many cores others have used since, on average, with what the host took; to some hundredths, and for runs of a
     /// tenth of a second to some tenths. Not a number where the system does not tell.
     pub fn cores(&self) -> f64 {
         let since = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?) as f64);
-        let others =
-            since(busy(), self.all).zip(since(own(), self.own)).map(|(all, own)| all - own);
+        let others = since(busy(), self.all)
+            .zip(since(own(self.child), self.own))
+            .map(|(all, own)| all - own);
         let ticks = self.start.elapsed().as_secs_f64() * TICKS_PER_SECOND;
         others.map_or(f64::NAN, |others| (others / ticks).max(0.0))
     }
@@ -36,9 +44,14 @@ fn busy() -> Option<u64> {
     Some([0, 1, 2, 5, 6, 7].iter().filter_map(|field| ticks.get(*field)).sum())
 }
 
-/// Ticks of this process and of its children that have ended.
-fn own() -> Option<u64> {
-    let text = fs::read_to_string("/proc/self/stat").ok()?;
+/// Ticks of this process, of its children that have ended, and of one that runs.
+fn own(child: Option<u32>) -> Option<u64> {
+    let child = child.map_or(Some(0), |child| ticks(&format!("/proc/{child}/stat")))?;
+    Some(ticks("/proc/self/stat")? + child)
+}
+
+fn ticks(path: &str) -> Option<u64> {
+    let text = fs::read_to_string(path).ok()?;
     // The name in parentheses may contain spaces; utime, stime, cutime and cstime are the 12th to 15th after it.
     let fields = text.rsplit_once(')')?.1.split_whitespace();
     Some(fields.skip(11).take(4).flat_map(str::parse::<u64>).sum())
