@@ -103,10 +103,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Takes the token from holders that compute for longer than a tick (K03). Returns whether one was taken, and how
     /// many messages the pool's shards have given out so far.
+    ///
+    /// It waits for nobody: a shard whose lock is taken gets on, and who has taken it may be the very one that the operating
+    /// system has put aside for the watch.
     pub(crate) fn revoke_stuck_tokens(&self) -> (bool, u64) {
         let (mut any, mut taken) = (false, 0_u64);
         for (index, shard) in self.shards.iter().enumerate() {
-            let mut outbox = shard.outbox.lock();
+            let Some(mut outbox) = shard.outbox.try_lock() else { continue };
             taken = taken.wrapping_add(outbox.taken);
             let waiting = outbox.token.is_some() && shard.has_waiting(&outbox);
             if outbox.revoke(waiting) {

@@ -31,7 +31,7 @@ impl<A: Actor, B> StandsFor<A> for B where
 }
 
 /// Messages of a run between two looks at whether others should be woken, where handlers are quick.
-const QUICK_ATTEMPTS: u32 = 16;
+const QUICK_ATTEMPTS: u32 = 32;
 
 /// Handles the message in hand, and settles it; where handlers are quick, those behind it in the same run as well, up to a
 /// few and as long as nothing else is due. Says how many. Where handlers are limited and one does not return in time, it is
