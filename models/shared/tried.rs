@@ -57,7 +57,8 @@ tried! {
         a_key_that_suspends_gets_a_lane,
         a_token_is_taken_from_who_computes,
         a_token_stays_with_who_compares_keys,
-        a_key_waits_for_its_next_attempt;
+        a_key_waits_for_its_next_attempt,
+        a_message_that_ends_the_pool_and_a_worker_on_its_way;
     crowds:
         a_sender_behind_its_key_and_the_only_worker,
         three_senders_behind_a_key_and_a_worker,
@@ -85,7 +86,8 @@ tried! {
         a_key_that_suspends_in_a_run,
         urgent_messages_in_a_run,
         a_key_with_many_messages_in_a_run,
-        callers_of_a_keyed_pool;
+        callers_of_a_keyed_pool,
+        a_message_that_ends_the_pool_and_a_worker_that_steps;
     in_place:
         a_task_that_is_called_while_it_is_driven,
         a_task_that_is_driven_by_two,

@@ -1,7 +1,10 @@
 //! Messages of one key that are handled together (keyed-pools.md, K12).
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
@@ -440,6 +443,52 @@ async fn k12_p26_a_copy_that_panics_loses_nothing_of_a_batch() {
     let stats = pool.stats();
     assert_eq!((stats.handled, stats.dead_lettered, stats.in_hand), (3, 1, 0), "{stats:?}");
     assert!(pool.stop(PATIENCE).await.stats.ledger_holds());
+}
+
+/// Takes its time, and notes how many do so at once.
+struct Careful(Arc<AtomicU32>, Arc<AtomicU32>);
+
+impl Actor for Careful {
+    type Message = Batch<Touchy>;
+    type Reply = Vec<Result<(), ()>>;
+    type Error = ();
+
+    async fn handle(
+        &mut self,
+        batch: Batch<Touchy>,
+        _cx: &mut Context<Self>,
+    ) -> Result<Self::Reply, ()> {
+        let Self(at_once, most) = self;
+        most.fetch_max(at_once.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        at_once.fetch_sub(1, Ordering::Relaxed);
+        Ok(batch.iter().map(|_| Ok(())).collect())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn k01_k12_a_copy_that_panics_leaves_a_batch_its_key_whichever_is_measured() {
+    for before in 0..2 {
+        let (at_once, most) = <(Arc<AtomicU32>, Arc<AtomicU32>)>::default();
+        let of_actors = most.clone();
+        let pool =
+            Pool::batched(move |_| Careful(at_once.clone(), of_actors.clone()), Batches::of(10));
+        let pool = pool.workers(2).quick_handlers(false).ordered_by(|_: &Touchy| 7_u32);
+        let pool = pool.spawn().await.unwrap();
+        for _ in 0..before {
+            pool.call(Touchy(0)).await.unwrap();
+        }
+        for _ in 0..20 {
+            for number in 0..3 {
+                pool.try_send(Touchy(number)).unwrap();
+            }
+            settle().await;
+            pool.call(Touchy(3)).await.unwrap();
+        }
+        assert_eq!(most.load(Ordering::Relaxed), 1, "one batch of a key at a time");
+        let stats = pool.stop(PATIENCE).await.stats;
+        assert_eq!((stats.handled, stats.dead_lettered), (60 + before, 20));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -125,3 +125,20 @@ pub fn a_key_waits_for_its_next_attempt() {
         pool.finish(threads);
     });
 }
+
+/// Who looks for work while a message ends the pool takes none of that message's key.
+pub fn a_message_that_ends_the_pool_and_a_worker_on_its_way() {
+    check(Effort::Large, || {
+        let pool = Pool::new(plan(3, 3), 7, |number| match number {
+            11 => Handler::EndsPool,
+            21 => Handler::Suspends,
+            _ => Handler::Returns,
+        });
+        for number in [11, 21, 12] {
+            pool.send(0, number).expect("it is open");
+        }
+        let threads =
+            [pool.worker(0), pool.worker(1), pool.worker(2), pool.sender(0, &[31, 13, 22, 14])];
+        pool.finish_early(threads);
+    });
+}

@@ -15,7 +15,7 @@ use crate::{
     delivery::{Delivery, Extra},
     life::Signal,
     pool::{
-        core::{Core, Plan, Queued, take::BUDGET},
+        core::{Core, Plan, Queued, ShardOf, take::BUDGET},
         discard::discard,
         failed::Failed,
         hold::{DeliveryOf, Source},
@@ -68,6 +68,8 @@ pub(super) enum Handler {
     ParksKey,
     /// The message is not for its worker: the first time, it is put back for any other.
     PutsBack,
+    /// As `Suspends`, and then it fails for good and ends the pool.
+    EndsPool,
 }
 
 /// Which message is handled how.
@@ -86,6 +88,8 @@ struct Ledger {
     failed: BTreeSet<u32>,
     /// Signals.
     heard: usize,
+    /// The key over which the pool has ended.
+    barred: Option<Key>,
 }
 
 impl Ledger {
@@ -402,9 +406,15 @@ impl Pool {
             return;
         }
         assert!(ledger.in_hand.insert(key), "one message of a key at a time");
+        assert_ne!(ledger.barred, Some(key), "nothing comes after what has ended the pool");
         let last = ledger.last.insert((key, number < URGENT), number);
         let again = last == Some(number) && ledger.failed.contains(&number);
         assert!(again || last.is_none_or(|last| last < number), "in order of acceptance");
+    }
+
+    /// A message of this key ends the pool.
+    fn bars(&self, key: Key) {
+        self.ledger().barred = Some(key);
     }
 
     /// True when this was the last message of all.
@@ -424,6 +434,19 @@ impl Pool {
         let mut ledger = self.ledger();
         ledger.heard += 1;
         ledger.done() == self.expected
+    }
+
+    /// As `finish`, where a message has ended the pool: what was not started lies where it was.
+    pub(super) fn finish_early(&self, threads: impl IntoIterator<Item = JoinHandle<()>>) {
+        threads.into_iter().for_each(|thread| thread.join().expect("it did not panic"));
+        assert!(self.ledger().barred.is_some(), "it has ended");
+        let of = |shard: &ShardOf<Numbers, Key>| {
+            let outbox = shard.outbox.lock();
+            assert!(outbox.token.is_none(), "whoever drained it has let go");
+            outbox.queued() + shard.inbox.lock().queued()
+        };
+        let left: usize = self.core.shards.iter().map(of).sum();
+        assert_eq!(self.ledger().done() + left, self.expected, "nothing is lost");
     }
 
     pub(super) fn finish(&self, threads: impl IntoIterator<Item = JoinHandle<()>>) {
@@ -621,6 +644,9 @@ impl<'a> Player<'a> {
     }
 
     fn take_first(&mut self) -> bool {
+        if self.is_over() {
+            return false;
+        }
         self.urgent_run < URGENT_RUN && self.take_urgent() || self.take_mail(false)
     }
 
@@ -657,6 +683,9 @@ impl<'a> Player<'a> {
     }
 
     fn take_anywhere(&mut self) -> bool {
+        if self.is_over() {
+            return false;
+        }
         if self.is_urged() && self.take_first() {
             return true;
         }
@@ -761,6 +790,11 @@ impl<'a> Player<'a> {
             Handler::Suspends => self.suspend(),
             Handler::Collects => self.collect(),
             Handler::Computes => yield_now(),
+            Handler::EndsPool => {
+                self.suspend();
+                self.pool.bars(Pool::key_of(number));
+                self.core.end();
+            }
         }
         let handled = !matches!(handler, Handler::Fails | Handler::PutsBack | Handler::ParksKey);
         if self.pool.ends(number, handled) {

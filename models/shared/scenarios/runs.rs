@@ -171,3 +171,16 @@ pub fn callers_of_a_keyed_pool() {
         pool.finish(threads);
     });
 }
+
+/// A message ends the pool whose key has nothing in its lane; who steps in its shard meanwhile does not step on to that key.
+pub fn a_message_that_ends_the_pool_and_a_worker_that_steps() {
+    check(Effort::Large, || {
+        let pool = Pool::new(plan(2, 2), 5, |number| match number {
+            11 => Handler::EndsPool,
+            _ => Handler::Returns,
+        });
+        send_all(&pool, [11, 21, 22, 12]);
+        let threads = [pool.worker(0), pool.worker(1), pool.sender(0, &[13])];
+        pool.finish_early(threads);
+    });
+}

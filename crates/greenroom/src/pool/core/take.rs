@@ -3,8 +3,15 @@
 //! In a keyed pool everything between "the token is mine" and "the key in hand is published" happens under one hold of
 //! the outbox's lock, so the clock never finds a token whose holder has moved on. The one exception is the comparison
 //! of keys, which is user code: it runs without the lock, and the token says so meanwhile.
+//!
+//! Whether the pool has ended is looked at under the same lock: who ends it over a message gives that message's key up after that,
+//! and whoever finds the key free must not go on with it.
 
-use std::{hash::Hash, panic::AssertUnwindSafe, sync::Arc};
+use std::{
+    hash::Hash,
+    panic::AssertUnwindSafe,
+    sync::{Arc, atomic::Ordering},
+};
 
 use super::{Core, OutboxOf, Queued};
 use crate::{
@@ -61,10 +68,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
             Source::Head { index, epoch, run, .. } if run < BUDGET => {
                 let mut outbox = self.shards[index].outbox.lock();
-                if outbox.held(epoch).is_some() {
+                let held = outbox.held(epoch).is_some();
+                if held && !self.has_ended() {
                     return self.advance(index, outbox, epoch, run + 1, Class::Urgent);
                 }
                 drop(outbox);
+                if held {
+                    self.release(worker, source);
+                    return None;
+                }
                 self.next(worker, self.demote(worker, source))
             }
             Source::Head { .. } => {
@@ -144,10 +156,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         delivery: &mut DeliveryOf<A>,
     ) -> Option<Option<u32>> {
         let mut outbox = self.shards[index].outbox.lock();
+        if self.has_ended() {
+            return None;
+        }
         let (finished, hash) = outbox.step(epoch, QUOTA, delivery)?;
         drop(outbox);
         discard(finished);
         Some(hash)
+    }
+
+    /// True when nothing more is to be started.
+    #[inline(always)]
+    fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
     }
 
     /// Messages of a run without keys.
@@ -180,6 +201,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn take_from(&self, index: usize, worker: usize, first: Class) -> Taken<A, K> {
         let shard = &self.shards[index];
         let mut outbox = shard.outbox.lock();
+        if self.has_ended() {
+            return None;
+        }
         let may_drain = outbox.token.is_none();
         let urged = first == Class::Urgent && self.wake.is_urged_at(index);
         if urged && let Some(id) = outbox.next_urgent_ready() {
@@ -305,6 +329,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 let (again, placed) = self.behind_its_lane(index, outbox, epoch, entry);
                 outbox = again;
                 entry = match placed {
+                    // Its key may be free because the pool has ended over it, while keys were compared.
+                    Err(free) if self.has_ended() => {
+                        outbox.queue.push_front(free);
+                        return (outbox, None);
+                    }
                     Err(free) => free,
                     Ok(Placed::Next) => return (outbox, None),
                     Ok(Placed::Behind) => continue,

@@ -124,6 +124,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let taken = begun.unwrap_or_else(|panic| {
             let message = panic_message(&*panic);
             discard(panic);
+            // The key is still that of the others.
+            self.measurement = None;
             self.dead_letter(DeadLetterReason::Panicked, None, Some(message));
             Taken::Skipped
         });

@@ -117,6 +117,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// one of its own, the others have a turn.
     #[cold]
     fn take_first(&mut self) -> Option<Taken> {
+        if self.is_over() {
+            return None;
+        }
         if !self.is_normal_due()
             && let Some(taken) = self.take_urgent()
         {
@@ -169,8 +172,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         Some(self.begin(Source::Desk, entry))
     }
 
-    /// Takes the next message from any shard; the worker has no place.
+    /// Takes the next message from any shard; the worker has no place. It may have stood aside, and all be over by now.
     pub(crate) fn take_anywhere(&mut self) -> Taken {
+        if self.is_over() {
+            return Taken::Nothing;
+        }
         if (self.seat.has_orders() || self.core.wake.is_urged())
             && let Some(taken) = self.take_first()
         {

@@ -1,0 +1,125 @@
+//! An actor that does what its messages wish, and its pools.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use greenroom::{Actor, Context, Finally, Pool, PoolBuilder, Stop};
+use tokio::sync::Semaphore;
+
+/// What a message has its handler do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    Nothing,
+    /// Waits until the gate is opened.
+    Wait,
+    Fail,
+    Panic,
+    /// Opens the gate for one that waits there.
+    Open,
+    /// Fails once the gate is opened.
+    FailLater,
+    /// Fails until it was attempted so often.
+    FailUntil(u32),
+}
+use Wish::{Fail, FailLater, FailUntil, Nothing, Open, Panic, Wait};
+
+pub(crate) type Job = (u64, u32, Wish);
+
+/// Keys and numbers of messages.
+#[derive(Default)]
+struct Log(Mutex<Vec<(u64, u32)>>);
+
+impl Log {
+    fn all(&self) -> MutexGuard<'_, Vec<(u64, u32)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Does what is wished, and notes what was handled.
+#[derive(Clone)]
+pub(crate) struct Clerk {
+    pub(crate) gate: Arc<Semaphore>,
+    handled: Arc<Log>,
+    attempts: Arc<Log>,
+}
+
+impl Clerk {
+    pub(crate) fn new() -> Self {
+        Self {
+            gate: Arc::new(Semaphore::new(0)),
+            handled: Arc::default(),
+            attempts: Arc::default(),
+        }
+    }
+
+    pub(crate) fn handled(&self) -> Vec<(u64, u32)> {
+        self.handled.all().clone()
+    }
+
+    pub(crate) fn attempts_of(&self, key: u64, number: u32) -> u32 {
+        let attempts = self.attempts.all();
+        attempts.iter().filter(|attempt| **attempt == (key, number)).count() as u32
+    }
+
+    async fn wait(&self) -> Result<(), String> {
+        self.gate.acquire().await.map_err(|closed| closed.to_string())?.forget();
+        Ok(())
+    }
+
+    pub(crate) fn pool(&self) -> PoolBuilder<Self> {
+        let each = self.clone();
+        Pool::new(move |_| each.clone()).workers(4).capacity(100)
+    }
+}
+
+impl Actor for Clerk {
+    type Message = Job;
+    type Reply = u32;
+    type Error = String;
+
+    async fn handle(&mut self, job: Job, _cx: &mut Context<Self>) -> Result<u32, String> {
+        let (key, number, wish) = job;
+        self.attempts.all().push((key, number));
+        match wish {
+            Nothing => {}
+            Wait => self.wait().await?,
+            Open => self.gate.add_permits(1),
+            Fail => return Err(format!("no {number}")),
+            FailLater => {
+                self.wait().await?;
+                return Err(format!("no {number}"));
+            }
+            Panic => panic!("boom {number}"),
+            FailUntil(attempt) if self.attempts_of(key, number) < attempt => {
+                return Err(format!("not yet {number}"));
+            }
+            FailUntil(_) => {}
+        }
+        self.handled.all().push((key, number));
+        Ok(number)
+    }
+}
+
+pub(crate) const PATIENCE: Stop = Stop::within(Duration::from_secs(60));
+
+/// Lets everybody do what there is to do at this moment.
+pub(crate) async fn settle() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
+pub(crate) fn parking(clerk: &Clerk) -> PoolBuilder<Clerk, u64> {
+    clerk.pool().ordered_by(|job: &Job| job.0).on_final_failure(Finally::ParkKey)
+}
+
+/// Both in one: by key, so many of each.
+pub(crate) trait PerKey {
+    fn max_per_key_of(self, messages: usize) -> PoolBuilder<Clerk, u64>;
+}
+
+impl PerKey for PoolBuilder<Clerk> {
+    fn max_per_key_of(self, messages: usize) -> PoolBuilder<Clerk, u64> {
+        self.ordered_by(|job: &Job| job.0).max_per_key(messages)
+    }
+}
