@@ -24,6 +24,11 @@ impl<T> Mutex<T> {
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+
+    /// Who finds the lock taken comes again, as the watch does with its next tick: as if it had waited.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        Some(self.lock())
+    }
 }
 
 shuttle::thread_local! {

@@ -307,8 +307,13 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         true
     }
 
-    /// True when messages wait behind the holder of the token, or one is just coming. Waits for no lock.
+    /// True when messages wait behind the holder of the token.
     pub(crate) fn has_waiting(&self, outbox: &Outbox<M, R, E, K>) -> bool {
+        !outbox.queue.is_empty() || !self.inbox.lock().is_empty()
+    }
+
+    /// As `has_waiting`, or one is just coming. Waits for no lock.
+    pub(crate) fn seems_to_have_waiting(&self, outbox: &Outbox<M, R, E, K>) -> bool {
         !outbox.queue.is_empty() || self.inbox.try_lock().is_none_or(|inbox| !inbox.is_empty())
     }
 }

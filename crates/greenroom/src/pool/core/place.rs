@@ -111,7 +111,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         for (index, shard) in self.shards.iter().enumerate() {
             let Some(mut outbox) = shard.outbox.try_lock() else { continue };
             taken = taken.wrapping_add(outbox.taken);
-            let waiting = outbox.token.is_some() && shard.has_waiting(&outbox);
+            let waiting = outbox.token.is_some() && shard.seems_to_have_waiting(&outbox);
             if outbox.revoke(waiting) {
                 drop(outbox);
                 self.wake.mark(index);
