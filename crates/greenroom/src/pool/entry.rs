@@ -22,7 +22,7 @@ impl<M, R, E, K> Entry<M, R, E, K> {
     #[inline(always)]
     pub(crate) fn put_into(self, delivery: &mut Delivery<M, R, E>) {
         // Not dropped, so that nothing has to be kept across a call that is never made.
-        let before = std::mem::replace(&mut delivery.message, Some(self.message));
+        let before = delivery.message.replace(self.message);
         debug_assert!(before.is_none());
         std::mem::forget(before);
         let before = std::mem::replace(&mut delivery.extra, self.extra);
