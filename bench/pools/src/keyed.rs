@@ -44,11 +44,7 @@ impl Keyed {
 }
 
 /// A pool that is ordered by the key of each message.
-pub fn pool(
-    stage: &Stage,
-    counters: &Counters,
-    threads: Threads,
-) -> Result<Pool<Worker>, Failure> {
+pub fn pool(stage: &Stage, counters: &Counters, threads: Threads) -> Result<Pool<Worker>, Failure> {
     let of = counters.clone();
     let pool = Pool::new(move |slot| Worker::new(of.of(slot), Work::NONE));
     let pool = threads.paced(pool.quick_factory().workers(WORKERS).mailbox(MAILBOX));

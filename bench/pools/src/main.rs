@@ -14,12 +14,14 @@ mod collisions;
 mod fairness;
 mod flood;
 mod growth;
+mod guard;
 mod instructions;
 mod keyed;
 mod keys;
 mod memory;
 mod message;
 mod options;
+mod recorded;
 mod report;
 mod rounds;
 mod rows;
@@ -59,6 +61,7 @@ fn run(command: Command) -> Result<(), Failure> {
             instructions::run_once(row, side, messages, threads)?
         }
         Command::Instructions(rows) => count(rows)?,
+        Command::Guard(guard) => guard::run(&guard)?,
         Command::Serve => serve::serve()?,
         Command::Growth(options) => growth::grow(&options)?,
         Command::Memory(memory, side) => println!("{}", memory::measure(memory, side)?),

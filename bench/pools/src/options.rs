@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::{
     Failure,
     growth::{CURVES, Curve},
+    guard::Guard,
     memory::Memory,
     rounds::Side,
     rows::{ROWS, Row},
@@ -14,6 +15,7 @@ use crate::{
 pub const USAGE: &str = "\
 usage: pools [--only ROW,..] [--messages N] [--rounds N] [--json FILE]
        pools instructions [ROW,..]
+       pools guard [--record] [--file FILE]
        pools callgrind ROW baseline|greenroom N [current|two]
        pools growth [CURVE ..] [--rounds N] [--json FILE] [--plots FOLDER]
        pools serve
@@ -26,6 +28,8 @@ usage: pools [--only ROW,..] [--messages N] [--rounds N] [--json FILE]
 
   instructions counts instructions per message with valgrind, everything on one thread; A4,A256,A4-many,A256-many,B,D unless
                said otherwise
+  guard        counts greenroom's instructions per message of A4, A256, A4-many and D, and fails where a row grew by more than
+               5 % over what bench/instructions.json (--file) records; --record writes that file
   callgrind    what `instructions` counts: runs one side of a row once with N messages (or calls), on the main thread alone
                (current, the default) or on a runtime of two threads
   growth       what throughput and latency do as one thing grows (producers, workers, keys, size, depth, pools) and the rest
@@ -36,6 +40,12 @@ usage: pools [--only ROW,..] [--messages N] [--rounds N] [--json FILE]
 /// Rows whose instructions are counted unless said otherwise.
 const COUNTED: &str = "A4,A256,A4-many,A256-many,B,D";
 
+/// Rows that the guard compares: each path that a message takes, and no path twice. Rows with keys (B) are left out, as they vary by
+/// a tenth from process to process: which queues keys share follows from their hash, which no seed of a pool fixes.
+const GUARDED: [&str; 7] = ["A4", "A256", "A4-many", "D1", "D64", "D1-task", "D64-task"];
+/// What they are compared with, beside this package.
+const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../instructions.json");
+
 pub enum Command {
     Compare(Options),
     Callgrind {
@@ -45,6 +55,7 @@ pub enum Command {
         threads: Threads,
     },
     Instructions(Vec<Row>),
+    Guard(Guard),
     Serve,
     Growth(Growth),
     /// Measures memory in a process of its own.
@@ -67,6 +78,7 @@ pub fn parse(args: &[String]) -> Result<Command, Failure> {
         ["rows"] => Ok(Command::Rows),
         ["instructions"] => Ok(Command::Instructions(only(COUNTED)?)),
         ["instructions", rows] => Ok(Command::Instructions(only(rows)?)),
+        ["guard", options @ ..] => guard(options).map(Command::Guard),
         ["callgrind", row, side, messages] => callgrind(row, side, messages, "current"),
         ["callgrind", row, side, messages, threads] => callgrind(row, side, messages, threads),
         ["memory", memory, of] => Ok(Command::Memory(memory.parse()?, side(of)?)),
@@ -74,6 +86,23 @@ pub fn parse(args: &[String]) -> Result<Command, Failure> {
         ["growth", options @ ..] => growth(options).map(Command::Growth),
         options => compare(options).map(Command::Compare),
     }
+}
+
+fn guard(args: &[&str]) -> Result<Guard, Failure> {
+    let mut guard = Guard { rows: guarded(), file: PathBuf::from(RECORDED), record: false };
+    let mut args = args.iter();
+    while let Some(name) = args.next() {
+        match *name {
+            "--record" => guard.record = true,
+            "--file" => guard.file = args.next().ok_or("--file needs a value")?.into(),
+            other => return Err(format!("unknown option {other}\n{USAGE}").into()),
+        }
+    }
+    Ok(guard)
+}
+
+pub fn guarded() -> Vec<Row> {
+    ROWS.into_iter().filter(|row| GUARDED.contains(&row.name)).collect()
 }
 
 fn callgrind(row: &str, of: &str, messages: &str, threads: &str) -> Result<Command, Failure> {
@@ -166,4 +195,23 @@ fn only(names: &str) -> Result<Vec<Row>, Failure> {
         }
     }
     Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_that_the_guard_compares_is_one_of_the_table() {
+        assert_eq!(guarded().len(), GUARDED.len());
+    }
+
+    #[test]
+    fn the_guard_compares_unless_it_is_to_record() {
+        let of = |args: &[&str]| guard(args).map(|guard| (guard.record, guard.file));
+        assert_eq!(of(&[]).unwrap(), (false, PathBuf::from(RECORDED)));
+        assert_eq!(of(&["--record", "--file", "new.json"]).unwrap(), (true, "new.json".into()));
+        assert!(of(&["--file"]).is_err());
+        assert!(of(&["--only"]).is_err());
+    }
 }
