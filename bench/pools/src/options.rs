@@ -40,9 +40,9 @@ usage: pools [--only ROW,..] [--messages N] [--rounds N] [--json FILE]
 /// Rows whose instructions are counted unless said otherwise.
 const COUNTED: &str = "A4,A256,A4-many,A256-many,B,D";
 
-/// Rows that the guard compares: each path that a message takes, and no path twice. Rows with keys (B) are left out, as they vary by
-/// a tenth from process to process: which queues keys share follows from their hash, which no seed of a pool fixes.
-const GUARDED: [&str; 7] = ["A4", "A256", "A4-many", "D1", "D64", "D1-task", "D64-task"];
+/// Rows that the guard compares: each path that a message takes, and no path twice.
+const GUARDED: [&str; 8] =
+    ["A4", "A256", "A4-many", "B-uniform", "D1", "D64", "D1-task", "D64-task"];
 /// What they are compared with, beside this package.
 const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../instructions.json");
 

@@ -11,12 +11,11 @@ use crate::Failure;
 pub type Figures = BTreeMap<String, f64>;
 
 /// What the file says of itself, line by line.
-const ABOUT: [&str; 5] = [
+const ABOUT: [&str; 4] = [
     "Instructions of Greenroom's side per message (per call in rows D), counted by callgrind with everything on one thread.",
     "`pools guard` compares with these figures, and fails where a row grew by more than 5 %: bench/README.md.",
     "Recorded with `cargo run --profile measure --manifest-path bench/Cargo.toml -p pools -- guard --record`.",
     "This file changes only in a commit that says why a figure grew or fell.",
-    "Rows with keys (B) are left out: they vary by a tenth, with the hash of keys, which differs from process to process.",
 ];
 
 /// Where a new file comes from.

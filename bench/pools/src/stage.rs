@@ -37,18 +37,22 @@ pub enum Threads {
 }
 
 impl Threads {
-    /// What counts instructions slows the handlers down, so that the pool would measure another pace than they have.
+    /// What counts instructions slows the handlers down, so that the pool would measure another pace than they have; and which
+    /// queues keys share is to be the same each time.
     pub fn paced<A, K>(self, pool: PoolBuilder<A, K>) -> PoolBuilder<A, K>
     where
         A: Actor,
         K: Hash + Eq + Send + Sync + 'static,
     {
         match self {
-            Self::Current => pool.quick_handlers(true),
+            Self::Current => pool.quick_handlers(true).seed(SEED),
             Self::Two => pool,
         }
     }
 }
+
+/// Of pools whose instructions are counted.
+const SEED: u64 = 1;
 
 type Task = JoinHandle<Result<(), Failure>>;
 

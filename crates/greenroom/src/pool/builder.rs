@@ -707,6 +707,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             dead_letters: self.dead_letters,
             notices: self.notices,
             seed: self.seed.unwrap_or_else(random_seed),
+            is_seeded: self.seed.is_some(),
         };
         Ok(Arc::new(Core::new(settings, awake_limit, runtime, threads)))
     }

@@ -184,6 +184,8 @@ pub(crate) struct Settings<A: Actor, K> {
     /// Who is told what happens.
     pub(crate) notices: Notices,
     pub(crate) seed: u64,
+    /// The seed was said: what is random comes out the same each time.
+    pub(crate) is_seeded: bool,
 }
 
 /// Whether a pool accepts messages.
@@ -368,7 +370,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             running: AtomicUsize::new(0),
             hasher: foldhash::quality::SeedableRandomState::with_seed(
                 settings.seed,
-                foldhash::SharedSeed::global_random(),
+                match settings.is_seeded {
+                    true => foldhash::SharedSeed::global_fixed(),
+                    false => foldhash::SharedSeed::global_random(),
+                },
             ),
             chance: AtomicU64::new(settings.seed),
             runtime,
