@@ -9,12 +9,13 @@ use super::{
     crowd::KeyBounds,
     entry::Entry,
     lanes::LaneId,
+    lock::Locked,
     mailbox::Mailbox,
     parcel::{Load, ParcelOf},
     permits::{Permits, Queues, Refused},
     seat::Seat,
     seats::Seats,
-    shard::{Outbox, Shard, Turns},
+    shard::{Inbox, Outbox, Shard, Turns},
     stamp::Stamp,
     tally::PoolTally,
     wake::Wake,
@@ -42,6 +43,9 @@ pub(crate) type Queued<A, K> =
 
 pub(crate) type ShardOf<A, K> =
     Shard<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
+
+type InboxGuard<'a, A, K> =
+    Locked<'a, Inbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>>;
 
 pub(crate) type OutboxOf<A, K> =
     Outbox<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
@@ -93,11 +97,20 @@ pub(crate) struct Settings<A: Actor, K> {
     hashes: u32,
 }
 
-/// A clock that stands still.
+/// A clock that stands still, and that the watch looks after.
 pub(crate) struct Coarse;
 
 impl Coarse {
     pub(crate) fn set(&self) {}
+
+    fn coarse_stamp(&self) -> Stamp {
+        Stamp::default()
+    }
+
+    /// No message is measured.
+    fn unmeasured_from(&self, _number: u64) -> u64 {
+        u64::MAX
+    }
 }
 
 /// What is parked, until the model lets it come due.
@@ -239,12 +252,29 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Result<(), Refused> {
         let key = self.key(parcel);
         let mut inbox = self.shards[index].inbox.lock();
+        if inbox.is_easy() && parcel.class == Class::Normal {
+            inbox.push_easily(parcel, key, self.coarse.coarse_stamp());
+            return Ok(());
+        }
+        self.look_and_push(index, inbox, parcel, key)
+    }
+
+    /// The product's, for senders that never step aside: no model has so many messages.
+    fn look_and_push(
+        &self,
+        index: usize,
+        mut inbox: InboxGuard<'_, A, K>,
+        parcel: &mut ParcelOf<A>,
+        key: Hashed<K>,
+    ) -> Result<(), Refused> {
+        inbox.look_again();
         if inbox.credit == 0 && !inbox.closed {
             inbox.credit = self.permits.take_known(self.settings.credit.min(inbox.headroom()));
         }
         if inbox.credit == 0 {
+            let wanted = self.settings.credit.min(inbox.headroom()).max(1);
             drop(inbox);
-            return self.search_and_push(index, parcel, key);
+            return self.search_and_push(index, wanted, parcel, key);
         }
         inbox.credit -= 1;
         let first = inbox.push(parcel, key, |number| self.stamp(number));
@@ -252,6 +282,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.wake.urge(index);
         }
         let invited = std::mem::take(&mut inbox.invite);
+        if !first && !invited {
+            let unmeasured = self.coarse.unmeasured_from(inbox.accepted);
+            inbox.take_it_easy(unmeasured);
+        }
         drop(inbox);
         if first && self.settings.calls && self.wake.is_quick() {
             self.announce_in_place(index);
@@ -266,10 +300,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn search_and_push(
         &self,
         index: usize,
+        wanted: u64,
         parcel: &mut ParcelOf<A>,
         key: Hashed<K>,
     ) -> Result<(), Refused> {
-        let taken = self.permits.try_take(self.settings.credit, self)?;
+        let taken = self.permits.try_take(wanted, self)?;
         let pushed = self.push_in_line(index, parcel, key, false);
         let unused = if pushed.is_ok() { taken - 1 } else { taken };
         self.give_credit(index, unused);
@@ -390,7 +425,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         for shard in &self.shards {
             let mut inbox = shard.inbox.lock();
             inbox.closed = true;
-            let unused = std::mem::take(&mut inbox.credit);
+            let unused = inbox.take_credit();
             drop(inbox);
             self.permits.return_unused(unused);
         }
@@ -422,6 +457,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Queues for Core<A, K> {
     }
 
     fn reclaim(&self) -> u64 {
-        self.shards.iter().map(|shard| std::mem::take(&mut shard.inbox.lock().credit)).sum()
+        self.shards.iter().map(|shard| shard.inbox.lock().take_credit()).sum()
     }
 }

@@ -10,7 +10,7 @@
 //! | `lock` | a mutex of the checker: a spin lock is one whose waiters are not seen to wait |
 //! | `core`, `hold`, `seat`, `worker` | played: they need actors, policies and a runtime; see `core.rs` and `player.rs` |
 //! | `watch`, `clock` | played: a thread that looks now and then, and a list of what is parked |
-//! | `coarse` | played: no time passes, and no message is measured |
+//! | `coarse` | played: no time passes, no message is measured, and none is late |
 //! | `failed`, a way back | played: what an attempt failed of is a reason, and a port knows that it was resolved |
 //! | `life`, `exit_reason` | played: they need addresses, channels and the hook that says where a panic was |
 

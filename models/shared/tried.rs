@@ -34,6 +34,10 @@ tried! {
         a_worker_that_departs_and_leaves_work_behind,
         a_message_that_comes_back_and_a_worker_that_lies_down,
         a_sender_elsewhere_that_calls_a_worker_to_its_thread,
+        an_easy_push_and_a_worker_that_finds_the_shard_empty,
+        easy_pushes_and_workers_that_come_and_go,
+        an_easy_push_and_one_who_waits_for_room,
+        an_easy_push_and_a_pool_that_closes,
         a_push_and_a_pool_that_closes;
     mailboxes:
         mail_for_a_worker_that_lies_down,
@@ -53,6 +57,7 @@ tried! {
         urgent_messages_of_a_key_that_waits_in_a_lane;
     keys:
         one_worker_drains_what_one_sends,
+        an_easy_push_and_a_worker_that_lets_go_of_the_token,
         two_workers_take_turns_with_the_token,
         a_key_that_suspends_gets_a_lane,
         a_token_is_taken_from_who_computes,

@@ -32,6 +32,23 @@ pub fn one_worker_drains_what_one_sends() {
     });
 }
 
+/// Point 7: what is queued without a look at the shard lies in one whose token somebody holds, or is about to.
+pub fn an_easy_push_and_a_worker_that_lets_go_of_the_token() {
+    check(Effort::Changes(3), || {
+        let plan = Plan { credit: 4, ..plan(1, 1) };
+        let pool = Pool::new(plan, 4, |_| Handler::Returns);
+        pool.send(0, 11).expect("it is open");
+        pool.send(0, 12).expect("it is open");
+        assert!(pool.core.shards[0].inbox.lock().is_easy(), "somebody is bound to look");
+        let worker = pool.worker(0);
+        pool.send(0, 13).expect("it is open");
+        // Time enough for a worker that lingers to lie down.
+        (0..2).for_each(|_| yield_now());
+        pool.send(0, 14).expect("it is open");
+        pool.finish([worker]);
+    });
+}
+
 /// One of them holds the token; the other comes in vain, and is not needed.
 pub fn two_workers_take_turns_with_the_token() {
     check(Effort::Changes(1), || {

@@ -472,6 +472,7 @@ struct Player<'a> {
     source: Source,
     delivery: DeliveryOf<Numbers>,
     run: u32,
+    longest_run: u32,
     cursor: u32,
     join: bool,
 }
@@ -493,6 +494,7 @@ impl<'a> Player<'a> {
                 stamp: Stamp::default(),
             },
             run: 0,
+            longest_run: 0,
             cursor: 0,
             join: false,
         }
@@ -604,8 +606,7 @@ impl<'a> Player<'a> {
 
     fn take_next_shared(&mut self, index: usize, alone: bool) -> bool {
         self.run += 1;
-        let attendant = alone.then_some(self.worker);
-        if self.core.pop_shared(index, attendant, self.run, &mut self.delivery) {
+        if self.run <= self.longest_run && self.core.pop_in_run(index, &mut self.delivery) {
             return self.start();
         }
         self.source = Source::Attending { index, alone };
@@ -714,7 +715,7 @@ impl<'a> Player<'a> {
                 self.source = Source::None;
             } else {
                 let attendant = alone.then_some(self.worker);
-                if self.core.pop_shared(index, attendant, 0, &mut self.delivery) {
+                if self.core.pop_shared(index, attendant, &mut self.delivery) {
                     return self.begin_run(index, alone);
                 }
             }
@@ -730,7 +731,7 @@ impl<'a> Player<'a> {
 
     fn begin_run(&mut self, index: usize, alone: bool) -> bool {
         self.source = Source::Shared { index, alone };
-        self.run = 0;
+        (self.run, self.longest_run) = (0, self.core.budget());
         self.start()
     }
 

@@ -3,7 +3,7 @@
 use super::player::{Handler, Pool};
 use crate::{
     checker::{Effort, check, spawn, yield_now},
-    pool::{core::Plan, crowd::KeyBounds},
+    pool::{core::Plan, crowd::KeyBounds, permits::Refused},
     sync::run_on,
 };
 
@@ -117,6 +117,94 @@ pub fn a_sender_elsewhere_that_calls_a_worker_to_its_thread() {
             yield_now();
         }
         pool.finish(threads);
+    });
+}
+
+/// Permits at once for which a third message in a row is queued without a look at anything else.
+const EASY: u64 = 4;
+
+/// Sends two messages, of which the second finds the shard scheduled.
+fn send_until_it_is_easy(pool: &Pool) {
+    for number in [1, 2] {
+        pool.send(0, number).expect("it is open");
+    }
+    assert!(pool.core.shards[0].inbox.lock().is_easy(), "a worker is bound to look at the shard");
+}
+
+/// Point 7: what is queued without a look at the shard lies in one at which somebody is bound to look.
+pub fn an_easy_push_and_a_worker_that_finds_the_shard_empty() {
+    check(Effort::Changes(3), || {
+        let plan = Plan { credit: EASY, ..plan(1, 1, 8) };
+        let pool = Pool::new(plan, 4, |_| Handler::Returns);
+        send_until_it_is_easy(&pool);
+        let worker = pool.worker(0);
+        pool.send(0, 3).expect("it is open");
+        // Time enough for a worker that lingers to lie down.
+        (0..2).for_each(|_| yield_now());
+        pool.send(0, 4).expect("it is open");
+        pool.finish([worker]);
+    });
+}
+
+/// As before, with quick handlers, two workers, and permits that are used up now and then.
+pub fn easy_pushes_and_workers_that_come_and_go() {
+    check(Effort::Large, || {
+        let plan = Plan { quick: true, shards: 2, credit: EASY, ..plan(3, 2, 6) };
+        let pool = Pool::new(plan, 12, |number| match number {
+            3 | 13 => Handler::Suspends,
+            _ => Handler::Returns,
+        });
+        let threads = [
+            pool.worker(0),
+            pool.worker(1),
+            pool.sleeper(2),
+            pool.sender(0, &[1, 2, 3, 4]),
+            pool.sender(1, &[11, 12, 13, 14]),
+        ];
+        run_on(2);
+        for number in [5, 6, 7, 8] {
+            pool.send(0, number).expect("it is open");
+        }
+        pool.finish(threads);
+    });
+}
+
+/// Point 9: permits for messages that may be queued easily are found by who waits. As many as the bound are accepted, though no
+/// worker starts any, and not one more.
+pub fn an_easy_push_and_one_who_waits_for_room() {
+    check(Effort::Changes(3), || {
+        let plan = Plan { shards: 2, credit: EASY, ..plan(1, 1, 4) };
+        let pool = Pool::new(plan, 0, |_| Handler::Returns);
+        send_until_it_is_easy(&pool);
+        let other = pool.sender(1, &[11]);
+        pool.send(0, 3).expect("it is open");
+        other.join().expect("it did not panic");
+        let queued: usize = pool.core.shards.iter().map(|shard| shard.inbox.lock().queued()).sum();
+        assert_eq!(queued, 4, "there was room for all");
+        assert_eq!(pool.try_send(4), Err(Refused::Full), "and for no more");
+    });
+}
+
+/// Point 14: a pool that closes takes the permits for easy messages along.
+pub fn an_easy_push_and_a_pool_that_closes() {
+    check(Effort::Changes(3), || {
+        let plan = Plan { credit: EASY, ..plan(1, 1, 8) };
+        let pool = Pool::new(plan, 0, |_| Handler::Returns);
+        send_until_it_is_easy(&pool);
+        let closing = spawn({
+            let pool = pool.clone();
+            move || pool.core.close()
+        });
+        let accepted = 2 + usize::from(pool.send(0, 3).is_ok());
+        closing.join().expect("it did not panic");
+        assert!(pool.send(0, 4).is_err(), "it is closed");
+        assert_eq!(
+            pool.core.shards[0].inbox.lock().queued(),
+            accepted,
+            "what comes back is not here"
+        );
+        let in_use = pool.core.permits.in_use(&*pool.core);
+        assert_eq!(in_use, accepted, "no permit is lost, and none is there twice");
     });
 }
 

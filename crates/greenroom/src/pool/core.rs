@@ -67,6 +67,8 @@ mod close;
 mod crew;
 pub(crate) mod crowded;
 pub(crate) mod dispatch;
+#[cfg(test)]
+mod easy;
 mod evict;
 pub(crate) mod exit;
 #[cfg(test)]

@@ -476,6 +476,8 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
     }
 
     fn note_sender(&mut self) -> bool {
+        // Those that were easy were so many from the number before this one on.
+        self.look_again();
         self.sender = this_thread();
         self.step_aside |= self.turns.is_over(self.accepted, self.queue.len());
         !std::mem::replace(&mut self.scheduled, true)
@@ -707,5 +709,182 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     /// Messages in the outbox and its lanes, and on the way between them.
     pub(crate) fn queued(&self) -> usize {
         self.queue.len() + self.lanes.queued() + usize::from(self.carried.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Numbers = Shard<u64, (), (), ()>;
+
+    /// So many permits never run out.
+    const PLENTY: u64 = 1 << 30;
+
+    fn shard(turns: Turns, credit: u64) -> Numbers {
+        let shard = Numbers::new(turns, KeyBounds::NONE);
+        shard.inbox.lock().credit = credit;
+        shard
+    }
+
+    /// One in which the next message is easy: of eight permits, two are used.
+    fn easy() -> Numbers {
+        let shard = shard(Turns::OF_A_SENDER, 8);
+        assert!([0, 1].map(|number| send(&shard, number)).iter().all(|easily| !easily));
+        assert!(shard.inbox.lock().is_easy());
+        shard
+    }
+
+    /// The steps of the core's `take_and_push`, where there is a permit and nothing is measured. True where it was easy.
+    fn send(shard: &Numbers, number: u64) -> bool {
+        let mut inbox = shard.inbox.lock();
+        if inbox.is_easy() {
+            inbox.push_easily(&mut Some(number), (None, 0), Stamp::default());
+            return true;
+        }
+        inbox.credit -= 1;
+        let first = inbox.push(&mut Some(number), (None, 0), |_| Stamp::default());
+        if !first {
+            inbox.take_it_easy(u64::MAX);
+        }
+        false
+    }
+
+    #[test]
+    fn as_many_messages_are_easy_as_permits_the_turn_and_measurements_allow() {
+        let cases = [
+            // accepted, waiting, credit, unmeasured; easy
+            (1, 1, 64, u64::MAX, 14),
+            (1, 1, 3, u64::MAX, 3),
+            (1, 1, 64, 5, 5),
+            (1, 1, 0, u64::MAX, 0),
+            (1, 1, 64, 0, 0),
+            (15, 15, 64, u64::MAX, 0),
+            (16, 16, 64, u64::MAX, 15),
+            (1_600, 1_023, 64, u64::MAX, 15),
+            (1_600, 1_024, 64, u64::MAX, 3),
+            (1_602, 1_024, 64, u64::MAX, 1),
+            (1_603, 1_024, 64, u64::MAX, 0),
+        ];
+        for (accepted, waiting, credit, unmeasured, easy) in cases {
+            let shard = shard(Turns::OF_A_SENDER, PLENTY);
+            (0..waiting).for_each(|number| _ = send(&shard, number));
+            let mut inbox = shard.inbox.lock();
+            (inbox.accepted, inbox.credit, inbox.easy) = (accepted, credit, 0);
+            inbox.step_aside = false;
+            inbox.take_it_easy(unmeasured);
+            let case = (accepted, waiting, credit, unmeasured);
+            assert_eq!((inbox.easy, inbox.credit), (easy, credit - u64::from(easy)), "{case:?}");
+            assert_eq!(inbox.take_credit(), credit, "who takes the credit gets both");
+            assert!(!inbox.is_easy());
+        }
+    }
+
+    #[test]
+    fn nothing_is_easy_where_something_else_is_to_be_seen_to() {
+        type Hinders = fn(&mut Inbox<u64, (), (), ()>);
+        let hindrances: [Hinders; 4] = [
+            |inbox| inbox.closed = true,
+            |inbox| inbox.scheduled = false,
+            |inbox| inbox.step_aside = true,
+            |inbox| inbox.invite = true,
+        ];
+        for (which, hinder) in hindrances.iter().enumerate() {
+            let shard = easy();
+            let mut inbox = shard.inbox.lock();
+            inbox.look_again();
+            hinder(&mut inbox);
+            inbox.take_it_easy(u64::MAX);
+            assert!(!inbox.is_easy(), "hindrance {which}");
+            assert_eq!(inbox.take_credit(), 6);
+        }
+    }
+
+    #[test]
+    fn a_sender_has_its_turns_as_if_nothing_were_easy() {
+        for turns in [Turns::OF_A_SENDER, Turns::OF_KEYS] {
+            let shard = shard(turns, PLENTY);
+            let (mut over, mut easily) = (0, 0);
+            for number in 0..4_000 {
+                easily += u64::from(send(&shard, number));
+                let is_over = std::mem::take(&mut shard.inbox.lock().step_aside);
+                assert_eq!(is_over, turns.is_over(number + 1, number as usize + 1), "{number}");
+                over += u64::from(is_over);
+            }
+            assert!(over > 0 && easily > 2_000, "{over} turns, {easily} easy messages");
+        }
+    }
+
+    #[test]
+    fn a_shard_that_is_found_empty_is_not_easy_any_more() {
+        type Finds = fn(&Numbers, &mut Outbox<u64, (), (), ()>) -> bool;
+        let ways: [Finds; 3] = [
+            |shard, outbox| shard.refill(outbox),
+            |shard, outbox| shard.has_more_or(outbox, || {}),
+            |shard, outbox| shard.refill_near(outbox, None, || {}).is_some(),
+        ];
+        for (which, finds) in ways.iter().enumerate() {
+            let shard = easy();
+            let mut outbox = shard.outbox.lock();
+            assert!(shard.refill(&mut outbox));
+            assert!(shard.inbox.lock().is_easy(), "the worker has not seen it empty");
+            while outbox.pop_queue().is_some() {}
+            assert!(!finds(&shard, &mut outbox), "way {which}");
+            let mut inbox = shard.inbox.lock();
+            assert!(!inbox.scheduled && !inbox.is_easy(), "way {which}");
+            assert_eq!(inbox.take_credit(), 6);
+        }
+    }
+
+    #[test]
+    fn who_takes_the_last_message_of_a_shard_leaves_nothing_easy_there() {
+        let shard = easy();
+        let mut outbox = shard.outbox.lock();
+        assert!(shard.refill(&mut outbox));
+        while outbox.pop_queue().is_some() {}
+        assert!(send(&shard, 2));
+        assert_eq!(shard.refill_near(&mut outbox, None, || {}), Some(Refilled::Last));
+        let mut inbox = shard.inbox.lock();
+        assert!(!inbox.scheduled && !inbox.is_easy());
+        assert_eq!(inbox.take_credit(), 5);
+    }
+
+    #[test]
+    fn a_sender_elsewhere_is_asked_with_its_next_message_to_wake_a_worker_there() {
+        let shard = easy();
+        std::thread::scope(|scope| {
+            let worker = || shard.refill_near(&mut shard.outbox.lock(), None, || {});
+            assert_eq!(scope.spawn(worker).join().ok(), Some(Some(Refilled::More)));
+        });
+        let inbox = shard.inbox.lock();
+        assert!(inbox.invite && inbox.scheduled);
+        assert!(!inbox.is_easy(), "the invitation would wait");
+    }
+
+    #[test]
+    fn what_is_queued_otherwise_is_seen_to_by_who_sends_next() {
+        let shard = easy();
+        let mut inbox = shard.inbox.lock();
+        assert!(!inbox.push(&mut Some(2), (None, 0), |_| Stamp::default()));
+        assert!(!inbox.is_easy(), "the turn and the next measurement were for fewer messages");
+        assert_eq!(inbox.take_credit(), 6);
+        drop(inbox);
+        let shard = easy();
+        let mut inbox = shard.inbox.lock();
+        assert!(!inbox.push_run([2, 3].into_iter(), |_| Stamp::default()));
+        assert!(!inbox.is_easy());
+        assert_eq!(inbox.take_credit(), 6);
+    }
+
+    #[test]
+    fn permits_for_easy_messages_leave_no_more_headroom_than_credit() {
+        let bounds = KeyBounds { waiting: 20, parked: 20 };
+        let shard = Numbers::new(Turns::OF_A_SENDER, bounds);
+        shard.inbox.lock().credit = 8;
+        for number in 0..8 {
+            send(&shard, number);
+            let inbox = shard.inbox.lock();
+            assert_eq!(inbox.headroom(), 12, "eight are queued, or may be");
+        }
     }
 }
