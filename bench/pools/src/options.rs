@@ -28,7 +28,7 @@ usage: pools [--only ROW,..] [--messages N] [--rounds N] [--json FILE]
 
   instructions counts instructions per message with valgrind, everything on one thread; A4,A256,A4-many,A256-many,B,D unless
                said otherwise
-  guard        counts greenroom's instructions per message of A4, A256, A4-many and D, and fails where a row grew by more than
+  guard        counts greenroom's instructions per message of A4, A256, A4-many, B-uniform and D; fails where a row grew by more than
                5 % over what bench/instructions.json (--file) records; --record writes that file
   callgrind    what `instructions` counts: runs one side of a row once with N messages (or calls), on the main thread alone
                (current, the default) or on a runtime of two threads
