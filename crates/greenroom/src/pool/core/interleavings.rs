@@ -143,6 +143,7 @@ impl Stage {
             dead_letters: 0,
             notices: crate::Notices::off(),
             seed: 1,
+            is_seeded: true,
         };
         let core = Core::new(settings, 1, tokio::runtime::Handle::current(), None);
         let worker = |_| Worker { source: Source::None, in_hand: None, attempts: 0, cursor: 0 };
