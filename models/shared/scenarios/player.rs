@@ -15,7 +15,7 @@ use crate::{
     delivery::{Delivery, Extra},
     life::Signal,
     pool::{
-        core::{Core, Plan, Queued, ShardOf, take::BUDGET},
+        core::{Core, Plan, Queued, ShardOf},
         discard::discard,
         failed::Failed,
         hold::{DeliveryOf, Source},
@@ -620,7 +620,7 @@ impl<'a> Player<'a> {
         }
         match self.source {
             Source::Shared { index, alone } => self.take_next_shared(index, alone),
-            Source::Head { index, epoch, run, .. } if run < BUDGET => {
+            Source::Head { index, epoch, run, .. } if run < self.core.budget() => {
                 let Some(hash) = self.core.step(index, epoch, &mut self.delivery) else {
                     return false;
                 };

@@ -26,9 +26,10 @@ use crate::{
 };
 
 /// Messages that one worker takes from a shard before it lets the runtime run other tasks.
-pub(crate) const BUDGET: u32 = 64;
+const BUDGET: u32 = 64;
 
-/// As `BUDGET`, where handlers are quick and without keys: enough that workers keep up with several senders on their thread.
+/// As `BUDGET`, where handlers are quick: enough that workers keep up with several senders on their thread, and that a shard with
+/// a hot key does not fall behind the others, which have as many turns and few messages.
 const QUICK_BUDGET: u32 = 512;
 
 /// Messages of one key in a row while others are ready (K04).
@@ -66,7 +67,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 self.release(worker, source);
                 None
             }
-            Source::Head { index, epoch, run, .. } if run < BUDGET => {
+            Source::Head { index, epoch, run, .. } if run < self.budget() => {
                 let mut outbox = self.shards[index].outbox.lock();
                 let held = outbox.held(epoch).is_some();
                 if held && !self.has_ended() {
@@ -171,7 +172,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Messages of a run without keys.
+    /// Messages of a run.
     pub(crate) fn budget(&self) -> u32 {
         if self.wake.is_quick() { QUICK_BUDGET } else { BUDGET }
     }

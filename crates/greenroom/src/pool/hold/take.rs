@@ -7,11 +7,7 @@ use crate::{
     Actor, Class, DeadLetterReason,
     class::URGENT_RUN,
     pool::{
-        core::{Queued, take::BUDGET},
-        discard::discard,
-        mailbox::Mailbox,
-        seat::HAND_OVER,
-        stats::Measurement,
+        core::Queued, discard::discard, mailbox::Mailbox, seat::HAND_OVER, stats::Measurement,
         tally::count,
     },
 };
@@ -73,7 +69,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
         match self.source {
             Source::Shared { index, alone } => Some(self.take_next_shared(index, alone)),
-            Source::Head { index, epoch, run, .. } if run < BUDGET => {
+            Source::Head { index, epoch, run, .. } if run < self.core.budget() => {
                 let hash = self.core.step(index, epoch, &mut self.delivery)?;
                 self.source = Source::Head { index, epoch, hash, run: run + 1 };
                 Some(self.start())
