@@ -80,6 +80,8 @@ pub enum KeyState {
     },
     /// A message waits for its next attempt.
     Retrying {
+        /// For so long: since its last attempt failed.
+        since: Duration,
         /// For so long from now, to a few milliseconds.
         next: Duration,
         /// The worker that had it in hand last.
@@ -98,7 +100,8 @@ pub enum KeyState {
     Ready,
 }
 
-/// Why a key waits.
+/// Why a key waits. What is in hand is the handler's and need not be anything that can be shown, so a message is told by its worker,
+/// its attempt and its time; one that failed, by its error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Why {
@@ -123,8 +126,8 @@ impl fmt::Display for Why {
             KeyState::Running { worker, since } => {
                 write!(f, "in hand of worker {worker} for {since:.1?}, attempt {}", self.attempt)?;
             }
-            KeyState::Retrying { next, .. } => {
-                write!(f, "attempt {} failed, next in {next:.1?}", self.attempt)?;
+            KeyState::Retrying { since, next, .. } => {
+                write!(f, "attempt {} failed {since:.1?} ago, next in {next:.1?}", self.attempt)?;
             }
             KeyState::Parked { since, .. } => {
                 write!(f, "parked for {since:.1?} after attempt {}", self.attempt)?;

@@ -32,10 +32,11 @@ async fn k11_a_pool_tells_where_a_key_stands_and_why() {
     );
     assert_eq!((one.waiting, one.attempt, one.last_error), (2, 1, None));
     let two = why(2).unwrap();
-    let KeyState::Retrying { next, .. } = two.state else { panic!("{two}") };
+    let KeyState::Retrying { since, next, .. } = two.state else { panic!("{two}") };
+    assert_eq!(since.as_secs(), 2);
     assert!((2..=8).contains(&next.as_secs()), "{next:?}");
     assert_eq!((two.waiting, two.attempt, two.last_error.as_deref()), (2, 1, Some("no 0")));
-    assert!(two.to_string().starts_with("2 waiting; attempt 1 failed, next in "), "{two}");
+    assert!(two.to_string().starts_with("2 waiting; attempt 1 failed 2.0s ago, next in "), "{two}");
     assert_eq!(why(3), None, "it is done with");
     let counts = keys.counts();
     assert_eq!((counts.running, counts.retrying, counts.parked, counts.waiting), (1, 1, 0, 4));

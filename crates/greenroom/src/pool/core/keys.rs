@@ -85,7 +85,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             LaneState::Ready => (KeyState::Ready, failed.map_or(0, |(_, attempts)| *attempts)),
             LaneState::Retrying => {
                 let next = Duration::from_nanos(found.due.nanos().saturating_sub(now));
-                (KeyState::Retrying { next, worker }, failed.map_or(0, |(_, attempts)| *attempts))
+                let since = failed.map_or(Duration::ZERO, |(failed, _)| failed.at.elapsed());
+                let attempt = failed.map_or(0, |(_, attempts)| *attempts);
+                (KeyState::Retrying { since, next, worker }, attempt)
             }
             LaneState::Parked => {
                 let (failed, attempts) = failed?;
