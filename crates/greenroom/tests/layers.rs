@@ -145,7 +145,9 @@ async fn a19_a_message_passes_the_layers_from_outside_in_and_its_answer_back() {
 #[tokio::test(start_paused = true)]
 async fn a19_a_layer_sees_errors_which_are_then_the_policy_s() {
     let log = Log::default();
-    let pool = Pool::new(around(desks(&log), noted("layer", &log))).spawn().await.unwrap();
+    let pool = Pool::new(around(desks(&log), noted("layer", &log)));
+    // Others would start, and say so, when they are ready.
+    let pool = pool.workers(1).spawn().await.unwrap();
     assert_eq!(pool.call(Ask::Fail).await, Err(CallError::Failed("failed")));
     assert_eq!(taken(&log).last().unwrap(), "layer saw \"failed\"");
 }
