@@ -70,7 +70,7 @@ impl<T> BlockQueue<T> {
     fn extend_back(&mut self) {
         match self.back.len() {
             BLOCK.. => self.close_back(),
-            len => self.back.reserve_exact(len.clamp(4, BLOCK - len)),
+            len => self.back.reserve_exact(len.max(4).min(BLOCK - len)),
         }
     }
 

@@ -100,8 +100,8 @@ pub enum KeyState {
     Ready,
 }
 
-/// Why a key waits. What is in hand is the handler's and need not be anything that can be shown, so a message is told by its worker,
-/// its attempt and its time; one that failed, by its error.
+/// Why a key waits. What is in hand is the handler's and need not be anything that can be shown, so a message is told by its
+/// worker, its attempt and its time; one that failed, by its error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Why {
