@@ -14,6 +14,8 @@ pub(crate) mod discard;
 pub(crate) mod entry;
 #[path = "failed.rs"]
 pub(crate) mod failed;
+#[path = "../../crates/greenroom/src/pool/hatch.rs"]
+pub(crate) mod hatch;
 #[path = "hold.rs"]
 pub(crate) mod hold;
 #[path = "../../crates/greenroom/src/pool/in_place.rs"]
@@ -49,4 +51,8 @@ pub(crate) mod watch;
 pub(crate) mod lock {
     pub(crate) type Lock<T> = crate::sync::Mutex<T>;
     pub(crate) type Locked<'a, T> = crate::sync::MutexGuard<'a, T>;
+
+    pub(crate) fn locked<T>(lock: &Lock<T>) -> Locked<'_, T> {
+        lock.lock()
+    }
 }

@@ -3,6 +3,7 @@
 //! | file | here |
 //! |---|---|
 //! | `wake`, `bell`, `permits`, `shard`, `mailbox`, `core/take`, `core/place`, `core/park` | the product's |
+//! | `hatch` | the product's |
 //! | `in_place` | the product's; whether a thread drives somebody is not asked: the threads of a model share one |
 //! | `block_queue`, `entry`, `lanes`, `padded`, `parcel`, `seats`, `stamp`, `tally`, `discard` | the product's |
 //! | `crowd`, `core/crowded`, `core/parked` | the product's: the bound behind a key, its senders in line, keys that are parked |
@@ -94,6 +95,7 @@ pub(crate) mod delivery {
     use crate::{
         CallError, Class,
         pool::{failed::Failed, stamp::Stamp},
+        sync::Mutex,
     };
 
     pub(crate) struct Delivery<M, R, E> {
@@ -146,12 +148,17 @@ pub(crate) mod delivery {
     /// A way back. It is counted how many of a caller's were told that the key is parked.
     pub(crate) struct ReplyPort<R, E> {
         told: Arc<AtomicU32>,
-        types: PhantomData<fn() -> (R, E)>,
+        reply: Reply<R, E>,
     }
 
     impl<R, E> ReplyPort<R, E> {
         pub(crate) fn new(told: &Arc<AtomicU32>) -> Self {
-            Self { told: told.clone(), types: PhantomData }
+            Self { told: told.clone(), reply: Reply::default() }
+        }
+
+        pub(crate) fn reply(self, reply: R) -> Result<(), R> {
+            *self.reply.given.lock() = Some(reply);
+            Ok(())
         }
 
         pub(crate) fn resolve(self, error: CallError<E>) {
@@ -160,6 +167,35 @@ pub(crate) mod delivery {
             }
         }
     }
+
+    /// What comes out of a port. Nobody waits for it: whoever has it looks when all is over.
+    pub(crate) struct Reply<R, E> {
+        given: Arc<Mutex<Option<R>>>,
+        types: PhantomData<fn() -> E>,
+    }
+
+    impl<R, E> Default for Reply<R, E> {
+        fn default() -> Self {
+            Self { given: Arc::new(Mutex::new(None)), types: PhantomData }
+        }
+    }
+
+    impl<R, E> Reply<R, E> {
+        pub(crate) fn given(&self) -> Option<R> {
+            self.given.lock().take()
+        }
+    }
+
+    pub(crate) fn channel<R, E>() -> (ReplyPort<R, E>, Reply<R, E>) {
+        let port = ReplyPort::new(&Arc::default());
+        let reply = Reply { given: port.reply.given.clone(), types: PhantomData };
+        (port, reply)
+    }
+}
+
+/// The way back of a call.
+pub(crate) mod reply {
+    pub(crate) use super::delivery::{Reply, channel};
 }
 
 #[path = "pool.rs"]

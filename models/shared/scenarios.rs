@@ -2,6 +2,8 @@
 
 #[path = "scenarios/crowds.rs"]
 pub mod crowds;
+#[path = "scenarios/hatch.rs"]
+pub mod hatch;
 #[path = "scenarios/in_place.rs"]
 pub mod in_place;
 #[path = "scenarios/keys.rs"]

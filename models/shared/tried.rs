@@ -93,6 +93,11 @@ tried! {
         a_key_with_many_messages_in_a_run,
         callers_of_a_keyed_pool,
         a_message_that_ends_the_pool_and_a_worker_that_steps;
+    hatch:
+        a_caller_at_the_hatch_of_a_worker_that_lies_down,
+        two_callers_at_one_hatch,
+        a_caller_at_the_hatch_of_a_handler_that_suspends,
+        two_callers_and_a_handler_that_suspends;
     in_place:
         a_task_that_is_called_while_it_is_driven,
         a_task_that_is_driven_by_two,

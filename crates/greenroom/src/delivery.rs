@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::{
     AnyAddress, CancellationToken, Class, ReplyPort,
-    pool::{Claim, Failed, Stamp},
+    pool::{Claim, Failed, Hatch, Stamp},
 };
 
 /// A message on loan: the runtime owns it until its outcome is settled.
@@ -20,14 +20,49 @@ pub struct Delivery<M, R, E> {
     pub(crate) stamp: Stamp,
     /// When that clock began. One delivery serves a worker for all its messages, so this is written once.
     pub(crate) start: Instant,
-    /// It was handed to another address whole.
-    pub(crate) forwarded: bool,
-    /// Whoever did the work for the handler has died of it.
-    pub(crate) crashed: bool,
-    /// It was not this worker's to handle: another is to have it.
-    pub(crate) put_back: bool,
+    /// What is to be known when the handler returns.
+    pub(crate) marks: Marks,
+    /// Where callers give this worker a message and have the reply back, in a pool where they may do its work.
+    pub(crate) hatch: Option<Arc<Hatch<M, R, E>>>,
     /// What is handled with it, in a pool of batches.
     pub(crate) more: Vec<Companion<M, R, E>>,
+}
+
+/// What is to be known of a message when its handler returns. In one byte, because it is looked at for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Marks(u8);
+
+impl Marks {
+    /// It was handed to another address whole.
+    pub(crate) const FORWARDED: Self = Self(1);
+    /// Whoever did the work for the handler has died of it.
+    pub(crate) const CRASHED: Self = Self(2);
+    /// It was not this worker's to handle: another is to have it.
+    pub(crate) const PUT_BACK: Self = Self(4);
+    /// Its caller waits at the hatch, and there is no port yet.
+    pub(crate) const AT_HATCH: Self = Self(8);
+
+    #[inline]
+    pub(crate) fn has(self, mark: Self) -> bool {
+        self.0 & mark.0 != 0
+    }
+
+    /// True where nothing is to be known.
+    #[inline]
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub(crate) fn add(&mut self, mark: Self) {
+        self.0 |= mark.0;
+    }
+
+    /// True where it was there.
+    pub(crate) fn remove(&mut self, mark: Self) -> bool {
+        let before = self.has(mark);
+        self.0 &= !mark.0;
+        before
+    }
 }
 
 /// A message that is handled together with the first of its batch ([`Delivery::companions`]), and a result of its own.
@@ -112,11 +147,11 @@ impl About {
 
 impl<R, E> Extra<R, E> {
     pub(crate) fn new(port: Option<ReplyPort<R, E>>) -> Box<Self> {
-        Self::with(port, About::default())
+        Box::new(Self::plain(port))
     }
 
-    pub(crate) fn with(port: Option<ReplyPort<R, E>>, about: About) -> Box<Self> {
-        Box::new(Self {
+    fn plain(port: Option<ReplyPort<R, E>>) -> Self {
+        Self {
             port,
             failures: 0,
             attempts: 0,
@@ -128,8 +163,13 @@ impl<R, E> Extra<R, E> {
             failed: None,
             accepted: None,
             waiter: Waiter::Other,
-            about: (!about.is_empty()).then(|| Box::new(about)),
-        })
+            about: None,
+        }
+    }
+
+    pub(crate) fn with(port: Option<ReplyPort<R, E>>, about: About) -> Box<Self> {
+        let about = (!about.is_empty()).then(|| Box::new(about));
+        Box::new(Self { about, ..Self::plain(port) })
     }
 
     pub(crate) fn sender(&self) -> Option<&AnyAddress> {
@@ -151,9 +191,8 @@ impl<M, R, E> Delivery<M, R, E> {
             class: Class::Normal,
             stamp: Stamp::default(),
             start,
-            forwarded: false,
-            crashed: false,
-            put_back: false,
+            marks: Marks::default(),
+            hatch: None,
             more: Vec::new(),
         }
     }
@@ -198,13 +237,31 @@ impl<M, R, E> Delivery<M, R, E> {
     /// Takes the reply port of a call out, to be answered later from anywhere; the handler then returns
     /// [`Answer::Elsewhere`](crate::Answer::Elsewhere). `None` for a send.
     pub fn take_reply_port(&mut self) -> Option<ReplyPort<R, E>> {
+        self.open_port();
         self.extra.as_mut().and_then(|extra| extra.port.take())
+    }
+
+    /// A caller who waits at the hatch gets a port, as other callers have: the reply does not come when the handler returns, or
+    /// is none.
+    #[inline]
+    pub(crate) fn open_port(&mut self) {
+        if self.marks.has(Marks::AT_HATCH) {
+            self.open_port_of_hatch();
+        }
+    }
+
+    #[cold]
+    fn open_port_of_hatch(&mut self) {
+        self.marks.remove(Marks::AT_HATCH);
+        if let Some(port) = self.hatch.as_ref().and_then(|hatch| hatch.port()) {
+            self.extra.get_or_insert_with(|| Extra::new(None)).port = Some(port);
+        }
     }
 
     /// Says, before the handler returns an error, that whoever did the work for it has died: a process, a connection. The
     /// failure policy is asked with [`Cause::Crash`](crate::Cause::Crash) then, and the message counts as one that kills.
     pub fn crashed(&mut self) {
-        self.crashed = true;
+        self.marks.add(Marks::CRASHED);
     }
 
     /// Who sent it, where that was said.
@@ -284,7 +341,8 @@ impl<M, R, E> Delivery<M, R, E> {
 
     /// True when somebody waits for the reply.
     pub fn is_call(&self) -> bool {
-        self.extra.as_ref().is_some_and(|extra| extra.port.is_some())
+        let at_hatch = self.marks.has(Marks::AT_HATCH);
+        at_hatch || self.extra.as_ref().is_some_and(|extra| extra.port.is_some())
     }
 
     /// Which attempt this is; 1 for the first. Attempts that do not count towards a limit are included.

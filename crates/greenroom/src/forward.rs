@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::{
     Address, Delivery, NotAccepted,
-    delivery::Waiter,
+    delivery::{Marks, Waiter},
     pool::{Parcel, Refused, Urgency},
 };
 
@@ -85,6 +85,8 @@ struct Lent<'a, M, R, E> {
 
 impl<'a, M, R, E> Lent<'a, M, R, E> {
     fn new(delivery: &'a mut Delivery<M, R, E>) -> Self {
+        // Whoever waits for the reply waits for the other's.
+        delivery.open_port();
         let (message, mut extra) = (delivery.message.take(), delivery.extra.take());
         let accepted = extra.as_mut().and_then(|extra| {
             extra.waiter = Waiter::Other;
@@ -95,7 +97,7 @@ impl<'a, M, R, E> Lent<'a, M, R, E> {
     }
 
     fn forwarded(self) {
-        self.delivery.forwarded = true;
+        self.delivery.marks.add(Marks::FORWARDED);
     }
 }
 

@@ -15,11 +15,16 @@ use super::wakes::Pool;
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn, yield_now},
     pool::{
-        in_place::{Task, drive},
+        in_place::{Task, lend},
         seat::Seat,
     },
     sync::{self, AtomicWaker},
 };
+
+/// Polls the work of this seat, once. False where somebody else does so.
+fn drive(seat: &Seat) -> bool {
+    lend(seat).map(|lent| lent.drive(|| {})).is_some()
+}
 
 /// Work that waits until it has been called so often, and what has become of it.
 #[derive(Default)]

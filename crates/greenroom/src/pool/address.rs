@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{
-    core::{Core, Urgency, crowded::Granted, dispatch::Crowd},
+    core::{Core, Urgency, crowded::Granted, dispatch::Crowd, serve::Served},
     erased::Erased,
     occupied::{Inside, Occupied, OwnCall},
     overflow::Overflow,
@@ -42,6 +42,10 @@ pub(crate) trait Door<M, R, E>: Erased {
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused>;
+    /// Has it handled by whoever calls, where that can be; otherwise leaves it where it is, to be queued.
+    fn serve(&self, _message: &mut Option<M>, _sender: u32) -> Option<Served<R, E>> {
+        None
+    }
     /// Queues a message for which a permit has been taken, or gives the permit back and leaves the message where it is.
     fn push_permitted(&self, parcel: &mut Parcel<M, R, E>, sender: u32) -> Result<(), NotAccepted>;
     /// Queues messages from the front, as many as there is room for, and says how many.
@@ -181,6 +185,49 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         refused.told(|| self.why_closed())
     }
 
+    /// What most sends come to, where there are no keys: the lock, and the queue. By itself, so that it keeps nothing for all that
+    /// may have to be done otherwise. False where there is more to it; the message is where it was then.
+    #[inline(always)]
+    fn push_easily(&self, message: &mut Option<A::Message>, sender: u32) -> bool {
+        let Some(shard) = self.shards.get(sender as usize & (self.shards.len() - 1)) else {
+            return false;
+        };
+        // Who has it taken is asked again where there is time to wait.
+        let Some(mut inbox) = shard.inbox.try_lock() else { return false };
+        let easy = inbox.is_easy() && self.is_timely() && message.is_some();
+        if easy {
+            inbox.push_easily(message, (None, 0), self.coarse.coarse_stamp());
+        }
+        easy
+    }
+
+    #[inline(never)]
+    fn try_send_plain(
+        &self,
+        message: &mut Option<A::Message>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<(), Refused> {
+        match self.push_easily(message, sender) {
+            true => Ok(()),
+            false => self.try_send_with_a_look(message, sender, urgency),
+        }
+    }
+
+    #[inline(never)]
+    fn try_send_with_a_look(
+        &self,
+        message: &mut Option<A::Message>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<(), Refused> {
+        match self.try_place(message, sender, urgency) {
+            Err(Refused::Full) => message.lent(|parcel| self.overflow(parcel, sender)),
+            Err(Refused::KeyFull) => message.lent(|parcel| self.overflow_of_key(parcel)),
+            pushed => pushed,
+        }
+    }
+
     /// Queues a message where there is room.
     #[inline(always)]
     fn try_place(
@@ -238,10 +285,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
-        match self.try_place(message, sender, urgency) {
-            Err(Refused::Full) => message.lent(|parcel| self.overflow(parcel, sender)),
-            Err(Refused::KeyFull) => message.lent(|parcel| self.overflow_of_key(parcel)),
-            pushed => pushed,
+        match self.is_plain {
+            true => self.try_send_plain(message, sender, urgency),
+            false => self.try_send_with_a_look(message, sender, urgency),
         }
     }
 
@@ -259,6 +305,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
             Err(Refused::KeyFull) => self.overflow_of_key(parcel),
             pushed => pushed,
         }
+    }
+
+    fn serve(
+        &self,
+        message: &mut Option<A::Message>,
+        sender: u32,
+    ) -> Option<Served<A::Reply, A::Error>> {
+        Self::serve(self, message, sender)
     }
 
     fn push_permitted(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), NotAccepted> {

@@ -58,6 +58,15 @@ impl<T> BlockQueue<T> {
         }
     }
 
+    /// As `push_back`, for an item that is made once there is room: so it is moved once, from where it lies into its place.
+    #[inline(always)]
+    pub(crate) fn push_made(&mut self, make: impl FnOnce() -> T) {
+        self.make_room();
+        self.len += 1;
+        // Not `push`, which would have the item in hand while it asks for room.
+        self.back.extend(std::iter::once_with(make));
+    }
+
     /// As `push_back`, where there is room.
     #[inline(always)]
     pub(crate) fn push_into_room(&mut self, item: T) {
@@ -105,6 +114,17 @@ impl<T> BlockQueue<T> {
         // Before the item is in hand: what is written in between would be written around it.
         self.len -= 1;
         self.front.pop_front()
+    }
+
+    /// Takes out what is there, where that is one item that has just been pushed to an empty queue.
+    #[inline]
+    pub(crate) fn pop_only(&mut self) -> Option<T> {
+        if self.len != 1 {
+            return None;
+        }
+        let only = self.back.pop()?;
+        self.len = 0;
+        Some(only)
     }
 
     /// Moves everything of another queue behind what is here. No item is copied.
@@ -218,6 +238,11 @@ mod tests {
                         let place = model.iter().take(n % 65).position(|item| item % 3 == 0);
                         let expected = place.and_then(|place| model.remove(place));
                         prop_assert_eq!(ours.remove_near(n % 65, |item| item % 3 == 0), expected);
+                    }
+                    8 if n % 8 == 1 => {
+                        let only = ours.pop_only();
+                        prop_assert!(only.is_none() || model.len() == 1);
+                        prop_assert_eq!(only, only.and_then(|_| model.pop_front()));
                     }
                     2 => { later.push_back(n); model_of_later.push_back(n); }
                     8 if n % 8 == 0 => {

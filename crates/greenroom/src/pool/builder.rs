@@ -669,6 +669,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         let runtime = runtime.unwrap_or_else(tokio::runtime::Handle::current);
         let awake_limit = runtime.metrics().num_workers();
         let policy = keys::ending(self.policy, self.finally);
+        let gate = Gate::new(self.rate, self.at_once)?;
+        let chooses = is_weighed || self.key_of.is_some() || self.sticky.is_some();
+        let together = gate.is_some() || self.batches.is_some();
+        let serves_at_hatch = self.calls_in_place && !chooses && !together;
         let settings = Settings {
             name: Arc::from(self.name),
             factory: self.factory,
@@ -680,7 +684,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             mailbox: self.mailbox,
             autoscale: self.autoscale,
             advisor: self.advisor,
-            gate: Gate::new(self.rate, self.at_once)?,
+            gate,
             overflow: self.overflow,
             dispatch: self.dispatch,
             sticky: self.sticky.map(|by| (by, slots)),
@@ -703,6 +707,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             batches: self.batches,
             quick: self.quick,
             calls_in_place: self.calls_in_place,
+            serves_at_hatch,
             on_dead_letter: self.on_dead_letter,
             dead_letters: self.dead_letters,
             notices: self.notices,

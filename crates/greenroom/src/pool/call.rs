@@ -104,9 +104,13 @@ impl<M, R, E> Address<M, R, E> {
     /// # Cancel safety
     /// Dropping the future abandons the call: a message that has not been started is skipped when its turn comes.
     pub async fn call(&self, message: M) -> Result<R, CallError<E>> {
+        let mut parcel = Parcel::new(message, None);
+        if let Some(served) = self.door.serve(&mut parcel.message, self.sender) {
+            return served.reply().await;
+        }
         let (port, reply) = reply::channel();
-        let parcel = Parcel::new(message, Some(Extra::new(Some(port))));
-        self.call_parcel(parcel, reply).await
+        parcel.extra = Some(Extra::new(Some(port)));
+        self.call_parcel(&mut parcel, reply).await
     }
 
     /// As [`call`](Self::call), with what the envelope says.
@@ -118,8 +122,8 @@ impl<M, R, E> Address<M, R, E> {
     /// As `call`.
     pub async fn call_with(&self, message: M, envelope: Envelope) -> Result<R, CallError<E>> {
         let (port, reply) = reply::channel();
-        let parcel = Parcel::enveloped(message, envelope.class, envelope.about, Some(port));
-        let called = pin!(self.call_parcel(parcel, reply));
+        let mut parcel = Parcel::enveloped(message, envelope.class, envelope.about, Some(port));
+        let called = pin!(self.call_parcel(&mut parcel, reply));
         within(envelope.timeout, called).await.unwrap_or(Err(CallError::TimedOut))
     }
 
@@ -136,23 +140,22 @@ impl<M, R, E> Address<M, R, E> {
 
     async fn call_parcel(
         &self,
-        mut parcel: Parcel<M, R, E>,
+        parcel: &mut Parcel<M, R, E>,
         mut reply: reply::Reply<R, E>,
     ) -> Result<R, CallError<E>> {
-        let Ok(inside) = self.door.enter_call(&parcel) else {
+        let Ok(inside) = self.door.enter_call(parcel) else {
             self.door.count_rejected();
             return Err(CallError::WouldDeadlock);
         };
         if inside.is_some() {
             parcel.mark_own_call();
         }
-        if let Err(refused) = self.door.try_push(&mut parcel, self.sender, Urgency::InPlace)
-            && let Err(why) = Box::pin(self.wait_and_push(&mut parcel, refused)).await
+        if let Err(refused) = self.door.try_push(parcel, self.sender, Urgency::InPlace)
+            && let Err(why) = Box::pin(self.wait_and_push(parcel, refused)).await
         {
             self.door.count_rejected();
             return Err(parcel.refusal(why));
         }
-        drop(parcel);
         // Who looks for a reply that is there pays nothing of the budget that the runtime gives a task for one turn.
         match reply.try_recv() {
             Ok(reply) => reply,

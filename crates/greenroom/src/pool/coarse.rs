@@ -24,7 +24,7 @@ use super::{
 /// The time since a pool was made, in nanoseconds.
 pub(crate) struct CoarseClock {
     start: Instant,
-    /// What it shows.
+    /// What it shows, as a stamp.
     now: AtomicU64,
     /// A message is measured where its number has none of these bits.
     unmeasured: AtomicU64,
@@ -61,7 +61,7 @@ impl CoarseClock {
     /// What it shows.
     #[inline]
     pub(crate) fn shown(&self) -> u64 {
-        self.now.load(Ordering::Relaxed)
+        self.coarse_stamp().nanos()
     }
 
     /// The real time.
@@ -72,7 +72,7 @@ impl CoarseClock {
     /// Sets it by the real time, and returns that.
     pub(crate) fn set(&self) -> u64 {
         let real = self.real();
-        self.now.store(real, Ordering::Relaxed);
+        self.show(real);
         real
     }
 
@@ -82,13 +82,20 @@ impl CoarseClock {
         if number & self.unmeasured.load(Ordering::Relaxed) == 0 && number >= self.first {
             return self.sample();
         }
-        Stamp::coarse(if is_late { self.set() } else { self.shown() })
+        if is_late {
+            self.set();
+        }
+        self.coarse_stamp()
     }
 
     /// The stamp for a message that is not measured, where the clock is not late.
     #[inline(always)]
     pub(crate) fn coarse_stamp(&self) -> Stamp {
-        Stamp::coarse(self.shown())
+        Stamp::from_bits(self.now.load(Ordering::Relaxed))
+    }
+
+    fn show(&self, nanos: u64) {
+        self.now.store(Stamp::coarse(nanos).bits(), Ordering::Relaxed);
     }
 
     /// How many messages from this number on are not measured.
@@ -102,7 +109,7 @@ impl CoarseClock {
         let stands_for = self.unmeasured.load(Ordering::Relaxed) + 1;
         let real = self.real();
         if !self.is_watched || real > self.shown() + LATE {
-            self.now.store(real, Ordering::Relaxed);
+            self.show(real);
         }
         Stamp::sampled(real, stands_for)
     }

@@ -27,8 +27,9 @@ use super::{
     crowd::KeyBounds,
     discard::discard,
     entry::Entry,
+    hatch::Hatch,
     in_place,
-    lock::Locked,
+    lock::{Locked, locked},
     mailbox::Mailbox,
     occupied::{Inside, Occupied, OwnCalls, slot_at_work},
     overflow::Overflow,
@@ -80,6 +81,7 @@ mod parked;
 mod place;
 #[cfg(test)]
 mod points;
+pub(crate) mod serve;
 mod stick;
 pub(crate) mod take;
 mod tell;
@@ -106,6 +108,9 @@ pub(crate) enum Urgency {
     /// It waits for the reply, and may do the worker's work meanwhile.
     InPlace,
 }
+
+/// Where a worker and its callers meet.
+pub(crate) type HatchOf<A> = Hatch<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
 
 /// Where a worker's own mailbox lies, once there is one.
 pub(crate) type Desk<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;
@@ -172,6 +177,8 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) batches: Option<super::batch::Batches>,
     /// Callers may do the work of a worker that they have woken.
     pub(crate) calls_in_place: bool,
+    /// Callers may give it the message, past the queue: nothing is to be done with that but to handle it.
+    pub(crate) serves_at_hatch: bool,
     /// Present where the pool sizes itself; in range.
     pub(crate) autoscale: Option<super::autoscale::Autoscale>,
     /// Present where the pool is advised; in range.
@@ -203,6 +210,8 @@ enum Gate {
 
 pub(crate) struct Core<A: Actor, K> {
     pub(crate) settings: Settings<A, K>,
+    /// A message is queued as it comes: there is no key, no policy, no weight.
+    pub(crate) is_plain: bool,
     pub(crate) shards: Box<[ShardOf<A, K>]>,
     pub(crate) permits: Permits,
     /// How many permits a shard takes at once. Changes with the capacity.
@@ -215,6 +224,8 @@ pub(crate) struct Core<A: Actor, K> {
     /// One per worker there has been at the same time.
     pub(crate) seats: Seats<Arc<Seat>>,
     pub(crate) roster: Mutex<Roster>,
+    /// Where callers give single workers a message, in a pool where they may.
+    pub(crate) hatches: Seats<OnceLock<Arc<HatchOf<A>>>>,
     /// The mailboxes of single workers, where they have one.
     pub(crate) desks: Seats<Desk<A, K>>,
     /// Who may be chosen by a policy.
@@ -329,6 +340,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             .take()
             .map(|(by, slots)| Box::new(Sticky::new(by, slots, settings.workers, settings.seed)));
         let core = Self {
+            is_plain: settings.key_of.is_none() && !settings.is_weighed,
             shards: (0..shards).map(|_| Shard::new(turns, settings.key_bounds)).collect(),
             permits: Permits::new(settings.capacity),
             credit: AtomicU64::new(capacity::credit_for(settings.capacity, shards)),
@@ -337,6 +349,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             clock: Clock::new(),
             seats: Seats::new(settings.workers),
             roster: Mutex::new(Roster::new(settings.workers, settings.bounds.clone())),
+            hatches: Seats::new(settings.workers),
             desks: Seats::new(settings.workers),
             crew: RwLock::default(),
             crew_changes: AtomicU64::new(0),
@@ -449,7 +462,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Err(Refused::KeyRequired);
         }
         let index = self.shard_of(&key, sender);
-        let mut inbox = self.shards[index].inbox.lock();
+        let mut inbox = locked(&self.shards[index].inbox);
         if inbox.is_easy() && load.class() == Class::Normal && self.is_timely() {
             inbox.push_easily(load, key, self.coarse.coarse_stamp());
             return Ok(());
@@ -513,15 +526,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let shard = (!self.keyed()).then_some(index);
         let Some(worker) = self.wake.pick_for(shard, &self.clock.bell) else { return };
         let since = in_place::is_timed().then(std::time::Instant::now);
-        if !in_place::drive(self.seats.at(worker)) {
-            self.wake.rouse(worker);
-        } else if let Some(since) = since {
+        let Some(lent) = in_place::lend(self.seats.at(worker)) else {
+            return self.wake.rouse(worker);
+        };
+        lent.drive(|| {});
+        if let Some(since) = since {
             self.tell_pace(since.elapsed());
         }
     }
 
     /// True where the caller, here and now, may do a worker's work.
-    fn may_drive(&self) -> bool {
+    pub(super) fn may_drive(&self) -> bool {
         let here = || {
             let current = tokio::runtime::Handle::try_current();
             current.is_ok_and(|current| current.id() == self.runtime.id())
@@ -629,7 +644,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// False where the coarse clock may have stood still since the last look at a shard that is scheduled: without the watch,
     /// where every worker waits.
     #[inline(always)]
-    fn is_timely(&self) -> bool {
+    pub(super) fn is_timely(&self) -> bool {
         self.coarse.is_watched || self.wake.awake() > 0
     }
 

@@ -7,7 +7,8 @@ use std::{
 };
 
 use super::{
-    core::Core, lanes::LaneId, limits::Outcome, mailbox::Mailbox, seat::Seat, stats::Measurement,
+    core::Core, hatch::Hatch, lanes::LaneId, limits::Outcome, mailbox::Mailbox, seat::Seat,
+    stats::Measurement,
 };
 use crate::{Actor, Delivery};
 
@@ -105,7 +106,11 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     pub(crate) fn new(core: Arc<Core<A, K>>, worker: usize) -> Self {
-        let start = core.coarse.start();
+        let mut delivery = Delivery::empty(core.coarse.start());
+        if core.settings.serves_at_hatch {
+            let hatch = core.hatches.at(worker).get_or_init(|| Arc::new(Hatch::new()));
+            delivery.hatch = Some(hatch.clone());
+        }
         Self {
             seat: core.seats.at(worker).clone(),
             core,
@@ -114,7 +119,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             mailbox: None,
             urgent_run: 0,
             mail_run: 0,
-            delivery: Delivery::empty(start),
+            delivery,
             deferred: None,
             alone: false,
             spare: None,

@@ -14,6 +14,9 @@
 //!  Nobody ◀────────────────────────────────┘                                     (who has the work drops it)
 //! ```
 //!
+//! A call to a pool without keys is not even queued, where nothing waits: its message is left at the worker's
+//! [`Hatch`](super::hatch::Hatch), and taken from there by the work that is polled.
+//!
 //! The price: two short locks for each turn of a worker's task, and a box for its future, in pools that ask for it; and that a
 //! handler may run inside the caller's turn. So it is done only where handlers are known to be quick, on the runtime that the
 //! worker's task runs on, one at a time, and for one message.
@@ -28,7 +31,11 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use super::{discard::discard, lock::Lock, seat::Seat};
+use super::{
+    discard::discard,
+    lock::{Lock, locked},
+    seat::Seat,
+};
 
 /// What the task of a worker does.
 pub(crate) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -80,14 +87,14 @@ enum Place {
 impl Bench {
     /// The task comes to poll its work.
     fn come(&self) -> Place {
-        let mut place = self.0.lock();
+        let mut place = locked(&self.0);
         let away = Place::Away { called: matches!(*place, Place::Away { .. }) };
         std::mem::replace(&mut *place, away)
     }
 
     /// Lends the work to somebody else than its task, with that task's waker.
     fn lend(&self) -> Option<(Work, Waker)> {
-        let mut place = self.0.lock();
+        let mut place = locked(&self.0);
         match std::mem::replace(&mut *place, Place::Away { called: false }) {
             Place::Here(work, Some(waker)) => Some((work, waker)),
             other => {
@@ -99,11 +106,12 @@ impl Bench {
 
     /// The work has been polled, and is not done. Says whether its task is to be woken; gives the work back where that has gone.
     fn put_back(&self, work: Work, waker: Waker) -> Result<Option<Waker>, Work> {
-        let mut place = self.0.lock();
+        let mut place = locked(&self.0);
         match *place {
             Place::Away { called } => {
                 let wake = called.then(|| waker.clone());
-                *place = Place::Here(work, Some(waker));
+                // There is nothing in it to be dropped.
+                std::mem::forget(std::mem::replace(&mut *place, Place::Here(work, Some(waker))));
                 Ok(wake)
             }
             _ => Err(work),
@@ -112,7 +120,7 @@ impl Bench {
 
     /// The work is done. Its task is to be woken, to end. Where that has gone, nobody wants to know what it panicked with.
     fn end(&self, panic: Option<Box<dyn Any + Send>>) -> Option<Box<dyn Any + Send>> {
-        let mut place = self.0.lock();
+        let mut place = locked(&self.0);
         match *place {
             Place::Away { .. } => {
                 *place = Place::Done(panic);
@@ -124,7 +132,7 @@ impl Bench {
 
     /// The task has gone, whoever has its work.
     fn leave(&self) -> Place {
-        std::mem::replace(&mut *self.0.lock(), Place::Nobody)
+        std::mem::replace(&mut *locked(&self.0), Place::Nobody)
     }
 }
 
@@ -135,7 +143,7 @@ impl Task {
     /// Does this work in this slot.
     pub(crate) fn new(seat: &Seat, work: impl Future<Output = ()> + Send + 'static) -> Self {
         let bench = Arc::new(Bench(Lock::new(Place::Here(Box::pin(work), None))));
-        let before = seat.bench.lock().replace(bench.clone());
+        let before = locked(&seat.bench).replace(bench.clone());
         drop(before);
         Self(bench)
     }
@@ -176,30 +184,61 @@ impl Drop for Driving {
     }
 }
 
-/// Polls the work of this worker, once. False where somebody else does so, or it has not been polled before.
-pub(crate) fn drive(seat: &Seat) -> bool {
-    let Some(bench) = seat.bench.lock().clone() else { return false };
-    let Some((mut work, waker)) = bench.lend() else { return false };
+/// The work of a worker, with who is about to do it in its place: to be driven at once.
+pub(crate) struct Lent {
+    bench: Arc<Bench>,
+    work: Work,
+    waker: Waker,
+}
+
+/// Borrows the work of this worker. None where somebody else does it, or it has not been polled before.
+pub(crate) fn lend(seat: &Seat) -> Option<Lent> {
+    let bench = locked(&seat.bench).clone()?;
+    let (work, waker) = bench.lend()?;
+    Some(Lent { bench, work, waker })
+}
+
+impl Lent {
+    /// Polls it once, and gives it back. `then` comes between the two: nobody else polls that worker before.
+    pub(crate) fn drive<T>(self, then: impl FnOnce() -> T) -> T {
+        let Self { bench, mut work, waker } = self;
+        DRIVING.set(true);
+        let driving = Driving;
+        let poll = || work.as_mut().poll(&mut Context::from_waker(&waker));
+        let polled = catch_unwind(AssertUnwindSafe(poll));
+        drop(driving);
+        match polled {
+            Ok(Poll::Pending) => {
+                let then = then();
+                match bench.put_back(work, waker) {
+                    Ok(wake) => wake.into_iter().for_each(Waker::wake),
+                    // What it holds is the user's, and who drives it has nothing to do with that.
+                    Err(left) => discard(left),
+                }
+                then
+            }
+            Ok(Poll::Ready(())) => finish(&bench, work, waker, None, then),
+            Err(panic) => finish(&bench, work, waker, Some(panic), then),
+        }
+    }
+}
+
+/// The work is done, perhaps by a panic.
+#[cold]
+fn finish<T>(
+    bench: &Bench,
+    work: Work,
+    waker: Waker,
+    panic: Option<Box<dyn Any + Send>>,
+    then: impl FnOnce() -> T,
+) -> T {
+    // As in its own task: what it holds is settled before anybody hears of its end.
     DRIVING.set(true);
     let driving = Driving;
-    let poll = || work.as_mut().poll(&mut Context::from_waker(&waker));
-    let polled = catch_unwind(AssertUnwindSafe(poll));
-    let panic = match polled {
-        Ok(Poll::Pending) => {
-            drop(driving);
-            match bench.put_back(work, waker) {
-                Ok(wake) => wake.into_iter().for_each(Waker::wake),
-                // What it holds is the user's, and who drives it has nothing to do with that.
-                Err(left) => discard(left),
-            }
-            return true;
-        }
-        Ok(Poll::Ready(())) => None,
-        Err(panic) => Some(panic),
-    };
     discard(work);
     drop(driving);
+    let then = then();
     discard(bench.end(panic));
     waker.wake();
-    true
+    then
 }

@@ -17,6 +17,22 @@ pub(crate) type Locked<'a, T> = spin::mutex::SpinMutexGuard<'a, T>;
 /// Spins before the operating system is asked to run others: several times as long as the lock is held.
 const SPINS: u32 = 64;
 
+/// Takes a lock that is mostly free. What follows where it is not is a function of its own, so that a path that is taken for each
+/// message keeps nothing for it.
+#[inline(always)]
+pub(crate) fn locked<T>(lock: &Lock<T>) -> Locked<'_, T> {
+    match lock.try_lock() {
+        Some(locked) => locked,
+        None => wait_for(lock),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn wait_for<T>(lock: &Lock<T>) -> Locked<'_, T> {
+    lock.lock()
+}
+
 thread_local! {
     static SPUN: Cell<u32> = const { Cell::new(0) };
 }

@@ -30,6 +30,9 @@ pub(crate) const HAND_OVER: u32 = 32;
 /// The worker is to end after the message in hand, and its slot to rest until its supervisor starts it again.
 pub(crate) const REST: u32 = 16;
 
+/// The pool has ended: nothing more is started.
+pub(crate) const END: u32 = 64;
+
 /// The worker has been killed: its task ends at its next await.
 pub(crate) const KILLED: u32 = 8;
 
@@ -39,7 +42,7 @@ pub(crate) const KILLED: u32 = 8;
 pub(crate) struct Seat {
     pub(crate) tally: WorkerTally,
     /// What the worker looks at before its next message: [`LEAVE`], [`MAIL`], [`SIGNAL`], [`REST`],
-    /// [`KILLED`], [`HAND_OVER`].
+    /// [`KILLED`], [`HAND_OVER`], [`END`].
     orders: AtomicU32,
     /// Which attempt its worker had in hand when that was not the first, and of which message that was.
     pub(crate) attempt: AtomicU32,

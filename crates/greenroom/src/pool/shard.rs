@@ -140,11 +140,10 @@ pub(crate) struct Outbox<M, R, E, K> {
     pub(crate) crowd: Option<Box<Crowd>>,
 }
 
-/// What there is in an outbox that was filled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refilled {
-    /// One message, and nothing behind it.
-    Last,
+/// What there was to fill an outbox with.
+pub(crate) enum Refilled<T> {
+    /// This message, and nothing behind it: it is taken, the outbox is as empty as before.
+    Last(T),
     /// Several, or urgent ones elsewhere.
     More,
 }
@@ -230,7 +229,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         outbox: &mut Outbox<M, R, E, K>,
         attendant: Option<usize>,
         empty: impl FnOnce(),
-    ) -> Option<Refilled> {
+    ) -> Option<Refilled<Entry<M, R, E, K>>> {
         let thread = this_thread();
         let mut inbox = self.inbox.lock();
         if inbox.is_empty() {
@@ -242,13 +241,17 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         if let Some(worker) = attendant {
             inbox.drainer = (worker, thread);
         }
-        inbox.hand_over(outbox);
-        if outbox.queue.len() > 1 || !inbox.is_empty() {
-            return Some(Refilled::More);
+        if inbox.urgent.is_empty()
+            && let Some(last) = inbox.queue.pop_only()
+        {
+            outbox.taken = outbox.taken.wrapping_add(1);
+            inbox.beyond = outbox.queued();
+            inbox.unschedule();
+            empty();
+            return Some(Refilled::Last(last));
         }
-        inbox.unschedule();
-        empty();
-        Some(Refilled::Last)
+        inbox.hand_over(outbox);
+        Some(Refilled::More)
     }
 
     /// Moves what lies in the inbox behind what lies in the outbox, to be looked at with it.
@@ -388,12 +391,16 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         (key, hash): (Option<K>, u32),
         stamp: Stamp,
     ) {
-        self.queue.make_room();
-        let Some((message, extra)) = load.unload() else { return };
+        if load.message().is_none() {
+            return;
+        }
         self.easy -= 1;
         self.accepted += 1;
-        let class = Class::Normal;
-        self.queue.push_into_room(Entry { message, extra, key, hash, class, stamp });
+        self.queue.push_made(|| {
+            #[expect(clippy::expect_used, reason = "it was there just now, and nobody else has it")]
+            let (message, extra) = load.unload().expect("a message");
+            Entry { message, extra, key, hash, class: Class::Normal, stamp }
+        });
     }
 
     /// Says for how many messages to come nobody need look at anything else here, `unmeasured` of which are not measured. A
@@ -843,7 +850,8 @@ mod tests {
         assert!(shard.refill(&mut outbox));
         while outbox.pop_queue().is_some() {}
         assert!(send(&shard, 2));
-        assert_eq!(shard.refill_near(&mut outbox, None, || {}), Some(Refilled::Last));
+        let refilled = shard.refill_near(&mut outbox, None, || {});
+        assert!(matches!(refilled, Some(Refilled::Last(_))) && outbox.queue.is_empty());
         let mut inbox = shard.inbox.lock();
         assert!(!inbox.scheduled && !inbox.is_easy());
         assert_eq!(inbox.take_credit(), 5);
@@ -854,7 +862,8 @@ mod tests {
         let shard = easy();
         std::thread::scope(|scope| {
             let worker = || shard.refill_near(&mut shard.outbox.lock(), None, || {});
-            assert_eq!(scope.spawn(worker).join().ok(), Some(Some(Refilled::More)));
+            let refilled = scope.spawn(worker).join();
+            assert!(matches!(refilled, Ok(Some(Refilled::More))));
         });
         let inbox = shard.inbox.lock();
         assert!(inbox.invite && inbox.scheduled);

@@ -38,6 +38,16 @@ impl Stamp {
         Self(Self::coarse(nanos).0 | sample)
     }
 
+    /// One that was taken apart into [`bits`](Self::bits).
+    #[inline]
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    pub(crate) fn bits(self) -> u64 {
+        self.0
+    }
+
     /// Nanoseconds since the pool was made.
     pub(crate) fn nanos(self) -> u64 {
         self.0 >> SAMPLE_BITS

@@ -39,7 +39,12 @@
 
 use std::{future::poll_fn, task::Poll, time::Duration};
 
-use super::{bell::Bell, lock::Lock, padded::Padded, seats::Seats};
+use super::{
+    bell::Bell,
+    lock::{Lock, locked},
+    padded::Padded,
+    seats::Seats,
+};
 use crate::sync::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize, AtomicWaker, Ordering, fence, this_thread,
 };
@@ -309,6 +314,18 @@ impl Wake {
         self.beds.at(worker).waker.wake();
     }
 
+    /// Takes an idle worker off the list for a caller that polls it, or has it polled by [`rouse`](Self::rouse), whoever else is
+    /// awake: it runs where the caller would wait.
+    pub(crate) fn borrow(&self, bell: &Bell) -> Option<usize> {
+        let mut idle = locked(&self.idle);
+        let worker = idle.pop()?;
+        self.get_up(&idle, worker, None);
+        self.awake.fetch_add(1, Ordering::SeqCst);
+        drop(idle);
+        bell.ring();
+        Some(worker)
+    }
+
     fn pick(&self, limit: usize, shard: Option<usize>, bell: &Bell) -> Option<usize> {
         loop {
             fence(Ordering::SeqCst);
@@ -340,7 +357,7 @@ impl Wake {
     /// Makes room for more workers.
     pub(crate) fn grow_to(&self, workers: usize) {
         self.beds.grow_to(workers);
-        self.idle.lock().grow_to(workers);
+        locked(&self.idle).grow_to(workers);
     }
 
     /// Wakes this worker, where it lies idle: something waits that only it can do. True when it was woken. The caller has
@@ -350,7 +367,7 @@ impl Wake {
         if !self.beds.at(worker).taken.load(Ordering::Relaxed) {
             return false;
         }
-        let mut idle = self.idle.lock();
+        let mut idle = locked(&self.idle);
         if !idle.remove(worker) {
             return false;
         }
@@ -402,7 +419,7 @@ impl Wake {
     }
 
     fn pop_idle(&self, shard: Option<usize>) -> Option<usize> {
-        let mut idle = self.idle.lock();
+        let mut idle = locked(&self.idle);
         let worker = idle.pop()?;
         self.get_up(&idle, worker, shard);
         Some(worker)
@@ -433,7 +450,7 @@ impl Wake {
 
     /// Enters the idle list; the caller then leaves, and waits for [`woken`](Self::woken).
     pub(crate) fn lie_down(&self, worker: usize) {
-        let mut idle = self.idle.lock();
+        let mut idle = locked(&self.idle);
         idle.push(worker);
         self.beds.at(worker).taken.store(true, Ordering::Relaxed);
         self.idle_count.store(idle.stack.len(), Ordering::Release);
@@ -471,7 +488,7 @@ impl Wake {
 
     /// A worker goes that had lain down. Passes a wake-up that it was given on to another.
     pub(crate) fn forget(&self, worker: usize, bell: &Bell) {
-        let mut idle = self.idle.lock();
+        let mut idle = locked(&self.idle);
         if idle.remove(worker) {
             return self.get_up(&idle, worker, None);
         }

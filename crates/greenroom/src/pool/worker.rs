@@ -302,8 +302,14 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         match taken {
             Taken::Nothing if !hold.is_over() => {
                 permission = None;
-                idle(hold, &core).await;
                 turn = 0;
+                while idle(hold, &core).await {
+                    attempt(hold, actor, cx).await;
+                    if !in_place::is_driving() || cx.is_ending() || hold.has_more_to_do() {
+                        turn = 1;
+                        break;
+                    }
+                }
             }
             Taken::Nothing | Taken::Skipped => {}
             Taken::InHand => {
@@ -379,11 +385,11 @@ impl Patience {
 /// message was always there just in time: each in a lane of its own, or from a sender that runs beside the worker.
 const MESSAGES_PER_TURN: u32 = 64;
 
-/// Waits until there is something to do.
+/// Waits until there is something to do. True where that is in hand: the message of a caller who does this worker's work.
 async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     hold: &mut Hold<A, K>,
     core: &Core<A, K>,
-) {
+) -> bool {
     core.wake.lie_down(hold.worker);
     hold.posture = Posture::LyingDown;
     core.wake.leave(&core.clock.bell);
@@ -397,12 +403,17 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         core.wake.call(hold.worker, &core.clock.bell);
     }
     let errand = core.wake.woken(hold.worker).await;
-    core.note_time();
     hold.posture = Posture::Awake;
+    // Who calls has looked at the time.
+    if hold.take_at_hatch() {
+        return true;
+    }
+    core.note_time();
     match errand {
         Some(index) => hold.source = Source::Attending { index, alone: true },
         None => hold.join = true,
     }
+    false
 }
 
 /// `own` is whose hook it is.

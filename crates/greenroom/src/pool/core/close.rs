@@ -9,7 +9,7 @@ use std::{
 use super::{Core, Gate, Queued};
 use crate::{
     Actor, CallError, DeadLetter, DeadLetterReason,
-    pool::{discard::discard, mailbox::Mailbox},
+    pool::{discard::discard, mailbox::Mailbox, seat::END},
 };
 
 /// The mailboxes of all workers, and what nobody has.
@@ -74,6 +74,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// All is done, or nothing more is to be started: workers end when they look next.
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::SeqCst);
+        // Whoever is in the middle of a run looks at its own orders only.
+        self.seats.iter().for_each(|seat| seat.order(END));
         self.wake.all();
         self.clock.rouse();
         self.over.notify_waiters();

@@ -110,6 +110,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn make_seats(&self, roster: &Roster) {
         self.seats.grow_to(roster.made());
         self.desks.grow_to(roster.made());
+        self.hatches.grow_to(roster.made());
         self.wake.grow_to(roster.made());
     }
 

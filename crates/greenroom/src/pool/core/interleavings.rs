@@ -139,6 +139,7 @@ impl Stage {
             time_limit: None,
             quick: None,
             calls_in_place: false,
+            serves_at_hatch: false,
             on_dead_letter: None,
             dead_letters: 0,
             notices: crate::Notices::off(),

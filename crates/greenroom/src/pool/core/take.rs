@@ -20,7 +20,7 @@ use crate::{
         discard::discard,
         hold::{DeliveryOf, Source},
         lanes::{Lane, LaneId, LaneState},
-        lock::Locked,
+        lock::{Locked, locked},
         shard::{LOOK_AHEAD, Refilled},
     },
 };
@@ -109,7 +109,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// to its senders: a worker that took each message as it came would meet them at every one.
     #[inline(always)]
     pub(crate) fn pop_in_run(&self, index: usize, delivery: &mut DeliveryOf<A>) -> bool {
-        let mut outbox = self.shards[index].outbox.lock();
+        let mut outbox = locked(&self.shards[index].outbox);
         // Straight into its place: between the two, each further move is felt.
         let Some(entry) = outbox.pop_queue() else { return false };
         entry.put_into(delivery);
@@ -127,10 +127,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         delivery: &mut DeliveryOf<A>,
     ) -> bool {
         let mut outbox = self.shards[index].outbox.lock();
-        let mut last = false;
         if outbox.queue.is_empty() {
             match self.refill_shared(index, attendant, &mut outbox) {
-                Some(refilled) => last = refilled == Refilled::Last,
+                Some(Refilled::Last(entry)) => {
+                    entry.put_into(delivery);
+                    return true;
+                }
+                Some(Refilled::More) => {}
                 None => return false,
             }
         }
@@ -141,7 +144,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 None => return false,
             },
         }
-        if outbox.queue.is_empty() && !last {
+        if outbox.queue.is_empty() {
             self.look_ahead(index, &outbox);
         }
         true
@@ -156,7 +159,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         epoch: u64,
         delivery: &mut DeliveryOf<A>,
     ) -> Option<Option<u32>> {
-        let mut outbox = self.shards[index].outbox.lock();
+        let mut outbox = locked(&self.shards[index].outbox);
         if self.has_ended() {
             return None;
         }
@@ -189,7 +192,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         index: usize,
         attendant: Option<usize>,
         outbox: &mut OutboxOf<A, K>,
-    ) -> Option<Refilled> {
+    ) -> Option<Refilled<Queued<A, K>>> {
         let empty = || self.wake.clear(index);
         match self.wake.is_quick() {
             true => self.shards[index].refill_near(outbox, attendant, empty),

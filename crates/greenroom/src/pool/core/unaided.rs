@@ -99,6 +99,33 @@ fn nobody_waits_for_room_until_the_watch_comes() {
     }
 }
 
+/// Callers do the work of idle workers, others send, and some handlers suspend.
+#[test]
+fn no_call_in_place_waits_for_the_watch() {
+    for threads in 2..=4 {
+        for (workers, capacity) in [(1, 1), (1, 100), (2, 3), (4, 100), (64, 100)] {
+            on_threads(threads, async move {
+                let builder = Pool::new(|_| Quick).workers(workers).capacity(capacity);
+                let builder = builder.calls_in_place().quick_handlers(true);
+                let pool = unaided(builder.spawn_core().await.unwrap());
+                let calling = |_| {
+                    let to = pool.address();
+                    tokio::spawn(async move {
+                        for number in 0..500 {
+                            assert_eq!(to.call(number).await, Ok(number));
+                        }
+                    })
+                };
+                let callers: Vec<_> = (0..3).map(calling).collect();
+                bursts(pool, 2, 100).await;
+                for caller in callers {
+                    caller.await.unwrap();
+                }
+            });
+        }
+    }
+}
+
 #[test]
 fn a_pool_on_one_thread_misses_no_sender_on_another() {
     for (workers, capacity) in [(1, 1), (1, 100), (4, 3), (4, 100), (64, 100)] {

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     Actor, Answer, CallError, Cause, DeadLetter, DeadLetterReason, ExitReason, FailedAttempt,
     Verdict,
+    delivery::Marks,
     pool::{
         clock, core::ExtraOf, discard::discard, entry::Entry, failed::Failed, limits::Outcome,
         sketch::FED, stamp::Stamp, tally::count,
@@ -62,35 +63,49 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.seat.is_free();
     }
 
-    /// As `settle`, without a call where it was a send that went well and whose handler has consumed it.
+    /// As `settle`, without a call where it was a send that went well and whose handler has consumed it. The seat stays busy, for
+    /// the next message of the run or until the caller says otherwise.
     #[inline(always)]
     pub(crate) fn settle_in_run(&mut self, result: Result<Answer<A::Reply>, A::Error>) {
         let delivery = &self.delivery;
-        let told = delivery.put_back | delivery.forwarded | delivery.crashed;
         let left = delivery.message.is_some() | delivery.extra.is_some() | self.spare.is_some();
         match result {
-            Ok(answer) if !(left | told) => {
+            Ok(answer) if !left & delivery.marks.is_empty() => {
                 count(&self.seat.tally.handled);
-                self.out_of_hand(true);
+                self.in_hand = false;
+                if self.measurement.is_some() {
+                    self.measured(true);
+                }
                 discard(answer);
             }
-            result => self.settle(result),
+            result => {
+                self.settle(result);
+                self.seat.is_busy_since(self.core.coarse.shown());
+            }
         }
     }
 
     /// Settles an attempt that returned.
-    pub(crate) fn settle(&mut self, result: Result<Answer<A::Reply>, A::Error>) {
+    pub(crate) fn settle(&mut self, mut result: Result<Answer<A::Reply>, A::Error>) {
+        if let Ok(Answer::Reply(reply)) = result {
+            match self.delivery.marks == Marks::AT_HATCH {
+                true => return self.answered(reply),
+                false => result = Ok(Answer::Reply(reply)),
+            }
+        }
+        self.delivery.open_port();
+        let marks = self.delivery.marks;
         match result {
-            Ok(_) if self.delivery.put_back => self.put_back(),
+            Ok(_) if marks.has(Marks::PUT_BACK) => self.put_back(),
             Ok(answer) => self.handled(answer),
-            Err(error) if self.delivery.forwarded => {
+            Err(error) if marks.has(Marks::FORWARDED) => {
                 discard(error);
                 self.handled(Answer::Elsewhere);
             }
             Err(error) => {
                 self.outcome = Outcome::Rejected;
                 let failures = self.delivery.failures() + 1;
-                let crashed = std::mem::take(&mut self.delivery.crashed);
+                let crashed = self.delivery.marks.remove(Marks::CRASHED);
                 if crashed && self.kills() >= self.core.settings.poison_limit {
                     return self.poisoned(Some(error), None);
                 }
@@ -141,10 +156,23 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.dead_letter(failure.reason, failure.error, failure.panic);
     }
 
+    /// The handler has replied to a caller who waits at the hatch.
+    fn answered(&mut self, reply: A::Reply) {
+        count(&self.seat.tally.handled);
+        self.delivery.marks = Marks::default();
+        let (message, extra) = self.finish();
+        if let Some(hatch) = &self.delivery.hatch
+            && let Err(unwanted) = hatch.answer(reply)
+        {
+            discard(unwanted);
+        }
+        discard((message, extra));
+    }
+
     fn handled(&mut self, answer: Answer<A::Reply>) {
         count(&self.seat.tally.handled);
-        self.delivery.crashed = false;
-        if std::mem::take(&mut self.delivery.forwarded) {
+        self.delivery.marks.remove(Marks::CRASHED);
+        if self.delivery.marks.remove(Marks::FORWARDED) {
             count(&self.seat.tally.forwarded);
         }
         let (message, extra) = self.finish();
@@ -158,7 +186,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// The message was not this worker's to handle: it is queued again, for another.
     #[cold]
     fn put_back(&mut self) {
-        self.delivery.put_back = false;
+        self.delivery.marks.remove(Marks::PUT_BACK);
         let class = self.delivery.class;
         let stamp = Stamp::coarse(self.delivery.stamp.nanos());
         let Some(message) = self.take_message() else {
@@ -311,8 +339,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     pub(super) fn settle_panic(&mut self, panic: String) {
-        self.delivery.crashed = false;
-        if self.delivery.forwarded {
+        self.delivery.open_port();
+        self.delivery.marks.remove(Marks::CRASHED);
+        if self.delivery.marks.has(Marks::FORWARDED) {
             return self.handled(Answer::Elsewhere);
         }
         let kills = self.kills();
@@ -339,9 +368,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// The handler did not return within the pool's limit, and was dropped.
     pub(crate) fn timed_out(&mut self, limit: Duration) {
-        self.delivery.crashed = false;
+        self.delivery.open_port();
+        self.delivery.marks.remove(Marks::CRASHED);
         self.outcome = Outcome::TimedOut;
-        if self.delivery.forwarded {
+        if self.delivery.marks.has(Marks::FORWARDED) {
             return self.handled(Answer::Elsewhere);
         }
         let failures = self.delivery.failures() + 1;
@@ -354,7 +384,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// The worker is dropped with a message in hand, at the deadline of a stop or with its runtime; or the message
     /// would be attempted again, and the pool has ended.
     pub(super) fn killed(&mut self) {
-        if self.delivery.forwarded {
+        self.delivery.open_port();
+        if self.delivery.marks.has(Marks::FORWARDED) {
             return self.handled(Answer::Elsewhere);
         }
         if self.delivery.message.is_none() && self.spare.is_none() {

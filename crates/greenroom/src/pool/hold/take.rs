@@ -6,6 +6,7 @@ use super::{Hold, Source, Taken};
 use crate::{
     Actor, Class, DeadLetterReason,
     class::URGENT_RUN,
+    delivery::Marks,
     pool::{
         core::Queued, discard::discard, mailbox::Mailbox, seat::HAND_OVER, stats::Measurement,
         tally::count,
@@ -33,7 +34,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             return taken;
         }
         match self.source {
-            Source::Shared { index, alone } => self.take_next_shared(index, alone),
+            Source::Shared { index, alone } => {
+                self.seat.is_busy_since(self.core.coarse.shown());
+                let taken = self.take_next_shared(index, alone);
+                if taken != Taken::InHand {
+                    self.seat.is_free();
+                }
+                taken
+            }
             Source::Attending { .. } => Taken::Nothing,
             source => {
                 self.source = Source::None;
@@ -55,7 +63,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn take_next_shared(&mut self, index: usize, alone: bool) -> Taken {
         self.run += 1;
         if self.run <= self.longest_run && self.core.pop_in_run(index, &mut self.delivery) {
-            return self.start();
+            return self.start_next();
         }
         self.end_run(index, alone);
         Taken::Nothing
@@ -64,7 +72,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// As `take_next`, in the middle of a run without keys and for as long as nothing else comes first.
     #[inline(always)]
     pub(crate) fn take_in_run(&mut self) -> Option<Taken> {
-        if self.core.ended.load(Ordering::Acquire) || self.is_interrupted() {
+        // That the pool has ended is an order as well.
+        if self.is_interrupted() {
             return None;
         }
         match self.source {
@@ -72,7 +81,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             Source::Head { index, epoch, run, .. } if run < self.core.budget() => {
                 let hash = self.core.step(index, epoch, &mut self.delivery)?;
                 self.source = Source::Head { index, epoch, hash, run: run + 1 };
-                Some(self.start())
+                Some(self.start_next())
             }
             _ => None,
         }
@@ -260,12 +269,38 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         taken
     }
 
+    /// Takes the message of a caller who does this worker's work, unless something else comes first: then the caller has it back.
+    pub(crate) fn take_at_hatch(&mut self) -> bool {
+        let Some(hatch) = &self.delivery.hatch else { return false };
+        if self.is_interrupted() || self.is_over() {
+            return false;
+        }
+        let Some((message, stamp)) = hatch.take() else { return false };
+        self.delivery.message = Some(message);
+        self.delivery.class = Class::Normal;
+        self.delivery.stamp = stamp;
+        self.delivery.marks.add(Marks::AT_HATCH);
+        self.start();
+        true
+    }
+
+    /// True where a worker that has served a caller may not lie down at once.
+    pub(crate) fn has_more_to_do(&self) -> bool {
+        self.is_interrupted() || self.is_over() || self.core.wake.any_ready()
+    }
+
     /// The message in the delivery is in hand from here on, unless its caller has gone.
     #[inline(always)]
     fn start(&mut self) -> Taken {
+        self.seat.is_busy_since(self.core.coarse.shown());
+        self.start_next()
+    }
+
+    /// As `start`, where the seat may be busy already: the messages of a run follow each other faster than the clock goes.
+    #[inline(always)]
+    fn start_next(&mut self) -> Taken {
         count(&self.seat.tally.started);
         self.in_hand = true;
-        self.seat.is_busy_since(self.core.coarse.shown());
         if self.delivery.extra.is_some() && self.is_settled_already() {
             return Taken::Skipped;
         }

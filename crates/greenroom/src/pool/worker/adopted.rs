@@ -8,6 +8,7 @@ use std::{hash::Hash, sync::Arc, time::Duration};
 use super::{CatchUnwind, End, Gone, Undertaker, bury, context, work};
 use crate::{
     Actor, Address, Answer, Context, Delivery, ExitReason, Happening, NotAccepted,
+    delivery::Marks,
     pool::{
         change::{Outcomes, SlotOutcome},
         core::Core,
@@ -44,7 +45,7 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Actor for Forwarde
             // It has no workers just now, or its policy wants this message not: perhaps somebody else does.
             Err(_) => tokio::time::sleep(PATIENCE).await,
         }
-        delivery.put_back = true;
+        delivery.marks.add(Marks::PUT_BACK);
         Ok(Answer::Elsewhere)
     }
 }

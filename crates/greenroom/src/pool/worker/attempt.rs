@@ -1,10 +1,10 @@
 //! One attempt at a message, and the hooks that come between messages.
 
 use std::{
-    future::{Future, poll_fn},
+    future::Future,
     hash::Hash,
     pin::{Pin, pin},
-    task::Poll,
+    task::{self, Poll},
     time::Duration,
 };
 
@@ -63,6 +63,7 @@ pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: S
         hold.settle_in_run(result);
         attempts += 1;
         if attempts >= most || cx.is_ending() || hold.take_in_run() != Some(Taken::InHand) {
+            hold.seat.is_free();
             return attempts;
         }
     }
@@ -122,28 +123,55 @@ fn polled<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future>(
     worker: usize,
     source: &'a mut Source,
     posture: &'a mut Posture,
-    mut handler: Pin<&'a mut F>,
-) -> impl Future<Output = F::Output> + use<'a, A, K, F> {
-    poll_fn(move |task| {
-        if *posture == Posture::Suspended {
-            core.note_time();
-            core.wake.enter(&core.clock.bell);
-            *posture = Posture::Awake;
+    handler: Pin<&'a mut F>,
+) -> Polled<'a, A, K, F> {
+    Polled { core, worker, source, posture, handler }
+}
+
+/// By hand, so that it is part of the loop around it: a function of its own is called with all of this in memory.
+struct Polled<'a, A: Actor, K, F> {
+    core: &'a Core<A, K>,
+    worker: usize,
+    source: &'a mut Source,
+    posture: &'a mut Posture,
+    handler: Pin<&'a mut F>,
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future> Future for Polled<'_, A, K, F> {
+    type Output = F::Output;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, task: &mut task::Context<'_>) -> Poll<F::Output> {
+        if *self.posture == Posture::Suspended {
+            self.go_on();
         }
-        let polled = handler.as_mut().poll(task);
-        // A used-up cooperative budget makes ready resources look pending, and would open lanes for nothing.
-        if polled.is_pending() && !tokio::task::coop::has_budget_remaining() {
-            task.waker().wake_by_ref();
-            return Poll::Pending;
-        }
+        let polled = self.handler.as_mut().poll(task);
         if polled.is_pending() {
-            *source = core.suspend(worker, *source);
-            *posture = Posture::Suspended;
-            core.wake.leave(&core.clock.bell);
-            core.serve_waiters();
+            self.suspend(task);
         }
         polled
-    })
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static, F> Polled<'_, A, K, F> {
+    #[cold]
+    fn go_on(&mut self) {
+        self.core.note_time();
+        self.core.wake.enter(&self.core.clock.bell);
+        *self.posture = Posture::Awake;
+    }
+
+    #[cold]
+    fn suspend(&mut self, task: &task::Context<'_>) {
+        // A used-up cooperative budget makes ready resources look pending, and would open lanes for nothing.
+        if !tokio::task::coop::has_budget_remaining() {
+            return task.waker().wake_by_ref();
+        }
+        *self.source = self.core.suspend(self.worker, *self.source);
+        *self.posture = Posture::Suspended;
+        self.core.wake.leave(&self.core.clock.bell);
+        self.core.serve_waiters();
+    }
 }
 
 /// Hears the signals that wait. Returns the reason where the actor ends because of one.
