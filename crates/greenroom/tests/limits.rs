@@ -8,7 +8,7 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Backoff, Context, Pool, PoolBuilder, Restarts, SpawnError, Stop,
+    Actor, Backoff, Context, ManageError, Pool, PoolBuilder, Restarts, SpawnError, Stop,
     pool::limits::{Adaptive, Rate},
 };
 use tokio::time::Instant;
@@ -200,4 +200,47 @@ async fn p24_limits_out_of_range_are_refused() {
     assert_eq!(setting(desks(1).0.concurrency(0).spawn().await), "concurrency");
     assert_eq!(setting(desks(1).0.rate(Rate::per_second(0)).spawn().await), "rate.messages");
     assert_eq!(setting(desks(1).0.adaptive(Adaptive::up_to(0)).spawn().await), "limit.max");
+}
+
+#[tokio::test(start_paused = true)]
+async fn p24_a_rate_is_changed_while_the_pool_runs() {
+    let (pool, book) = desks(4);
+    let pool = pool.rate(Rate::new(1, ms(60_000))).spawn().await.unwrap();
+    for number in 0..21 {
+        pool.send((number, NOTHING)).await.unwrap();
+    }
+    tokio::time::sleep(ms(1_000)).await;
+    assert_eq!(book.0.lock().unwrap().len(), 1, "the next token is a minute away");
+    pool.manage().set_rate(Rate::per_second(10)).unwrap();
+    tokio::time::sleep(ms(2_050)).await;
+    assert_eq!(book.0.lock().unwrap().len(), 21, "who waited for it waits at the new rate");
+}
+
+#[tokio::test(start_paused = true)]
+async fn p24_a_concurrency_limit_is_changed_while_the_pool_runs() {
+    let (pool, _) = desks(20);
+    let pool = pool.concurrency(2).spawn().await.unwrap();
+    for number in 0..60 {
+        pool.send((number, Deed::Sleep(ms(1_000)))).await.unwrap();
+    }
+    tokio::time::sleep(ms(10)).await;
+    assert_eq!(pool.stats().in_hand, 2);
+    pool.manage().set_concurrency(10).unwrap();
+    tokio::time::sleep(ms(10)).await;
+    assert_eq!(pool.stats().in_hand, 10);
+    pool.manage().set_concurrency(3).unwrap();
+    tokio::time::sleep(ms(1_500)).await;
+    assert_eq!(pool.stats().in_hand, 3);
+}
+
+#[tokio::test]
+async fn p24_a_limit_that_a_pool_was_built_without_cannot_be_changed() {
+    let plain = desks(1).0.spawn().await.unwrap();
+    let rated = desks(1).0.rate(Rate::per_second(5)).concurrency(1).spawn().await.unwrap();
+    let rate = Rate::per_second(1);
+    assert_eq!(plain.manage().set_rate(rate), Err(ManageError::NoSuchLimit("rate")));
+    assert!(matches!(plain.manage().set_concurrency(1), Err(ManageError::NoSuchLimit(_))));
+    assert!(matches!(rated.manage().set_concurrency(0), Err(ManageError::LimitOutOfRange(_))));
+    let none = rated.manage().set_rate(Rate::per_second(0));
+    assert!(matches!(none, Err(ManageError::LimitOutOfRange(_))));
 }

@@ -9,11 +9,16 @@ use std::{
 };
 
 use greenroom::{Notices, Pool, PoolBuilder, event_pool};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::{
     Engine, Parts, Phase,
-    config::{BuildError, DEFAULT_POOL, HandlerConfig, NoHandler, OutageConfig, PoolConfig},
+    brake::Brake,
+    config::{
+        BuildError, Concurrency, DEFAULT_POOL, HandlerConfig, NoHandler, OutageConfig, PoolConfig,
+    },
+    control::Managed,
     ledger::Ledger,
     log_limit::LogLimit,
     order_audit::Line,
@@ -139,6 +144,9 @@ impl EngineBuilder {
         let (handlers, router) = self.handlers(&pools)?;
         let settings = pools.iter().map(|(name, config)| PoolSettings {
             name: Name::new(name),
+            config: Mutex::new(*config),
+            brake: Brake::default(),
+            timeout: config.timeout,
             keeps_order: keeps_order(config),
             on_full: config.on_full,
             failed_attempts: AtomicU64::new(0),
@@ -160,8 +168,12 @@ impl EngineBuilder {
         for (place, (name, config)) in pools.iter().enumerate() {
             running.push(spawn(&shared, place, name, config, self.line_of).await?);
         }
+        let managed = running
+            .iter()
+            .map(|pool| Managed { management: pool.manage(), keys: pool.keys().ok() });
         let parts = Parts {
             shared,
+            managed: managed.collect(),
             pools: running,
             deadline: self.deadline,
             outage_limit: self.outage.limit,
@@ -218,7 +230,7 @@ impl EngineBuilder {
                 })?;
             }
             let outage = Outage::new(self.outage);
-            handlers.push(Handler { name: Name::new(name), config: config.clone(), pool, outage });
+            handlers.push(Handler::new(name, config.clone(), pool, outage));
         }
         Ok((handlers, router))
     }
@@ -242,12 +254,33 @@ async fn spawn(
         .notices(notices)
         .failure_policy(worker::policy)
         .on_dead_letter(move |letter| worker::bury(&letters, letter));
+    let pool = limited(pool, config);
     let pool = match config.engine {
         event_pool::Engine::Keyed => ordered(pool.ordered_by_opt(line_of), config).spawn().await?,
         event_pool::Engine::Sticky => sticky(pool, config).sticky_by_opt(line_of).spawn().await?,
         _ => pool.finally(config.on_final_failure).spawn().await?,
     };
     Ok(Arc::new(pool))
+}
+
+fn limited(pool: PoolBuilder<BusWorker>, config: &PoolConfig) -> PoolBuilder<BusWorker> {
+    let pool = match config.rate {
+        Some(rate) => pool.rate(rate),
+        None => pool,
+    };
+    let pool = match config.concurrency {
+        Some(Concurrency::Fixed(events)) => pool.concurrency(events),
+        Some(Concurrency::Adaptive(settings)) => pool.adaptive(settings),
+        None => pool,
+    };
+    let pool = match config.autoscale {
+        Some(settings) => pool.autoscale(settings),
+        None => pool,
+    };
+    match config.dedicated_threads {
+        Some(threads) => pool.dedicated_threads(threads),
+        None => pool,
+    }
 }
 
 /// What waits behind a key holds room in the pool, so that one key that waits cannot fill it, be it for an attempt or for an

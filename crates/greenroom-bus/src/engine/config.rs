@@ -2,7 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use greenroom::{Backoff, Batches, Finally, Restarts, event_pool};
+use greenroom::{
+    Backoff, Batches, Finally, Restarts, event_pool,
+    pool::{
+        autoscale::Autoscale,
+        limits::{Adaptive, Rate},
+    },
+};
 
 use crate::{event::OrderBy, handler::HandlerFactory, pattern::Pattern};
 
@@ -28,6 +34,49 @@ pub struct PoolConfig {
     pub event_stream: bool,
     /// How many events of one line a handler is given at once; one unless said otherwise.
     pub batches: Option<Batches>,
+    /// Attempts started in such a time, at most; without limit unless said otherwise. Whoever waits for its turn holds no key.
+    pub rate: Option<Rate>,
+    /// Attempts in hand at once, at most, where that is fewer than the workers; without limit unless said otherwise.
+    pub concurrency: Option<Concurrency>,
+    /// How long an attempt may take; without limit unless said otherwise. One that takes longer is dropped at its next await
+    /// and has failed: what it did until then is not known.
+    pub timeout: Option<Duration>,
+    /// Lets the pool change its workers by itself, between these bounds.
+    pub autoscale: Option<Autoscale>,
+    /// Runs the workers on so many threads of the pool's own, for handlers that compute or block: otherwise they hold up
+    /// the inputs and every other pool.
+    pub dedicated_threads: Option<usize>,
+}
+
+/// How many attempts a pool has in hand at once, at most.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Concurrency {
+    /// So many.
+    Fixed(usize),
+    /// As many as the target bears, found out by how long attempts take and how they end.
+    Adaptive(Adaptive),
+}
+
+impl PoolConfig {
+    /// The name of the first setting that differs from that of `other`; The settings that can change while the pool runs come last or not at all.
+    pub(crate) fn first_difference(&self, other: &Self) -> &'static str {
+        let differs = [
+            ("engine", self.engine != other.engine),
+            ("on_full", self.on_full != other.on_full),
+            ("max_per_key", self.max_per_key != other.max_per_key),
+            ("on_final_failure", self.on_final_failure != other.on_final_failure),
+            ("restarts", self.restarts != other.restarts),
+            ("event_stream", self.event_stream != other.event_stream),
+            ("batches", self.batches != other.batches),
+            ("timeout", self.timeout != other.timeout),
+            ("autoscale", self.autoscale != other.autoscale),
+            ("dedicated_threads", self.dedicated_threads != other.dedicated_threads),
+            ("rate", self.rate != other.rate),
+            ("concurrency", self.concurrency != other.concurrency),
+        ];
+        let first = differs.iter().find(|(_, differs)| *differs);
+        first.map_or("its settings", |(name, _)| name)
+    }
 }
 
 impl Default for PoolConfig {
@@ -42,6 +91,11 @@ impl Default for PoolConfig {
             restarts: Restarts::default(),
             event_stream: true,
             batches: None,
+            rate: None,
+            concurrency: None,
+            timeout: None,
+            autoscale: None,
+            dedicated_threads: None,
         }
     }
 }

@@ -5,13 +5,15 @@ use std::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{
-    config::{HandlerConfig, NoHandler, OnFull},
+    brake::Brake,
+    config::{HandlerConfig, NoHandler, OnFull, PoolConfig, Retry},
     ledger::Ledger,
     letters::LetterTicket,
     log_limit::LogLimit,
@@ -35,6 +37,24 @@ pub(crate) struct Handler {
     /// The place of its pool.
     pub(crate) pool: usize,
     pub(crate) outage: Outage,
+    pub(crate) brake: Brake,
+    /// As it is now; looked at when an attempt has failed.
+    retry: Mutex<Retry>,
+}
+
+impl Handler {
+    pub(crate) fn new(name: &str, config: HandlerConfig, pool: usize, outage: Outage) -> Self {
+        let retry = Mutex::new(config.retry);
+        Self { name: Name::new(name), config, pool, outage, brake: Brake::default(), retry }
+    }
+
+    pub(crate) fn retry(&self) -> Retry {
+        *self.retry.lock()
+    }
+
+    pub(crate) fn set_retry(&self, retry: Retry) {
+        *self.retry.lock() = retry;
+    }
 }
 
 /// An output with what it is for.
@@ -49,6 +69,11 @@ pub(crate) struct Output {
 /// What a pool does that its workers and inputs must know.
 pub(crate) struct PoolSettings {
     pub(crate) name: Name,
+    /// As it is now.
+    pub(crate) config: Mutex<PoolConfig>,
+    pub(crate) brake: Brake,
+    /// Of an attempt.
+    pub(crate) timeout: Option<Duration>,
     /// Events stand in line where their handlers say so.
     pub(crate) keeps_order: bool,
     pub(crate) on_full: OnFull,

@@ -1,6 +1,7 @@
 //! The workers of the engine's pools: attempts, outputs, failures.
 
 use std::{
+    future::Future,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -36,6 +37,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is added to it before a handler is dropped that does not keep to it.
 const OVERTIME: Duration = Duration::from_secs(1);
+
+/// The wait of an event whose handler is paused, before it looks again.
+const PAUSED: Duration = Duration::from_secs(1);
 
 /// The wait of an event whose attempt failed in an outage, before it asks again whether the outage is over.
 const OUTAGE: Duration = Duration::from_millis(200);
@@ -80,6 +84,10 @@ impl BusWorker {
         let Self { shared, handlers, pool, slot } = self;
         let place = jobs[0].handler;
         let (entry, pool) = (&shared.handlers[place], &shared.pools[*pool]);
+        pool.brake.off().await;
+        if entry.brake.is_on() {
+            return jobs.iter().map(|_| Err(paused(entry))).collect();
+        }
         match entry.outage.admit_now() {
             Admission::Wait(wait) => {
                 return jobs.iter().map(|_| Err(waits_for_handler(entry, wait))).collect();
@@ -102,7 +110,10 @@ impl BusWorker {
             Ok(handler) => {
                 let events: Vec<_> =
                     jobs.iter().zip(attempts).map(|(job, attempt)| (&job.event, attempt)).collect();
-                handler.handle_all(&events).await
+                match within(pool.timeout, handler.handle_all(&events)).await {
+                    Ok(results) => results,
+                    Err(late) => jobs.iter().map(|_| Err(late.clone())).collect(),
+                }
             }
         };
         let missing = || Err(Failure::new(FailureKind::Released, "it was not attempted"));
@@ -118,6 +129,12 @@ impl BusWorker {
         // Borrowed apart, so that no shared count is written for each event.
         let Self { shared, handlers, pool, slot } = self;
         let (entry, pool) = (&shared.handlers[job.handler], &shared.pools[*pool]);
+        if pool.brake.is_on() {
+            pool.brake.off().await;
+        }
+        if entry.brake.is_on() {
+            return Err(paused(entry));
+        }
         let admission = entry.outage.admit_now();
         if let Admission::Wait(wait) = admission {
             return Err(waits_for_handler(entry, wait));
@@ -128,7 +145,7 @@ impl BusWorker {
             Err(failure) => Err(failure),
             Ok(handler) => match handler.handle(&job.event, &attempt) {
                 Handling::Done(result) => result,
-                Handling::Later(result) => result.await,
+                Handling::Later(result) => within(pool.timeout, result).await.and_then(|done| done),
             },
         };
         result
@@ -147,7 +164,26 @@ fn worked(entry: &shared::Handler) {
 /// What an event waits for whose handler is in outage.
 fn waits_for_handler(entry: &shared::Handler, wait: Duration) -> BusError {
     let failure = Failure::new(FailureKind::Released, "the handler is in outage");
-    BusError { failure, retry: entry.config.retry, waits: Some(wait) }
+    BusError { failure, retry: entry.retry(), waits: Some(wait) }
+}
+
+/// What an event waits for whose handler is paused.
+fn paused(entry: &shared::Handler) -> BusError {
+    let failure = Failure::new(FailureKind::Released, "the handler is paused");
+    BusError { failure, retry: entry.retry(), waits: Some(PAUSED) }
+}
+
+/// Awaits an attempt as long as its pool lets it take.
+async fn within<T>(
+    limit: Option<Duration>,
+    attempt: impl Future<Output = T>,
+) -> Result<T, Failure> {
+    let Some(limit) = limit else { return Ok(attempt.await) };
+    let late = |_| {
+        let error = format!("the attempt took longer than {limit:?}, which its pool allows");
+        Failure::new(FailureKind::Timeout, error)
+    };
+    tokio::time::timeout(limit, attempt).await.map_err(late)
 }
 
 /// The handler in this place, built when it is first needed.
@@ -204,7 +240,7 @@ fn failed(
     if failure.kind == FailureKind::Timeout {
         shared.ledger.timed_out.fetch_add(1, Ordering::Relaxed);
     }
-    BusError { failure, retry: entry.config.retry, waits }
+    BusError { failure, retry: entry.retry(), waits }
 }
 
 /// Reports a failure to the handler's health. In an outage, returns how long the event waits.

@@ -7,6 +7,7 @@ mod drain;
 mod failing_parts;
 mod inputs;
 mod isolation;
+mod live;
 mod outage;
 mod random_runs;
 mod retries;

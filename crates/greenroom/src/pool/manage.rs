@@ -19,10 +19,11 @@ use super::{
     core::Core,
     gather::Worker,
     inbox::Inbox,
+    limits::{Gate, Rate},
     stats::{PoolStats, WorkerStats},
     stop::{self, Stop, StopReport},
 };
-use crate::{Actor, DeadLetters, Items, inspect::Inspection, notices::ResizeReason};
+use crate::{Actor, DeadLetters, Items, SpawnError, inspect::Inspection, notices::ResizeReason};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -51,6 +52,8 @@ pub(crate) trait Control<A: Actor>: Send + Sync {
     fn enable(self: Arc<Self>, slot: usize) -> Result<Change, ManageError>;
     /// Returns what the bound comes to.
     fn set_inbox(&self, inbox: Inbox) -> Result<usize, ManageError>;
+    fn set_rate(&self, rate: Rate) -> Result<(), ManageError>;
+    fn set_concurrency(&self, messages: usize) -> Result<(), ManageError>;
     fn stop(self: Arc<Self>, how: Stop) -> BoxFuture<'static, StopReport<A::Message>>;
 }
 
@@ -142,8 +145,28 @@ where
         Core::set_inbox(self, inbox, ResizeReason::Asked)
     }
 
+    fn set_rate(&self, rate: Rate) -> Result<(), ManageError> {
+        set_limit(self, "rate", |gate| gate.set_rate(rate))
+    }
+
+    fn set_concurrency(&self, messages: usize) -> Result<(), ManageError> {
+        set_limit(self, "fixed concurrency limit", |gate| gate.set_concurrency(messages))
+    }
+
     fn stop(self: Arc<Self>, how: Stop) -> BoxFuture<'static, StopReport<A::Message>> {
         Box::pin(stop::stop(self, how))
+    }
+}
+
+fn set_limit<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    limit: &'static str,
+    set: impl FnOnce(&Gate) -> Result<bool, SpawnError>,
+) -> Result<(), ManageError> {
+    let out_of_range = |error: SpawnError| ManageError::LimitOutOfRange(error.to_string());
+    match core.settings.gate.as_deref().map(set).transpose().map_err(out_of_range)? {
+        Some(true) => Ok(()),
+        _ => Err(ManageError::NoSuchLimit(limit)),
     }
 }
 
@@ -182,6 +205,14 @@ pub enum ManageError {
         /// The most that are possible.
         most: usize,
     },
+    /// The pool was built without this limit, and so has nothing that could be changed.
+    #[error(
+        "the pool has no {0} to change: it is built with one, a high one where it is to be set later"
+    )]
+    NoSuchLimit(&'static str),
+    /// The limit is out of range, in words.
+    #[error("{0}")]
+    LimitOutOfRange(String),
 }
 
 /// A pool's management: each method answers in bounded time, however busy the pool is, with what was begun or why not.
@@ -311,6 +342,34 @@ impl<A: Actor> Management<A> {
     /// The pool is not running, or would hold no messages or more than 100,000,000.
     pub fn set_mailbox(&self, messages: usize) -> Result<usize, ManageError> {
         self.control.set_inbox(Inbox::PerWorker(messages))
+    }
+
+    /// Starts no more than so many messages in such a time, from now on, in a pool that was built with a
+    /// [`rate`](crate::PoolBuilder::rate). Whoever waits for a token waits for one at the new rate.
+    ///
+    /// ```
+    /// # use greenroom::{pool::limits::Rate, prelude::*};
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Clerk).workers(2).rate(Rate::per_second(10)).spawn().await?;
+    /// pool.manage().set_rate(Rate::per_second(500))?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The pool was built without a rate, or this one is out of range; nothing has changed then.
+    pub fn set_rate(&self, rate: Rate) -> Result<(), ManageError> {
+        self.control.set_rate(rate)
+    }
+
+    /// Has no more than so many messages in hand at once, from now on, in a pool that was built with a
+    /// [`concurrency`](crate::PoolBuilder::concurrency). Where more are in hand, none is started until they have gone.
+    ///
+    /// # Errors
+    /// The pool was built without a fixed limit, or this one is 0; nothing has changed then.
+    pub fn set_concurrency(&self, messages: usize) -> Result<(), ManageError> {
+        self.control.set_concurrency(messages)
     }
 
     /// The workers that are there or are being started, in the order in which they joined, each with an address of its own.

@@ -117,6 +117,7 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
             OnFull::DeadLetter => engine::OnFull::DeadLetter,
         },
         restarts: Restarts { max: pool.max_restarts, ..Restarts::default() },
+        ..engine::PoolConfig::default()
     }
 }
 

@@ -123,6 +123,27 @@ impl Gate {
         self.start.elapsed()
     }
 
+    /// Changes the rate from now on. False where the pool has none.
+    pub(crate) fn set_rate(&self, rate: Rate) -> Result<bool, SpawnError> {
+        let Some(bucket) = &self.bucket else { return Ok(false) };
+        bucket.lock().set(self.now(), rate, rate.burst())?;
+        // Who is first in line waits for a moment that the old rate named.
+        self.freed.notify_one();
+        Ok(true)
+    }
+
+    /// Changes how many messages may be in hand at once. False where the pool has no fixed limit.
+    pub(crate) fn set_concurrency(&self, messages: usize) -> Result<bool, SpawnError> {
+        let mut places = match &self.at_once {
+            Some(places) => places.lock(),
+            None => return Ok(false),
+        };
+        let Places::Fixed { limit, .. } = &mut *places else { return Ok(false) };
+        *limit = at_least_one(messages)?;
+        self.freed.notify_one();
+        Ok(true)
+    }
+
     pub(crate) fn stats(&self) -> LimitStats {
         self.at_once.as_ref().map(|places| places.lock().stats()).unwrap_or_default()
     }
@@ -181,15 +202,18 @@ impl Drop for Pass {
     }
 }
 
+fn at_least_one(messages: usize) -> Result<usize, SpawnError> {
+    let range = "at least 1";
+    let none = SpawnError::OutOfRange { setting: "concurrency", value: 0, range };
+    if messages == 0 { Err(none) } else { Ok(messages) }
+}
+
 impl Places {
     fn new(at_once: AtOnce) -> Result<Self, SpawnError> {
         match at_once {
-            AtOnce::Fixed(0) => Err(SpawnError::OutOfRange {
-                setting: "concurrency",
-                value: 0,
-                range: "at least 1",
-            }),
-            AtOnce::Fixed(limit) => Ok(Self::Fixed { limit, taken: 0, held_back: 0 }),
+            AtOnce::Fixed(limit) => {
+                Ok(Self::Fixed { limit: at_least_one(limit)?, taken: 0, held_back: 0 })
+            }
             AtOnce::Adaptive(settings) => {
                 AdaptiveLimit::new(settings).map(|limit| Self::Adaptive(Box::new(limit)))
             }

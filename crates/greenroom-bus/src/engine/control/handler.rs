@@ -1,0 +1,110 @@
+//! One handler of a running engine.
+
+use std::{sync::Arc, time::Duration};
+
+use super::ChangeError;
+use crate::{
+    engine::{HandlerConfig, Retry, shared::Shared},
+    name::Name,
+};
+
+/// One handler of a running engine: its health, its retries, its pause. Cheap to clone.
+#[derive(Clone)]
+pub struct HandlerControl {
+    pub(super) shared: Arc<Shared>,
+    pub(super) place: usize,
+}
+
+/// Other retries for a handler, found to be possible.
+pub(super) struct RetryChange {
+    handler: HandlerControl,
+    retry: Retry,
+}
+
+impl HandlerControl {
+    fn entry(&self) -> &crate::engine::shared::Handler {
+        &self.shared.handlers[self.place]
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.entry().name.as_str()
+    }
+
+    /// The pool that runs it.
+    pub fn pool(&self) -> Name {
+        self.shared.pools[self.entry().pool].name
+    }
+
+    /// Starts no further attempt of this handler, until it is [resumed](Self::resume). Its events wait, and no attempt of
+    /// theirs counts; they hold room in the pool, whose other handlers go on as long as there is some left. True where it was
+    /// not paused before.
+    pub fn pause(&self) -> bool {
+        self.entry().brake.set(true)
+    }
+
+    /// Lets it go on. Events that waited meanwhile are attempted within a second. True where it was paused.
+    pub fn resume(&self) -> bool {
+        self.entry().brake.set(false)
+    }
+
+    /// True while it is paused.
+    pub fn is_paused(&self) -> bool {
+        self.entry().brake.is_on()
+    }
+
+    /// How long it has been in outage (D09), and the last error. `None` where it is not.
+    pub fn outage(&self) -> Option<(Duration, String)> {
+        let (since, error) = self.entry().outage.down_since()?;
+        Some((since.elapsed(), error))
+    }
+
+    /// How its failures are retried.
+    pub fn retry(&self) -> Retry {
+        self.entry().retry()
+    }
+
+    /// Retries failures of this handler so from now on; events that wait for an attempt wait for it as they were told.
+    ///
+    /// # Errors
+    /// No attempts at all.
+    pub fn set_retry(&self, retry: Retry) -> Result<(), ChangeError> {
+        self.possible(retry)?;
+        self.entry().set_retry(retry);
+        Ok(())
+    }
+
+    fn possible(&self, retry: Retry) -> Result<(), ChangeError> {
+        if retry.attempts > 0 {
+            return Ok(());
+        }
+        let what = format!("handlers.{}.retry.attempts", self.name());
+        Err(ChangeError::Unusable { what, why: "at least one attempt is made".to_owned() })
+    }
+
+    /// What is to change for this configuration. The factory is not looked at: two cannot be compared.
+    pub(super) fn changes(&self, to: &HandlerConfig) -> Result<Option<RetryChange>, ChangeError> {
+        let is = &self.entry().config;
+        let fixed = [
+            ("on", is.on != to.on),
+            ("pool", is.pool != to.pool),
+            ("order_by", is.order_by != to.order_by),
+            ("key_required", is.key_required != to.key_required),
+        ];
+        if let Some((what, _)) = fixed.iter().find(|(_, changed)| *changed) {
+            let what = format!("handlers.{}.{what}", self.name());
+            return Err(ChangeError::already_started(what));
+        }
+        self.possible(to.retry)?;
+        let change = RetryChange { handler: self.clone(), retry: to.retry };
+        Ok((self.retry() != to.retry).then_some(change))
+    }
+}
+
+impl RetryChange {
+    /// What has changed.
+    pub(super) fn carry_out(self) -> String {
+        self.handler.entry().set_retry(self.retry);
+        format!("handlers.{}.retry", self.handler.name())
+    }
+}

@@ -1,0 +1,212 @@
+//! One pool of a running engine.
+
+use greenroom::{Change, ManageError, PoolStats, Why, pool::limits::Rate};
+
+use super::{ChangeError, Control, Managed};
+use crate::engine::{Concurrency, PoolConfig, shared::PoolSettings};
+
+/// One pool of a running engine: its figures, its sizes and limits, its pause. Cheap to clone; does not keep the pool
+/// running.
+#[derive(Clone)]
+pub struct PoolControl {
+    pub(super) control: Control,
+    pub(super) place: usize,
+}
+
+/// One setting of a pool with its new value, found to be possible.
+pub(super) struct PoolChange {
+    pool: PoolControl,
+    setting: Setting,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Setting {
+    Workers(usize),
+    Queue(usize),
+    Rate(Rate),
+    Concurrency(usize),
+}
+
+impl Setting {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Workers(_) => "workers",
+            Self::Queue(_) => "queue",
+            Self::Rate(_) => "rate",
+            Self::Concurrency(_) => "concurrency",
+        }
+    }
+}
+
+impl PoolControl {
+    fn settings(&self) -> &PoolSettings {
+        &self.control.shared.pools[self.place]
+    }
+
+    fn managed(&self) -> &Managed {
+        &self.control.managed[self.place]
+    }
+
+    fn done<T>(&self, result: Result<T, ManageError>) -> Result<T, ChangeError> {
+        result.map_err(|error| ChangeError::Refused { pool: self.name().to_owned(), error })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.settings().name.as_str()
+    }
+
+    /// What it is doing, in figures.
+    pub fn stats(&self) -> PoolStats {
+        self.managed().management.stats()
+    }
+
+    /// Its configuration as it is now, with what was changed since the start.
+    pub fn config(&self) -> PoolConfig {
+        *self.settings().config.lock()
+    }
+
+    /// Starts no further attempt in this pool, until it is [resumed](Self::resume). Attempts that are under way go on; each
+    /// worker may take one event into its hand, and keeps it unattempted. Once the queue is full,
+    /// [`on_full`](PoolConfig::on_full) says what becomes of further events. True where it was not paused before.
+    pub fn pause(&self) -> bool {
+        self.settings().brake.set(true)
+    }
+
+    /// Lets it go on, at once. True where it was paused.
+    pub fn resume(&self) -> bool {
+        self.settings().brake.set(false)
+    }
+
+    /// True while it is paused.
+    pub fn is_paused(&self) -> bool {
+        self.settings().brake.is_on()
+    }
+
+    /// Adds or removes workers until there are so many. A worker that leaves first finishes what it has in hand.
+    ///
+    /// # Errors
+    /// The pool is not running (it drains once every input has ended, or the run was stopped), or may not have so many.
+    pub fn resize(&self, workers: usize) -> Result<Change, ChangeError> {
+        let change = self.done(self.managed().management.resize(workers))?;
+        self.settings().config.lock().workers = workers;
+        Ok(change)
+    }
+
+    /// Lets so many events be accepted and not started. Those queued stay, also where they are more. How many may wait
+    /// behind one key stays what it was at the start.
+    ///
+    /// # Errors
+    /// The pool is not running, its engine gives each worker a queue of its own, or the size is out of range.
+    pub fn set_queue(&self, events: usize) -> Result<(), ChangeError> {
+        if self.config().engine == greenroom::event_pool::Engine::Sticky {
+            return Err(self.fixed("queue (with the engine `sticky`)"));
+        }
+        self.done(self.managed().management.set_capacity(events))?;
+        self.settings().config.lock().queue = events;
+        Ok(())
+    }
+
+    /// Starts no more than so many events in such a time.
+    ///
+    /// # Errors
+    /// The pool was built without a rate, or this one is out of range.
+    pub fn set_rate(&self, rate: Rate) -> Result<(), ChangeError> {
+        self.done(self.managed().management.set_rate(rate))?;
+        self.settings().config.lock().rate = Some(rate);
+        Ok(())
+    }
+
+    /// Has no more than so many events in hand at once.
+    ///
+    /// # Errors
+    /// The pool was built without a fixed limit, or this one is 0.
+    pub fn set_concurrency(&self, events: usize) -> Result<(), ChangeError> {
+        self.done(self.managed().management.set_concurrency(events))?;
+        self.settings().config.lock().concurrency = Some(Concurrency::Fixed(events));
+        Ok(())
+    }
+
+    /// Why the events of a key wait: for each input that has any, what it is called and where its line stands. Empty where
+    /// nothing of that key is pending, or the pool keeps no order per key.
+    ///
+    /// # Errors
+    /// There is no handler of this name in this pool.
+    pub fn why(&self, handler: &str, key: &str) -> Result<Vec<(String, Why)>, ChangeError> {
+        let shared = &self.control.shared;
+        let own = |place: &usize| {
+            let entry = &shared.handlers[*place];
+            entry.pool == self.place && &*entry.name == handler
+        };
+        let Some(handler) = (0..shared.handlers.len()).find(own) else {
+            let of_pool = shared.handlers.iter().filter(|entry| entry.pool == self.place);
+            let known = super::names(of_pool.map(|entry| entry.name.as_str()));
+            return Err(ChangeError::NoSuchHandler { name: handler.to_owned(), known });
+        };
+        let Some(keys) = &self.managed().keys else { return Ok(Vec::new()) };
+        let why = |(input, name): (usize, &std::sync::Arc<str>)| {
+            let line = shared.ledger.audit.line(input as u32, handler, key.into());
+            let why = keys.why(&line, |error| error.failure.error.clone())?;
+            Some((name.to_string(), why))
+        };
+        Ok(shared.inputs.iter().enumerate().filter_map(why).collect())
+    }
+
+    fn fixed(&self, what: &str) -> ChangeError {
+        ChangeError::already_started(format!("pools.{}.{what}", self.name()))
+    }
+
+    /// What is to change for this configuration.
+    pub(super) fn changes(&self, to: &PoolConfig) -> Result<Vec<PoolChange>, ChangeError> {
+        let is = self.config();
+        let live = PoolConfig {
+            workers: to.workers,
+            queue: to.queue,
+            rate: to.rate.or(is.rate),
+            concurrency: to.concurrency.or(is.concurrency),
+            ..is
+        };
+        if live != *to {
+            return Err(self.fixed(is.first_difference(to)));
+        }
+        let mut settings = Vec::new();
+        if is.workers != to.workers {
+            settings.push(Setting::Workers(to.workers));
+        }
+        if is.queue != to.queue {
+            if is.engine == greenroom::event_pool::Engine::Sticky {
+                return Err(self.fixed("queue (with the engine `sticky`)"));
+            }
+            settings.push(Setting::Queue(to.queue));
+        }
+        match (is.rate, to.rate) {
+            (None, Some(_)) => return Err(self.fixed("rate (which it had none of)")),
+            (Some(from), Some(rate)) if from != rate => settings.push(Setting::Rate(rate)),
+            _ => {}
+        }
+        match (is.concurrency, to.concurrency) {
+            (Some(Concurrency::Fixed(from)), Some(Concurrency::Fixed(limit))) if from == limit => {}
+            (Some(Concurrency::Fixed(_)), Some(Concurrency::Fixed(limit))) => {
+                settings.push(Setting::Concurrency(limit));
+            }
+            (from, to) if from != to => return Err(self.fixed("concurrency")),
+            _ => {}
+        }
+        let changes = settings.into_iter();
+        Ok(changes.map(|setting| PoolChange { pool: self.clone(), setting }).collect())
+    }
+}
+
+impl PoolChange {
+    /// What has changed.
+    pub(super) fn carry_out(self) -> Result<String, ChangeError> {
+        let Self { pool, setting } = self;
+        match setting {
+            Setting::Workers(workers) => drop(pool.resize(workers)?),
+            Setting::Queue(events) => pool.set_queue(events)?,
+            Setting::Rate(rate) => pool.set_rate(rate)?,
+            Setting::Concurrency(events) => pool.set_concurrency(events)?,
+        }
+        Ok(format!("pools.{}.{}", pool.name(), setting.name()))
+    }
+}
