@@ -62,6 +62,8 @@ pub enum Reason {
     Malformed,
     /// No handler is named for its type.
     NoHandler,
+    /// Handlers are named for its type, and none of their matchers takes it.
+    HandlerRejected,
     /// Its order key is missing or no scalar, and the handler needs one.
     KeyMissing,
     /// The handler rejected it.
@@ -82,6 +84,7 @@ impl Reason {
         match self {
             Self::Malformed => "malformed",
             Self::NoHandler => "no_handler",
+            Self::HandlerRejected => "handler_rejected",
             Self::KeyMissing => "key_missing",
             Self::Rejected => "rejected",
             Self::RetriesExhausted => "retries_exhausted",

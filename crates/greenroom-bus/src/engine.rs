@@ -28,6 +28,9 @@ mod tasks;
 mod waiting;
 mod worker;
 
+/// What a router that runs without an engine takes from here.
+pub(crate) mod internal;
+
 use std::{
     sync::{Arc, atomic::AtomicU64},
     time::Duration,
@@ -86,7 +89,7 @@ pub struct Engine {
 }
 
 /// An engine without its inputs: what a run looks at while they are read elsewhere.
-struct Parts {
+pub(crate) struct Parts {
     shared: Arc<Shared>,
     /// In the order of their settings.
     pools: Vec<Arc<Pool<BusWorker>>>,
@@ -112,7 +115,7 @@ impl Engine {
 }
 
 impl Parts {
-    fn control(&self) -> Control {
+    pub(crate) fn control(&self) -> Control {
         Control {
             shared: self.shared.clone(),
             phase: self.phase.clone(),

@@ -1,151 +1,247 @@
-//! Which handler an event goes to: exact type first, then the most specific pattern.
+//! The router: named pools, named handlers, and which handler an event goes to.
+//!
+//! ```text
+//!            the type exactly ──▶ the most specific pattern ──▶ its matcher takes it? ──▶ that handler
+//! event ──▶                              ▲                          │ no
+//!                                        └── the next one ◀─────────┘        none left: `Rejected`
+//!       └──▶ every handler marked `fan_out` that takes it, as well
+//! ```
+//!
+//! An event goes to one handler: the most specific that takes it. Handlers marked
+//! [`fan_out`](crate::engine::HandlerConfig::fan_out) get it beside that one, each with an outcome of its own; the event is
+//! settled when all of them are done.
+//!
+//! An [`Engine`](crate::engine::Engine) contains a router. Without one, a router tells [where](Router::route) an event goes,
+//! and [started](Router::start) it handles what it is [given](RunningRouter::handle).
 
-use std::collections::HashMap;
+mod error;
+mod matcher;
+mod routes;
+mod running;
 
-use parking_lot::RwLock;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::OnceLock,
+};
 
-use crate::pattern::Pattern;
+pub use error::RouterError;
+pub use matcher::{EmptyGlob, Glob, Matcher};
+pub use routes::Route;
+pub use running::{Dispatched, HandlerFailure, NotDispatched, RunningRouter};
 
-/// Types whose route is remembered. More than this many different types are matched anew each time, so that a source
-/// of random types cannot fill the memory.
-const REMEMBERED: usize = 4_096;
+use self::routes::{Routes, Rule};
+use crate::{
+    engine::{DEFAULT_POOL, HandlerConfig, PoolConfig},
+    event::Event,
+    pattern::Pattern,
+};
 
-/// Types with more bytes than this are not remembered, for the same reason.
-const REMEMBERED_BYTES: usize = 256;
-
-/// Routes event types to the places in a list of handlers.
-///
-/// A type that a handler names exactly costs one look into a table. Any other is matched against the patterns once, the
-/// most specific first, and then remembered; of two patterns that are equally specific, the one added first wins.
+/// Named pools and handlers, before they start.
 ///
 /// ```
-/// use greenroom_bus::router::Router;
+/// use std::sync::Arc;
 ///
-/// let mut router = Router::default();
-/// router.add(&"order.**".parse()?, 0)?;
-/// router.add(&"order.created".parse()?, 1)?;
-/// assert_eq!(router.route("order.created"), Some(1));
-/// assert_eq!(router.route("order.line.added"), Some(0));
-/// assert_eq!(router.route("price.changed"), None);
+/// use greenroom_bus::{
+///     engine::{HandlerConfig, PoolConfig},
+///     event::Event,
+///     handler::pass::PassFactory,
+///     router::{Route, Router},
+/// };
+///
+/// let mut router = Router::new(PoolConfig::default());
+/// router.add_pool("erp", PoolConfig { workers: 5, ..*router.pool_config() })?;
+/// let all = HandlerConfig::new(vec!["order.**".parse()?], Arc::new(PassFactory));
+/// router.add_handler("all", all)?;
+/// let created = HandlerConfig::new(vec!["order.created".parse()?], Arc::new(PassFactory));
+/// router.add_handler_to_pool("created", created, "erp")?;
+///
+/// let route = |ty: &str| Event::builder("1", "/shop", ty).build().map(|event| router.route(&event));
+/// assert_eq!(route("order.created")?, Route::One(1));
+/// assert_eq!(route("order.line.added")?, Route::One(0));
+/// assert_eq!(route("price.changed")?, Route::NoHandler);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Default)]
 pub struct Router {
-    exact: HashMap<String, usize, foldhash::fast::RandomState>,
-    /// The most specific first.
-    patterns: Vec<(Pattern, usize)>,
-    /// What the patterns said about types that no handler names exactly.
-    remembered: RwLock<HashMap<String, Option<usize>, foldhash::fast::RandomState>>,
-}
-
-/// Two handlers name the same thing.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("two handlers are named for {on}: each event goes to one of them only")]
-pub struct HandlerExists {
-    /// The type or pattern.
-    pub on: String,
-    /// The place of the handler that had it first.
-    pub first: usize,
+    /// What a pool inherits that says nothing else.
+    base: PoolConfig,
+    /// `default` first, unless it was put elsewhere by [`Router::set_pool`].
+    pools: Vec<(String, PoolConfig)>,
+    handlers: Vec<(String, HandlerConfig)>,
+    /// Made when first asked for; empty again when a handler comes or goes.
+    routes: OnceLock<Routes>,
 }
 
 impl Router {
-    /// Routes what `on` covers to the handler at `place`.
+    /// A router with the pool `default` in this configuration.
+    pub fn new(default: PoolConfig) -> Self {
+        let pools = vec![(DEFAULT_POOL.to_owned(), default)];
+        Self { base: default, pools, handlers: Vec::new(), routes: OnceLock::new() }
+    }
+
+    /// The configuration of the router, which pools inherit: `PoolConfig { workers: 5, ..*router.pool_config() }` has five
+    /// workers and is otherwise as `default` was set up.
+    pub fn pool_config(&self) -> &PoolConfig {
+        &self.base
+    }
+
+    /// Adds a pool.
     ///
     /// # Errors
-    /// When another handler has the same type or pattern.
-    pub fn add(&mut self, on: &Pattern, place: usize) -> Result<(), HandlerExists> {
-        let taken = |first| HandlerExists { on: on.to_string(), first };
-        if let Some(exact) = on.exact() {
-            if let Some(first) = self.exact.get(exact) {
-                return Err(taken(*first));
-            }
-            self.exact.insert(exact.to_owned(), place);
-            return Ok(());
+    /// [`PoolNameEmpty`](RouterError::PoolNameEmpty); [`PoolExists`](RouterError::PoolExists), which `default` always does.
+    pub fn add_pool(&mut self, name: &str, config: PoolConfig) -> Result<(), RouterError> {
+        if name.is_empty() {
+            return Err(RouterError::PoolNameEmpty);
         }
-        if let Some((_, first)) = self.patterns.iter().find(|(pattern, _)| pattern == on) {
-            return Err(taken(*first));
+        if name == DEFAULT_POOL || self.pools.iter().any(|(other, _)| other == name) {
+            return Err(RouterError::PoolExists(name.to_owned()));
         }
-        self.patterns.push((on.clone(), place));
-        self.patterns.sort_by_key(|(pattern, _)| std::cmp::Reverse(pattern.specificity()));
+        self.pools.push((name.to_owned(), config));
         Ok(())
     }
 
-    /// The place of the handler for this type.
-    pub fn route(&self, ty: &str) -> Option<usize> {
-        if let Some(place) = self.exact.get(ty) {
-            return Some(*place);
+    /// Takes a pool away.
+    ///
+    /// # Errors
+    /// There is none of this name; it is `default`; a handler needs it.
+    pub fn remove_pool(&mut self, name: &str) -> Result<PoolConfig, RouterError> {
+        let needs = |(_, config): &&(String, HandlerConfig)| config.pool == name;
+        if let Some((handler, _)) = self.handlers.iter().find(needs) {
+            return Err(RouterError::PoolInUse { pool: name.to_owned(), handler: handler.clone() });
         }
-        if self.patterns.is_empty() {
-            return None;
+        let place = self.pools.iter().position(|(other, _)| other == name);
+        match place.filter(|_| name != DEFAULT_POOL) {
+            Some(place) => Ok(self.pools.remove(place).1),
+            None => Err(RouterError::NotRemoved(name.to_owned())),
         }
-        if let Some(remembered) = self.remembered.read().get(ty) {
-            return *remembered;
-        }
-        let found =
-            self.patterns.iter().find(|(pattern, _)| pattern.matches(ty)).map(|(_, place)| *place);
-        self.remember(ty, found);
-        found
     }
 
-    fn remember(&self, ty: &str, found: Option<usize>) {
-        let mut remembered = self.remembered.write();
-        if remembered.len() < REMEMBERED && ty.len() <= REMEMBERED_BYTES {
-            remembered.insert(ty.to_owned(), found);
+    /// Adds a handler to the pool `default`, whatever its configuration says.
+    ///
+    /// # Errors
+    /// As [`add_handler_to_pool`](Self::add_handler_to_pool).
+    pub fn add_handler(&mut self, name: &str, config: HandlerConfig) -> Result<(), RouterError> {
+        self.add_handler_to_pool(name, config, DEFAULT_POOL)
+    }
+
+    /// Adds a handler to this pool, whatever its configuration says. Its place is how many there were before.
+    ///
+    /// # Errors
+    /// [`PoolNotFound`](RouterError::PoolNotFound); [`HandlerExists`](RouterError::HandlerExists) where the name is taken, or
+    /// what it is for has a handler already that takes all of it, and neither is marked `fan_out`;
+    /// [`HandlerForNothing`](RouterError::HandlerForNothing); [`HandlerNameEmpty`](RouterError::HandlerNameEmpty).
+    pub fn add_handler_to_pool(
+        &mut self,
+        name: &str,
+        config: HandlerConfig,
+        pool: &str,
+    ) -> Result<(), RouterError> {
+        if name.is_empty() {
+            return Err(RouterError::HandlerNameEmpty);
         }
+        if self.pools.iter().all(|(other, _)| other != pool) {
+            let (handler, pool) = (name.to_owned(), pool.to_owned());
+            return Err(RouterError::PoolNotFound { handler, pool });
+        }
+        self.check_handlers(std::iter::once((name, &config)))?;
+        let config = HandlerConfig { pool: pool.to_owned(), ..config };
+        self.handlers.push((name.to_owned(), config));
+        self.routes.take();
+        Ok(())
+    }
+
+    /// Takes a handler away. Those behind it move up by one place.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn remove_handler(&mut self, name: &str) -> Result<HandlerConfig, RouterError> {
+        let place = self.handlers.iter().position(|(other, _)| other == name);
+        let place = place.ok_or_else(|| RouterError::NotRemoved(name.to_owned()))?;
+        self.routes.take();
+        Ok(self.handlers.remove(place).1)
+    }
+
+    /// The names of the handlers, each at its place.
+    pub fn handlers(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.handlers.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// The names of the pools.
+    pub fn pools(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.pools.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// Where an event goes. For a type that a handler names, or that was asked for before, this takes the same time whatever
+    /// the number of pools and handlers.
+    pub fn route(&self, event: &Event) -> Route {
+        self.routes
+            .get_or_init(|| Routes::new(self.handlers.iter().map(rule).collect()))
+            .route(event)
+    }
+
+    /// The pool `default` in this configuration, behind the other pools. What pools inherit stays.
+    pub(crate) fn set_default(&mut self, config: PoolConfig) {
+        self.pools.retain(|(name, _)| name != DEFAULT_POOL);
+        self.pools.push((DEFAULT_POOL.to_owned(), config));
+    }
+
+    /// Pools inherit this queue, `default` too where it is as pools are that say nothing.
+    pub(crate) fn set_buffer(&mut self, events: usize) {
+        let before = self.base;
+        self.base.queue = events;
+        for (_, config) in self.pools.iter_mut().filter(|(name, _)| name == DEFAULT_POOL) {
+            if *config == before {
+                *config = self.base;
+            }
+        }
+    }
+
+    /// Pools and handlers, each at its place.
+    pub(crate) fn parts(&self) -> (&[(String, PoolConfig)], &[(String, HandlerConfig)]) {
+        (&self.pools, &self.handlers)
+    }
+
+    /// Whether these handlers could be added, one after the other.
+    fn check_handlers<'a>(
+        &'a self,
+        new: impl Iterator<Item = (&'a str, &'a HandlerConfig)>,
+    ) -> Result<(), RouterError> {
+        let mut taken = Taken::default();
+        let known = self.handlers.iter().map(|(name, config)| (name.as_str(), config));
+        known.chain(new).try_for_each(|(name, config)| taken.add(name, config))
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn rule((_, config): &(String, HandlerConfig)) -> Rule {
+    Rule { on: config.on.clone(), matcher: config.matcher.clone(), fan_out: config.fan_out }
+}
 
-    fn router(on: &[&str]) -> Router {
-        let mut router = Router::default();
-        for (place, pattern) in on.iter().enumerate() {
-            router.add(&pattern.parse().unwrap(), place).unwrap();
+/// The names and types that handlers have.
+#[derive(Default)]
+struct Taken<'a> {
+    names: HashSet<&'a str>,
+    /// With the handler that has it and gets all of it.
+    on: HashMap<&'a Pattern, &'a str>,
+}
+
+impl<'a> Taken<'a> {
+    /// Takes what a handler needs.
+    fn add(&mut self, name: &'a str, config: &'a HandlerConfig) -> Result<(), RouterError> {
+        let exists = |reason| Err(RouterError::HandlerExists { handler: name.to_owned(), reason });
+        if config.on.is_empty() {
+            return Err(RouterError::HandlerForNothing(name.to_owned()));
         }
-        router
-    }
-
-    #[test]
-    fn r03_an_event_goes_to_the_most_specific_match() {
-        let router = router(&["**", "order.*", "order.created", "order.**"]);
-        for _ in 0..2 {
-            assert_eq!(router.route("order.created"), Some(2));
-            assert_eq!(router.route("order.paid"), Some(1));
-            assert_eq!(router.route("order.line.added"), Some(3));
-            assert_eq!(router.route("price"), Some(0));
+        if !self.names.insert(name) {
+            return exists("another handler has that name".to_owned());
         }
-    }
-
-    #[test]
-    fn r08_a_type_that_nobody_names_has_no_route() {
-        assert_eq!(router(&["order.*"]).route("price"), None);
-        assert_eq!(router(&["order"]).route("price"), None);
-    }
-
-    #[test]
-    fn random_types_do_not_fill_the_memory() {
-        let router = router(&["order.*"]);
-        for n in 0..2 * REMEMBERED {
-            assert_eq!(router.route(&format!("order.{n}")), Some(0));
+        for on in config.on.iter().filter(|_| !config.fan_out) {
+            if let Some(first) = self.on.get(on) {
+                return exists(format!("{on} is handled by {first:?} already"));
+            }
+            // Of a pattern, others may get what its matcher leaves; a type has one handler.
+            if on.exact().is_some() || config.matcher.is_any() {
+                self.on.insert(on, name);
+            }
         }
-        assert_eq!(router.remembered.read().len(), REMEMBERED);
-        let long = format!("order.{}", "x".repeat(REMEMBERED_BYTES));
-        assert_eq!(self::router(&["order.*"]).route(&long), Some(0));
-    }
-
-    #[test]
-    fn of_two_equally_specific_patterns_the_first_wins() {
-        assert_eq!(router(&["order.*", "*.created"]).route("order.created"), Some(0));
-        assert_eq!(router(&["*.created", "order.*"]).route("order.created"), Some(0));
-    }
-
-    #[test]
-    fn r01_the_same_type_or_pattern_twice_is_an_error() {
-        let mut router = router(&["order.*", "price"]);
-        let again = |text: &str| text.parse::<Pattern>().unwrap();
-        assert_eq!(router.add(&again("price"), 7).unwrap_err().first, 1);
-        assert_eq!(router.add(&again("order.*"), 7).unwrap_err().on, "order.*");
+        Ok(())
     }
 }

@@ -28,7 +28,11 @@ use super::{
     worker::{self, BusWorker},
 };
 use crate::{
-    dead_letter::DeadLetterStore, name::Name, pattern::Pattern, router::Router, sink::Sink,
+    dead_letter::DeadLetterStore,
+    name::Name,
+    pattern::Pattern,
+    router::{Router, RouterError},
+    sink::Sink,
     source::Source,
 };
 
@@ -45,11 +49,13 @@ const UNKNOWN: u64 = u64::MAX >> 16;
 #[must_use = "a builder does nothing until it is built"]
 pub struct EngineBuilder {
     inputs: Vec<Box<dyn Source>>,
+    router: Router,
     pools: Vec<(String, PoolConfig)>,
     handlers: Vec<(String, HandlerConfig)>,
     outputs: Vec<Output>,
     dead_letters: Option<Arc<dyn DeadLetterStore>>,
     no_handler: NoHandler,
+    handler_rejected: NoHandler,
     outage: OutageConfig,
     deadline: Duration,
     line_of: LineOf,
@@ -62,11 +68,13 @@ impl Default for EngineBuilder {
     fn default() -> Self {
         Self {
             inputs: Vec::new(),
+            router: Router::new(PoolConfig::default()),
             pools: Vec::new(),
             handlers: Vec::new(),
             outputs: Vec::new(),
             dead_letters: None,
             no_handler: NoHandler::default(),
+            handler_rejected: NoHandler::default(),
             outage: OutageConfig::default(),
             deadline: DEADLINE,
             line_of: |job| job.line.clone(),
@@ -79,6 +87,54 @@ impl EngineBuilder {
     pub fn input(mut self, source: Box<dyn Source>) -> Self {
         self.inputs.push(source);
         self
+    }
+
+    /// The pools and handlers of this router, instead of those that were added before. Its configuration comes before the
+    /// engine's [`buffer`](Self::buffer).
+    pub fn router(mut self, router: Router) -> Self {
+        self.router = router;
+        self
+    }
+
+    /// Events that each pool accepts and does not start, unless its own configuration or that of the router says otherwise;
+    /// 1,000 unless said otherwise. What pools inherit is in [`pool_config`](Self::pool_config).
+    pub fn buffer(mut self, events: usize) -> Self {
+        self.router.set_buffer(events);
+        self
+    }
+
+    /// What pools inherit: `PoolConfig { workers: 5, ..*engine.pool_config() }`.
+    pub fn pool_config(&self) -> &PoolConfig {
+        self.router.pool_config()
+    }
+
+    /// As [`Router::add_pool`], which says at once what is wrong.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn add_pool(&mut self, name: &str, config: PoolConfig) -> Result<(), RouterError> {
+        self.router.add_pool(name, config)
+    }
+
+    /// As [`Router::add_handler`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn add_handler(&mut self, name: &str, config: HandlerConfig) -> Result<(), RouterError> {
+        self.router.add_handler(name, config)
+    }
+
+    /// As [`Router::add_handler_to_pool`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn add_handler_to_pool(
+        &mut self,
+        name: &str,
+        config: HandlerConfig,
+        pool: &str,
+    ) -> Result<(), RouterError> {
+        self.router.add_handler_to_pool(name, config, pool)
     }
 
     /// A named pool. The pool `default` exists anyway; named here, it gets this configuration.
@@ -116,6 +172,12 @@ impl EngineBuilder {
         self
     }
 
+    /// What happens to events that handlers are named for, but that every matcher refuses; a dead letter unless said otherwise.
+    pub fn handler_rejected(mut self, handler_rejected: NoHandler) -> Self {
+        self.handler_rejected = handler_rejected;
+        self
+    }
+
     /// When a handler is taken to be in outage.
     pub fn outage(mut self, outage: OutageConfig) -> Self {
         self.outage = outage;
@@ -135,13 +197,28 @@ impl EngineBuilder {
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub async fn build(mut self) -> Result<Engine, BuildError> {
+    pub async fn build(self) -> Result<Engine, BuildError> {
         if self.inputs.is_empty() {
             return Err(BuildError::NoInput);
         }
+        let inputs = self.inputs.iter().map(|source| Arc::from(source.describe())).collect();
+        self.build_with(inputs).await
+    }
+
+    /// An engine without inputs, whose events all come from `giver`.
+    pub(super) async fn build_for(self, giver: &str) -> Result<Engine, BuildError> {
+        self.build_with(vec![Arc::from(giver)]).await
+    }
+
+    async fn build_with(mut self, inputs: Vec<Arc<str>>) -> Result<Engine, BuildError> {
         let dead_letters = self.dead_letters.take().ok_or(BuildError::NoDeadLetters)?;
-        let pools = self.pool_settings()?;
-        let (handlers, router) = self.handlers(&pools)?;
+        self.gather()?;
+        let (pools, handlers) = self.router.parts();
+        let handlers = handlers.iter().map(|(name, config)| {
+            let pool = pools.iter().position(|(pool, _)| *pool == config.pool);
+            let pool = pool.unwrap_or_else(|| unreachable!("the router knows every pool in use"));
+            Handler::new(name, config.clone(), pool, Outage::new(self.outage))
+        });
         let settings = pools.iter().map(|(name, config)| PoolSettings {
             name: Name::new(name),
             config: Mutex::new(*config),
@@ -153,28 +230,29 @@ impl EngineBuilder {
             further_attempts: AtomicU64::new(0),
         });
         let shared = Arc::new(Shared {
-            router,
-            handlers,
+            handlers: handlers.collect(),
             pools: settings.collect(),
             outputs: std::mem::take(&mut self.outputs),
             dead_letters,
             no_handler: self.no_handler,
+            handler_rejected: self.handler_rejected,
             letter_log: LogLimit::default(),
             ledger: Arc::new(Ledger::new(pools.len())),
-            inputs: self.inputs.iter().map(|source| Arc::from(source.describe())).collect(),
+            inputs,
             reading: AtomicUsize::new(0),
+            router: self.router,
         });
         let mut running = Vec::new();
-        for (place, (name, config)) in pools.iter().enumerate() {
+        for (place, (name, config)) in shared.router.parts().0.iter().enumerate() {
             running.push(spawn(&shared, place, name, config, self.line_of).await?);
         }
         let managed = running
             .iter()
             .map(|pool| Managed { management: pool.manage(), keys: pool.keys().ok() });
         let parts = Parts {
-            shared,
             managed: managed.collect(),
             pools: running,
+            shared,
             deadline: self.deadline,
             outage_limit: self.outage.limit,
             phase: watch::Sender::new(Phase::Run),
@@ -183,56 +261,29 @@ impl EngineBuilder {
         Ok(Engine { sources: self.inputs, parts })
     }
 
+    /// What was named in any order, into the router.
+    fn gather(&mut self) -> Result<(), RouterError> {
+        let mut has_default = false;
+        for (name, config) in std::mem::take(&mut self.pools) {
+            if name == DEFAULT_POOL && !has_default {
+                has_default = true;
+                self.router.set_default(config);
+            } else {
+                self.router.add_pool(&name, config)?;
+            }
+        }
+        for (name, config) in std::mem::take(&mut self.handlers) {
+            let pool = config.pool.clone();
+            self.router.add_handler_to_pool(&name, config, &pool)?;
+        }
+        Ok(())
+    }
+
     /// Pools that keep no order, though events stand in lines: to see that the audit notices.
     #[cfg(test)]
     pub(super) fn without_order(mut self) -> Self {
         self.line_of = |_| None;
         self
-    }
-
-    /// The pools, `default` among them.
-    fn pool_settings(&self) -> Result<Vec<(String, PoolConfig)>, BuildError> {
-        let mut pools: Vec<(String, PoolConfig)> = Vec::new();
-        for (name, config) in &self.pools {
-            if name.is_empty() {
-                return Err(BuildError::PoolNameEmpty);
-            }
-            if pools.iter().any(|(other, _)| other == name) {
-                return Err(BuildError::PoolExists(name.clone()));
-            }
-            pools.push((name.clone(), *config));
-        }
-        if !pools.iter().any(|(name, _)| name == DEFAULT_POOL) {
-            pools.insert(0, (DEFAULT_POOL.to_owned(), PoolConfig::default()));
-        }
-        Ok(pools)
-    }
-
-    fn handlers(
-        &self,
-        pools: &[(String, PoolConfig)],
-    ) -> Result<(Vec<Handler>, Router), BuildError> {
-        let mut handlers: Vec<Handler> = Vec::new();
-        let mut router = Router::default();
-        for (place, (name, config)) in self.handlers.iter().enumerate() {
-            let exists = |reason| BuildError::HandlerExists { handler: name.clone(), reason };
-            if handlers.iter().any(|other| *other.name == **name) {
-                return Err(exists("another handler has that name".to_owned()));
-            }
-            let pool = pools.iter().position(|(pool, _)| *pool == config.pool);
-            let not_found =
-                || BuildError::PoolNotFound { handler: name.clone(), pool: config.pool.clone() };
-            let pool = pool.ok_or_else(not_found)?;
-            for on in &config.on {
-                router.add(on, place).map_err(|taken| {
-                    let first = self.handlers[taken.first].0.as_str();
-                    exists(format!("{} is handled by {first:?} already", taken.on))
-                })?;
-            }
-            let outage = Outage::new(self.outage);
-            handlers.push(Handler::new(name, config.clone(), pool, outage));
-        }
-        Ok((handlers, router))
     }
 }
 

@@ -10,7 +10,12 @@ use greenroom::{
     },
 };
 
-use crate::{event::OrderBy, handler::HandlerFactory, pattern::Pattern};
+use crate::{
+    event::OrderBy,
+    handler::HandlerFactory,
+    pattern::Pattern,
+    router::{Matcher, RouterError},
+};
 
 /// A named pool of workers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -116,6 +121,10 @@ pub enum OnFull {
 pub struct HandlerConfig {
     /// The event types it handles.
     pub on: Vec<Pattern>,
+    /// Of these, the ones it takes; all of them unless said otherwise.
+    pub matcher: Matcher,
+    /// Whether it gets events beside the handler that they go to, each with an outcome of its own.
+    pub fan_out: bool,
     /// The pool that runs it; `default` unless said otherwise.
     pub pool: String,
     /// Events with the same value here are handled one at a time, in order. `None`: no order.
@@ -134,6 +143,8 @@ impl HandlerConfig {
         let retry = Retry::default();
         Self {
             on,
+            matcher: Matcher::any(),
+            fan_out: false,
             pool: DEFAULT_POOL.to_owned(),
             order_by: None,
             key_required: false,
@@ -162,7 +173,7 @@ impl Default for Retry {
     }
 }
 
-/// What happens to an event that no handler is named for.
+/// What happens to an event that no handler is named for, or that every matcher refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NoHandler {
     /// It becomes a dead letter.
@@ -201,28 +212,9 @@ pub enum BuildError {
     /// There is no place for dead letters.
     #[error("there is no place for dead letters: name one")]
     NoDeadLetters,
-    /// A pool needs a name.
-    #[error("a pool has an empty name")]
-    PoolNameEmpty,
-    /// A pool is named twice.
-    #[error("the pool {0:?} exists already")]
-    PoolExists(String),
-    /// A handler names a pool that does not exist.
-    #[error("the handler {handler:?} names the pool {pool:?}, which does not exist")]
-    PoolNotFound {
-        /// The handler.
-        handler: String,
-        /// The pool that it names.
-        pool: String,
-    },
-    /// A handler is named twice, or another handles the same type or pattern.
-    #[error("the handler {handler:?} cannot be added: {reason}")]
-    HandlerExists {
-        /// The handler.
-        handler: String,
-        /// What is taken, and by whom.
-        reason: String,
-    },
+    /// Pools and handlers that cannot be as they are named.
+    #[error(transparent)]
+    Router(#[from] RouterError),
     /// A pool could not be started.
     #[error(transparent)]
     Spawn(#[from] greenroom::SpawnError),

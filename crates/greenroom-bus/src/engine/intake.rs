@@ -28,6 +28,7 @@ use crate::{
     BoxFuture,
     dead_letter::Reason,
     event::Event,
+    router::Route,
     settlement::{Ack, Outcome},
     source::{Pull, Source, SourceError, Taken},
 };
@@ -184,14 +185,47 @@ impl Intake {
                 return self.shared.dead_letter(origin, self.settlement(None), given);
             }
         };
-        let Some(handler) = self.shared.router.route(event.ty()) else {
-            return self.unhandled(event, origin);
+        match self.shared.router.route(&event) {
+            Route::One(handler) => self.route_to(event, handler, origin, None),
+            Route::Several(handlers) => {
+                let whole = self.settlement(None);
+                for handler in handlers {
+                    self.route_to(event.clone(), handler, origin, Some(&whole));
+                }
+                whole.confirm();
+            }
+            Route::NoHandler => {
+                let error = format!("no handler is named for the type {:?}", event.ty());
+                self.unhandled(event, origin, self.shared.no_handler, Reason::NoHandler, error);
+            }
+            Route::Rejected => {
+                let (ty, option) = (event.ty(), self.shared.handler_rejected);
+                let error = format!("no matcher of the handlers for the type {ty:?} takes it");
+                self.unhandled(event, origin, option, Reason::HandlerRejected, error);
+            }
+            Route::Panicked { handler, panic } => {
+                let name = &self.shared.handlers[handler].name;
+                let error = format!("the matcher of the handler {name:?} panicked: {panic}");
+                let job = Job::new(event, handler, None, origin, self.settlement(None));
+                self.shared.give_up(job, Reason::Rejected, error);
+            }
+        }
+    }
+
+    /// To one handler: alone, or as one of several, with a part of the whole settlement.
+    fn route_to(&mut self, event: Event, handler: usize, origin: Origin, whole: Option<&Ack>) {
+        let line = self.shared.line(&event, handler, self.input);
+        let of_line = |line: Option<&Line>| match whole {
+            Some(whole) => self.shared.part(whole.child(), line),
+            None => self.settlement(line.cloned()),
         };
-        match self.line(&event, handler) {
-            Ok(line) => self.admit(event, handler, line, origin),
+        match line {
+            Ok(line) => {
+                let ack = of_line(line.as_ref());
+                self.admit(Job::new(event, handler, line, origin, ack));
+            }
             Err(error) => {
-                let ack = self.settlement(None);
-                let job = Job { event, handler, line: None, origin, attempts: 0, ack };
+                let job = Job::new(event, handler, None, origin, of_line(None));
                 self.shared.give_up(job, Reason::KeyMissing, error);
             }
         }
@@ -204,47 +238,31 @@ impl Intake {
         Ack::new(Ticket { batch: self.batch.clone(), line })
     }
 
-    /// The line that an event stands in, where its pool keeps any. A key that cannot be had is an error where one is
-    /// required.
-    fn line(&self, event: &Event, handler: usize) -> Result<Option<Line>, String> {
-        let config = &self.shared.handlers[handler].config;
-        let Some(order_by) = &config.order_by else { return Ok(None) };
-        let key = match order_by.key(event) {
-            Ok(Some(key)) => key,
-            Ok(None) if !config.key_required => return Ok(None),
-            Ok(None) => {
-                return Err(format!(
-                    "the event has no {order_by}, by which its handler keeps order"
-                ));
-            }
-            Err(error) => return Err(error.to_string()),
-        };
-        let keeps_order = self.shared.pools[self.shared.handlers[handler].pool].keeps_order;
-        Ok(keeps_order.then(|| self.shared.ledger.audit.line(self.input, handler, key)))
-    }
-
-    fn unhandled(&self, event: Event, origin: Origin) {
+    fn unhandled(
+        &self,
+        event: Event,
+        origin: Origin,
+        option: NoHandler,
+        reason: Reason,
+        error: String,
+    ) {
         let ack = self.settlement(None);
-        match self.shared.no_handler {
+        match option {
             NoHandler::Ignore => {
                 ack.set_outcome(Outcome::Ignored);
                 ack.confirm();
             }
             NoHandler::Refuse => ack.refuse(),
             NoHandler::DeadLetter => {
-                let error = format!("no handler is named for the type {:?}", event.ty());
                 let (raw, handler) = (None, None);
-                let reason = Reason::NoHandler;
                 let given = Given { event: Some(event), raw, reason, error, attempts: 0, handler };
                 self.shared.dead_letter(origin, ack, given);
             }
         }
     }
 
-    fn admit(&mut self, event: Event, handler: usize, line: Option<Line>, origin: Origin) {
-        let ack = self.settlement(line.clone());
-        let pool = self.shared.handlers[handler].pool;
-        let job = Job { event, handler, line, origin, attempts: 0, ack };
+    fn admit(&mut self, job: Job) {
+        let pool = self.shared.handlers[job.handler].pool;
         // Events that may wait are handed over together, at the end of the turn.
         if self.shared.pools[pool].on_full == OnFull::Pause {
             self.waiting[pool].push(job);

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     dead_letter::Reason,
-    settlement::{Outcome, Settle, Settled},
+    settlement::{Ack, Outcome, Settle, Settled},
 };
 
 /// The slowest keys that a report names.
@@ -198,5 +198,27 @@ impl Settle for Ticket {
         let micros = (time.as_micros() as u64).clamp(1, LONGEST_US);
         ledger.latency.lock().saturating_record(micros);
         counter.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// The settlement of one of several handlers that an event goes to, where that one keeps a line.
+pub(crate) struct PartTicket {
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) line: Line,
+    /// The part of the event's own settlement, until this one has its outcome.
+    pub(crate) event: Mutex<Option<Ack>>,
+}
+
+impl Settle for PartTicket {
+    fn settled(&self, how: Settled) {
+        self.ledger.audit.settled(&self.line);
+        let Some(event) = self.event.lock().take() else { return };
+        match how {
+            Settled::Acknowledged(outcome) => {
+                event.set_outcome(outcome);
+                event.confirm();
+            }
+            Settled::Refused => event.refuse(),
+        }
     }
 }

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::{
     brake::Brake,
     config::{HandlerConfig, NoHandler, OnFull, PoolConfig, Retry},
-    ledger::Ledger,
+    ledger::{Ledger, PartTicket},
     letters::LetterTicket,
     log_limit::LogLimit,
     order_audit::Line,
@@ -25,7 +25,7 @@ use crate::{
     event::Event,
     name::Name,
     pattern::Pattern,
-    router::Router,
+    router::{HandlerFailure, Router},
     settlement::{Ack, Outcome},
     sink::Sink,
 };
@@ -90,6 +90,8 @@ pub(crate) struct Shared {
     pub(crate) outputs: Vec<Output>,
     pub(crate) dead_letters: Arc<dyn DeadLetterStore>,
     pub(crate) no_handler: NoHandler,
+    /// What becomes of an event that every matcher refuses.
+    pub(crate) handler_rejected: NoHandler,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) letter_log: LogLimit,
     /// What inputs, dead letters and reports call each input.
@@ -111,6 +113,38 @@ pub(crate) struct Job {
     pub(crate) attempts: u32,
     /// Its settlement; dropped with the job, it refuses the event.
     pub(crate) ack: Ack,
+    /// Who wants to know what its handler makes of it, instead of the outputs.
+    pub(crate) produced: Option<Arc<Produced>>,
+}
+
+impl Job {
+    pub(crate) fn new(
+        event: Event,
+        handler: usize,
+        line: Option<Line>,
+        origin: Origin,
+        ack: Ack,
+    ) -> Self {
+        Self { event, handler, line, origin, attempts: 0, ack, produced: None }
+    }
+}
+
+/// What handlers made of an event that a caller gave to a router.
+#[derive(Debug, Default)]
+pub(crate) struct Produced(Mutex<(Vec<Event>, Vec<HandlerFailure>)>);
+
+impl Produced {
+    pub(crate) fn add(&self, outputs: impl IntoIterator<Item = Event>) {
+        self.0.lock().0.extend(outputs);
+    }
+
+    fn failed(&self, failure: HandlerFailure) {
+        self.0.lock().1.push(failure);
+    }
+
+    pub(crate) fn take(&self) -> (Vec<Event>, Vec<HandlerFailure>) {
+        std::mem::take(&mut *self.0.lock())
+    }
 }
 
 /// Where an event came from.
@@ -120,9 +154,16 @@ pub(crate) struct Origin {
     pub(crate) input: u32,
     /// Its position there.
     pub(crate) position: u64,
-    /// Its number among the events of its input, from 1.
+    /// Its number among the events of its input, from 1; 0 where they have no order among them.
     pub(crate) number: u64,
     pub(crate) taken_at: Instant,
+}
+
+impl Origin {
+    /// Of an event that a caller gave to a router.
+    pub(crate) fn of_caller() -> Self {
+        Self { input: 0, position: 0, number: 0, taken_at: Instant::now() }
+    }
 }
 
 /// What became a dead letter, and why.
@@ -184,8 +225,44 @@ impl Shared {
     /// A job that no attempt will help any more.
     pub(crate) fn give_up(&self, job: Job, reason: Reason, error: String) {
         let (attempts, handler) = (job.attempts, Some(job.handler));
+        if let Some(produced) = &job.produced {
+            let name = self.handlers[job.handler].name;
+            produced.failed(HandlerFailure::new(name, reason, error.clone(), attempts));
+        }
         let given = Given { event: Some(job.event), raw: None, reason, error, attempts, handler };
         self.dead_letter(job.origin, job.ack, given);
+    }
+
+    /// The line that an event of this input stands in, where its pool keeps any. A key that cannot be had is an error where
+    /// one is required.
+    pub(crate) fn line(
+        &self,
+        event: &Event,
+        handler: usize,
+        input: u32,
+    ) -> Result<Option<Line>, String> {
+        let config = &self.handlers[handler].config;
+        let Some(order_by) = &config.order_by else { return Ok(None) };
+        let key = match order_by.key(event) {
+            Ok(Some(key)) => key,
+            Ok(None) if !config.key_required => return Ok(None),
+            Ok(None) => {
+                return Err(format!(
+                    "the event has no {order_by}, by which its handler keeps order"
+                ));
+            }
+            Err(error) => return Err(error.to_string()),
+        };
+        let keeps_order = self.pools[self.handlers[handler].pool].keeps_order;
+        Ok(keeps_order.then(|| self.ledger.audit.line(input, handler, key)))
+    }
+
+    /// A part of an event's settlement that ends by itself: the line that its handler keeps is left then.
+    pub(crate) fn part(&self, ack: Ack, line: Option<&Line>) -> Ack {
+        let Some(line) = line else { return ack };
+        self.ledger.audit.taken(line);
+        let (ledger, line) = (self.ledger.clone(), line.clone());
+        Ack::new(PartTicket { ledger, line, event: Mutex::new(Some(ack)) })
     }
 
     /// The output for events of this type: the first that covers it.
@@ -195,7 +272,7 @@ impl Shared {
 
     /// An event leaves in its turn, or out of it.
     pub(crate) fn leaves(&self, line: Option<&Line>, number: u64) {
-        if line.is_some_and(|line| !self.ledger.audit.left(line, number)) {
+        if number > 0 && line.is_some_and(|line| !self.ledger.audit.left(line, number)) {
             self.ledger.out_of_order.fetch_add(1, Ordering::Relaxed);
             tracing::error!(?line, number, "an event left out of order; please report this");
         }

@@ -193,7 +193,7 @@ fn not_sent(shared: &Shared, error: SendError<Job>) {
 }
 
 /// A pool takes nothing any more: the event is a dead letter when its workers are gone, and refused by a stop.
-pub(super) fn gone(shared: &Shared, why: NotAccepted, job: Job) {
+pub(crate) fn gone(shared: &Shared, why: NotAccepted, job: Job) {
     if why == NotAccepted::NoWorkers {
         let error = "every worker of its pool was disabled after too many restarts";
         shared.give_up(job, Reason::NoWorkers, error.to_owned());

@@ -266,12 +266,14 @@ fn blame(
 
 /// Hands what a handler produced to the outputs, in order, and confirms the event's own part.
 async fn emit(shared: &Shared, job: Job, outputs: Outputs) {
-    let Job { event, handler, line, origin, attempts: attempt, ack } = job;
+    let Job { event, handler, line, origin, attempts: attempt, ack, produced } = job;
     let pool = shared.pools[shared.handlers[handler].pool].name;
-    match outputs {
-        Outputs::None => {}
-        Outputs::Same => pass_on(shared, pool, event, &ack, attempt).await,
-        Outputs::Events(events) => {
+    match (outputs, produced) {
+        (Outputs::None, _) => {}
+        (Outputs::Same, Some(produced)) => produced.add([event]),
+        (Outputs::Events(events), Some(produced)) => produced.add(events),
+        (Outputs::Same, None) => pass_on(shared, pool, event, &ack, attempt).await,
+        (Outputs::Events(events), None) => {
             for event in events {
                 pass_on(shared, pool, event, &ack, attempt).await;
             }

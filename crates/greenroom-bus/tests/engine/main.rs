@@ -11,5 +11,6 @@ mod live;
 mod outage;
 mod random_runs;
 mod retries;
+mod router;
 mod routing;
 mod support;

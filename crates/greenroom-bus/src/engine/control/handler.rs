@@ -87,6 +87,8 @@ impl HandlerControl {
         let is = &self.entry().config;
         let fixed = [
             ("on", is.on != to.on),
+            ("match", is.matcher != to.matcher),
+            ("fan_out", is.fan_out != to.fan_out),
             ("pool", is.pool != to.pool),
             ("order_by", is.order_by != to.order_by),
             ("key_required", is.key_required != to.key_required),

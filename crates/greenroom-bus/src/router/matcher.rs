@@ -1,0 +1,226 @@
+//! What an event must carry, beside its type, for a handler, an input or an output to take it.
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+use crate::event::{Event, ExtensionValue};
+
+type Condition = Arc<dyn Fn(&Event) -> bool + Send + Sync>;
+
+/// Conditions on an event's source, subject and other attributes. All of them have to hold; with none, every event is
+/// taken.
+///
+/// ```
+/// use greenroom_bus::{event::Event, router::Matcher};
+///
+/// let eu = Matcher::any().source("/shop/*".parse()?).attribute("region", "eu".parse()?);
+/// let order = Event::builder("1", "/shop/berlin", "order").extension("region", "eu").build()?;
+/// assert!(eu.matches(&order));
+/// assert!(!eu.clone().subject("vip".parse()?).matches(&order), "it has no subject");
+/// assert!(eu.when(|event| event.id() == "1").matches(&order));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Matcher {
+    source: Option<Glob>,
+    subject: Option<Glob>,
+    /// By name: context attributes and extensions.
+    attributes: Vec<(String, Glob)>,
+    conditions: Vec<Condition>,
+}
+
+impl Matcher {
+    /// Takes every event.
+    pub fn any() -> Self {
+        Self::default()
+    }
+
+    /// Only events whose source is like this.
+    pub fn source(mut self, like: Glob) -> Self {
+        self.source = Some(like);
+        self
+    }
+
+    /// Only events that have a subject, and one like this.
+    pub fn subject(mut self, like: Glob) -> Self {
+        self.subject = Some(like);
+        self
+    }
+
+    /// Only events that have this attribute, and one like this: `id`, `time`, `datacontenttype`, `dataschema` or the name
+    /// of an extension. Numbers and truth values are compared as they are written.
+    pub fn attribute(mut self, name: impl Into<String>, like: Glob) -> Self {
+        self.attributes.push((name.into(), like));
+        self
+    }
+
+    /// Only events of which this is true. It is asked on the way in, once for each event that gets so far, so it must neither
+    /// block nor take long. Where it panics, the event becomes a dead letter.
+    pub fn when(mut self, condition: impl Fn(&Event) -> bool + Send + Sync + 'static) -> Self {
+        self.conditions.push(Arc::new(condition));
+        self
+    }
+
+    /// True where there is no condition.
+    pub fn is_any(&self) -> bool {
+        self.source.is_none()
+            && self.subject.is_none()
+            && self.attributes.is_empty()
+            && self.conditions.is_empty()
+    }
+
+    /// Whether it takes this event.
+    ///
+    /// # Panics
+    /// Where a [condition](Self::when) panics.
+    pub fn matches(&self, event: &Event) -> bool {
+        self.source.as_ref().is_none_or(|like| like.matches(event.source()))
+            && self
+                .subject
+                .as_ref()
+                .is_none_or(|like| event.subject().is_some_and(|subject| like.matches(subject)))
+            && self.attributes.iter().all(|(name, like)| has(event, name, like))
+            && self.conditions.iter().all(|condition| condition(event))
+    }
+}
+
+fn has(event: &Event, name: &str, like: &Glob) -> bool {
+    match name {
+        "id" => like.matches(event.id()),
+        "type" => like.matches(event.ty()),
+        "source" => like.matches(event.source()),
+        "subject" => event.subject().is_some_and(|subject| like.matches(subject)),
+        "time" => event.time().is_some_and(|time| like.matches(time)),
+        "datacontenttype" => event.datacontenttype().is_some_and(|ty| like.matches(ty)),
+        "dataschema" => event.dataschema().is_some_and(|schema| like.matches(schema)),
+        _ => match event.extension(name) {
+            Some(ExtensionValue::Text(text)) => like.matches(text),
+            Some(ExtensionValue::Bool(truth)) => {
+                like.matches(if *truth { "true" } else { "false" })
+            }
+            Some(ExtensionValue::Integer(number)) => like.matches(&number.to_string()),
+            None => false,
+        },
+    }
+}
+
+impl fmt::Debug for Matcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Matcher")
+            .field("source", &self.source)
+            .field("subject", &self.subject)
+            .field("attributes", &self.attributes)
+            .field("conditions", &self.conditions.len())
+            .finish()
+    }
+}
+
+/// The same conditions. Functions are the same only where one is a copy of the other.
+impl PartialEq for Matcher {
+    fn eq(&self, other: &Self) -> bool {
+        let functions = || self.conditions.iter().zip(&other.conditions);
+        self.source == other.source
+            && self.subject == other.subject
+            && self.attributes == other.attributes
+            && self.conditions.len() == other.conditions.len()
+            && functions().all(|(one, other)| Arc::ptr_eq(one, other))
+    }
+}
+
+/// A text in which each `*` stands for any characters, also for none. There is no way to mean the star itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Glob {
+    text: String,
+}
+
+/// There is nothing that could be matched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the text to match is empty; write for example `/shop/*`")]
+pub struct EmptyGlob;
+
+impl FromStr for Glob {
+    type Err = EmptyGlob;
+
+    fn from_str(text: &str) -> Result<Self, EmptyGlob> {
+        if text.is_empty() { Err(EmptyGlob) } else { Ok(Self { text: text.to_owned() }) }
+    }
+}
+
+impl Glob {
+    /// Whether the whole text is like this. Takes time in the product of both lengths at most.
+    ///
+    /// What stands between two stars is looked for from the left, which is enough: a later place would leave less for what
+    /// follows.
+    pub fn matches(&self, text: &str) -> bool {
+        let Some((start, rest)) = self.text.split_once('*') else { return self.text == text };
+        let Some(mut text) = text.strip_prefix(start) else { return false };
+        let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
+        for part in middle.split('*').filter(|part| !part.is_empty()) {
+            let Some(at) = text.find(part) else { return false };
+            text = &text[at + part.len()..];
+        }
+        text.ends_with(end)
+    }
+}
+
+impl fmt::Display for Glob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn glob(text: &str) -> Glob {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn r03_a_star_stands_for_any_characters() {
+        let cases = [
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("*", "", true),
+            ("a*", "a", true),
+            ("a*b", "ab", true),
+            ("a*b", "a b c b", true),
+            ("ab*b", "ab", false),
+            ("*x*", "a x b", true),
+            ("*x*", "abc", false),
+            ("a*b*c", "a-c-b-c", true),
+            ("a*b*c", "a-c-b", false),
+            ("**", "anything", true),
+            ("a**c", "abc", true),
+            ("*é*", "café au lait", true),
+        ];
+        for (text, on, expected) in cases {
+            assert_eq!(glob(text).matches(on), expected, "{text} on {on}");
+        }
+        assert_eq!("".parse::<Glob>(), Err(EmptyGlob));
+    }
+
+    #[test]
+    fn r03_all_conditions_have_to_hold() {
+        let event = Event::builder("7", "/shop/a", "t").subject("s-1").extension("n", "12");
+        let event = event.build().unwrap();
+        let takes = |matcher: Matcher| matcher.matches(&event);
+        assert!(takes(Matcher::any()) && Matcher::any().is_any());
+        assert!(takes(Matcher::any().source(glob("/shop/*")).subject(glob("s-*"))));
+        assert!(!takes(Matcher::any().source(glob("/shop/*")).subject(glob("t-*"))));
+        assert!(takes(Matcher::any().attribute("n", glob("12")).attribute("id", glob("7"))));
+        assert!(!takes(Matcher::any().attribute("m", glob("*"))), "it has no such attribute");
+        assert!(!takes(Matcher::any().attribute("time", glob("*"))));
+        assert!(!takes(Matcher::any().attribute("n", glob("12")).when(|_| false)));
+    }
+
+    #[test]
+    fn the_same_conditions_are_equal_and_functions_only_to_their_copies() {
+        let one = || Matcher::any().source(glob("a")).attribute("n", glob("1"));
+        assert_eq!(one(), one());
+        assert_ne!(one(), one().subject(glob("s")));
+        let function = one().when(|_| true);
+        assert_eq!(function, function.clone());
+        assert_ne!(function, one().when(|_| true));
+    }
+}
