@@ -14,14 +14,17 @@ mod brake;
 mod builder;
 mod config;
 mod control;
+mod failures;
 mod intake;
 mod ledger;
 mod letters;
 mod log_limit;
+mod loopback;
 mod order_audit;
 mod outage;
 mod phase;
 mod report;
+mod routing;
 mod run;
 mod shared;
 mod tasks;
@@ -41,10 +44,12 @@ use tokio::sync::watch;
 
 pub use builder::EngineBuilder;
 pub use config::{
-    BuildError, Concurrency, DEFAULT_POOL, HandlerConfig, NoHandler, OnFull, OutageConfig,
+    AckWhen, BuildError, Concurrency, DEFAULT_POOL, HandlerConfig, NoHandler, OnFull, OutageConfig,
     PoolConfig, Retry,
 };
 pub use control::{ChangeError, Control, HandlerControl, PoolControl};
+pub use failures::{FailedEvent, OnFailure};
+pub use loopback::LoopbackConfig;
 pub use phase::Phase;
 pub use report::{OutputReport, PoolReport, Progress, RunReport, SlowKey};
 

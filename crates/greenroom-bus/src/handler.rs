@@ -8,12 +8,15 @@ pub mod exec;
 pub mod http;
 pub mod log;
 pub mod pass;
+mod settlement;
 pub mod simulate;
 
 #[cfg(test)]
 mod samples;
 
 use std::time::Duration;
+
+pub use settlement::Settlement;
 
 use crate::{BoxFuture, event::Event, name::Name};
 
@@ -25,6 +28,13 @@ pub trait HandlerFactory: Send + Sync + 'static {
     /// # Errors
     /// A sentence for the operator; the worker tries again with backoff.
     fn build(&self, worker: usize) -> Result<Box<dyn Handler>, String>;
+
+    /// Whether its handlers settle events themselves, through
+    /// [`handle_and_settle`](Handler::handle_and_settle): only those can be run with
+    /// [`ack: manual`](crate::engine::AckWhen::Manual).
+    fn settles(&self) -> bool {
+        false
+    }
 
     /// How often handlers of this factory restarted what they run (a process that died or was killed), all workers
     /// together. 0 for a handler that runs nothing of its own.
@@ -44,6 +54,19 @@ pub trait Handler: Send + 'static {
     ///
     /// Dropping the future cancels the attempt at its next await.
     fn handle<'a>(&'a mut self, event: &'a Event, attempt: &'a Attempt) -> Handling<'a>;
+
+    /// As [`handle`](Self::handle), for handlers that are run with [`ack: manual`](crate::engine::AckWhen::Manual): says through
+    /// `settlement` how the event ends, now or later, at the latest when the handler is [stopped](Self::stop). After a
+    /// failed attempt the next one is given the same settlement; an event that is given up is settled as that.
+    fn handle_and_settle<'a>(
+        &'a mut self,
+        event: &'a Event,
+        attempt: &'a Attempt,
+        settlement: Settlement,
+    ) -> Handling<'a> {
+        let _ = settlement;
+        self.handle(event, attempt)
+    }
 
     /// Makes an attempt at each of several events, which stand in one line, in this order: a result for each. Where this is
     /// not done in one go, one comes after the other, and those behind one that failed are given back unstarted.
@@ -139,6 +162,11 @@ pub enum FailureKind {
     Timeout,
     /// The event cannot be handled: a dead letter at once.
     Reject,
+    /// It has made more events that would come back in than its handler declares, or there is no room for as many as that:
+    /// as `Retry`, and says nothing of the handler's health.
+    LoopbackFull,
+    /// The source must not go on: it is stopped, and the event is refused.
+    Fatal,
     /// The worker process died with this event in hand: counts against the event's poison limit.
     Crash,
     /// The event was given back unstarted: tried again soon, no attempt counted.

@@ -31,7 +31,7 @@ pub use running::{Dispatched, HandlerFailure, NotDispatched, RunningRouter};
 
 use self::routes::{Routes, Rule};
 use crate::{
-    engine::{DEFAULT_POOL, HandlerConfig, PoolConfig},
+    engine::{AckWhen, DEFAULT_POOL, HandlerConfig, PoolConfig},
     event::Event,
     pattern::Pattern,
 };
@@ -128,7 +128,8 @@ impl Router {
     /// # Errors
     /// [`PoolNotFound`](RouterError::PoolNotFound); [`HandlerExists`](RouterError::HandlerExists) where the name is taken, or
     /// what it is for has a handler already that takes all of it, and neither is marked `fan_out`;
-    /// [`HandlerForNothing`](RouterError::HandlerForNothing); [`HandlerNameEmpty`](RouterError::HandlerNameEmpty).
+    /// [`CannotSettle`](RouterError::CannotSettle); [`HandlerForNothing`](RouterError::HandlerForNothing);
+    /// [`HandlerNameEmpty`](RouterError::HandlerNameEmpty).
     pub fn add_handler_to_pool(
         &mut self,
         name: &str,
@@ -141,6 +142,9 @@ impl Router {
         if self.pools.iter().all(|(other, _)| other != pool) {
             let (handler, pool) = (name.to_owned(), pool.to_owned());
             return Err(RouterError::PoolNotFound { handler, pool });
+        }
+        if config.ack == AckWhen::Manual && !config.factory.settles() {
+            return Err(RouterError::CannotSettle(name.to_owned()));
         }
         self.check_handlers(std::iter::once((name, &config)))?;
         let config = HandlerConfig { pool: pool.to_owned(), ..config };
@@ -196,8 +200,8 @@ impl Router {
     }
 
     /// Pools and handlers, each at its place.
-    pub(crate) fn parts(&self) -> (&[(String, PoolConfig)], &[(String, HandlerConfig)]) {
-        (&self.pools, &self.handlers)
+    pub(crate) fn parts(&self) -> Named<'_> {
+        Named { pools: &self.pools, handlers: &self.handlers }
     }
 
     /// Whether these handlers could be added, one after the other.
@@ -209,6 +213,13 @@ impl Router {
         let known = self.handlers.iter().map(|(name, config)| (name.as_str(), config));
         known.chain(new).try_for_each(|(name, config)| taken.add(name, config))
     }
+}
+
+/// Pools and handlers with their names, each at its place.
+#[derive(Clone, Copy)]
+pub(crate) struct Named<'a> {
+    pub(crate) pools: &'a [(String, PoolConfig)],
+    pub(crate) handlers: &'a [(String, HandlerConfig)],
 }
 
 fn rule((_, config): &(String, HandlerConfig)) -> Rule {

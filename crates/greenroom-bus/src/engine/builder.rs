@@ -19,19 +19,21 @@ use super::{
         BuildError, Concurrency, DEFAULT_POOL, HandlerConfig, NoHandler, OutageConfig, PoolConfig,
     },
     control::Managed,
+    failures::{FailedEvent, Failures, OnFailure},
     ledger::Ledger,
     log_limit::LogLimit,
+    loopback::{Loopback, LoopbackConfig},
     order_audit::Line,
     outage::Outage,
     run::SharedPool,
-    shared::{Handler, Job, Output, PoolSettings, Shared},
+    shared::{Handler, InputStop, Job, Output, PoolSettings, Shared},
     worker::{self, BusWorker},
 };
 use crate::{
     dead_letter::DeadLetterStore,
     name::Name,
     pattern::Pattern,
-    router::{Router, RouterError},
+    router::{Named, Router, RouterError},
     sink::Sink,
     source::Source,
 };
@@ -57,9 +59,14 @@ pub struct EngineBuilder {
     no_handler: NoHandler,
     handler_rejected: NoHandler,
     outage: OutageConfig,
+    on_failure: Option<OnFailure>,
+    loopback: Option<LoopbackConfig>,
     deadline: Duration,
     line_of: LineOf,
 }
+
+/// What dead letters and reports call what comes back in, where an input would be named.
+const LOOPBACK: &str = "loopback";
 
 /// What a pool keeps in order.
 type LineOf = fn(&Job) -> Option<Line>;
@@ -76,6 +83,8 @@ impl Default for EngineBuilder {
             no_handler: NoHandler::default(),
             handler_rejected: NoHandler::default(),
             outage: OutageConfig::default(),
+            on_failure: None,
+            loopback: None,
             deadline: DEADLINE,
             line_of: |job| job.line.clone(),
         }
@@ -184,6 +193,23 @@ impl EngineBuilder {
         self
     }
 
+    /// Lets what handlers make come back in, instead of going to an output. What comes back belongs to the event that it was
+    /// made of, which is settled when all of it is; it is handled as one of an input called `loopback`.
+    pub fn loopback(mut self, loopback: LoopbackConfig) -> Self {
+        self.loopback = Some(loopback);
+        self
+    }
+
+    /// Tells of each failed attempt, with its event. Without this, failures are logged with the event's type, id and key, the
+    /// pool and the attempt, one a second at most.
+    pub fn on_failure(
+        mut self,
+        on_failure: impl Fn(&FailedEvent<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        self.on_failure = Some(Arc::new(on_failure));
+        self
+    }
+
     /// How long a drain may take; 30 s unless said otherwise.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
@@ -210,10 +236,13 @@ impl EngineBuilder {
         self.build_with(vec![Arc::from(giver)]).await
     }
 
-    async fn build_with(mut self, inputs: Vec<Arc<str>>) -> Result<Engine, BuildError> {
+    async fn build_with(mut self, mut inputs: Vec<Arc<str>>) -> Result<Engine, BuildError> {
         let dead_letters = self.dead_letters.take().ok_or(BuildError::NoDeadLetters)?;
         self.gather()?;
-        let (pools, handlers) = self.router.parts();
+        self.check_loopback()?;
+        let loopback = self.loopback.take().map(|config| Arc::new(Loopback::new(config)));
+        inputs.extend(loopback.iter().map(|_| Arc::from(LOOPBACK)));
+        let Named { pools, handlers } = self.router.parts();
         let handlers = handlers.iter().map(|(name, config)| {
             let pool = pools.iter().position(|(pool, _)| *pool == config.pool);
             let pool = pool.unwrap_or_else(|| unreachable!("the router knows every pool in use"));
@@ -233,17 +262,20 @@ impl EngineBuilder {
             handlers: handlers.collect(),
             pools: settings.collect(),
             outputs: std::mem::take(&mut self.outputs),
+            loopback,
             dead_letters,
             no_handler: self.no_handler,
             handler_rejected: self.handler_rejected,
             letter_log: LogLimit::default(),
+            failures: Failures::new(self.on_failure.take()),
+            stops: inputs.iter().map(|_| InputStop::default()).collect(),
             ledger: Arc::new(Ledger::new(pools.len())),
             inputs,
             reading: AtomicUsize::new(0),
             router: self.router,
         });
         let mut running = Vec::new();
-        for (place, (name, config)) in shared.router.parts().0.iter().enumerate() {
+        for (place, (name, config)) in shared.router.parts().pools.iter().enumerate() {
             running.push(spawn(&shared, place, name, config, self.line_of).await?);
         }
         let managed = running
@@ -259,6 +291,28 @@ impl EngineBuilder {
             read: self.inputs.iter().map(|_| Arc::new(AtomicU64::new(UNKNOWN))).collect(),
         };
         Ok(Engine { sources: self.inputs, parts })
+    }
+
+    fn check_loopback(&self) -> Result<(), BuildError> {
+        let sends = |(_, config): &&(String, HandlerConfig)| config.loopback > 0;
+        let Some((handler, config)) = self
+            .router
+            .parts()
+            .handlers
+            .iter()
+            .filter(sends)
+            .max_by_key(|(_, config)| config.loopback)
+        else {
+            return Ok(());
+        };
+        let (handler, declared) = (handler.clone(), config.loopback);
+        match &self.loopback {
+            None => Err(BuildError::NoLoopback(handler)),
+            Some(loopback) if loopback.room < declared => {
+                Err(BuildError::LoopbackTooSmall { handler, declared, room: loopback.room })
+            }
+            Some(_) => Ok(()),
+        }
     }
 
     /// What was named in any order, into the router.

@@ -133,6 +133,11 @@ pub struct HandlerConfig {
     pub key_required: bool,
     /// How failures are retried.
     pub retry: Retry,
+    /// When an event that was handled is acknowledged.
+    pub ack: AckWhen,
+    /// How many of the events that it makes of one may come back in, where the engine has a
+    /// [`loopback`](super::EngineBuilder::loopback); none unless said otherwise. So much room is reserved before it starts.
+    pub loopback: usize,
     /// Builds the handler of each worker.
     pub factory: Arc<dyn HandlerFactory>,
 }
@@ -149,9 +154,24 @@ impl HandlerConfig {
             order_by: None,
             key_required: false,
             retry,
+            ack: AckWhen::default(),
+            loopback: 0,
             factory,
         }
     }
+}
+
+/// When an event that was handled is acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AckWhen {
+    /// When all that its handler made of it is stored by the outputs that it goes to.
+    #[default]
+    Outputs,
+    /// When its handler was done with it. Outputs that are lost after that are counted
+    /// ([`lost_outputs`](super::RunReport::lost_outputs)), and nobody delivers the event again.
+    OnSuccess,
+    /// When its handler says so, through [`Settlement`](crate::handler::Settlement), and its outputs are stored.
+    Manual,
 }
 
 /// The pool that always exists.
@@ -164,12 +184,15 @@ pub struct Retry {
     pub attempts: u32,
     /// The waits between them; 200 ms to 30 s unless said otherwise.
     pub backoff: Backoff,
+    /// No further attempt is made once the first failure is so long ago; without limit unless said otherwise. Time in an
+    /// outage of the handler does not count.
+    pub total: Option<Duration>,
 }
 
 impl Default for Retry {
     fn default() -> Self {
         let backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(30));
-        Self { attempts: 5, backoff }
+        Self { attempts: 5, backoff, total: None }
     }
 }
 
@@ -215,6 +238,21 @@ pub enum BuildError {
     /// Pools and handlers that cannot be as they are named.
     #[error(transparent)]
     Router(#[from] RouterError),
+    /// A handler may send back more than there is room for.
+    #[error(
+        "the handler {handler:?} may send {declared} events back for one, and there is room for {room}: raise the room"
+    )]
+    LoopbackTooSmall {
+        /// The handler.
+        handler: String,
+        /// What it declares.
+        declared: usize,
+        /// What there is.
+        room: usize,
+    },
+    /// A handler may send events back, and there is no way back.
+    #[error("the handler {0:?} may send events back, and the engine has no loopback")]
+    NoLoopback(String),
     /// A pool could not be started.
     #[error(transparent)]
     Spawn(#[from] greenroom::SpawnError),

@@ -38,6 +38,8 @@ pub(crate) struct Ledger {
     /// Attempts that timed out: their effect is not known.
     pub(crate) timed_out: AtomicU64,
     pub(crate) out_of_order: AtomicU64,
+    /// Events that were acknowledged before their outputs were lost.
+    pub(crate) lost_outputs: AtomicU64,
     /// Events queued in pools or waiting for another attempt, when last looked at.
     pub(crate) queued: AtomicU64,
     pub(crate) peak_queued: AtomicU64,
@@ -63,6 +65,7 @@ impl Ledger {
             refused: zero(),
             timed_out: zero(),
             out_of_order: zero(),
+            lost_outputs: zero(),
             queued: zero(),
             peak_queued: zero(),
             reasons: Mutex::default(),
@@ -219,6 +222,17 @@ impl Settle for PartTicket {
                 event.confirm();
             }
             Settled::Refused => event.refuse(),
+        }
+    }
+}
+
+/// Of the outputs of an event that was acknowledged before they are stored.
+pub(crate) struct OutputsTicket(pub(crate) Arc<Ledger>);
+
+impl Settle for OutputsTicket {
+    fn settled(&self, how: Settled) {
+        if how == Settled::Refused {
+            self.0.lost_outputs.fetch_add(1, Ordering::AcqRel);
         }
     }
 }

@@ -24,6 +24,9 @@ pub struct RunReport {
     pub restarts: u64,
     /// Events that left after a later one of their key. Anything but 0 is a bug.
     pub out_of_order: u64,
+    /// Events acknowledged when their handler was done with them ([`OnSuccess`](super::AckWhen::OnSuccess)), of whose outputs
+    /// at least one was not stored.
+    pub lost_outputs: u64,
     /// From the start of the run to its end.
     pub elapsed: Duration,
     /// The 50th, 99th and 99.9th percentile of the time from taken to settled.
@@ -53,9 +56,10 @@ impl RunReport {
         self.taken == self.handled + self.dead_lettered + self.ignored + self.refused
     }
 
-    /// True when nothing was refused, nothing left out of order and nothing went wrong.
+    /// True when nothing was refused or lost, nothing left out of order and nothing went wrong.
     pub fn is_clean(&self) -> bool {
-        self.refused == 0 && self.out_of_order == 0 && self.errors.is_empty()
+        let lost = self.refused + self.lost_outputs;
+        lost == 0 && self.out_of_order == 0 && self.errors.is_empty()
     }
 
     /// Items settled for each second of the run.

@@ -20,11 +20,15 @@ use tokio::{
 use super::{
     Control, Engine, OutputReport, Parts, Phase, PoolReport, RunReport, SlowKey,
     intake::{Intake, JobAddress},
+    loopback,
     report::peak_rss_bytes,
     shared::Job,
     tasks::Tasks,
 };
-use crate::{name::Name, source::Source};
+use crate::{
+    name::Name,
+    source::{Source, SourceError},
+};
 
 /// How often the engine looks at its queues, its outputs and its handlers' health.
 const LOOK: Duration = Duration::from_millis(50);
@@ -91,6 +95,20 @@ impl Run {
             let intake = Intake::new(engine.shared.clone(), place as u32, source, pools, progress);
             intakes.spawn(&*engine.shared.inputs[place], intake.run(engine.phase.subscribe()));
         }
+        let mut way_back = Tasks::new();
+        if let Some(loopback) = &engine.shared.loopback {
+            let (input, shared) = (engine.shared.inputs.len() as u32 - 1, engine.shared.clone());
+            let pools = engine.pools.iter().map(|pool| pool.address()).collect();
+            let phase = engine.phase.subscribe();
+            let carried = loopback::carry(loopback.clone(), shared, input, pools, phase);
+            way_back.spawn("loopback", carried);
+        }
+        self.read_all(engine, intakes).await;
+        self.end_loopback(engine, way_back).await;
+    }
+
+    /// Until every input has ended.
+    async fn read_all(&mut self, engine: &Parts, mut intakes: Tasks<Result<(), SourceError>>) {
         loop {
             self.look_at(engine);
             if self.waited(INPUTS_LET_GO) {
@@ -101,6 +119,37 @@ impl Run {
                     Some(Ok(Ok(()))) => {}
                     Some(Ok(Err(error))) => self.error(error.to_string()),
                     Some(Err((input, error))) => self.error(format!("{input}: the input failed: {error}")),
+                    None => return,
+                },
+                () = self.next_look() => {}
+            }
+        }
+    }
+
+    /// Waits until nothing can come back in any more, and what came back is with the pools. What stands still because its keys
+    /// are parked is not waited for.
+    async fn end_loopback(&mut self, engine: &Parts, mut way_back: Tasks<()>) {
+        let Some(loopback) = &engine.shared.loopback else { return };
+        loop {
+            self.look_at(engine);
+            if self.stopped_at.is_some() || is_parked(engine) {
+                break;
+            }
+            tokio::select! {
+                () = loopback.room.idle() => break,
+                () = self.next_look() => {}
+            }
+        }
+        loopback.end();
+        loop {
+            self.look_at(engine);
+            if self.waited(INPUTS_LET_GO) {
+                return self.left(&way_back, "the way back did not end");
+            }
+            tokio::select! {
+                ended = way_back.next() => match ended {
+                    Some(Ok(())) => {}
+                    Some(Err((name, error))) => self.error(format!("{name}: the way back failed: {error}")),
                     None => return,
                 },
                 () = self.next_look() => {}
@@ -291,6 +340,7 @@ impl Run {
             repeated_at_most: load(&ledger.timed_out) + crashes,
             restarts: stats.iter().map(|stats| stats.restarts).sum::<u64>() + processes,
             out_of_order: load(&ledger.out_of_order),
+            lost_outputs: load(&ledger.lost_outputs),
             elapsed: self.started.elapsed(),
             latency: ledger.latency([0.5, 0.99, 0.999]).map(Duration::from_micros),
             peak_queued: load(&ledger.peak_queued),
@@ -349,6 +399,15 @@ fn stopped_pools(engine: &Parts) -> Vec<(Name, ExitReason)> {
 
 fn has_failed(end: &ExitReason) -> bool {
     matches!(end, ExitReason::Failed { .. })
+}
+
+/// True where all that the pools still hold waits for somebody to decide, and something does.
+fn is_parked(engine: &Parts) -> bool {
+    let stats = engine.pools.iter().map(|pool| pool.stats());
+    let (held, parked) = stats.fold((0, 0), |(held, parked), stats| {
+        (held + stats.queued + stats.waiting + stats.in_hand, parked + stats.parked)
+    });
+    parked > 0 && held == parked
 }
 
 type Stops = Tasks<(usize, StopReport<Job>)>;

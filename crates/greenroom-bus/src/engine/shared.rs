@@ -9,20 +9,23 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 
 use super::{
     brake::Brake,
     config::{HandlerConfig, NoHandler, OnFull, PoolConfig, Retry},
+    failures::{FailedEvent, Failures},
     ledger::{Ledger, PartTicket},
     letters::LetterTicket,
     log_limit::LogLimit,
+    loopback::{Loopback, Reserved},
     order_audit::Line,
     outage::Outage,
 };
 use crate::{
     dead_letter::{DeadLetter, DeadLetterStore, Reason},
     event::Event,
+    handler::{FailureKind, Settlement},
     name::Name,
     pattern::Pattern,
     router::{HandlerFailure, Router},
@@ -88,16 +91,49 @@ pub(crate) struct Shared {
     pub(crate) handlers: Vec<Handler>,
     pub(crate) pools: Vec<PoolSettings>,
     pub(crate) outputs: Vec<Output>,
+    /// The way back in, where there is one.
+    pub(crate) loopback: Option<Arc<Loopback>>,
     pub(crate) dead_letters: Arc<dyn DeadLetterStore>,
     pub(crate) no_handler: NoHandler,
     /// What becomes of an event that every matcher refuses.
     pub(crate) handler_rejected: NoHandler,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) letter_log: LogLimit,
+    pub(crate) failures: Failures,
+    /// Of each input, who may tell it to stop.
+    pub(crate) stops: Vec<InputStop>,
     /// What inputs, dead letters and reports call each input.
     pub(crate) inputs: Vec<Arc<str>>,
     /// Inputs that may still give events.
     pub(crate) reading: AtomicUsize,
+}
+
+/// Tells an input to stop, and why.
+#[derive(Debug, Default)]
+pub(crate) struct InputStop {
+    why: Mutex<Option<String>>,
+    told: Notify,
+}
+
+impl InputStop {
+    /// The first who says so is heard.
+    pub(crate) fn stop(&self, why: impl FnOnce() -> String) {
+        self.why.lock().get_or_insert_with(why);
+        self.told.notify_one();
+    }
+
+    /// Waits until it is to stop.
+    ///
+    /// # Cancel safety
+    /// A dropped future has done nothing.
+    pub(crate) async fn told(&self) -> String {
+        loop {
+            if let Some(why) = self.why.lock().clone() {
+                return why;
+            }
+            self.told.notified().await;
+        }
+    }
 }
 
 /// An event on its way through a pool.
@@ -113,6 +149,12 @@ pub(crate) struct Job {
     pub(crate) attempts: u32,
     /// Its settlement; dropped with the job, it refuses the event.
     pub(crate) ack: Ack,
+    /// Room on the way back for what its handler may send there.
+    pub(crate) reserved: Option<Reserved>,
+    /// Since when its attempts fail, where that is limited.
+    pub(crate) failing_since: Option<Instant>,
+    /// In its handler's hands, where that settles it itself.
+    pub(crate) manual: Option<Settlement>,
     /// Who wants to know what its handler makes of it, instead of the outputs.
     pub(crate) produced: Option<Arc<Produced>>,
 }
@@ -125,7 +167,18 @@ impl Job {
         origin: Origin,
         ack: Ack,
     ) -> Self {
-        Self { event, handler, line, origin, attempts: 0, ack, produced: None }
+        Self {
+            event,
+            handler,
+            line,
+            origin,
+            attempts: 0,
+            ack,
+            reserved: None,
+            failing_since: None,
+            manual: None,
+            produced: None,
+        }
     }
 }
 
@@ -225,12 +278,31 @@ impl Shared {
     /// A job that no attempt will help any more.
     pub(crate) fn give_up(&self, job: Job, reason: Reason, error: String) {
         let (attempts, handler) = (job.attempts, Some(job.handler));
+        if let Some(manual) = &job.manual {
+            manual.acknowledge();
+        }
         if let Some(produced) = &job.produced {
             let name = self.handlers[job.handler].name;
             produced.failed(HandlerFailure::new(name, reason, error.clone(), attempts));
         }
         let given = Given { event: Some(job.event), raw: None, reason, error, attempts, handler };
         self.dead_letter(job.origin, job.ack, given);
+    }
+
+    /// Tells of a failed attempt.
+    pub(crate) fn tell_failure(&self, job: &Job, error: &str, kind: Option<FailureKind>) {
+        let handler = &self.handlers[job.handler];
+        self.failures.tell(&FailedEvent {
+            event: &job.event,
+            error,
+            kind,
+            handler: handler.name,
+            pool: self.pools[handler.pool].name,
+            attempt: job.attempts,
+            key: job.line.as_ref().map(|line| &*line.key),
+            source: &self.inputs[job.origin.input as usize],
+            position: job.origin.position,
+        });
     }
 
     /// The line that an event of this input stands in, where its pool keeps any. A key that cannot be had is an error where

@@ -13,14 +13,16 @@ use greenroom::{
 use tokio::time::Instant;
 
 use super::{
-    config::Retry,
+    config::{AckWhen, Retry},
+    ledger::OutputsTicket,
+    loopback::{Reserved, Returning, has_room},
     outage::{Admission, Blame},
     shared::{self, Job, PoolSettings, Shared},
 };
 use crate::{
     dead_letter::Reason,
     event::Event,
-    handler::{self, Attempt, Failure, FailureKind, Handling, Outputs},
+    handler::{self, Attempt, Failure, FailureKind, Handling, Outputs, Settlement},
     name::Name,
     settlement::Ack,
     sink::Outgoing,
@@ -60,6 +62,8 @@ pub(crate) struct BusError {
     retry: Retry,
     /// The handler is in outage: the attempt does not count.
     waits: Option<Duration>,
+    /// Attempts have failed for as long as they may.
+    over: bool,
 }
 
 impl BusWorker {
@@ -72,7 +76,14 @@ impl BusWorker {
     async fn attempt_all(&mut self, mut jobs: Vec<&mut Job>) -> Vec<Result<Outputs, BusError>> {
         let mut results = Vec::with_capacity(jobs.len());
         for of_handler in jobs.chunk_by_mut(|one, next| one.handler == next.handler) {
+            let config = &self.shared.handlers[of_handler[0].handler].config;
+            let alone = config.ack == AckWhen::Manual || config.loopback > 0;
             match of_handler {
+                several if alone => {
+                    for job in several {
+                        results.push(self.attempt(job).await);
+                    }
+                }
                 [job] => results.push(self.attempt(job).await),
                 several => results.extend(self.attempt_together(several).await),
             }
@@ -108,6 +119,8 @@ impl BusWorker {
         let made = match built(&mut handlers[place], entry, *slot) {
             Err(failure) => jobs.iter().map(|_| Err(failure.clone())).collect(),
             Ok(handler) => {
+                let told: Vec<&Job> = jobs.iter().map(|job| &**job).collect();
+                let _told = TellsPanic { shared, jobs: &told };
                 let events: Vec<_> =
                     jobs.iter().zip(attempts).map(|(job, attempt)| (&job.event, attempt)).collect();
                 match within(pool.timeout, handler.handle_all(&events)).await {
@@ -119,6 +132,7 @@ impl BusWorker {
         let missing = || Err(Failure::new(FailureKind::Released, "it was not attempted"));
         let results = made.into_iter().chain(std::iter::repeat_with(missing));
         let judged = jobs.iter_mut().zip(results).map(|(job, result)| {
+            let result = result.and_then(|outputs| may_send_back(shared, job, outputs));
             let judged = result.map_err(|failure| failed(shared, pool, job, failure, Probe(None)));
             judged.inspect(|_| worked(entry))
         });
@@ -141,17 +155,74 @@ impl BusWorker {
         }
         let probe = Probe((admission == Admission::Probe).then_some(entry));
         let attempt = begin(job, entry, pool, *slot);
+        if !has_room(job, entry.config.loopback) {
+            let error = "there is no room on the way back for what its handler may send there";
+            let failure = Failure::new(FailureKind::LoopbackFull, error);
+            return Err(failed(shared, pool, job, failure, probe));
+        }
         let result = match built(&mut handlers[job.handler], entry, *slot) {
             Err(failure) => Err(failure),
-            Ok(handler) => match handler.handle(&job.event, &attempt) {
-                Handling::Done(result) => result,
-                Handling::Later(result) => within(pool.timeout, result).await.and_then(|done| done),
-            },
+            Ok(handler) => {
+                let settlement = settlement(job, entry);
+                let job = &*job;
+                let _told = TellsPanic { shared, jobs: &[job] };
+                let handling = match settlement {
+                    None => handler.handle(&job.event, &attempt),
+                    Some(settlement) => handler.handle_and_settle(&job.event, &attempt, settlement),
+                };
+                match handling {
+                    Handling::Done(result) => result,
+                    Handling::Later(result) => {
+                        within(pool.timeout, result).await.and_then(|done| done)
+                    }
+                }
+            }
         };
         result
+            .and_then(|outputs| may_send_back(shared, job, outputs))
             .map_err(|failure| failed(shared, pool, job, failure, probe))
             .inspect(|_| worked(entry))
     }
+}
+
+/// Tells of a handler that panics, while it unwinds: the pool, which catches that, has no event to tell of.
+struct TellsPanic<'a> {
+    shared: &'a Shared,
+    jobs: &'a [&'a Job],
+}
+
+impl Drop for TellsPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let tell = |job: &&Job| self.shared.tell_failure(job, "the handler panicked", None);
+            self.jobs.iter().for_each(tell);
+        }
+    }
+}
+
+/// The outputs, unless more of them would come back in than the handler has declared.
+fn may_send_back(shared: &Shared, job: &Job, outputs: Outputs) -> Result<Outputs, Failure> {
+    let Some(loopback) = &shared.loopback else { return Ok(outputs) };
+    let back = match &outputs {
+        Outputs::None => 0,
+        Outputs::Same => usize::from(loopback.takes(job.event.ty())),
+        Outputs::Events(events) => events.iter().filter(|event| loopback.takes(event.ty())).count(),
+    };
+    let declared = shared.handlers[job.handler].config.loopback;
+    if back <= declared {
+        return Ok(outputs);
+    }
+    let error = format!("{back} events would come back in, and its handler declares {declared}");
+    Err(Failure::new(FailureKind::LoopbackFull, error))
+}
+
+/// What a handler settles the event with, where it does that itself. The same one for each attempt.
+fn settlement(job: &mut Job, entry: &shared::Handler) -> Option<Settlement> {
+    if entry.config.ack != AckWhen::Manual {
+        return None;
+    }
+    let ack = &job.ack;
+    Some(job.manual.get_or_insert_with(|| Settlement::new(ack.child())).clone())
 }
 
 /// The handler has handled an event.
@@ -164,13 +235,13 @@ fn worked(entry: &shared::Handler) {
 /// What an event waits for whose handler is in outage.
 fn waits_for_handler(entry: &shared::Handler, wait: Duration) -> BusError {
     let failure = Failure::new(FailureKind::Released, "the handler is in outage");
-    BusError { failure, retry: entry.retry(), waits: Some(wait) }
+    BusError { failure, retry: entry.retry(), waits: Some(wait), over: false }
 }
 
 /// What an event waits for whose handler is paused.
 fn paused(entry: &shared::Handler) -> BusError {
     let failure = Failure::new(FailureKind::Released, "the handler is paused");
-    BusError { failure, retry: entry.retry(), waits: Some(PAUSED) }
+    BusError { failure, retry: entry.retry(), waits: Some(PAUSED), over: false }
 }
 
 /// Awaits an attempt as long as its pool lets it take.
@@ -225,7 +296,11 @@ fn failed(
             entry.outage.succeeded();
         }
         // Says nothing of the handler's health: a probe that ends so gives way to another.
-        FailureKind::Crash => {}
+        FailureKind::Crash | FailureKind::LoopbackFull => {}
+        FailureKind::Fatal => {
+            let why = || format!("stopped by the handler {:?}: {}", entry.name, failure.error);
+            shared.stops[job.origin.input as usize].stop(why);
+        }
         FailureKind::Released => {
             if job.attempts > 1 {
                 pool.further_attempts.fetch_sub(1, Ordering::Relaxed);
@@ -235,12 +310,25 @@ fn failed(
         _ => waits = blame(entry, job, &failure, probe),
     }
     if failure.kind != FailureKind::Released {
+        shared.tell_failure(job, &failure.error, Some(failure.kind));
         pool.failed_attempts.fetch_add(1, Ordering::Relaxed);
     }
     if failure.kind == FailureKind::Timeout {
         shared.ledger.timed_out.fetch_add(1, Ordering::Relaxed);
     }
-    BusError { failure, retry: entry.retry(), waits }
+    let retry = entry.retry();
+    let over = failure.kind != FailureKind::Released && is_over(job, retry, waits.is_some());
+    BusError { failure, retry, waits, over }
+}
+
+/// Whether the attempts of an event have failed for as long as they may. In an outage the time begins anew.
+fn is_over(job: &mut Job, retry: Retry, in_outage: bool) -> bool {
+    let Some(total) = retry.total else { return false };
+    if in_outage {
+        job.failing_since = None;
+        return false;
+    }
+    job.failing_since.get_or_insert_with(Instant::now).elapsed() >= total
 }
 
 /// Reports a failure to the handler's health. In an outage, returns how long the event waits.
@@ -266,29 +354,62 @@ fn blame(
 
 /// Hands what a handler produced to the outputs, in order, and confirms the event's own part.
 async fn emit(shared: &Shared, job: Job, outputs: Outputs) {
-    let Job { event, handler, line, origin, attempts: attempt, ack, produced } = job;
-    let pool = shared.pools[shared.handlers[handler].pool].name;
+    let Job { event, handler, line, origin, attempts: attempt, mut ack, produced, .. } = job;
+    let mut leaving =
+        Leaving { shared, attempt, taken_at: origin.taken_at, reserved: job.reserved };
+    let entry = &shared.handlers[handler];
+    let at_once = entry.config.ack == AckWhen::OnSuccess;
+    if at_once {
+        shared.leaves(line.as_ref(), origin.number);
+        let outputs = Ack::new(OutputsTicket(shared.ledger.clone()));
+        std::mem::replace(&mut ack, outputs).confirm();
+    }
+    let pool = shared.pools[entry.pool].name;
     match (outputs, produced) {
         (Outputs::None, _) => {}
         (Outputs::Same, Some(produced)) => produced.add([event]),
         (Outputs::Events(events), Some(produced)) => produced.add(events),
-        (Outputs::Same, None) => pass_on(shared, pool, event, &ack, attempt).await,
+        (Outputs::Same, None) => leaving.pass_on(pool, event, &ack).await,
         (Outputs::Events(events), None) => {
             for event in events {
-                pass_on(shared, pool, event, &ack, attempt).await;
+                leaving.pass_on(pool, event, &ack).await;
             }
         }
     }
-    shared.leaves(line.as_ref(), origin.number);
+    if !at_once {
+        shared.leaves(line.as_ref(), origin.number);
+    }
     ack.confirm();
 }
 
-async fn pass_on(shared: &Shared, pool: Name, event: Event, ack: &Ack, attempt: u32) {
-    let Some(output) = shared.output(event.ty()) else { return };
-    output.events.fetch_add(1, Ordering::Relaxed);
-    let outgoing = Outgoing { event, pool, attempt, ack: ack.child() };
-    if let Err(outgoing) = output.sink.try_accept(outgoing) {
-        output.sink.accept(outgoing).await;
+/// The outputs of one event, on their way.
+struct Leaving<'a> {
+    shared: &'a Shared,
+    attempt: u32,
+    taken_at: Instant,
+    /// Room on the way back.
+    reserved: Option<Reserved>,
+}
+
+impl Leaving<'_> {
+    /// Back in, or to the first output that covers it.
+    async fn pass_on(&mut self, pool: Name, event: Event, ack: &Ack) {
+        if let Some(loopback) = &self.shared.loopback
+            && loopback.takes(event.ty())
+        {
+            // As many were reserved as the handler declares, and it has made no more.
+            let Some(reserved) = self.reserved.as_mut().and_then(Reserved::split_one) else {
+                return ack.child().refuse();
+            };
+            let (ack, taken_at) = (ack.child(), self.taken_at);
+            return loopback.send(Returning { event, ack, reserved, taken_at });
+        }
+        let Some(output) = self.shared.output(event.ty()) else { return };
+        output.events.fetch_add(1, Ordering::Relaxed);
+        let outgoing = Outgoing { event, pool, attempt: self.attempt, ack: ack.child() };
+        if let Err(outgoing) = output.sink.try_accept(outgoing) {
+            output.sink.accept(outgoing).await;
+        }
     }
 }
 
@@ -386,8 +507,11 @@ pub(crate) fn policy(attempt: FailedAttempt<'_, BusError>, chance: f64) -> Verdi
         // Spread, so that what waits does not come back in one instant.
         return Verdict::Retry { after: after.mul_f64(0.5 + 0.5 * chance), counted: false };
     }
-    let retried = row(error.retry).verdict(attempt.failures, chance);
+    let attempts = if error.over { 1 } else { error.retry.attempts };
+    let retried = row(Retry { attempts, ..error.retry }).verdict(attempt.failures, chance);
     match error.failure.kind {
+        // Dropped, its settlement refuses it.
+        FailureKind::Fatal => Verdict::Drop,
         FailureKind::Reject | FailureKind::Crash => Verdict::DeadLetter,
         FailureKind::Released => Verdict::Retry { after: RELEASED, counted: false },
         FailureKind::Retry { after: Some(asked) } => match retried {

@@ -32,6 +32,9 @@ pub enum RouterError {
     /// A handler would never get an event.
     #[error("the handler {0:?} is for no event: name at least one type or pattern")]
     HandlerForNothing(String),
+    /// A handler is to settle its events itself, and cannot.
+    #[error("the handler {0:?} says `ack: manual`, and does not settle events itself")]
+    CannotSettle(String),
     /// A pool that a handler needs.
     #[error("the pool {pool:?} cannot be removed: the handler {handler:?} needs it")]
     PoolInUse {

@@ -205,7 +205,7 @@ async fn r02_retries_are_changed() {
         Running::start(one(answer(|_, _| Err(Failure::retry("no"))), pool(1, 50), 1)).await;
     let handler = running.control.handler("h").unwrap();
     let wait = Backoff::new(ms(50), ms(50));
-    handler.set_retry(Retry { attempts: 10, backoff: wait }).unwrap();
+    handler.set_retry(Retry { attempts: 10, backoff: wait, total: None }).unwrap();
     let report = running.end().await;
     assert_eq!((report.dead_lettered, report.retried), (1, 9));
 }

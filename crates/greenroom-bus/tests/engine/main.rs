@@ -2,12 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "all of this is tests, the parts that they share included")]
 
+mod acks;
 mod counts;
 mod drain;
 mod failing_parts;
+mod failures;
 mod inputs;
 mod isolation;
 mod live;
+mod loopback;
 mod outage;
 mod random_runs;
 mod retries;

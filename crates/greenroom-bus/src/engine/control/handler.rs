@@ -89,6 +89,8 @@ impl HandlerControl {
             ("on", is.on != to.on),
             ("match", is.matcher != to.matcher),
             ("fan_out", is.fan_out != to.fan_out),
+            ("ack", is.ack != to.ack),
+            ("loopback", is.loopback != to.loopback),
             ("pool", is.pool != to.pool),
             ("order_by", is.order_by != to.order_by),
             ("key_required", is.key_required != to.key_required),

@@ -132,6 +132,7 @@ fn handler_config(config: &HandlerConfig) -> Result<engine::HandlerConfig, Strin
     handler.retry = engine::Retry {
         attempts: config.attempts,
         backoff: Backoff::new(config.backoff.from, config.backoff.to),
+        ..engine::Retry::default()
     };
     Ok(handler)
 }
