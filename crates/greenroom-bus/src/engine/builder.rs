@@ -33,7 +33,7 @@ use crate::{
     dead_letter::DeadLetterStore,
     name::Name,
     pattern::Pattern,
-    router::{Named, Router, RouterError},
+    router::{Matcher, Named, Router, RouterError},
     sink::Sink,
     source::Source,
 };
@@ -51,6 +51,9 @@ const UNKNOWN: u64 = u64::MAX >> 16;
 #[must_use = "a builder does nothing until it is built"]
 pub struct EngineBuilder {
     inputs: Vec<Box<dyn Source>>,
+    /// Which events each of them gives.
+    takes: Vec<Matcher>,
+    all_outputs: bool,
     router: Router,
     pools: Vec<(String, PoolConfig)>,
     handlers: Vec<(String, HandlerConfig)>,
@@ -75,6 +78,8 @@ impl Default for EngineBuilder {
     fn default() -> Self {
         Self {
             inputs: Vec::new(),
+            takes: Vec::new(),
+            all_outputs: false,
             router: Router::new(PoolConfig::default()),
             pools: Vec::new(),
             handlers: Vec::new(),
@@ -93,8 +98,15 @@ impl Default for EngineBuilder {
 
 impl EngineBuilder {
     /// Reads events from here.
-    pub fn input(mut self, source: Box<dyn Source>) -> Self {
+    pub fn input(self, source: Box<dyn Source>) -> Self {
+        self.input_where(source, Matcher::any())
+    }
+
+    /// Reads from here the events that the matcher takes. The others are acknowledged, and count as ignored; one on which it
+    /// panics is a dead letter.
+    pub fn input_where(mut self, source: Box<dyn Source>, matcher: Matcher) -> Self {
         self.inputs.push(source);
+        self.takes.push(matcher);
         self
     }
 
@@ -158,14 +170,30 @@ impl EngineBuilder {
         self
     }
 
-    /// Sends what handlers produce, and `on` covers, here. The first output that covers an event gets it.
-    pub fn output(
+    /// Sends what handlers produce, and `on` covers, here. The first output that covers an event gets it, unless
+    /// [`all_outputs`](Self::all_outputs) says otherwise.
+    pub fn output(self, name: impl Into<String>, on: Vec<Pattern>, sink: Arc<dyn Sink>) -> Self {
+        self.output_where(name, on, Matcher::any(), sink)
+    }
+
+    /// As [`output`](Self::output), of these events those that the matcher takes. The others go to the next output. An event
+    /// on whose output a matcher panics is refused.
+    pub fn output_where(
         mut self,
         name: impl Into<String>,
         on: Vec<Pattern>,
+        matcher: Matcher,
         sink: Arc<dyn Sink>,
     ) -> Self {
-        self.outputs.push(Output { name: name.into(), events: AtomicU64::new(0), on, sink });
+        let (name, events) = (name.into(), AtomicU64::new(0));
+        self.outputs.push(Output { name, events, on, matcher, sink });
+        self
+    }
+
+    /// Hands what handlers produce to every output that takes it, rather than to the first. It is settled when all of them
+    /// have stored it.
+    pub fn all_outputs(mut self, all: bool) -> Self {
+        self.all_outputs = all;
         self
     }
 
@@ -262,6 +290,8 @@ impl EngineBuilder {
             handlers: handlers.collect(),
             pools: settings.collect(),
             outputs: std::mem::take(&mut self.outputs),
+            all_outputs: self.all_outputs,
+            takes: std::mem::take(&mut self.takes),
             loopback,
             dead_letters,
             no_handler: self.no_handler,

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     dead_letter::Reason,
-    settlement::Ack,
+    settlement::{Ack, Outcome},
     source::{Pull, Source, SourceError, Taken},
 };
 
@@ -150,7 +150,25 @@ impl Intake {
         let batch = &self.batch;
         let settles = |line: Option<&Line>| settlement(batch, line);
         match taken.event {
-            Ok(event) => self.routing.route(event, origin, None, &settles),
+            Ok(event) => match self.shared.takes[self.input as usize].try_matches(&event) {
+                Ok(true) => self.routing.route(event, origin, None, &settles),
+                Ok(false) => {
+                    let ack = settles(None);
+                    ack.set_outcome(Outcome::Ignored);
+                    ack.confirm();
+                }
+                Err(panic) => {
+                    let given = Given {
+                        event: Some(event),
+                        raw: None,
+                        reason: Reason::Rejected,
+                        error: format!("the matcher of its input panicked: {panic}"),
+                        attempts: 0,
+                        handler: None,
+                    };
+                    self.shared.dead_letter(origin, settles(None), given);
+                }
+            },
             Err(malformed) => {
                 let given = Given {
                     event: None,

@@ -310,11 +310,17 @@ impl Run {
         }
     }
 
-    fn report(self, engine: &Parts, stats: Vec<PoolStats>) -> RunReport {
+    fn report(mut self, engine: &Parts, stats: Vec<PoolStats>) -> RunReport {
         let shared = &engine.shared;
         let ledger = &shared.ledger;
         let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Acquire);
         let counts = ledger.counts();
+        let lost_outputs = load(&ledger.lost_outputs);
+        if lost_outputs > 0 {
+            self.error(format!(
+                "{lost_outputs} events were acknowledged before what was made of them was lost"
+            ));
+        }
         let processes: u64 =
             shared.handlers.iter().map(|handler| handler.config.factory.restarts()).sum();
         let slowest_keys = ledger.slowest().into_iter().map(|(line, longest)| SlowKey {
@@ -340,7 +346,7 @@ impl Run {
             repeated_at_most: load(&ledger.timed_out) + crashes,
             restarts: stats.iter().map(|stats| stats.restarts).sum::<u64>() + processes,
             out_of_order: load(&ledger.out_of_order),
-            lost_outputs: load(&ledger.lost_outputs),
+            lost_outputs,
             elapsed: self.started.elapsed(),
             latency: ledger.latency([0.5, 0.99, 0.999]).map(Duration::from_micros),
             peak_queued: load(&ledger.peak_queued),

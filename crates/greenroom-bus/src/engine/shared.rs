@@ -28,7 +28,7 @@ use crate::{
     handler::{FailureKind, Settlement},
     name::Name,
     pattern::Pattern,
-    router::{HandlerFailure, Router},
+    router::{HandlerFailure, Matcher, Router},
     settlement::{Ack, Outcome},
     sink::Sink,
 };
@@ -66,6 +66,7 @@ pub(crate) struct Output {
     /// Events handed to it.
     pub(crate) events: AtomicU64,
     pub(crate) on: Vec<Pattern>,
+    pub(crate) matcher: Matcher,
     pub(crate) sink: Arc<dyn Sink>,
 }
 
@@ -91,6 +92,10 @@ pub(crate) struct Shared {
     pub(crate) handlers: Vec<Handler>,
     pub(crate) pools: Vec<PoolSettings>,
     pub(crate) outputs: Vec<Output>,
+    /// Whether an event goes to all outputs that take it, rather than to the first.
+    pub(crate) all_outputs: bool,
+    /// Which events each input gives; the others are acknowledged.
+    pub(crate) takes: Vec<Matcher>,
     /// The way back in, where there is one.
     pub(crate) loopback: Option<Arc<Loopback>>,
     pub(crate) dead_letters: Arc<dyn DeadLetterStore>,
@@ -337,9 +342,31 @@ impl Shared {
         Ack::new(PartTicket { ledger, line, event: Mutex::new(Some(ack)) })
     }
 
-    /// The output for events of this type: the first that covers it.
-    pub(crate) fn output(&self, ty: &str) -> Option<&Output> {
-        self.outputs.iter().find(|output| output.on.iter().any(|pattern| pattern.matches(ty)))
+    /// The outputs that an event goes to: the first that covers and takes it, or all of them.
+    ///
+    /// # Errors
+    /// The name of an output whose matcher panicked, and what it said.
+    pub(crate) fn outputs_of(&self, event: &Event) -> Result<Vec<&Output>, (&str, String)> {
+        let mut taking = Vec::new();
+        let ty = event.ty();
+        for output in &self.outputs {
+            let covered = output.on.iter().any(|pattern| pattern.matches(ty));
+            if !covered || !output.matcher.try_matches(event).map_err(|why| (&*output.name, why))? {
+                continue;
+            }
+            taking.push(output);
+            if !self.all_outputs {
+                break;
+            }
+        }
+        Ok(taking)
+    }
+
+    /// The only output that an event can go to, where no matcher has to be asked: most engines have one.
+    pub(crate) fn plain_output(&self, ty: &str) -> Option<&Output> {
+        let plain = |output: &&Output| output.matcher.is_any() && !self.all_outputs;
+        let first = |output: &&Output| output.on.iter().any(|pattern| pattern.matches(ty));
+        self.outputs.iter().find(first).filter(plain)
     }
 
     /// An event leaves in its turn, or out of it.

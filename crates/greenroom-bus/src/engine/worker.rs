@@ -392,7 +392,7 @@ struct Leaving<'a> {
 }
 
 impl Leaving<'_> {
-    /// Back in, or to the first output that covers it.
+    /// Back in, or to the outputs that take it.
     async fn pass_on(&mut self, pool: Name, event: Event, ack: &Ack) {
         if let Some(loopback) = &self.shared.loopback
             && loopback.takes(event.ty())
@@ -404,7 +404,23 @@ impl Leaving<'_> {
             let (ack, taken_at) = (ack.child(), self.taken_at);
             return loopback.send(Returning { event, ack, reserved, taken_at });
         }
-        let Some(output) = self.shared.output(event.ty()) else { return };
+        if let Some(output) = self.shared.plain_output(event.ty()) {
+            return self.hand_to(output, pool, event, ack).await;
+        }
+        match self.shared.outputs_of(&event) {
+            Ok(outputs) => {
+                for output in outputs {
+                    self.hand_to(output, pool, event.clone(), ack).await;
+                }
+            }
+            Err((output, panic)) => {
+                tracing::error!(output, panic, "its matcher panicked; the event is refused");
+                ack.child().refuse();
+            }
+        }
+    }
+
+    async fn hand_to(&self, output: &shared::Output, pool: Name, event: Event, ack: &Ack) {
         output.events.fetch_add(1, Ordering::Relaxed);
         let outgoing = Outgoing { event, pool, attempt: self.attempt, ack: ack.child() };
         if let Err(outgoing) = output.sink.try_accept(outgoing) {

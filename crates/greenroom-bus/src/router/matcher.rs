@@ -1,6 +1,12 @@
 //! What an event must carry, beside its type, for a handler, an input or an output to take it.
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{
+    any::Any,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    str::FromStr,
+    sync::Arc,
+};
 
 use crate::event::{Event, ExtensionValue};
 
@@ -81,6 +87,19 @@ impl Matcher {
             && self.attributes.iter().all(|(name, like)| has(event, name, like))
             && self.conditions.iter().all(|condition| condition(event))
     }
+}
+
+impl Matcher {
+    /// As [`matches`](Self::matches), with what a condition said that panicked.
+    pub(crate) fn try_matches(&self, event: &Event) -> Result<bool, String> {
+        catch_unwind(AssertUnwindSafe(|| self.matches(event))).map_err(|panic| said(&*panic))
+    }
+}
+
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "it gave no reason".to_owned())
 }
 
 fn has(event: &Event, name: &str, like: &Glob) -> bool {

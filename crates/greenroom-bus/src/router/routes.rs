@@ -9,12 +9,7 @@
 //! The price of an event whose type a handler names, or that was seen before, is one look into a table, however many pools
 //! and handlers there are.
 
-use std::{
-    cmp::Reverse,
-    collections::HashMap,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-};
+use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 
 use parking_lot::RwLock;
 
@@ -157,16 +152,13 @@ impl Routes {
             if has_main && !rule.fan_out {
                 continue;
             }
-            match catch_unwind(AssertUnwindSafe(|| rule.matcher.matches(event))) {
+            match rule.matcher.try_matches(event) {
                 Ok(false) => {}
                 Ok(true) => {
                     has_main |= !rule.fan_out;
                     taken.push(*place);
                 }
-                Err(panic) => {
-                    let panic = said(&*panic);
-                    return Route::Panicked { handler: *place, panic };
-                }
+                Err(panic) => return Route::Panicked { handler: *place, panic },
             }
         }
         match taken[..] {
@@ -175,12 +167,6 @@ impl Routes {
             _ => Route::Several(taken),
         }
     }
-}
-
-fn said(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "it gave no reason".to_owned())
 }
 
 #[cfg(test)]

@@ -1,14 +1,21 @@
 //! A pool that does not move keeps no other pool from moving (R05).
 
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
 use greenroom_bus::{
     dead_letter::Reason,
     engine::{OnFull, PoolConfig},
     event::Event,
+    handler::Outputs,
 };
+use tokio::time::Instant;
 
 use crate::support::{
     Bench, checked, event,
-    handlers::{never, pass},
+    handlers::{handle, never, pass},
     ms, on, pool,
     source::{Script, Step},
 };
@@ -81,4 +88,64 @@ async fn r05_with_dead_letter_another_pool_goes_on_for_ever() {
     assert!(letters.stored().iter().all(|letter| letter.reason == Reason::PoolFull));
     let stuck = report.pools.iter().find(|pool| pool.name == "stuck").unwrap();
     assert_eq!(stuck.dead_lettered, report.dead_lettered);
+}
+
+/// Groups of events for the free pool, one group each [`PACE`].
+const GROUPS: u64 = 500;
+const GROUP: u64 = 4;
+const PACE: u64 = 6;
+
+/// How long the free pool took for all, and the 99th percentile of the time from taken to handled.
+async fn figures(beside_stuck: Option<OnFull>) -> (Duration, Duration) {
+    let began = Instant::now();
+    let group = |n: u64| {
+        let free = (0..GROUP).map(move |m| Ok(event(n * GROUP + m, "free", None)));
+        let stuck = (0..GROUP).map(move |m| Ok(event(format!("s-{n}-{m}"), "stuck", None)));
+        let stuck = stuck.filter(|_| beside_stuck.is_some());
+        [Step::Batch(stuck.chain(free).collect()), Step::Wait(ms(PACE))]
+    };
+    let took: Arc<Mutex<Vec<Duration>>> = Arc::default();
+    let notes = took.clone();
+    let free = handle(move |event, _| {
+        let notes = notes.clone();
+        async move {
+            let group = event.id().parse::<u64>().unwrap() / GROUP;
+            tokio::time::sleep(ms(5)).await;
+            notes.lock().unwrap().push(began.elapsed().saturating_sub(ms(group * PACE)));
+            Ok(Outputs::None)
+        }
+    });
+    let (mut stuck, mut free) = (on(&["stuck"], never()), on(&["free"], free));
+    (stuck.pool, free.pool) = ("stuck".to_owned(), "free".to_owned());
+    let on_full = beside_stuck.unwrap_or(OnFull::Pause);
+    let bench = Bench::new().set(|engine| {
+        engine
+            .input(Box::new(Script::new("groups", (0..GROUPS).flat_map(group)).then(Step::Never)))
+            .pool("stuck", PoolConfig { on_full, ..pool(2, 10) })
+            .pool("free", pool(GROUP as usize, 100))
+            .handler("stuck", stuck)
+            .handler("free", free)
+    });
+    let engine = bench.engine.build().await.unwrap();
+    let control = engine.control();
+    let run = tokio::spawn(engine.run());
+    while (took.lock().unwrap().len() as u64) < GROUPS * GROUP {
+        tokio::time::sleep(ms(1)).await;
+    }
+    let all = began.elapsed();
+    control.stop_now();
+    checked(run.await.unwrap());
+    let mut took = std::mem::take(&mut *took.lock().unwrap());
+    took.sort();
+    (all, took[took.len() * 99 / 100])
+}
+
+#[tokio::test(start_paused = true)]
+async fn r05_beside_a_suspended_pool_throughput_and_p99_stay_within_a_tenth() {
+    let (alone, p99_alone) = figures(None).await;
+    for on_full in [OnFull::Pause, OnFull::Reject, OnFull::DeadLetter] {
+        let (beside, p99) = figures(Some(on_full)).await;
+        assert!(beside <= alone.mul_f64(1.1), "{on_full:?}: {beside:?}, alone {alone:?}");
+        assert!(p99 <= p99_alone.mul_f64(1.1), "{on_full:?}: {p99:?}, alone {p99_alone:?}");
+    }
 }

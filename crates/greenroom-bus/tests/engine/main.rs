@@ -12,6 +12,7 @@ mod isolation;
 mod live;
 mod loopback;
 mod outage;
+mod outputs;
 mod random_runs;
 mod retries;
 mod router;

@@ -10,8 +10,8 @@ use super::{
     record::{Places, Record},
     types::{
         Batch, Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig,
-        HttpMode, InputConfig, InputKind, NoHandler, OnFinalFailure, OnFull, OutageConfig,
-        OutputConfig, PoolConfig,
+        HttpMode, InputConfig, InputKind, LoopbackConfig, NoHandler, OnFinalFailure, OnFull,
+        OutageConfig, OutputConfig, PoolConfig,
     },
 };
 
@@ -41,6 +41,11 @@ impl Builder<'_> {
             handlers: each(root.named("handlers"), |name, record| self.handler(name, record)),
             outputs: each(root.named("outputs"), |name, record| self.output(name, record)),
             no_handler: no_handler(root.text("no_handler").as_deref()),
+            handler_rejected: no_handler(root.text("handler_rejected").as_deref()),
+            loopback: match root.group("loopback") {
+                Some(loopback) => Some(self::loopback(loopback)?),
+                None => None,
+            },
             dead_letters: self.path(root.group("dead_letters")?.group("file")?.text("path")?),
             shutdown_deadline: root.group("shutdown")?.duration("deadline")?,
             outage: OutageConfig {
@@ -73,6 +78,7 @@ impl Builder<'_> {
             max_per_key: None,
             batch: None,
             on_full: OnFull::Pause,
+            timeout: None,
             max_restarts: 3,
             on_final_failure: OnFinalFailure::Skip,
             event_stream: true,
@@ -101,6 +107,7 @@ impl Builder<'_> {
                 None => None,
             },
             on_full: on_full(&record.text("on_full")?),
+            timeout: record.duration("timeout"),
             max_restarts: narrow(record.count("max_restarts")?),
             on_final_failure: on_final_failure(&record.text("on_final_failure")?),
             event_stream: record.flag("enable_event_stream")?,
@@ -147,11 +154,16 @@ impl Builder<'_> {
         let mut retry = record.group("retry")?;
         Some(HandlerConfig {
             on: record.texts("on")?,
+            matches: record.variables("match")?,
+            fan_out: record.flag("fan_out")?,
+            ack_on_success: record.text("ack")? == "on_success",
+            loopback: narrow(record.count("loopback")?),
             pool: record.text("pool")?,
             order_by: record.text("order_by"),
             key_required: record.flag("key_required")?,
             attempts: narrow(retry.count("attempts")?),
             backoff: retry.range("backoff")?,
+            retry_total: retry.duration("total"),
             kind: self.handler_kind(&mut record)?,
             name,
         })
@@ -225,6 +237,10 @@ fn generator(mut record: Record) -> Option<GeneratorConfig> {
         payload: record.count("payload")?,
         seed: record.count("seed")?,
     })
+}
+
+fn loopback(mut record: Record) -> Option<LoopbackConfig> {
+    Some(LoopbackConfig { on: record.texts("on")?, room: narrow(record.count("room")?) })
 }
 
 fn http(mut record: Record) -> Option<HttpConfig> {

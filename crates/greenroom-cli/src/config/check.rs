@@ -25,6 +25,9 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     for output in &config.outputs {
         checker.patterns(&format!("outputs.{}.on", output.name), &output.on);
     }
+    if let Some(loopback) = &config.loopback {
+        checker.patterns("loopback.on", &loopback.on);
+    }
     checker.unreached_handlers();
 }
 
@@ -75,8 +78,12 @@ impl Checker<'_> {
 
     fn types_taken_twice(&mut self) {
         let mut taken: HashMap<&str, &str> = HashMap::new();
-        for handler in &self.config.handlers {
+        for handler in self.config.handlers.iter().filter(|handler| !handler.fan_out) {
             for (index, on) in handler.on.iter().enumerate() {
+                // Of a pattern, others may get what its `match` leaves; a type has one handler.
+                if on.contains('*') && !handler.matches.is_empty() {
+                    continue;
+                }
                 let path = format!("handlers.{}.on.{index}", handler.name);
                 match taken.insert(on, &handler.name) {
                     None => {}
@@ -100,12 +107,43 @@ impl Checker<'_> {
     fn handler(&mut self, handler: &HandlerConfig) {
         let path = format!("handlers.{}", handler.name);
         self.patterns(&format!("{path}.on"), &handler.on);
+        self.matches(&format!("{path}.match"), &handler.matches);
+        self.loopback(&format!("{path}.loopback"), handler.loopback);
         self.pool_exists(&format!("{path}.pool"), &handler.pool);
         self.order(&path, handler);
         self.order_is_kept(&path, handler);
         match &handler.kind {
             HandlerKind::Http(http) => self.url(&format!("{path}.http.url"), &http.url),
             HandlerKind::Exec(exec) => self.variables(&format!("{path}.exec.env"), &exec.env),
+            _ => {}
+        }
+    }
+
+    fn matches(&mut self, path: &str, matches: &[(String, String)]) {
+        for (name, like) in matches {
+            let path = format!("{path}.{name}");
+            if !is_attribute(name) {
+                let shown = self.places.at(&path).show(name);
+                let help = "lower-case letters and digits, for example `subject`";
+                self.error(&path, format!("`{shown}` is not the name of an attribute"), help);
+            } else if like.is_empty() {
+                let help =
+                    "for example `/shop/*`; `*` alone takes each event that has the attribute";
+                self.error(&path, "nothing is like this", help);
+            }
+        }
+    }
+
+    fn loopback(&mut self, path: &str, declared: usize) {
+        match &self.config.loopback {
+            None if declared > 0 && !self.places.has("loopback") => {
+                let help = "say what comes back: `loopback: { on: order.again }`, at the top";
+                self.error(path, "nothing comes back in", help);
+            }
+            Some(loopback) if loopback.room < declared => {
+                let text = format!("there is room for {} events only", loopback.room);
+                self.error(path, text, "raise `loopback.room`");
+            }
             _ => {}
         }
     }
@@ -202,6 +240,9 @@ impl Checker<'_> {
             types.extend(generator.types.iter().map(String::as_str));
         }
         if self.places.names_in("inputs").count() != self.config.inputs.len() || types.is_empty() {
+            return;
+        }
+        if self.config.loopback.is_some() {
             return;
         }
         for handler in &self.config.handlers {

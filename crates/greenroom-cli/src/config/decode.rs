@@ -83,7 +83,7 @@ impl Decoder<'_> {
             }
             Kind::Named(group) => Some(self.named(&entry.node, group, path)),
             Kind::Texts | Kind::Command => self.texts(&entry.node, opt, path),
-            Kind::Variables => self.variables(&entry.node),
+            Kind::Variables => self.variables(&entry.node, opt, path),
             _ => self.scalar(&entry.node, opt),
         }
     }
@@ -152,10 +152,11 @@ impl Decoder<'_> {
         (texts.len() == items.len()).then_some(Typed::Texts(texts))
     }
 
-    fn variables(&mut self, node: &Node) -> Option<Typed> {
-        let entries = self.entries(node, "`env`")?;
+    fn variables(&mut self, node: &Node, opt: &Opt, path: &str) -> Option<Typed> {
+        let entries = self.entries(node, &format!("`{}`", opt.name))?;
         let mut pairs = Vec::new();
         for entry in entries {
+            self.places.note(&join(path, &entry.key), &entry.place, entry.node.origin.as_ref());
             match &entry.node.value {
                 _ if is_unresolved(&entry.node) => {}
                 Value::Text(text) => pairs.push((entry.key.clone(), text.clone())),

@@ -37,8 +37,8 @@ pub use self::{
     tree::{Place, Span},
     types::{
         Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig, HttpMode,
-        InputConfig, InputKind, NoHandler, OnFinalFailure, OnFull, OutageConfig, OutputConfig,
-        PoolConfig,
+        InputConfig, InputKind, LoopbackConfig, NoHandler, OnFinalFailure, OnFull, OutageConfig,
+        OutputConfig, PoolConfig,
     },
     units::{DurationRange, Rate},
 };

@@ -65,6 +65,18 @@ pub(super) static ROOT: Group = group(
              acknowledges and counts it, `refuse` leaves it unacknowledged, and the run ends with exit code 3.",
         ),
         opt(
+            "handler_rejected",
+            Choice { words: &["dead_letter", "ignore", "refuse"], later: &[] },
+            Default("dead_letter"),
+            "The same for an event that handlers are named for, but whose `match` takes none of them.",
+        ),
+        opt(
+            "loopback",
+            Group(&LOOPBACK),
+            Optional,
+            "Lets what handlers make come back in, instead of going to an output.",
+        ),
+        opt(
             "dead_letters",
             Group(&DEAD_LETTERS),
             Default("{}"),
@@ -245,7 +257,13 @@ pub(super) static POOL: Group = group(
         later("rate", "the rate limit of a pool is not part of this version"),
         later("weight", "`weight` is not part of this version"),
         later("retry", "`retry` belongs to a handler in this version"),
-        later("timeout", "`timeout` belongs to a handler in this version"),
+        opt(
+            "timeout",
+            Duration { min_ms: 1, max_ms: DAY_MS },
+            Optional,
+            "How long an attempt may take in this pool, whatever its handler is; without limit when this is not given. What it did \
+             until then is not known. `exec` and `http` have timeouts of their own, which name what happened.",
+        ),
         later("autoscale", "`autoscale` is not part of this version"),
         later("autotune", "`autotune` is not part of this version"),
         opt(
@@ -273,6 +291,36 @@ pub(super) static HANDLER: Group = Group {
             Required,
             "The event types: a type, a pattern or a list. `*` stands for one segment between dots, `**` for any number of them.",
         ),
+        Opt {
+            name: "match",
+            aliases: &["matcher"],
+            kind: Variables,
+            presence: Default("{}"),
+            doc: "Of these, the events to take: texts by the name of an attribute (`source`, `subject`, `time`, an extension), in \
+                  which `*` stands for any characters. All of them have to hold. An event that is not taken goes to the next less \
+                  specific handler; when none is left, `handler_rejected` says what happens to it.",
+        },
+        opt(
+            "fan_out",
+            Flag,
+            Default("false"),
+            "With `true`, the handler gets events beside the one that they go to, each with an outcome of its own: an event is \
+             settled when all of them are done, and is a dead letter when one of them gave it up.",
+        ),
+        opt(
+            "ack",
+            Choice { words: &["outputs", "on_success"], later: &[] },
+            Default("outputs"),
+            "When an event is acknowledged: `outputs`, when all that was made of it is stored; `on_success`, when the handler was \
+             done with it. What is lost after that is counted, and is not delivered again.",
+        ),
+        opt(
+            "loopback",
+            Count { min: 0, max: 10_000_000 },
+            Default("0"),
+            "How many of the events that it makes of one may come back in (`loopback`, at the top). More than that is a failed \
+             attempt.",
+        ),
         opt("pool", Text, Default("default"), "The pool that handles them."),
         opt(
             "order_by",
@@ -299,8 +347,6 @@ pub(super) static HANDLER: Group = Group {
             "Hands the event to long-lived worker processes, one for each worker of the pool.",
         ),
         opt("http", Group(&HTTP), Optional, "Posts the event to a URL, as CloudEvents over HTTP."),
-        later("fan_out", "`fan_out` is not part of this version"),
-        later("matcher", "matchers are not part of this version; `on` chooses by type"),
         later("timeout", "`timeout` belongs inside `exec` or `http`"),
         later("rate", "the rate limit of a handler is not part of this version"),
     ],
@@ -339,6 +385,29 @@ static RETRY: Group = group(
             DurationRange,
             Default("200ms..30s"),
             "The wait before the second attempt and the longest wait; it doubles in between, with jitter.",
+        ),
+        opt(
+            "total",
+            Duration { min_ms: 1, max_ms: 30 * DAY_MS },
+            Optional,
+            "No further attempt is made once the first failure is so long ago; without limit when this is not given. An outage \
+             does not count.",
+        ),
+    ],
+);
+
+static LOOPBACK: Group = group(
+    "loopback",
+    "What comes back in belongs to the event that it was made of, which is settled when all of it is. Room for what a handler \
+     may send back is reserved before it starts, so no cycle can stand still.",
+    &[
+        opt("on", Texts, Required, "The event types that come back: a type, a pattern or a list."),
+        opt(
+            "room",
+            Count { min: 1, max: 10_000_000 },
+            Default("1000"),
+            "How many events may be on their way back, or reserved for, at once. At least what each handler declares; for all \
+             workers to have something to do, that times the workers and the queue of its pool.",
         ),
     ],
 );

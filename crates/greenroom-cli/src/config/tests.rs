@@ -307,6 +307,7 @@ fn defaults_are_those_of_the_specification() {
         max_per_key: None,
         batch: None,
         on_full: OnFull::Pause,
+        timeout: None,
         max_restarts: 3,
         on_final_failure: OnFinalFailure::Skip,
         event_stream: true,
@@ -390,7 +391,7 @@ fn h11_who_asks_for_order_where_none_is_kept_is_told() {
 fn what_belongs_to_later_versions_is_refused_by_name() {
     for (text, expected) in [
         (pool("rate: 1/s"), "rate limit of a pool"),
-        (handler("pass: {}, fan_out: true"), "`fan_out` is not part"),
+        (handler("pass: {}, rate: 5/s"), "the rate limit of a handler is not part"),
         (root("admin: {}"), "admin listener"),
         (root("dead_letters: { store: {} }"), "the `store` for dead letters"),
         (root("outputs: { o: { kafka: {} } }"), "`kafka` outputs"),

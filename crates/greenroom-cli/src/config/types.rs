@@ -19,6 +19,10 @@ pub struct Config {
     pub outputs: Vec<OutputConfig>,
     /// What happens to an event that no handler takes.
     pub no_handler: NoHandler,
+    /// What happens to an event that every `match` refuses.
+    pub handler_rejected: NoHandler,
+    /// What comes back in, where anything does.
+    pub loopback: Option<LoopbackConfig>,
     /// The file of dead letters, appended to.
     pub dead_letters: PathBuf,
     /// How long draining may take.
@@ -86,12 +90,23 @@ pub struct PoolConfig {
     pub batch: Option<Batch>,
     /// What happens when the queue is full.
     pub on_full: OnFull,
+    /// How long an attempt may take.
+    pub timeout: Option<Duration>,
     /// How often a panicking worker may be restarted.
     pub max_restarts: u32,
     /// What happens to a key whose event failed for good.
     pub on_final_failure: OnFinalFailure,
     /// True when the log tells what happens to it.
     pub event_stream: bool,
+}
+
+/// What comes back in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoopbackConfig {
+    /// Event types and patterns; at least one.
+    pub on: Vec<String>,
+    /// How much may be on its way at once.
+    pub room: usize,
 }
 
 /// How large batches are.
@@ -143,6 +158,14 @@ pub struct HandlerConfig {
     pub name: String,
     /// Event types and patterns (`*` one segment, `**` any number); at least one.
     pub on: Vec<String>,
+    /// Of these, the events to take: attributes and what they have to be like.
+    pub matches: Vec<(String, String)>,
+    /// True when it gets events beside the handler that they go to.
+    pub fan_out: bool,
+    /// True when an event is acknowledged before its outputs are stored.
+    pub ack_on_success: bool,
+    /// How many of the events that it makes of one may come back in.
+    pub loopback: usize,
     /// The pool, which exists.
     pub pool: String,
     /// What orders its events: an attribute, an extension, or a JSON pointer (RFC 6901, with the leading `/`) into
@@ -154,6 +177,8 @@ pub struct HandlerConfig {
     pub attempts: u32,
     /// The first and the longest wait between attempts.
     pub backoff: DurationRange,
+    /// How long after the first failure attempts are made.
+    pub retry_total: Option<Duration>,
     /// What it does.
     pub kind: HandlerKind,
 }

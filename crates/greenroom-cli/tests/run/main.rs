@@ -9,6 +9,7 @@ mod order;
 mod pipelines;
 mod pools;
 mod processes;
+mod routing;
 mod server;
 mod signals;
 mod stage;

@@ -17,6 +17,7 @@ use greenroom_bus::{
         simulate::{SimulateConfig, SimulateFactory},
     },
     pattern::Pattern,
+    router::Matcher,
     sink::file::{FileSink, FileSinkOptions},
     source::{
         Source,
@@ -36,17 +37,18 @@ use crate::config::{
 /// What could not be opened or started, and why.
 pub(super) async fn engine(config: &Config) -> Result<Engine, String> {
     let mut builder = Engine::builder()
-        .no_handler(match config.no_handler {
-            NoHandler::DeadLetter => engine::NoHandler::DeadLetter,
-            NoHandler::Ignore => engine::NoHandler::Ignore,
-            NoHandler::Refuse => engine::NoHandler::Refuse,
-        })
+        .no_handler(no_handler(config.no_handler))
+        .handler_rejected(no_handler(config.handler_rejected))
         .outage(engine::OutageConfig {
             failures: config.outage.failures,
             window: config.outage.window,
             limit: config.outage.limit,
         })
         .deadline(config.shutdown_deadline);
+    if let Some(loopback) = &config.loopback {
+        let on = patterns(&loopback.on).map_err(|why| within("option", "loopback", why))?;
+        builder = builder.loopback(engine::LoopbackConfig { on, room: loopback.room });
+    }
     for input in &config.inputs {
         builder =
             builder.input(source(&input.kind).map_err(|why| within("input", &input.name, why))?);
@@ -68,6 +70,14 @@ pub(super) async fn engine(config: &Config) -> Result<Engine, String> {
         .build()
         .await
         .map_err(|error: BuildError| error.to_string())
+}
+
+fn no_handler(option: NoHandler) -> engine::NoHandler {
+    match option {
+        NoHandler::DeadLetter => engine::NoHandler::DeadLetter,
+        NoHandler::Ignore => engine::NoHandler::Ignore,
+        NoHandler::Refuse => engine::NoHandler::Refuse,
+    }
 }
 
 fn within(what: &str, name: &str, why: String) -> String {
@@ -105,6 +115,7 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
         engine: pool.engine,
         event_stream: pool.event_stream,
         max_per_key: pool.max_per_key,
+        timeout: pool.timeout,
         batches: pool.batch.map(|batch| Batches::of(batch.events).within(batch.within)),
         on_final_failure: match pool.on_final_failure {
             OnFinalFailure::Skip => Finally::DeadLetter,
@@ -124,6 +135,12 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
 fn handler_config(config: &HandlerConfig) -> Result<engine::HandlerConfig, String> {
     let mut handler = engine::HandlerConfig::new(patterns(&config.on)?, factory(&config.kind)?);
     handler.pool.clone_from(&config.pool);
+    handler.matcher = matcher(&config.matches)?;
+    handler.fan_out = config.fan_out;
+    handler.loopback = config.loopback;
+    if config.ack_on_success {
+        handler.ack = engine::AckWhen::OnSuccess;
+    }
     handler.key_required = config.key_required;
     handler.order_by = match &config.order_by {
         Some(order_by) => Some(order_by.parse::<OrderBy>().map_err(|error| error.to_string())?),
@@ -132,9 +149,16 @@ fn handler_config(config: &HandlerConfig) -> Result<engine::HandlerConfig, Strin
     handler.retry = engine::Retry {
         attempts: config.attempts,
         backoff: Backoff::new(config.backoff.from, config.backoff.to),
-        ..engine::Retry::default()
+        total: config.retry_total,
     };
     Ok(handler)
+}
+
+fn matcher(matches: &[(String, String)]) -> Result<Matcher, String> {
+    matches.iter().try_fold(Matcher::any(), |matcher, (name, like)| {
+        let like = like.parse().map_err(|error| format!("match.{name}: {error}"))?;
+        Ok(matcher.attribute(name, like))
+    })
 }
 
 fn patterns(on: &[String]) -> Result<Vec<Pattern>, String> {
