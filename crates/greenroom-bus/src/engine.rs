@@ -27,6 +27,7 @@ mod report;
 mod routing;
 mod run;
 mod shared;
+mod shares;
 mod tasks;
 mod waiting;
 mod worker;

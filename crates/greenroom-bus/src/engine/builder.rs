@@ -27,6 +27,7 @@ use super::{
     outage::Outage,
     run::SharedPool,
     shared::{Handler, InputStop, Job, Output, PoolSettings, Shared},
+    shares::Shares,
     worker::{self, BusWorker},
 };
 use crate::{
@@ -292,6 +293,7 @@ impl EngineBuilder {
             outputs: std::mem::take(&mut self.outputs),
             all_outputs: self.all_outputs,
             takes: std::mem::take(&mut self.takes),
+            shares: shares(pools),
             loopback,
             dead_letters,
             no_handler: self.no_handler,
@@ -369,6 +371,13 @@ impl EngineBuilder {
         self.line_of = |_| None;
         self
     }
+}
+
+/// Where a pool has a weight, the others have 1.
+fn shares(pools: &[(String, PoolConfig)]) -> Option<Shares> {
+    let weighted = pools.iter().any(|(_, config)| config.weight.is_some());
+    let weights = pools.iter().map(|(_, config)| config.weight.unwrap_or(1));
+    weighted.then(|| Shares::new(weights))
 }
 
 async fn spawn(

@@ -51,6 +51,10 @@ pub struct PoolConfig {
     /// Runs the workers on so many threads of the pool's own, for handlers that compute or block: otherwise they hold up
     /// the inputs and every other pool.
     pub dedicated_threads: Option<usize>,
+    /// Its share of the starts of handlers where several pools compete for threads, because their handlers compute: three times
+    /// the weight, three times the starts. 1 for pools that name none, where another does; above 0. Attempts that wait for
+    /// something take no thread, and no share.
+    pub weight: Option<u32>,
 }
 
 /// How many attempts a pool has in hand at once, at most.
@@ -75,6 +79,7 @@ impl PoolConfig {
             ("batches", self.batches != other.batches),
             ("timeout", self.timeout != other.timeout),
             ("autoscale", self.autoscale != other.autoscale),
+            ("weight", self.weight != other.weight),
             ("dedicated_threads", self.dedicated_threads != other.dedicated_threads),
             ("rate", self.rate != other.rate),
             ("concurrency", self.concurrency != other.concurrency),
@@ -101,6 +106,7 @@ impl Default for PoolConfig {
             timeout: None,
             autoscale: None,
             dedicated_threads: None,
+            weight: None,
         }
     }
 }

@@ -21,6 +21,7 @@ use super::{
     loopback::{Loopback, Reserved},
     order_audit::Line,
     outage::Outage,
+    shares::Shares,
 };
 use crate::{
     dead_letter::{DeadLetter, DeadLetterStore, Reason},
@@ -96,6 +97,8 @@ pub(crate) struct Shared {
     pub(crate) all_outputs: bool,
     /// Which events each input gives; the others are acknowledged.
     pub(crate) takes: Vec<Matcher>,
+    /// How pools share the threads, where one has a weight.
+    pub(crate) shares: Option<Shares>,
     /// The way back in, where there is one.
     pub(crate) loopback: Option<Arc<Loopback>>,
     pub(crate) dead_letters: Arc<dyn DeadLetterStore>,

@@ -96,6 +96,9 @@ impl BusWorker {
         let place = jobs[0].handler;
         let (entry, pool) = (&shared.handlers[place], &shared.pools[*pool]);
         pool.brake.off().await;
+        if let Some(shares) = &shared.shares {
+            shares.turn(entry.pool).await;
+        }
         if entry.brake.is_on() {
             return jobs.iter().map(|_| Err(paused(entry))).collect();
         }
@@ -145,6 +148,9 @@ impl BusWorker {
         let (entry, pool) = (&shared.handlers[job.handler], &shared.pools[*pool]);
         if pool.brake.is_on() {
             pool.brake.off().await;
+        }
+        if let Some(shares) = &shared.shares {
+            shares.turn(entry.pool).await;
         }
         if entry.brake.is_on() {
             return Err(paused(entry));

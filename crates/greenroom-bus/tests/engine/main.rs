@@ -18,3 +18,4 @@ mod retries;
 mod router;
 mod routing;
 mod support;
+mod weights;
