@@ -64,7 +64,7 @@ use crate::{
 pub struct Router {
     /// What a pool inherits that says nothing else.
     base: PoolConfig,
-    /// `default` first, unless it was put elsewhere by [`Router::set_pool`].
+    /// `default` first, unless an engine was given its own configuration for it.
     pools: Vec<(String, PoolConfig)>,
     handlers: Vec<(String, HandlerConfig)>,
     /// Made when first asked for; empty again when a handler comes or goes.

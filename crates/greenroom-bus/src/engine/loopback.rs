@@ -272,7 +272,10 @@ mod tests {
         assert_eq!((three.events, one.events), (2, 1));
         assert!(three.grow(4) && !three.grow(5));
         drop(three);
-        let state = |room: &Room| (room.state.lock().events, room.state.lock().holders);
+        let state = |room: &Room| {
+            let free = room.state.lock();
+            (free.events, free.holders)
+        };
         assert_eq!(state(&room), (4, 1));
         drop(one);
         assert_eq!(state(&room), (5, 0));
