@@ -58,6 +58,7 @@ mod address;
 pub mod advisor;
 pub mod autoscale;
 pub mod batch;
+mod batch_bytes;
 mod bell;
 mod block_queue;
 mod builder;

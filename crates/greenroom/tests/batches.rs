@@ -264,6 +264,75 @@ async fn k12_a_batch_that_is_not_full_waits_a_little_for_more() {
     assert!(stats.ledger_holds());
 }
 
+/// The number is the size.
+fn size((_, number, _): &Row) -> usize {
+    assert_ne!(*number, 13, "a size that cannot be told");
+    *number as usize
+}
+
+#[tokio::test(start_paused = true)]
+async fn k12_a_batch_is_full_with_so_many_bytes_too() {
+    for keyed in [true, false] {
+        let writer = Writer::gated();
+        let pool = writer.pool(Batches::of(5)).workers(1).batch_bytes(100, size);
+        let address = match keyed {
+            true => pool.ordered_by(by_key).max_per_key(100).spawn().await.unwrap().address(),
+            false => pool.spawn().await.unwrap().address(),
+        };
+        let numbers = [120, 30, 30, 30, 30, 1, 2, 3, 4, 5, 6, 100];
+        for number in numbers {
+            address.send((1, number, Well)).await.unwrap();
+        }
+        writer.gate.add_permits(100);
+        settle().await;
+        let batches: Vec<Vec<u32>> =
+            writer.begun().into_iter().map(|(_, numbers)| numbers).collect();
+        let expected: [&[u32]; 4] = [&[120], &[30, 30, 30, 30], &[1, 2, 3, 4, 5], &[6, 100]];
+        assert_eq!(batches, expected, "keyed: {keyed}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn k12_a_batch_that_waits_goes_soon_after_it_has_its_bytes() {
+    let writer = Writer::new();
+    let batches = Batches::of(50).within(8 * SECOND);
+    let pool = writer.pool(batches).ordered_by(by_key).batch_bytes(100, size).spawn();
+    let pool = pool.await.unwrap();
+    for number in [60, 61] {
+        pool.send((1, number, Well)).await.unwrap();
+        settle().await;
+    }
+    assert!(writer.begun().is_empty(), "it waits");
+    tokio::time::sleep(2 * SECOND).await;
+    settle().await;
+    assert_eq!(writer.begun(), [(1, vec![60, 61])], "a quarter of its time later");
+    assert_eq!(pool.stop(PATIENCE).await.stats.handled, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn k12_p26_a_size_that_panics_ends_the_batch_and_loses_nothing() {
+    let writer = Writer::gated();
+    let pool = writer.pool(Batches::of(50)).workers(1).ordered_by(by_key).batch_bytes(100, size);
+    let pool = pool.max_per_key(100).spawn().await.unwrap();
+    for number in [120, 1, 13, 2, 3] {
+        pool.send((1, number, Well)).await.unwrap();
+    }
+    writer.gate.add_permits(100);
+    settle().await;
+    let begun = writer.begun();
+    assert_eq!(begun, [(1, vec![120]), (1, vec![1, 13]), (1, vec![2, 3])]);
+    let stats = pool.stop(PATIENCE).await.stats;
+    assert_eq!((stats.handled, stats.restarts), (5, 0));
+    assert!(stats.ledger_holds());
+}
+
+#[tokio::test]
+async fn k12_batches_of_no_bytes_are_refused() {
+    let pool = Writer::new().pool(Batches::of(5)).batch_bytes(0, size).spawn().await;
+    let error = pool.unwrap_err().to_string();
+    assert!(error.contains("batch bytes"), "{error}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn k12_who_waits_for_more_looks_for_it_where_nobody_else_does() {
     let writer = Writer::new();

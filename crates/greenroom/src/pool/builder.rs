@@ -82,6 +82,7 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     dedicated_threads: Option<usize>,
     quick: Option<bool>,
     batches: Option<Batches>,
+    batch_bytes: Option<(usize, SizeOf<A::Message>)>,
     calls_in_place: bool,
     time_limit: Option<Duration>,
     on_dead_letter: Option<OnDeadLetter<A>>,
@@ -125,6 +126,7 @@ impl<A: Actor> PoolBuilder<A> {
             finally: None,
             quick: None,
             batches: None,
+            batch_bytes: None,
             calls_in_place: false,
             time_limit: None,
             on_dead_letter: None,
@@ -259,6 +261,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             time_limit: self.time_limit,
             quick: self.quick,
             batches: self.batches,
+            batch_bytes: self.batch_bytes,
             calls_in_place: self.calls_in_place,
             on_dead_letter: self.on_dead_letter,
             dead_letters: self.dead_letters,
@@ -272,6 +275,46 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// [`Pool::batched`] is for actors that take batches whole.
     pub fn batches(mut self, batches: Batches) -> Self {
         self.batches = Some(batches);
+        self
+    }
+
+    /// A batch is full with so many bytes, too, of what `size` says of each message: the message with which it gets there is its
+    /// last, so a batch is larger than this by less than one message. A batch that waits for more
+    /// ([`Batches::within`]) looks at its size four times in that while.
+    ///
+    /// `size` runs in the worker. Nothing follows from this in a pool without batches.
+    ///
+    /// ```
+    /// use greenroom::{Batch, Batches, prelude::*};
+    ///
+    /// struct Upload;
+    /// impl Actor for Upload {
+    ///     type Message = Batch<Vec<u8>>;
+    ///     type Reply = Vec<Result<usize, ()>>;
+    ///     type Error = ();
+    ///     async fn handle(&mut self, parts: Batch<Vec<u8>>, _: &mut Context<Self>) -> Result<Self::Reply, ()> {
+    ///         let bytes: usize = parts.iter().map(Vec::len).sum();
+    ///         Ok(parts.iter().map(|_| Ok(bytes)).collect())
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let uploads = Pool::batched(|_slot| Upload, Batches::of(100))
+    ///     .batch_bytes(1_000, Vec::len)
+    ///     .workers(1)
+    ///     .spawn()
+    ///     .await?;
+    /// let part = || uploads.call(vec![0; 400]);
+    /// let sent = tokio::join!(part(), part(), part(), part());
+    /// assert_eq!(sent, (Ok(1_200), Ok(1_200), Ok(1_200), Ok(400)));
+    /// # Ok(()) }
+    /// ```
+    pub fn batch_bytes(
+        mut self,
+        bytes: usize,
+        size: impl Fn(&A::Message) -> usize + Send + Sync + 'static,
+    ) -> Self {
+        self.batch_bytes = Some((bytes, Box::new(size)));
         self
     }
 
@@ -663,6 +706,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         let key_bounds = self.checked_key_bounds(capacity)?;
         let key_share = self.key_share();
         let bytes = keys::byte_bound(self.bytes.take())?;
+        let batch_bytes = keys::batch_bytes(self.batch_bytes.take())?;
         let is_weighed = self.dispatch.is_some() || bytes.is_some();
         let threads = self.start_threads()?;
         let runtime = threads.as_ref().and_then(Threads::handle);
@@ -705,6 +749,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             single: self.single,
             time_limit: self.time_limit,
             batches: self.batches,
+            batch_bytes,
             quick: self.quick,
             calls_in_place: self.calls_in_place,
             serves_at_hatch,

@@ -175,6 +175,8 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) quick: Option<bool>,
     /// Present where several messages are handled together.
     pub(crate) batches: Option<super::batch::Batches>,
+    /// Present where a batch is full by its size, too.
+    pub(crate) batch_bytes: Option<super::batch_bytes::BatchBytes<A::Message>>,
     /// Callers may do the work of a worker that they have woken.
     pub(crate) calls_in_place: bool,
     /// Callers may give it the message, past the queue: nothing is to be done with that but to handle it.

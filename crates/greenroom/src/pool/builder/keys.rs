@@ -6,6 +6,7 @@ use super::PoolBuilder;
 use crate::{
     Actor, FailedAttempt, FailurePolicy, Finally, SpawnError, Verdict,
     pool::{
+        batch_bytes::BatchBytes,
         bytes::{ByteBound, SizeOf},
         crowd::KeyBounds,
     },
@@ -135,6 +136,19 @@ pub(super) fn byte_bound<M>(
             Err(SpawnError::OutOfRange { setting: "max bytes", value, range: "1 or more" })
         }
         Some((most, size_of)) => Ok(Some(Box::new(ByteBound::new(most, size_of)))),
+        None => Ok(None),
+    }
+}
+
+/// The bytes with which a batch is full, where that was said.
+pub(super) fn batch_bytes<M>(
+    bytes: Option<(usize, SizeOf<M>)>,
+) -> Result<Option<BatchBytes<M>>, SpawnError> {
+    match bytes {
+        Some((value @ 0, _)) => {
+            Err(SpawnError::OutOfRange { setting: "batch bytes", value, range: "1 or more" })
+        }
+        Some((most, size_of)) => Ok(Some(BatchBytes::new(most, size_of))),
         None => Ok(None),
     }
 }

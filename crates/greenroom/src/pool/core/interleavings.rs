@@ -126,6 +126,7 @@ impl Stage {
             is_weighed: false,
             key_share: None,
             batches: None,
+            batch_bytes: None,
             key_bounds: crate::pool::crowd::KeyBounds::NONE,
             finally: None,
             key_of: Some(Box::new(|message: &Message| message.0.map(Key))),

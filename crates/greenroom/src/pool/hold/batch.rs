@@ -98,18 +98,35 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         1 + self.delivery.more.len()
     }
 
-    /// Takes up to so many, with the first. True where there are as many.
+    /// Takes up to so many, with the first, or until they are as large as a batch may be. True where it is full.
     fn take_more(&mut self, most: usize) -> bool {
-        while self.count() < most {
+        let core = self.core.clone();
+        let bound = core.settings.batch_bytes.as_ref();
+        let mut bytes = self.bytes();
+        while self.count() < most && !bound.is_some_and(|bound| bound.is_full(bytes)) {
             if self.is_over() {
                 return true;
             }
+            let before = self.count();
             match self.core.next_of_batch(self.source) {
                 Next::Message(entry) => self.add(entry),
                 Next::None => return false,
             }
+            if let (Some(bound), true) = (bound, self.count() > before) {
+                let last = self.delivery.more.last();
+                let size = bound.of(last.and_then(|held| held.delivery.message.as_ref()));
+                bytes = bytes.saturating_add(size);
+            }
         }
         true
+    }
+
+    /// Bytes in hand, where they count.
+    fn bytes(&self) -> usize {
+        let Some(bound) = &self.core.settings.batch_bytes else { return 0 };
+        let more = self.delivery.more.iter().map(|held| &held.delivery);
+        let all = std::iter::once(&self.delivery).chain(more);
+        all.fold(0, |sum: usize, held| sum.saturating_add(bound.of(held.message.as_ref())))
     }
 
     /// Puts another message in hand, unless its caller has gone.

@@ -1,0 +1,34 @@
+//! Batches that are full by their size (K12).
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::{bytes::SizeOf, discard::discard, worker::panic_message};
+
+/// The bytes with which a batch is full.
+pub(crate) struct BatchBytes<M> {
+    /// 1 at least.
+    most: usize,
+    size_of: SizeOf<M>,
+}
+
+impl<M> BatchBytes<M> {
+    pub(crate) fn new(most: usize, size_of: SizeOf<M>) -> Self {
+        Self { most, size_of }
+    }
+
+    pub(crate) fn is_full(&self, bytes: usize) -> bool {
+        bytes >= self.most
+    }
+
+    /// How large a message is. Runs user code, in the worker, with messages in hand: where it panics, the batch ends with that
+    /// message, and the message is handled.
+    pub(crate) fn of(&self, message: Option<&M>) -> usize {
+        let Some(message) = message else { return 0 };
+        catch_unwind(AssertUnwindSafe(|| (self.size_of)(message))).unwrap_or_else(|panic| {
+            let message = panic_message(&*panic);
+            discard(panic);
+            tracing::error!(panic = message, "what tells the size of a message panicked");
+            usize::MAX
+        })
+    }
+}
