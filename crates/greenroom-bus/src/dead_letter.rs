@@ -76,6 +76,8 @@ pub enum Reason {
     NoWorkers,
     /// Its pool was full, and says `on_full: dead_letter`.
     PoolFull,
+    /// Its key was parked, and an operator dropped all that waited there.
+    Dropped,
 }
 
 impl Reason {
@@ -91,6 +93,7 @@ impl Reason {
             Self::Poisoned => "poisoned",
             Self::NoWorkers => "no_workers",
             Self::PoolFull => "pool_full",
+            Self::Dropped => "dropped",
         }
     }
 }

@@ -19,6 +19,7 @@ mod intake;
 mod ledger;
 mod letters;
 mod log_limit;
+mod look;
 mod loopback;
 mod order_audit;
 mod outage;
@@ -50,6 +51,9 @@ pub use config::{
 };
 pub use control::{ChangeError, Control, HandlerControl, PoolControl};
 pub use failures::{FailedEvent, OnFailure};
+pub use look::{
+    Decided, Decision, HandlerView, HotView, KeyView, OutageView, ParkedView, PoolView,
+};
 pub use loopback::LoopbackConfig;
 pub use phase::Phase;
 pub use report::{OutputReport, PoolReport, Progress, RunReport, SlowKey};

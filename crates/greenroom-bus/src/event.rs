@@ -16,16 +16,21 @@
 //! ```
 
 mod builder;
+mod causation;
 mod draft;
 mod error;
 pub mod http;
+mod locals;
+pub(crate) mod media_type;
 mod model;
 mod order_key;
 mod parse;
+mod payload;
 pub(crate) mod rfc3339;
 mod write;
 
 pub use builder::EventBuilder;
+pub use causation::{CAUSATION_ID, CORRELATION_ID, TRACEPARENT, TRACESTATE};
 pub use error::{DataError, EventError};
 pub use model::{Data, Event, ExtensionValue};
 pub use order_key::{KeyError, OrderBy, OrderByError};

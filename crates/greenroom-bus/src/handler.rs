@@ -10,15 +10,20 @@ pub mod log;
 pub mod pass;
 mod settlement;
 pub mod simulate;
+pub mod typed;
 
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 
 use std::time::Duration;
 
 pub use settlement::Settlement;
 
-use crate::{BoxFuture, event::Event, name::Name};
+use crate::{
+    BoxFuture,
+    event::{DataError, Event, EventError},
+    name::Name,
+};
 
 /// Builds one [`Handler`] for each worker of a pool.
 pub trait HandlerFactory: Send + Sync + 'static {
@@ -46,6 +51,12 @@ pub trait HandlerFactory: Send + Sync + 'static {
     fn crashes(&self) -> u64 {
         0
     }
+
+    /// Whether handlers want to hear how their events are settled: each event then has a
+    /// [`Watch`](crate::settlement::Watch) as a [local value](Event::local).
+    fn watches_settlement(&self) -> bool {
+        false
+    }
 }
 
 /// Handles events one at a time.
@@ -68,8 +79,12 @@ pub trait Handler: Send + 'static {
         self.handle(event, attempt)
     }
 
-    /// Makes an attempt at each of several events, which stand in one line, in this order: a result for each. Where this is
-    /// not done in one go, one comes after the other, and those behind one that failed are given back unstarted.
+    /// Makes an attempt at each of several events, in this order: a result for each, by which each is settled. They stand in one
+    /// line, or in none ([`PoolConfig::batches`](crate::engine::PoolConfig::batches)). Where this is not done in one go, one
+    /// comes after the other, and those behind one that failed are given back unstarted.
+    ///
+    /// Whoever does it in one go keeps the order of the line by the same rule: what succeeds behind an event that is to be tried
+    /// again has left it, and is counted as out of order.
     fn handle_all<'a>(
         &'a mut self,
         events: &'a [(&'a Event, Attempt)],
@@ -111,7 +126,7 @@ pub enum Handling<'a> {
 pub type HandlerResult = Result<Outputs, Failure>;
 
 /// True for an event whose line waits for it.
-fn is_to_be_tried_again(result: &HandlerResult) -> bool {
+pub(crate) fn is_to_be_tried_again(result: &HandlerResult) -> bool {
     result.as_ref().is_err_and(|failure| failure.kind != FailureKind::Reject)
 }
 
@@ -167,6 +182,9 @@ pub enum FailureKind {
     LoopbackFull,
     /// The source must not go on: it is stopped, and the event is refused.
     Fatal,
+    /// An operator has to decide: the event's key waits, with the event at its head. Without a key, or in a pool that does
+    /// not keep order, a dead letter at once.
+    Park,
     /// The worker process died with this event in hand: counts against the event's poison limit.
     Crash,
     /// The event was given back unstarted: tried again soon, no attempt counted.
@@ -174,6 +192,13 @@ pub enum FailureKind {
     /// The handler itself is misconfigured or refused (a wrong credential): it is paused and probed, and no event
     /// is blamed.
     Pause,
+}
+
+impl FailureKind {
+    /// True where it is the event that was refused, by a handler that works.
+    pub fn blames_the_event(self) -> bool {
+        matches!(self, Self::Reject | Self::Park)
+    }
 }
 
 impl Failure {
@@ -192,6 +217,22 @@ impl Failure {
         Self::new(FailureKind::Reject, error)
     }
 }
+
+/// Data that cannot be read becomes no better by another attempt: the event is rejected, with its bytes as they came.
+impl From<DataError> for Failure {
+    fn from(error: DataError) -> Self {
+        Self::reject(error.to_string())
+    }
+}
+
+/// Nor does an event that cannot be made.
+impl From<EventError> for Failure {
+    fn from(error: EventError) -> Self {
+        Self::reject(format!("an event to be produced: {error}"))
+    }
+}
+
+impl std::error::Error for Failure {}
 
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

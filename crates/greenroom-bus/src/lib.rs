@@ -4,10 +4,12 @@
 //! [`Sink`](sink::Sink). Each event taken carries one [settlement]: it is acknowledged once, or
 //! refused once, and the engine's report adds up.
 
+pub mod codec;
 pub mod dead_letter;
 pub mod engine;
 pub mod event;
 pub mod handler;
+pub mod layer;
 pub mod name;
 pub mod pattern;
 pub mod router;

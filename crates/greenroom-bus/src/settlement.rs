@@ -1,63 +1,180 @@
-//! One settlement per event taken: acknowledged once, or refused once, whatever happens in between.
+//! One settlement per event taken: acknowledged once, or refused once with a reason, whatever happens in between.
 //!
 //! The engine gives every event a settlement when it takes it. Each output or dead letter that stands for the event
-//! holds an [`Ack`], a part of that settlement. The event is settled when the handler is done with it *and* every part
-//! is confirmed; a part that is refused or dropped refuses the event.
+//! holds an [`Ack`], a part of that settlement. The event is settled when every part is confirmed; a part that is refused
+//! or dropped refuses the event.
+//!
+//! ```text
+//! Ack ──child──▶ Ack          confirm ──┐
+//!  │    child──▶ Ack          refuse  ──┼──▶ the last part that goes settles the event
+//!  └─ the event's own part    drop    ──┘    (acknowledged, where all were confirmed)
+//! ```
+//!
+//! A part is used up by what settles it, so that no part counts twice, and whoever forgets one refuses the event: what
+//! is not known to be safe is delivered again. Of several reasons the gravest is told, in whichever order they came
+//! ([`Refusal`]).
+//!
+//! ```
+//! use std::sync::mpsc;
+//! use greenroom_bus::settlement::{Ack, Outcome, Refusal, Settle, Settled};
+//!
+//! struct Tell(mpsc::Sender<Settled>);
+//! impl Settle for Tell {
+//!     fn settled(&self, how: Settled) {
+//!         let _ = self.0.send(how);
+//!     }
+//! }
+//!
+//! let (tell, told) = mpsc::channel();
+//! let event = Ack::new(Tell(tell.clone()));
+//! let (stored, lost) = (event.child(), event.child());
+//! event.confirm();
+//! stored.confirm();
+//! assert!(told.try_recv().is_err(), "a part is open");
+//! drop(lost);
+//! assert_eq!(told.recv()?, Settled::Refused(Refusal::Dropped));
+//! # Ok::<(), mpsc::RecvError>(())
+//! ```
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU8, AtomicU32, Ordering},
+mod watch;
+
+#[cfg(test)]
+mod random;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering},
+    },
 };
 
+use parking_lot::Mutex;
+
+pub use watch::Watch;
+
 /// How an acknowledged event ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[repr(u8)]
 pub enum Outcome {
     /// Its handler handled it, and what it produced is stored.
-    Handled,
+    Handled = 0,
     /// It lies safely in the dead letters.
-    DeadLettered,
+    DeadLettered = 1,
     /// No handler is named for it, and the configuration says to ignore such events.
-    Ignored,
+    Ignored = 2,
+}
+
+/// Why an event was refused, the gravest last: of several reasons that one is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum Refusal {
+    /// Nobody said anything: a part was dropped, by a stop at its deadline, or by something that panicked.
+    Dropped = 3,
+    /// No handler is named for it, and the configuration says to refuse such events.
+    NoHandler = 4,
+    /// Its pool was full, and says `on_full: reject`.
+    PoolFull = 5,
+    /// What was made of it could not be stored.
+    NotStored = 6,
+    /// No handler for its type takes it, and the configuration says to refuse such events.
+    HandlerRejected = 7,
+    /// Its handler, which settles its events itself, has said so.
+    Handler = 8,
+}
+
+impl Refusal {
+    /// The spelling used in logs and reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Dropped => "dropped",
+            Self::NoHandler => "no_handler",
+            Self::PoolFull => "pool_full",
+            Self::NotStored => "not_stored",
+            Self::HandlerRejected => "handler_rejected",
+            Self::Handler => "handler",
+        }
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 /// How an event was settled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Settled {
     /// The source need not deliver it again.
     Acknowledged(Outcome),
     /// The source should deliver it again, where it can.
-    Refused,
+    Refused(Refusal),
+}
+
+impl Settled {
+    /// Whether the source need not deliver it again.
+    pub fn is_acknowledged(self) -> bool {
+        matches!(self, Self::Acknowledged(_))
+    }
+
+    /// What a state stands for: the number of an outcome or of a refusal.
+    fn of(state: u8) -> Self {
+        match state {
+            0 => Self::Acknowledged(Outcome::Handled),
+            1 => Self::Acknowledged(Outcome::DeadLettered),
+            2 => Self::Acknowledged(Outcome::Ignored),
+            4 => Self::Refused(Refusal::NoHandler),
+            5 => Self::Refused(Refusal::PoolFull),
+            6 => Self::Refused(Refusal::NotStored),
+            7 => Self::Refused(Refusal::HandlerRejected),
+            8 => Self::Refused(Refusal::Handler),
+            _ => Self::Refused(Refusal::Dropped),
+        }
+    }
 }
 
 /// Is told, once, how an event ended.
 pub trait Settle: Send + Sync + 'static {
-    /// Called exactly once for each settlement, on whichever thread released its last part.
+    /// Called exactly once for each settlement, on whichever thread released its last part. A panic in here ends here,
+    /// with an error in the log: it may be reached from a `drop` that runs because of another panic.
     fn settled(&self, how: Settled);
 }
 
 /// One part of an event's settlement. Confirmed or refused; dropped, it refuses.
 pub struct Ack {
+    /// None in a part that is settled, and in a settlement that nobody watches.
     shared: Option<Arc<Shared>>,
 }
 
 struct Shared<S: Settle + ?Sized = dyn Settle> {
-    /// Parts that are neither confirmed nor refused.
+    /// Parts that are neither confirmed nor refused. At 0, the settlement has fired, and it stays there.
     open: AtomicU32,
-    /// One of the constants below: the outcome, or refused, which nothing changes any more.
+    /// The number of the outcome or refusal: it only rises, so that the order in which parts go does not matter.
     state: AtomicU8,
+    /// Somebody wants to be told beside `settle`. Set by holders of a part, so that the last one sees it.
+    is_watched: AtomicBool,
+    /// Who that is.
+    watchers: Mutex<Vec<Watcher>>,
     settle: S,
 }
 
-const HANDLED: u8 = 0;
-const DEAD_LETTERED: u8 = 1;
-const IGNORED: u8 = 2;
-const REFUSED: u8 = 3;
+type Watcher = Box<dyn FnOnce(Settled) + Send>;
 
 impl Ack {
     /// The first part of a new settlement, which reports to `settle`.
     pub fn new(settle: impl Settle) -> Self {
-        let shared = Shared { open: AtomicU32::new(1), state: AtomicU8::new(HANDLED), settle };
+        let shared = Shared {
+            open: AtomicU32::new(1),
+            state: AtomicU8::new(Outcome::Handled as u8),
+            is_watched: AtomicBool::new(false),
+            watchers: Mutex::default(),
+            settle,
+        };
         Self { shared: Some(Arc::new(shared)) }
     }
 
@@ -74,15 +191,11 @@ impl Ack {
         Self { shared: self.shared.clone() }
     }
 
-    /// What an acknowledgement will mean, unless the event is refused; [`Outcome::Handled`] unless said otherwise.
+    /// What an acknowledgement will mean, unless the event is refused; [`Outcome::Handled`] unless said otherwise. Said
+    /// several times, the last in the order of [`Outcome`] counts.
     pub fn set_outcome(&self, outcome: Outcome) {
-        let state = match outcome {
-            Outcome::Handled => HANDLED,
-            Outcome::DeadLettered => DEAD_LETTERED,
-            Outcome::Ignored => IGNORED,
-        };
         if let Some(shared) = &self.shared {
-            shared.state.fetch_max(state, Ordering::Relaxed);
+            shared.state.fetch_max(outcome as u8, Ordering::Relaxed);
         }
     }
 
@@ -94,99 +207,56 @@ impl Ack {
     }
 
     /// This part failed: the event is refused, whatever its other parts say.
-    pub fn refuse(self) {
-        drop(self);
+    pub fn refuse(mut self, why: Refusal) {
+        self.give_up(why);
+    }
+
+    /// To hear of the settlement beside the one that it reports to, without being a part of it.
+    pub fn watch(&self) -> Watch {
+        Watch::new(self.shared.as_ref().map(Arc::downgrade))
+    }
+
+    fn give_up(&mut self, why: Refusal) {
+        if let Some(shared) = self.shared.take() {
+            shared.state.fetch_max(why as u8, Ordering::Relaxed);
+            shared.release();
+        }
     }
 }
 
 impl Shared {
+    /// A part goes. What it has written to the state, and to the watchers, is seen by the one that goes last.
     fn release(&self) {
         if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.settle.settled(match self.state.load(Ordering::Relaxed) {
-                HANDLED => Settled::Acknowledged(Outcome::Handled),
-                DEAD_LETTERED => Settled::Acknowledged(Outcome::DeadLettered),
-                IGNORED => Settled::Acknowledged(Outcome::Ignored),
-                _ => Settled::Refused,
-            });
+            self.fire(Settled::of(self.state.load(Ordering::Relaxed)));
         }
+    }
+
+    fn fire(&self, how: Settled) {
+        if self.is_watched.load(Ordering::Relaxed) {
+            for watcher in std::mem::take(&mut *self.watchers.lock()) {
+                contained(|| watcher(how));
+            }
+        }
+        contained(|| self.settle.settled(how));
+    }
+}
+
+/// Calls what may panic where nobody could bear it.
+fn contained(call: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(call)).is_err() {
+        tracing::error!("what was told of a settlement panicked; the settlement stands");
     }
 }
 
 impl Drop for Ack {
     fn drop(&mut self) {
-        if let Some(shared) = self.shared.take() {
-            shared.state.store(REFUSED, Ordering::Relaxed);
-            shared.release();
-        }
+        self.give_up(Refusal::Dropped);
     }
 }
 
 impl std::fmt::Debug for Ack {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Ack").finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Mutex;
-
-    use super::*;
-
-    struct Log(Arc<Mutex<Vec<Settled>>>);
-
-    impl Settle for Log {
-        fn settled(&self, how: Settled) {
-            self.0.lock().unwrap().push(how);
-        }
-    }
-
-    const HANDLED: Settled = Settled::Acknowledged(Outcome::Handled);
-
-    fn settlement() -> (Ack, Arc<Mutex<Vec<Settled>>>) {
-        let log = Arc::new(Mutex::new(Vec::new()));
-        (Ack::new(Log(log.clone())), log)
-    }
-
-    #[test]
-    fn m03_is_acknowledged_once_when_every_part_is_confirmed() {
-        let (root, log) = settlement();
-        let (a, b) = (root.child(), root.child());
-        root.confirm();
-        a.confirm();
-        assert!(log.lock().unwrap().is_empty());
-        b.confirm();
-        assert_eq!(*log.lock().unwrap(), [HANDLED]);
-    }
-
-    #[test]
-    fn m03_one_dropped_part_refuses_the_event_once() {
-        let (root, log) = settlement();
-        let (a, b) = (root.child(), root.child());
-        drop(a);
-        b.set_outcome(Outcome::DeadLettered);
-        b.confirm();
-        root.confirm();
-        assert_eq!(*log.lock().unwrap(), [Settled::Refused]);
-    }
-
-    #[test]
-    fn m03_fires_once_when_the_holder_panics() {
-        let (root, log) = settlement();
-        let child = root.child();
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
-            let _held = child;
-            panic!("boom");
-        }));
-        root.confirm();
-        assert_eq!(*log.lock().unwrap(), [Settled::Refused]);
-    }
-
-    #[test]
-    fn the_outcome_of_an_acknowledgement_is_what_was_set() {
-        let (root, log) = settlement();
-        root.set_outcome(Outcome::Ignored);
-        root.confirm();
-        assert_eq!(*log.lock().unwrap(), [Settled::Acknowledged(Outcome::Ignored)]);
     }
 }

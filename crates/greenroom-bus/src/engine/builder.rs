@@ -1,6 +1,7 @@
 //! From names and parts to an engine.
 
 use std::{
+    hash::Hash,
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize},
@@ -32,6 +33,7 @@ use super::{
 };
 use crate::{
     dead_letter::DeadLetterStore,
+    layer::Layers,
     name::Name,
     pattern::Pattern,
     router::{Matcher, Named, Router, RouterError},
@@ -58,6 +60,8 @@ pub struct EngineBuilder {
     router: Router,
     pools: Vec<(String, PoolConfig)>,
     handlers: Vec<(String, HandlerConfig)>,
+    /// Around every handler, outside of its own.
+    layers: Layers,
     outputs: Vec<Output>,
     dead_letters: Option<Arc<dyn DeadLetterStore>>,
     no_handler: NoHandler,
@@ -84,6 +88,7 @@ impl Default for EngineBuilder {
             router: Router::new(PoolConfig::default()),
             pools: Vec::new(),
             handlers: Vec::new(),
+            layers: Layers::new(),
             outputs: Vec::new(),
             dead_letters: None,
             no_handler: NoHandler::default(),
@@ -168,6 +173,13 @@ impl EngineBuilder {
     /// A named handler.
     pub fn handler(mut self, name: impl Into<String>, config: HandlerConfig) -> Self {
         self.handlers.push((name.into(), config));
+        self
+    }
+
+    /// Puts these layers around every handler, inside of those that were given before, and outside of those that a handler
+    /// has of its own ([`Layers::around`]).
+    pub fn layers(mut self, layers: &Layers) -> Self {
+        self.layers = self.layers.and(layers);
         self
     }
 
@@ -275,7 +287,9 @@ impl EngineBuilder {
         let handlers = handlers.iter().map(|(name, config)| {
             let pool = pools.iter().position(|(pool, _)| *pool == config.pool);
             let pool = pool.unwrap_or_else(|| unreachable!("the router knows every pool in use"));
-            Handler::new(name, config.clone(), pool, Outage::new(self.outage))
+            let mut config = config.clone();
+            config.factory = self.layers.around(config.factory);
+            Handler::new(name, config, pool, Outage::new(self.outage))
         });
         let settings = pools.iter().map(|(name, config)| PoolSettings {
             name: Name::new(name),
@@ -402,7 +416,7 @@ async fn spawn(
     let pool = match config.engine {
         event_pool::Engine::Keyed => ordered(pool.ordered_by_opt(line_of), config).spawn().await?,
         event_pool::Engine::Sticky => sticky(pool, config).sticky_by_opt(line_of).spawn().await?,
-        _ => pool.finally(config.on_final_failure).spawn().await?,
+        _ => batched(pool, config).finally(config.on_final_failure).spawn().await?,
     };
     Ok(Arc::new(pool))
 }
@@ -435,8 +449,18 @@ fn ordered(
 ) -> PoolBuilder<BusWorker, Line> {
     let most = config.max_per_key.unwrap_or(config.queue.div_ceil(SHARE_OF_A_KEY));
     let pool = pool.max_per_key(most).max_parked(most).finally(config.on_final_failure);
-    match config.batches {
-        Some(batches) => pool.batches(batches),
+    batched(pool, config)
+}
+
+/// Each event of a batch is settled by itself.
+fn batched<K: Hash + Eq + Send + Sync + 'static>(
+    pool: PoolBuilder<BusWorker, K>,
+    config: &PoolConfig,
+) -> PoolBuilder<BusWorker, K> {
+    let Some(batches) = config.batches else { return pool };
+    let pool = pool.batches(batches);
+    match config.batch_bytes {
+        Some(bytes) => pool.batch_bytes(bytes, |job| job.event.approximate_bytes()),
         None => pool,
     }
 }

@@ -39,6 +39,9 @@ pub struct PoolConfig {
     pub event_stream: bool,
     /// How many events of one line a handler is given at once; one unless said otherwise.
     pub batches: Option<Batches>,
+    /// With how many bytes (about: [`Event::approximate_bytes`](crate::event::Event::approximate_bytes)) such a batch is full,
+    /// too; `None`: only with its number of events.
+    pub batch_bytes: Option<usize>,
     /// Attempts started in such a time, at most; without limit unless said otherwise. Whoever waits for its turn holds no key.
     pub rate: Option<Rate>,
     /// Attempts in hand at once, at most, where that is fewer than the workers; without limit unless said otherwise.
@@ -77,6 +80,7 @@ impl PoolConfig {
             ("restarts", self.restarts != other.restarts),
             ("event_stream", self.event_stream != other.event_stream),
             ("batches", self.batches != other.batches),
+            ("batch_bytes", self.batch_bytes != other.batch_bytes),
             ("timeout", self.timeout != other.timeout),
             ("autoscale", self.autoscale != other.autoscale),
             ("weight", self.weight != other.weight),
@@ -101,6 +105,7 @@ impl Default for PoolConfig {
             restarts: Restarts::default(),
             event_stream: true,
             batches: None,
+            batch_bytes: None,
             rate: None,
             concurrency: None,
             timeout: None,

@@ -196,7 +196,7 @@ impl Settle for Ticket {
             Settled::Acknowledged(Outcome::Handled) => &ledger.handled,
             Settled::Acknowledged(Outcome::DeadLettered) => &ledger.dead_lettered,
             Settled::Acknowledged(Outcome::Ignored) => &ledger.ignored,
-            Settled::Refused => &ledger.refused,
+            Settled::Refused(_) => &ledger.refused,
         };
         let micros = (time.as_micros() as u64).clamp(1, LONGEST_US);
         ledger.latency.lock().saturating_record(micros);
@@ -221,7 +221,7 @@ impl Settle for PartTicket {
                 event.set_outcome(outcome);
                 event.confirm();
             }
-            Settled::Refused => event.refuse(),
+            Settled::Refused(why) => event.refuse(why),
         }
     }
 }
@@ -231,7 +231,7 @@ pub(crate) struct OutputsTicket(pub(crate) Arc<Ledger>);
 
 impl Settle for OutputsTicket {
     fn settled(&self, how: Settled) {
-        if how == Settled::Refused {
+        if !how.is_acknowledged() {
             self.0.lost_outputs.fetch_add(1, Ordering::AcqRel);
         }
     }

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use super::ledger::Ledger;
 use crate::{
     dead_letter::Reason,
-    settlement::{Ack, Settle, Settled},
+    settlement::{Ack, Refusal, Settle, Settled},
 };
 
 /// With this many letters not yet stored, inputs pause: as many as may wait beside full pools.
@@ -91,8 +91,8 @@ impl Settle for LetterTicket {
     fn settled(&self, how: Settled) {
         self.ledger.letters.leave(self.bytes);
         let Some(event) = self.event.lock().take() else { return };
-        if how == Settled::Refused {
-            return event.refuse();
+        if !how.is_acknowledged() {
+            return event.refuse(Refusal::NotStored);
         }
         self.ledger.count_letter(self.reason, self.pool);
         event.confirm();
@@ -130,7 +130,7 @@ mod tests {
         small.confirm();
         tokio::task::yield_now().await;
         assert!(!waits.is_finished());
-        large.refuse();
+        large.refuse(Refusal::NotStored);
         waits.await.unwrap();
     }
 
@@ -138,7 +138,8 @@ mod tests {
     fn g08_only_a_stored_letter_counts_by_its_reason() {
         let ledger = Arc::new(Ledger::new(1));
         LetterTicket::ack(&ledger, Reason::PoolFull, Some(0), 0, Ack::detached()).confirm();
-        LetterTicket::ack(&ledger, Reason::Malformed, None, 0, Ack::detached()).refuse();
+        LetterTicket::ack(&ledger, Reason::Malformed, None, 0, Ack::detached())
+            .refuse(Refusal::NotStored);
         assert_eq!(*ledger.reasons.lock(), [("pool_full", 1)].into());
         assert_eq!(ledger.letters_of_pool(0), 1);
     }

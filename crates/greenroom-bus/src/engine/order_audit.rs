@@ -93,6 +93,11 @@ impl OrderAudit {
         }
     }
 
+    /// How many events of this line were taken and are not settled. `None` where there are none.
+    pub(crate) fn unsettled(&self, line: &Line) -> Option<u32> {
+        self.part(line).lock().get(line).map(|pending| pending.events)
+    }
+
     #[cfg(test)]
     fn remembered(&self) -> usize {
         self.parts.iter().map(|part| part.lock().len()).sum()

@@ -16,7 +16,7 @@ use greenroom::Backoff;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::config::OutageConfig;
+use super::{config::OutageConfig, look::OutageView};
 
 /// The waits between probes.
 const PROBES: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(5));
@@ -56,6 +56,8 @@ struct Down {
     next_probe: Instant,
     /// The last error.
     error: String,
+    /// The last answer refused greenroom itself, not an event.
+    refused: bool,
 }
 
 impl State {
@@ -72,12 +74,14 @@ impl State {
 }
 
 impl Down {
-    fn begin(error: &str, now: Instant) -> Self {
+    fn begin(error: &str, refused: bool, now: Instant) -> Self {
         let next_probe = now + PROBES.wait(1, 1.0);
-        Self { since: now, probes: 1, probing: false, next_probe, error: error.to_owned() }
+        let error = error.to_owned();
+        Self { since: now, probes: 1, probing: false, next_probe, error, refused }
     }
 
-    fn probe_failed(&mut self, error: &str, now: Instant) {
+    fn probe_failed(&mut self, error: &str, refused: bool, now: Instant) {
+        self.refused = refused;
         self.probing = false;
         self.probes = self.probes.saturating_add(1);
         self.next_probe = now + PROBES.wait(self.probes, 1.0);
@@ -160,14 +164,14 @@ impl Outage {
         self.troubled.store(true, Ordering::Relaxed);
         if let Some(down) = &mut state.down {
             if probe {
-                down.probe_failed(error, now);
+                down.probe_failed(error, refused, now);
             }
             return Blame::Outage;
         }
         if !state.failed(&self.config, event, now) && !refused {
             return Blame::Event;
         }
-        state.down = Some(Down::begin(error, now));
+        state.down = Some(Down::begin(error, refused, now));
         Blame::NewOutage
     }
 
@@ -182,6 +186,14 @@ impl Outage {
     pub(crate) fn down_since(&self) -> Option<(Instant, String)> {
         let state = self.state.lock();
         state.down.as_ref().map(|down| (down.since, down.error.clone()))
+    }
+
+    /// The outage, where there is one.
+    pub(crate) fn view(&self) -> Option<OutageView> {
+        let state = self.state.lock();
+        let down = state.down.as_ref()?;
+        let (lasted, error) = (down.since.elapsed(), down.error.clone());
+        Some(OutageView { lasted, error, refused: down.refused })
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
     dead_letter::Reason,
     event::Event,
     router::Route,
-    settlement::{Ack, Outcome},
+    settlement::{Ack, Outcome, Refusal},
 };
 
 /// The way from one input to the pools.
@@ -147,7 +147,10 @@ impl Routing {
                 ack.set_outcome(Outcome::Ignored);
                 ack.confirm();
             }
-            NoHandler::Refuse => ack.refuse(),
+            NoHandler::Refuse => ack.refuse(match reason {
+                Reason::HandlerRejected => Refusal::HandlerRejected,
+                _ => Refusal::NoHandler,
+            }),
             NoHandler::DeadLetter => {
                 let (raw, handler) = (None, None);
                 let given = Given { event: Some(event), raw, reason, error, attempts: 0, handler };
@@ -212,7 +215,7 @@ impl Routing {
     fn full(&mut self, pool: usize, job: Job, why: &str) {
         match self.shared.pools[pool].on_full {
             OnFull::Pause => self.waiting[pool].push(job),
-            OnFull::Reject => job.ack.refuse(),
+            OnFull::Reject => job.ack.refuse(Refusal::PoolFull),
             OnFull::DeadLetter => {
                 let error = format!("the pool {:?} {why}", self.shared.pools[pool].name);
                 self.shared.give_up(job, Reason::PoolFull, error);

@@ -24,7 +24,7 @@ use crate::{
     event::Event,
     handler::{self, Attempt, Failure, FailureKind, Handling, Outputs, Settlement},
     name::Name,
-    settlement::Ack,
+    settlement::{Ack, Refusal},
     sink::Outgoing,
 };
 
@@ -283,6 +283,8 @@ fn begin(job: &mut Job, entry: &shared::Handler, pool: &PoolSettings, slot: usiz
     job.attempts = job.attempts.saturating_add(1);
     if job.attempts > 1 {
         pool.further_attempts.fetch_add(1, Ordering::Relaxed);
+    } else if entry.config.factory.watches_settlement() {
+        job.event = job.event.clone().with_local(job.ack.watch());
     }
     Attempt { number: job.attempts, pool: pool.name, handler: entry.name, worker: slot }
 }
@@ -298,7 +300,7 @@ fn failed(
     let entry = &shared.handlers[job.handler];
     let mut waits = None;
     match failure.kind {
-        FailureKind::Reject => {
+        FailureKind::Reject | FailureKind::Park => {
             entry.outage.succeeded();
         }
         // Says nothing of the handler's health: a probe that ends so gives way to another.
@@ -374,11 +376,13 @@ async fn emit(shared: &Shared, job: Job, outputs: Outputs) {
     match (outputs, produced) {
         (Outputs::None, _) => {}
         (Outputs::Same, Some(produced)) => produced.add([event]),
-        (Outputs::Events(events), Some(produced)) => produced.add(events),
+        (Outputs::Events(events), Some(produced)) => {
+            produced.add(events.into_iter().map(|made| made.caused_by(&event)));
+        }
         (Outputs::Same, None) => leaving.pass_on(pool, event, &ack).await,
         (Outputs::Events(events), None) => {
-            for event in events {
-                leaving.pass_on(pool, event, &ack).await;
+            for made in events {
+                leaving.pass_on(pool, made.caused_by(&event), &ack).await;
             }
         }
     }
@@ -405,7 +409,7 @@ impl Leaving<'_> {
         {
             // As many were reserved as the handler declares, and it has made no more.
             let Some(reserved) = self.reserved.as_mut().and_then(Reserved::split_one) else {
-                return ack.child().refuse();
+                return ack.child().refuse(Refusal::NotStored);
             };
             let (ack, taken_at) = (ack.child(), self.taken_at);
             return loopback.send(Returning { event, ack, reserved, taken_at });
@@ -421,7 +425,7 @@ impl Leaving<'_> {
             }
             Err((output, panic)) => {
                 tracing::error!(output, panic, "its matcher panicked; the event is refused");
-                ack.child().refuse();
+                ack.child().refuse(Refusal::NotStored);
             }
         }
     }
@@ -535,6 +539,7 @@ pub(crate) fn policy(attempt: FailedAttempt<'_, BusError>, chance: f64) -> Verdi
         // Dropped, its settlement refuses it.
         FailureKind::Fatal => Verdict::Drop,
         FailureKind::Reject | FailureKind::Crash => Verdict::DeadLetter,
+        FailureKind::Park => Verdict::ParkKey,
         FailureKind::Released => Verdict::Retry { after: RELEASED, counted: false },
         FailureKind::Retry { after: Some(asked) } => match retried {
             Verdict::Retry { counted, .. } => {
@@ -567,7 +572,7 @@ pub(crate) fn bury(shared: &Shared, letter: DeadLetter<Job, BusError>) {
     };
     let reason = match (letter.reason, error.kind) {
         (DeadLetterReason::Poisoned, _) | (_, FailureKind::Crash) => Reason::Poisoned,
-        (DeadLetterReason::Failed, FailureKind::Reject) => Reason::Rejected,
+        (DeadLetterReason::Failed, FailureKind::Reject | FailureKind::Park) => Reason::Rejected,
         (DeadLetterReason::NoWorkers, _) => Reason::NoWorkers,
         _ => Reason::RetriesExhausted,
     };

@@ -11,6 +11,7 @@ use super::{
     error::EventError,
     model::{Data, Event, ExtensionValue},
 };
+use crate::codec::Encoders;
 
 /// Makes an [`Event`]. What is wrong with its parts is told by [`build`](Self::build).
 ///
@@ -97,6 +98,23 @@ impl<'a> EventBuilder<'a> {
                 self
             }
         }
+    }
+
+    /// A value, written as this content type by one of `encoders`; sets `datacontenttype`, too.
+    pub fn data_as<T: ?Sized + 'static>(
+        mut self,
+        content_type: &str,
+        value: &T,
+        encoders: &Encoders<T>,
+    ) -> Self {
+        let encoded = encoders.encode(content_type, value);
+        let set = encoded
+            .map_err(|error| EventError::Data(error.to_string()))
+            .and_then(|bytes| self.draft.set_bytes(Some(content_type), &bytes.into()));
+        if let Err(error) = set {
+            self.draft.fail(error);
+        }
+        self.datacontenttype(content_type.to_owned())
     }
 
     /// Bytes, written as `data_base64`.

@@ -1,5 +1,7 @@
 //! What can be wrong with bytes that should be an event, and with data that should be of a type.
 
+use crate::codec::CodecError;
+
 /// Why bytes are no CloudEvent. The text names the attribute, what was expected and what was found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -51,8 +53,8 @@ pub enum EventError {
     /// `data` and `data_base64` exclude each other.
     #[error("both `data` and `data_base64` are there: an event has one of them")]
     TwoData,
-    /// The data of an event under construction could not be serialised.
-    #[error("data cannot be written as JSON: {0}")]
+    /// The data of an event under construction could not be written.
+    #[error("data cannot be written: {0}")]
     Data(String),
     /// An event within a batch is wrong.
     #[error("event {index} of the batch: {error}")]
@@ -93,6 +95,41 @@ pub enum DataError {
     /// The data is JSON of another shape.
     #[error("the data is not of the expected shape: {0}")]
     Shape(#[from] serde_json::Error),
+    /// Nobody reads or writes this content type.
+    #[error(
+        "there is no codec for data of the content type `{content_type}`; there {}",
+        listed(known)
+    )]
+    NoCodec {
+        /// The content type of the data.
+        content_type: String,
+        /// Those that there are codecs for.
+        known: Vec<String>,
+    },
+    /// The codec of its content type could not read the data.
+    #[error("the data cannot be read as `{content_type}`: {error}")]
+    Unreadable {
+        /// The content type of the data.
+        content_type: String,
+        /// What the codec says.
+        error: CodecError,
+    },
+    /// The codec could not write the value.
+    #[error("the value cannot be written as `{content_type}`: {error}")]
+    Unwritable {
+        /// The content type that was asked for.
+        content_type: String,
+        /// What the codec says.
+        error: CodecError,
+    },
+}
+
+fn listed(known: &[String]) -> String {
+    match known {
+        [] => "is none at all".to_owned(),
+        [only] => format!("is one for {only}"),
+        several => format!("are some for {}", several.join(", ")),
+    }
 }
 
 /// At most so many characters of a wrong value are repeated in an error.

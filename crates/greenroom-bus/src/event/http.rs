@@ -8,11 +8,11 @@
 use std::{borrow::Cow, fmt::Write};
 
 use bytes::Bytes;
-use serde_json::value::RawValue;
 
 use super::{
     draft::{Draft, Found},
     error::EventError,
+    media_type,
     model::{Data, Event, ExtensionValue},
 };
 
@@ -21,9 +21,6 @@ pub const STRUCTURED: &str = "application/cloudevents+json";
 
 /// The media type of an array of events.
 pub const BATCH: &str = "application/cloudevents-batch+json";
-
-/// What a data body is when the event does not say: the JSON format's default.
-const DEFAULT_DATA_TYPE: &str = "application/json";
 
 /// An event in binary mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +58,7 @@ pub fn write_binary(event: &Event) -> BinaryMessage<'_> {
     for (name, value) in event.extensions() {
         headers.push((Cow::Owned(format!("ce-{name}")), extension(value)));
     }
-    let default = (!matches!(event.data(), Data::None)).then_some(DEFAULT_DATA_TYPE);
+    let default = (!matches!(event.data(), Data::None)).then_some(media_type::JSON);
     if let Some(media_type) = event.datacontenttype().or(default) {
         headers.push((Cow::Borrowed("content-type"), Cow::Borrowed(media_type)));
     }
@@ -89,7 +86,7 @@ fn mode(headers: &[(&str, &[u8])]) -> Option<Mode> {
     let mut mode = None;
     for (name, value) in headers {
         if name.eq_ignore_ascii_case("content-type") {
-            match media_type(value).as_str() {
+            match &*media_type::normal(&String::from_utf8_lossy(value)) {
                 STRUCTURED => return Some(Mode::Structured),
                 BATCH => return Some(Mode::Batch),
                 _ => {}
@@ -116,50 +113,20 @@ pub fn read_binary(headers: &[(&str, &[u8])], body: &Bytes) -> Result<Event, Eve
             content_type = Some(text("datacontenttype", value.to_vec())?);
         }
     }
-    set_data(&mut draft, content_type.as_deref(), body)?;
+    if !body.is_empty() {
+        draft.set_bytes(content_type.as_deref(), body)?;
+    }
     if let Some(content_type) = content_type {
         draft.set("datacontenttype", Found::Text(content_type.into()));
     }
     draft.finish()
 }
 
-/// A body becomes what its content type says; one without a type becomes JSON where it is JSON.
-fn set_data(draft: &mut Draft<'_>, declared: Option<&str>, body: &Bytes) -> Result<(), EventError> {
-    if body.is_empty() {
-        return Ok(());
-    }
-    let media = declared.map(|declared| media_type(declared.as_bytes()));
-    match media.as_deref() {
-        None => match json(body) {
-            Ok(raw) => draft.set_json(Cow::Owned(raw)),
-            Err(_) => draft.set_data(Data::Binary(body.clone())),
-        },
-        Some(media) if media.ends_with("/json") || media.ends_with("+json") => {
-            draft.set_json(Cow::Owned(json(body)?));
-        }
-        Some(media) if media.starts_with("text/") && std::str::from_utf8(body).is_ok() => {
-            let text = serde_json::value::to_raw_value(&String::from_utf8_lossy(body))?;
-            draft.set_json(Cow::Owned(text));
-        }
-        Some(_) => draft.set_data(Data::Binary(body.clone())),
-    }
-    Ok(())
-}
-
-fn json(body: &[u8]) -> Result<Box<RawValue>, EventError> {
-    Ok(serde_json::from_slice(body)?)
-}
-
 /// The data as a body: JSON data of another declared type is a string whose content is meant.
 fn body(event: &Event) -> Bytes {
     match event.data() {
-        Data::None => Bytes::new(),
         Data::Binary(bytes) => bytes.clone(),
-        Data::Json(raw) if event.declares_json() => Bytes::copy_from_slice(raw.get().as_bytes()),
-        Data::Json(raw) => match serde_json::from_str::<String>(raw.get()) {
-            Ok(text) => text.into(),
-            Err(_) => Bytes::copy_from_slice(raw.get().as_bytes()),
-        },
+        _ => Bytes::copy_from_slice(&event.data_bytes().unwrap_or_default()),
     }
 }
 
@@ -170,12 +137,6 @@ fn extension(value: &ExtensionValue) -> Cow<'_, str> {
         ExtensionValue::Bool(false) => Cow::Borrowed("false"),
         ExtensionValue::Integer(number) => Cow::Owned(number.to_string()),
     }
-}
-
-/// The media type in lower case, without parameters.
-fn media_type(value: &[u8]) -> String {
-    let value = String::from_utf8_lossy(value);
-    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 /// Percent-encodes what a header value must not hold as it is: everything outside printable ASCII, space, quote and

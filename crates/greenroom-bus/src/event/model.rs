@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::error::DataError;
+use super::{error::DataError, locals::Locals, media_type};
 
 /// What an event takes beside its texts: names and quotes when written, counts and lengths in memory.
 const FRAME_BYTES: usize = 128;
@@ -14,9 +14,12 @@ const FRAME_BYTES: usize = 128;
 /// A CloudEvent. Cloning it copies a reference.
 #[derive(Clone)]
 pub struct Event {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
+    /// What travels with this clone, and is no part of the event.
+    pub(super) locals: Locals,
 }
 
+#[derive(Clone)]
 pub(super) struct Inner {
     pub(super) attributes: Attributes,
     /// Of its own, because it is what events are most often ordered by: a key is then a clone of this reference.
@@ -28,6 +31,7 @@ pub(super) struct Inner {
 
 /// Six attributes in one text, so that they cost one allocation. None of them may be empty, so an empty one is
 /// one that is not there.
+#[derive(Clone)]
 pub(super) struct Attributes {
     text: Box<str>,
     ends: [usize; 6],
@@ -55,7 +59,7 @@ impl Attributes {
 }
 
 /// The payload of an event.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Data {
     /// There is none.
     None,
@@ -79,7 +83,7 @@ pub enum ExtensionValue {
 
 impl Event {
     pub(super) fn new(inner: Inner) -> Self {
-        Self { inner: Arc::new(inner) }
+        Self { inner: Arc::new(inner), locals: Locals::default() }
     }
 
     /// `id`: together with the source, what identifies the event.
@@ -151,8 +155,7 @@ impl Event {
     /// Whether `datacontenttype` says JSON: `application/json`, any `+json`, or nothing at all.
     pub fn declares_json(&self) -> bool {
         let Some(declared) = self.datacontenttype() else { return true };
-        let media = declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        media.ends_with("/json") || media.ends_with("+json")
+        media_type::is_json(&media_type::normal(declared))
     }
 
     /// Decodes the data, which has to be JSON.
@@ -171,7 +174,7 @@ impl Event {
     }
 }
 
-/// Equal in every attribute and in the data, byte by byte.
+/// Equal in every attribute and in the data, byte by byte; whatever travels with them.
 impl PartialEq for Event {
     fn eq(&self, other: &Self) -> bool {
         let (a, b) = (&*self.inner, &*other.inner);

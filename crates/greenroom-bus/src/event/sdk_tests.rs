@@ -1,7 +1,8 @@
 use cloudevents::AttributesReader;
 use proptest::prelude::*;
+use serde_json::Value;
 
-use super::{Event, tests::event};
+use super::{Data, Event, tests::event};
 
 fn written(event: &Event) -> String {
     let mut out = Vec::new();
@@ -38,5 +39,22 @@ proptest! {
         for (name, value) in event.extensions() {
             prop_assert_eq!(back.extension(name), Some(value));
         }
+        match event.data() {
+            Data::Json(_) => {
+                let (data, kept) = (event.data_as::<Value>(), back.data_as::<Value>());
+                prop_assert_eq!(data.ok(), kept.ok());
+            }
+            data => prop_assert_eq!(back.data(), data),
+        }
+    }
+
+    #[test]
+    fn m01_batches_survive_the_sdk(events in prop::collection::vec(event(), 0..4)) {
+        let mut ours = Vec::new();
+        Event::write_batch(&events, &mut ours);
+        let theirs: Vec<cloudevents::Event> = serde_json::from_slice(&ours).unwrap();
+        let back = Event::parse_batch(&serde_json::to_vec(&theirs).unwrap()).unwrap();
+        let ids = |events: &[Event]| events.iter().map(|event| event.id().to_owned()).collect::<Vec<_>>();
+        prop_assert_eq!(ids(&back), ids(&events));
     }
 }

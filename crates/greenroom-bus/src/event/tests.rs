@@ -278,3 +278,97 @@ proptest! {
         let _ = Event::parse(&line[..at]);
     }
 }
+
+#[test]
+fn m01_a_batch_is_written_as_it_is_read() {
+    let events = [parse(FULL).unwrap(), with(r#""data_base64":"AAH/""#).unwrap()];
+    for count in 0..=events.len() {
+        let mut out = Vec::new();
+        Event::write_batch(&events[..count], &mut out);
+        assert_eq!(Event::parse_batch(&out).unwrap(), events[..count]);
+        assert!(!out.contains(&b'\n'));
+    }
+}
+
+#[derive(Debug, PartialEq)]
+struct Received(u32);
+
+#[test]
+fn m04_local_values_travel_with_clones_and_are_not_written() {
+    let plain = parse(FULL).unwrap();
+    let event = plain.clone().with_local(Received(1)).with_local("text");
+    let clone = event.clone();
+    assert_eq!((clone.local(), clone.local()), (Some(&Received(1)), Some(&"text")));
+    assert_eq!(clone.local::<u64>(), None);
+    assert_eq!(plain.local::<Received>(), None, "a clone made before");
+    assert_eq!(event, plain);
+    assert_eq!(written(&event), written(&plain));
+    assert_eq!(parse(&written(&event)).unwrap().local::<Received>(), None);
+}
+
+#[test]
+fn m04_of_each_type_there_is_one_local_value() {
+    let event = parse(FULL).unwrap().with_local(Received(1));
+    let newer = event.clone().with_local(Received(2));
+    assert_eq!((event.local(), newer.local()), (Some(&Received(1)), Some(&Received(2))));
+}
+
+fn extensions(event: &Event) -> Vec<(&str, &ExtensionValue)> {
+    let mut extensions: Vec<_> = event.extensions().collect();
+    extensions.sort_by_key(|(name, _)| *name);
+    extensions
+}
+
+#[test]
+fn m04_what_is_made_for_an_event_has_its_correlation_cause_and_trace() {
+    let cause = Event::builder("7", "/shop", "order")
+        .extension(CORRELATION_ID, "visit")
+        .extension(TRACEPARENT, "00-ab-cd-01")
+        .extension(TRACESTATE, "k=v")
+        .extension("other", 1)
+        .build()
+        .unwrap();
+    let made = Event::builder("8", "/bills", "bill").data_json("kept").build().unwrap();
+    let caused = made.clone().caused_by(&cause);
+    let (visit, seven) = (ExtensionValue::from("visit"), ExtensionValue::from("7"));
+    let (parent, state) = (ExtensionValue::from("00-ab-cd-01"), ExtensionValue::from("k=v"));
+    let expected = [
+        (CAUSATION_ID, &seven),
+        (CORRELATION_ID, &visit),
+        (TRACEPARENT, &parent),
+        (TRACESTATE, &state),
+    ];
+    assert_eq!(extensions(&caused), expected);
+    assert_eq!((caused.id(), caused.data()), ("8", made.data()));
+    assert_eq!(made.extensions().len(), 0, "a clone made before");
+    assert_eq!(parse(&written(&caused)).unwrap(), caused);
+}
+
+#[test]
+fn m04_what_an_event_says_itself_stays() {
+    let cause = Event::builder("7", "/shop", "order")
+        .extension(CORRELATION_ID, "visit")
+        .extension(TRACEPARENT, "00-ab-cd-01")
+        .extension(TRACESTATE, "k=v")
+        .build()
+        .unwrap();
+    let own = Event::builder("8", "/bills", "bill")
+        .extension(CORRELATION_ID, "mine")
+        .extension(CAUSATION_ID, "6")
+        .extension(TRACEPARENT, "00-mine")
+        .build()
+        .unwrap();
+    assert_eq!(own.clone().caused_by(&cause), own, "its trace is not given another's state");
+    assert_eq!(cause.clone().caused_by(&cause), cause, "it is passed on");
+    let plain = Event::builder("9", "/x", "y").build().unwrap();
+    let uncorrelated = Event::builder("8", "/bills", "bill").build().unwrap().caused_by(&plain);
+    assert_eq!(extensions(&uncorrelated), [(CAUSATION_ID, &ExtensionValue::from("9"))]);
+}
+
+#[test]
+fn m04_an_event_without_a_flow_begins_one() {
+    let event = Event::builder("8", "/bills", "bill").build().unwrap().correlated();
+    assert_eq!(event.extension(CORRELATION_ID), Some(&ExtensionValue::from("8")));
+    let made = Event::builder("9", "/x", "y").build().unwrap().caused_by(&event).correlated();
+    assert_eq!(made.extension(CORRELATION_ID), Some(&ExtensionValue::from("8")));
+}

@@ -43,6 +43,18 @@ impl Event {
         out.push(b'}');
     }
 
+    /// Appends a JSON array of events, on one line: what [`parse_batch`](Self::parse_batch) reads.
+    pub fn write_batch<'a>(events: impl IntoIterator<Item = &'a Self>, out: &mut Vec<u8>) {
+        out.push(b'[');
+        for (at, event) in events.into_iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            event.write_json(out);
+        }
+        out.push(b']');
+    }
+
     fn write_attributes(&self, out: &mut Vec<u8>) {
         let attributes = [
             ("id", Some(self.id())),

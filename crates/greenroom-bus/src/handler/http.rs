@@ -16,11 +16,13 @@
 //! The events that the response carries go to the outputs: one in binary mode (`ce-*` headers) or structured mode
 //! (`application/cloudevents+json`), or several as a batch (`application/cloudevents-batch+json`). Any other
 //! successful response settles the event and hands nothing on, or the event itself where `pass` is set.
-//! What follows from another status is in [`STATUS_MAP`].
+//! What follows from another status, from no answer in time and from a lost connection is in [`STATUS_MAP`], which a
+//! [`StatusMap`] overrides row by row. A response header [`OUTCOME`] that says `retry`, `reject` or `park` goes before its
+//! status, also before one of success. Where an event is to be tried again, `Retry-After` says when.
 //!
 //! In a pool with `batch`, the events of one line that wait together are posted together, in batch mode
 //! (`application/cloudevents-batch+json`), with the highest of their attempts and without an idempotency key: each event has
-//! its source and id. The status is that of all of them, but where it rejects: then each is posted by itself.
+//! its source and id. The status is that of all of them, but where it rejects or parks: then each is posted by itself.
 //! A response with events is refused, because it does not say to which of them they belong.
 //!
 //! After a timeout the target may still be at work on the event while the next attempt arrives. The idempotency key,
@@ -32,17 +34,27 @@ mod retry_after;
 mod status;
 mod target;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
-use reqwest::{Client, header::HeaderMap};
+use reqwest::{
+    Client,
+    header::{HeaderMap, HeaderName},
+};
+use tokio::time::Instant;
 
-pub use status::{Row, STATUS_MAP, Verdict, verdict};
+pub use status::{NoRow, NoVerdict, On, Row, STATUS_MAP, StatusMap, StatusMapError, Verdict};
 
 use self::target::Target;
 use super::{
     Attempt, Failure, FailureKind, Handler, HandlerFactory, HandlerResult, Handling, Outputs,
 };
 use crate::{BoxFuture, event::Event};
+
+/// The header by which a target says what becomes of the event: `retry`, `reject` or `park`.
+pub const OUTCOME: HeaderName = HeaderName::from_static("greenroom-outcome");
 
 /// How an event is written into a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -71,6 +83,8 @@ pub struct HttpConfig {
     pub max_response: usize,
     /// Whether the event itself goes on after a successful response that carries no event. Default: no.
     pub pass: bool,
+    /// What follows from each answer. Default: [`STATUS_MAP`].
+    pub status: StatusMap,
 }
 
 impl Default for HttpConfig {
@@ -83,6 +97,7 @@ impl Default for HttpConfig {
             headers: Vec::new(),
             max_response: 16 * 1024 * 1024,
             pass: false,
+            status: StatusMap::default(),
         }
     }
 }
@@ -116,6 +131,8 @@ struct Shared {
     client: Client,
     /// The credentials of the URL and the configured headers, marked as secret so that no log shows their values.
     headers: HeaderMap,
+    /// Somebody was told of a header that is not understood.
+    warned: AtomicBool,
 }
 
 impl HttpFactory {
@@ -134,7 +151,15 @@ impl HttpFactory {
         let mut target = Target::parse(&config.url)?;
         let client = target::client(&config, &target)?;
         let headers = request::configured(target.take_credentials(&client)?, &config.headers)?;
-        Ok(Self { shared: Arc::new(Shared { config, target, client, headers }) })
+        Ok(Self {
+            shared: Arc::new(Shared {
+                config,
+                target,
+                client,
+                headers,
+                warned: AtomicBool::new(false),
+            }),
+        })
     }
 }
 
@@ -166,18 +191,20 @@ impl Handler for Http {
 impl Shared {
     async fn attempt(&self, event: &Event, attempt: &Attempt) -> HandlerResult {
         let request = request::build(self, event, attempt)?;
+        let started = Instant::now();
         let response = self.client.execute(request).await.map_err(|error| self.broken(error))?;
-        response::settle(self, response).await
+        response::settle(self, response, started).await
     }
 
     /// One request for all of them, and what follows from its response is the same for each.
     async fn attempt_all(&self, events: &[(&Event, Attempt)]) -> Vec<HandlerResult> {
         let request = request::build_batch(self, events);
+        let started = Instant::now();
         let result = match self.client.execute(request).await {
-            Ok(response) => response::settle(self, response).await,
+            Ok(response) => response::settle(self, response, started).await,
             Err(error) => Err(self.broken(error)),
         };
-        if result.as_ref().is_err_and(|failure| failure.kind == FailureKind::Reject) {
+        if result.as_ref().is_err_and(|failure| failure.kind.blames_the_event()) {
             // One of them is to blame, and nobody knows which.
             return self.attempt_each(events).await;
         }
@@ -214,11 +241,23 @@ impl Shared {
         let is_connecting = error.is_connect();
         if error.is_timeout() && !is_connecting {
             let text = format!("http: no answer from {shown} within {:?}", self.config.timeout);
-            return Failure::new(FailureKind::Timeout, text);
+            return unanswered(self.config.status.timeout(), FailureKind::Timeout, text);
         }
         let what = if is_connecting { "cannot connect to" } else { "lost the connection to" };
-        Failure::retry(format!("http: {what} {shown}: {}", causes(&error.without_url())))
+        let text = format!("http: {what} {shown}: {}", causes(&error.without_url()));
+        unanswered(self.config.status.connection(), FailureKind::Retry { after: None }, text)
     }
+}
+
+/// What follows where there is no answer.
+fn unanswered(verdict: Verdict, retry: FailureKind, text: String) -> Failure {
+    let kind = match verdict {
+        Verdict::Settle | Verdict::Retry => retry,
+        Verdict::Pause => FailureKind::Pause,
+        Verdict::Reject => FailureKind::Reject,
+        Verdict::Park => FailureKind::Park,
+    };
+    Failure::new(kind, text)
 }
 
 /// What is behind an error: the layers around it say only that a request failed, which is known.

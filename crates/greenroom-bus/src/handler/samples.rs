@@ -14,7 +14,7 @@ use super::{Attempt, HandlerResult, Handling};
 use crate::event::Event;
 
 /// An event with this id and this JSON data.
-pub(super) fn event(id: &str, data: &str) -> Event {
+pub(crate) fn event(id: &str, data: &str) -> Event {
     let data = RawValue::from_string(data.to_owned()).expect("JSON");
     Event::builder(id, "/samples", "sample.made")
         .subject("s")
@@ -24,12 +24,12 @@ pub(super) fn event(id: &str, data: &str) -> Event {
 }
 
 /// A first attempt.
-pub(super) fn attempt() -> Attempt {
+pub(crate) fn attempt() -> Attempt {
     Attempt { number: 1, pool: "default".into(), handler: "sample".into(), worker: 0 }
 }
 
 /// The result of an attempt, awaited where it has to be.
-pub(super) async fn settle(handling: Handling<'_>) -> HandlerResult {
+pub(crate) async fn settle(handling: Handling<'_>) -> HandlerResult {
     match handling {
         Handling::Done(result) => result,
         Handling::Later(result) => result.await,
@@ -38,13 +38,13 @@ pub(super) async fn settle(handling: Handling<'_>) -> HandlerResult {
 
 /// A log that keeps its lines: each is the level, then the fields as `name=value`.
 #[derive(Clone, Default)]
-pub(super) struct Recorder {
+pub(crate) struct Recorder {
     lines: Arc<Mutex<Vec<String>>>,
 }
 
 impl Recorder {
     /// The lines so far.
-    pub(super) fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         self.lines.lock().clone()
     }
 }

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use parking_lot::Mutex;
 
-use crate::settlement::Ack;
+use crate::settlement::{Ack, Refusal};
 
 /// Settles one event, for handlers with [`ack: manual`](crate::engine::AckWhen::Manual): once, whatever is called how often.
 /// Clones settle the same event. It may be kept beyond the attempt, for example until a batch of the handler's own is stored;
@@ -30,7 +30,7 @@ impl Settlement {
     /// The source should deliver the event again. True where nothing was said before.
     pub fn refuse(&self) -> bool {
         let part = self.part.lock().take();
-        part.map(Ack::refuse).is_some()
+        part.map(|part| part.refuse(Refusal::Handler)).is_some()
     }
 
     /// True once it has been said how the event ends.
@@ -79,6 +79,6 @@ mod tests {
         drop(settlement.clone());
         assert!(log.lock().is_empty());
         drop(settlement);
-        assert_eq!(*log.lock(), [Settled::Refused]);
+        assert_eq!(*log.lock(), [Settled::Refused(Refusal::Dropped)]);
     }
 }

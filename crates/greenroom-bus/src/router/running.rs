@@ -169,7 +169,7 @@ impl RunningRouter {
         match settled {
             Ok(Settled::Acknowledged(_)) if failures.is_empty() => Ok(Dispatched { outputs }),
             Ok(Settled::Acknowledged(_)) => Err(NotDispatched::Failed { failures, outputs }),
-            Ok(Settled::Refused) | Err(_) => Err(NotDispatched::Refused),
+            Ok(Settled::Refused(_)) | Err(_) => Err(NotDispatched::Refused),
         }
     }
 

@@ -20,7 +20,7 @@ use parking_lot::{Condvar, Mutex};
 use tokio::sync::{Semaphore, TryAcquireError, watch};
 
 use super::{SinkError, storage::Storage};
-use crate::settlement::Ack;
+use crate::settlement::{Ack, Refusal};
 
 /// Syncs are this far apart while lines keep coming. Each costs the disk some milliseconds, whatever its size.
 const SYNC_EVERY: Duration = Duration::from_millis(100);
@@ -247,7 +247,7 @@ impl<L> State<L> {
 struct Thread<L: Line, S: Storage> {
     shared: Arc<Shared<L>>,
     storage: S,
-    /// Appended, not yet safe. Dropped, they refuse.
+    /// Appended, not yet safe. Refused when the thread ends before they are.
     unsynced: Vec<Ack>,
     /// When the first of them was appended. None while everything is safe.
     unsynced_since: Option<Instant>,
@@ -330,7 +330,7 @@ impl<L: Line, S: Storage> Drop for Thread<L, S> {
         if thread::panicking() {
             self.shared.fail("the writer thread panicked; see the log, and run again".to_owned());
         }
-        self.unsynced.clear();
+        self.unsynced.drain(..).for_each(|ack| ack.refuse(Refusal::NotStored));
         self.shared.room.close();
         self.shared.ended.send_replace(true);
     }

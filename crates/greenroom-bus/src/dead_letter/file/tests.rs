@@ -15,7 +15,7 @@ struct Tell(mpsc::Sender<bool>);
 
 impl Settle for Tell {
     fn settled(&self, how: Settled) {
-        let _ = self.0.send(how != Settled::Refused);
+        let _ = self.0.send(how.is_acknowledged());
     }
 }
 

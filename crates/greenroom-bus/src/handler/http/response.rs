@@ -1,11 +1,19 @@
 //! What follows from a response.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, SystemTime},
+};
 
 use bytes::{Bytes, BytesMut};
-use reqwest::{Response, header::RETRY_AFTER};
+use reqwest::{
+    Response,
+    header::{HeaderValue, RETRY_AFTER},
+};
 
-use super::{Shared, Verdict, retry_after, verdict};
+use tokio::time::Instant;
+
+use super::{OUTCOME, Shared, Verdict, retry_after};
 use crate::{
     event::http,
     handler::{Failure, FailureKind, HandlerResult, Outputs},
@@ -18,15 +26,45 @@ const QUOTED: usize = 200;
 const ERROR_BODY: usize = 64 * 1024;
 
 /// Turns the response to an event into the result of the attempt.
-pub(super) async fn settle(shared: &Shared, mut response: Response) -> HandlerResult {
-    match verdict(response.status().as_u16()) {
-        Verdict::Settle => settled(shared, response).await,
-        Verdict::Retry => {
-            let after = wait(&response);
-            Err(refused(shared, &mut response, FailureKind::Retry { after }).await)
+pub(super) async fn settle(
+    shared: &Shared,
+    mut response: Response,
+    started: Instant,
+) -> HandlerResult {
+    let took = started.elapsed();
+    let kind = match said(shared, &response) {
+        Verdict::Settle => return settled(shared, response).await,
+        Verdict::Retry => FailureKind::Retry { after: wait(&response) },
+        Verdict::Pause => FailureKind::Pause,
+        Verdict::Reject => FailureKind::Reject,
+        Verdict::Park => FailureKind::Park,
+    };
+    Err(refused(shared, &mut response, took, kind).await)
+}
+
+/// What the target says of the event: in so many words, or by its status.
+fn said(shared: &Shared, response: &Response) -> Verdict {
+    let by_status = shared.config.status.verdict(response.status().as_u16());
+    let Some(word) = response.headers().get(OUTCOME) else { return by_status };
+    match word.to_str().ok().and_then(|word| word.trim().parse().ok()) {
+        Some(verdict @ (Verdict::Retry | Verdict::Reject | Verdict::Park)) => verdict,
+        _ => {
+            not_understood(shared, word);
+            by_status
         }
-        Verdict::Pause => Err(refused(shared, &mut response, FailureKind::Pause).await),
-        Verdict::Reject => Err(refused(shared, &mut response, FailureKind::Reject).await),
+    }
+}
+
+/// Said once for each handler: what one answer holds, all of them do.
+fn not_understood(shared: &Shared, word: &HeaderValue) {
+    if !shared.warned.swap(true, Ordering::Relaxed) {
+        let target = &shared.target.shown;
+        tracing::warn!(
+            target,
+            header = %OUTCOME,
+            ?word,
+            "the header of a response is not understood, and its status decides; it may say retry, reject or park"
+        );
     }
 }
 
@@ -53,15 +91,21 @@ async fn settled(shared: &Shared, mut response: Response) -> HandlerResult {
     })
 }
 
-async fn refused(shared: &Shared, response: &mut Response, kind: FailureKind) -> Failure {
+async fn refused(
+    shared: &Shared,
+    response: &mut Response,
+    took: Duration,
+    kind: FailureKind,
+) -> Failure {
     // The status says enough where its body cannot be read.
     let (body, _) = read(shared, response, ERROR_BODY).await.unwrap_or_default();
-    let mut error = format!("http: {} from {}", response.status(), shared.target.shown);
+    let (status, shown, took) = (response.status(), &shared.target.shown, took.as_millis());
+    let mut error = format!("http: {status} after {took} ms from {shown}");
     if !body.is_empty() {
         let shown = String::from_utf8_lossy(&body[..body.len().min(QUOTED)]);
         error.push_str(&format!(": {}", shown.trim_end().escape_debug()));
     }
-    if kind == FailureKind::Pause {
+    if matches!(response.status().as_u16(), 401 | 403) {
         error.push_str("; check the credentials in the configuration");
     }
     Failure::new(kind, error)

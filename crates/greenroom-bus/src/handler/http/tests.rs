@@ -181,7 +181,8 @@ async fn u04_statuses_become_failures_that_say_what_happened() {
     for (status, headers, kind) in cases {
         let failure = failure(status, headers).await;
         assert_eq!(failure.kind, kind, "{status}");
-        assert!(failure.error.starts_with(&format!("http: {status} from http://127.0.0.1:")));
+        assert!(failure.error.starts_with(&format!("http: {status} after ")), "{failure}");
+        assert!(failure.error.contains(" ms from http://127.0.0.1:"), "{failure}");
         assert!(failure.error.contains("/in: why\\nso"), "{}", failure.error);
         assert!(!failure.error.contains("secret"), "{}", failure.error);
     }
@@ -220,6 +221,59 @@ async fn u04_a_refused_connection_is_tried_again() {
     assert_eq!(failure.kind, FailureKind::Retry { after: None });
     assert!(failure.error.contains("cannot connect to http://127.0.0.1:"), "{}", failure.error);
     assert!(failure.error.contains("refused") && !failure.error.contains("secret"));
+}
+
+/// What becomes of an answer with rows of a configuration before the usual map.
+async fn with_rows(rows: &[(&str, Verdict)], status: &str, headers: &str) -> HandlerResult {
+    let server = Server::answering(status, headers, "").await;
+    let rows = rows.iter().map(|(on, verdict)| (on.parse().unwrap(), *verdict));
+    let status = StatusMap::with(rows).unwrap();
+    post(HttpConfig { status, ..server.config() }).await
+}
+
+#[tokio::test]
+async fn u04_a_row_of_the_configuration_decides() {
+    let rows = [("409", Verdict::Settle), ("5xx", Verdict::Park), ("503", Verdict::Retry)];
+    assert!(with_rows(&rows, "409 Conflict", "").await.is_ok());
+    let kind = |result: HandlerResult| result.unwrap_err().kind;
+    assert_eq!(kind(with_rows(&rows, "500 No", "").await), FailureKind::Park);
+    let after = Some(Duration::from_secs(3));
+    let busy = with_rows(&rows, "503 Busy", "retry-after: 3\r\n").await;
+    assert_eq!(kind(busy), FailureKind::Retry { after });
+    assert_eq!(kind(with_rows(&rows, "422 No", "").await), FailureKind::Reject);
+}
+
+#[tokio::test]
+async fn u04_a_row_of_the_configuration_decides_where_nobody_answers() {
+    let with = |on: &str, verdict| StatusMap::with([(on.parse().unwrap(), verdict)]).unwrap();
+    let server = Server::start(None).await;
+    let timeout = Duration::from_millis(50);
+    let status = with("timeout", Verdict::Reject);
+    let failure = post(HttpConfig { timeout, status, ..server.config() }).await.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Reject);
+    assert!(failure.error.contains("no answer"), "{failure}");
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    drop(listener);
+    let status = with("connection", Verdict::Pause);
+    let failure = post(HttpConfig { url, status, ..HttpConfig::default() }).await.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Pause);
+}
+
+#[tokio::test]
+async fn u04_a_response_header_goes_before_the_status() {
+    let said = async |status, word: &str| {
+        let headers = format!("greenroom-outcome: {word}\r\nretry-after: 2\r\n");
+        with_rows(&[], status, &headers).await.map_err(|failure| failure.kind)
+    };
+    let after = Some(Duration::from_secs(2));
+    for status in ["200 OK", "422 No", "500 No", "401 No"] {
+        assert_eq!(said(status, "retry").await.unwrap_err(), FailureKind::Retry { after });
+        assert_eq!(said(status, "reject").await.unwrap_err(), FailureKind::Reject);
+        assert_eq!(said(status, "park").await.unwrap_err(), FailureKind::Park);
+    }
+    assert!(said("200 OK", "settle").await.is_ok(), "not understood: the status decides");
+    assert_eq!(said("422 No", "whatever").await.unwrap_err(), FailureKind::Reject);
 }
 
 #[tokio::test]

@@ -1,0 +1,95 @@
+//! Layers: what is done around every attempt, whatever the handler does with it.
+//!
+//! A limit on time or rate, a check, a count, a span: written into each handler, they are forgotten in one of them. A layer
+//! is written once and put around any handler. (Other frameworks call it middleware.) Layers are [`tower`]'s, so what the
+//! field has written is at hand; [`Request`] is what they are given, [`Outputs`](crate::handler::Outputs) what they answer.
+//!
+//! ```text
+//! pool: attempts, retries, settlement          (outermost of all: no layer can lose an event)
+//!   └▶ Traced ──▶ TimeoutLayer ──▶ CircuitBreaker ──▶ the handler of the worker
+//!      the first added                the last added
+//! ```
+//!
+//! | layer | what it does |
+//! |---|---|
+//! | [`TimeoutLayer`] (tower's) | an attempt that takes longer fails as [timed out](crate::handler::FailureKind::Timeout), and its handler is dropped at its await |
+//! | [`RateLimitLayer`] (tower's) | so many attempts in a time, over all workers |
+//! | [`CircuitBreaker`] | after so many failures in a row attempts wait, and one at a time tries |
+//! | [`Deduplication`] | an event that was settled within a window is not handled again |
+//! | `Validation` (feature `json-schema`) | data that does not fit its JSON Schema rejects the event |
+//! | [`Correlation`] | an event without a correlation id begins a flow |
+//! | [`Traced`] | a span for each attempt |
+//! | [`Metrics`] | counts and times |
+//!
+//! ```
+//! use std::{sync::Arc, time::Duration};
+//! use greenroom_bus::{
+//!     engine::HandlerConfig,
+//!     handler::pass::PassFactory,
+//!     layer::{CircuitBreaker, Deduplication, Layers, Metrics, RateLimitLayer, TimeoutLayer, Traced},
+//! };
+//!
+//! let metrics = Metrics::default();
+//! let layers = Layers::new()
+//!     .layer(Traced)                                                     // the outermost
+//!     .layer(metrics.clone())
+//!     .layer(Deduplication::within(Duration::from_secs(600)))
+//!     .layer(TimeoutLayer::new(Duration::from_secs(5)))
+//!     .layer(CircuitBreaker::new(5, Duration::from_secs(10)))
+//!     .layer(RateLimitLayer::new(50, Duration::from_secs(1)));           // next to the handler
+//! let handler = HandlerConfig::new(vec!["price.*".parse()?], layers.around(Arc::new(PassFactory)));
+//! # drop(handler);
+//! # assert_eq!(metrics.snapshot().handled, 0);
+//! # Ok::<(), greenroom_bus::pattern::PatternError>(())
+//! ```
+//!
+//! # What a layer is and is not
+//! * There is one stack of layers for a handler, shared by its workers: a rate is that of all of them. It is asked for
+//!   readiness by one worker at a time, first come, first served; attempts then run side by side.
+//! * Each attempt goes through the layers, a retry as well. **Retry is no layer**: it would hold the worker. A layer fails
+//!   with a [`Failure`](crate::handler::Failure) where it wants to say what follows; any other error is retried,
+//!   [`Elapsed`](tower::timeout::error::Elapsed) is a timeout, and [`Overloaded`](tower::load_shed::error::Overloaded) gives
+//!   the event back unstarted.
+//! * A layer that never answers holds its worker until a limit outside of it, or the deadline of a stop, drops it: the event
+//!   is then refused, and delivered again. A layer that is never ready also holds the other workers of its handler.
+//! * A layer that panics ends its worker as a handler that panics does: the event counts as poison, the worker is restarted,
+//!   and the stack is built anew. What layers share (a breaker, a window) is kept.
+//! * Of a [batch](crate::handler::Handler::handle_all) each event goes through the layers by itself; those that come out on
+//!   the inside in one go are handled together.
+//!
+//! # Price
+//! A lock and three allocations for each attempt, one or two more for each layer. A handler without layers pays nothing.
+
+mod around;
+mod circuit_breaker;
+mod correlation;
+mod deduplication;
+mod failures;
+mod innermost;
+mod layered;
+mod layers;
+mod meeting;
+mod metrics;
+mod request;
+mod stack;
+mod traced;
+#[cfg(feature = "json-schema")]
+mod validation;
+
+pub use tower::{BoxError, Layer, Service, limit::RateLimitLayer, timeout::TimeoutLayer};
+
+#[cfg(feature = "json-schema")]
+pub use self::validation::{SchemaError, Validation};
+pub use self::{
+    around::{Around, Surrounded},
+    circuit_breaker::{CircuitBreaker, CircuitState},
+    correlation::Correlation,
+    deduplication::Deduplication,
+    layers::{Layers, LayersService},
+    metrics::{Metrics, MetricsSnapshot},
+    request::Request,
+    traced::{Traced, TracedService},
+};
+
+#[cfg(test)]
+mod tests;

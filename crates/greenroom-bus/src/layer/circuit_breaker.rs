@@ -1,0 +1,197 @@
+//! A breaker between a handler and what it calls.
+
+use std::{sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tower::Layer;
+
+use super::{Around, Request, Surrounded};
+use crate::handler::{Failure, FailureKind, HandlerResult};
+
+/// Stops attempts while what they call is down.
+///
+/// ```text
+///            so many failures in a row            the time is over: one attempt probes
+///  closed ─────────────────────────────▶ open ──────────────────────────────────────▶ half open
+///    ▲                                    ▲                                            │    │
+///    │                                    └──────────────── it failed ─────────────────┘    │
+///    └────────────────────────────────────────────────────── it succeeded ──────────────────┘
+/// ```
+///
+/// While it is open, and beside a probe, events are given back unstarted: no attempt is counted, their keys wait and their
+/// workers do not. A failure is an attempt that is to be tried again, that timed out, crashed or was dropped on its way; an
+/// event that was rejected shows that somebody is there.
+///
+/// Clones share their state: put around several handlers that call the same system, one breaker stands for that system. That
+/// is what it is for; of a single handler, the engine sees an outage by itself
+/// ([`OutageConfig`](crate::engine::OutageConfig)).
+#[derive(Debug, Clone)]
+pub struct CircuitBreaker {
+    circuit: Arc<Circuit>,
+}
+
+#[derive(Debug)]
+struct Circuit {
+    failures: u32,
+    open_for: Duration,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    now: Now,
+    /// Counts every change, so that an attempt that began before the last one says nothing of what is now.
+    era: u64,
+    /// How often it opened.
+    opened: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Now {
+    /// Left with the last of so many failures in a row; a success starts the count again.
+    Closed { failed: u32 },
+    /// Left by the first attempt after that time.
+    Open { until: Instant },
+    /// Left when the probe ends: to closed by a success, to open by a failure.
+    HalfOpen,
+}
+
+/// Whether a [`CircuitBreaker`] lets attempts through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CircuitState {
+    /// All of them.
+    Closed,
+    /// None, or one as soon as the time is over.
+    Open,
+    /// One is on its way, and decides.
+    HalfOpen,
+}
+
+impl CircuitBreaker {
+    /// Opens after so many failures in a row, at least 1, for so long. 5 and 10 s are a beginning: as many as a healthy system
+    /// never has in a row, and as long as it takes to come back.
+    pub fn new(failures: u32, open_for: Duration) -> Self {
+        let state = State { now: Now::Closed { failed: 0 }, era: 0, opened: 0 };
+        let circuit = Circuit { failures: failures.max(1), open_for, state: Mutex::new(state) };
+        Self { circuit: Arc::new(circuit) }
+    }
+
+    /// What it does at present.
+    pub fn state(&self) -> CircuitState {
+        match self.circuit.state.lock().now {
+            Now::Closed { .. } => CircuitState::Closed,
+            Now::Open { .. } => CircuitState::Open,
+            Now::HalfOpen => CircuitState::HalfOpen,
+        }
+    }
+
+    /// How often it has opened; a probe that fails opens it again.
+    pub fn opened(&self) -> u64 {
+        self.circuit.state.lock().opened
+    }
+}
+
+impl<S> Layer<S> for CircuitBreaker {
+    type Service = Surrounded<Self, S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Surrounded::new(self.clone(), inner)
+    }
+}
+
+/// The right to make an attempt. Dropped without a result, it has failed.
+#[derive(Debug)]
+pub struct CircuitPass {
+    circuit: Arc<Circuit>,
+    era: u64,
+    said: bool,
+}
+
+impl Around for CircuitBreaker {
+    type Pass = CircuitPass;
+
+    fn before(&self, _request: &mut Request) -> Result<CircuitPass, HandlerResult> {
+        let era = self.circuit.enter().map_err(|why| {
+            Err(Failure::new(FailureKind::Released, format!("the circuit breaker is open: {why}")))
+        })?;
+        Ok(CircuitPass { circuit: self.circuit.clone(), era, said: false })
+    }
+
+    fn after(mut pass: CircuitPass, result: &mut HandlerResult) {
+        pass.said = true;
+        match result.as_ref().map_err(|failure| failure.kind) {
+            Ok(_) | Err(FailureKind::Reject) => pass.circuit.succeeded(pass.era),
+            Err(FailureKind::Released) => pass.circuit.not_made(pass.era),
+            Err(_) => pass.circuit.failed(pass.era),
+        }
+    }
+}
+
+impl Drop for CircuitPass {
+    fn drop(&mut self) {
+        if !self.said {
+            self.circuit.failed(self.era);
+        }
+    }
+}
+
+impl Circuit {
+    /// The era of an attempt that may be made.
+    fn enter(&self) -> Result<u64, &'static str> {
+        let mut state = self.state.lock();
+        match state.now {
+            Now::Closed { .. } => {}
+            Now::Open { until } if Instant::now() >= until => state.become_now(Now::HalfOpen),
+            Now::Open { .. } => return Err("too many attempts have failed"),
+            Now::HalfOpen => return Err("another event probes"),
+        }
+        Ok(state.era)
+    }
+
+    fn succeeded(&self, era: u64) {
+        let mut state = self.state.lock();
+        if state.era != era {
+            return;
+        }
+        match &mut state.now {
+            Now::Closed { failed } => *failed = 0,
+            _ => {
+                state.become_now(Now::Closed { failed: 0 });
+                drop(state);
+                tracing::info!("a circuit breaker has closed: the probe succeeded");
+            }
+        }
+    }
+
+    fn failed(&self, era: u64) {
+        let mut state = self.state.lock();
+        if state.era != era {
+            return;
+        }
+        match &mut state.now {
+            Now::Closed { failed } if *failed + 1 < self.failures => *failed += 1,
+            _ => {
+                state.become_now(Now::Open { until: Instant::now() + self.open_for });
+                state.opened += 1;
+                drop(state);
+                tracing::warn!(open_for = ?self.open_for, "a circuit breaker has opened: attempts wait");
+            }
+        }
+    }
+
+    /// The attempt was given back unstarted, and says nothing. Another may probe in its place.
+    fn not_made(&self, era: u64) {
+        let mut state = self.state.lock();
+        if state.era == era && matches!(state.now, Now::HalfOpen) {
+            state.become_now(Now::Open { until: Instant::now() });
+        }
+    }
+}
+
+impl State {
+    fn become_now(&mut self, now: Now) {
+        self.now = now;
+        self.era += 1;
+    }
+}

@@ -1,0 +1,151 @@
+//! A handler in its layers: a handler as any other.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::Mutex;
+
+use super::{Request, innermost::Own, meeting, request::result, stack::Stack};
+use crate::{
+    BoxFuture,
+    event::Event,
+    handler::{Attempt, FailureKind, Handler, HandlerFactory, HandlerResult, Handling, Settlement},
+    settlement::{Ack, Refusal, Settle, Settled, Watch},
+};
+
+/// The handler of a worker, which its attempts take through the layers with them. Locked by one of them at a time.
+pub(super) type HandlerOfWorker = Arc<Mutex<Box<dyn Handler>>>;
+
+pub(super) struct LayeredFactory {
+    inner: Arc<dyn HandlerFactory>,
+    stack: Arc<Stack>,
+}
+
+impl LayeredFactory {
+    pub(super) fn new(inner: Arc<dyn HandlerFactory>, stack: Stack) -> Self {
+        Self { inner, stack: Arc::new(stack) }
+    }
+}
+
+impl HandlerFactory for LayeredFactory {
+    fn build(&self, worker: usize) -> Result<Box<dyn Handler>, String> {
+        let inner = Arc::new(Mutex::new(self.inner.build(worker)?));
+        Ok(Box::new(Layered { inner, stack: self.stack.clone() }))
+    }
+
+    fn restarts(&self) -> u64 {
+        self.inner.restarts()
+    }
+
+    fn crashes(&self) -> u64 {
+        self.inner.crashes()
+    }
+
+    fn watches_settlement(&self) -> bool {
+        true
+    }
+
+    fn settles(&self) -> bool {
+        self.inner.settles()
+    }
+}
+
+struct Layered {
+    inner: HandlerOfWorker,
+    stack: Arc<Stack>,
+}
+
+impl Handler for Layered {
+    fn handle<'a>(&'a mut self, event: &'a Event, attempt: &'a Attempt) -> Handling<'a> {
+        Handling::Later(Box::pin(self.through(event, attempt, None)))
+    }
+
+    /// A layer that succeeds in the handler's place settles the event by that.
+    fn handle_and_settle<'a>(
+        &'a mut self,
+        event: &'a Event,
+        attempt: &'a Attempt,
+        settlement: Settlement,
+    ) -> Handling<'a> {
+        Handling::Later(Box::pin(self.through(event, attempt, Some(settlement))))
+    }
+
+    fn handle_all<'a>(
+        &'a mut self,
+        events: &'a [(&'a Event, Attempt)],
+    ) -> BoxFuture<'a, Vec<HandlerResult>> {
+        Box::pin(async move {
+            let (events, own): (Vec<_>, Vec<_>) = events
+                .iter()
+                .map(|(event, attempt)| {
+                    let (event, own) = watched(event);
+                    ((event, *attempt), own)
+                })
+                .unzip();
+            let results = meeting::hold(&self.stack, &self.inner, events).await;
+            for (own, result) in own.into_iter().zip(&results) {
+                settle(own, result);
+            }
+            results
+        })
+    }
+
+    fn stop(&mut self, patience: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(async move { self.inner.lock().await.stop(patience).await })
+    }
+}
+
+impl Layered {
+    async fn through(
+        &self,
+        event: &Event,
+        attempt: &Attempt,
+        settlement: Option<Settlement>,
+    ) -> HandlerResult {
+        let (event, watched) = watched(event);
+        let handed_over = Arc::new(AtomicBool::new(false));
+        let own = settlement
+            .clone()
+            .map(|settlement| Own { settlement, handed_over: handed_over.clone() });
+        let request = Request::alone(event, *attempt, self.inner.clone(), own);
+        let result = result(self.stack.call(request).await);
+        if let Some(settlement) = settlement
+            && result.is_ok()
+            && !handed_over.load(Ordering::Acquire)
+        {
+            settlement.acknowledge();
+        }
+        settle(watched, &result);
+        result
+    }
+}
+
+/// Layers can always hear how the event of an attempt is settled. Where nobody has said so (a handler that is called
+/// outside of an engine), the attempt is the settlement.
+fn watched(event: &Event) -> (Event, Option<Ack>) {
+    if event.local::<Watch>().is_some() {
+        return (event.clone(), None);
+    }
+    let own = Ack::new(Nobody);
+    (event.clone().with_local(own.watch()), Some(own))
+}
+
+struct Nobody;
+
+impl Settle for Nobody {
+    fn settled(&self, _how: Settled) {}
+}
+
+fn settle(own: Option<Ack>, result: &HandlerResult) {
+    let Some(own) = own else { return };
+    match result {
+        Ok(_) => own.confirm(),
+        Err(failure) if failure.kind == FailureKind::Reject => own.confirm(),
+        Err(_) => own.refuse(Refusal::Dropped),
+    }
+}

@@ -1,0 +1,103 @@
+//! A list of layers, ready to be put around handlers.
+
+use std::{
+    fmt,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use tower::{Layer, Service, ServiceExt, util::BoxService};
+
+use super::{BoxError, Request, innermost::Innermost, layered::LayeredFactory, stack::Stack};
+use crate::{
+    BoxFuture,
+    handler::{HandlerFactory, Outputs},
+};
+
+/// What a layer is put around: the next layer, or the handler.
+pub struct LayersService(BoxService<Request, Outputs, BoxError>);
+
+type Wrap = dyn Fn(LayersService) -> LayersService + Send + Sync;
+
+/// Layers in the order in which they are added, the first outermost. Cheap to clone.
+///
+/// What a layer keeps in itself (tower's rate limit) is kept for each handler; what it shares between its clones (a
+/// [`CircuitBreaker`](super::CircuitBreaker), [`Metrics`](super::Metrics)) is shared by all handlers that it is put around.
+#[derive(Clone, Default)]
+pub struct Layers {
+    wraps: Vec<Arc<Wrap>>,
+}
+
+impl Layers {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a layer inside of those that are there. A [`tower::ServiceBuilder`] is a layer as well, and costs one box for
+    /// all that is in it.
+    pub fn layer<L>(mut self, layer: L) -> Self
+    where
+        L: Layer<LayersService> + Send + Sync + 'static,
+        L::Service: Service<Request, Response = Outputs> + Send + 'static,
+        <L::Service as Service<Request>>::Error: Into<BoxError>,
+        <L::Service as Service<Request>>::Future: Send,
+    {
+        let wrap = move |inner| {
+            let service = layer.layer(inner).map_err(Into::into);
+            LayersService(BoxService::new(service))
+        };
+        self.wraps.push(Arc::new(wrap));
+        self
+    }
+
+    /// Adds layers inside of those that are there.
+    pub fn and(mut self, inside: &Self) -> Self {
+        self.wraps.extend(inside.wraps.iter().cloned());
+        self
+    }
+
+    /// True where there is none.
+    pub fn is_empty(&self) -> bool {
+        self.wraps.is_empty()
+    }
+
+    /// Handlers of this factory, in these layers.
+    pub fn around(&self, factory: Arc<dyn HandlerFactory>) -> Arc<dyn HandlerFactory> {
+        if self.is_empty() {
+            return factory;
+        }
+        Arc::new(LayeredFactory::new(factory, Stack::new(self.clone())))
+    }
+
+    pub(super) fn service(&self) -> LayersService {
+        let innermost = LayersService(BoxService::new(Innermost));
+        self.wraps.iter().rev().fold(innermost, |inner, wrap| wrap(inner))
+    }
+}
+
+impl fmt::Debug for Layers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} layers", self.wraps.len())
+    }
+}
+
+impl Service<Request> for LayersService {
+    type Response = Outputs;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Outputs, BoxError>>;
+
+    fn poll_ready(&mut self, task: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.0.poll_ready(task)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        self.0.call(request)
+    }
+}
+
+impl fmt::Debug for LayersService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LayersService").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,52 @@
+//! The layers around one handler, shared by its workers.
+
+use tokio::sync::{Mutex, MutexGuard};
+use tower::{Service, ServiceExt};
+
+use super::{BoxError, Layers, LayersService, Request};
+use crate::handler::Outputs;
+
+pub(super) struct Stack {
+    layers: Layers,
+    /// Built when it is needed: at first, and again when it has panicked or said that it is of no use any more. Held by one
+    /// worker at a time until it is ready and called, so that who is told that there is room is who takes it.
+    service: Mutex<Option<LayersService>>,
+}
+
+/// The service while it is asked for readiness and called.
+struct Lease<'a> {
+    place: MutexGuard<'a, Option<LayersService>>,
+}
+
+impl Stack {
+    pub(super) fn new(layers: Layers) -> Self {
+        Self { layers, service: Mutex::new(None) }
+    }
+
+    /// Sends a request through the layers.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the attempt, in whichever layer it stands.
+    pub(super) async fn call(&self, request: Request) -> Result<Outputs, BoxError> {
+        let answer = {
+            let mut lease = Lease { place: self.service.lock().await };
+            let service = lease.place.get_or_insert_with(|| self.layers.service());
+            if let Err(error) = service.ready().await {
+                // A service that fails so will never be ready again.
+                *lease.place = None;
+                return Err(error);
+            }
+            service.call(request)
+        };
+        answer.await
+    }
+}
+
+/// Nobody knows what state layers are in that have panicked.
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            *self.place = None;
+        }
+    }
+}

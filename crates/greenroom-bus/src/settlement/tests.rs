@@ -1,0 +1,224 @@
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex},
+};
+
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+
+use super::*;
+
+type Told = Arc<Mutex<Vec<Settled>>>;
+
+struct Log(Told);
+
+impl Settle for Log {
+    fn settled(&self, how: Settled) {
+        self.0.lock().unwrap().push(how);
+    }
+}
+
+struct Panics(Told);
+
+impl Settle for Panics {
+    fn settled(&self, how: Settled) {
+        self.0.lock().unwrap().push(how);
+        panic!("a source that cannot bear it");
+    }
+}
+
+const HANDLED: Settled = Settled::Acknowledged(Outcome::Handled);
+const DROPPED: Settled = Settled::Refused(Refusal::Dropped);
+
+fn settlement() -> (Ack, Told) {
+    let log = Told::default();
+    (Ack::new(Log(log.clone())), log)
+}
+
+fn told(log: &Told) -> Vec<Settled> {
+    log.lock().unwrap().clone()
+}
+
+#[test]
+fn m03_is_acknowledged_once_when_every_part_is_confirmed() {
+    let (root, log) = settlement();
+    let (a, b) = (root.child(), root.child());
+    root.confirm();
+    a.confirm();
+    assert!(told(&log).is_empty());
+    b.confirm();
+    assert_eq!(told(&log), [HANDLED]);
+}
+
+#[test]
+fn m03_one_dropped_part_refuses_the_event_once_as_dropped() {
+    let (root, log) = settlement();
+    let (a, b) = (root.child(), root.child());
+    drop(a);
+    b.set_outcome(Outcome::DeadLettered);
+    b.confirm();
+    root.confirm();
+    assert_eq!(told(&log), [DROPPED]);
+}
+
+#[test]
+fn m03_a_refusal_tells_its_reason_and_the_gravest_of_several_in_any_order() {
+    let (root, log) = settlement();
+    root.refuse(Refusal::PoolFull);
+    assert_eq!(told(&log), [Settled::Refused(Refusal::PoolFull)]);
+    for swapped in [false, true] {
+        let (root, log) = settlement();
+        let mut parts = [Some(root.child()), Some(root)];
+        let (first, second) = if swapped { (1, 0) } else { (0, 1) };
+        for place in [first, second] {
+            match (place, parts[place].take()) {
+                (0, Some(part)) => drop(part),
+                (_, Some(part)) => part.refuse(Refusal::NotStored),
+                _ => unreachable!(),
+            }
+        }
+        assert_eq!(told(&log), [Settled::Refused(Refusal::NotStored)]);
+    }
+}
+
+#[test]
+fn m03_fires_once_when_the_holder_panics() {
+    let (root, log) = settlement();
+    let child = root.child();
+    let _ = catch_unwind(AssertUnwindSafe(move || {
+        let _held = child;
+        panic!("boom");
+    }));
+    root.confirm();
+    assert_eq!(told(&log), [DROPPED]);
+}
+
+#[test]
+fn m03_fires_once_when_who_is_told_panics() {
+    let log = Told::default();
+    Ack::new(Panics(log.clone())).confirm();
+    assert_eq!(told(&log), [HANDLED]);
+}
+
+/// Without containment this ends the process: a panic within the unwinding of another.
+#[test]
+fn m03_fires_once_when_the_last_holder_and_who_is_told_both_panic() {
+    let log = Told::default();
+    let ack = Ack::new(Panics(log.clone()));
+    let caught = catch_unwind(AssertUnwindSafe(move || {
+        let _held = ack;
+        panic!("boom");
+    }));
+    assert!(caught.is_err());
+    assert_eq!(told(&log), [DROPPED]);
+}
+
+#[test]
+fn the_outcome_of_an_acknowledgement_is_what_was_set() {
+    let (root, log) = settlement();
+    root.set_outcome(Outcome::Ignored);
+    root.confirm();
+    assert_eq!(told(&log), [Settled::Acknowledged(Outcome::Ignored)]);
+}
+
+#[test]
+fn m03_every_state_stands_for_what_it_was_written_for() {
+    for outcome in [Outcome::Handled, Outcome::DeadLettered, Outcome::Ignored] {
+        assert_eq!(Settled::of(outcome as u8), Settled::Acknowledged(outcome));
+    }
+    let refusals = [
+        Refusal::Dropped,
+        Refusal::NoHandler,
+        Refusal::PoolFull,
+        Refusal::NotStored,
+        Refusal::HandlerRejected,
+        Refusal::Handler,
+    ];
+    for refusal in refusals {
+        assert_eq!(Settled::of(refusal as u8), Settled::Refused(refusal));
+    }
+}
+
+#[test]
+fn m03_who_watches_is_told_once_before_the_source_and_keeps_nothing_open() {
+    let (root, log) = settlement();
+    let watch = root.watch();
+    let seen = Told::default();
+    for _ in 0..2 {
+        let (seen, log) = (seen.clone(), log.clone());
+        assert!(watch.when_settled(move |how| {
+            assert!(log.lock().unwrap().is_empty());
+            seen.lock().unwrap().push(how);
+        }));
+    }
+    assert!(watch.when_settled(|_| panic!("one who watches")));
+    root.confirm();
+    assert_eq!((told(&log), told(&seen)), (vec![HANDLED], vec![HANDLED, HANDLED]));
+    assert!(!watch.when_settled(|_| ()), "forgotten");
+    assert!(!Ack::detached().watch().when_settled(|_| ()));
+}
+
+#[test]
+fn m03_who_watches_too_late_is_told_at_once() {
+    let (root, _log) = settlement();
+    let (watch, shared) = (root.watch(), root.shared.clone());
+    drop(root);
+    let seen = Told::default();
+    let late = seen.clone();
+    assert!(watch.when_settled(move |how| late.lock().unwrap().push(how)));
+    assert_eq!(told(&seen), [DROPPED]);
+    drop(shared);
+}
+
+/// Parts go, are divided and watched on four threads at once. What comes of it is known beforehand, as the gravest counts.
+#[test]
+fn m03_fires_exactly_once_on_real_threads() {
+    for seed in 0..400 {
+        let (root, log) = settlement();
+        let watch = root.watch();
+        let parts: Vec<Ack> = (0..4).map(|_| root.child()).collect();
+        let (seen, gravest) = (Told::default(), Arc::new(Mutex::new(0)));
+        root.confirm();
+        std::thread::scope(|scope| {
+            for (thread, part) in parts.into_iter().enumerate() {
+                let (watch, seen, gravest) = (watch.clone(), seen.clone(), gravest.clone());
+                scope.spawn(move || {
+                    let rng = StdRng::seed_from_u64(seed * 4 + thread as u64);
+                    let late = seen.clone();
+                    watch.when_settled(move |how| late.lock().unwrap().push(how));
+                    let worst = settle_part(part, rng);
+                    let mut gravest = gravest.lock().unwrap();
+                    *gravest = worst.max(*gravest);
+                });
+            }
+        });
+        let expected = Settled::of(*gravest.lock().unwrap());
+        assert_eq!(told(&log), [expected], "seed {seed}");
+        assert!(told(&seen).iter().all(|how| *how == expected), "seed {seed}");
+    }
+}
+
+/// Divides a part and settles what comes of it; the gravest state that was asked for.
+fn settle_part(part: Ack, mut rng: StdRng) -> u8 {
+    let mut parts = vec![part];
+    let mut worst = 0;
+    while let Some(part) = parts.pop() {
+        match rng.random_range(0..12) {
+            0..4 => parts.extend([part.child(), part]),
+            4..9 => part.confirm(),
+            9 => {
+                part.set_outcome(Outcome::Ignored);
+                part.confirm();
+                worst = worst.max(2);
+            }
+            10 => {
+                drop(part);
+                worst = worst.max(3);
+            }
+            _ => {
+                part.refuse(Refusal::PoolFull);
+                worst = worst.max(5);
+            }
+        }
+    }
+    worst
+}

@@ -1,0 +1,54 @@
+//! Hearing of a settlement without being a part of it.
+
+use std::sync::{Weak, atomic::Ordering};
+
+use super::{Ack, Settled, Shared};
+
+/// Stands for a settlement, without keeping it open. Cheap to clone.
+///
+/// The engine lets it travel with an event as a [local value](crate::event::Event::local) where a layer asks for it: a
+/// [deduplication](crate::layer::Deduplication) counts an event as seen only once it is acknowledged.
+#[derive(Clone)]
+pub struct Watch {
+    /// None: of a settlement that nobody watches, which never is.
+    shared: Option<Weak<Shared>>,
+}
+
+impl Watch {
+    pub(super) fn new(shared: Option<Weak<Shared>>) -> Self {
+        Self { shared }
+    }
+
+    /// Calls `told` once with how the event was settled, on the thread that settles it and before its source hears of
+    /// it; at once where it is settled already. A panic of `told` ends there.
+    ///
+    /// False, with `told` dropped, where nobody will ever know: the settlement is a
+    /// [detached](Ack::detached) one, or it is over and forgotten.
+    pub fn when_settled(&self, told: impl FnOnce(Settled) + Send + 'static) -> bool {
+        let Some(shared) = self.shared.as_ref().and_then(Weak::upgrade) else { return false };
+        let joins = |open| if open == 0 { None } else { Some(open + 1) };
+        // With a part of its own for as long as this takes, it cannot be settled meanwhile.
+        if shared.open.fetch_update(Ordering::AcqRel, Ordering::Acquire, joins).is_err() {
+            super::contained(|| told(Settled::of(shared.state.load(Ordering::Relaxed))));
+            return true;
+        }
+        shared.watchers.lock().push(Box::new(told));
+        shared.is_watched.store(true, Ordering::Relaxed);
+        Ack { shared: Some(shared) }.confirm();
+        true
+    }
+
+    /// Whether both stand for the same settlement.
+    pub fn is(&self, other: &Self) -> bool {
+        match (&self.shared, &other.shared) {
+            (Some(this), Some(other)) => this.ptr_eq(other),
+            _ => false,
+        }
+    }
+}
+
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch").finish_non_exhaustive()
+    }
+}
