@@ -32,6 +32,12 @@ pub enum Command {
     Run(RunArgs),
     /// Check a configuration and print every problem with its place
     Check(Source),
+    /// Say where a key stands in a running greenroom, and why it waits
+    ///
+    /// Asks the admin listener (`admin` in the configuration); a token comes from GREENROOM_ADMIN_TOKEN.
+    Why(WhyArgs),
+    /// Print what follows from each HTTP status that a target answers with
+    ExplainStatus(ExplainStatusArgs),
     /// Print the JSON Schema of the configuration, for editors
     Schema {
         /// Print the reference page (Markdown) instead
@@ -52,7 +58,7 @@ pub enum Command {
 }
 
 /// A configuration file with settings on top.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Source {
     /// The configuration file: YAML, or TOML when it ends in `.toml`
     pub file: PathBuf,
@@ -70,6 +76,32 @@ pub struct RunArgs {
     /// How the final report is written, on standard output
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub report: ReportFormat,
+    /// Read the inputs without handling or settling anything, and print what is in them: rate, sizes, the hottest keys, and how
+    /// many workers have something to do
+    ///
+    /// It ends with the inputs, at Ctrl-C, or after 10 s.
+    #[arg(long, conflicts_with = "report")]
+    pub dry_run: bool,
+}
+
+/// Arguments of `why`.
+#[derive(Debug, Args)]
+pub struct WhyArgs {
+    /// The key: a value of `order_by`
+    pub key: String,
+    /// Where the admin listener of the running greenroom is
+    #[arg(default_value = crate::admin::ask::ADDRESS)]
+    pub address: String,
+}
+
+/// Arguments of `explain-status`.
+#[derive(Debug, Args)]
+pub struct ExplainStatusArgs {
+    /// A configuration file: its `http` handlers are explained, with the rows that they replace
+    pub file: Option<PathBuf>,
+    /// Set one value of it
+    #[arg(long = "set", value_name = "a.b=VALUE", requires = "file")]
+    pub settings: Vec<String>,
 }
 
 /// Arguments of `init`.

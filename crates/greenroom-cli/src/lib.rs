@@ -2,8 +2,9 @@
 //!
 //! - [`config`]: the file, checked in one run against one table of options.
 //! - [`report`] and [`progress`]: what a run tells while it goes on and when it has ended.
-//! - [`commands`]: `run`, `check`, `schema`, `init`, `demo`, `bench`.
+//! - [`commands`]: `run`, `check`, `why`, `explain-status`, `schema`, `init`, `demo`, `bench`.
 
+mod admin;
 pub mod cli;
 pub mod commands;
 pub mod config;
@@ -31,8 +32,10 @@ pub fn main() -> ExitCode {
         return exit::Exit::BadConfiguration.because(why);
     }
     match cli.command {
-        Command::Run(run) => commands::run::from_file(&run.source, run.report),
+        Command::Run(run) => commands::run::from_file(&run),
         Command::Check(source) => commands::check::check(&source),
+        Command::Why(why) => commands::why::why(&why),
+        Command::ExplainStatus(explain) => commands::explain_status::explain(&explain),
         Command::Schema { reference } => commands::schema::print(reference),
         Command::Init(init) => commands::init::init(&init),
         Command::Demo(demo) => commands::demo::demo(&demo),

@@ -3,6 +3,8 @@
 pub mod bench;
 pub mod check;
 pub mod demo;
+pub mod explain_status;
 pub mod init;
 pub mod run;
 pub mod schema;
+pub mod why;

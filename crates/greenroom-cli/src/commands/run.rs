@@ -1,15 +1,19 @@
 //! `greenroom run FILE`: from the configuration to the final report.
 
-mod assemble;
+pub(super) mod assemble;
+mod dry;
 mod interrupt;
+mod reload;
 mod summary;
 
-use std::{process::ExitCode, time::Duration};
+use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use greenroom_bus::engine::{Control, RunReport};
 
+pub(crate) use self::reload::{Reload, Reloaded};
 use crate::{
-    cli::{ReportFormat, Source},
+    admin::{Daemon, Listener, Open},
+    cli::{ReportFormat, RunArgs, Source},
     commands::check,
     config::Config,
     exit::{self, Exit},
@@ -20,20 +24,22 @@ use crate::{
 const LAST_TASKS: Duration = Duration::from_millis(100);
 
 /// Loads a configuration as `check` does, and runs it.
-pub fn from_file(source: &Source, report: ReportFormat) -> ExitCode {
+pub fn from_file(arguments: &RunArgs) -> ExitCode {
+    let RunArgs { source, report, dry_run } = arguments;
     match check::load(source) {
-        Ok((config, _)) => run(config, report),
+        Ok((config, _)) if *dry_run => dry::run(&config),
+        Ok((config, _)) => run(config, source, *report),
         Err(exit) => exit.into(),
     }
 }
 
 /// Runs a configuration that was checked, until its inputs end or a signal comes.
-pub fn run(config: Config, format: ReportFormat) -> ExitCode {
+fn run(config: Config, source: &Source, format: ReportFormat) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Exit::CouldNotRun.because(format_args!("no threads: {error}")),
     };
-    let ended = runtime.block_on(run_to_the_end(&config));
+    let ended = runtime.block_on(run_to_the_end(config, source));
     runtime.shutdown_timeout(LAST_TASKS);
     match ended {
         Ok(report) => conclude(&report, format),
@@ -41,10 +47,16 @@ pub fn run(config: Config, format: ReportFormat) -> ExitCode {
     }
 }
 
-async fn run_to_the_end(config: &Config) -> Result<RunReport, String> {
-    let engine = assemble::engine(config).await?;
-    let control = engine.control();
-    let _watch = interrupt::watch(control.clone(), config.shutdown_deadline)?;
+async fn run_to_the_end(config: Config, source: &Source) -> Result<RunReport, String> {
+    // Taken first: who cannot listen has opened nothing.
+    let listener = config.admin.as_ref().map(Listener::bind).transpose()?;
+    let engine = assemble::engine(&config).await?;
+    let (control, deadline) = (engine.control(), config.shutdown_deadline);
+    let dead_letters = config.dead_letters.clone();
+    let reload = Arc::new(Reload::new(source.clone(), control.clone(), config));
+    let _watch = interrupt::watch(control.clone(), deadline, reload.clone())?;
+    let daemon = Daemon { control: control.clone(), reload, dead_letters };
+    let _open: Option<Open> = listener.map(|listener| listener.open(daemon)).transpose()?;
     tokio::select! {
         biased;
         report = engine.run() => Ok(report),

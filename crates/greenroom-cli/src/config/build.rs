@@ -9,10 +9,11 @@ use super::{
     problem::{Problem, Problems},
     record::{Places, Record},
     types::{
-        Batch, Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig,
-        HttpMode, InputConfig, InputKind, LoopbackConfig, NoHandler, OnFinalFailure, OnFull,
-        OutageConfig, OutputConfig, PoolConfig,
+        AdminConfig, Batch, Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind,
+        HttpConfig, HttpMode, InputConfig, InputKind, LoopbackConfig, NoHandler, OnFinalFailure,
+        OnFull, OutageConfig, OutputConfig, PoolConfig,
     },
+    units,
 };
 
 /// The queue of a pool that does not name one, in all (R01).
@@ -48,12 +49,31 @@ impl Builder<'_> {
             },
             dead_letters: self.path(root.group("dead_letters")?.group("file")?.text("path")?),
             shutdown_deadline: root.group("shutdown")?.duration("deadline")?,
+            admin: root.group("admin").and_then(|admin| self.admin(admin)),
             outage: OutageConfig {
                 failures: narrow(outage.count("failures")?),
                 window: outage.duration("window")?,
                 limit: outage.duration("limit")?,
             },
         })
+    }
+
+    fn admin(&mut self, mut record: Record) -> Option<AdminConfig> {
+        let (written, token) = (record.text("listen")?, record.text("token"));
+        let at = self.places.at("admin.listen");
+        let Some(listen) = units::listen_address(&written) else {
+            let text = format!("`{}` is no address to listen at", at.show(&written));
+            let help = "an IP address and a port, such as `127.0.0.1:7070`";
+            self.problems.push(Problem::error(text, at.place).help(help));
+            return None;
+        };
+        if !listen.ip().is_loopback() && token.is_none() {
+            let text = "an admin listener that other machines can reach needs a `token`";
+            let help = "add `token: \"file:/run/secrets/greenroom-admin\"`, or listen at 127.0.0.1";
+            self.problems.push(Problem::error(text, at.place).help(help));
+            return None;
+        }
+        Some(AdminConfig { listen, token })
     }
 
     fn input(&self, name: String, mut record: Record) -> Option<InputConfig> {
@@ -82,6 +102,8 @@ impl Builder<'_> {
             max_restarts: 3,
             on_final_failure: OnFinalFailure::Skip,
             event_stream: true,
+            rate: None,
+            limit: None,
         };
         let mut pools = if named_default { Vec::new() } else { vec![default] };
         pools.extend(each(Some(records), |name, record| self.pool(name, record)));
@@ -111,6 +133,8 @@ impl Builder<'_> {
             max_restarts: narrow(record.count("max_restarts")?),
             on_final_failure: on_final_failure(&record.text("on_final_failure")?),
             event_stream: record.flag("enable_event_stream")?,
+            rate: record.rate("rate"),
+            limit: record.count("limit").map(narrow),
             name,
         })
     }
@@ -250,6 +274,7 @@ fn http(mut record: Record) -> Option<HttpConfig> {
         timeout: record.duration("timeout")?,
         mode: if structured { HttpMode::Structured } else { HttpMode::Binary },
         pass: record.flag("pass")?,
+        status: record.variables("status")?,
     })
 }
 
@@ -275,7 +300,8 @@ fn on_final_failure(word: &str) -> OnFinalFailure {
 
 fn batch(mut record: Record) -> Option<Batch> {
     let events = narrow(record.count("events")?);
-    Some(Batch { events, within: record.duration("within")? })
+    let bytes = record.count("bytes").map(narrow);
+    Some(Batch { events, within: record.duration("within")?, bytes })
 }
 
 fn on_full(word: &str) -> OnFull {

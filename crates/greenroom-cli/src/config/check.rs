@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use greenroom::event_pool::Engine;
+use greenroom_bus::handler::http::{On, StatusMap, Verdict};
 use url::Url;
 
 use super::{
@@ -113,7 +114,10 @@ impl Checker<'_> {
         self.order(&path, handler);
         self.order_is_kept(&path, handler);
         match &handler.kind {
-            HandlerKind::Http(http) => self.url(&format!("{path}.http.url"), &http.url),
+            HandlerKind::Http(http) => {
+                self.url(&format!("{path}.http.url"), &http.url);
+                self.status(&format!("{path}.http.status"), &http.status);
+            }
             HandlerKind::Exec(exec) => self.variables(&format!("{path}.exec.env"), &exec.env),
             _ => {}
         }
@@ -220,6 +224,35 @@ impl Checker<'_> {
             Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {}
             Ok(_) => self.error(path, "this is not an http or https URL", help),
             Err(error) => self.error(path, format!("this is not a URL: {error}"), help),
+        }
+    }
+
+    fn status(&mut self, path: &str, rows: &[(String, String)]) {
+        let mut map = Vec::new();
+        for (on, verdict) in rows {
+            let path = format!("{path}.{on}");
+            let row = match (on.parse::<On>(), verdict.parse::<Verdict>()) {
+                (Ok(on), Ok(verdict)) => (on, verdict),
+                (on, verdict) => {
+                    let why = on.err().map(|why| why.to_string());
+                    let why = why.or(verdict.err().map(|why| why.to_string())).unwrap_or_default();
+                    self.error(
+                        &path,
+                        why,
+                        "for example `404: retry`, `5xx: park` or `timeout: reject`",
+                    );
+                    continue;
+                }
+            };
+            map.push(row);
+            if let Err(why) = StatusMap::with(map.iter().copied()) {
+                map.pop();
+                self.error(
+                    &path,
+                    why.to_string(),
+                    "`greenroom explain-status` prints the usual rows",
+                );
+            }
         }
     }
 

@@ -36,9 +36,9 @@ pub use self::{
     reference::reference,
     tree::{Place, Span},
     types::{
-        Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig, HttpMode,
-        InputConfig, InputKind, LoopbackConfig, NoHandler, OnFinalFailure, OnFull, OutageConfig,
-        OutputConfig, PoolConfig,
+        AdminConfig, Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig,
+        HttpMode, InputConfig, InputKind, LoopbackConfig, NoHandler, OnFinalFailure, OnFull,
+        OutageConfig, OutputConfig, PoolConfig,
     },
     units::{DurationRange, Rate},
 };

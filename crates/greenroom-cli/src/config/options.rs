@@ -89,7 +89,12 @@ pub(super) static ROOT: Group = group(
             Default("{}"),
             "When failures are an outage of the target and no fault of the events.",
         ),
-        later("admin", "the admin listener (dashboard, metrics, API) is not part of this version"),
+        opt(
+            "admin",
+            Group(&ADMIN),
+            Optional,
+            "Where a running greenroom can be asked what it does, and told what to change. Without it, it listens nowhere.",
+        ),
     ],
 );
 
@@ -251,10 +256,22 @@ pub(super) static POOL: Group = group(
             Choice { words: &["skip", "park", "stop"], later: &[] },
             Default("skip"),
             "What happens to a key whose event failed for good: `skip` stores the event as a dead letter and goes on with the \
-             next; `park` keeps the event and all that follow it of its key, and refuses them when the run ends, so that nothing \
+             next; `park` keeps the event and all that follow it of its key until somebody decides (docs/admin.md), and refuses them when the run ends, so that nothing \
              of the key is ever handled out of order; `stop` stores the event, stops the pool, and ends the run.",
         ),
-        later("rate", "the rate limit of a pool is not part of this version"),
+        opt(
+            "rate",
+            Rate,
+            Optional,
+            "How many attempts are started in such a time, at most. Without it, as many as the workers manage.",
+        ),
+        opt(
+            "limit",
+            Count { min: 1, max: 65_536 },
+            Optional,
+            "How many events are in hand at once, at most, where that is to be fewer than the workers. Unlike `workers`, it leaves the \
+             processes of an `exec` handler running when it is lowered.",
+        ),
         later("weight", "`weight` is not part of this version"),
         later("retry", "`retry` belongs to a handler in this version"),
         opt(
@@ -272,10 +289,6 @@ pub(super) static POOL: Group = group(
             Optional,
             "Hands a handler several events of one key at once. `http` posts them together, as a batch of CloudEvents; other \
              handlers get them one after the other, without a turn of the pool between them.",
-        ),
-        later(
-            "limit",
-            "`limit` is not part of this version; `workers` bounds what is handled at a time",
         ),
     ],
 );
@@ -366,6 +379,12 @@ static BATCH: Group = group(
             Duration { min_ms: 0, max_ms: 60_000 },
             Default("0ms"),
             "How long a batch that is not full waits for more of its key, which takes up its worker.",
+        ),
+        opt(
+            "bytes",
+            Size { min: 1, max: GIB },
+            Optional,
+            "About how many bytes fill a batch, too; the event with which it gets there is its last.",
         ),
     ],
 );
@@ -512,6 +531,14 @@ static HTTP: Group = group(
             Default("false"),
             "With `true`, an event that was accepted goes to the outputs when the answer holds no event.",
         ),
+        opt(
+            "status",
+            Variables,
+            Default("{}"),
+            "What follows from an answer, where that is to differ from the usual: a status (`404`), a class (`5xx`), a range \
+             (`520..529`), `timeout` or `connection`, each with `settle`, `retry`, `pause`, `reject` or `park`. The narrowest decides. \
+             `greenroom explain-status` prints what holds.",
+        ),
     ],
 );
 
@@ -605,6 +632,28 @@ static SHUTDOWN: Group = group(
         Default("30s"),
         "How long draining may take; what is left then is refused, so that its source delivers it again.",
     )],
+);
+
+static ADMIN: Group = group(
+    "the admin listener",
+    "JSON over HTTP, on threads of its own: it answers also while every worker is busy or stuck. A web page of another \
+     origin can neither read it nor change anything. docs/admin.md says what it can be asked.",
+    &[
+        opt(
+            "listen",
+            Text,
+            Default("127.0.0.1:7070"),
+            "An IP address (or `localhost`) and a port. Port 0 takes a free one, and the log says which. An address that other \
+             machines can reach needs a `token`.",
+        ),
+        opt(
+            "token",
+            Text,
+            Optional,
+            "What every request but those for health has to show: `authorization: Bearer TOKEN`. Take it from a file or the \
+             environment: `file:/run/secrets/greenroom-admin`, `${ADMIN_TOKEN}`.",
+        ),
+    ],
 );
 
 static OUTAGE: Group = group(

@@ -75,6 +75,19 @@ impl Problems {
         list
     }
 
+    /// The file that they are of.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Where a problem is, for example `orders.yaml:3:13`.
+    pub fn place(&self, problem: &Problem) -> String {
+        match &problem.place {
+            Place::Set(path) => format!("--set {path}"),
+            Place::Source(span) => format!("{}:{}:{}", self.file, span.line, span.column),
+        }
+    }
+
     /// The number of errors.
     pub fn errors(&self) -> usize {
         self.list.iter().filter(|problem| problem.severity == Severity::Error).count()
@@ -123,18 +136,12 @@ impl Problems {
             paint.with(code, word),
             paint.with(BOLD, &printable(&problem.message))
         );
-        match &problem.place {
-            Place::Set(path) => {
-                let _ = writeln!(out, " {} --set {path}", paint.with(BLUE, "-->"));
-            }
-            Place::Source(span) => {
-                let at = format!("{}:{}:{}", self.file, span.line, span.column);
-                let _ = writeln!(out, " {} {at}", paint.with(BLUE, "-->"));
-                if let Some(line) = self.lines.get(span.line - 1).filter(|_| span.width > 0) {
-                    let caret = underline(line, span.column, span.width);
-                    snippet(span.line, line, &paint.with(code, &caret), paint, out);
-                }
-            }
+        let _ = writeln!(out, " {} {}", paint.with(BLUE, "-->"), self.place(problem));
+        if let Place::Source(span) = &problem.place
+            && let Some(line) = self.lines.get(span.line - 1).filter(|_| span.width > 0)
+        {
+            let caret = underline(line, span.column, span.width);
+            snippet(span.line, line, &paint.with(code, &caret), paint, out);
         }
         if let Some(help) = &problem.help {
             let _ = writeln!(out, "  {} help: {}", paint.with(BLUE, "="), printable(help));

@@ -155,6 +155,12 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
         (pool, "maxPerKey", "250", &["-1"]),
         (pool, "batch", "{ events: 20 }", &["20", "{}", "{ events: 1 }", "{ within: 5ms }"]),
         (pool, "batch", "{ events: 2, within: 5ms }", &["{ events: 2, within: 2h }"]),
+        (
+            pool,
+            "batch",
+            "{ events: 2, bytes: 64KiB }",
+            &["{ events: 2, bytes: 0 }", "{ bytes: 1KiB }"],
+        ),
         (generator, "count", "1", &["0", "all"]),
         (generator, "rate", "20/s", &["20", "0/s", "20/fortnight"]),
         (generator, "rate", "100/min", &["-1/s"]),
@@ -311,6 +317,8 @@ fn defaults_are_those_of_the_specification() {
         max_restarts: 3,
         on_final_failure: OnFinalFailure::Skip,
         event_stream: true,
+        rate: None,
+        limit: None,
     };
     assert_eq!(config.pools[0], default);
     assert_eq!(config.pools[1], PoolConfig { name: "p".into(), workers: 4, ..default });
@@ -388,11 +396,35 @@ fn h11_who_asks_for_order_where_none_is_kept_is_told() {
 }
 
 #[test]
+fn o09_an_admin_listener_that_others_can_reach_needs_a_token() {
+    for (admin, expected) in [
+        ("listen: 0.0.0.0:7070", "needs a `token`"),
+        ("listen: '[::]:7070'", "needs a `token`"),
+        ("listen: 192.0.2.1:7070", "needs a `token`"),
+        ("listen: '7070'", "no address"),
+        ("listen: example.org:7070", "no address"),
+    ] {
+        let loaded = load(&root(&format!("admin: {{ {admin} }}")));
+        assert!(loaded.problems.errors() == 1 && loaded.text().contains(expected), "{admin}");
+    }
+    for (admin, listen) in [
+        ("", "127.0.0.1:7070"),
+        ("listen: localhost:1", "127.0.0.1:1"),
+        ("listen: '[::1]:2'", "[::1]:2"),
+        ("listen: 0.0.0.0:3, token: sesame", "0.0.0.0:3"),
+    ] {
+        let config = load(&root(&format!("admin: {{ {admin} }}"))).good();
+        assert_eq!(config.admin.as_ref().unwrap().listen.to_string(), listen);
+        assert!(!format!("{config:?}").contains("sesame"));
+    }
+    assert_eq!(load(&root("")).good().admin, None);
+}
+
+#[test]
 fn what_belongs_to_later_versions_is_refused_by_name() {
     for (text, expected) in [
-        (pool("rate: 1/s"), "rate limit of a pool"),
+        (pool("weight: 1"), "`weight` is not part"),
         (handler("pass: {}, rate: 5/s"), "the rate limit of a handler is not part"),
-        (root("admin: {}"), "admin listener"),
         (root("dead_letters: { store: {} }"), "the `store` for dead letters"),
         (root("outputs: { o: { kafka: {} } }"), "`kafka` outputs"),
         (root("").replace("generator: { count: 1, types: [a] }", "http: {}"), "`http` inputs"),
@@ -495,7 +527,7 @@ fn the_json_schema_has_every_option_and_default() {
     assert_eq!(pool["properties"]["workers"]["default"], 1);
     assert_eq!(pool["properties"]["workers"]["anyOf"][0]["maximum"], 65_536);
     assert_eq!(pool["properties"]["poolSize"]["deprecated"], true);
-    assert_eq!(pool["properties"].get("rate"), None);
+    assert_eq!(pool["properties"].get("weight"), None);
     let handler = &schema["properties"]["handlers"]["additionalProperties"];
     assert_eq!(handler["oneOf"].as_array().unwrap().len(), 6);
     assert_eq!(handler["properties"]["http"]["properties"]["mode"]["default"], "binary");

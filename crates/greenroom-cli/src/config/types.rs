@@ -1,6 +1,6 @@
 //! The configuration as the engine takes it: every default applied, every value in range, paths resolved.
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
 use greenroom::event_pool::Engine;
 
@@ -29,10 +29,27 @@ pub struct Config {
     pub shutdown_deadline: Duration,
     /// When failures are an outage of the target.
     pub outage: OutageConfig,
+    /// The admin listener; `None` where there is none.
+    pub admin: Option<AdminConfig>,
+}
+
+/// The admin listener. Its `Debug` hides the token.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AdminConfig {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// What every request has to show, where there is one.
+    pub token: Option<String>,
+}
+
+impl fmt::Debug for AdminConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AdminConfig").field("listen", &self.listen).finish_non_exhaustive()
+    }
 }
 
 /// One input.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct InputConfig {
     /// Its name.
     pub name: String,
@@ -41,7 +58,7 @@ pub struct InputConfig {
 }
 
 /// What an input reads.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum InputKind {
     /// A file, once.
     File {
@@ -55,7 +72,7 @@ pub enum InputKind {
 }
 
 /// Events made up from a seed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct GeneratorConfig {
     /// How many; `None` means until a signal.
     pub count: Option<u64>,
@@ -74,7 +91,7 @@ pub struct GeneratorConfig {
 }
 
 /// One pool.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PoolConfig {
     /// Its name.
     pub name: String,
@@ -98,6 +115,10 @@ pub struct PoolConfig {
     pub on_final_failure: OnFinalFailure,
     /// True when the log tells what happens to it.
     pub event_stream: bool,
+    /// How many attempts are started in such a time, at most.
+    pub rate: Option<Rate>,
+    /// How many events are in hand at once, at most.
+    pub limit: Option<usize>,
 }
 
 /// What comes back in.
@@ -116,6 +137,8 @@ pub struct Batch {
     pub events: usize,
     /// How long one that is not full waits for more.
     pub within: Duration,
+    /// With how many bytes one is full, too.
+    pub bytes: Option<usize>,
 }
 
 /// What happens to a key whose event failed for good.
@@ -152,7 +175,7 @@ pub enum NoHandler {
 }
 
 /// One handler.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct HandlerConfig {
     /// Its name.
     pub name: String,
@@ -184,7 +207,7 @@ pub struct HandlerConfig {
 }
 
 /// What a handler does.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum HandlerKind {
     /// The event goes to the outputs.
     Pass,
@@ -208,7 +231,7 @@ pub enum HandlerKind {
 }
 
 /// Worker processes, one for each worker of the pool. Its `Debug` hides what may be secret.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ExecConfig {
     /// The program and its arguments; at least the program.
     pub command: Vec<String>,
@@ -231,7 +254,7 @@ impl fmt::Debug for ExecConfig {
 }
 
 /// CloudEvents over HTTP. Its `Debug` hides the URL, which may hold credentials.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct HttpConfig {
     /// Where to post to: `http` or `https`, with a host.
     pub url: String,
@@ -241,6 +264,8 @@ pub struct HttpConfig {
     pub mode: HttpMode,
     /// True when an accepted event goes on although the answer holds none.
     pub pass: bool,
+    /// Rows that replace rows of the status map, as they were written; each names a row and a verdict.
+    pub status: Vec<(String, String)>,
 }
 
 impl fmt::Debug for HttpConfig {
@@ -259,7 +284,7 @@ pub enum HttpMode {
 }
 
 /// One output.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct OutputConfig {
     /// Its name.
     pub name: String,

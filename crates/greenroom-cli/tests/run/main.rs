@@ -2,16 +2,22 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test whose stage cannot be set has failed")]
 
+mod admin;
 mod bad_events;
 mod configuration;
+mod daemon;
+mod dry_run;
 mod examples;
 mod order;
 mod pipelines;
 mod pools;
 mod processes;
+mod reload;
 mod routing;
 mod server;
 mod signals;
 mod stage;
+mod status_map;
 mod stores;
 mod targets;
+mod why;

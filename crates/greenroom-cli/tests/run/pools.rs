@@ -181,3 +181,12 @@ fn k10_a_key_at_its_bound_delays_no_other() {
         assert_eq!(first_other < 20, of_others, "{bound}: {first_other}");
     }
 }
+
+#[test]
+fn r06_a_rate_holds_a_pool_back() {
+    let stage = stage("workers: 32, rate: 100/s, limit: 4", &events(150));
+    let run = stage.run();
+    run.counted(0, [150, 150, 0, 0]);
+    // A tenth of a second's worth at once, and the rest at 100 a second.
+    assert!(run.took.as_secs_f64() > 1.2, "{:?}", run.took);
+}

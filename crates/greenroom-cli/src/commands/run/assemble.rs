@@ -2,16 +2,16 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use greenroom::{Backoff, Batches, Finally, Restarts};
+use greenroom::{Backoff, Batches, Finally, Restarts, pool::limits::Rate};
 use greenroom_bus::{
     dead_letter::file::FileDeadLetterStore,
-    engine::{self, BuildError, Engine, EngineBuilder},
+    engine::{self, BuildError, Concurrency, Engine, EngineBuilder},
     event::OrderBy,
     handler::{
         HandlerFactory,
         discard::DiscardFactory,
         exec::{ExecConfig, ExecFactory, RestartLimit},
-        http::{HttpConfig, HttpFactory, Mode},
+        http::{HttpConfig, HttpFactory, Mode, NoRow, NoVerdict, On, StatusMap, Verdict},
         log::LogFactory,
         pass::PassFactory,
         simulate::{SimulateConfig, SimulateFactory},
@@ -27,7 +27,7 @@ use greenroom_bus::{
 };
 
 use crate::config::{
-    Config, GeneratorConfig, HandlerConfig, HandlerKind, HttpMode, InputKind, NoHandler,
+    self, Config, GeneratorConfig, HandlerConfig, HandlerKind, HttpMode, InputKind, NoHandler,
     OnFinalFailure, OnFull, OutputConfig, PoolConfig,
 };
 
@@ -84,7 +84,7 @@ fn within(what: &str, name: &str, why: String) -> String {
     format!("{what} `{name}`: {why}")
 }
 
-fn source(kind: &InputKind) -> Result<Box<dyn Source>, String> {
+pub(super) fn source(kind: &InputKind) -> Result<Box<dyn Source>, String> {
     match kind {
         InputKind::File { path, max_event } => {
             let max_event = usize::try_from(*max_event).unwrap_or(usize::MAX);
@@ -115,6 +115,7 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
         engine: pool.engine,
         event_stream: pool.event_stream,
         max_per_key: pool.max_per_key,
+        batch_bytes: pool.batch.and_then(|batch| batch.bytes),
         timeout: pool.timeout,
         batches: pool.batch.map(|batch| Batches::of(batch.events).within(batch.within)),
         on_final_failure: match pool.on_final_failure {
@@ -128,7 +129,21 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
             OnFull::DeadLetter => engine::OnFull::DeadLetter,
         },
         restarts: Restarts { max: pool.max_restarts, ..Restarts::default() },
+        rate: pool.rate.map(rate),
+        concurrency: pool.limit.map(Concurrency::Fixed),
         ..engine::PoolConfig::default()
+    }
+}
+
+/// A rate in whole numbers, which is what a pool counts in: so many a second or, where that is no whole number, a day.
+pub(super) fn rate(rate: config::Rate) -> Rate {
+    const DAY: Duration = Duration::from_secs(86_400);
+    /// The most that a pool counts to.
+    const MOST: f64 = 1e9;
+    let a_day = rate.per_second * DAY.as_secs_f64();
+    match rate.per_second.fract() == 0.0 || a_day > MOST {
+        true => Rate::per_second(rate.per_second.round() as u64),
+        false => Rate::new(a_day.round() as u64, DAY),
     }
 }
 
@@ -146,22 +161,23 @@ fn handler_config(config: &HandlerConfig) -> Result<engine::HandlerConfig, Strin
         Some(order_by) => Some(order_by.parse::<OrderBy>().map_err(|error| error.to_string())?),
         None => None,
     };
-    handler.retry = engine::Retry {
-        attempts: config.attempts,
-        backoff: Backoff::new(config.backoff.from, config.backoff.to),
-        total: config.retry_total,
-    };
+    handler.retry = retry(config);
     Ok(handler)
 }
 
-fn matcher(matches: &[(String, String)]) -> Result<Matcher, String> {
+pub(super) fn retry(config: &HandlerConfig) -> engine::Retry {
+    let backoff = Backoff::new(config.backoff.from, config.backoff.to);
+    engine::Retry { attempts: config.attempts, backoff, total: config.retry_total }
+}
+
+pub(super) fn matcher(matches: &[(String, String)]) -> Result<Matcher, String> {
     matches.iter().try_fold(Matcher::any(), |matcher, (name, like)| {
         let like = like.parse().map_err(|error| format!("match.{name}: {error}"))?;
         Ok(matcher.attribute(name, like))
     })
 }
 
-fn patterns(on: &[String]) -> Result<Vec<Pattern>, String> {
+pub(super) fn patterns(on: &[String]) -> Result<Vec<Pattern>, String> {
     on.iter().map(|on| on.parse::<Pattern>().map_err(|error| error.to_string())).collect()
 }
 
@@ -190,9 +206,24 @@ fn factory(kind: &HandlerKind) -> Result<Arc<dyn HandlerFactory>, String> {
                 HttpMode::Structured => Mode::Structured,
             },
             pass: config.pass,
+            status: status_map(&config.status)?,
             ..HttpConfig::default()
         })?),
     })
+}
+
+/// The status map of an `http` handler.
+///
+/// # Errors
+/// What is wrong with its rows; a configuration that was checked has none.
+pub(crate) fn status_map(rows: &[(String, String)]) -> Result<StatusMap, String> {
+    let rows = rows.iter().map(|(on, verdict)| {
+        let on: On = on.parse().map_err(|error: NoRow| error.to_string())?;
+        let verdict: Verdict = verdict.parse().map_err(|error: NoVerdict| error.to_string())?;
+        Ok((on, verdict))
+    });
+    let rows = rows.collect::<Result<Vec<_>, String>>()?;
+    StatusMap::with(rows).map_err(|error| error.to_string())
 }
 
 /// A seed that differs from run to run.

@@ -1,19 +1,26 @@
-//! Signals: the first drains, the second stops, and a thread sees to it that the process ends.
+//! Signals: the first drains, the second stops, and a thread sees to it that the process ends. SIGHUP reloads.
 
-use std::{io::Write, sync::mpsc, thread, time::Duration};
+use std::{
+    io::Write,
+    sync::{Arc, mpsc},
+    thread,
+    time::Duration,
+};
 
 use greenroom_bus::engine::Control;
 use tokio::{signal, task::JoinHandle};
+
+use super::Reload;
 
 /// How long after its deadline a stop may take before the process is ended (G05).
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Watches for signals until it is dropped.
-pub(super) struct Watch(JoinHandle<()>);
+pub(super) struct Watch([JoinHandle<()>; 2]);
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.0.abort();
+        self.0.iter().for_each(JoinHandle::abort);
     }
 }
 
@@ -21,8 +28,14 @@ impl Drop for Watch {
 ///
 /// # Errors
 /// The system does not let signals be handled.
-pub(super) fn watch(control: Control, deadline: Duration) -> Result<Watch, String> {
-    let mut signals = Signals::new().map_err(|error| format!("cannot handle signals: {error}"))?;
+pub(super) fn watch(
+    control: Control,
+    deadline: Duration,
+    reload: Arc<Reload>,
+) -> Result<Watch, String> {
+    let unhandled = |error| format!("cannot handle signals: {error}");
+    let mut signals = Signals::new().map_err(unhandled)?;
+    let reloading = tokio::spawn(reload_on_hangup(Hangups::new().map_err(unhandled)?, reload));
     let watching = tokio::spawn(async move {
         signals.next().await;
         tracing::info!("draining: no more input is read; interrupt again to stop now");
@@ -35,7 +48,47 @@ pub(super) fn watch(control: Control, deadline: Duration) -> Result<Watch, Strin
         control.stop_now();
         std::future::pending::<()>().await;
     });
-    Ok(Watch(watching))
+    Ok(Watch([watching, reloading]))
+}
+
+/// Reads the configuration again each time that SIGHUP comes, on a thread on which files may be read.
+async fn reload_on_hangup(mut hangups: Hangups, reload: Arc<Reload>) {
+    loop {
+        hangups.next().await;
+        let reload = reload.clone();
+        // The log has said what came of it.
+        drop(tokio::task::spawn_blocking(move || reload.now()).await);
+    }
+}
+
+#[cfg(unix)]
+struct Hangups(signal::unix::Signal);
+
+#[cfg(unix)]
+impl Hangups {
+    fn new() -> std::io::Result<Self> {
+        signal::unix::signal(signal::unix::SignalKind::hangup()).map(Self)
+    }
+
+    async fn next(&mut self) {
+        if self.0.recv().await.is_none() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Hangups;
+
+#[cfg(not(unix))]
+impl Hangups {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// Ends the process after this time, unless what is returned is dropped before. A thread of its own, because handlers

@@ -9,7 +9,7 @@ inputs:
   orders:
     file: { pth: orders.ndjson }
 pools:
-  erp: { workers: five, rate: 20/s }
+  erp: { workers: five, rate: 20 }
 handlers:
   prices:
     on: [price.changed, 'a*']
@@ -19,7 +19,7 @@ handlers:
   cache:
     on: price.changed
     pass:
-admin: {}
+admin: { listen: nowhere }
 ";
     assert_eq!(
         load(text).lines(),
@@ -28,14 +28,14 @@ admin: {}
             "3:13 unknown key `pth` in a file input",
             "5:3 no handler names the pool `erp`",
             "5:19 `workers` has to be a whole number from 1 to 65536, but this is the text `five`",
-            "5:25 the rate limit of a pool is not part of this version",
+            "5:31 `rate` has to be a rate above zero, but this is the number 20",
             "8:25 `a*` is not a type or pattern: `*` stands for a whole segment",
             "9:11 there is no pool `epr`",
             "10:5 unknown key `retries` in a handler",
             "11:18 this is not an http or https URL",
             "11:45 `timeout` has to be a duration from 1ms to 24h, but the unit is missing",
             "13:9 `price.changed` is taken by the handler `prices` already",
-            "15:1 the admin listener (dashboard, metrics, API) is not part of this version",
+            "15:18 `nowhere` is no address to listen at",
         ]
     );
 }
@@ -67,7 +67,7 @@ types = [\"a\"]
 
 [pools.erp]
 workers = 5
-rate = \"20/s\"
+weight = 2
 
 [handlers.h]
 on = \"a\"
@@ -81,13 +81,12 @@ pass = {}
         loaded.lines(),
         [
             "5:8 no handler names the pool `erp`",
-            "7:1 the rate limit of a pool is not part of this version",
+            "7:1 `weight` is not part of this version",
             "11:8 there is no pool `er`",
             "12:42 `attempts` has to be a whole number from 1 to 1000000, but this is the text `x`",
         ]
     );
-    let text =
-        text.replace("rate = \"20/s\"\n", "").replace("\"er\"", "\"erp\"").replace("\"x\"", "3");
+    let text = text.replace("weight = 2\n", "").replace("\"er\"", "\"erp\"").replace("\"x\"", "3");
     let config = load_with("c.toml", &text, &[], directory.path()).good();
     assert_eq!((config.pools[1].workers, config.handlers[0].attempts), (5, 3));
 }

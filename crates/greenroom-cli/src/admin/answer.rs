@@ -1,0 +1,66 @@
+//! Answers: JSON, also where something is wrong.
+
+use axum::{
+    body::Body,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde_json::{Value, json};
+
+/// A request that is not answered: what, where, and what to do next.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    pub(super) what: String,
+    pub(super) place: String,
+    pub(super) next: String,
+    /// More than one line has room for.
+    pub(super) details: Option<Value>,
+}
+
+/// A JSON body, or why there is none.
+pub(super) type Answer = Result<Json, Refusal>;
+
+/// A JSON body and its status.
+#[derive(Debug)]
+pub(super) struct Json(pub(super) StatusCode, pub(super) Value);
+
+impl Json {
+    pub(super) fn ok(value: Value) -> Self {
+        Self(StatusCode::OK, value)
+    }
+}
+
+impl Refusal {
+    pub(super) fn new(
+        status: StatusCode,
+        what: impl Into<String>,
+        place: impl Into<String>,
+        next: impl Into<String>,
+    ) -> Self {
+        let (what, place, next) = (what.into(), place.into(), next.into());
+        Self { status, what, place, next, details: None }
+    }
+}
+
+impl IntoResponse for Json {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::from(format!("{:#}\n", self.1)));
+        *response.status_mut() = self.0;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        response
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut error = json!({ "what": self.what, "where": self.place, "next": self.next });
+        if let Some(details) = self.details {
+            error["details"] = details;
+        }
+        Json(self.status, json!({ "error": error })).into_response()
+    }
+}

@@ -1,0 +1,83 @@
+//! Whether greenroom is well, for probes and for people.
+
+use axum::http::StatusCode;
+use greenroom_bus::engine::{Control, Phase};
+use serde_json::{Value, json};
+
+use super::answer::Json;
+
+/// How it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Colour {
+    /// Well.
+    Green,
+    /// Something is wrong that may pass, or was meant: a handler in outage, a pool that was paused.
+    Yellow,
+    /// Something is wrong that somebody has to mend.
+    Red,
+}
+
+/// `/healthz`: that it is alive, and in which colour. Always 200: to end a process that answers mends nothing. Reasons are for
+/// those who may see everything.
+pub(super) fn health(control: &Control, trusted: bool) -> Json {
+    let (colour, reasons) = found(control);
+    let word = match colour {
+        Colour::Green => "green",
+        Colour::Yellow => "yellow",
+        Colour::Red => "red",
+    };
+    let mut body = json!({ "health": word });
+    if trusted {
+        body["reasons"] = Value::from(reasons);
+    }
+    Json::ok(body)
+}
+
+/// `/readyz`: 503 once nothing more is read, or where nothing that is read would get through.
+pub(super) fn readiness(control: &Control, trusted: bool) -> Json {
+    let (colour, mut reasons) = found(control);
+    let reading = control.phase() == Phase::Run;
+    if !reading {
+        reasons.insert(0, "the run is ending: nothing more is read".to_owned());
+    }
+    let ready = reading && colour != Colour::Red;
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let mut body = json!({ "ready": ready });
+    if trusted {
+        body["reasons"] = Value::from(reasons);
+    }
+    Json(status, body)
+}
+
+fn found(control: &Control) -> (Colour, Vec<String>) {
+    let mut all = Vec::new();
+    for handler in control.handler_views() {
+        if handler.paused {
+            all.push((Colour::Yellow, format!("the handler `{}` is paused", handler.name)));
+        }
+        let Some(outage) = handler.outage else { continue };
+        let (name, lasted, error) = (handler.name, outage.lasted.as_secs(), outage.error);
+        all.push(match outage.refused {
+            true => {
+                (Colour::Red, format!("the handler `{name}` is refused by its target: {error}"))
+            }
+            false => (
+                Colour::Yellow,
+                format!("the handler `{name}` has been in outage for {lasted} s: {error}"),
+            ),
+        });
+    }
+    for pool in control.pool_views() {
+        let name = &pool.name;
+        if pool.stats.live == 0 {
+            all.push((Colour::Red, format!("every worker of the pool `{name}` was given up")));
+        }
+        if pool.paused {
+            all.push((Colour::Yellow, format!("the pool `{name}` is paused")));
+        }
+    }
+    all.extend(control.failures().into_iter().map(|failure| (Colour::Red, failure)));
+    all.sort_by_key(|(colour, _)| std::cmp::Reverse(*colour));
+    let worst = all.first().map_or(Colour::Green, |(colour, _)| *colour);
+    (worst, all.into_iter().map(|(_, reason)| reason).collect())
+}

@@ -1,0 +1,96 @@
+//! The admin listener: a running greenroom is asked what it does, and told what to change, as JSON over HTTP.
+//!
+//! ```text
+//! greenroom why, curl ──▶ thread "admin" ──▶ guard ──▶ routes ──▶ Control (locks for a moment, no queue, no worker)
+//! ```
+//!
+//! It has a thread and a runtime of its own, so it answers while every worker computes, blocks its thread or is stuck, and
+//! while every queue is full. What takes time, reading dead letters, is done on further threads.
+
+mod answer;
+pub(crate) mod ask;
+mod guard;
+mod health;
+mod letters;
+mod reloaded;
+mod routes;
+mod sentence;
+#[cfg(test)]
+mod tests;
+mod views;
+
+use std::{net::TcpListener, path::PathBuf, sync::Arc, thread};
+
+use greenroom_bus::engine::Control;
+use tokio::sync::oneshot;
+
+use self::guard::Guard;
+use crate::{commands::run::Reload, config::AdminConfig};
+
+/// A place to listen at that was taken, and where nobody answers yet.
+pub(crate) struct Listener {
+    listener: TcpListener,
+    guard: Guard,
+}
+
+/// A listener that answers until this is dropped.
+pub(crate) struct Open {
+    /// Dropped, it ends the server.
+    _end: oneshot::Sender<()>,
+}
+
+/// What the listener answers from.
+pub(crate) struct Daemon {
+    pub(crate) control: Control,
+    /// Reads the configuration again, and knows which one holds.
+    pub(crate) reload: Arc<Reload>,
+    /// The file of dead letters.
+    pub(crate) dead_letters: PathBuf,
+}
+
+impl Listener {
+    /// Takes the place.
+    ///
+    /// # Errors
+    /// What happened, where, and what to do next.
+    pub(crate) fn bind(config: &AdminConfig) -> Result<Self, String> {
+        let at = config.listen;
+        let next = "choose another address or port under `admin.listen`, or leave `admin` out";
+        let taken = |error| format!("admin: cannot listen at {at}: {error}; {next}");
+        let listener = TcpListener::bind(at).map_err(taken)?;
+        listener.set_nonblocking(true).map_err(taken)?;
+        let address = listener.local_addr().map_err(taken)?;
+        tracing::info!(%address, "the admin listener is open");
+        Ok(Self { listener, guard: Guard::new(config) })
+    }
+
+    /// Begins to answer, on a thread of its own.
+    ///
+    /// # Errors
+    /// There is no thread for it.
+    pub(crate) fn open(self, daemon: Daemon) -> Result<Open, String> {
+        let no_thread = |error| format!("admin: no thread for the listener: {error}");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(no_thread)?;
+        let (end, ended) = oneshot::channel();
+        let serve = move || {
+            runtime.block_on(async move {
+                tokio::select! {
+                    served = self.serve(daemon) => if let Err(error) = served {
+                        tracing::error!(%error, "the admin listener has ended");
+                    },
+                    _ = ended => {}
+                }
+            });
+            // What still reads a file is not waited for.
+            runtime.shutdown_background();
+        };
+        thread::Builder::new().name("admin".to_owned()).spawn(serve).map_err(no_thread)?;
+        Ok(Open { _end: end })
+    }
+
+    async fn serve(self, daemon: Daemon) -> std::io::Result<()> {
+        let listener = tokio::net::TcpListener::from_std(self.listener)?;
+        axum::serve(listener, routes::all(Arc::new(daemon), Arc::new(self.guard))).await
+    }
+}

@@ -1,0 +1,32 @@
+//! What a reload came to, as an answer.
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use super::answer::{Answer, Json, Refusal};
+use crate::{commands::run::Reloaded, config::Problems};
+
+/// What has changed and what was left; or every mistake, and nothing has changed.
+pub(super) fn told(reloaded: &Reloaded) -> Answer {
+    match reloaded {
+        Reloaded::Done { changed, left } => {
+            let left: Vec<_> =
+                left.iter().map(|left| json!({ "what": left.what, "why": left.why })).collect();
+            Ok(Json::ok(json!({ "changed": changed, "left": left })))
+        }
+        Reloaded::Mistakes(problems) => Err(mistakes(problems)),
+    }
+}
+
+fn mistakes(problems: &Problems) -> Refusal {
+    let what =
+        format!("the configuration has mistakes ({}): nothing was changed", problems.summary());
+    let next =
+        "correct it, try it with `greenroom check`, and reload again; until then the old one holds";
+    let mut refusal = Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, what, problems.file(), next);
+    let details = problems.sorted().into_iter().map(|problem| {
+        json!({ "what": problem.message, "where": problems.place(problem), "next": problem.help })
+    });
+    refusal.details = Some(Value::Array(details.collect()));
+    refusal
+}

@@ -1,0 +1,74 @@
+//! Where a key stands, in a sentence (C13).
+
+use std::{fmt::Write, time::Duration};
+
+use greenroom::pool::KeyState;
+use greenroom_bus::engine::{KeyView, OutageView};
+
+/// For example `17 waiting; head attempt 4 of 10, next in 8.1 s, last error: 503 after 12 ms`.
+pub(super) fn of(key: &KeyView, outage: Option<&OutageView>) -> String {
+    let mut out = match &key.why {
+        None => {
+            let unsettled = key.unsettled;
+            format!(
+                "{unsettled} not settled; none in the lines of its pool: beside it, or on the way to outputs"
+            )
+        }
+        Some(why) => {
+            let attempt = format!("head attempt {} of {}", why.attempt, key.attempts);
+            let head = match why.state {
+                KeyState::Queued => {
+                    "the first is queued, and nothing but its turn is needed".to_owned()
+                }
+                KeyState::Ready => {
+                    "it has given way to other keys, and has its turn next".to_owned()
+                }
+                KeyState::Running { worker, since } => {
+                    format!("{attempt}, in hand of worker {worker} for {}", time(since))
+                }
+                KeyState::Retrying { next, .. } => format!("{attempt}, next in {}", time(next)),
+                KeyState::Parked { since, .. } => format!(
+                    "{attempt} failed for good, parked for {} until somebody says resume, skip or drop",
+                    time(since)
+                ),
+                _ => attempt,
+            };
+            format!("{} waiting; {head}", why.waiting)
+        }
+    };
+    // Writing into a String cannot fail.
+    if let Some(error) = key.why.as_ref().and_then(|why| why.last_error.as_ref()) {
+        let _ = write!(out, ", last error: {error}");
+    }
+    if let Some(outage) = outage {
+        let _ = write!(
+            out,
+            "; its handler has been in outage for {}: {}",
+            time(outage.lasted),
+            outage.error
+        );
+    }
+    out
+}
+
+/// `12 ms`, `8.1 s`, `3 min`, `2.5 h`.
+pub(super) fn time(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    match seconds {
+        ..1.0 => format!("{} ms", time.as_millis()),
+        ..120.0 => format!("{seconds:.1} s"),
+        ..7_200.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3_600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_as_people_say_them() {
+        let shown = [12, 8_100, 180_000, 9_000_000].map(|ms| time(Duration::from_millis(ms)));
+        assert_eq!(shown, ["12 ms", "8.1 s", "3 min", "2.5 h"]);
+    }
+}

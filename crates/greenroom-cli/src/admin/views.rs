@@ -1,0 +1,224 @@
+//! What the engine shows, as JSON. Times are in milliseconds.
+
+use std::time::Duration;
+
+use greenroom::{
+    DeadLetterReason, Finally,
+    pool::{KeyCounts, KeyState, Spread},
+};
+use greenroom_bus::engine::{
+    Control, Decided, HandlerView, HotView, KeyView, OnFull, OutageView, ParkedView, Phase,
+    PoolConfig, PoolView,
+};
+use serde_json::{Value, json};
+
+use super::sentence;
+use crate::config::{Config, HandlerKind};
+
+pub(super) fn run(control: &Control) -> Value {
+    let progress = control.progress();
+    json!({
+        "phase": match control.phase() {
+            Phase::Run => "run",
+            Phase::Drain => "drain",
+            Phase::Now => "stop",
+        },
+        "taken": progress.taken,
+        "settled": progress.settled,
+        "dead_lettered": progress.dead_lettered,
+        "queued": progress.queued,
+        "read": progress.read,
+    })
+}
+
+pub(super) fn pool(view: &PoolView, config: &Config) -> Value {
+    let stats = &view.stats;
+    let written = config.pools.iter().find(|pool| pool.name == view.name);
+    json!({
+        "name": view.name,
+        "state": pool_state(view),
+        "settings": pool_settings(&view.config),
+        "rate_per_s": written.and_then(|pool| pool.rate).map(|rate| rate.per_second),
+        "workers": stats.configured,
+        "live": stats.live,
+        "busy": stats.busy,
+        "idle": stats.idle,
+        "capacity": stats.capacity,
+        "queued": stats.queued,
+        "oldest_ms": stats.oldest.map(millis),
+        "in_hand": stats.in_hand,
+        "retrying_or_parked": stats.waiting,
+        "parked": stats.parked,
+        "accepted": stats.accepted,
+        "handled": stats.handled,
+        "failed_attempts": view.failed_attempts,
+        "further_attempts": view.further_attempts,
+        "dead_lettered": view.dead_lettered,
+        "restarts": stats.restarts,
+        "full_episodes": stats.inbox_full,
+        "limit": stats.limits.limit,
+        "keys": view.keys.as_ref().map(key_counts),
+        "queueing_ms": spread(&stats.queueing),
+        "handling_ms": spread(&stats.handling),
+    })
+}
+
+fn pool_state(view: &PoolView) -> &'static str {
+    let stats = &view.stats;
+    match () {
+        () if stats.live == 0 => "without workers",
+        () if view.paused => "paused",
+        () if stats.queued >= stats.capacity as u64 => "full",
+        () => "running",
+    }
+}
+
+fn pool_settings(pool: &PoolConfig) -> Value {
+    json!({
+        "workers": pool.workers,
+        "queue": pool.queue,
+        "engine": pool.engine.name(),
+        "max_per_key": pool.max_per_key,
+        "on_full": match pool.on_full {
+            OnFull::Pause => "pause",
+            OnFull::Reject => "reject",
+            OnFull::DeadLetter => "dead_letter",
+        },
+        "on_final_failure": match pool.on_final_failure {
+            Finally::ParkKey => "park",
+            Finally::StopPool => "stop",
+            _ => "skip",
+        },
+        "max_restarts": pool.restarts.max,
+    })
+}
+
+fn key_counts(keys: &KeyCounts) -> Value {
+    json!({
+        "running": keys.running,
+        "retrying": keys.retrying,
+        "parked": keys.parked,
+        "ready": keys.ready,
+        "waiting_events": keys.waiting,
+    })
+}
+
+fn spread(spread: &Spread) -> Value {
+    json!({
+        "p50": millis(spread.p50),
+        "p90": millis(spread.p90),
+        "p99": millis(spread.p99),
+        "max": millis(spread.max),
+    })
+}
+
+pub(super) fn handler(view: &HandlerView, config: &Config) -> Value {
+    let settings = config.handlers.iter().find(|handler| handler.name == view.name);
+    let on: Vec<_> = view.on.iter().map(ToString::to_string).collect();
+    json!({
+        "name": view.name,
+        "kind": settings.map(|handler| kind(&handler.kind)),
+        "pool": view.pool,
+        "on": on,
+        "order_by": view.order_by.as_ref().map(ToString::to_string),
+        "attempts": view.retry.attempts,
+        "state": match &view.outage {
+            _ if view.paused => "paused",
+            None => "up",
+            Some(outage) if outage.refused => "refused",
+            Some(_) => "outage",
+        },
+        "outage": view.outage.as_ref().map(outage),
+    })
+}
+
+fn kind(kind: &HandlerKind) -> &'static str {
+    match kind {
+        HandlerKind::Pass => "pass",
+        HandlerKind::Log => "log",
+        HandlerKind::Drop => "drop",
+        HandlerKind::Simulate { .. } => "simulate",
+        HandlerKind::Exec(_) => "exec",
+        HandlerKind::Http(_) => "http",
+    }
+}
+
+fn outage(outage: &OutageView) -> Value {
+    json!({ "lasted_ms": millis(outage.lasted), "last_error": outage.error })
+}
+
+/// Where a key stands with one handler and one input.
+pub(super) fn line(key: &KeyView, outage: Option<&OutageView>) -> Value {
+    let mut line = json!({
+        "handler": key.handler,
+        "pool": key.pool,
+        "input": key.input,
+        "unsettled": key.unsettled,
+        "text": sentence::of(key, outage),
+    });
+    let Some(why) = &key.why else { return line };
+    let (state, since, next, worker) = match why.state {
+        KeyState::Queued => ("queued", None, None, None),
+        KeyState::Ready => ("ready", None, None, None),
+        KeyState::Running { worker, since } => ("running", Some(since), None, Some(worker)),
+        KeyState::Retrying { since, next, worker } => {
+            ("retrying", Some(since), Some(next), Some(worker))
+        }
+        KeyState::Parked { since, worker, .. } => ("parked", Some(since), None, Some(worker)),
+        _ => ("unknown", None, None, None),
+    };
+    line["state"] = json!(state);
+    line["waiting"] = json!(why.waiting);
+    line["attempt"] = json!(why.attempt);
+    line["attempts"] = json!(key.attempts);
+    line["worker"] = json!(worker);
+    line["since_ms"] = json!(since.map(millis));
+    line["next_ms"] = json!(next.map(millis));
+    line["oldest_ms"] = json!(why.oldest.map(millis));
+    line["last_error"] = json!(why.last_error);
+    line
+}
+
+pub(super) fn parked(parked: &ParkedView) -> Value {
+    json!({
+        "key": parked.key,
+        "handler": parked.handler,
+        "pool": parked.pool,
+        "input": parked.input,
+        "since_ms": millis(parked.since),
+        "reason": reason(parked.reason),
+        "last_error": parked.error,
+        "waiting": parked.waiting,
+    })
+}
+
+pub(super) fn hot(hot: &HotView) -> Value {
+    json!({
+        "key": hot.key,
+        "handler": hot.handler,
+        "pool": hot.pool,
+        "events": hot.events,
+        "at_most_too_many": hot.at_most_too_large,
+    })
+}
+
+pub(super) fn decided(decided: &Decided) -> Value {
+    json!({
+        "handler": decided.handler,
+        "input": decided.input,
+        "dead_letters": decided.dead_letters,
+    })
+}
+
+fn reason(reason: DeadLetterReason) -> &'static str {
+    match reason {
+        DeadLetterReason::Panicked => "panicked",
+        DeadLetterReason::Poisoned => "poisoned",
+        DeadLetterReason::TimedOut => "timed_out",
+        _ => "failed",
+    }
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_micros() as f64 / 1e3
+}

@@ -1,0 +1,60 @@
+//! `greenroom explain-status [FILE]`: what follows from each answer of a target (U04).
+
+use std::process::ExitCode;
+
+use greenroom_bus::handler::http::{OUTCOME, StatusMap};
+
+use crate::{
+    cli::{ExplainStatusArgs, Source},
+    commands::{check, run::assemble},
+    config::HandlerKind,
+    exit::{self, Exit},
+};
+
+/// Prints the usual map, or that of each `http` handler of a configuration.
+pub fn explain(arguments: &ExplainStatusArgs) -> ExitCode {
+    let Some(file) = &arguments.file else {
+        return exit::answer(&format!("{}\n{}", table(&StatusMap::default()), notes()));
+    };
+    let source = Source { file: file.clone(), settings: arguments.settings.clone() };
+    match check::load(&source).map(|(config, _)| of_handlers(&config.handlers)) {
+        Ok(Ok(text)) => exit::answer(&text),
+        Ok(Err(why)) => Exit::BadConfiguration.because(why),
+        Err(exit) => exit.into(),
+    }
+}
+
+fn of_handlers(handlers: &[crate::config::HandlerConfig]) -> Result<String, String> {
+    let mut out = String::new();
+    for handler in handlers {
+        let HandlerKind::Http(http) = &handler.kind else { continue };
+        let map = assemble::status_map(&http.status)?;
+        out.push_str(&format!("handler {}\n{}\n", handler.name, table(&map)));
+    }
+    Ok(match out.is_empty() {
+        true => {
+            "no handler of this configuration is `http`: nothing is posted anywhere\n".to_owned()
+        }
+        false => out + notes().as_str(),
+    })
+}
+
+fn table(map: &StatusMap) -> String {
+    let row = |answer: &str, event: &str, why: &str| format!("{answer:<11} {event:<7} {why}\n");
+    let mut out = row("answer", "event", "why");
+    for found in map.rows() {
+        out.push_str(&row(&found.on.to_string(), found.verdict.as_str(), found.why));
+    }
+    out + row("other", "retry", "a status that says nothing").as_str()
+}
+
+fn notes() -> String {
+    format!(
+        "The first row that holds decides; the narrowest stand first.\n\
+         settle: handled. retry: tried again in its place, as `retry` says; a `Retry-After` of the answer goes before that.\n\
+         pause: the handler pauses and probes, no event is blamed, `/healthz` is red. reject: a dead letter.\n\
+         park: its key waits for an operator; without `order_by` a dead letter.\n\
+         The response header `{OUTCOME}: retry`, `reject` or `park` goes before the status.\n\
+         `http: {{ status: {{ 404: retry, 5xx: park, timeout: reject }} }}` in a handler replaces rows.\n"
+    )
+}

@@ -1,0 +1,114 @@
+//! `greenroom run --dry-run`: what is in the inputs, before anything is done with it (C15).
+//!
+//! Inputs are read as a run reads them, and routed as it would route them. Nothing is handled, written or settled, so a run
+//! afterwards reads the same again; but for standard input, which can be read once.
+
+mod moment;
+mod tally;
+
+use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
+
+use greenroom_bus::source::{Pull, Source};
+use parking_lot::Mutex;
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep_until},
+};
+
+use self::tally::Tally;
+use super::{LAST_TASKS, assemble};
+use crate::{
+    config::{Config, InputKind},
+    exit::{self, Exit},
+};
+
+/// Inputs may have no end; in this time most of what they are like has shown.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// Why no more was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// There is no more.
+    Inputs,
+    Time,
+    Signal,
+}
+
+/// Reads the inputs and prints what is in them.
+pub(super) fn run(config: &Config) -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return Exit::CouldNotRun.because(format_args!("no threads: {error}")),
+    };
+    let read = runtime.block_on(read(config));
+    runtime.shutdown_timeout(LAST_TASKS);
+    match read {
+        Ok(text) => exit::answer(&text),
+        Err(why) => Exit::CouldNotRun.because(why),
+    }
+}
+
+async fn read(config: &Config) -> Result<String, String> {
+    let tally = Arc::new(Mutex::new(Tally::new(config)?));
+    let mut sources = Vec::new();
+    for input in &config.inputs {
+        let within = |why| format!("input `{}`: {why}", input.name);
+        sources.push(assemble::source(&input.kind).map_err(within)?);
+    }
+    let (started, mut reading) = (Instant::now(), JoinSet::new());
+    for (place, source) in sources.into_iter().enumerate() {
+        reading.spawn(read_all(place as u32, source, tally.clone()));
+    }
+    let end = until_the_end(&mut reading, started + LONGEST).await?;
+    let elapsed = started.elapsed();
+    // Nothing is counted any more that is not in the figures.
+    reading.shutdown().await;
+    let mut text = tally.lock().render(elapsed);
+    text.push_str(match end {
+        End::Inputs => "the inputs were read to their end; nothing was handled or settled\n",
+        End::Time => "more may follow: reading ended after 10 s; nothing was handled or settled\n",
+        End::Signal => "more may follow: reading was interrupted; nothing was handled or settled\n",
+    });
+    let stdin =
+        |kind: &InputKind| matches!(kind, InputKind::File { path, .. } if path == Path::new("-"));
+    if config.inputs.iter().any(|input| stdin(&input.kind)) {
+        text.push_str("what was read from standard input is gone: it cannot be read again\n");
+    }
+    Ok(text)
+}
+
+async fn until_the_end(
+    reading: &mut JoinSet<Result<(), String>>,
+    latest: Instant,
+) -> Result<End, String> {
+    loop {
+        tokio::select! {
+            ended = reading.join_next() => match ended {
+                Some(Ok(read)) => read?,
+                Some(Err(error)) => return Err(format!("an input failed: {error}")),
+                None => return Ok(End::Inputs),
+            },
+            () = sleep_until(latest) => return Ok(End::Time),
+            signal = tokio::signal::ctrl_c() => {
+                return signal.map(|()| End::Signal).map_err(|error| format!("cannot handle signals: {error}"));
+            }
+        }
+    }
+}
+
+async fn read_all(
+    place: u32,
+    mut source: Box<dyn Source>,
+    tally: Arc<Mutex<Tally>>,
+) -> Result<(), String> {
+    let mut batch = Vec::new();
+    loop {
+        let pull = source.pull(&mut batch).await.map_err(|error| error.to_string())?;
+        tally.lock().add(place, batch.drain(..));
+        if pull == Pull::End {
+            return Ok(());
+        }
+        // Of sources that never wait, each gets its turn, and so does the clock.
+        tokio::task::yield_now().await;
+    }
+}

@@ -1,0 +1,331 @@
+//! What was read, counted, and what that says about sizes.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    fmt::Write,
+    sync::Arc,
+    time::Duration,
+};
+
+use greenroom::event_pool::Engine;
+use greenroom_bus::{
+    engine::{self, HandlerConfig},
+    event::{Event, OrderBy},
+    handler::pass::PassFactory,
+    router::{Route, Router},
+    source::Taken,
+};
+
+use super::{super::assemble, moment};
+use crate::{
+    config::{Config, plural},
+    report::{grouped, mebibytes, seconds, table_of},
+};
+
+/// Keys that are told apart. What comes later of others is counted together, so that memory has a bound.
+const MOST_KEYS: usize = 1_000_000;
+
+/// The hottest keys that are shown.
+const HOTTEST: usize = 10;
+
+/// A key of an input with a handler: what stands in one line.
+type Line = (u32, usize, Arc<str>);
+
+/// What was read so far.
+pub(super) struct Tally {
+    router: Router,
+    /// In the order of the configuration.
+    handlers: Vec<Handler>,
+    pools: Vec<Pool>,
+    read: u64,
+    malformed: u64,
+    unhandled: u64,
+    lines: HashMap<Line, u64>,
+    /// Events of keys that were met when no more were told apart.
+    untold: u64,
+    largest: Option<Largest>,
+    /// The earliest and the latest `time`.
+    span: Option<(f64, f64)>,
+    /// Events with a `time`.
+    timed: u64,
+}
+
+struct Handler {
+    name: String,
+    pool: usize,
+    /// Where its pool keeps order.
+    order_by: Option<OrderBy>,
+    key_required: bool,
+    events: u64,
+    without_key: u64,
+    /// Events that would become dead letters for want of a key.
+    key_missing: u64,
+}
+
+struct Pool {
+    name: String,
+    workers: usize,
+}
+
+struct Largest {
+    /// About, in memory.
+    weight: usize,
+    /// As JSON.
+    bytes: usize,
+    id: String,
+    source: String,
+}
+
+impl Tally {
+    pub(super) fn new(config: &Config) -> Result<Self, String> {
+        let mut router = Router::new(engine::PoolConfig::default());
+        let mut handlers = Vec::new();
+        for handler in &config.handlers {
+            // Where it goes is asked for, and nothing is handled.
+            let routed =
+                HandlerConfig::new(assemble::patterns(&handler.on)?, Arc::new(PassFactory));
+            router.add_handler(&handler.name, routed).map_err(|error| error.to_string())?;
+            let pool = config.pools.iter().position(|pool| pool.name == handler.pool);
+            let pool = pool.ok_or_else(|| format!("there is no pool `{}`", handler.pool))?;
+            let ordered = config.pools[pool].engine != Engine::Shared;
+            let order_by = handler.order_by.as_ref().filter(|_| ordered);
+            let order_by = order_by.map(|by| by.parse::<OrderBy>()).transpose();
+            handlers.push(Handler {
+                name: handler.name.clone(),
+                pool,
+                order_by: order_by.map_err(|error| error.to_string())?,
+                key_required: handler.key_required,
+                events: 0,
+                without_key: 0,
+                key_missing: 0,
+            });
+        }
+        let pool = |pool: &crate::config::PoolConfig| Pool {
+            name: pool.name.clone(),
+            workers: pool.workers,
+        };
+        Ok(Self {
+            router,
+            handlers,
+            pools: config.pools.iter().map(pool).collect(),
+            read: 0,
+            malformed: 0,
+            unhandled: 0,
+            lines: HashMap::new(),
+            untold: 0,
+            largest: None,
+            span: None,
+            timed: 0,
+        })
+    }
+
+    pub(super) fn add(&mut self, input: u32, batch: impl Iterator<Item = Taken>) {
+        for taken in batch {
+            self.read += 1;
+            match taken.event {
+                Ok(event) => self.event(input, &event),
+                Err(_) => self.malformed += 1,
+            }
+        }
+    }
+
+    fn event(&mut self, input: u32, event: &Event) {
+        self.weigh(event);
+        if let Some(at) = event.time().and_then(moment::seconds) {
+            let (first, last) = self.span.unwrap_or((at, at));
+            self.span = Some((first.min(at), last.max(at)));
+            self.timed += 1;
+        }
+        match self.router.route(event) {
+            Route::One(place) => self.routed(input, event, place),
+            Route::Several(places) => {
+                places.iter().for_each(|place| self.routed(input, event, *place));
+            }
+            _ => self.unhandled += 1,
+        }
+    }
+
+    fn routed(&mut self, input: u32, event: &Event, place: usize) {
+        let handler = &mut self.handlers[place];
+        handler.events += 1;
+        let Some(order_by) = &handler.order_by else { return };
+        match order_by.key(event) {
+            Ok(Some(key)) => self.line((input, place, key)),
+            Ok(None) if !handler.key_required => handler.without_key += 1,
+            _ => handler.key_missing += 1,
+        }
+    }
+
+    fn weigh(&mut self, event: &Event) {
+        let weight = event.approximate_bytes();
+        if self.largest.as_ref().is_some_and(|largest| largest.weight >= weight) {
+            return;
+        }
+        let mut json = Vec::new();
+        event.write_json(&mut json);
+        let (id, source) = (event.id().to_owned(), event.source().to_owned());
+        self.largest = Some(Largest { weight, bytes: json.len(), id, source });
+    }
+
+    fn line(&mut self, line: Line) {
+        let is_full = self.lines.len() >= MOST_KEYS;
+        match self.lines.entry(line) {
+            Entry::Occupied(mut events) => *events.get_mut() += 1,
+            Entry::Vacant(_) if is_full => self.untold += 1,
+            Entry::Vacant(place) => {
+                place.insert(1);
+            }
+        }
+    }
+
+    /// All of it, as text.
+    pub(super) fn render(&self, elapsed: Duration) -> String {
+        let mut out = String::new();
+        self.summary(elapsed, &mut out);
+        self.hottest(&mut out);
+        self.concurrency(&mut out);
+        out
+    }
+
+    // Writing into a String cannot fail.
+    fn summary(&self, elapsed: Duration, out: &mut String) {
+        let per_second = |events: u64, time: f64| grouped((events as f64 / time.max(1e-9)) as u64);
+        let took = elapsed.as_secs_f64();
+        let _ = writeln!(
+            out,
+            "read           {} events in {}, {}/s",
+            grouped(self.read),
+            seconds(took),
+            per_second(self.read, took)
+        );
+        if let Some((first, last)) = self.span.filter(|(first, last)| last > first) {
+            let _ = writeln!(
+                out,
+                "made           {} events with a `time`, over {}: {:.2}/s",
+                grouped(self.timed),
+                seconds(last - first),
+                self.timed as f64 / (last - first)
+            );
+        }
+        if let Some(largest) = &self.largest {
+            let size = match largest.bytes {
+                bytes @ ..1_000_000 => format!("{} bytes", grouped(bytes as u64)),
+                bytes => mebibytes(bytes as u64),
+            };
+            let (id, source) = (printable(&largest.id), printable(&largest.source));
+            let _ = writeln!(out, "largest event  {size}: id {id} of {source}");
+        }
+        let sum = |of: fn(&Handler) -> u64| self.handlers.iter().map(of).sum::<u64>();
+        self.share("without a key", sum(|h| h.without_key), "handled without order", out);
+        let unordered =
+            self.handlers.iter().filter(|h| h.order_by.is_none()).map(|h| h.events).sum();
+        self.share("unordered", unordered, "their handler or pool keeps no order", out);
+        self.share("key missing", sum(|h| h.key_missing), "would become dead letters", out);
+        self.share("malformed", self.malformed, "would become dead letters", out);
+        self.share("no handler", self.unhandled, "as `no_handler` says", out);
+    }
+
+    fn share(&self, what: &str, events: u64, then: &str, out: &mut String) {
+        if events > 0 || what == "without a key" {
+            let share = percent(events, self.read);
+            let _ = writeln!(out, "{what:<13}  {} ({share}): {then}", grouped(events));
+        }
+    }
+
+    fn hottest(&self, out: &mut String) {
+        if self.lines.is_empty() {
+            return;
+        }
+        let mut lines: Vec<_> = self.lines.iter().collect();
+        // Of keys that are equally hot, always the same ones.
+        lines.sort_by(|a, b| (b.1, a.0).cmp(&(a.1, b.0)));
+        let rows = lines.iter().take(HOTTEST).map(|((_, handler, key), events)| {
+            let handler = &self.handlers[*handler];
+            vec![
+                printable(key),
+                handler.name.clone(),
+                grouped(**events),
+                percent(**events, handler.events),
+            ]
+        });
+        let keys = grouped(self.lines.len() as u64);
+        let _ = writeln!(
+            out,
+            "\n{keys} keys; the hottest, with their share of their handler's events:"
+        );
+        table_of(out, &["key", "handler", "events", "share"], rows.collect());
+        if self.untold > 0 {
+            let _ = writeln!(
+                out,
+                "{} events are of further keys, which are not told apart",
+                grouped(self.untold)
+            );
+        }
+    }
+
+    /// A key is handled one event at a time, so a pool is done no sooner than its hottest key: more workers than all its
+    /// events by those of that key have nothing to do in the long run.
+    fn concurrency(&self, out: &mut String) {
+        let mut hottest = vec![0; self.handlers.len()];
+        for ((_, handler, _), events) in &self.lines {
+            hottest[*handler] = (*events).max(hottest[*handler]);
+        }
+        let rows = self.pools.iter().enumerate().filter_map(|(place, pool)| {
+            let own = || (0..self.handlers.len()).filter(|at| self.handlers[*at].pool == place);
+            let events: u64 = own().map(|at| self.handlers[at].events).sum();
+            let longest = own().map(|at| hottest[at]).max().unwrap_or(0);
+            (events > 0).then_some((pool, events, longest))
+        });
+        let rows: Vec<_> = rows
+            .map(|(pool, events, longest)| {
+                let useful = events.checked_div(longest).map(|useful| useful.max(1));
+                let useful_workers = useful.map_or("any number".to_owned(), grouped);
+                let idle = useful.map_or(0, |useful| (pool.workers as u64).saturating_sub(useful));
+                let advice = match (useful, idle) {
+                    (None, _) => "nothing is in order: limited by the target only".to_owned(),
+                    (Some(_), 0) => "every worker has something to do".to_owned(),
+                    (Some(_), idle) => {
+                        format!(
+                            "{} may be idle: the hottest key is the limit",
+                            plural(idle as usize, "worker")
+                        )
+                    }
+                };
+                [
+                    pool.name.clone(),
+                    grouped(events),
+                    pool.workers.to_string(),
+                    useful_workers,
+                    advice,
+                ]
+            })
+            .collect();
+        if rows.is_empty() {
+            return;
+        }
+        out.push_str("\nuseful concurrency, where every event takes as long as the others:\n");
+        let heads = ["pool", "events", "workers", "useful"];
+        let mut table = String::new();
+        table_of(&mut table, &heads, rows.iter().map(|row| row[..4].to_vec()).collect());
+        let advice = std::iter::once("").chain(rows.iter().map(|row| row[4].as_str()));
+        for (line, advice) in table.lines().zip(advice) {
+            let _ = writeln!(out, "{}", format!("{line}  {advice}").trim_end());
+        }
+        out.push('\n');
+    }
+}
+
+fn percent(part: u64, whole: u64) -> String {
+    format!("{:.1}%", 100.0 * part as f64 / whole.max(1) as f64)
+}
+
+/// What an event holds must not steer the terminal, nor fill it.
+fn printable(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let mut shown: String =
+        text.chars().take(LONGEST).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if text.chars().nth(LONGEST).is_some() {
+        shown.push('…');
+    }
+    shown
+}

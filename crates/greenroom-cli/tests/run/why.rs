@@ -1,0 +1,185 @@
+//! `greenroom why`, and parked keys that somebody decides about.
+
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use crate::{
+    daemon::{Daemon, wait},
+    order::{Repeats, assert_all_in_order},
+    server::{Answer, Server},
+    stage::{Stage, event},
+};
+
+fn text(output: Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Events of the subjects `bad` and `good`, posted to a server; a generator keeps the run going.
+fn stage(url: &str, retry: &str, pool: &str) -> (Stage, Vec<Value>) {
+    let stage = Stage::with(&format!(
+        "
+inputs:
+  i: {{ file: {{ path: in }} }}
+  g: {{ generator: {{ rate: 20/s, types: [tick] }} }}
+pools: {{ default: {{ workers: 4, {pool} }} }}
+handlers:
+  push: {{ on: test, order_by: subject, http: {{ url: '{url}', pass: true }}, retry: {{ {retry} }} }}
+  ticks: {{ on: tick, order_by: subject, drop: }}
+outputs: {{ done: {{ on: test, file: {{ path: done }} }} }}
+admin: {{ listen: 127.0.0.1:0 }}
+"
+    ));
+    let one = |n: usize| {
+        let subject = if n.is_multiple_of(3) { "good" } else { "bad/1 &2" };
+        event(&format!("e{n}"), "test", subject, json!({ "n": n }))
+    };
+    let events: Vec<_> = (0..30).map(one).collect();
+    stage.write_events("in", &events);
+    (stage, events)
+}
+
+/// Refuses the events of the bad subject with this status, as long as it is told to.
+fn refusing(status: u16) -> (Server, std::sync::Arc<std::sync::atomic::AtomicBool>) {
+    let refuses = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let told = refuses.clone();
+    let server = Server::start(move |_, request| {
+        let bad = request.header("ce-subject").is_some_and(|subject| subject.contains("bad"));
+        let refused = bad && told.load(std::sync::atomic::Ordering::SeqCst);
+        Answer::Status(if refused { status } else { 204 }, "")
+    });
+    (server, refuses)
+}
+
+const BAD: &str = "bad/1 &2";
+
+#[test]
+fn c13_a_key_that_is_retried_says_what_it_waits_for() {
+    let (server, _) = refusing(503);
+    let (stage, _) = stage(&server.url, "attempts: 10, backoff: 30s..30s", "");
+    let daemon = Daemon::start(&stage);
+    let retried = |said: &String| said.starts_with("19 ") && said.contains("last error");
+    let said = wait(|| Some(text(daemon.why(BAD))).filter(retried));
+    // For example: 19 waiting; head attempt 1 of 10, next in 23.7 s, last error: http: 503 So after 2 ms from http://...
+    assert!(said.starts_with("19 waiting; head attempt 1 of 10, next in "), "{said}");
+    assert!(
+        said.contains(" s, last error: http: 503 ") && said.contains(" ms from http://"),
+        "{said}"
+    );
+    wait(|| text(daemon.why("good")).contains("nothing of `good` waits").then_some(()));
+    assert_eq!(text(daemon.why("good")), "nothing of `good` waits or is in hand\n");
+    let path = "/api/keys?key=bad%2F1+%262";
+    let line = daemon.get(path).1["lines"][0].clone();
+    assert_eq!((&line["state"], &line["waiting"]), (&json!("retrying"), &json!(19)), "{line}");
+    assert_eq!((&line["attempts"], &line["unsettled"]), (&json!(10), &json!(20)), "{line}");
+    assert!(line["next_ms"].as_f64().unwrap() > 1_000.0, "{line}");
+}
+
+#[test]
+fn c13_a_key_whose_event_is_in_hand_says_since_when() {
+    let server = Server::start(|_, _| Answer::Never);
+    let (stage, _) = stage(&server.url, "attempts: 2", "");
+    let daemon = Daemon::start(&stage);
+    let expected = "19 waiting; head attempt 1 of 2, in hand of worker ";
+    wait(|| text(daemon.why(BAD)).starts_with(expected).then_some(()));
+}
+
+#[test]
+fn c13_where_nobody_answers_it_says_what_to_do() {
+    let stage = Stage::new();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let output = stage.command(&format!("why key {free}")).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains(&free.to_string()) && said.contains("admin: { listen:"), "{said}");
+    let server = Server::start(|_, _| Answer::Status(200, ""));
+    let address = server.url.trim_start_matches("http://").trim_end_matches("/in").to_owned();
+    let output = stage.command(&format!("why key {address}")).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("no greenroom"), "{said}");
+}
+
+/// A daemon with a parked key, once it is parked.
+fn parked(stage: &Stage) -> Daemon<'_> {
+    let daemon = Daemon::start(stage);
+    let keys = daemon.wait_for("/api/keys", |keys| keys["parked"][0]["waiting"] == 19);
+    let parked = &keys["parked"][0];
+    assert_eq!((&parked["key"], &parked["handler"]), (&json!(BAD), &json!("push")), "{parked}");
+    assert!(parked["last_error"].as_str().unwrap().contains("422"), "{parked}");
+    let said = text(daemon.why(BAD));
+    assert!(said.contains("parked for ") && said.contains("resume, skip or drop"), "{said}");
+    daemon
+}
+
+const KEY: &str = "key=bad%2F1+%262&handler=push";
+
+#[test]
+fn k08_a_parked_key_is_resumed_and_keeps_its_order() {
+    let (server, refuses) = refusing(422);
+    let (stage, events) = stage(&server.url, "attempts: 1", "on_final_failure: park");
+    let daemon = parked(&stage);
+    refuses.store(false, std::sync::atomic::Ordering::SeqCst);
+    let (status, answer) = daemon.post(&format!("/api/keys/resume?{KEY}"));
+    assert_eq!((status, &answer["decided"][0]["dead_letters"]), (200, &json!(0)), "{answer}");
+    wait(|| (stage.read("done").len() == 30).then_some(()));
+    assert_all_in_order(&events, &stage.read("done"), Repeats::None);
+    assert!(stage.read("dead-letters.ndjson").is_empty());
+}
+
+#[test]
+fn k08_a_parked_key_goes_on_without_the_event_that_is_skipped() {
+    let (server, refuses) = refusing(422);
+    let (stage, _) = stage(&server.url, "attempts: 1", "on_final_failure: park");
+    let daemon = parked(&stage);
+    refuses.store(false, std::sync::atomic::Ordering::SeqCst);
+    assert_eq!(daemon.post(&format!("/api/keys/skip?{KEY}")).0, 200);
+    wait(|| (stage.read("done").len() == 29).then_some(()));
+    let letters = wait(|| Some(stage.read("dead-letters.ndjson")).filter(|read| !read.is_empty()));
+    assert_eq!((letters.len(), &letters[0]["event"]["id"]), (1, &json!("e1")));
+    assert_eq!(letters[0]["reason"], "rejected");
+}
+
+#[test]
+fn k08_all_that_waits_behind_a_parked_key_is_dropped_into_the_dead_letters() {
+    let (server, _) = refusing(422);
+    let (stage, _) = stage(&server.url, "attempts: 1", "on_final_failure: park");
+    let daemon = parked(&stage);
+    let (_, answer) = daemon.post(&format!("/api/keys/drop?{KEY}"));
+    assert_eq!(answer["decided"][0]["dead_letters"], 20, "{answer}");
+    let letters = wait(|| Some(stage.read("dead-letters.ndjson")).filter(|read| read.len() == 20));
+    assert!(letters.iter().all(|letter| letter["reason"] == "dropped"), "{letters:?}");
+    let error = letters[0]["error"].as_str().unwrap();
+    assert!(error.contains("by an operator") && error.contains("422"), "{error}");
+    assert_eq!(daemon.post(&format!("/api/keys/drop?{KEY}")).0, 404, "it is not parked any more");
+    let report = daemon.stop().report();
+    assert_eq!((&report["refused"], &report["out_of_order"]), (&json!(0), &json!(0)));
+}
+
+#[test]
+fn u04_a_target_that_says_park_parks_the_key_whatever_the_pool_says() {
+    let server = Server::start(|_, request| {
+        let bad = request.header("ce-subject").is_some_and(|subject| subject.contains("bad"));
+        if bad {
+            Answer::Status(422, "greenroom-outcome: park\r\n")
+        } else {
+            Answer::Status(200, "")
+        }
+    });
+    let (stage, _) = stage(&server.url, "attempts: 3", "");
+    let daemon = parked(&stage);
+    assert_eq!(
+        server
+            .requests
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|request| {
+                request.header("ce-subject").is_some_and(|subject| subject.contains("bad"))
+            })
+            .count(),
+        1,
+        "one attempt"
+    );
+    drop(daemon);
+}
