@@ -1,9 +1,9 @@
 //! Callers at the hatch of a worker whose work they do: each has the reply to its own message, or that message back, and neither a
 //! wake-up nor what was announced meanwhile is lost.
 
-use std::{future::poll_fn, sync::Arc, task::Poll};
+use std::sync::Arc;
 
-use super::wakes::Pool;
+use super::{in_place::step_aside, wakes::Pool};
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn},
     pool::{
@@ -73,19 +73,6 @@ impl Drop for Clerk {
             false => self.pool.wake.forget(0, &self.pool.bell),
         }
     }
-}
-
-/// As the product's: others have a turn, and then it is polled again.
-async fn step_aside() {
-    let mut stepped = false;
-    poll_fn(|cx| {
-        if std::mem::replace(&mut stepped, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 struct Counter {

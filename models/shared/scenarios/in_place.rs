@@ -261,7 +261,7 @@ impl Drop for Worker {
 }
 
 /// As the product's: others have a turn, and then it is polled again.
-async fn step_aside() {
+pub(super) async fn step_aside() {
     let mut stepped = false;
     poll_fn(|cx| {
         if std::mem::replace(&mut stepped, true) {

@@ -518,7 +518,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// Lets callers do the work of a worker that they wake: the handler runs inside the caller's turn, and the reply is there
     /// without a change of tasks, which makes a call of a quick handler several times as fast. Only where handlers have been
     /// found to return within 2 µs, where a worker is idle, and for callers on the runtime that the pool runs on; all other calls
-    /// go the usual way, and a handler that suspends goes on in its own task.
+    /// go the usual way, and a handler that suspends goes on in its own task. Where nothing waits, a call to a pool without keys,
+    /// limits and batches is not even queued.
     ///
     /// Off unless it is asked for, because such a handler sees its caller's surroundings: task-local values, the current `tracing`
     /// span, and locks that the caller holds while it waits for the reply, which the handler must not take. While it runs, no
