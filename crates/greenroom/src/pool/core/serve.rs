@@ -106,11 +106,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         stamp: Stamp,
     ) -> Option<Left<A::Message, A::Reply, A::Error>> {
         let hatch: &HatchOf<A> = self.hatches.at(worker).get()?;
-        let lent = in_place::lend(self.seats.at(worker))?;
-        if let Err(message) = hatch.put(message.take()?, stamp) {
+        let given = message.take()?;
+        let Some(lent) = in_place::lend(self.seats.at(worker)) else {
+            *message = Some(given);
+            return None;
+        };
+        if let Err(given) = hatch.put(given, stamp) {
             // It is to be polled all the same: it was taken off the list.
             lent.drive(|| {});
-            return Some(Left::Message(message));
+            return Some(Left::Message(given));
         }
         let since = in_place::is_timed().then(Instant::now);
         let left = lent.drive(|| hatch.leave());

@@ -63,10 +63,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.seat.is_free();
     }
 
-    /// As `settle`, without a call where it was a send that went well and whose handler has consumed it. The seat stays busy, for
-    /// the next message of the run or until the caller says otherwise.
+    /// As `settle`, without a call where it was a send that went well and whose handler has consumed it. True then: the seat stays
+    /// busy, for the next message of the run or until the caller says otherwise. Who waits for a reply finds it free.
     #[inline(always)]
-    pub(crate) fn settle_in_run(&mut self, result: Result<Answer<A::Reply>, A::Error>) {
+    pub(crate) fn settle_in_run(&mut self, result: Result<Answer<A::Reply>, A::Error>) -> bool {
         let delivery = &self.delivery;
         let left = delivery.message.is_some() | delivery.extra.is_some() | self.spare.is_some();
         match result {
@@ -77,10 +77,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                     self.measured(true);
                 }
                 discard(answer);
+                true
             }
             result => {
                 self.settle(result);
-                self.seat.is_busy_since(self.core.coarse.shown());
+                false
             }
         }
     }

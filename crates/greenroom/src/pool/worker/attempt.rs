@@ -60,11 +60,14 @@ pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: S
             let handler = pin!(actor.receive(delivery, cx));
             polled(core, *worker, source, posture, handler).await
         };
-        hold.settle_in_run(result);
+        let stays_busy = hold.settle_in_run(result);
         attempts += 1;
         if attempts >= most || cx.is_ending() || hold.take_in_run() != Some(Taken::InHand) {
             hold.seat.is_free();
             return attempts;
+        }
+        if !stays_busy {
+            hold.seat.is_busy_since(hold.core.coarse.shown());
         }
     }
 }
