@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{
-    core::{Core, Urgency, crowded::Granted, dispatch::Crowd, serve::Served},
+    core::{Core, Hashed, Urgency, WayIn, crowded::Granted, dispatch::Crowd, serve::Served},
     erased::Erased,
     occupied::{Inside, Occupied, OwnCall},
     overflow::Overflow,
@@ -214,6 +214,35 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
+    /// As `try_send_plain`, where there are keys.
+    #[inline(never)]
+    fn try_send_by_key(
+        &self,
+        message: &mut Option<A::Message>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<(), Refused> {
+        match self.push_by_key(message) {
+            Ok(()) => Ok(()),
+            Err(key) => self.try_send_keyed(message, key, sender, urgency),
+        }
+    }
+
+    /// As `push_easily`, where there are keys. The key is given back where there is more to it.
+    #[inline(always)]
+    fn push_by_key(&self, message: &mut Option<A::Message>) -> Result<(), Hashed<K>> {
+        let key = self.key(message);
+        let Some(shard) = self.shards.get(key.1 as usize & (self.shards.len() - 1)) else {
+            return Err(key);
+        };
+        let Some(mut inbox) = shard.inbox.try_lock() else { return Err(key) };
+        if key.0.is_some() && inbox.is_easy() && self.is_timely() && message.is_some() {
+            inbox.push_easily(message, key, self.coarse.coarse_stamp());
+            return Ok(());
+        }
+        Err(key)
+    }
+
     #[inline(never)]
     fn try_send_with_a_look(
         &self,
@@ -221,7 +250,31 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
-        match self.try_place(message, sender, urgency) {
+        let placed = self.try_place(message, sender, urgency);
+        self.sent_or_over(message, placed, sender)
+    }
+
+    #[inline(never)]
+    fn try_send_keyed(
+        &self,
+        message: &mut Option<A::Message>,
+        key: Hashed<K>,
+        sender: u32,
+        urgency: Urgency,
+    ) -> Result<(), Refused> {
+        let placed = self.take_and_push(message, key, sender, urgency);
+        self.sent_or_over(message, placed, sender)
+    }
+
+    /// What is done with a message for which there was no room.
+    #[inline(always)]
+    fn sent_or_over(
+        &self,
+        message: &mut Option<A::Message>,
+        placed: Result<(), Refused>,
+        sender: u32,
+    ) -> Result<(), Refused> {
+        match placed {
             Err(Refused::Full) => message.lent(|parcel| self.overflow(parcel, sender)),
             Err(Refused::KeyFull) => message.lent(|parcel| self.overflow_of_key(parcel)),
             pushed => pushed,
@@ -285,9 +338,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
-        match self.is_plain {
-            true => self.try_send_plain(message, sender, urgency),
-            false => self.try_send_with_a_look(message, sender, urgency),
+        match self.way_in {
+            WayIn::Plain => self.try_send_plain(message, sender, urgency),
+            WayIn::ByKey => self.try_send_by_key(message, sender, urgency),
+            WayIn::Weighed => self.try_send_with_a_look(message, sender, urgency),
         }
     }
 

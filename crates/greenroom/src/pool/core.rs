@@ -210,10 +210,30 @@ enum Gate {
     Closed,
 }
 
+/// What has to be known of a message before it is queued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WayIn {
+    /// Nothing.
+    Plain,
+    /// Its key.
+    ByKey,
+    /// Its weight, and its key where there are keys.
+    Weighed,
+}
+
+impl WayIn {
+    fn of<A: Actor, K>(settings: &Settings<A, K>) -> Self {
+        match (settings.is_weighed, &settings.key_of) {
+            (true, _) => Self::Weighed,
+            (false, Some(_)) => Self::ByKey,
+            (false, None) => Self::Plain,
+        }
+    }
+}
+
 pub(crate) struct Core<A: Actor, K> {
     pub(crate) settings: Settings<A, K>,
-    /// A message is queued as it comes: there is no key, no policy, no weight.
-    pub(crate) is_plain: bool,
+    pub(crate) way_in: WayIn,
     pub(crate) shards: Box<[ShardOf<A, K>]>,
     pub(crate) permits: Permits,
     /// How many permits a shard takes at once. Changes with the capacity.
@@ -342,7 +362,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             .take()
             .map(|(by, slots)| Box::new(Sticky::new(by, slots, settings.workers, settings.seed)));
         let core = Self {
-            is_plain: settings.key_of.is_none() && !settings.is_weighed,
+            way_in: WayIn::of(&settings),
             shards: (0..shards).map(|_| Shard::new(turns, settings.key_bounds)).collect(),
             permits: Permits::new(settings.capacity),
             credit: AtomicU64::new(capacity::credit_for(settings.capacity, shards)),

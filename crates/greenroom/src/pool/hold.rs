@@ -59,11 +59,18 @@ pub(crate) enum Posture {
 pub(crate) type DeliveryOf<A> =
     Delivery<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
 
-pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+/// Where a worker stands: what has to change when its handler suspends, and nothing else, so that a handler is polled with this
+/// beside it while the rest of the hold is lent out.
+pub(crate) struct Post<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) core: Arc<Core<A, K>>,
     pub(crate) worker: usize,
-    pub(crate) seat: Arc<Seat>,
     pub(crate) source: Source,
+    pub(crate) posture: Posture,
+}
+
+pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+    pub(crate) post: Post<A, K>,
+    pub(crate) seat: Arc<Seat>,
     /// The worker's own mailbox, once there has been something in it.
     mailbox: Option<Arc<Mailbox<A, K>>>,
     /// Urgent messages taken in a row, as long as there are some.
@@ -87,7 +94,6 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     unfed: u32,
     /// What the last attempt says of the load of what its handler uses. For the pool's limits.
     pub(crate) outcome: Outcome,
-    pub(crate) posture: Posture,
     /// Messages taken in this run without keys, after the first.
     run: u32,
     /// How many there may be.
@@ -113,9 +119,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
         Self {
             seat: core.seats.at(worker).clone(),
-            core,
-            worker,
-            source: Source::None,
+            post: Post { core, worker, source: Source::None, posture: Posture::Suspended },
             mailbox: None,
             urgent_run: 0,
             mail_run: 0,
@@ -128,7 +132,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             sample: None,
             unfed: 0,
             outcome: Outcome::Done,
-            posture: Posture::Suspended,
             run: 0,
             longest_run: 0,
             timed_since: None,
@@ -142,7 +145,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// True when the worker is to start no further message.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
-        self.core.ended.load(Ordering::Acquire)
+        self.post.core.ended.load(Ordering::Acquire)
             || (self.seat.has_orders() && self.seat.is_dismissed())
     }
 
@@ -155,8 +158,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     pub(crate) fn give_up_place(&mut self) {
-        let source = std::mem::replace(&mut self.source, Source::None);
-        self.core.release(self.worker, source);
+        let source = std::mem::replace(&mut self.post.source, Source::None);
+        self.post.core.release(self.post.worker, source);
     }
 
     /// Settles what is in hand without asking anybody, and gives up the place.
@@ -168,34 +171,36 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     pub(crate) fn wake_up(&mut self) {
-        self.core.note_time();
-        self.core.wake.enter(&self.core.clock.bell);
-        self.posture = Posture::Awake;
+        self.post.core.note_time();
+        self.post.core.wake.enter(&self.post.core.clock.bell);
+        self.post.posture = Posture::Awake;
     }
 
     /// The caller has no message in hand and is not polled for a while.
     pub(crate) fn rest(&mut self) {
         // A handler may panic when it is dropped, while it is suspended.
-        if std::mem::replace(&mut self.posture, Posture::Suspended) != Posture::Suspended {
-            self.core.wake.leave(&self.core.clock.bell);
+        if std::mem::replace(&mut self.post.posture, Posture::Suspended) != Posture::Suspended {
+            self.post.core.wake.leave(&self.post.core.clock.bell);
         }
-        self.core.serve_waiters();
-        self.core.tell_progress();
+        self.post.core.serve_waiters();
+        self.post.core.tell_progress();
     }
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Hold<A, K> {
     fn drop(&mut self) {
         self.let_go();
-        match self.posture {
-            Posture::Awake => self.core.wake.leave(&self.core.clock.bell),
+        match self.post.posture {
+            Posture::Awake => self.post.core.wake.leave(&self.post.core.clock.bell),
             Posture::Lingering => {
-                self.core.wake.look_again();
-                self.core.wake.leave(&self.core.clock.bell);
+                self.post.core.wake.look_again();
+                self.post.core.wake.leave(&self.post.core.clock.bell);
             }
-            Posture::LyingDown => self.core.wake.forget(self.worker, &self.core.clock.bell),
-            Posture::Suspended if self.core.wake.any_ready() => {
-                self.core.wake.one(&self.core.clock.bell);
+            Posture::LyingDown => {
+                self.post.core.wake.forget(self.post.worker, &self.post.core.clock.bell)
+            }
+            Posture::Suspended if self.post.core.wake.any_ready() => {
+                self.post.core.wake.one(&self.post.core.clock.bell);
             }
             Posture::Suspended => {}
         }

@@ -55,7 +55,7 @@ impl Turns {
     /// One sender fills one shard.
     pub(crate) const OF_A_SENDER: Self = Self { well: 128 };
     /// Every sender fills all shards, by key.
-    pub(crate) const OF_KEYS: Self = Self { well: 16 };
+    pub(crate) const OF_KEYS: Self = Self { well: 64 };
 
     /// True when the sender of this message, one of `accepted`, should let others run before the next.
     fn is_over(self, accepted: u64, backlog: usize) -> bool {
@@ -65,9 +65,20 @@ impl Turns {
             && (backlog >= 2 * well || accepted.is_multiple_of(128))
     }
 
-    /// After so many messages somebody looks whether the sender's turn is over.
+    /// Of where as many wait, one message in so many may end the turn.
     fn span(self, backlog: usize) -> u64 {
         if backlog >= 8 * self.well as usize { 4 } else { 16 }
+    }
+
+    /// How many messages more cannot end the turn, whatever is taken meanwhile.
+    fn rest(self, accepted: u64, backlog: usize) -> u64 {
+        let until = |span: u64| span - 1 - accepted % span;
+        let Some(shallow) = (2 * self.well as usize).checked_sub(backlog + 1) else {
+            return until(self.span(backlog));
+        };
+        // So many more are queued before every 16th ends it, and not only every 128th.
+        let shallow = shallow as u64;
+        until(128).min(shallow + 15 - (accepted + shallow) % 16)
     }
 }
 
@@ -409,8 +420,7 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         if self.step_aside || self.invite || !self.scheduled || self.closed {
             return;
         }
-        let span = self.turns.span(self.queue.len());
-        let turn = span - 1 - self.accepted % span;
+        let turn = self.turns.rest(self.accepted, self.queue.len());
         self.easy = self.credit.min(turn).min(unmeasured) as u32;
         self.credit -= u64::from(self.easy);
     }
@@ -665,13 +675,14 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         if !self.lanes.is_empty() || self.crowd.is_some() {
             return None;
         }
-        let first = self.queue.front()?;
+        // Taken first, and put back where it has to wait, which is rare: a look at it where it lies costs as much again.
+        let mut entry = self.queue.pop_front()?;
         let (count, hash) = self.streak;
-        let same = first.key.is_some() && hash == first.hash;
+        let same = entry.key.is_some() && hash == entry.hash;
         if same && count >= quota {
+            self.put_back(entry);
             return None;
         }
-        let mut entry = self.queue.pop_front()?;
         self.streak = (if same { count + 1 } else { 1 }, entry.hash);
         self.taken = self.taken.wrapping_add(1);
         token.taken += 1;
@@ -680,6 +691,12 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         let step = (std::mem::replace(&mut token.in_hand, key), hash);
         entry.put_into(delivery);
         Some(step)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_back(&mut self, entry: Entry<M, R, E, K>) {
+        self.queue.push_front(entry);
     }
 
     /// The first of the next messages whose key is another and waits for nobody: it goes before those of the key that has had
@@ -761,13 +778,19 @@ mod tests {
     fn as_many_messages_are_easy_as_permits_the_turn_and_measurements_allow() {
         let cases = [
             // accepted, waiting, credit, unmeasured; easy
-            (1, 1, 64, u64::MAX, 14),
+            (1, 1, 64, u64::MAX, 64),
+            (1, 1, 200, u64::MAX, 126),
             (1, 1, 3, u64::MAX, 3),
             (1, 1, 64, 5, 5),
             (1, 1, 0, u64::MAX, 0),
             (1, 1, 64, 0, 0),
-            (15, 15, 64, u64::MAX, 0),
-            (16, 16, 64, u64::MAX, 15),
+            (127, 127, 64, u64::MAX, 0),
+            (128, 128, 200, u64::MAX, 127),
+            (130, 250, 64, u64::MAX, 13),
+            (138, 255, 64, u64::MAX, 5),
+            (143, 255, 64, u64::MAX, 0),
+            (144, 255, 64, u64::MAX, 15),
+            (144, 256, 64, u64::MAX, 15),
             (1_600, 1_023, 64, u64::MAX, 15),
             (1_600, 1_024, 64, u64::MAX, 3),
             (1_602, 1_024, 64, u64::MAX, 1),

@@ -248,7 +248,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     actor: &mut B,
     cx: &mut Context<B>,
 ) -> End {
-    let core = hold.core.clone();
+    let core = hold.post.core.clone();
     let (mut in_a_row, mut turn) = (0_u32, 0_u32);
     let mut patience = Patience::new(core.settings.calls_in_place);
     let mut permission = None;
@@ -279,10 +279,12 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                 step_aside().await;
             }
         }
-        let from_lane = matches!(hold.source, Source::Lane { .. });
+        let from_lane = matches!(hold.post.source, Source::Lane { .. });
         let mut taken = hold.take_next();
         if taken == Taken::Nothing {
-            let lingers = !from_lane && patience.lingers_after(in_a_row);
+            // With keys, what a sender sends goes to all shards: those that are ready come first.
+            let goes_on = core.keyed() && core.wake.any_ready();
+            let lingers = !from_lane && !goes_on && patience.lingers_after(in_a_row);
             if lingers {
                 linger(hold).await;
                 turn = 0;
@@ -337,15 +339,15 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
 /// Lets other tasks of the runtime have a turn; senders fill the queues meanwhile, and need not wake anybody.
 async fn linger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<A, K>) {
     fence(Ordering::SeqCst);
-    hold.core.serve_waiters();
-    let lingers = hold.core.wake.linger();
+    hold.post.core.serve_waiters();
+    let lingers = hold.post.core.wake.linger();
     if lingers {
-        hold.posture = Posture::Lingering;
+        hold.post.posture = Posture::Lingering;
     }
     step_aside().await;
     if lingers {
-        hold.core.wake.look_again();
-        hold.posture = Posture::Awake;
+        hold.post.core.wake.look_again();
+        hold.post.posture = Posture::Awake;
     }
 }
 
@@ -390,8 +392,8 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     hold: &mut Hold<A, K>,
     core: &Core<A, K>,
 ) -> bool {
-    core.wake.lie_down(hold.worker);
-    hold.posture = Posture::LyingDown;
+    core.wake.lie_down(hold.post.worker);
+    hold.post.posture = Posture::LyingDown;
     core.wake.leave(&core.clock.bell);
     core.serve_waiters();
     core.look_if_drained();
@@ -400,17 +402,17 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         core.wake.all();
     }
     if hold.seat.has_orders() {
-        core.wake.call(hold.worker, &core.clock.bell);
+        core.wake.call(hold.post.worker, &core.clock.bell);
     }
-    let errand = core.wake.woken(hold.worker).await;
-    hold.posture = Posture::Awake;
+    let errand = core.wake.woken(hold.post.worker).await;
+    hold.post.posture = Posture::Awake;
     // Who calls has looked at the time.
     if hold.take_at_hatch() {
         return true;
     }
     core.note_time();
     match errand {
-        Some(index) => hold.source = Source::Attending { index, alone: true },
+        Some(index) => hold.post.source = Source::Attending { index, alone: true },
         None => hold.join = true,
     }
     false

@@ -96,11 +96,11 @@ async fn who_parks_an_urgent_message_between_two_runs_still_attends_its_shard() 
     assert_eq!(first.take_anywhere(), Taken::InHand);
     first.settle(Ok(crate::Answer::Reply(())));
     assert_eq!(first.take_next(), Taken::Nothing);
-    assert!(matches!(first.source, Source::Attending { alone: true, .. }));
+    assert!(matches!(first.post.source, Source::Attending { alone: true, .. }));
     let (message, class) = (Duration::ZERO, Class::Urgent);
     let entry =
         Entry { message, extra: None, key: None, hash: 0, class, stamp: Default::default() };
-    first.source = core.park(0, first.source, entry, Duration::from_secs(3_600));
+    first.post.source = core.park(0, first.post.source, entry, Duration::from_secs(3_600));
     drop(first);
     core.wake.tell_pace(Duration::ZERO);
     push(&core);

@@ -56,7 +56,7 @@ pub(crate) enum BatchEnd {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// Takes what waits behind the message in hand and may be handled with it, and waits for more where that was asked for.
     pub(crate) async fn collect(&mut self) {
-        let Some(batches) = self.core.settings.batches else { return };
+        let Some(batches) = self.post.core.settings.batches else { return };
         if batches.most == 1 || self.is_alone() {
             return;
         }
@@ -64,18 +64,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             return;
         }
         let begun = Instant::now();
-        let core = self.core.clone();
-        self.source = core.suspend(self.worker, self.source);
+        let core = self.post.core.clone();
+        self.post.source = core.suspend(self.post.worker, self.post.source);
         self.rest();
         for look in 1..=LOOKS {
             let until = begun + batches.within * look / LOOKS;
-            let full = core.expect_more(self.source, batches.most - self.count());
+            let full = core.expect_more(self.post.source, batches.most - self.count());
             let full = full.unwrap_or_default();
             let _ = tokio::time::timeout_at(until, full.notified()).await;
-            if self.posture == Posture::Suspended {
+            if self.post.posture == Posture::Suspended {
                 self.wake_up();
             }
-            core.fetch_into_lane(self.worker, self.source);
+            core.fetch_into_lane(self.post.worker, self.post.source);
             if self.take_more(batches.most) {
                 return;
             }
@@ -86,7 +86,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     fn has_key(&self) -> bool {
-        matches!(self.source, Source::Head { hash: Some(_), .. } | Source::Lane { .. })
+        matches!(self.post.source, Source::Head { hash: Some(_), .. } | Source::Lane { .. })
     }
 
     fn is_alone(&self) -> bool {
@@ -100,7 +100,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// Takes up to so many, with the first, or until they are as large as a batch may be. True where it is full.
     fn take_more(&mut self, most: usize) -> bool {
-        let core = self.core.clone();
+        let core = self.post.core.clone();
         let bound = core.settings.batch_bytes.as_ref();
         let mut bytes = self.bytes();
         while self.count() < most && !bound.is_some_and(|bound| bound.is_full(bytes)) {
@@ -108,7 +108,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 return true;
             }
             let before = self.count();
-            match self.core.next_of_batch(self.source) {
+            match self.post.core.next_of_batch(self.post.source) {
                 Next::Message(entry) => self.add(entry),
                 Next::None => return false,
             }
@@ -123,7 +123,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// Bytes in hand, where they count.
     fn bytes(&self) -> usize {
-        let Some(bound) = &self.core.settings.batch_bytes else { return 0 };
+        let Some(bound) = &self.post.core.settings.batch_bytes else { return 0 };
         let more = self.delivery.more.iter().map(|held| &held.delivery);
         let all = std::iter::once(&self.delivery).chain(more);
         all.fold(0, |sum: usize, held| sum.saturating_add(bound.of(held.message.as_ref())))
@@ -137,7 +137,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let (spare, since) = (self.spare.take(), self.seat.busy_since());
         let measurement = self.measurement.take();
         // It may be copied, which is user code; what was collected before is whole whatever comes of that.
-        let begun = catch_unwind(AssertUnwindSafe(|| self.begin(self.source, entry)));
+        let begun = catch_unwind(AssertUnwindSafe(|| self.begin(self.post.source, entry)));
         let taken = begun.unwrap_or_else(|panic| {
             let message = panic_message(&*panic);
             discard(panic);
@@ -160,7 +160,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     fn empty_delivery(&self) -> super::DeliveryOf<A> {
-        Delivery::empty(self.core.coarse.start())
+        Delivery::empty(self.post.core.coarse.start())
     }
 
     /// Settles every message of a batch whose handler has returned.
@@ -237,7 +237,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.spare = held.spare;
         self.in_hand = true;
         self.seat.has_fewer();
-        self.seat.is_busy_since(self.core.coarse.shown());
+        self.seat.is_busy_since(self.post.core.coarse.shown());
         held.result
     }
 
@@ -247,7 +247,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if deferred.is_empty() {
             return;
         }
-        let source = mem::replace(&mut self.source, Source::None);
+        let source = mem::replace(&mut self.post.source, Source::None);
         let mut after = Duration::ZERO;
         let mut parked = None;
         let mut entries = Vec::new();
@@ -258,9 +258,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             }
             entries.extend(entry);
         }
-        self.source = match parked {
-            Some(failed) => self.core.park_key(self.worker, source, entries, failed),
-            None => self.core.park_line(self.worker, source, entries, after),
+        self.post.source = match parked {
+            Some(failed) => self.post.core.park_key(self.post.worker, source, entries, failed),
+            None => self.post.core.park_line(self.post.worker, source, entries, after),
         };
     }
 }

@@ -25,19 +25,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn measured(&mut self, done: bool) {
         if let Some(measurement) = self.measurement.take() {
             let stands_for = measurement.stands_for();
-            let took = measurement.end(self.core.coarse.real(), &self.core.measured);
-            match (done && self.core.keyed(), self.deferred.is_some()) {
+            let took = measurement.end(self.post.core.coarse.real(), &self.post.core.measured);
+            match (done && self.post.core.keyed(), self.deferred.is_some()) {
                 (true, false) => self.feed_sketch(stands_for, 1, took),
                 // Of a batch, others may still need the key.
                 (true, true) => self.sample = Some((stands_for as u32, took)),
                 _ => {}
             }
-            if self.core.settings.quick.is_some() {
+            if self.post.core.settings.quick.is_some() {
                 return;
             }
-            self.core.coarse.tell_pace(took);
-            if self.core.keyed() {
-                self.core.wake.set_quick(self.core.coarse.measures_few());
+            self.post.core.coarse.tell_pace(took);
+            if self.post.core.keyed() {
+                self.post.core.wake.set_quick(self.post.core.coarse.measures_few());
             }
         }
     }
@@ -50,7 +50,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             1 => FED,
             many => many,
         };
-        self.core.feed_sketch(self.source, messages * times, took.saturating_mul(times as u32));
+        self.post.core.feed_sketch(
+            self.post.source,
+            messages * times,
+            took.saturating_mul(times as u32),
+        );
     }
 
     /// `done` where the message is not to be attempted again.
@@ -107,12 +111,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 self.outcome = Outcome::Rejected;
                 let failures = self.delivery.failures() + 1;
                 let crashed = self.delivery.marks.remove(Marks::CRASHED);
-                if crashed && self.kills() >= self.core.settings.poison_limit {
+                if crashed && self.kills() >= self.post.core.settings.poison_limit {
                     return self.poisoned(Some(error), None);
                 }
                 let cause = if crashed { Cause::Crash(&error) } else { Cause::Error(&error) };
                 let attempt = FailedAttempt { cause, failures };
-                let verdict = self.core.settings.policy.decide(attempt, self.core.chance());
+                let verdict =
+                    self.post.core.settings.policy.decide(attempt, self.post.core.chance());
                 let reason = DeadLetterReason::Failed;
                 let error = Some(error);
                 self.follow(verdict, Failure { reason, error, panic: None, killed: crashed });
@@ -136,8 +141,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             Verdict::ParkKey => self.park_key(failure),
             Verdict::StopPool => {
                 // Nothing is started from here on, of this key least of all.
-                self.core.stop_because(failure.exit_reason());
-                self.core.end();
+                self.post.core.stop_because(failure.exit_reason());
+                self.post.core.end();
                 self.bury(failure);
             }
         }
@@ -145,7 +150,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// The message has killed as many as it may.
     fn poisoned(&mut self, error: Option<A::Error>, panic: Option<String>) {
-        let finally = self.core.settings.finally.map_or(Verdict::DeadLetter, Verdict::from);
+        let finally = self.post.core.settings.finally.map_or(Verdict::DeadLetter, Verdict::from);
         let reason = DeadLetterReason::Poisoned;
         match finally {
             Verdict::Return => self.dead_letter(reason, error, panic),
@@ -195,8 +200,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         };
         let extra = self.delivery.extra.take();
         self.out_of_hand(false);
-        self.core.permits.take_back();
-        self.core.re_home(vec![Entry { message, extra, key: None, hash: 0, class, stamp }]);
+        self.post.core.permits.take_back();
+        self.post.core.re_home(vec![Entry { message, extra, key: None, hash: 0, class, stamp }]);
     }
 
     fn give_back(&mut self, error: A::Error) {
@@ -246,13 +251,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if let Some(port) = port {
             port.resolve(call_error(&mut letter, kills));
         }
-        self.core.report_dead_letter(letter);
+        self.post.core.report_dead_letter(letter);
     }
 
     /// Where the message is gone, it is a dead letter.
     fn retry(&mut self, after: Duration, counted: bool, failure: Failure<A::Error>) {
         let Some(message) = self.take_message() else { return self.bury(failure) };
-        if self.core.ended.load(Ordering::SeqCst) {
+        if self.post.core.ended.load(Ordering::SeqCst) {
             discard(failure.error);
             self.delivery.message = Some(message);
             return self.killed();
@@ -262,14 +267,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         count(&self.seat.tally.retries);
         let class = self.delivery.class;
         let due = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
-        let stamp = Stamp::coarse(self.core.coarse.shown().saturating_add(due));
+        let stamp = Stamp::coarse(self.post.core.coarse.shown().saturating_add(due));
         let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class, stamp };
-        clock::start(&self.core);
+        clock::start(&self.post.core);
         if let Some(deferred) = &mut self.deferred {
             return deferred.push(Deferred { entry: Some(entry), fate: Fate::Retry(after) });
         }
-        let source = std::mem::replace(&mut self.source, Source::None);
-        self.source = self.core.park(self.worker, source, entry, after);
+        let source = std::mem::replace(&mut self.post.source, Source::None);
+        self.post.source = self.post.core.park(self.post.worker, source, entry, after);
     }
 
     /// After a batch has come to an end of which nobody knows whose fault it was.
@@ -293,7 +298,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         extra.parked = true;
         extra.failures += u32::from(counted);
         extra.kills += u32::from(failure.killed);
-        extra.failed = Some(failure.kept(self.worker));
+        extra.failed = Some(failure.kept(self.post.worker));
         extra.alone |= self.alone;
         extra
     }
@@ -303,18 +308,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     #[cold]
     fn park_key(&mut self, failure: Failure<A::Error>) {
         let has_key =
-            matches!(self.source, Source::Head { hash: Some(_), .. } | Source::Lane { .. });
-        if !has_key || self.core.ended.load(Ordering::SeqCst) {
+            matches!(self.post.source, Source::Head { hash: Some(_), .. } | Source::Lane { .. });
+        if !has_key || self.post.core.ended.load(Ordering::SeqCst) {
             return self.bury(failure);
         }
         let Some(message) = self.take_message() else {
-            let kept = Failed::new(failure.reason, None, failure.panic.clone(), self.worker);
+            let kept = Failed::new(failure.reason, None, failure.panic.clone(), self.post.worker);
             // First: what is settled gives its key up.
             if let Some(deferred) = &mut self.deferred {
                 deferred.push(Deferred { entry: None, fate: Fate::Park(kept) });
             } else {
-                let source = std::mem::replace(&mut self.source, Source::None);
-                self.source = self.core.park_key(self.worker, source, Vec::new(), kept);
+                let source = std::mem::replace(&mut self.post.source, Source::None);
+                self.post.source =
+                    self.post.core.park_key(self.post.worker, source, Vec::new(), kept);
             }
             return self.bury(failure);
         };
@@ -329,8 +335,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 deferred.push(Deferred { entry: Some(entry), fate: Fate::Park(failed) });
             }
             (Some(failed), None) => {
-                let source = std::mem::replace(&mut self.source, Source::None);
-                self.source = self.core.park_key(self.worker, source, vec![entry], failed);
+                let source = std::mem::replace(&mut self.post.source, Source::None);
+                self.post.source =
+                    self.post.core.park_key(self.post.worker, source, vec![entry], failed);
             }
             (None, _) => debug_assert!(false, "what has failed says of what"),
         }
@@ -348,15 +355,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let kills = self.kills();
         let failures = self.delivery.failures() + 1;
         let attempt = FailedAttempt { cause: Cause::Panic(&panic), failures };
-        let core = self.core.clone();
+        let core = self.post.core.clone();
         let decide = || core.settings.policy.decide(attempt, core.chance());
-        if kills >= self.core.settings.poison_limit {
+        if kills >= self.post.core.settings.poison_limit {
             return self.poisoned(None, Some(panic));
         }
         let verdict = std::panic::catch_unwind(std::panic::AssertUnwindSafe(decide));
         let verdict = verdict.unwrap_or_else(|policy| {
             discard(policy);
-            self.core.settings.finally.map_or(Verdict::DeadLetter, Verdict::from)
+            self.post.core.settings.finally.map_or(Verdict::DeadLetter, Verdict::from)
         });
         let reason = DeadLetterReason::Panicked;
         self.follow(verdict, Failure { reason, error: None, panic: Some(panic), killed: true });
@@ -377,7 +384,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
         let failures = self.delivery.failures() + 1;
         let attempt = FailedAttempt { cause: Cause::Timeout(limit), failures };
-        let verdict = self.core.settings.policy.decide(attempt, self.core.chance());
+        let verdict = self.post.core.settings.policy.decide(attempt, self.post.core.chance());
         let reason = DeadLetterReason::TimedOut;
         self.follow(verdict, Failure { reason, error: None, panic: None, killed: false });
     }
@@ -397,7 +404,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if let Some(port) = extra.and_then(|extra| extra.port) {
             port.resolve(CallError::Stopped);
         }
-        self.core.left_over.lock().extend(message);
+        self.post.core.left_over.lock().extend(message);
     }
 }
 

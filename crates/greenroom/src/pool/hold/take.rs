@@ -33,9 +33,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         {
             return taken;
         }
-        match self.source {
+        match self.post.source {
             Source::Shared { index, alone } => {
-                self.seat.is_busy_since(self.core.coarse.shown());
+                self.seat.is_busy_since(self.post.core.coarse.shown());
                 let taken = self.take_next_shared(index, alone);
                 if taken != Taken::InHand {
                     self.seat.is_free();
@@ -44,8 +44,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             }
             Source::Attending { .. } => Taken::Nothing,
             source => {
-                self.source = Source::None;
-                match self.core.next(self.worker, source) {
+                self.post.source = Source::None;
+                match self.post.core.next(self.post.worker, source) {
                     Some((source, entry)) => self.begin(source, entry),
                     None => Taken::Nothing,
                 }
@@ -56,31 +56,59 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// True where something may come before the next message of the queue.
     #[inline(always)]
     fn is_interrupted(&self) -> bool {
-        self.seat.has_orders() || self.core.wake.is_urged()
+        self.seat.has_orders() || self.post.core.wake.is_urged()
     }
 
-    #[inline(always)]
     fn take_next_shared(&mut self, index: usize, alone: bool) -> Taken {
         self.run += 1;
-        if self.run <= self.longest_run && self.core.pop_in_run(index, &mut self.delivery) {
+        if self.run <= self.longest_run && self.post.core.pop_in_run(index, &mut self.delivery) {
             return self.start_next();
         }
         self.end_run(index, alone);
         Taken::Nothing
     }
 
-    /// As `take_next`, in the middle of a run without keys and for as long as nothing else comes first.
+    /// How many messages more may be taken by [`take_in_run`](Self::take_in_run), at `most`.
+    pub(crate) fn left_of_run(&self, most: u32) -> u32 {
+        let run = match self.post.source {
+            Source::Shared { .. } => self.run,
+            Source::Head { run, .. } => run,
+            _ => return 0,
+        };
+        self.longest_run.saturating_sub(run).min(most)
+    }
+
+    /// So many messages were taken by [`take_in_run`](Self::take_in_run), which does not count them, and this is what it came to
+    /// at last.
+    pub(crate) fn count_in_run(&mut self, messages: u32, last: Option<Taken>) {
+        let messages = messages + u32::from(last.is_some());
+        match &mut self.post.source {
+            Source::Head { run, .. } => *run += messages,
+            Source::Shared { index, alone } => {
+                let (index, alone) = (*index, *alone);
+                self.run += messages;
+                if last == Some(Taken::Nothing) {
+                    self.end_run(index, alone);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// As `take_next`, in the middle of a run and for as long as nothing else comes first.
     #[inline(always)]
     pub(crate) fn take_in_run(&mut self) -> Option<Taken> {
         // That the pool has ended is an order as well.
         if self.is_interrupted() {
             return None;
         }
-        match self.source {
-            Source::Shared { index, alone } => Some(self.take_next_shared(index, alone)),
-            Source::Head { index, epoch, run, .. } if run < self.core.budget() => {
-                let hash = self.core.step(index, epoch, &mut self.delivery)?;
-                self.source = Source::Head { index, epoch, hash, run: run + 1 };
+        match &mut self.post.source {
+            Source::Shared { index, .. } => {
+                let more = self.post.core.pop_in_run(*index, &mut self.delivery);
+                Some(if more { self.start_next() } else { Taken::Nothing })
+            }
+            Source::Head { index, epoch, hash, .. } => {
+                *hash = self.post.core.step(*index, *epoch, &mut self.delivery)?;
                 Some(self.start_next())
             }
             _ => None,
@@ -94,7 +122,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if let Some(taken) = self.take_first() {
             return Some(taken);
         }
-        if self.is_normal_due() && matches!(self.source, Source::Head { .. }) {
+        if self.is_normal_due() && matches!(self.post.source, Source::Head { .. }) {
             // Perhaps there are only urgent ones here.
             self.give_up_place();
             return Some(Taken::Nothing);
@@ -107,8 +135,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if self.delivery.class == Class::Normal {
             self.urgent_run = 0;
         }
-        match self.source {
-            Source::Desk => self.source = Source::None,
+        match self.post.source {
+            Source::Desk => self.post.source = Source::None,
             _ => self.mail_run = 0,
         }
     }
@@ -140,18 +168,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if let Some(taken) = self.take_mail(true) {
             return Some(taken);
         }
-        if !self.core.wake.is_urged() {
+        if !self.post.core.wake.is_urged() {
             return None;
         }
-        if !self.core.keyed() {
-            let entry = self.core.take_urgent()?;
-            return Some(self.begin(self.source, entry));
+        if !self.post.core.keyed() {
+            let entry = self.post.core.take_urgent()?;
+            return Some(self.begin(self.post.source, entry));
         }
-        let own = match self.source {
+        let own = match self.post.source {
             Source::Head { index, .. } => Some(index),
             _ => None,
         };
-        let (source, entry) = self.core.take_urged(self.worker, own)?;
+        let (source, entry) = self.post.core.take_urged(self.post.worker, own)?;
         self.give_up_place();
         Some(self.begin(source, entry))
     }
@@ -159,7 +187,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// The worker's own mailbox, if there has been anything for it.
     pub(crate) fn own_mailbox(&mut self) -> Option<&Mailbox<A, K>> {
         if self.mailbox.as_ref().is_none_or(|mailbox| mailbox.has_left()) {
-            self.mailbox = self.core.mailbox_if_any(self.worker);
+            self.mailbox = self.post.core.mailbox_if_any(self.post.worker);
         }
         self.mailbox.as_deref()
     }
@@ -169,7 +197,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             return None;
         }
         if self.seat.has(HAND_OVER) {
-            self.core.hand_over(self.worker);
+            self.post.core.hand_over(self.post.worker);
         }
         let entry = self.own_mailbox()?.pop(urgent_only)?;
         self.give_up_place();
@@ -182,7 +210,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if self.is_over() {
             return Taken::Nothing;
         }
-        if (self.seat.has_orders() || self.core.wake.is_urged())
+        if (self.seat.has_orders() || self.post.core.wake.is_urged())
             && let Some(taken) = self.take_first()
         {
             return taken;
@@ -197,12 +225,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     fn take_from_shards(&mut self) -> Taken {
-        if !self.core.keyed() {
+        if !self.post.core.keyed() {
             return self.take_shared();
         }
         let first = if self.is_normal_due() { Class::Normal } else { Class::Urgent };
-        match self.core.take(self.worker, &mut self.cursor, first) {
-            Some((source, entry)) => self.begin(source, entry),
+        match self.post.core.take(self.post.worker, &mut self.cursor, first) {
+            Some((source, entry)) => {
+                self.longest_run = self.post.core.budget();
+                self.begin(source, entry)
+            }
             None => Taken::Nothing,
         }
     }
@@ -210,9 +241,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// A run without keys is at its end. Now and then its handlers were timed.
     #[cold]
     fn end_run(&mut self, index: usize, alone: bool) {
-        self.source = Source::Attending { index, alone };
+        self.post.source = Source::Attending { index, alone };
         if let Some(since) = self.timed_since.take() {
-            self.core.tell_pace(since.elapsed() / self.run);
+            self.post.core.tell_pace(since.elapsed() / self.run);
         }
     }
 
@@ -220,26 +251,26 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn begin_run(&mut self, index: usize, alone: bool) -> Taken {
         self.timed_since = self.timed.is_multiple_of(RUNS_PER_TIMING).then(Instant::now);
         self.timed = self.timed.wrapping_add(1);
-        self.source = Source::Shared { index, alone };
-        (self.run, self.longest_run) = (0, self.core.budget());
+        self.post.source = Source::Shared { index, alone };
+        (self.run, self.longest_run) = (0, self.post.core.budget());
         self.start()
     }
 
     /// Begins another run in the shard that the worker attends, whose senders are likely to share its caches; now and
     /// then, and when there is nothing, goes to the next one.
     fn take_shared(&mut self) -> Taken {
-        if let Source::Attending { index, alone } = self.source {
+        if let Source::Attending { index, alone } = self.post.source {
             self.runs += 1;
-            let quick = self.core.wake.is_quick();
+            let quick = self.post.core.wake.is_quick();
             let most = if quick { RUNS_IN_A_SHARD } else { LONG_RUNS_IN_A_SHARD };
-            if !self.core.wake.is_ready_at(index) {
+            if !self.post.core.wake.is_ready_at(index) {
                 // There is nothing.
-            } else if quick && self.core.shards[index].is_served_near(self.worker) {
+            } else if quick && self.post.core.shards[index].is_served_near(self.post.worker) {
                 // The other one has the shard now, and its bit.
-                self.source = Source::None;
+                self.post.source = Source::None;
             } else if self.runs < most {
-                let attendant = alone.then_some(self.worker);
-                if self.core.pop_shared(index, attendant, &mut self.delivery) {
+                let attendant = alone.then_some(self.post.worker);
+                if self.post.core.pop_shared(index, attendant, &mut self.delivery) {
                     return self.begin_run(index, alone);
                 }
             }
@@ -248,14 +279,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
         self.runs = 0;
         let join = std::mem::take(&mut self.join);
-        match self.core.take_shared(self.worker, self.cursor, join, &mut self.delivery) {
+        match self.post.core.take_shared(self.post.worker, self.cursor, join, &mut self.delivery) {
             Some((index, alone)) => self.begin_run(index, alone),
             None => Taken::Nothing,
         }
     }
 
     pub(super) fn begin(&mut self, source: Source, entry: Queued<A, K>) -> Taken {
-        self.source = source;
+        self.post.source = source;
         self.delivery.message = Some(entry.message);
         self.delivery.extra = entry.extra;
         self.delivery.class = entry.class;
@@ -286,13 +317,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// True where a worker that has served a caller may not lie down at once.
     pub(crate) fn has_more_to_do(&self) -> bool {
-        self.is_interrupted() || self.is_over() || self.core.wake.any_ready()
+        self.is_interrupted() || self.is_over() || self.post.core.wake.any_ready()
     }
 
     /// The message in the delivery is in hand from here on, unless its caller has gone.
     #[inline(always)]
     fn start(&mut self) -> Taken {
-        self.seat.is_busy_since(self.core.coarse.shown());
+        self.seat.is_busy_since(self.post.core.coarse.shown());
         self.start_next()
     }
 
@@ -307,7 +338,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if self.delivery.stamp.is_sampled() {
             self.measure();
         }
-        if let Some(copy) = self.core.settings.copy {
+        if let Some(copy) = self.post.core.settings.copy {
             self.spare = self.delivery.message.as_ref().map(copy);
         }
         Taken::InHand
@@ -315,7 +346,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     #[cold]
     fn measure(&mut self) {
-        let now = self.core.coarse.real();
+        let now = self.post.core.coarse.real();
         self.measurement = Some(Measurement::begin(self.delivery.stamp, now));
     }
 
@@ -325,7 +356,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         // Whoever waits for its bytes is woken.
         extra.claim = None;
         if std::mem::take(&mut extra.parked) {
-            self.core.tally.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.post.core.tally.waiting.fetch_sub(1, Ordering::Relaxed);
             self.seat.note_attempt(extra.attempts + 1);
         }
         let abandoned = extra.port.as_ref().is_some_and(|port| port.is_abandoned());

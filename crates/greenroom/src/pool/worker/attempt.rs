@@ -12,8 +12,7 @@ use crate::{
     Actor, Answer, Context, ExitReason, OnExit,
     life::Signal,
     pool::{
-        core::Core,
-        hold::{Hold, Posture, Source, Taken, batch::BatchEnd},
+        hold::{Hold, Post, Posture, Taken, batch::BatchEnd},
         in_place,
         seat::SIGNAL,
     },
@@ -41,35 +40,41 @@ pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: S
     actor: &mut B,
     cx: &mut Context<B>,
 ) -> u32 {
-    if hold.core.settings.batches.is_some() {
+    if hold.post.core.settings.batches.is_some() {
         Box::pin(attempt_batch(hold, actor, cx)).await;
         return 1;
     }
-    if let Some(limit) = hold.core.settings.time_limit {
+    if let Some(limit) = hold.post.core.settings.time_limit {
         // Boxed: pools without a limit do not pay for it in the size of their tasks.
         Box::pin(attempt_within(limit, hold, actor, cx)).await;
         return 1;
     }
-    let alone = hold.core.settings.gate.is_some() || in_place::is_driving();
-    let quick = hold.core.wake.is_quick() && !alone;
-    let most = if quick { QUICK_ATTEMPTS } else { 1 };
-    let mut attempts = 0;
-    loop {
+    let alone = hold.post.core.settings.gate.is_some() || in_place::is_driving();
+    let quick = hold.post.core.wake.is_quick() && !alone;
+    let most = if quick { hold.left_of_run(QUICK_ATTEMPTS - 1) } else { 0 };
+    // Counted down, and the run afterwards: one number for each message.
+    let mut left = most;
+    let last = loop {
         let result = {
-            let Hold { core, worker, source, delivery, posture, .. } = &mut *hold;
+            let Hold { post, delivery, .. } = &mut *hold;
             let handler = pin!(actor.receive(delivery, cx));
-            polled(core, *worker, source, posture, handler).await
+            polled(post, handler).await
         };
         let stays_busy = hold.settle_in_run(result);
-        attempts += 1;
-        if attempts >= most || cx.is_ending() || hold.take_in_run() != Some(Taken::InHand) {
-            hold.seat.is_free();
-            return attempts;
+        if left == 0 || cx.is_ending() {
+            break None;
+        }
+        match hold.take_in_run() {
+            Some(Taken::InHand) => left -= 1,
+            last => break last,
         }
         if !stays_busy {
-            hold.seat.is_busy_since(hold.core.coarse.shown());
+            hold.seat.is_busy_since(hold.post.core.coarse.shown());
         }
-    }
+    };
+    hold.seat.is_free();
+    hold.count_in_run(most - left, last);
+    most - left + 1
 }
 
 /// Handles the message in hand together with others.
@@ -81,7 +86,7 @@ async fn attempt_batch<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Stands
     if !in_place::is_driving() {
         hold.collect().await;
     }
-    let Some(limit) = hold.core.settings.time_limit else {
+    let Some(limit) = hold.post.core.settings.time_limit else {
         let result = receive(hold, actor, cx).await;
         return hold.settle_batch(result);
     };
@@ -113,30 +118,24 @@ async fn receive<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>
     actor: &mut B,
     cx: &mut Context<B>,
 ) -> Result<Answer<A::Reply>, A::Error> {
-    let Hold { core, worker, source, delivery, posture, .. } = hold;
+    let Hold { post, delivery, .. } = hold;
     let handler = pin!(actor.receive(delivery, cx));
-    polled(core, *worker, source, posture, handler).await
+    polled(post, handler).await
 }
 
 /// Polls a handler or a hook, and lets go of the worker's place when it suspends. It is lent the handler where that lies: what
 /// is moved before it is read back costs more than all the rest.
 #[inline(always)]
 fn polled<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future>(
-    core: &'a Core<A, K>,
-    worker: usize,
-    source: &'a mut Source,
-    posture: &'a mut Posture,
+    post: &'a mut Post<A, K>,
     handler: Pin<&'a mut F>,
 ) -> Polled<'a, A, K, F> {
-    Polled { core, worker, source, posture, handler }
+    Polled { post, handler }
 }
 
 /// By hand, so that it is part of the loop around it: a function of its own is called with all of this in memory.
-struct Polled<'a, A: Actor, K, F> {
-    core: &'a Core<A, K>,
-    worker: usize,
-    source: &'a mut Source,
-    posture: &'a mut Posture,
+struct Polled<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static, F> {
+    post: &'a mut Post<A, K>,
     handler: Pin<&'a mut F>,
 }
 
@@ -145,23 +144,23 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future> Future for Polle
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, task: &mut task::Context<'_>) -> Poll<F::Output> {
-        if *self.posture == Posture::Suspended {
-            self.go_on();
+        if self.post.posture == Posture::Suspended {
+            self.post.go_on();
         }
         let polled = self.handler.as_mut().poll(task);
         if polled.is_pending() {
-            self.suspend(task);
+            self.post.suspend(task);
         }
         polled
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static, F> Polled<'_, A, K, F> {
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
     #[cold]
     fn go_on(&mut self) {
         self.core.note_time();
         self.core.wake.enter(&self.core.clock.bell);
-        *self.posture = Posture::Awake;
+        self.posture = Posture::Awake;
     }
 
     #[cold]
@@ -170,8 +169,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static, F> Polled<'_, A, K, F> {
         if !tokio::task::coop::has_budget_remaining() {
             return task.waker().wake_by_ref();
         }
-        *self.source = self.core.suspend(self.worker, *self.source);
-        *self.posture = Posture::Suspended;
+        self.source = self.core.suspend(self.worker, self.source);
+        self.posture = Posture::Suspended;
         self.core.wake.leave(&self.core.clock.bell);
         self.core.serve_waiters();
     }
@@ -187,12 +186,12 @@ pub(super) async fn hear<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Stan
     hold.give_up_place();
     while hold.seat.has(SIGNAL) {
         let signal = hold.own_mailbox()?.pop_signal()?;
-        let Hold { core, worker, source, posture, .. } = &mut *hold;
+        let post = &mut hold.post;
         match signal {
             Signal::Exit { from, reason } => {
                 let then = {
                     let exited = pin!(actor.exited(from.as_ref(), &reason, cx));
-                    polled(core, *worker, source, posture, exited).await
+                    polled(post, exited).await
                 };
                 if then == OnExit::Stop {
                     return Some(reason);
@@ -200,7 +199,7 @@ pub(super) async fn hear<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Stan
             }
             Signal::Down { who, reason } => {
                 let down = pin!(actor.down(&who, &reason, cx));
-                polled(core, *worker, source, posture, down).await;
+                polled(post, down).await;
             }
         }
     }
@@ -210,7 +209,7 @@ pub(super) async fn hear<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Stan
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// The caller's handler was dropped, perhaps while it was suspended.
     fn return_to_work(&mut self) {
-        if self.posture == Posture::Suspended {
+        if self.post.posture == Posture::Suspended {
             self.wake_up();
         }
     }

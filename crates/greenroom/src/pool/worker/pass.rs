@@ -16,7 +16,7 @@ use crate::{
 pub(super) async fn pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     hold: &mut Hold<A, K>,
 ) -> Option<Pass> {
-    let core = hold.core.clone();
+    let core = hold.post.core.clone();
     let gate = core.settings.gate.as_ref()?;
     hold.outcome = Outcome::Done;
     if let Some(pass) = gate.try_pass() {
@@ -27,7 +27,7 @@ pub(super) async fn pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let pass = loop {
         let called = core.over.notified();
         if hold.seat.has(HAND_OVER) {
-            core.hand_over(hold.worker);
+            core.hand_over(hold.post.worker);
         }
         if core.ended.load(Ordering::SeqCst) || hold.seat.has(LEAVE | REST | SIGNAL) {
             break None;
@@ -49,6 +49,6 @@ pub(super) fn end_pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 ) {
     let outcome = std::mem::replace(&mut hold.outcome, Outcome::Done);
     if let Some(change) = pass.ended(outcome) {
-        hold.core.tell_limit(change);
+        hold.post.core.tell_limit(change);
     }
 }
