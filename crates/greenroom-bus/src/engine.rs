@@ -14,7 +14,9 @@ mod brake;
 mod builder;
 mod config;
 mod control;
+mod ending;
 mod failures;
+mod inputs;
 mod intake;
 mod ledger;
 mod letters;
@@ -23,6 +25,7 @@ mod look;
 mod loopback;
 mod order_audit;
 mod outage;
+mod outputs;
 mod phase;
 mod report;
 mod routing;
@@ -36,10 +39,7 @@ mod worker;
 /// What a router that runs without an engine takes from here.
 pub(crate) mod internal;
 
-use std::{
-    sync::{Arc, atomic::AtomicU64},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use greenroom::Pool;
 use tokio::sync::watch;
@@ -49,17 +49,16 @@ pub use config::{
     AckWhen, BuildError, Concurrency, DEFAULT_POOL, HandlerConfig, NoHandler, OnFull, OutageConfig,
     PoolConfig, Retry,
 };
-pub use control::{ChangeError, Control, HandlerControl, PoolControl};
+pub use control::{ChangeError, Control, HandlerControl, NotAdded, PoolControl, Removal};
 pub use failures::{FailedEvent, OnFailure};
 pub use look::{
     Decided, Decision, HandlerView, HotView, KeyView, OutageView, ParkedView, PoolView,
 };
 pub use loopback::LoopbackConfig;
 pub use phase::Phase;
-pub use report::{OutputReport, PoolReport, Progress, RunReport, SlowKey};
+pub use report::{InputReport, OutputReport, PoolReport, Progress, RunReport, SlowKey};
 
-use self::{control::Managed, shared::Shared, worker::BusWorker};
-use crate::source::Source;
+use self::{control::Managed, ending::Ending, shared::Shared, worker::BusWorker};
 
 /// A running set of pools with its inputs and outputs. Built by [`Engine::builder`], used up by [`run`](Self::run).
 ///
@@ -94,7 +93,6 @@ use crate::source::Source;
 /// # Ok(()) }
 /// ```
 pub struct Engine {
-    sources: Vec<Box<dyn Source>>,
     parts: Parts,
 }
 
@@ -108,8 +106,8 @@ pub(crate) struct Parts {
     deadline: Duration,
     outage_limit: Duration,
     phase: watch::Sender<Phase>,
-    /// The part of each input that has been read, in millionths; above that where it is not known.
-    read: Vec<Arc<AtomicU64>>,
+    /// Once it is dropped, nobody waits for what nobody will carry out.
+    _ending: Ending,
 }
 
 impl Engine {
@@ -129,7 +127,6 @@ impl Parts {
         Control {
             shared: self.shared.clone(),
             phase: self.phase.clone(),
-            read: self.read.clone(),
             managed: self.managed.clone(),
         }
     }

@@ -2,10 +2,7 @@
 
 use std::{
     hash::Hash,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, AtomicUsize},
-    },
+    sync::{Arc, atomic::AtomicU64},
     time::Duration,
 };
 
@@ -20,14 +17,17 @@ use super::{
         BuildError, Concurrency, DEFAULT_POOL, HandlerConfig, NoHandler, OutageConfig, PoolConfig,
     },
     control::Managed,
+    ending::Ending,
     failures::{FailedEvent, Failures, OnFailure},
+    inputs::Inputs,
     ledger::Ledger,
     log_limit::LogLimit,
     loopback::{Loopback, LoopbackConfig},
     order_audit::Line,
     outage::Outage,
+    outputs::{Output, Outputs},
     run::SharedPool,
-    shared::{Handler, InputStop, Job, Output, PoolSettings, Shared},
+    shared::{Handler, Job, PoolSettings, Shared},
     shares::Shares,
     worker::{self, BusWorker},
 };
@@ -47,15 +47,10 @@ const DEADLINE: Duration = Duration::from_secs(30);
 /// One key may have this part of a pool's queue, unless said otherwise.
 const SHARE_OF_A_KEY: usize = 4;
 
-/// Above 1,000,000 millionths: how much of the input has been read is not known.
-const UNKNOWN: u64 = u64::MAX >> 16;
-
 /// Sets an engine up. Nothing runs before [`build`](Self::build).
 #[must_use = "a builder does nothing until it is built"]
 pub struct EngineBuilder {
-    inputs: Vec<Box<dyn Source>>,
-    /// Which events each of them gives.
-    takes: Vec<Matcher>,
+    inputs: Vec<NewInput>,
     all_outputs: bool,
     router: Router,
     pools: Vec<(String, PoolConfig)>,
@@ -73,6 +68,14 @@ pub struct EngineBuilder {
     line_of: LineOf,
 }
 
+/// An input that was named.
+struct NewInput {
+    name: Option<String>,
+    /// Which events it gives.
+    takes: Matcher,
+    source: Box<dyn Source>,
+}
+
 /// What dead letters and reports call what comes back in, where an input would be named.
 const LOOPBACK: &str = "loopback";
 
@@ -83,7 +86,6 @@ impl Default for EngineBuilder {
     fn default() -> Self {
         Self {
             inputs: Vec::new(),
-            takes: Vec::new(),
             all_outputs: false,
             router: Router::new(PoolConfig::default()),
             pools: Vec::new(),
@@ -111,8 +113,20 @@ impl EngineBuilder {
     /// Reads from here the events that the matcher takes. The others are acknowledged, and count as ignored; one on which it
     /// panics is a dead letter.
     pub fn input_where(mut self, source: Box<dyn Source>, matcher: Matcher) -> Self {
-        self.inputs.push(source);
-        self.takes.push(matcher);
+        self.inputs.push(NewInput { name: None, takes: matcher, source });
+        self
+    }
+
+    /// As [`input_where`](Self::input_where), with the name by which the input can be
+    /// [removed](super::Control::remove_input) while the engine runs. One without a name has that of its source,
+    /// [as it describes itself](Source::describe), with a number where others do alike: `script`, `script (2)`.
+    pub fn input_named(
+        mut self,
+        name: impl Into<String>,
+        matcher: Matcher,
+        source: Box<dyn Source>,
+    ) -> Self {
+        self.inputs.push(NewInput { name: Some(name.into()), takes: matcher, source });
         self
     }
 
@@ -198,8 +212,7 @@ impl EngineBuilder {
         matcher: Matcher,
         sink: Arc<dyn Sink>,
     ) -> Self {
-        let (name, events) = (name.into(), AtomicU64::new(0));
-        self.outputs.push(Output { name, events, on, matcher, sink });
+        self.outputs.push(Output::new(name.into(), on, matcher, sink));
         self
     }
 
@@ -264,25 +277,38 @@ impl EngineBuilder {
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub async fn build(self) -> Result<Engine, BuildError> {
+    pub async fn build(mut self) -> Result<Engine, BuildError> {
         if self.inputs.is_empty() {
             return Err(BuildError::NoInput);
         }
-        let inputs = self.inputs.iter().map(|source| Arc::from(source.describe())).collect();
+        let (named, others): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.inputs).into_iter().partition(|input| input.name.is_some());
+        let inputs = Inputs::new();
+        for NewInput { name, takes, source } in named.into_iter().chain(others) {
+            let name = name.unwrap_or_else(|| inputs.free_name(source.describe()));
+            inputs.add(&name, takes, source).map_err(|(why, _)| BuildError::Ends(why))?;
+        }
         self.build_with(inputs).await
     }
 
     /// An engine without inputs, whose events all come from `giver`.
     pub(super) async fn build_for(self, giver: &str) -> Result<Engine, BuildError> {
-        self.build_with(vec![Arc::from(giver)]).await
+        let inputs = Inputs::new();
+        inputs.add_without_source(giver);
+        inputs.close();
+        self.build_with(inputs).await
     }
 
-    async fn build_with(mut self, mut inputs: Vec<Arc<str>>) -> Result<Engine, BuildError> {
+    async fn build_with(mut self, inputs: Inputs) -> Result<Engine, BuildError> {
         let dead_letters = self.dead_letters.take().ok_or(BuildError::NoDeadLetters)?;
         self.gather()?;
         self.check_loopback()?;
+        let outputs = Outputs::new();
+        for output in std::mem::take(&mut self.outputs) {
+            outputs.add(output, None).map_err(BuildError::Ends)?;
+        }
         let loopback = self.loopback.take().map(|config| Arc::new(Loopback::new(config)));
-        inputs.extend(loopback.iter().map(|_| Arc::from(LOOPBACK)));
+        let loopback_place = loopback.as_ref().map_or(0, |_| inputs.add_without_source(LOOPBACK));
         let Named { pools, handlers } = self.router.parts();
         let handlers = handlers.iter().map(|(name, config)| {
             let pool = pools.iter().position(|(pool, _)| *pool == config.pool);
@@ -304,20 +330,18 @@ impl EngineBuilder {
         let shared = Arc::new(Shared {
             handlers: handlers.collect(),
             pools: settings.collect(),
-            outputs: std::mem::take(&mut self.outputs),
+            outputs,
             all_outputs: self.all_outputs,
-            takes: std::mem::take(&mut self.takes),
             shares: shares(pools),
             loopback,
+            loopback_place,
             dead_letters,
             no_handler: self.no_handler,
             handler_rejected: self.handler_rejected,
             letter_log: LogLimit::default(),
             failures: Failures::new(self.on_failure.take()),
-            stops: inputs.iter().map(|_| InputStop::default()).collect(),
             ledger: Arc::new(Ledger::new(pools.len())),
             inputs,
-            reading: AtomicUsize::new(0),
             router: self.router,
         });
         let mut running = Vec::new();
@@ -330,13 +354,13 @@ impl EngineBuilder {
         let parts = Parts {
             managed: managed.collect(),
             pools: running,
+            _ending: Ending(shared.clone()),
             shared,
             deadline: self.deadline,
             outage_limit: self.outage.limit,
             phase: watch::Sender::new(Phase::Run),
-            read: self.inputs.iter().map(|_| Arc::new(AtomicU64::new(UNKNOWN))).collect(),
         };
-        Ok(Engine { sources: self.inputs, parts })
+        Ok(Engine { parts })
     }
 
     fn check_loopback(&self) -> Result<(), BuildError> {

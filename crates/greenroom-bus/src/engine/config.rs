@@ -10,6 +10,7 @@ use greenroom::{
     },
 };
 
+use super::ChangeError;
 use crate::{
     event::OrderBy,
     handler::HandlerFactory,
@@ -246,6 +247,9 @@ pub enum BuildError {
     /// There is no place for dead letters.
     #[error("there is no place for dead letters: name one")]
     NoDeadLetters,
+    /// Inputs or outputs that cannot be as they are named.
+    #[error(transparent)]
+    Ends(ChangeError),
     /// Pools and handlers that cannot be as they are named.
     #[error(transparent)]
     Router(#[from] RouterError),

@@ -5,15 +5,19 @@
 //! | a pool's workers, queue, rate, fixed concurrency limit; pause and resume | pools and handlers added or removed |
 //! | a handler's retries; pause and resume | the order of events, the pool of a handler, what a handler is for |
 //!
+//! Inputs and outputs can be added and removed while it runs (G01): an engine stays up while at least one input reads. So who
+//! replaces an input adds the new one first. Once the last input has ended, or the engine was told to stop, whoever adds
+//! something gets it back with [`ChangeError::Ending`].
+//!
 //! What cannot change is refused with [`ChangeError::AlreadyStarted`] and its name; nothing has changed then.
 
 mod handler;
+mod input;
+mod output;
 mod pool;
+mod removal;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
 use greenroom::{Keys, ManageError, Management};
 use tokio::sync::watch;
@@ -25,14 +29,14 @@ use super::{
 
 pub use handler::HandlerControl;
 pub use pool::PoolControl;
+pub(super) use removal::{Kind, known};
+pub use removal::{NotAdded, Removal};
 
 /// Looks at a running engine, changes it, and stops it. Cheap to clone; outlives its run, and then changes nothing.
 #[derive(Clone)]
 pub struct Control {
     pub(super) shared: Arc<Shared>,
     pub(super) phase: watch::Sender<Phase>,
-    /// The part of each input that has been read, in millionths; above that where it is not known.
-    pub(super) read: Vec<Arc<AtomicU64>>,
     /// By the pool's place.
     pub(super) managed: Arc<[Managed]>,
 }
@@ -64,6 +68,32 @@ pub enum ChangeError {
         /// The names of those that there are.
         known: String,
     },
+    /// There is no input or output of this name.
+    #[error("there is no {kind} {name:?}; there are: {known}")]
+    NoSuchEnd {
+        /// What it would be: `input` or `output`.
+        kind: &'static str,
+        /// The name.
+        name: String,
+        /// The names of those that there are.
+        known: String,
+    },
+    /// An input or output of this name is there, or was removed and is not done.
+    #[error(
+        "there is an {kind} {name:?} already{}",
+        if *leaving { ", which was removed and is not done: try again later" } else { "" }
+    )]
+    NameTaken {
+        /// What it is: `input` or `output`.
+        kind: &'static str,
+        /// The name.
+        name: String,
+        /// True where it was removed, and what it has given or accepted is not settled.
+        leaving: bool,
+    },
+    /// The engine was told to stop, every input has ended, or it is over.
+    #[error("inputs and outputs cannot change any more: the engine drains, or is over")]
+    Ending,
     /// This can only be set before the engine starts.
     #[error("{what} cannot change while the engine runs: stop it and start it anew")]
     AlreadyStarted {
@@ -123,9 +153,9 @@ impl Control {
     pub fn progress(&self) -> Progress {
         let ledger = &self.shared.ledger;
         let counts = ledger.counts();
-        let read = self.read.iter().map(|read| read.load(Ordering::Relaxed));
-        let known = read.clone().all(|read| read <= 1_000_000);
-        let mean = read.sum::<u64>() as f64 / (self.read.len().max(1) as f64 * 1e6);
+        let read = self.shared.inputs.read();
+        let known = read.iter().all(|read| *read <= 1_000_000);
+        let mean = read.iter().sum::<u64>() as f64 / (read.len().max(1) as f64 * 1e6);
         Progress {
             taken: counts.taken,
             settled: counts.settled(),

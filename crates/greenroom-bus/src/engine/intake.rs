@@ -3,24 +3,23 @@
 //! A pool that is full does not stop the others: its events wait beside it, in order, up to a bound, and only then is
 //! the source asked for nothing more.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
 use greenroom::Address;
 use tokio::{sync::watch, time::Instant};
 
 use super::{
+    inputs::{Arrival, Input, Reading, UnderWay},
     ledger::{Batch, Ticket},
     order_audit::Line,
     phase::Phase,
     routing::Routing,
-    shared::{Given, Job, Origin, Shared},
+    shared::{Given, Job, Origin, Shared, WhyStop},
     worker::BusError,
 };
 use crate::{
     dead_letter::Reason,
+    router::Matcher,
     settlement::{Ack, Outcome},
     source::{Pull, Source, SourceError, Taken},
 };
@@ -37,40 +36,29 @@ pub(crate) type JobAddress = Address<Job, (), BusError>;
 pub(crate) struct Intake {
     shared: Arc<Shared>,
     /// The place of the input.
-    input: u32,
+    place: u32,
+    input: Arc<Input>,
     source: Box<dyn Source>,
+    /// Which events it gives.
+    takes: Matcher,
     routing: Routing,
     /// The number of the last event taken.
     number: u64,
     /// The batch being routed.
     batch: Arc<Batch>,
-    /// The part of the input that has been read, in millionths; shown as progress.
-    progress: Arc<AtomicU64>,
     reading: Reading,
-}
-
-/// Counts an input as one that may still give events, until it is dropped: also by a panic of its source.
-struct Reading(Arc<Shared>);
-
-impl Drop for Reading {
-    fn drop(&mut self) {
-        self.0.reading.fetch_sub(1, Ordering::AcqRel);
-    }
+    /// Until nothing waits here any more.
+    _under_way: UnderWay,
 }
 
 impl Intake {
-    pub(crate) fn new(
-        shared: Arc<Shared>,
-        input: u32,
-        source: Box<dyn Source>,
-        pools: Vec<JobAddress>,
-        progress: Arc<AtomicU64>,
-    ) -> Self {
-        shared.reading.fetch_add(1, Ordering::AcqRel);
-        let reading = Reading(shared.clone());
-        let batch = Arc::new(Batch { ledger: shared.ledger.clone(), taken_at: Instant::now() });
-        let routing = Routing::new(shared.clone(), input, pools);
-        Self { shared, input, source, routing, number: 0, batch, progress, reading }
+    pub(crate) fn new(shared: Arc<Shared>, arrival: Arrival, pools: Vec<JobAddress>) -> Self {
+        let Arrival { place, source, takes, reading, under_way } = arrival;
+        let input = shared.inputs.at(place);
+        let batch = Batch::of(&shared.ledger, &input, Instant::now());
+        let routing = Routing::new(shared.clone(), place, pools);
+        let _under_way = under_way;
+        Self { shared, place, input, source, takes, routing, number: 0, batch, reading, _under_way }
     }
 
     /// Runs until the source has ended and nothing waits, or until the engine stops its inputs. What still waits then is
@@ -83,6 +71,7 @@ impl Intake {
         mut phase: watch::Receiver<Phase>,
     ) -> Result<(), SourceError> {
         let ended = self.read(&mut phase).await;
+        self.input.ended(&ended);
         drop(self.source);
         drop(self.reading);
         self.routing.finish(&mut phase).await;
@@ -97,10 +86,10 @@ impl Intake {
             let pulled = tokio::select! {
                 biased;
                 _ = phase.changed() => continue,
-                why = self.shared.stops[self.input as usize].told() => {
-                    let name = &*self.shared.inputs[self.input as usize];
-                    return Err(SourceError::new(name, why));
-                }
+                why = self.input.stop.told() => return match why {
+                    WhyStop::Fatal(why) => Err(SourceError::new(&*self.input.label, why)),
+                    WhyStop::Removed => Ok(()),
+                },
                 pulled = pull(&self.shared, &mut self.source, &mut batch), if reads => Some(pulled),
                 () = self.routing.go_on() => None,
             };
@@ -122,7 +111,7 @@ impl Intake {
 
     fn show_progress(&self) {
         if let Some(part) = self.source.progress() {
-            self.progress.store((part.clamp(0.0, 1.0) * 1e6) as u64, Ordering::Relaxed);
+            self.input.read.store((part.clamp(0.0, 1.0) * 1e6) as u64, Ordering::Relaxed);
         }
     }
 
@@ -130,15 +119,16 @@ impl Intake {
         let taken_at = Instant::now();
         let count = batch.len() as u64;
         self.shared.ledger.taken.fetch_add(count, Ordering::AcqRel);
+        self.input.taken.fetch_add(count, Ordering::AcqRel);
         if batch.is_empty() {
             greenroom::step_aside().await;
         }
         let mut rest = batch.drain(..).peekable();
         while rest.peek().is_some() {
-            self.batch = Arc::new(Batch { ledger: self.shared.ledger.clone(), taken_at });
+            self.batch = Batch::of(&self.shared.ledger, &self.input, taken_at);
             for taken in rest.by_ref().take(EVENTS_PER_TURN) {
                 self.number += 1;
-                let (input, position, number) = (self.input, taken.position, self.number);
+                let (input, position, number) = (self.place, taken.position, self.number);
                 self.route_one(taken, Origin { input, position, number, taken_at });
             }
             self.routing.feed();
@@ -150,7 +140,7 @@ impl Intake {
         let batch = &self.batch;
         let settles = |line: Option<&Line>| settlement(batch, line);
         match taken.event {
-            Ok(event) => match self.shared.takes[self.input as usize].try_matches(&event) {
+            Ok(event) => match self.takes.try_matches(&event) {
                 Ok(true) => self.routing.route(event, origin, None, &settles),
                 Ok(false) => {
                     let ack = settles(None);

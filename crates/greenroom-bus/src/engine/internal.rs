@@ -2,8 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::time::Instant;
-
 pub(crate) use super::Parts;
 use super::{
     BuildError, Engine, RunReport,
@@ -40,12 +38,11 @@ impl Parts {
     pub(crate) async fn stop(mut self, deadline: Duration) -> RunReport {
         self.deadline = deadline;
         self.control().drain();
-        Engine { sources: Vec::new(), parts: self }.run().await
+        Engine { parts: self }.run().await
     }
 }
 
 /// The settlement of one event in the ledger.
 pub(crate) fn ticket(shared: &Shared) -> Ticket {
-    let batch = Arc::new(Batch { ledger: shared.ledger.clone(), taken_at: Instant::now() });
-    Ticket { batch, line: None }
+    Ticket { batch: Batch::of_caller(&shared.ledger), line: None }
 }

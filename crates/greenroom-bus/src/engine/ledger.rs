@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{
+    inputs::{Input, UnderWay},
     letters::Letters,
     order_audit::{Line, OrderAudit},
 };
@@ -175,6 +176,20 @@ impl Slowest {
 pub(crate) struct Batch {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) taken_at: Instant,
+    /// Keeps its input from being done, where it has one.
+    _under_way: Option<UnderWay>,
+}
+
+impl Batch {
+    pub(crate) fn of(ledger: &Arc<Ledger>, input: &Arc<Input>, taken_at: Instant) -> Arc<Self> {
+        let _under_way = Some(UnderWay::of(input));
+        Arc::new(Self { ledger: ledger.clone(), taken_at, _under_way })
+    }
+
+    /// Of events that a caller gave to a router.
+    pub(crate) fn of_caller(ledger: &Arc<Ledger>) -> Arc<Self> {
+        Arc::new(Self { ledger: ledger.clone(), taken_at: Instant::now(), _under_way: None })
+    }
 }
 
 /// The settlement of one event.

@@ -170,7 +170,8 @@ impl Control {
 
     /// What cannot store any more, and why: outputs, dead letters.
     pub fn failures(&self) -> Vec<String> {
-        let outputs = self.shared.outputs.iter().map(|output| output.sink.failure());
+        let outputs = self.shared.outputs.list();
+        let outputs = outputs.iter().map(|output| output.sink.failure());
         let failures = outputs.chain([self.shared.dead_letters.failure()]).flatten();
         failures.map(|failure| failure.to_string()).collect()
     }
@@ -303,7 +304,7 @@ impl Control {
     /// Every line that this key can stand in: one for each handler that keeps order, and each input.
     fn lines(&self, key: &str) -> Vec<Line> {
         let key: Arc<str> = key.into();
-        let inputs = 0..self.shared.inputs.len() as u32;
+        let inputs = 0..self.shared.inputs.labels().len() as u32;
         let ordered = self.shared.handlers.iter().enumerate().filter(|(_, handler)| {
             handler.config.order_by.is_some() && self.shared.pools[handler.pool].keeps_order
         });
@@ -320,7 +321,7 @@ impl Control {
 
     /// The handler of a line, and the name of its input.
     fn names(&self, line: &Line) -> (&Handler, String) {
-        let input = self.shared.inputs[line.input as usize].to_string();
+        let input = self.shared.inputs.label(line.input).to_string();
         (&self.shared.handlers[line.handler as usize], input)
     }
 }

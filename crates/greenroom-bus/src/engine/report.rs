@@ -42,7 +42,9 @@ pub struct RunReport {
     pub dead_letters_by_reason: BTreeMap<&'static str, u64>,
     /// A row for each pool.
     pub pools: Vec<PoolReport>,
-    /// A row for each output.
+    /// A row for each input, in the order in which they were added; those that were removed as well.
+    pub inputs: Vec<InputReport>,
+    /// A row for each output, in the order in which they were added; those that were removed as well.
     pub outputs: Vec<OutputReport>,
     /// Where dead letters went.
     pub dead_letters: String,
@@ -97,8 +99,25 @@ pub struct PoolReport {
     pub restarts: u64,
 }
 
+/// What one input gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InputReport {
+    /// Its name.
+    pub name: String,
+    /// What it reads, for example `file:orders.ndjson`.
+    pub source: String,
+    /// Items taken from it.
+    pub taken: u64,
+    /// True where it was [removed](super::Control::remove_input) while the engine ran.
+    pub removed: bool,
+    /// Why it could not go on, where that ended it.
+    pub error: Option<String>,
+}
+
 /// What one output got.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OutputReport {
     /// Its name.
     pub name: String,
@@ -106,6 +125,10 @@ pub struct OutputReport {
     pub target: String,
     /// Events handed to it. Those that it could not store count as refused.
     pub events: u64,
+    /// True where it was [removed](super::Control::remove_output) while the engine ran.
+    pub removed: bool,
+    /// What it could not store of what it had accepted when it was removed, and why.
+    pub error: Option<String>,
 }
 
 /// What a run has done so far.

@@ -18,17 +18,14 @@ use tokio::{
 };
 
 use super::{
-    Control, Engine, OutputReport, Parts, Phase, PoolReport, RunReport, SlowKey,
+    Control, Engine, Parts, Phase, PoolReport, RunReport, SlowKey,
     intake::{Intake, JobAddress},
     loopback,
     report::peak_rss_bytes,
     shared::Job,
     tasks::Tasks,
 };
-use crate::{
-    name::Name,
-    source::{Source, SourceError},
-};
+use crate::{name::Name, sink::SinkError, source::SourceError};
 
 /// How often the engine looks at its queues, its outputs and its handlers' health.
 const LOOK: Duration = Duration::from_millis(50);
@@ -44,7 +41,7 @@ const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3_600);
 
 impl Engine {
     /// Runs until every input has ended and all is settled, or until it is stopped through [`Control`]. Never fails: what
-    /// went wrong is in the report.
+    /// went wrong is in the report. While one input reads, others may be added; once the last has ended, none is.
     ///
     /// A run that is not stopped has no deadline: it waits for its slowest handler. One that is stopped returns within a
     /// second after its deadline, also when a handler, an input or an output blocks its thread (on a runtime with others).
@@ -53,9 +50,9 @@ impl Engine {
     /// Dropping the future drops the inputs and what waits beside the pools. Pools handle what they have queued in the
     /// background, but nobody waits for them or ends the outputs. To stop a run in order, use [`Control`].
     pub async fn run(self) -> RunReport {
-        let Self { sources, parts } = self;
+        let Self { parts } = self;
         let mut run = Run::new(&parts);
-        run.read(&parts, sources).await;
+        run.read(&parts).await;
         let stats = run.drain(&parts).await;
         run.flush(&parts).await;
         run.report(&parts, stats)
@@ -71,6 +68,8 @@ struct Run {
     deadline: Option<Instant>,
     /// When the run was seen to be told to stop now.
     stopped_at: Option<Instant>,
+    /// Sinks that store what they have accepted: of outputs that were removed and, in the end, of all.
+    finishes: Tasks<Result<(), SinkError>>,
     errors: Vec<String>,
 }
 
@@ -83,34 +82,33 @@ impl Run {
             started: Instant::now(),
             deadline: None,
             stopped_at: None,
+            finishes: Tasks::new(),
             errors: Vec::new(),
         }
     }
 
-    async fn read(&mut self, engine: &Parts, sources: Vec<Box<dyn Source>>) {
-        let mut intakes = Tasks::new();
-        for (place, source) in sources.into_iter().enumerate() {
-            let pools: Vec<JobAddress> = engine.pools.iter().map(|pool| pool.address()).collect();
-            let progress = engine.read[place].clone();
-            let intake = Intake::new(engine.shared.clone(), place as u32, source, pools, progress);
-            intakes.spawn(&*engine.shared.inputs[place], intake.run(engine.phase.subscribe()));
-        }
+    async fn read(&mut self, engine: &Parts) {
         let mut way_back = Tasks::new();
         if let Some(loopback) = &engine.shared.loopback {
-            let (input, shared) = (engine.shared.inputs.len() as u32 - 1, engine.shared.clone());
+            let (input, shared) = (engine.shared.loopback_place, engine.shared.clone());
             let pools = engine.pools.iter().map(|pool| pool.address()).collect();
             let phase = engine.phase.subscribe();
             let carried = loopback::carry(loopback.clone(), shared, input, pools, phase);
             way_back.spawn("loopback", carried);
         }
-        self.read_all(engine, intakes).await;
+        self.read_all(engine).await;
+        // Only an input that was added before the run was to end may have arrived since: it gives nothing.
+        engine.shared.inputs.close();
+        engine.shared.outputs.close();
         self.end_loopback(engine, way_back).await;
     }
 
-    /// Until every input has ended.
-    async fn read_all(&mut self, engine: &Parts, mut intakes: Tasks<Result<(), SourceError>>) {
+    /// Until every input has ended, and none was added meanwhile.
+    async fn read_all(&mut self, engine: &Parts) {
+        let (mut intakes, inputs) = (Intakes::new(), &engine.shared.inputs);
         loop {
             self.look_at(engine);
+            begin(engine, &mut intakes);
             if self.waited(INPUTS_LET_GO) {
                 return self.left(&intakes, "the input did not stop");
             }
@@ -119,8 +117,11 @@ impl Run {
                     Some(Ok(Ok(()))) => {}
                     Some(Ok(Err(error))) => self.error(error.to_string()),
                     Some(Err((input, error))) => self.error(format!("{input}: the input failed: {error}")),
-                    None => return,
+                    None if inputs.close_if_none_arrived() => return,
+                    None => {}
                 },
+                () = inputs.arrived() => {}
+                () = engine.shared.outputs.departed() => {}
                 () = self.next_look() => {}
             }
         }
@@ -207,6 +208,7 @@ impl Run {
     /// Looks at what the queues hold, and at what may end a run early.
     fn look_at(&mut self, engine: &Parts) {
         self.look_at_phase(engine);
+        self.see_off(engine);
         let stats = engine.pools.iter().map(|pool| pool.stats());
         let queued = stats.map(|stats| stats.queued + stats.waiting).sum();
         let ledger = &engine.shared.ledger;
@@ -223,6 +225,13 @@ impl Run {
             self.error(reason);
             self.control.stop_now();
             self.look_at_phase(engine);
+        }
+    }
+
+    /// Ends the outputs that were removed.
+    fn see_off(&mut self, engine: &Parts) {
+        for departure in engine.shared.outputs.departures() {
+            self.finishes.spawn(departure.describe(), departure.end());
         }
     }
 
@@ -286,8 +295,9 @@ impl Run {
 
     /// Waits until outputs and dead letters have stored what they accepted, all at once.
     async fn flush(&mut self, engine: &Parts) {
-        let mut finishes = Tasks::new();
-        for output in &engine.shared.outputs {
+        self.see_off(engine);
+        let mut finishes = std::mem::replace(&mut self.finishes, Tasks::new());
+        for output in &*engine.shared.outputs.list() {
             let sink = output.sink.clone();
             finishes.spawn(sink.describe(), async move { sink.finish().await });
         }
@@ -330,11 +340,6 @@ impl Run {
         });
         let crashes: u64 =
             shared.handlers.iter().map(|handler| handler.config.factory.crashes()).sum();
-        let outputs = shared.outputs.iter().map(|output| OutputReport {
-            name: output.name.clone(),
-            target: output.sink.describe(),
-            events: load(&output.events),
-        });
         RunReport {
             taken: counts.taken,
             handled: counts.handled,
@@ -367,7 +372,8 @@ impl Run {
                     restarts: stats.restarts,
                 })
                 .collect(),
-            outputs: outputs.collect(),
+            inputs: shared.inputs.report(),
+            outputs: shared.outputs.report(),
             dead_letters: shared.dead_letters.describe(),
             errors: self.errors,
         }
@@ -376,7 +382,8 @@ impl Run {
 
 /// An output or the dead letters that cannot store any more: whatever is handled from now on would be refused.
 fn stuck_output(engine: &Parts) -> Option<String> {
-    let outputs = engine.shared.outputs.iter().map(|output| output.sink.failure());
+    let outputs = engine.shared.outputs.list();
+    let outputs = outputs.iter().map(|output| output.sink.failure());
     let dead_letters = engine.shared.dead_letters.failure();
     outputs.chain([dead_letters]).flatten().next().map(|error| error.to_string())
 }
@@ -384,7 +391,7 @@ fn stuck_output(engine: &Parts) -> Option<String> {
 /// A handler whose outage has outlasted the limit while nothing more can be read (D09). Inputs count as ended although
 /// their last events may still wait beside a full pool.
 fn long_outage(engine: &Parts) -> Option<String> {
-    if engine.shared.reading.load(Ordering::Acquire) > 0 {
+    if engine.shared.inputs.reading() > 0 {
         return None;
     }
     engine.shared.handlers.iter().find_map(|handler| {
@@ -414,6 +421,18 @@ fn is_parked(engine: &Parts) -> bool {
         (held + stats.queued + stats.waiting + stats.in_hand, parked + stats.parked)
     });
     parked > 0 && held == parked
+}
+
+type Intakes = Tasks<Result<(), SourceError>>;
+
+/// Begins to read the inputs that were added.
+fn begin(engine: &Parts, intakes: &mut Intakes) {
+    for arrival in engine.shared.inputs.arrivals() {
+        let pools: Vec<JobAddress> = engine.pools.iter().map(|pool| pool.address()).collect();
+        let label = engine.shared.inputs.label(arrival.place);
+        let intake = Intake::new(engine.shared.clone(), arrival, pools);
+        intakes.spawn(&*label, intake.run(engine.phase.subscribe()));
+    }
 }
 
 type Stops = Tasks<(usize, StopReport<Job>)>;

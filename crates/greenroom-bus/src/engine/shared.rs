@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::{Duration, SystemTime},
 };
@@ -15,12 +15,14 @@ use super::{
     brake::Brake,
     config::{HandlerConfig, NoHandler, OnFull, PoolConfig, Retry},
     failures::{FailedEvent, Failures},
+    inputs::Inputs,
     ledger::{Ledger, PartTicket},
     letters::LetterTicket,
     log_limit::LogLimit,
     loopback::{Loopback, Reserved},
     order_audit::Line,
     outage::Outage,
+    outputs::Outputs,
     shares::Shares,
 };
 use crate::{
@@ -28,10 +30,8 @@ use crate::{
     event::Event,
     handler::{FailureKind, Settlement},
     name::Name,
-    pattern::Pattern,
-    router::{HandlerFailure, Matcher, Router},
+    router::{HandlerFailure, Router},
     settlement::{Ack, Outcome},
-    sink::Sink,
 };
 
 /// A handler with its health.
@@ -61,16 +61,6 @@ impl Handler {
     }
 }
 
-/// An output with what it is for.
-pub(crate) struct Output {
-    pub(crate) name: String,
-    /// Events handed to it.
-    pub(crate) events: AtomicU64,
-    pub(crate) on: Vec<Pattern>,
-    pub(crate) matcher: Matcher,
-    pub(crate) sink: Arc<dyn Sink>,
-}
-
 /// What a pool does that its workers and inputs must know.
 pub(crate) struct PoolSettings {
     pub(crate) name: Name,
@@ -92,15 +82,15 @@ pub(crate) struct Shared {
     pub(crate) router: Router,
     pub(crate) handlers: Vec<Handler>,
     pub(crate) pools: Vec<PoolSettings>,
-    pub(crate) outputs: Vec<Output>,
+    pub(crate) outputs: Outputs,
     /// Whether an event goes to all outputs that take it, rather than to the first.
     pub(crate) all_outputs: bool,
-    /// Which events each input gives; the others are acknowledged.
-    pub(crate) takes: Vec<Matcher>,
     /// How pools share the threads, where one has a weight.
     pub(crate) shares: Option<Shares>,
     /// The way back in, where there is one.
     pub(crate) loopback: Option<Arc<Loopback>>,
+    /// Its place among the inputs; 0 where there is none.
+    pub(crate) loopback_place: u32,
     pub(crate) dead_letters: Arc<dyn DeadLetterStore>,
     pub(crate) no_handler: NoHandler,
     /// What becomes of an event that every matcher refuses.
@@ -108,25 +98,35 @@ pub(crate) struct Shared {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) letter_log: LogLimit,
     pub(crate) failures: Failures,
-    /// Of each input, who may tell it to stop.
-    pub(crate) stops: Vec<InputStop>,
-    /// What inputs, dead letters and reports call each input.
-    pub(crate) inputs: Vec<Arc<str>>,
-    /// Inputs that may still give events.
-    pub(crate) reading: AtomicUsize,
+    pub(crate) inputs: Inputs,
 }
 
 /// Tells an input to stop, and why.
 #[derive(Debug, Default)]
 pub(crate) struct InputStop {
-    why: Mutex<Option<String>>,
+    why: Mutex<Option<WhyStop>>,
     told: Notify,
+}
+
+/// Why an input is to stop.
+#[derive(Debug, Clone)]
+pub(crate) enum WhyStop {
+    /// A handler says that nothing more of it can be handled.
+    Fatal(String),
+    /// It was removed.
+    Removed,
 }
 
 impl InputStop {
     /// The first who says so is heard.
     pub(crate) fn stop(&self, why: impl FnOnce() -> String) {
-        self.why.lock().get_or_insert_with(why);
+        self.why.lock().get_or_insert_with(|| WhyStop::Fatal(why()));
+        self.told.notify_one();
+    }
+
+    /// As [`stop`](Self::stop), where nothing is wrong.
+    pub(crate) fn remove(&self) {
+        self.why.lock().get_or_insert(WhyStop::Removed);
         self.told.notify_one();
     }
 
@@ -134,7 +134,7 @@ impl InputStop {
     ///
     /// # Cancel safety
     /// A dropped future has done nothing.
-    pub(crate) async fn told(&self) -> String {
+    pub(crate) async fn told(&self) -> WhyStop {
         loop {
             if let Some(why) = self.why.lock().clone() {
                 return why;
@@ -255,7 +255,7 @@ impl Shared {
             attempts: given.attempts,
             first_at: last_at.checked_sub(origin.taken_at.elapsed()).unwrap_or(last_at),
             last_at,
-            source: self.inputs[origin.input as usize].clone(),
+            source: self.inputs.label(origin.input),
             position: origin.position,
             pool: pool.map(|pool| Arc::from(&*self.pools[pool].name)),
             handler: handler.map(|handler| Arc::from(&*handler.name)),
@@ -265,7 +265,7 @@ impl Shared {
 
     fn log_letter(&self, origin: Origin, given: &Given) {
         let Some(held_back) = self.letter_log.line(Instant::now()) else { return };
-        let source = &*self.inputs[origin.input as usize];
+        let source = &*self.inputs.label(origin.input);
         let (reason, error) = (given.reason.as_str(), &given.error);
         let id = given.event.as_ref().map(Event::id);
         let handler = given.handler.map(|place| self.handlers[place].name.as_str());
@@ -308,7 +308,7 @@ impl Shared {
             pool: self.pools[handler.pool].name,
             attempt: job.attempts,
             key: job.line.as_ref().map(|line| &*line.key),
-            source: &self.inputs[job.origin.input as usize],
+            source: &self.inputs.label(job.origin.input),
             position: job.origin.position,
         });
     }
@@ -343,33 +343,6 @@ impl Shared {
         self.ledger.audit.taken(line);
         let (ledger, line) = (self.ledger.clone(), line.clone());
         Ack::new(PartTicket { ledger, line, event: Mutex::new(Some(ack)) })
-    }
-
-    /// The outputs that an event goes to: the first that covers and takes it, or all of them.
-    ///
-    /// # Errors
-    /// The name of an output whose matcher panicked, and what it said.
-    pub(crate) fn outputs_of(&self, event: &Event) -> Result<Vec<&Output>, (&str, String)> {
-        let mut taking = Vec::new();
-        let ty = event.ty();
-        for output in &self.outputs {
-            let covered = output.on.iter().any(|pattern| pattern.matches(ty));
-            if !covered || !output.matcher.try_matches(event).map_err(|why| (&*output.name, why))? {
-                continue;
-            }
-            taking.push(output);
-            if !self.all_outputs {
-                break;
-            }
-        }
-        Ok(taking)
-    }
-
-    /// The only output that an event can go to, where no matcher has to be asked: most engines have one.
-    pub(crate) fn plain_output(&self, ty: &str) -> Option<&Output> {
-        let plain = |output: &&Output| output.matcher.is_any() && !self.all_outputs;
-        let first = |output: &&Output| output.on.iter().any(|pattern| pattern.matches(ty));
-        self.outputs.iter().find(first).filter(plain)
     }
 
     /// An event leaves in its turn, or out of it.

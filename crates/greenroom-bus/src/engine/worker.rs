@@ -17,6 +17,7 @@ use super::{
     ledger::OutputsTicket,
     loopback::{Reserved, Returning, has_room},
     outage::{Admission, Blame},
+    outputs::{self, Inside},
     shared::{self, Job, PoolSettings, Shared},
 };
 use crate::{
@@ -51,6 +52,8 @@ pub(crate) struct BusWorker {
     shared: Arc<Shared>,
     pool: usize,
     slot: usize,
+    /// The outputs, as it knows them.
+    outputs: outputs::View,
     /// By the handler's place; built when first needed.
     handlers: Vec<Option<Box<dyn handler::Handler>>>,
 }
@@ -69,7 +72,8 @@ pub(crate) struct BusError {
 impl BusWorker {
     pub(crate) fn new(shared: Arc<Shared>, pool: usize, slot: usize) -> Self {
         let handlers = shared.handlers.iter().map(|_| None).collect();
-        Self { shared, pool, slot, handlers }
+        let outputs = outputs::View::new(&shared.outputs);
+        Self { shared, pool, slot, outputs, handlers }
     }
 
     /// As `attempt`, for several jobs: a result each. Those of one handler go to it together.
@@ -92,7 +96,7 @@ impl BusWorker {
     }
 
     async fn attempt_together(&mut self, jobs: &mut [&mut Job]) -> Vec<Result<Outputs, BusError>> {
-        let Self { shared, handlers, pool, slot } = self;
+        let Self { shared, handlers, pool, slot, .. } = self;
         let place = jobs[0].handler;
         let (entry, pool) = (&shared.handlers[place], &shared.pools[*pool]);
         pool.brake.off().await;
@@ -144,7 +148,7 @@ impl BusWorker {
 
     async fn attempt(&mut self, job: &mut Job) -> Result<Outputs, BusError> {
         // Borrowed apart, so that no shared count is written for each event.
-        let Self { shared, handlers, pool, slot } = self;
+        let Self { shared, handlers, pool, slot, .. } = self;
         let (entry, pool) = (&shared.handlers[job.handler], &shared.pools[*pool]);
         if pool.brake.is_on() {
             pool.brake.off().await;
@@ -307,7 +311,7 @@ fn failed(
         FailureKind::Crash | FailureKind::LoopbackFull => {}
         FailureKind::Fatal => {
             let why = || format!("stopped by the handler {:?}: {}", entry.name, failure.error);
-            shared.stops[job.origin.input as usize].stop(why);
+            shared.inputs.at(job.origin.input).stop.stop(why);
         }
         FailureKind::Released => {
             if job.attempts > 1 {
@@ -361,10 +365,10 @@ fn blame(
 }
 
 /// Hands what a handler produced to the outputs, in order, and confirms the event's own part.
-async fn emit(shared: &Shared, job: Job, outputs: Outputs) {
+async fn emit(shared: &Shared, to: &mut outputs::View, job: Job, outputs: Outputs) {
     let Job { event, handler, line, origin, attempts: attempt, mut ack, produced, .. } = job;
     let mut leaving =
-        Leaving { shared, attempt, taken_at: origin.taken_at, reserved: job.reserved };
+        Leaving { shared, to, attempt, taken_at: origin.taken_at, reserved: job.reserved };
     let entry = &shared.handlers[handler];
     let at_once = entry.config.ack == AckWhen::OnSuccess;
     if at_once {
@@ -395,6 +399,8 @@ async fn emit(shared: &Shared, job: Job, outputs: Outputs) {
 /// The outputs of one event, on their way.
 struct Leaving<'a> {
     shared: &'a Shared,
+    /// The outputs, as its worker knows them.
+    to: &'a mut outputs::View,
     attempt: u32,
     taken_at: Instant,
     /// Room on the way back.
@@ -414,28 +420,43 @@ impl Leaving<'_> {
             let (ack, taken_at) = (ack.child(), self.taken_at);
             return loopback.send(Returning { event, ack, reserved, taken_at });
         }
-        if let Some(output) = self.shared.plain_output(event.ty()) {
-            return self.hand_to(output, pool, event, ack).await;
-        }
-        match self.shared.outputs_of(&event) {
-            Ok(outputs) => {
-                for output in outputs {
-                    self.hand_to(output, pool, event.clone(), ack).await;
+        self.hand_over(pool, event, ack).await;
+    }
+
+    /// To the outputs that take it. Where one was removed just now, it is looked anew which do.
+    async fn hand_over(&mut self, pool: Name, event: Event, ack: &Ack) {
+        let Self { shared, to, attempt, .. } = self;
+        let leaves = |event| Outgoing { event, pool, attempt: *attempt, ack: ack.child() };
+        loop {
+            to.refresh(&shared.outputs);
+            if !shared.all_outputs
+                && let Some(output) = to.plain(event.ty())
+            {
+                match output.enter() {
+                    Some(inside) => return hand_to(inside, leaves(event)).await,
+                    None => continue,
                 }
             }
-            Err((output, panic)) => {
-                tracing::error!(output, panic, "its matcher panicked; the event is refused");
-                ack.child().refuse(Refusal::NotStored);
+            match to.taking(&event, shared.all_outputs) {
+                Ok(Some(taking)) => {
+                    for output in taking {
+                        hand_to(output, leaves(event.clone())).await;
+                    }
+                    return;
+                }
+                Ok(None) => {}
+                Err((output, panic)) => {
+                    tracing::error!(output, panic, "its matcher panicked; the event is refused");
+                    return ack.child().refuse(Refusal::NotStored);
+                }
             }
         }
     }
+}
 
-    async fn hand_to(&self, output: &shared::Output, pool: Name, event: Event, ack: &Ack) {
-        output.events.fetch_add(1, Ordering::Relaxed);
-        let outgoing = Outgoing { event, pool, attempt: self.attempt, ack: ack.child() };
-        if let Err(outgoing) = output.sink.try_accept(outgoing) {
-            output.sink.accept(outgoing).await;
-        }
+async fn hand_to(output: Inside<'_>, outgoing: Outgoing) {
+    if let Err(outgoing) = output.sink().try_accept(outgoing) {
+        output.sink().accept(outgoing).await;
     }
 }
 
@@ -459,15 +480,21 @@ impl Drop for Probe<'_> {
 }
 
 impl BusWorker {
+    async fn emit(&mut self, job: Job, made: Outputs) {
+        let Self { shared, outputs, .. } = self;
+        emit(shared, outputs, job, made).await;
+    }
+
     async fn receive_all(
         &mut self,
         delivery: &mut Delivery<Job, (), BusError>,
     ) -> Result<Answer<()>, BusError> {
         let jobs = delivery.messages_mut().collect();
         let mut results = self.attempt_all(jobs).await.into_iter();
+        let Self { shared, outputs: known, .. } = self;
         let first = match results.next() {
             Some(Ok(outputs)) => {
-                emit(&self.shared, delivery.take(), outputs).await;
+                emit(shared, known, delivery.take(), outputs).await;
                 Ok(Answer::Reply(()))
             }
             Some(Err(error)) => Err(error),
@@ -476,7 +503,7 @@ impl BusWorker {
         for (companion, result) in delivery.companions().iter_mut().zip(results) {
             let settled = match result {
                 Ok(outputs) => {
-                    emit(&self.shared, companion.delivery().take(), outputs).await;
+                    emit(shared, known, companion.delivery().take(), outputs).await;
                     Ok(())
                 }
                 Err(error) => Err(error),
@@ -495,7 +522,7 @@ impl Actor for BusWorker {
     /// Not used: [`receive`](Actor::receive) leaves the job in place until it is handled.
     async fn handle(&mut self, mut job: Job, _cx: &mut Context<Self>) -> Result<(), BusError> {
         let outputs = self.attempt(&mut job).await?;
-        emit(&self.shared, job, outputs).await;
+        self.emit(job, outputs).await;
         Ok(())
     }
 
@@ -509,7 +536,7 @@ impl Actor for BusWorker {
         }
         let Some(job) = delivery.message_mut() else { return Ok(Answer::Elsewhere) };
         let outputs = self.attempt(job).await?;
-        emit(&self.shared, delivery.take(), outputs).await;
+        self.emit(delivery.take(), outputs).await;
         Ok(Answer::Reply(()))
     }
 

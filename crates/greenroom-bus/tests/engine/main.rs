@@ -5,6 +5,7 @@
 mod acks;
 mod counts;
 mod drain;
+mod ends;
 mod failing_parts;
 mod failures;
 mod inputs;

@@ -144,12 +144,12 @@ impl PoolControl {
             return Err(ChangeError::NoSuchHandler { name: handler.to_owned(), known });
         };
         let Some(keys) = &self.managed().keys else { return Ok(Vec::new()) };
-        let why = |(input, name): (usize, &std::sync::Arc<str>)| {
+        let why = |(input, name): (usize, std::sync::Arc<str>)| {
             let line = shared.ledger.audit.line(input as u32, handler, key.into());
             let why = keys.why(&line, |error| error.failure.error.clone())?;
             Some((name.to_string(), why))
         };
-        Ok(shared.inputs.iter().enumerate().filter_map(why).collect())
+        Ok(shared.inputs.labels().into_iter().enumerate().filter_map(why).collect())
     }
 
     fn fixed(&self, what: &str) -> ChangeError {

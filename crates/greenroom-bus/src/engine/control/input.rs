@@ -1,0 +1,52 @@
+//! Inputs that come and go while the engine runs (G01).
+
+use super::{ChangeError, Control, NotAdded, Removal};
+use crate::{
+    engine::{InputReport, Phase},
+    router::Matcher,
+    source::Source,
+};
+
+impl Control {
+    /// Reads from here as well, the events that the matcher takes; the others are acknowledged, and count as ignored. Where
+    /// the engine was built and does not run yet, reading begins when it does.
+    ///
+    /// # Errors
+    /// The name is taken, or empty; or the engine is ending, as one does whose last input has ended. The source is given back.
+    pub fn add_input(
+        &self,
+        name: &str,
+        matcher: Matcher,
+        source: Box<dyn Source>,
+    ) -> Result<(), NotAdded<Box<dyn Source>>> {
+        if self.phase() != Phase::Run {
+            return Err(NotAdded::new(ChangeError::Ending, source));
+        }
+        let added = self.shared.inputs.add(name, matcher, source);
+        added.map_err(|(why, source)| NotAdded::new(why, source))
+    }
+
+    /// Takes nothing more from this input: its source is dropped at its next await, within 100 ms unless it blocks its thread.
+    /// What was taken from it is handled. What is returned is done when all of that is settled, and then the name is free;
+    /// that is as long as a key of it is parked, or its pool is paused.
+    ///
+    /// With the last input, the engine ends.
+    ///
+    /// # Errors
+    /// There is no such input, or the engine is ending.
+    pub fn remove_input(&self, name: &str) -> Result<Removal<InputReport>, ChangeError> {
+        if self.phase() != Phase::Run {
+            return Err(ChangeError::Ending);
+        }
+        let input = self.shared.inputs.remove(name)?;
+        Ok(Removal::new(async move {
+            input.done().await;
+            input.report()
+        }))
+    }
+
+    /// The inputs that there are and were, in the order in which they were added.
+    pub fn inputs(&self) -> Vec<InputReport> {
+        self.shared.inputs.report()
+    }
+}

@@ -1,0 +1,369 @@
+//! The inputs of an engine: those that it was built with, and those that come and go while it runs (G01).
+//!
+//! ```text
+//! add ──▶ arrivals ──▶ the run begins to read ──▶ ended, or removed ──▶ all that it gave is settled: its name is free
+//!  │                                                                                  (what it was stays for the report)
+//!  └── closed once the last one has ended, or the run is to end: the source is given back
+//! ```
+//!
+//! An event names its input by its place. Places are never used again, so what an input gave is told from what another one of
+//! its name gives later; each costs some hundred bytes until the end of the run.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, AtomicUsize, Ordering},
+};
+
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::Notify;
+
+use super::{
+    control::{ChangeError, Kind, known},
+    report::InputReport,
+    shared::InputStop,
+};
+use crate::{
+    router::Matcher,
+    source::{Source, SourceError},
+};
+
+/// Above 1,000,000 millionths: how much of the input has been read is not known.
+const UNKNOWN: u64 = u64::MAX >> 16;
+
+/// All inputs, by their places.
+pub(crate) struct Inputs {
+    all: RwLock<Vec<Arc<Input>>>,
+    /// Taken before `all`, where both are.
+    door: Mutex<Door>,
+    /// Told when one was added.
+    arrived: Notify,
+    /// Inputs that may still give events.
+    reading: Arc<AtomicUsize>,
+}
+
+struct Door {
+    open: bool,
+    /// Added, and not yet seen by the run.
+    arrivals: Vec<Arrival>,
+}
+
+/// An input that is to be read.
+pub(crate) struct Arrival {
+    pub(crate) place: u32,
+    pub(crate) source: Box<dyn Source>,
+    /// Which events it gives; the others are acknowledged.
+    pub(crate) takes: Matcher,
+    pub(crate) reading: Reading,
+    pub(crate) under_way: UnderWay,
+}
+
+/// One input, for as long as the engine lives.
+pub(crate) struct Input {
+    name: String,
+    /// What logs, dead letters and reports call it.
+    pub(crate) label: Arc<str>,
+    /// Whether somebody gave it a source: it is neither the way back nor the callers of a router.
+    has_source: bool,
+    pub(crate) stop: InputStop,
+    /// The part of it that has been read, in millionths; above that where it is not known.
+    pub(crate) read: AtomicU64,
+    pub(crate) taken: AtomicU64,
+    /// Its intake, and batches of which an event is not settled.
+    under_way: AtomicUsize,
+    /// Told when nothing of it is under way any more.
+    done: Notify,
+    fate: Mutex<Fate>,
+}
+
+#[derive(Debug, Default)]
+struct Fate {
+    removed: bool,
+    /// What its source ended with.
+    error: Option<String>,
+}
+
+/// Counts an input as one that may still give events, until it is dropped: also by a panic of its source.
+pub(crate) struct Reading {
+    input: Arc<Input>,
+    all: Arc<AtomicUsize>,
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.input.fate.lock().error.get_or_insert_with(|| "its source panicked".to_owned());
+        }
+        self.all.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Something of an input that is not done: reading it, or a batch of its events. One for each batch, not for each event.
+pub(crate) struct UnderWay(Arc<Input>);
+
+impl UnderWay {
+    pub(crate) fn of(input: &Arc<Input>) -> Self {
+        input.under_way.fetch_add(1, Ordering::AcqRel);
+        Self(input.clone())
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        if self.0.under_way.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.done.notify_waiters();
+        }
+    }
+}
+
+impl Input {
+    fn new(name: String, label: Arc<str>, has_source: bool) -> Arc<Self> {
+        Arc::new(Self {
+            name,
+            label,
+            has_source,
+            stop: InputStop::default(),
+            read: AtomicU64::new(UNKNOWN),
+            taken: AtomicU64::new(0),
+            under_way: AtomicUsize::new(0),
+            done: Notify::new(),
+            fate: Mutex::default(),
+        })
+    }
+
+    /// Its source has ended.
+    pub(crate) fn ended(&self, how: &Result<(), SourceError>) {
+        if let Err(error) = how {
+            self.fate.lock().error = Some(error.to_string());
+        }
+    }
+
+    fn is_removed(&self) -> bool {
+        self.fate.lock().removed
+    }
+
+    fn is_done(&self) -> bool {
+        self.under_way.load(Ordering::Acquire) == 0
+    }
+
+    /// Waits until it is not read any more, and all that it gave is settled.
+    ///
+    /// # Cancel safety
+    /// A dropped future has done nothing.
+    pub(crate) async fn done(&self) {
+        while !self.is_done() {
+            let mut done = std::pin::pin!(self.done.notified());
+            done.as_mut().enable();
+            if !self.is_done() {
+                done.await;
+            }
+        }
+    }
+
+    pub(crate) fn report(&self) -> InputReport {
+        let fate = self.fate.lock();
+        InputReport {
+            name: self.name.clone(),
+            source: self.label.to_string(),
+            taken: self.taken.load(Ordering::Acquire),
+            removed: fate.removed,
+            error: fate.error.clone(),
+        }
+    }
+}
+
+impl Inputs {
+    pub(crate) fn new() -> Self {
+        Self {
+            all: RwLock::default(),
+            door: Mutex::new(Door { open: true, arrivals: Vec::new() }),
+            arrived: Notify::new(),
+            reading: Arc::default(),
+        }
+    }
+
+    /// Gives a place to what is not read from a source. Returns it.
+    pub(crate) fn add_without_source(&self, label: &str) -> u32 {
+        let mut all = self.all.write();
+        all.push(Input::new(label.to_owned(), Arc::from(label), false));
+        all.len() as u32 - 1
+    }
+
+    /// A name that none has yet: this one, or this one with a number.
+    pub(crate) fn free_name(&self, like: String) -> String {
+        let taken = |name: &str| self.all.read().iter().any(|input| input.name == name);
+        let numbered = (2_u32..).map(|number| format!("{like} ({number})"));
+        let mut names = std::iter::once(like.clone()).chain(numbered);
+        names.find(|name| !taken(name)).unwrap_or(like)
+    }
+
+    /// Adds an input, which the run begins to read.
+    ///
+    /// # Errors
+    /// Why not, and the source.
+    pub(crate) fn add(
+        &self,
+        name: &str,
+        takes: Matcher,
+        source: Box<dyn Source>,
+    ) -> Result<(), (ChangeError, Box<dyn Source>)> {
+        let label = Arc::from(source.describe());
+        let mut door = self.door.lock();
+        if !door.open {
+            return Err((ChangeError::Ending, source));
+        }
+        let mut all = self.all.write();
+        if let Err(why) = self.is_free(&all, name) {
+            return Err((why, source));
+        }
+        let (place, input) = (all.len() as u32, Input::new(name.to_owned(), label, true));
+        all.push(input.clone());
+        self.reading.fetch_add(1, Ordering::AcqRel);
+        let under_way = UnderWay::of(&input);
+        let reading = Reading { input, all: self.reading.clone() };
+        door.arrivals.push(Arrival { place, source, takes, reading, under_way });
+        drop((all, door));
+        self.arrived.notify_one();
+        Ok(())
+    }
+
+    fn is_free(&self, all: &[Arc<Input>], name: &str) -> Result<(), ChangeError> {
+        Kind::Input.usable(name)?;
+        let other = all.iter().rev().find(|input| input.name == name);
+        match other {
+            Some(other) if !other.is_removed() => Err(Kind::Input.name_taken(name, false)),
+            Some(other) if !other.is_done() => Err(Kind::Input.name_taken(name, true)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells an input to stop.
+    ///
+    /// # Errors
+    /// There is none of this name, or the run is ending.
+    pub(crate) fn remove(&self, name: &str) -> Result<Arc<Input>, ChangeError> {
+        if !self.door.lock().open {
+            return Err(ChangeError::Ending);
+        }
+        let all = self.all.read();
+        let there = all.iter().filter(|input| input.has_source && !input.is_removed());
+        let Some(input) = there.clone().find(|input| input.name == name) else {
+            return Err(Kind::Input.unknown(name, known(there.map(|input| &*input.name))));
+        };
+        input.fate.lock().removed = true;
+        input.stop.remove();
+        Ok(input.clone())
+    }
+
+    /// Those that were added since this was asked last.
+    pub(crate) fn arrivals(&self) -> Vec<Arrival> {
+        std::mem::take(&mut self.door.lock().arrivals)
+    }
+
+    /// Waits until one was added.
+    ///
+    /// # Cancel safety
+    /// A dropped future has done nothing.
+    pub(crate) async fn arrived(&self) {
+        self.arrived.notified().await;
+    }
+
+    /// None is added any more, unless one just was: then false.
+    pub(crate) fn close_if_none_arrived(&self) -> bool {
+        let mut door = self.door.lock();
+        door.open = door.open && !door.arrivals.is_empty();
+        !door.open
+    }
+
+    /// None is added any more. What has arrived and was not begun is dropped.
+    pub(crate) fn close(&self) {
+        let arrivals = {
+            let mut door = self.door.lock();
+            door.open = false;
+            std::mem::take(&mut door.arrivals)
+        };
+        drop(arrivals);
+    }
+
+    /// How many may still give events.
+    pub(crate) fn reading(&self) -> usize {
+        self.reading.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn at(&self, place: u32) -> Arc<Input> {
+        self.all.read()[place as usize].clone()
+    }
+
+    /// What the input at this place is called.
+    pub(crate) fn label(&self, place: u32) -> Arc<str> {
+        self.all.read()[place as usize].label.clone()
+    }
+
+    /// What each is called, by its place.
+    pub(crate) fn labels(&self) -> Vec<Arc<str>> {
+        self.all.read().iter().map(|input| input.label.clone()).collect()
+    }
+
+    /// The part that has been read of each that is not removed, in millionths, or more where that is not known.
+    pub(crate) fn read(&self) -> Vec<u64> {
+        let all = self.all.read();
+        let there = all.iter().filter(|input| input.has_source && !input.is_removed());
+        there.map(|input| input.read.load(Ordering::Relaxed)).collect()
+    }
+
+    /// A row for each that has, or had, a source.
+    pub(crate) fn report(&self) -> Vec<InputReport> {
+        let all = self.all.read();
+        all.iter().filter(|input| input.has_source).map(|input| input.report()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::generator::{GeneratorOptions, GeneratorSource};
+
+    fn source() -> Box<dyn Source> {
+        Box::new(GeneratorSource::new(GeneratorOptions::default()).unwrap())
+    }
+
+    fn add(inputs: &Inputs, name: &str) -> Result<(), ChangeError> {
+        inputs.add(name, Matcher::any(), source()).map_err(|(why, _)| why)
+    }
+
+    #[test]
+    fn g01_a_name_is_free_again_once_all_that_its_input_gave_is_settled() {
+        let inputs = Inputs::new();
+        add(&inputs, "a").unwrap();
+        let taken =
+            |leaving| ChangeError::NameTaken { kind: "input", name: "a".to_owned(), leaving };
+        assert_eq!(add(&inputs, "a"), Err(taken(false)));
+        let batch = UnderWay::of(&inputs.remove("a").unwrap());
+        drop(inputs.arrivals());
+        assert_eq!(add(&inputs, "a"), Err(taken(true)), "an event of it is not settled");
+        drop(batch);
+        add(&inputs, "a").unwrap();
+        assert_eq!(inputs.arrivals()[0].place, 1, "another place: its events are told apart");
+        assert_eq!(inputs.report().iter().filter(|row| row.removed).count(), 1);
+    }
+
+    #[test]
+    fn g06_none_is_added_after_the_last_has_ended_and_one_that_was_just_added_is_read() {
+        let inputs = Inputs::new();
+        add(&inputs, "a").unwrap();
+        assert_eq!(inputs.reading(), 1);
+        assert!(!inputs.close_if_none_arrived(), "it has not been begun");
+        drop(inputs.arrivals());
+        assert_eq!(inputs.reading(), 0);
+        assert!(inputs.close_if_none_arrived());
+        assert_eq!(add(&inputs, "b"), Err(ChangeError::Ending));
+        assert!(matches!(inputs.remove("a"), Err(ChangeError::Ending)));
+    }
+
+    #[test]
+    fn names_that_nobody_gave_differ() {
+        let inputs = Inputs::new();
+        let first = inputs.free_name("script".to_owned());
+        add(&inputs, &first).unwrap();
+        assert_eq!((&*first, &*inputs.free_name("script".to_owned())), ("script", "script (2)"));
+    }
+}
