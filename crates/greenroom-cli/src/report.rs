@@ -50,7 +50,9 @@ pub struct RunReport {
     pub dead_letters_by_reason: BTreeMap<String, u64>,
     /// One row for each pool.
     pub pools: Vec<PoolRow>,
-    /// One row for each output.
+    /// One row for each input, in the order in which they were added.
+    pub inputs: Vec<InputRow>,
+    /// One row for each output, in the order in which they were added.
     pub outputs: Vec<OutputRow>,
     /// Where dead letters are stored.
     pub dead_letters: String,
@@ -97,6 +99,19 @@ pub struct PoolRow {
     pub restarts: u64,
 }
 
+/// What an input gave.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct InputRow {
+    /// Its name.
+    pub name: String,
+    /// What it reads, for example `file:orders.ndjson`.
+    pub source: String,
+    /// Items taken from it.
+    pub taken: u64,
+    /// True where it was removed while greenroom ran.
+    pub removed: bool,
+}
+
 /// What an output took.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct OutputRow {
@@ -106,6 +121,8 @@ pub struct OutputRow {
     pub target: String,
     /// Events handed to it; those that it could not store count as refused.
     pub events: u64,
+    /// True where it was removed while greenroom ran.
+    pub removed: bool,
 }
 
 impl RunReport {
@@ -139,6 +156,7 @@ impl RunReport {
         self.measures(&mut out);
         self.reasons(&mut out);
         self.pool_table(&mut out);
+        self.input_table(&mut out);
         self.output_table(&mut out);
         self.slowest(&mut out);
         out
@@ -232,13 +250,27 @@ impl RunReport {
         table_of(out, &heads, table.collect());
     }
 
+    /// Where inputs came and went: of the others, the sum above says enough.
+    fn input_table(&self, out: &mut String) {
+        if !self.inputs.iter().any(|input| input.removed) {
+            return;
+        }
+        out.push('\n');
+        let table = self.inputs.iter().map(|input| {
+            let removed = if input.removed { ", removed" } else { "" };
+            vec![format!("{} ({}{removed})", input.name, input.source), grouped(input.taken)]
+        });
+        table_of(out, &["input", "taken"], table.collect());
+    }
+
     fn output_table(&self, out: &mut String) {
         if self.outputs.is_empty() {
             return;
         }
         out.push('\n');
         let table = self.outputs.iter().map(|output| {
-            vec![format!("{} ({})", output.name, output.target), grouped(output.events)]
+            let removed = if output.removed { ", removed" } else { "" };
+            vec![format!("{} ({}{removed})", output.name, output.target), grouped(output.events)]
         });
         table_of(out, &["output", "events"], table.collect());
     }
@@ -344,10 +376,17 @@ mod tests {
             slowest_keys: vec![SlowKey { key: "a\tb".into(), handler: "orders".into(), ms: 12.34 }],
             dead_letters_by_reason: [("malformed".to_owned(), 7)].into(),
             pools: vec![PoolRow { name: "default".into(), workers: 50, ..PoolRow::default() }],
+            inputs: vec![InputRow {
+                name: "orders".into(),
+                source: "file:orders.ndjson".into(),
+                taken: 5,
+                removed: true,
+            }],
             outputs: vec![OutputRow {
                 name: "done".into(),
                 target: "file:done.ndjson".into(),
                 events: 3,
+                removed: true,
             }],
             ..RunReport::default()
         }
@@ -377,6 +416,7 @@ mod tests {
             "slowest_keys",
             "dead_letters_by_reason",
             "pools",
+            "inputs",
             "outputs",
         ] {
             assert!(value.get(key).is_some(), "{key}");
@@ -398,6 +438,8 @@ mod tests {
         assert!(text.contains("latency      p50 250 us, p99 12.5 ms, p999 2.00 s\n"), "{text}");
         assert!(text.contains("default       50        0"), "{text}");
         assert!(text.contains("a\\tb (orders)"), "{text}");
+        assert!(text.contains("orders (file:orders.ndjson, removed)      5"), "{text}");
+        assert!(text.contains("done (file:done.ndjson, removed)"), "{text}");
         assert!(text.contains("malformed") && text.contains("      7\n"), "{text}");
     }
 

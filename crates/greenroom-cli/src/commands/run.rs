@@ -53,7 +53,8 @@ async fn run_to_the_end(config: Config, source: &Source) -> Result<RunReport, St
     let engine = assemble::engine(&config).await?;
     let (control, deadline) = (engine.control(), config.shutdown_deadline);
     let dead_letters = config.dead_letters.clone();
-    let reload = Arc::new(Reload::new(source.clone(), control.clone(), config));
+    let runtime = tokio::runtime::Handle::current();
+    let reload = Arc::new(Reload::new(source.clone(), control.clone(), config, runtime));
     let _watch = interrupt::watch(control.clone(), deadline, reload.clone())?;
     let daemon = Daemon { control: control.clone(), reload, dead_letters };
     let _open: Option<Open> = listener.map(|listener| listener.open(daemon)).transpose()?;

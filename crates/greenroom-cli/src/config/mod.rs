@@ -28,7 +28,6 @@ mod yaml;
 
 use std::{env, fs, path::Path};
 
-pub(crate) use self::units::{duration, rate};
 use self::{build::Builder, interpolate::World, tree::Node};
 pub use self::{
     json_schema::json_schema,
@@ -41,6 +40,10 @@ pub use self::{
         OutageConfig, OutputConfig, PoolConfig,
     },
     units::{DurationRange, Rate},
+};
+pub(crate) use self::{
+    reach::identity,
+    units::{duration, rate},
 };
 
 /// A configuration is written by hand; a larger file is a mistake.

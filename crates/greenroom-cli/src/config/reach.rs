@@ -130,7 +130,7 @@ impl Reach<'_> {
 }
 
 /// The same file has the same identity however it was written; what is missing is known by its directory.
-fn identity(path: &Path) -> PathBuf {
+pub(crate) fn identity(path: &Path) -> PathBuf {
     if let Ok(full) = path.canonicalize() {
         return full;
     }

@@ -98,6 +98,11 @@ impl<'a> Daemon<'a> {
         kill_process(Pid::from_child(self.child.as_ref().unwrap()), signal).unwrap();
     }
 
+    /// Waits until it has ended by itself.
+    pub(crate) fn ended(mut self) -> Run {
+        Run::of(end(self.child.take().unwrap()), self.started)
+    }
+
     /// Ends it by two signals, and returns what it came to.
     pub(crate) fn stop(mut self) -> Run {
         self.signal(Signal::INT);

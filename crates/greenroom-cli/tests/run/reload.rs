@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     daemon::{Daemon, wait},
-    stage::Stage,
+    stage::{Stage, event},
 };
 
 const CONFIG: &str = "
@@ -38,7 +38,7 @@ fn c09_sighup_changes_what_can_be_changed_and_names_the_rest() {
     assert_eq!(settings(&daemon), (json!(5), json!(50), json!(7)));
     daemon.wait_for("/api/pools/default", |pool| pool["live"] == 5);
     let log = daemon.log();
-    for left in ["pools.default.on_full", "inputs"] {
+    for left in ["pools.default.on_full", "inputs.g"] {
         let named = log.lines().any(|line| line.contains("left as it was") && line.contains(left));
         assert!(named, "{left} in\n{log}");
     }
@@ -111,4 +111,126 @@ fn c09_with_mistakes_the_old_one_goes_on_and_each_is_told() {
     assert!(daemon.log().contains("unknown key `queeu`"), "{}", daemon.log());
     let before = daemon.get("/api/run").1["settled"].as_u64().unwrap();
     daemon.wait_for("/api/run", |run| run["settled"].as_u64().unwrap() > before);
+}
+
+/// The ids of what a file holds.
+fn ids(stage: &Stage, file: &str) -> Vec<String> {
+    stage.read(file).iter().map(|event| event["id"].as_str().unwrap().to_owned()).collect()
+}
+
+fn changes(answer: &Value) -> Vec<&str> {
+    answer["changed"].as_array().unwrap().iter().map(|what| what.as_str().unwrap()).collect()
+}
+
+fn left<'a>(answer: &'a Value, what: &str) -> &'a str {
+    let left = answer["left"].as_array().unwrap();
+    let found = left.iter().find(|left| left["what"] == what);
+    found.unwrap_or_else(|| panic!("{what} in {answer}"))["why"].as_str().unwrap()
+}
+
+#[test]
+fn c09_g01_inputs_and_outputs_appear_and_go_and_nothing_is_lost() {
+    let stage = Stage::with(CONFIG);
+    let daemon = Daemon::start(&stage);
+    wait(|| (ids(&stage, "done").len() > 20).then_some(()));
+    // A file beside the generator, and an output of its own for what is in it: before the one that takes everything.
+    let events: Vec<_> =
+        (0..50).map(|n| event(&format!("e{n}"), "paid", "s", json!({ "n": n }))).collect();
+    stage.write_events("more", &events);
+    let more = CONFIG
+        .replace("inputs: {", "inputs: { more: { file: { path: more } },")
+        .replace("outputs: {", "outputs: { paid: { on: paid, file: { path: paid } },");
+    stage.write("greenroom.yaml", &more);
+    let answer = daemon.post("/api/reload").1;
+    assert_eq!(changes(&answer), ["outputs.paid (added)", "inputs.more (added)"], "{answer}");
+    assert_eq!(answer["left"], json!([]), "{answer}");
+    wait(|| (ids(&stage, "paid").len() == 50).then_some(()));
+    assert!(ids(&stage, "done").iter().all(|id| !id.starts_with('e')), "the first output wins");
+    // What was added is gone again, and the output of all else is another one.
+    let other = CONFIG.replace("done: { file: { path: done }", "rest: { file: { path: rest }");
+    stage.write("greenroom.yaml", &other);
+    let answer = daemon.post("/api/reload").1;
+    let expected = [
+        "outputs.rest (added)",
+        "outputs.paid (removed)",
+        "outputs.done (removed)",
+        "inputs.more (removed)",
+    ];
+    assert_eq!((changes(&answer), &answer["left"]), (expected.to_vec(), &json!([])), "{answer}");
+    wait(|| (daemon.log().matches("the output has ended").count() == 2).then_some(()));
+    wait(|| daemon.log().contains("the input has ended").then_some(()));
+    wait(|| (ids(&stage, "rest").len() > 20).then_some(()));
+    // The same name again, with a new file.
+    stage.write(
+        "greenroom.yaml",
+        &more.replace("done: {", "rest: { file: { path: rest } }, done: {"),
+    );
+    let answer = daemon.post("/api/reload").1;
+    assert!(changes(&answer).contains(&"inputs.more (added)"), "{answer}");
+    wait(|| (ids(&stage, "paid").len() == 100).then_some(()));
+    let run = daemon.stop();
+    let report = run.report();
+    let stored: usize = ["done", "paid", "rest"].iter().map(|file| ids(&stage, file).len()).sum();
+    assert_eq!(report["handled"], stored, "{report}");
+    let row = |of: &str, name: &str, sum: &str| -> (u64, u64) {
+        let rows = report[of].as_array().unwrap().iter().filter(|row| row["name"] == name);
+        rows.fold((0, 0), |(count, of), row| (count + 1, of + row[sum].as_u64().unwrap()))
+    };
+    assert_eq!(row("inputs", "more", "taken"), (2, 100), "{report}");
+    assert_eq!(row("outputs", "paid", "events"), (2, 100), "{report}");
+    assert_eq!(row("outputs", "rest", "events").1, ids(&stage, "rest").len() as u64, "{report}");
+}
+
+#[test]
+fn c09_what_cannot_come_or_go_is_named_and_the_rest_goes_on() {
+    let stage = Stage::with(CONFIG);
+    let daemon = Daemon::start(&stage);
+    // Another name for the same file, other settings under the same name.
+    let renamed = CONFIG
+        .replace("done: { file: { path: done } }", "stored: { file: { path: ./done } }")
+        .replace("keys: 50", "keys: 51");
+    stage.write("greenroom.yaml", &renamed);
+    let answer = daemon.post("/api/reload").1;
+    assert_eq!(changes(&answer), [""; 0], "{answer}");
+    assert!(left(&answer, "outputs.stored").contains("is written by `outputs.done`"), "{answer}");
+    assert!(left(&answer, "outputs.done").contains("goes on"), "{answer}");
+    assert!(left(&answer, "inputs.g").contains("before the start"), "{answer}");
+    // A new input that cannot be read, and nothing else to read.
+    let stdin =
+        CONFIG.replace("g: { generator: { rate: 200/s, keys: 50 } }", "h: { file: { path: '-' } }");
+    stage.write("greenroom.yaml", &stdin);
+    let answer = daemon.post("/api/reload").1;
+    assert!(left(&answer, "inputs.h").contains("standard input"), "{answer}");
+    assert!(left(&answer, "inputs.g").contains("the run would end"), "{answer}");
+    // An output that cannot be opened is a mistake: nothing changes.
+    let nowhere = CONFIG
+        .replace("outputs: {", "outputs: { x: { on: x, file: { path: nowhere/x } },")
+        .replace("workers: 2", "workers: 3");
+    stage.write("greenroom.yaml", &nowhere);
+    assert_eq!(daemon.post("/api/reload").0, 422);
+    assert_eq!(settings(&daemon).0, json!(2));
+    let before = daemon.get("/api/run").1["settled"].as_u64().unwrap();
+    daemon.wait_for("/api/run", |run| run["settled"].as_u64().unwrap() > before);
+    let run = daemon.stop();
+    assert_eq!(run.report()["handled"], ids(&stage, "done").len(), "{run:?}");
+}
+
+#[test]
+fn c09_g06_sighup_takes_inputs_away_and_the_run_ends_with_the_last() {
+    let stage = Stage::with(CONFIG);
+    stage.write_events("more", &[event("e", "paid", "s", json!(1))]);
+    let daemon = Daemon::start(&stage);
+    let file = CONFIG
+        .replace("g: { generator: { rate: 200/s, keys: 50 } }", "f: { file: { path: more } }");
+    stage.write("greenroom.yaml", file);
+    // Once it answers, it hears signals.
+    daemon.wait_for("/api/run", |run| run["settled"].as_u64().unwrap() > 20);
+    daemon.signal(Signal::HUP);
+    let run = daemon.ended();
+    assert_eq!(run.code, 0, "{run:?}");
+    let report = run.report();
+    assert_eq!(report["handled"], ids(&stage, "done").len(), "{report}");
+    let rows: Vec<_> =
+        report["inputs"].as_array().unwrap().iter().map(|row| &row["removed"]).collect();
+    assert_eq!(rows, [true, false], "{report}");
 }

@@ -18,7 +18,10 @@ use greenroom_bus::{
     },
     pattern::Pattern,
     router::Matcher,
-    sink::file::{FileSink, FileSinkOptions},
+    sink::{
+        Sink,
+        file::{FileSink, FileSinkOptions},
+    },
     source::{
         Source,
         file::{FileSource, FileSourceOptions},
@@ -50,8 +53,8 @@ pub(super) async fn engine(config: &Config) -> Result<Engine, String> {
         builder = builder.loopback(engine::LoopbackConfig { on, room: loopback.room });
     }
     for input in &config.inputs {
-        builder =
-            builder.input(source(&input.kind).map_err(|why| within("input", &input.name, why))?);
+        let source = source(&input.kind).map_err(|why| within("input", &input.name, why))?;
+        builder = builder.input_named(&input.name, Matcher::any(), source);
     }
     for pool in &config.pools {
         builder = builder.pool(&pool.name, pool_config(pool));
@@ -233,8 +236,11 @@ fn clock_seed() -> u64 {
 }
 
 fn add_output(builder: EngineBuilder, output: &OutputConfig) -> Result<EngineBuilder, String> {
+    Ok(builder.output(&output.name, patterns(&output.on)?, sink(output)?))
+}
+
+pub(super) fn sink(output: &OutputConfig) -> Result<Arc<dyn Sink>, String> {
     let options = FileSinkOptions { truncate: output.truncate };
-    let sink =
-        FileSink::open(Path::new(&output.path), options).map_err(|error| error.to_string())?;
-    Ok(builder.output(&output.name, patterns(&output.on)?, Arc::new(sink)))
+    let sink = FileSink::open(Path::new(&output.path), options);
+    Ok(Arc::new(sink.map_err(|error| error.to_string())?))
 }

@@ -6,11 +6,15 @@
 //! POST /api/reload ───┘                      └─ compare ───▶ live settings are set, the rest is named
 //! ```
 
+mod ends;
+
 use std::sync::Arc;
 
 use greenroom_bus::engine::{ChangeError, Control};
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 
+use self::ends::Leaving;
 use super::assemble;
 use crate::{
     cli::Source,
@@ -25,6 +29,9 @@ const BEFORE_THE_START: &str =
 pub(crate) struct Reload {
     source: Source,
     control: Control,
+    /// The engine's.
+    runtime: Handle,
+    leaving: Leaving,
     /// What holds: the configuration of the start, with what was changed since. Locked for a moment only.
     config: Mutex<Arc<Config>>,
     /// Held by who reloads, so that one comes after the other.
@@ -53,9 +60,10 @@ pub(crate) struct Left {
 }
 
 impl Reload {
-    pub(crate) fn new(source: Source, control: Control, config: Config) -> Self {
+    /// The runtime is the one that the engine runs on.
+    pub(crate) fn new(source: Source, control: Control, config: Config, runtime: Handle) -> Self {
         let (config, turn) = (Mutex::new(Arc::new(config)), Mutex::new(()));
-        Self { source, control, config, turn }
+        Self { source, control, runtime, leaving: Leaving::default(), config, turn }
     }
 
     /// The configuration that holds.
@@ -77,12 +85,15 @@ impl Reload {
         };
         let mut turn = Turn {
             control: &self.control,
+            runtime: &self.runtime,
+            leaving: &self.leaving,
             config: (*self.config()).clone(),
             changed: Vec::new(),
             left: Vec::new(),
         };
         turn.pools(&wanted);
         turn.handlers(&wanted);
+        turn.ends(&wanted);
         turn.fixed(&wanted);
         let Turn { config, changed, left, .. } = turn;
         *self.config.lock() = Arc::new(config);
@@ -107,6 +118,8 @@ fn tell_problems(problems: &Problems) {
 /// One reload under way.
 struct Turn<'a> {
     control: &'a Control,
+    runtime: &'a Handle,
+    leaving: &'a Leaving,
     /// What holds, changed as it goes on.
     config: Config,
     changed: Vec<String>,
@@ -291,8 +304,6 @@ impl Turn<'_> {
             differs("shutdown", is.shutdown_deadline != to.shutdown_deadline),
             differs("outage", is.outage != to.outage),
             differs("admin", is.admin != to.admin),
-            differs("inputs", is.inputs != to.inputs),
-            differs("outputs", is.outputs != to.outputs),
         ];
         for (what, differs) in settings {
             self.compare(what, differs);

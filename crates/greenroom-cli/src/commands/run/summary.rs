@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use greenroom_bus::engine;
 
-use crate::report::{Latency, OutputRow, PoolRow, RunReport, SlowKey};
+use crate::report::{InputRow, Latency, OutputRow, PoolRow, RunReport, SlowKey};
 
 pub(super) fn of(report: &engine::RunReport) -> RunReport {
     let [p50, p99, p999] = report.latency.map(|latency| latency.as_micros() as u64);
@@ -27,6 +27,7 @@ pub(super) fn of(report: &engine::RunReport) -> RunReport {
         slowest_keys: report.slowest_keys.iter().map(slow_key).collect(),
         dead_letters_by_reason: reasons(report),
         pools: report.pools.iter().map(pool).collect(),
+        inputs: report.inputs.iter().map(input).collect(),
         outputs: report.outputs.iter().map(output).collect(),
         dead_letters: report.dead_letters.clone(),
         errors: report.errors.clone(),
@@ -58,6 +59,12 @@ fn pool(pool: &engine::PoolReport) -> PoolRow {
     }
 }
 
+fn input(input: &engine::InputReport) -> InputRow {
+    let (name, source) = (input.name.clone(), input.source.clone());
+    InputRow { name, source, taken: input.taken, removed: input.removed }
+}
+
 fn output(output: &engine::OutputReport) -> OutputRow {
-    OutputRow { name: output.name.clone(), target: output.target.clone(), events: output.events }
+    let (name, target) = (output.name.clone(), output.target.clone());
+    OutputRow { name, target, events: output.events, removed: output.removed }
 }

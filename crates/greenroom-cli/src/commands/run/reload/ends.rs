@@ -1,0 +1,223 @@
+//! Inputs and outputs that appear in the file, or are gone from it (C09, G01).
+//!
+//! What is new is added before what is gone is removed: so nothing that is handled meanwhile is without an output, and
+//! the run does not end for want of an input. What is there under its name, with other settings, is left: a file that is
+//! read anew, or written by two at once, is not what anybody wants.
+
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use greenroom_bus::{engine::ChangeError, router::Matcher};
+use parking_lot::Mutex;
+
+use super::{
+    super::assemble::{self},
+    BEFORE_THE_START, Turn,
+};
+use crate::config::{Config, InputConfig, InputKind, OutputConfig, identity};
+
+/// The files of outputs that were removed and store what they accepted.
+pub(super) type Leaving = Arc<Mutex<HashSet<PathBuf>>>;
+
+/// Why the last input stays.
+const NOTHING_TO_READ: &str = "it is gone from the file, and goes on: without it nothing would be read, and the run would end";
+
+impl Turn<'_> {
+    pub(super) fn ends(&mut self, wanted: &Config) {
+        self.add_outputs(&wanted.outputs);
+        self.remove_outputs(&wanted.outputs);
+        self.outputs_that_stay(&wanted.outputs);
+        self.add_inputs(&wanted.inputs);
+        self.remove_inputs(&wanted.inputs);
+        self.inputs_that_stay(&wanted.inputs);
+    }
+
+    /// From the last to the first, so that the one before which it stands is there.
+    fn add_outputs(&mut self, wanted: &[OutputConfig]) {
+        for (place, output) in wanted.iter().enumerate().rev() {
+            if self.config.outputs.iter().any(|is| is.name == output.name) {
+                continue;
+            }
+            let next = wanted[place + 1..].iter().find_map(|next| self.place_of_output(&next.name));
+            let what = format!("outputs.{}", output.name);
+            match self.add_output(output, next) {
+                Ok(()) => {
+                    let place = next.unwrap_or(self.config.outputs.len());
+                    self.config.outputs.insert(place, output.clone());
+                    self.changed.push(format!("{what} (added)"));
+                }
+                Err(why) => self.leave(what, format!("it is new, and was not added: {why}")),
+            }
+        }
+    }
+
+    fn place_of_output(&self, name: &str) -> Option<usize> {
+        self.config.outputs.iter().position(|is| is.name == name)
+    }
+
+    fn add_output(&self, output: &OutputConfig, next: Option<usize>) -> Result<(), String> {
+        self.file_is_free(&output.path)?;
+        let (on, sink) = (assemble::patterns(&output.on)?, assemble::sink(output)?);
+        let (name, any) = (&output.name, Matcher::any());
+        let added = match next.map(|place| &self.config.outputs[place].name) {
+            Some(next) => self.control.add_output_before(next, name, on, any, sink),
+            None => self.control.add_output(name, on, any, sink),
+        };
+        added.map_err(|error| error.to_string())
+    }
+
+    /// A file has one that writes to it.
+    fn file_is_free(&self, path: &Path) -> Result<(), String> {
+        let file = identity(path);
+        if file == identity(&self.config.dead_letters) {
+            return Err("the dead letters go to its file".to_owned());
+        }
+        if let Some(other) = self.writer_of(&file) {
+            return Err(format!(
+                "its file is written by `outputs.{}`, and cannot be handed over while greenroom runs",
+                other.name
+            ));
+        }
+        if self.leaving.lock().contains(&file) {
+            return Err(
+                "its file is still written by an output that was removed: reload again once \
+                        the log says that it has ended"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    fn writer_of(&self, file: &Path) -> Option<&OutputConfig> {
+        self.config.outputs.iter().find(|is| identity(&is.path) == file)
+    }
+
+    fn remove_outputs(&mut self, wanted: &[OutputConfig]) {
+        let stays = |is: &OutputConfig| wanted.iter().any(|to| to.name == is.name);
+        let gone: Vec<_> = self.config.outputs.iter().filter(|is| !stays(is)).cloned().collect();
+        for output in gone {
+            let (what, file) = (format!("outputs.{}", output.name), identity(&output.path));
+            // Otherwise what it is for would go nowhere.
+            if let Some(heir) = wanted.iter().find(|to| identity(&to.path) == file) {
+                let why = format!(
+                    "it is gone from the file, and goes on: `outputs.{}` cannot take its file over while greenroom runs",
+                    heir.name
+                );
+                self.leave(what, why);
+                continue;
+            }
+            match self.remove_output(&output.name, file) {
+                Ok(()) => {
+                    self.config.outputs.retain(|is| is.name != output.name);
+                    self.changed.push(format!("{what} (removed)"));
+                }
+                Err(why) => self.leave(what, why),
+            }
+        }
+    }
+
+    /// The log tells when it has ended; nobody waits for it.
+    fn remove_output(&self, name: &str, file: PathBuf) -> Result<(), ChangeError> {
+        let removal = self.control.remove_output(name)?;
+        let leaving = self.leaving.clone();
+        leaving.lock().insert(file.clone());
+        drop(self.runtime.spawn(async move {
+            let gone = removal.done().await;
+            leaving.lock().remove(&file);
+            let (output, events) = (gone.name, gone.events);
+            match gone.error {
+                None => tracing::info!(output, events, "the output has ended: all of it is stored"),
+                Some(error) => {
+                    tracing::error!(output, events, error, "the output could not store all of it");
+                }
+            }
+        }));
+        Ok(())
+    }
+
+    fn outputs_that_stay(&mut self, wanted: &[OutputConfig]) {
+        for to in wanted {
+            let is = self.config.outputs.iter().find(|is| is.name == to.name);
+            let differs = is.is_some_and(|is| is != to);
+            self.compare(format!("outputs.{}", to.name), differs);
+        }
+        let order = |some: &[OutputConfig], others: &[OutputConfig]| {
+            let both = |one: &&OutputConfig| others.iter().any(|other| other.name == one.name);
+            some.iter().filter(both).map(|one| one.name.clone()).collect::<Vec<_>>()
+        };
+        let differs = order(&self.config.outputs, wanted) != order(wanted, &self.config.outputs);
+        self.compare("outputs (their order)".to_owned(), differs);
+    }
+
+    fn add_inputs(&mut self, wanted: &[InputConfig]) {
+        for input in wanted {
+            if self.config.inputs.iter().any(|is| is.name == input.name) {
+                continue;
+            }
+            let what = format!("inputs.{}", input.name);
+            match self.add_input(input) {
+                Ok(()) => {
+                    self.config.inputs.push(input.clone());
+                    self.changed.push(format!("{what} (added)"));
+                }
+                Err(why) => self.leave(what, format!("it is new, and was not added: {why}")),
+            }
+        }
+    }
+
+    fn add_input(&self, input: &InputConfig) -> Result<(), String> {
+        if let InputKind::File { path, .. } = &input.kind {
+            if path == Path::new("-") {
+                return Err(format!("it reads standard input; {BEFORE_THE_START}"));
+            }
+            if let Some(output) = self.writer_of(&identity(path)) {
+                return Err(format!("its file is written by `outputs.{}`", output.name));
+            }
+        }
+        let source = assemble::source(&input.kind)?;
+        let added = self.control.add_input(&input.name, Matcher::any(), source);
+        added.map_err(|error| error.to_string())
+    }
+
+    fn remove_inputs(&mut self, wanted: &[InputConfig]) {
+        let stays = |is: &InputConfig| wanted.iter().any(|to| to.name == is.name);
+        let none_stays = !self.config.inputs.iter().any(stays);
+        let gone: Vec<_> = self.config.inputs.iter().filter(|is| !stays(is)).cloned().collect();
+        for input in gone {
+            let what = format!("inputs.{}", input.name);
+            if none_stays {
+                self.leave(what, NOTHING_TO_READ);
+                continue;
+            }
+            match self.remove_input(&input.name) {
+                Ok(()) => {
+                    self.config.inputs.retain(|is| is.name != input.name);
+                    self.changed.push(format!("{what} (removed)"));
+                }
+                Err(why) => self.leave(what, why),
+            }
+        }
+    }
+
+    /// The log tells when all that it gave is settled; nobody waits for it.
+    fn remove_input(&self, name: &str) -> Result<(), ChangeError> {
+        let removal = self.control.remove_input(name)?;
+        drop(self.runtime.spawn(async move {
+            let gone = removal.done().await;
+            let (input, taken) = (gone.name, gone.taken);
+            tracing::info!(input, taken, "the input has ended: all that it gave is settled");
+        }));
+        Ok(())
+    }
+
+    fn inputs_that_stay(&mut self, wanted: &[InputConfig]) {
+        for to in wanted {
+            let is = self.config.inputs.iter().find(|is| is.name == to.name);
+            let differs = is.is_some_and(|is| is != to);
+            self.compare(format!("inputs.{}", to.name), differs);
+        }
+    }
+}
