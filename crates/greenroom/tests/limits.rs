@@ -234,7 +234,7 @@ async fn p24_a_concurrency_limit_is_changed_while_the_pool_runs() {
 }
 
 #[tokio::test]
-async fn p24_a_limit_that_a_pool_was_built_without_cannot_be_changed() {
+async fn p24_a_pool_that_was_built_without_limits_has_none_to_change() {
     let plain = desks(1).0.spawn().await.unwrap();
     let rated = desks(1).0.rate(Rate::per_second(5)).concurrency(1).spawn().await.unwrap();
     let rate = Rate::per_second(1);
@@ -243,4 +243,77 @@ async fn p24_a_limit_that_a_pool_was_built_without_cannot_be_changed() {
     assert!(matches!(rated.manage().set_concurrency(0), Err(ManageError::LimitOutOfRange(_))));
     let none = rated.manage().set_rate(Rate::per_second(0));
     assert!(matches!(none, Err(ManageError::LimitOutOfRange(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn p24_a_rate_comes_and_goes_while_the_pool_runs() {
+    let (pool, book) = desks(4);
+    let pool = pool.adjustable_limits().spawn().await.unwrap();
+    let started = || book.0.lock().unwrap().len();
+    for number in 0..400 {
+        pool.send((number, Deed::Sleep(ms(10)))).await.unwrap();
+    }
+    tokio::time::sleep(ms(1)).await;
+    assert_eq!(started(), 4, "nothing but the workers holds them back");
+    pool.manage().set_rate(Rate::per_second(10)).unwrap();
+    tokio::time::sleep(ms(1_000)).await;
+    // A token at once, ten a second.
+    assert_eq!(started(), 4 + 1 + 9);
+    pool.manage().set_rate(None).unwrap();
+    tokio::time::sleep(ms(105)).await;
+    assert_eq!(started(), 14 + 11 * 4, "who waited for a token goes on, and so do all others");
+    pool.manage().set_rate(Rate::new(1, ms(60_000))).unwrap();
+    tokio::time::sleep(ms(1_000)).await;
+    assert_eq!(started(), 58 + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p24_a_concurrency_limit_comes_and_goes_while_the_pool_runs() {
+    for rounds in [1, 5] {
+        let (pool, _) = desks(20);
+        let pool = pool.adjustable_limits().spawn().await.unwrap();
+        for number in 0..900 {
+            pool.send((number, Deed::Sleep(ms(1_000)))).await.unwrap();
+        }
+        let in_hand = async || {
+            tokio::time::sleep(ms(10)).await;
+            pool.stats().in_hand
+        };
+        for _ in 0..rounds {
+            assert_eq!((in_hand().await, pool.stats().limits.limit), (20, None));
+            pool.manage().set_concurrency(3).unwrap();
+            assert_eq!(in_hand().await, 20, "what is in hand goes on");
+            tokio::time::sleep(ms(2_000)).await;
+            assert_eq!((in_hand().await, pool.stats().limits.limit), (3, Some(3)));
+            pool.manage().set_concurrency(None).unwrap();
+        }
+        assert_eq!(in_hand().await, 20);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p24_limits_come_and_go_together_and_nothing_is_lost() {
+    let (pool, book) = desks(8);
+    let pool = pool.adjustable_limits().spawn().await.unwrap();
+    for number in 0..500 {
+        pool.send((number, Deed::Sleep(ms(number % 7)))).await.unwrap();
+    }
+    let mut random = 7_u64;
+    for _ in 0..200 {
+        random =
+            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let number = random >> 33;
+        match number % 4 {
+            0 => pool.manage().set_rate(None).unwrap(),
+            1 => pool.manage().set_rate(Rate::per_second(1 + number % 300)).unwrap(),
+            2 => pool.manage().set_concurrency(None).unwrap(),
+            _ => pool.manage().set_concurrency(1 + number as usize % 8).unwrap(),
+        }
+        tokio::time::sleep(ms(number % 20)).await;
+    }
+    pool.manage().set_rate(None).unwrap();
+    pool.manage().set_concurrency(None).unwrap();
+    let report = pool.stop(greenroom::Stop::within(ms(60_000))).await;
+    assert!(report.left_over.is_empty() && report.wedged.is_empty());
+    assert_eq!(book.0.lock().unwrap().len(), 500);
 }

@@ -446,6 +446,8 @@ async fn spawn(
 }
 
 fn limited(pool: PoolBuilder<BusWorker>, config: &PoolConfig) -> PoolBuilder<BusWorker> {
+    // Limits come and go while the engine runs (R02).
+    let pool = pool.adjustable_limits();
     let pool = match config.rate {
         Some(rate) => pool.rate(rate),
         None => pool,

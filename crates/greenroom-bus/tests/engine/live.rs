@@ -5,7 +5,10 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use greenroom::{Backoff, event_pool, pool::limits::Rate};
+use greenroom::{
+    Backoff, event_pool,
+    pool::limits::{Adaptive, Rate},
+};
 use greenroom_bus::{
     engine::{ChangeError, Concurrency, Control, HandlerConfig, PoolConfig, Retry, RunReport},
     event::Event,
@@ -225,10 +228,10 @@ async fn r02_what_cannot_change_is_named_and_nothing_has_changed() {
     let same = [("h", handler.clone())];
     let shared = PoolConfig { engine: event_pool::Engine::Shared, workers: 7, ..before };
     assert_eq!(already(&[("default", shared)], &same), "pools.default.engine");
-    let unlimited = PoolConfig { rate: None, ..before };
-    assert_eq!(already(&[("default", unlimited)], &same), "pools.default.rate");
-    let limited = PoolConfig { concurrency: Some(Concurrency::Fixed(1)), ..before };
-    assert_eq!(already(&[("default", limited)], &same), "pools.default.concurrency");
+    let adaptive = Some(Concurrency::Adaptive(Adaptive::up_to(9)));
+    let adaptive = PoolConfig { concurrency: adaptive, ..before };
+    let named = "pools.default.concurrency (an adaptive one)";
+    assert_eq!(already(&[("default", adaptive)], &same), named);
     let more = [("default", PoolConfig { workers: 7, ..before }), ("erp", before)];
     assert_eq!(already(&more, &same), "pools.erp (which is new)");
     assert_eq!(already(&[("default", before)], &[]), "handlers.h (which is gone)");
@@ -288,4 +291,56 @@ async fn r06_an_attempt_that_takes_longer_than_its_pool_allows_has_failed() {
     assert_eq!(running.handled("t"), 4);
     let report = running.end().await;
     assert_eq!((report.handled, report.retried, report.repeated_at_most), (4, 4, 4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn r02_a_rate_comes_and_goes_where_there_was_none() {
+    for engine in [event_pool::Engine::Shared, event_pool::Engine::Keyed] {
+        let config = PoolConfig { engine, ..pool(4, 1_000) };
+        let running = Running::start(one(slow(ms(10)), config, 1_000)).await;
+        let default = running.control.pool("default").unwrap();
+        tokio::time::sleep(ms(105)).await;
+        assert_eq!(running.handled("t"), 40);
+        default.set_rate(Rate::per_second(10)).unwrap();
+        tokio::time::sleep(ms(1_000)).await;
+        assert_eq!(running.handled("t"), 40 + 4 + 10, "what was under way, a token, nine more");
+        assert_eq!(default.config().rate, Some(Rate::per_second(10)));
+        default.set_rate(None).unwrap();
+        tokio::time::sleep(ms(105)).await;
+        assert!(running.handled("t") >= 54 + 36, "{}", running.handled("t"));
+        assert_eq!(default.config(), config);
+        assert_eq!(running.end().await.handled, 1_000);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r02_a_concurrency_limit_comes_and_goes_where_there_was_none() {
+    let in_hand = Arc::new(AtomicUsize::new(0));
+    let running = Running::start(one(counted(&in_hand), pool(16, 500), 500)).await;
+    let default = running.control.pool("default").unwrap();
+    for limit in [Some(3), None, Some(1), Some(7), None] {
+        default.set_concurrency(limit).unwrap();
+        tokio::time::sleep(ms(250)).await;
+        assert_eq!(in_hand.load(Ordering::Relaxed), limit.unwrap_or(16));
+        assert_eq!(default.config().concurrency, limit.map(Concurrency::Fixed));
+    }
+    assert!(matches!(default.set_concurrency(0), Err(ChangeError::Refused { .. })));
+    assert_eq!(running.end().await.handled, 500);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r02_limits_that_come_and_go_are_applied_with_a_whole_configuration() {
+    let running = Running::start(one(pass(), pool(2, 20), 100)).await;
+    let handlers = [("h", on(&["t"], pass()))];
+    let limited = PoolConfig {
+        rate: Some(Rate::per_second(10)),
+        concurrency: Some(Concurrency::Fixed(1)),
+        ..pool(2, 20)
+    };
+    for to in [limited, pool(2, 20)] {
+        let changed = running.control.apply(&[("default", to)], &handlers).unwrap();
+        assert_eq!(changed, ["pools.default.rate", "pools.default.concurrency"]);
+        assert_eq!(running.control.pool("default").unwrap().config(), to);
+    }
+    assert_eq!(running.end().await.handled, 100);
 }

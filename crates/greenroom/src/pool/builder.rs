@@ -58,6 +58,8 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     autoscale: Option<Autoscale>,
     advisor: Option<Advisor>,
     rate: Option<Rate>,
+    /// Limits may come while the pool runs.
+    adjustable: bool,
     at_once: Option<AtOnce>,
     holds_when_empty: bool,
     overflow: Overflow<A::Message, A::Reply, A::Error>,
@@ -103,6 +105,7 @@ impl<A: Actor> PoolBuilder<A> {
             autoscale: None,
             advisor: None,
             rate: None,
+            adjustable: false,
             at_once: None,
             holds_when_empty: false,
             overflow: Overflow::Wait,
@@ -237,6 +240,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             autoscale: self.autoscale,
             advisor: self.advisor,
             rate: self.rate,
+            adjustable: self.adjustable,
             at_once: self.at_once,
             holds_when_empty: self.holds_when_empty,
             overflow: self.overflow,
@@ -421,6 +425,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// Has no more messages in hand at once than so many, whatever the number of workers.
     pub fn concurrency(mut self, messages: usize) -> Self {
         self.at_once = Some(AtOnce::Fixed(messages));
+        self
+    }
+
+    /// Lets a rate and a limit on what is in hand be set while the pool runs, where it has none yet:
+    /// [`set_rate`](crate::Management::set_rate), [`set_concurrency`](crate::Management::set_concurrency). Off unless said
+    /// otherwise. Until there is a limit, it costs a load for each message; and callers of a pool with
+    /// [`calls_in_place`](Self::calls_in_place) go through its queue.
+    pub fn adjustable_limits(mut self) -> Self {
+        self.adjustable = true;
         self
     }
 
@@ -714,7 +727,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         let runtime = runtime.unwrap_or_else(tokio::runtime::Handle::current);
         let awake_limit = runtime.metrics().num_workers();
         let policy = keys::ending(self.policy, self.finally);
-        let gate = Gate::new(self.rate, self.at_once)?;
+        let gate = Gate::new(self.rate, self.at_once, self.adjustable)?;
         let chooses = is_weighed || self.key_of.is_some() || self.sticky.is_some();
         let together = gate.is_some() || self.batches.is_some();
         let serves_at_hatch = self.calls_in_place && !chooses && !together;

@@ -185,7 +185,7 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) autoscale: Option<super::autoscale::Autoscale>,
     /// Present where the pool is advised; in range.
     pub(crate) advisor: Option<super::advisor::Advisor>,
-    /// Present where the pool has limits.
+    /// Present where the pool has limits, or may come to have some.
     pub(crate) gate: Option<Arc<super::limits::Gate>>,
     /// How long a handler may take.
     pub(crate) time_limit: Option<Duration>,
@@ -197,6 +197,13 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) seed: u64,
     /// The seed was said: what is random comes out the same each time.
     pub(crate) is_seeded: bool,
+}
+
+impl<A: Actor, K> Settings<A, K> {
+    /// Whether messages pass a gate now, before they are started.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.gate.as_deref().is_some_and(super::limits::Gate::is_engaged)
+    }
 }
 
 /// Whether a pool accepts messages.

@@ -52,8 +52,8 @@ pub(crate) trait Control<A: Actor>: Send + Sync {
     fn enable(self: Arc<Self>, slot: usize) -> Result<Change, ManageError>;
     /// Returns what the bound comes to.
     fn set_inbox(&self, inbox: Inbox) -> Result<usize, ManageError>;
-    fn set_rate(&self, rate: Rate) -> Result<(), ManageError>;
-    fn set_concurrency(&self, messages: usize) -> Result<(), ManageError>;
+    fn set_rate(&self, rate: Option<Rate>) -> Result<(), ManageError>;
+    fn set_concurrency(&self, messages: Option<usize>) -> Result<(), ManageError>;
     fn stop(self: Arc<Self>, how: Stop) -> BoxFuture<'static, StopReport<A::Message>>;
 }
 
@@ -145,11 +145,11 @@ where
         Core::set_inbox(self, inbox, ResizeReason::Asked)
     }
 
-    fn set_rate(&self, rate: Rate) -> Result<(), ManageError> {
+    fn set_rate(&self, rate: Option<Rate>) -> Result<(), ManageError> {
         set_limit(self, "rate", |gate| gate.set_rate(rate))
     }
 
-    fn set_concurrency(&self, messages: usize) -> Result<(), ManageError> {
+    fn set_concurrency(&self, messages: Option<usize>) -> Result<(), ManageError> {
         set_limit(self, "fixed concurrency limit", |gate| gate.set_concurrency(messages))
     }
 
@@ -205,9 +205,10 @@ pub enum ManageError {
         /// The most that are possible.
         most: usize,
     },
-    /// The pool was built without this limit, and so has nothing that could be changed.
+    /// The pool was built without limits, and not for [ones that come later](crate::PoolBuilder::adjustable_limits), or its
+    /// limit is an adaptive one.
     #[error(
-        "the pool has no {0} to change: it is built with one, a high one where it is to be set later"
+        "the pool has no {0} to change: it is built with one, or with `adjustable_limits` where it is to be set later"
     )]
     NoSuchLimit(&'static str),
     /// The limit is out of range, in words.
@@ -344,8 +345,9 @@ impl<A: Actor> Management<A> {
         self.control.set_inbox(Inbox::PerWorker(messages))
     }
 
-    /// Starts no more than so many messages in such a time, from now on, in a pool that was built with a
-    /// [`rate`](crate::PoolBuilder::rate). Whoever waits for a token waits for one at the new rate.
+    /// Starts no more than so many messages in such a time, from now on, or as many as there are (`None`): in a pool that was
+    /// built with a limit, or with [`adjustable_limits`](crate::PoolBuilder::adjustable_limits). Whoever waits for a token waits
+    /// for one at the new rate.
     ///
     /// ```
     /// # use greenroom::{pool::limits::Rate, prelude::*};
@@ -354,22 +356,25 @@ impl<A: Actor> Management<A> {
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let pool = Pool::new(|_slot| Clerk).workers(2).rate(Rate::per_second(10)).spawn().await?;
     /// pool.manage().set_rate(Rate::per_second(500))?;
+    /// pool.manage().set_rate(None)?; // as fast as its workers are
     /// # Ok(()) }
     /// ```
     ///
     /// # Errors
-    /// The pool was built without a rate, or this one is out of range; nothing has changed then.
-    pub fn set_rate(&self, rate: Rate) -> Result<(), ManageError> {
-        self.control.set_rate(rate)
+    /// The pool was built without limits, or this one is out of range; nothing has changed then.
+    pub fn set_rate(&self, rate: impl Into<Option<Rate>>) -> Result<(), ManageError> {
+        self.control.set_rate(rate.into())
     }
 
-    /// Has no more than so many messages in hand at once, from now on, in a pool that was built with a
-    /// [`concurrency`](crate::PoolBuilder::concurrency). Where more are in hand, none is started until they have gone.
+    /// Has no more than so many messages in hand at once, from now on, or as many as it has workers (`None`): in a pool that was
+    /// built with a limit, or with [`adjustable_limits`](crate::PoolBuilder::adjustable_limits). Where a lower limit finds more in
+    /// hand, none is started until they have gone; what a pool that had no limit at all has in hand goes on beside those that the
+    /// new limit counts.
     ///
     /// # Errors
-    /// The pool was built without a fixed limit, or this one is 0; nothing has changed then.
-    pub fn set_concurrency(&self, messages: usize) -> Result<(), ManageError> {
-        self.control.set_concurrency(messages)
+    /// The pool was built without limits or with an adaptive one, or this one is 0; nothing has changed then.
+    pub fn set_concurrency(&self, messages: impl Into<Option<usize>>) -> Result<(), ManageError> {
+        self.control.set_concurrency(messages.into())
     }
 
     /// The workers that are there or are being started, in the order in which they joined, each with an address of its own.

@@ -262,7 +262,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         if let Some(reason) = cx.take_exit() {
             return End::Exit(reason);
         }
-        if core.settings.gate.is_some() && permission.is_none() {
+        if core.settings.is_limited() && permission.is_none() {
             permission = pass(hold).await;
             if permission.is_none() {
                 continue;

@@ -23,8 +23,8 @@ pub(super) struct PoolChange {
 enum Setting {
     Workers(usize),
     Queue(usize),
-    Rate(Rate),
-    Concurrency(usize),
+    Rate(Option<Rate>),
+    Concurrency(Option<usize>),
 }
 
 impl Setting {
@@ -107,23 +107,26 @@ impl PoolControl {
         Ok(())
     }
 
-    /// Starts no more than so many events in such a time.
+    /// Starts no more than so many events in such a time, or as many as it can (`None`).
     ///
     /// # Errors
-    /// The pool was built without a rate, or this one is out of range.
-    pub fn set_rate(&self, rate: Rate) -> Result<(), ChangeError> {
+    /// The rate is out of range.
+    pub fn set_rate(&self, rate: impl Into<Option<Rate>>) -> Result<(), ChangeError> {
+        let rate = rate.into();
         self.done(self.managed().management.set_rate(rate))?;
-        self.settings().config.lock().rate = Some(rate);
+        self.settings().config.lock().rate = rate;
         Ok(())
     }
 
-    /// Has no more than so many events in hand at once.
+    /// Has no more than so many events in hand at once, or as many as it has workers (`None`). Attempts that are under way when
+    /// a pool without limits gets one go on beside those that it counts.
     ///
     /// # Errors
-    /// The pool was built without a fixed limit, or this one is 0.
-    pub fn set_concurrency(&self, events: usize) -> Result<(), ChangeError> {
+    /// The limit is 0, or the pool has an adaptive one.
+    pub fn set_concurrency(&self, events: impl Into<Option<usize>>) -> Result<(), ChangeError> {
+        let events = events.into();
         self.done(self.managed().management.set_concurrency(events))?;
-        self.settings().config.lock().concurrency = Some(Concurrency::Fixed(events));
+        self.settings().config.lock().concurrency = events.map(Concurrency::Fixed);
         Ok(())
     }
 
@@ -162,8 +165,8 @@ impl PoolControl {
         let live = PoolConfig {
             workers: to.workers,
             queue: to.queue,
-            rate: to.rate.or(is.rate),
-            concurrency: to.concurrency.or(is.concurrency),
+            rate: to.rate,
+            concurrency: to.concurrency,
             ..is
         };
         if live != *to {
@@ -179,18 +182,17 @@ impl PoolControl {
             }
             settings.push(Setting::Queue(to.queue));
         }
-        match (is.rate, to.rate) {
-            (None, Some(_)) => return Err(self.fixed("rate (which it had none of)")),
-            (Some(from), Some(rate)) if from != rate => settings.push(Setting::Rate(rate)),
-            _ => {}
+        if is.rate != to.rate {
+            settings.push(Setting::Rate(to.rate));
         }
-        match (is.concurrency, to.concurrency) {
-            (Some(Concurrency::Fixed(from)), Some(Concurrency::Fixed(limit))) if from == limit => {}
-            (Some(Concurrency::Fixed(_)), Some(Concurrency::Fixed(limit))) => {
-                settings.push(Setting::Concurrency(limit));
-            }
-            (from, to) if from != to => return Err(self.fixed("concurrency")),
-            _ => {}
+        if is.concurrency != to.concurrency {
+            let fixed = |limit| match limit {
+                None => Ok(None),
+                Some(Concurrency::Fixed(events)) => Ok(Some(events)),
+                Some(Concurrency::Adaptive(_)) => Err(self.fixed("concurrency (an adaptive one)")),
+            };
+            fixed(is.concurrency)?;
+            settings.push(Setting::Concurrency(fixed(to.concurrency)?));
         }
         let changes = settings.into_iter();
         Ok(changes.map(|setting| PoolChange { pool: self.clone(), setting }).collect())

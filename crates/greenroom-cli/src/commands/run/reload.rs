@@ -190,14 +190,14 @@ impl Turn<'_> {
             self.config.pools[place].queue = to.queue;
         }
         if is.rate != to.rate {
-            let set = to.rate.map(|rate| pool.set_rate(assemble::rate(rate)));
-            if self.limit(path("rate"), set) {
+            let set = pool.set_rate(to.rate.map(assemble::rate));
+            if self.note(path("rate"), set) {
                 self.config.pools[place].rate = to.rate;
             }
         }
         if is.limit != to.limit {
-            let set = to.limit.map(|limit| pool.set_concurrency(limit));
-            if self.limit(path("limit"), set) {
+            let set = pool.set_concurrency(to.limit);
+            if self.note(path("limit"), set) {
                 self.config.pools[place].limit = to.limit;
             }
         }
@@ -226,17 +226,6 @@ impl Turn<'_> {
             ..to.clone()
         };
         self.compare(format!("pools.{} (another setting)", is.name), named != is);
-    }
-
-    /// A limit that was set, or that is gone: a pool that has one keeps it.
-    fn limit(&mut self, what: String, set: Option<Result<(), ChangeError>>) -> bool {
-        match set {
-            Some(set) => self.note(what, set),
-            None => {
-                self.leave(what, format!("it cannot be taken away; {BEFORE_THE_START}"));
-                false
-            }
-        }
     }
 
     fn handlers(&mut self, wanted: &Config) {

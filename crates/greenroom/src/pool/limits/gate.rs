@@ -9,9 +9,18 @@
 //! that finds no message is given back, and so is that of a worker that dies.
 //!
 //! The price: a worker that waits is one that does not lie idle, and each that is woken for more work joins the line. A pool
-//! without limits pays one branch.
+//! without limits pays one branch; one whose limits may come later, and that has none now, a branch and a load.
+//!
+//! Limits come and go while workers are under way: who holds a pass has counted itself among those in hand, whether there was a
+//! limit to that or not, and who was let through without one goes on beside those that the limit counts.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
@@ -31,14 +40,22 @@ pub(crate) struct Gate {
     start: Instant,
     /// Who is first in line holds this.
     line: tokio::sync::Mutex<()>,
-    bucket: Option<Mutex<TokenBucket>>,
-    at_once: Option<Mutex<Places>>,
+    /// Taken before `at_once`, where both are.
+    bucket: Mutex<Option<TokenBucket>>,
+    at_once: Mutex<Places>,
+    /// There is a limit. Written under both locks.
+    engaged: AtomicBool,
     /// A place or a token has been given back.
     freed: Notify,
 }
 
 enum Places {
-    Fixed { limit: usize, taken: usize, held_back: u64 },
+    /// Without a limit, it counts those that hold a pass.
+    Fixed {
+        limit: Option<usize>,
+        taken: usize,
+        held_back: u64,
+    },
     Adaptive(Box<AdaptiveLimit>),
 }
 
@@ -55,23 +72,31 @@ pub struct LimitStats {
 }
 
 impl Gate {
-    /// `None` for a pool without limits.
+    /// `None` for a pool without limits, unless some may come later.
     pub(crate) fn new(
         rate: Option<Rate>,
         at_once: Option<AtOnce>,
+        adjustable: bool,
     ) -> Result<Option<Arc<Self>>, SpawnError> {
-        if rate.is_none() && at_once.is_none() {
+        let engaged = rate.is_some() || at_once.is_some();
+        if !engaged && !adjustable {
             return Ok(None);
         }
-        let bucket = rate.map(|rate| TokenBucket::new(rate, rate.burst())).transpose()?;
-        let at_once = at_once.map(Places::new).transpose()?;
+        let bucket = rate.map(full).transpose()?;
+        let at_once = at_once.map_or_else(|| Places::fixed(None), Places::new)?;
         Ok(Some(Arc::new(Self {
             start: Instant::now(),
             line: tokio::sync::Mutex::new(()),
-            bucket: bucket.map(Mutex::new),
-            at_once: at_once.map(Mutex::new),
+            bucket: Mutex::new(bucket),
+            at_once: Mutex::new(at_once),
+            engaged: AtomicBool::new(engaged),
             freed: Notify::new(),
         })))
+    }
+
+    /// Whether there is a limit now. Asked before each message.
+    pub(crate) fn is_engaged(&self) -> bool {
+        self.engaged.load(Ordering::Relaxed)
     }
 
     /// A pass, where nobody stands in line and there is no need to wait.
@@ -79,7 +104,7 @@ impl Gate {
         let _first = self.line.try_lock().ok()?;
         let place = self.try_place()?;
         let token = self.try_token();
-        token.is_ok().then(|| place.with_token())
+        token.ok().map(|token| place.with(token))
     }
 
     /// Stands in line, and waits for a place and a token.
@@ -98,7 +123,7 @@ impl Gate {
         loop {
             let freed = self.freed.notified();
             match self.try_token() {
-                Ok(()) => return place.with_token(),
+                Ok(token) => return place.with(token),
                 // Or until one is given back.
                 Err(at) => drop(tokio::time::timeout_at(at, freed).await),
             }
@@ -106,15 +131,16 @@ impl Gate {
     }
 
     fn try_place(self: &Arc<Self>) -> Option<Pass> {
-        let taken = self.at_once.as_ref().is_none_or(|places| places.lock().take());
+        let taken = self.at_once.lock().take();
         taken.then(|| Pass { gate: self.clone(), token: false, started: None, over: false })
     }
 
-    fn try_token(&self) -> Result<(), Instant> {
-        let Some(bucket) = &self.bucket else { return Ok(()) };
-        let mut bucket = bucket.lock();
+    /// Whether it took one: without a rate none is needed.
+    fn try_token(&self) -> Result<bool, Instant> {
+        let mut bucket = self.bucket.lock();
+        let Some(bucket) = &mut *bucket else { return Ok(false) };
         match bucket.try_acquire(self.now()) {
-            true => Ok(()),
+            true => Ok(true),
             false => Err(self.start + bucket.next_at()),
         }
     }
@@ -123,34 +149,41 @@ impl Gate {
         self.start.elapsed()
     }
 
-    /// Changes the rate from now on. False where the pool has none.
-    pub(crate) fn set_rate(&self, rate: Rate) -> Result<bool, SpawnError> {
-        let Some(bucket) = &self.bucket else { return Ok(false) };
-        bucket.lock().set(self.now(), rate, rate.burst())?;
-        // Who is first in line waits for a moment that the old rate named.
-        self.freed.notify_one();
+    /// Changes the rate from now on, or takes it away.
+    pub(crate) fn set_rate(&self, rate: Option<Rate>) -> Result<bool, SpawnError> {
+        let mut bucket = self.bucket.lock();
+        match (&mut *bucket, rate) {
+            (Some(bucket), Some(rate)) => bucket.set(self.now(), rate, rate.burst())?,
+            (None, Some(rate)) => *bucket = Some(full(rate)?),
+            (_, None) => *bucket = None,
+        }
+        self.changed(&bucket, &self.at_once.lock());
         Ok(true)
     }
 
-    /// Changes how many messages may be in hand at once. False where the pool has no fixed limit.
-    pub(crate) fn set_concurrency(&self, messages: usize) -> Result<bool, SpawnError> {
-        let mut places = match &self.at_once {
-            Some(places) => places.lock(),
-            None => return Ok(false),
-        };
+    /// Changes how many messages may be in hand at once, or lets any number be. False where the pool has an adaptive limit.
+    pub(crate) fn set_concurrency(&self, messages: Option<usize>) -> Result<bool, SpawnError> {
+        let bucket = self.bucket.lock();
+        let mut places = self.at_once.lock();
         let Places::Fixed { limit, .. } = &mut *places else { return Ok(false) };
-        *limit = at_least_one(messages)?;
-        self.freed.notify_one();
+        *limit = messages.map(at_least_one).transpose()?;
+        self.changed(&bucket, &places);
         Ok(true)
+    }
+
+    /// Who is first in line waits for a moment, or a place, that the old limit named.
+    fn changed(&self, bucket: &Option<TokenBucket>, places: &Places) {
+        let unlimited = matches!(places, Places::Fixed { limit: None, .. });
+        self.engaged.store(bucket.is_some() || !unlimited, Ordering::Relaxed);
+        self.freed.notify_one();
     }
 
     pub(crate) fn stats(&self) -> LimitStats {
-        self.at_once.as_ref().map(|places| places.lock().stats()).unwrap_or_default()
+        self.at_once.lock().stats()
     }
 
     fn free(&self, latency: Duration, outcome: Outcome) -> Option<LimitChange> {
-        let places = self.at_once.as_ref();
-        let change = places.and_then(|places| places.lock().free(self.now(), latency, outcome));
+        let change = self.at_once.lock().free(self.now(), latency, outcome);
         self.freed.notify_one();
         change
     }
@@ -168,8 +201,8 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    fn with_token(mut self) -> Self {
-        self.token = true;
+    fn with(mut self, token: bool) -> Self {
+        self.token = token;
         self
     }
 
@@ -194,12 +227,17 @@ impl Drop for Pass {
             return;
         }
         if self.token
-            && let Some(bucket) = &self.gate.bucket
+            && let Some(bucket) = &mut *self.gate.bucket.lock()
         {
-            bucket.lock().give_back();
+            bucket.give_back();
         }
         let _ = self.gate.free(Duration::ZERO, Outcome::Ignored);
     }
+}
+
+/// As much as may be started at once after a pause.
+fn full(rate: Rate) -> Result<TokenBucket, SpawnError> {
+    TokenBucket::new(rate, rate.burst())
 }
 
 fn at_least_one(messages: usize) -> Result<usize, SpawnError> {
@@ -211,18 +249,21 @@ fn at_least_one(messages: usize) -> Result<usize, SpawnError> {
 impl Places {
     fn new(at_once: AtOnce) -> Result<Self, SpawnError> {
         match at_once {
-            AtOnce::Fixed(limit) => {
-                Ok(Self::Fixed { limit: at_least_one(limit)?, taken: 0, held_back: 0 })
-            }
+            AtOnce::Fixed(limit) => Self::fixed(Some(limit)),
             AtOnce::Adaptive(settings) => {
                 AdaptiveLimit::new(settings).map(|limit| Self::Adaptive(Box::new(limit)))
             }
         }
     }
 
+    fn fixed(limit: Option<usize>) -> Result<Self, SpawnError> {
+        let limit = limit.map(at_least_one).transpose()?;
+        Ok(Self::Fixed { limit, taken: 0, held_back: 0 })
+    }
+
     fn take(&mut self) -> bool {
         match self {
-            Self::Fixed { limit, taken, .. } if *taken < *limit => {
+            Self::Fixed { limit, taken, .. } if limit.is_none_or(|limit| *taken < limit) => {
                 *taken += 1;
                 true
             }
@@ -247,7 +288,7 @@ impl Places {
     fn stats(&self) -> LimitStats {
         match self {
             Self::Fixed { limit, held_back, .. } => {
-                LimitStats { limit: Some(*limit), would_be_limit: None, held_back: *held_back }
+                LimitStats { limit: *limit, would_be_limit: None, held_back: *held_back }
             }
             Self::Adaptive(adaptive) => {
                 let report = adaptive.report();

@@ -49,7 +49,7 @@ pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: S
         Box::pin(attempt_within(limit, hold, actor, cx)).await;
         return 1;
     }
-    let alone = hold.post.core.settings.gate.is_some() || in_place::is_driving();
+    let alone = hold.post.core.settings.is_limited() || in_place::is_driving();
     let quick = hold.post.core.wake.is_quick() && !alone;
     let most = if quick { hold.left_of_run(QUICK_ATTEMPTS - 1) } else { 0 };
     // Counted down, and the run afterwards: one number for each message.
