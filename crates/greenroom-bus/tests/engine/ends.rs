@@ -8,7 +8,7 @@ use std::{
 use greenroom_bus::{
     engine::{ChangeError, Control, Engine, NotAdded, RunReport},
     event::Event,
-    handler::HandlerFactory,
+    handler::{HandlerFactory, Outputs},
     pattern::Pattern,
     router::Matcher,
     sink::Sink,
@@ -18,7 +18,7 @@ use tokio::{task::JoinHandle, time::Instant};
 
 use crate::support::{
     Bench, HANG, checked, event,
-    handlers::{never, pass, slow},
+    handlers::{answer, never, pass, slow},
     letters::MemoryLetters,
     ms, on, pool,
     sink::{Behaviour, MemorySink},
@@ -173,6 +173,47 @@ async fn g05_inputs_stop_within_100_ms_of_a_removal_and_of_a_stop() {
         running.control.stop_now();
         running.end().await;
     }
+}
+
+/// On threads: nothing here is measured by the clock, only what comes before what.
+#[test]
+fn g05_an_input_stops_while_a_handler_blocks_its_thread() {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(3).enable_all().build().unwrap();
+    let (release, blocked) = std::sync::mpsc::channel::<()>();
+    let (tell, is_blocked) = std::sync::mpsc::channel::<()>();
+    let both = std::sync::Mutex::new((tell, blocked));
+    runtime.block_on(async {
+        let blocks = answer(move |event, _| {
+            if event.id() == "tick-3" {
+                let both = both.lock().unwrap();
+                both.0.send(()).unwrap();
+                let _ = both.1.recv();
+            }
+            Ok(Outputs::Same)
+        });
+        let running = Running::start(blocks).await;
+        let (source, dropped) = (ticking("tick"), Arc::default());
+        let given = source.given();
+        let source = Dropped(source, Arc::clone(&dropped));
+        running.control.add_input("tick", Matcher::any(), Box::new(source)).unwrap();
+        tokio::task::spawn_blocking(move || is_blocked.recv()).await.unwrap().unwrap();
+        running.control.drain();
+        let stopped = async {
+            while dropped.lock().unwrap().is_none() {
+                tokio::time::sleep(ms(1)).await;
+            }
+        };
+        let patience = Duration::from_secs(20);
+        tokio::time::timeout(patience, stopped).await.expect("the source is still read");
+        assert!(!running.run.is_finished(), "the handler is in its thread");
+        let taken = given.load(Ordering::Relaxed);
+        tokio::time::sleep(ms(50)).await;
+        assert_eq!(given.load(Ordering::Relaxed), taken, "nothing is taken any more");
+        drop(release);
+        let report = running.end().await;
+        assert_eq!((report.taken, report.handled), (10 + taken, 10 + taken));
+    });
 }
 
 #[tokio::test(start_paused = true)]

@@ -17,6 +17,8 @@ pub(super) enum Deed {
     Pass,
     Nothing,
     Several(u8),
+    /// Sends one event back in, which is passed on then.
+    Back,
     /// Fails so often, then passes.
     Fail(u32),
     Panic(u32),
@@ -39,6 +41,8 @@ pub(super) enum Item {
 pub(super) struct Input {
     pub(super) batches: Vec<(u64, Vec<Item>)>,
     pub(super) fails: bool,
+    /// It comes by a change, or never.
+    pub(super) late: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +63,28 @@ pub(super) enum Halt {
     DrainThenNow(u64),
 }
 
+/// What is changed while the engine runs. Pools, handlers, inputs and outputs are meant by their places among those that there
+/// are.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Change {
+    Workers(usize, usize),
+    Queue(usize, usize),
+    Rate(usize, Option<u64>),
+    Limit(usize, Option<usize>),
+    Attempts(usize, u32),
+    PausePool(usize),
+    ResumePool(usize),
+    PauseHandler(usize),
+    ResumeHandler(usize),
+    /// The next one that is late.
+    AddInput,
+    RemoveInput(usize),
+    /// As the first, or as the last.
+    AddOutput(bool),
+    /// Unless it is the only one.
+    RemoveOutput(usize),
+}
+
 #[derive(Debug, Clone)]
 pub(super) struct Program {
     pub(super) inputs: Vec<Input>,
@@ -72,6 +98,10 @@ pub(super) struct Program {
     pub(super) fragile: bool,
     pub(super) halt: Option<(u64, Halt)>,
     pub(super) deadline: u64,
+    /// Room on the way back, where there is one.
+    pub(super) loopback: Option<usize>,
+    /// Each so long after the one before it.
+    pub(super) changes: Vec<(u64, Change)>,
 }
 
 fn deed() -> impl Strategy<Value = Deed> {
@@ -79,6 +109,7 @@ fn deed() -> impl Strategy<Value = Deed> {
         12 => Just(Deed::Pass),
         2 => Just(Deed::Nothing),
         3 => (0u8..4).prop_map(Deed::Several),
+        2 => Just(Deed::Back),
         3 => (1u32..5).prop_map(Deed::Fail),
         1 => (1u32..3).prop_map(Deed::Panic),
         1 => (1u32..4).prop_map(Deed::Pause),
@@ -103,7 +134,11 @@ fn item() -> impl Strategy<Value = Item> {
 fn input() -> impl Strategy<Value = Input> {
     let wait = prop_oneof![3 => Just(0u64), 1 => 1u64..100];
     let batches = prop::collection::vec((wait, prop::collection::vec(item(), 0..12)), 0..8);
-    (batches, prop::bool::weighted(0.1)).prop_map(|(batches, fails)| Input { batches, fails })
+    (batches, prop::bool::weighted(0.1)).prop_map(|(batches, fails)| Input {
+        batches,
+        fails,
+        late: false,
+    })
 }
 
 fn row() -> impl Strategy<Value = Row> {
@@ -121,13 +156,50 @@ fn row() -> impl Strategy<Value = Row> {
 }
 
 fn store() -> impl Strategy<Value = Behaviour> {
-    let latency = prop_oneof![4 => Just(0u64), 1 => 1u64..20];
+    let latency = prop_oneof![2 => Just(0u64), 1 => 1u64..20];
     let fails = prop::option::weighted(0.08, 0usize..20);
     (1usize..20, latency, fails).prop_map(|(room, latency, fails_after)| Behaviour {
         room,
         latency: ms(latency),
         fails_after,
         hangs: false,
+    })
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let three = 0usize..3;
+    prop_oneof![
+        2 => (three.clone(), 1usize..6).prop_map(|(pool, workers)| Change::Workers(pool, workers)),
+        1 => (three.clone(), 1usize..20).prop_map(|(pool, events)| Change::Queue(pool, events)),
+        2 => (three.clone(), prop::option::of(5u64..200)).prop_map(|(pool, rate)| Change::Rate(pool, rate)),
+        2 => (three.clone(), prop::option::of(1usize..5)).prop_map(|(pool, limit)| Change::Limit(pool, limit)),
+        1 => (three.clone(), 1u32..5).prop_map(|(handler, attempts)| Change::Attempts(handler, attempts)),
+        1 => three.clone().prop_map(Change::PausePool),
+        1 => three.clone().prop_map(Change::ResumePool),
+        1 => three.clone().prop_map(Change::PauseHandler),
+        1 => three.prop_map(Change::ResumeHandler),
+        2 => Just(Change::AddInput),
+        2 => (0usize..4).prop_map(Change::RemoveInput),
+        4 => any::<bool>().prop_map(Change::AddOutput),
+        4 => (0usize..4).prop_map(Change::RemoveOutput),
+    ]
+}
+
+/// Half of the programs are left as they are.
+fn changes() -> impl Strategy<Value = Vec<(u64, Change)>> {
+    let wait = prop_oneof![2 => Just(0u64), 3 => 1u64..20, 1 => 20u64..200];
+    prop_oneof![
+        1 => Just(Vec::new()),
+        1 => prop::collection::vec((wait, change()), 1..25),
+    ]
+}
+
+/// Those that are there at the start, and those that come.
+fn inputs() -> impl Strategy<Value = Vec<Input>> {
+    let late = prop::collection::vec(input(), 0..4);
+    (prop::collection::vec(input(), 1..4), late).prop_map(|(mut inputs, late)| {
+        inputs.extend(late.into_iter().map(|input| Input { late: true, ..input }));
+        inputs
     })
 }
 
@@ -144,7 +216,7 @@ pub(super) fn program() -> impl Strategy<Value = Program> {
     let no_handler =
         prop_oneof![Just(NoHandler::DeadLetter), Just(NoHandler::Ignore), Just(NoHandler::Refuse)];
     (
-        prop::collection::vec(input(), 1..4),
+        inputs(),
         [row(), row(), row()],
         (store(), store()),
         no_handler,
@@ -152,14 +224,28 @@ pub(super) fn program() -> impl Strategy<Value = Program> {
         // One event that is never done, in programs that are stopped.
         (halt(), any::<prop::sample::Index>(), prop::bool::weighted(0.3)),
         prop_oneof![Just(0u64), 1u64..2_000],
+        (prop::option::weighted(0.5, 1usize..10), changes()),
     )
-        .prop_map(|(mut inputs, rows, (sink, letters), no_handler, modes, halts, deadline)| {
+        .prop_map(|(mut inputs, rows, stores, no_handler, modes, halts, deadline, live)| {
+            let ((sink, letters), (loopback, changes)) = (stores, live);
             let (halt, place, stuck) = halts;
             if halt.is_some() && stuck {
                 get_stuck(&mut inputs, place);
             }
             let (outages, fragile) = modes;
-            Program { inputs, rows, sink, letters, no_handler, outages, fragile, halt, deadline }
+            Program {
+                inputs,
+                rows,
+                sink,
+                letters,
+                no_handler,
+                outages,
+                fragile,
+                halt,
+                deadline,
+                loopback,
+                changes,
+            }
         })
 }
 

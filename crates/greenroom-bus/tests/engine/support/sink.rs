@@ -1,7 +1,10 @@
 //! An output in memory: as large, as slow and as lasting as a test wants it.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -42,12 +45,25 @@ pub(crate) struct MemorySink {
     accepted: Mutex<Option<mpsc::Sender<Outgoing>>>,
     shared: Arc<SinkState>,
     done: watch::Receiver<bool>,
+    /// Who waits for room.
+    accepting: AtomicUsize,
+    /// Something was accepted after it had been told to finish, or was about to be.
+    misused: AtomicBool,
 }
 
 #[derive(Default)]
 struct SinkState {
     stored: Mutex<Vec<Stored>>,
     failure: Mutex<Option<SinkError>>,
+}
+
+/// Somebody who waits for room.
+struct Accepting<'a>(&'a AtomicUsize);
+
+impl Drop for Accepting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Default for MemorySink {
@@ -63,7 +79,8 @@ impl MemorySink {
         let (tell, done) = watch::channel(false);
         let shared = Arc::new(SinkState::default());
         tokio::spawn(store(behaviour, coming, shared.clone(), tell));
-        Self { behaviour, accepted: Mutex::new(Some(accepted)), shared, done }
+        let (accepted, accepting) = (Mutex::new(Some(accepted)), AtomicUsize::new(0));
+        Self { behaviour, accepted, shared, done, accepting, misused: AtomicBool::new(false) }
     }
 
     pub(crate) fn stored(&self) -> Vec<Stored> {
@@ -74,8 +91,15 @@ impl MemorySink {
         self.stored().iter().map(|stored| stored.event.id().to_owned()).collect()
     }
 
+    /// Whether somebody broke the contract: nothing is accepted after the sink was told to finish.
+    pub(crate) fn is_misused(&self) -> bool {
+        self.misused.load(Ordering::Relaxed)
+    }
+
     fn door(&self) -> Option<mpsc::Sender<Outgoing>> {
-        self.accepted.lock().unwrap().clone()
+        let door = self.accepted.lock().unwrap().clone();
+        self.misused.fetch_or(door.is_none(), Ordering::Relaxed);
+        door
     }
 }
 
@@ -118,6 +142,8 @@ impl Sink for MemorySink {
 
     fn accept<'a>(&'a self, outgoing: Outgoing) -> BoxFuture<'a, ()> {
         Box::pin(async move {
+            self.accepting.fetch_add(1, Ordering::Relaxed);
+            let _accepting = Accepting(&self.accepting);
             if let Some(door) = self.door() {
                 let _ = door.send(outgoing).await;
             }
@@ -126,6 +152,8 @@ impl Sink for MemorySink {
 
     fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
         self.accepted.lock().unwrap().take();
+        let accepting = self.accepting.load(Ordering::Relaxed) > 0;
+        self.misused.fetch_or(accepting, Ordering::Relaxed);
         let mut done = self.done.clone();
         Box::pin(async move {
             if self.behaviour.hangs {
