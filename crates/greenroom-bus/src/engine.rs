@@ -12,6 +12,7 @@
 
 mod brake;
 mod builder;
+mod commits;
 mod config;
 mod control;
 mod failures;
@@ -56,7 +57,7 @@ pub use look::{
 };
 pub use loopback::LoopbackConfig;
 pub use phase::Phase;
-pub use report::{OutputReport, PoolReport, Progress, RunReport, SlowKey};
+pub use report::{OutputReport, PoolReport, PositionsReport, Progress, RunReport, SlowKey};
 
 use self::{control::Managed, shared::Shared, worker::BusWorker};
 use crate::source::Source;

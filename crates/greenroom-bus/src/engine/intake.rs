@@ -12,7 +12,7 @@ use greenroom::Address;
 use tokio::{sync::watch, time::Instant};
 
 use super::{
-    ledger::{Batch, Ticket},
+    ledger::{Batch, PlacedTicket, Ticket},
     order_audit::Line,
     phase::Phase,
     routing::Routing,
@@ -68,7 +68,8 @@ impl Intake {
     ) -> Self {
         shared.reading.fetch_add(1, Ordering::AcqRel);
         let reading = Reading(shared.clone());
-        let batch = Arc::new(Batch { ledger: shared.ledger.clone(), taken_at: Instant::now() });
+        let (ledger, taken_at) = (shared.ledger.clone(), Instant::now());
+        let batch = Arc::new(Batch { ledger, taken_at, receipts: None });
         let routing = Routing::new(shared.clone(), input, pools);
         Self { shared, input, source, routing, number: 0, batch, progress, reading }
     }
@@ -133,9 +134,11 @@ impl Intake {
         if batch.is_empty() {
             greenroom::step_aside().await;
         }
+        let receipts = self.source.receipts();
         let mut rest = batch.drain(..).peekable();
         while rest.peek().is_some() {
-            self.batch = Arc::new(Batch { ledger: self.shared.ledger.clone(), taken_at });
+            let (ledger, receipts) = (self.shared.ledger.clone(), receipts.clone());
+            self.batch = Arc::new(Batch { ledger, taken_at, receipts });
             for taken in rest.by_ref().take(EVENTS_PER_TURN) {
                 self.number += 1;
                 let (input, position, number) = (self.input, taken.position, self.number);
@@ -148,7 +151,7 @@ impl Intake {
 
     fn route_one(&mut self, taken: Taken, origin: Origin) {
         let batch = &self.batch;
-        let settles = |line: Option<&Line>| settlement(batch, line);
+        let settles = |line: Option<&Line>| settlement(batch, taken.position, line);
         match taken.event {
             Ok(event) => match self.shared.takes[self.input as usize].try_matches(&event) {
                 Ok(true) => self.routing.route(event, origin, None, &settles),
@@ -184,11 +187,15 @@ impl Intake {
     }
 }
 
-fn settlement(batch: &Arc<Batch>, line: Option<&Line>) -> Ack {
+fn settlement(batch: &Arc<Batch>, position: u64, line: Option<&Line>) -> Ack {
     if let Some(line) = line {
         batch.ledger.audit.taken(line);
     }
-    Ack::new(Ticket { batch: batch.clone(), line: line.cloned() })
+    let ticket = Ticket { batch: batch.clone(), line: line.cloned() };
+    match batch.receipts {
+        None => Ack::new(ticket),
+        Some(_) => Ack::new(PlacedTicket { ticket, position }),
+    }
 }
 
 /// Waits until not too many dead letters are on their way, then for the next batch.

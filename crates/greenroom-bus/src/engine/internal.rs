@@ -46,6 +46,6 @@ impl Parts {
 
 /// The settlement of one event in the ledger.
 pub(crate) fn ticket(shared: &Shared) -> Ticket {
-    let batch = Arc::new(Batch { ledger: shared.ledger.clone(), taken_at: Instant::now() });
-    Ticket { batch, line: None }
+    let (ledger, taken_at) = (shared.ledger.clone(), Instant::now());
+    Ticket { batch: Arc::new(Batch { ledger, taken_at, receipts: None }), line: None }
 }

@@ -20,6 +20,7 @@ use super::{
 use crate::{
     dead_letter::Reason,
     settlement::{Ack, Outcome, Settle, Settled},
+    source::Receipts,
 };
 
 /// The slowest keys that a report names.
@@ -175,6 +176,8 @@ impl Slowest {
 pub(crate) struct Batch {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) taken_at: Instant,
+    /// Who of its source hears of settlements, where anybody does.
+    pub(crate) receipts: Option<Arc<dyn Receipts>>,
 }
 
 /// The settlement of one event.
@@ -201,6 +204,21 @@ impl Settle for Ticket {
         let micros = (time.as_micros() as u64).clamp(1, LONGEST_US);
         ledger.latency.lock().saturating_record(micros);
         counter.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// The same, of a source that hears of it.
+pub(crate) struct PlacedTicket {
+    pub(crate) ticket: Ticket,
+    pub(crate) position: u64,
+}
+
+impl Settle for PlacedTicket {
+    fn settled(&self, how: Settled) {
+        self.ticket.settled(how);
+        if let Some(receipts) = &self.ticket.batch.receipts {
+            receipts.settled(self.position, how);
+        }
     }
 }
 

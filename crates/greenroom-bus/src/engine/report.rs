@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use crate::source::Standing;
+
 /// The final report of a run. `taken = handled + dead_lettered + ignored + refused`.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -44,6 +46,8 @@ pub struct RunReport {
     pub pools: Vec<PoolReport>,
     /// A row for each output.
     pub outputs: Vec<OutputReport>,
+    /// A row for each input that keeps its positions.
+    pub positions: Vec<PositionsReport>,
     /// Where dead letters went.
     pub dead_letters: String,
     /// What went wrong with inputs, outputs, dead letters or workers, in words.
@@ -106,6 +110,15 @@ pub struct OutputReport {
     pub target: String,
     /// Events handed to it. Those that it could not store count as refused.
     pub events: u64,
+}
+
+/// How far an input that keeps its positions has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PositionsReport {
+    /// What reports call the input.
+    pub input: String,
+    /// How it stands after the last commit.
+    pub standing: Standing,
 }
 
 /// What a run has done so far.

@@ -3,7 +3,8 @@
 //! ```text
 //! read:  inputs run                      ── all ended, or drain, or stop now ──▶
 //! drain: pools handle what was taken     ── all handled, or the deadline, an outage too long, stop now ──▶
-//! flush: outputs and dead letters store what they accepted ──▶ report
+//! flush: outputs and dead letters store what they accepted
+//! commit: inputs that keep their positions store them ──▶ report
 //! ```
 
 use std::{
@@ -18,7 +19,8 @@ use tokio::{
 };
 
 use super::{
-    Control, Engine, OutputReport, Parts, Phase, PoolReport, RunReport, SlowKey,
+    Control, Engine, OutputReport, Parts, Phase, PoolReport, PositionsReport, RunReport, SlowKey,
+    commits::Commits,
     intake::{Intake, JobAddress},
     loopback,
     report::peak_rss_bytes,
@@ -27,17 +29,18 @@ use super::{
 };
 use crate::{
     name::Name,
-    source::{Source, SourceError},
+    source::{Committer, Source, SourceError},
 };
 
 /// How often the engine looks at its queues, its outputs and its handlers' health.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Once the run was told to stop now, inputs may take this long to let go, then pools, then outputs, each counted from
-/// the moment of the stop. Together with a look in between, that keeps the promise to return within a second (G05).
+/// Once the run was told to stop now, inputs may take this long to let go, then pools, outputs, and commits, each counted
+/// from the moment of the stop. Together with a look in between, that keeps the promise to return within a second (G05).
 const INPUTS_LET_GO: Duration = Duration::from_millis(200);
 const POOLS_LET_GO: Duration = Duration::from_millis(750);
-const OUTPUTS_LET_GO: Duration = Duration::from_millis(900);
+const OUTPUTS_LET_GO: Duration = Duration::from_millis(850);
+const COMMITS_LET_GO: Duration = Duration::from_millis(950);
 
 /// A deadline that is never reached: a hundred years.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3_600);
@@ -53,12 +56,14 @@ impl Engine {
     /// Dropping the future drops the inputs and what waits beside the pools. Pools handle what they have queued in the
     /// background, but nobody waits for them or ends the outputs. To stop a run in order, use [`Control`].
     pub async fn run(self) -> RunReport {
-        let Self { sources, parts } = self;
+        let Self { mut sources, parts } = self;
         let mut run = Run::new(&parts);
+        let commits = Commits::begin(&parts.shared, &mut sources);
         run.read(&parts, sources).await;
         let stats = run.drain(&parts).await;
         run.flush(&parts).await;
-        run.report(&parts, stats)
+        let positions = run.commit(&parts, commits).await;
+        RunReport { positions, ..run.report(&parts, stats) }
     }
 }
 
@@ -310,6 +315,37 @@ impl Run {
         }
     }
 
+    /// Stores the positions of inputs for the last time: after outputs and dead letters, so that what they have stored is done.
+    async fn commit(&mut self, engine: &Parts, commits: Commits) -> Vec<PositionsReport> {
+        let committers = commits.end().await;
+        let mut last = Tasks::new();
+        for (name, committer) in &committers {
+            let committer = committer.clone();
+            last.spawn(&**name, async move { committer.commit().await });
+        }
+        loop {
+            self.look_at_phase(engine);
+            if self.waited(COMMITS_LET_GO) {
+                self.left(&last, "its positions were not stored");
+                break;
+            }
+            tokio::select! {
+                committed = last.next() => match committed {
+                    Some(Ok(Ok(()))) => {}
+                    Some(Ok(Err(error))) => self.error(error.to_string()),
+                    Some(Err((name, error))) => self.error(format!("{name}: storing its positions failed: {error}")),
+                    None => break,
+                },
+                () = self.next_look() => {}
+            }
+        }
+        let report = |(name, committer): (Arc<str>, Arc<dyn Committer>)| PositionsReport {
+            input: name.to_string(),
+            standing: committer.standing(),
+        };
+        committers.into_iter().map(report).collect()
+    }
+
     fn report(mut self, engine: &Parts, stats: Vec<PoolStats>) -> RunReport {
         let shared = &engine.shared;
         let ledger = &shared.ledger;
@@ -368,6 +404,7 @@ impl Run {
                 })
                 .collect(),
             outputs: outputs.collect(),
+            positions: Vec::new(),
             dead_letters: shared.dead_letters.describe(),
             errors: self.errors,
         }
