@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use greenroom_bus::engine;
 
-use crate::report::{Latency, OutputRow, PoolRow, RunReport, SlowKey};
+use crate::report::{Latency, OutputRow, PoolRow, PositionsRow, RunReport, SlowKey};
 
 pub(super) fn of(report: &engine::RunReport) -> RunReport {
     let [p50, p99, p999] = report.latency.map(|latency| latency.as_micros() as u64);
@@ -28,6 +28,7 @@ pub(super) fn of(report: &engine::RunReport) -> RunReport {
         dead_letters_by_reason: reasons(report),
         pools: report.pools.iter().map(pool).collect(),
         outputs: report.outputs.iter().map(output).collect(),
+        positions: report.positions.iter().map(positions).collect(),
         dead_letters: report.dead_letters.clone(),
         errors: report.errors.clone(),
     }
@@ -60,4 +61,12 @@ fn pool(pool: &engine::PoolReport) -> PoolRow {
 
 fn output(output: &engine::OutputReport) -> OutputRow {
     OutputRow { name: output.name.clone(), target: output.target.clone(), events: output.events }
+}
+
+fn positions(positions: &engine::PositionsReport) -> PositionsRow {
+    PositionsRow {
+        input: positions.input.clone(),
+        skipped: positions.standing.skipped,
+        delivered_again_at_most: positions.standing.repeated_at_most,
+    }
 }
