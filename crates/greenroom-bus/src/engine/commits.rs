@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::{
     task::JoinSet,
-    time::{MissedTickBehavior, interval},
+    time::{MissedTickBehavior, interval, timeout},
 };
 
 use super::shared::Shared;
@@ -15,6 +15,9 @@ use crate::source::{Committer, Resumed, Source};
 
 /// How often positions are stored at least: so much work, or what the source calls due, is what a crash repeats.
 const EVERY: Duration = Duration::from_secs(1);
+
+/// How long a commit that is under way at the end may take to let go. What it stores may still be stored.
+const LET_GO: Duration = Duration::from_millis(50);
 
 /// An input by its name, with who commits.
 type Named = (Arc<str>, Arc<dyn Committer>);
@@ -53,7 +56,8 @@ impl Commits {
 
     /// Makes no more on its own: the last ones are for the run to make.
     pub(super) async fn end(mut self) -> Vec<Named> {
-        self.tasks.shutdown().await;
+        // One that blocks its thread does not hold up the end.
+        let _ = timeout(LET_GO, self.tasks.shutdown()).await;
         self.committers
     }
 }

@@ -143,6 +143,9 @@ impl FileSource {
         (&file).take(MAGIC).read_to_end(&mut beginning).map_err(unreadable)?;
         let is_plain = decompress::is_plain(&beginning);
         let other = File::open(path).map_err(unreadable)?;
+        if !identity::are_same(&file, &other).map_err(unreadable)? {
+            return Err("was replaced while it was opened: run again".to_owned());
+        }
         let (positions, start) =
             FilePositions::open(name.clone(), path, other, checkpoint, is_plain)?;
         let lines = Lines::going_on(options.max_event, start.mark, positions.skip(&start));

@@ -99,7 +99,10 @@ impl Positions {
 
     /// Whether a position need not be delivered again. Takes time for finding it among what is open.
     pub fn is_done(&self, position: u64) -> bool {
+        if position >= self.next {
+            return false;
+        }
         let after = self.open.partition_point(|open| open.end <= position);
-        position < self.next && self.open.get(after).is_none_or(|open| position < open.start)
+        self.open.get(after).is_none_or(|open| position < open.start)
     }
 }

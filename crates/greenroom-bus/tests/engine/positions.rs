@@ -29,7 +29,7 @@ use crate::support::{
 
 /// What the positions of a test's source are, seen from outside.
 #[derive(Clone)]
-struct Kept(Arc<Mutex<Inner>>);
+pub(crate) struct Kept(Arc<Mutex<Inner>>);
 
 struct Inner {
     watermark: Watermark,
@@ -43,14 +43,14 @@ struct Inner {
 }
 
 impl Kept {
-    fn new(check: impl Fn(&Positions) + Send + 'static) -> Self {
+    pub(crate) fn new(check: impl Fn(&Positions) + Send + 'static) -> Self {
         let mut watermark = Watermark::default();
         let epoch = watermark.assign(&Positions::starting_at(1));
         let (commits, check) = (Vec::new(), Box::new(check));
         Self(Arc::new(Mutex::new(Inner { watermark, epoch, commits, fails: false, check })))
     }
 
-    fn last(&self) -> Positions {
+    pub(crate) fn last(&self) -> Positions {
         self.0.lock().unwrap().commits.last().unwrap().1.clone()
     }
 }
@@ -88,7 +88,7 @@ impl Committer for Kept {
 }
 
 /// A script that keeps its positions.
-struct Keeping(Script, Kept);
+pub(crate) struct Keeping(pub(crate) Script, pub(crate) Kept);
 
 impl Source for Keeping {
     fn describe(&self) -> String {

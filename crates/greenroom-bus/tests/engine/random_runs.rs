@@ -16,17 +16,21 @@ use greenroom_bus::{
     engine::{HandlerConfig, NoHandler, OnFull, OutageConfig, PoolConfig, Retry, RunReport},
     event::Event,
     handler::{Failure, FailureKind, HandlerFactory, HandlerResult, Outputs},
+    watermark::Positions,
 };
 use proptest::prelude::*;
 
 use self::program::{Deed, HANDLERS, Halt, Input, Item, Program, Row, TYPES, program};
-use crate::support::{
-    Bench, HANG, event,
-    handlers::handle,
-    letters::{Letter, MemoryLetters},
-    ms,
-    sink::{MemorySink, Stored},
-    source::{Script, Step},
+use crate::{
+    positions::{Keeping, Kept},
+    support::{
+        Bench, HANG, event,
+        handlers::handle,
+        letters::{Letter, MemoryLetters},
+        ms,
+        sink::{MemorySink, Stored},
+        source::{Script, Step},
+    },
 };
 
 /// Where an event came from: its input and its position there.
@@ -214,16 +218,20 @@ struct Remains {
     stored: Vec<Stored>,
     letters: Vec<Letter>,
     pulled: u64,
+    /// What the last commit of each input says.
+    kept: Vec<Positions>,
 }
 
 async fn run(world: &Arc<World>) -> Remains {
     let program = &world.program;
     let mut bench = Bench::with(MemorySink::new(program.sink), MemoryLetters::new(program.letters));
-    let mut given = Vec::new();
+    let (mut given, mut kept) = (Vec::new(), Vec::new());
     for (place, input) in program.inputs.iter().enumerate() {
         let script = script(input, place);
         given.push(script.given());
-        bench = bench.set(|engine| engine.input(Box::new(script)));
+        kept.push(Kept::new(|_| {}));
+        let source = Keeping(script, kept[place].clone());
+        bench = bench.set(|engine| engine.input(Box::new(source)));
     }
     for (place, row) in program.rows.iter().enumerate() {
         bench = bench.set(|engine| engine.pool(format!("pool-{place}"), pool(program, *row)));
@@ -247,12 +255,13 @@ async fn run(world: &Arc<World>) -> Remains {
     let report = tokio::time::timeout(HANG, engine.run()).await.expect("the run did not end");
     halting.abort();
     let pulled = given.iter().map(|given| given.load(std::sync::atomic::Ordering::Relaxed)).sum();
-    Remains { report, stored: sink.stored(), letters: letters.stored(), pulled }
+    let kept = kept.iter().map(Kept::last).collect();
+    Remains { report, stored: sink.stored(), letters: letters.stored(), pulled, kept }
 }
 
 impl World {
     fn check(&self, remains: &Remains) -> Result<(), TestCaseError> {
-        let Remains { report, stored, letters, pulled } = remains;
+        let Remains { report, stored, letters, pulled, kept } = remains;
         prop_assert!(report.adds_up(), "{report:?}");
         prop_assert_eq!(report.taken, *pulled);
         prop_assert_eq!(report.out_of_order, 0);
@@ -262,6 +271,14 @@ impl World {
         self.check_time(report)?;
         self.check_bounds(report)?;
         let dead = self.check_letters(letters)?;
+        let open: u64 = kept.iter().map(Positions::count_open).sum();
+        prop_assert_eq!(
+            open,
+            report.refused,
+            "what is refused is for a later run, and nothing else"
+        );
+        let is_done = |(input, position): &At| kept[*input].is_done(*position);
+        prop_assert!(dead.iter().all(is_done), "{dead:?} of {kept:?}");
         let emitted = self.check_stored(stored, &dead)?;
         if self.is_whole(report) {
             prop_assert_eq!(report.refused, 0, "{:?}", report);

@@ -86,6 +86,11 @@ impl Identity {
     }
 }
 
+/// Whether both are the same file, as far as the system tells.
+pub(super) fn are_same(file: &File, other: &File) -> io::Result<bool> {
+    Ok(inode(file)? == inode(other)?)
+}
+
 #[cfg(unix)]
 fn inode(file: &File) -> io::Result<u64> {
     use std::os::unix::fs::MetadataExt;
