@@ -194,6 +194,7 @@ async fn d01_no_more_is_taken_than_the_checkpoint_says_may_be() {
     assert!(tokio::time::timeout(patience, source.pull(&mut items)).await.is_err());
     assert!(items.is_empty(), "nothing was announced yet");
     committer.commit().await.unwrap();
+    assert_eq!(source.pull(&mut items).await.unwrap(), Pull::More);
     while tokio::time::timeout(patience, source.pull(&mut items)).await.is_ok() {}
     let taken = items.len() as u64;
     assert!((1..=16_384).contains(&taken), "{taken}");
