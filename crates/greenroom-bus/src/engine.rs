@@ -12,6 +12,7 @@
 
 mod brake;
 mod builder;
+mod commits;
 mod config;
 mod control;
 mod ending;
@@ -56,7 +57,9 @@ pub use look::{
 };
 pub use loopback::LoopbackConfig;
 pub use phase::Phase;
-pub use report::{InputReport, OutputReport, PoolReport, Progress, RunReport, SlowKey};
+pub use report::{
+    InputReport, OutputReport, PoolReport, PositionsReport, Progress, RunReport, SlowKey,
+};
 
 use self::{control::Managed, ending::Ending, shared::Shared, worker::BusWorker};
 

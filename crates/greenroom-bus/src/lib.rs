@@ -16,6 +16,7 @@ pub mod router;
 pub mod settlement;
 pub mod sink;
 pub mod source;
+pub mod watermark;
 
 use std::{future::Future, pin::Pin};
 

@@ -1,9 +1,14 @@
 //! The contract of a source: batches of events, each with its position.
 
+mod committer;
 pub mod file;
 pub mod generator;
 
+use std::sync::Arc;
+
 use crate::{BoxFuture, event::Event};
+
+pub use committer::{Committer, Receipts, Resumed, Standing};
 
 /// Where events come from. The engine pulls; a source never pushes, so that back-pressure is its natural state.
 pub trait Source: Send + 'static {
@@ -27,6 +32,18 @@ pub trait Source: Send + 'static {
 
     /// True when what was refused can be read again by a later run.
     fn replayable(&self) -> bool;
+
+    /// Who stores its positions, for a source that keeps any. The engine asks once, before the first pull, and commits from
+    /// then on; a source may count on that, and give nothing more until a commit has been made.
+    fn committer(&mut self) -> Option<Arc<dyn Committer>> {
+        None
+    }
+
+    /// Who is to hear how the items of the last pull are settled, where anybody is. Asked after each pull that gave any, so
+    /// these belong to one partition.
+    fn receipts(&self) -> Option<Arc<dyn Receipts>> {
+        None
+    }
 }
 
 /// Whether a source has more to give.

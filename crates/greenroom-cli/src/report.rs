@@ -54,6 +54,8 @@ pub struct RunReport {
     pub inputs: Vec<InputRow>,
     /// One row for each output, in the order in which they were added.
     pub outputs: Vec<OutputRow>,
+    /// One row for each input that keeps its positions.
+    pub positions: Vec<PositionsRow>,
     /// Where dead letters are stored.
     pub dead_letters: String,
     /// What went wrong, in words; not empty means exit code 3.
@@ -125,6 +127,17 @@ pub struct OutputRow {
     pub removed: bool,
 }
 
+/// How far an input that keeps its positions has come.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct PositionsRow {
+    /// What it reads, for example `file:orders.ndjson`.
+    pub input: String,
+    /// Items that an earlier run had done, and that were skipped.
+    pub skipped: u64,
+    /// Items that the next run is given again, at most.
+    pub delivered_again_at_most: u64,
+}
+
 impl RunReport {
     /// The report as it goes to standard output, with a newline at its end.
     pub fn render(&self, format: ReportFormat) -> String {
@@ -158,6 +171,7 @@ impl RunReport {
         self.pool_table(&mut out);
         self.input_table(&mut out);
         self.output_table(&mut out);
+        self.positions_table(&mut out);
         self.slowest(&mut out);
         out
     }
@@ -275,6 +289,18 @@ impl RunReport {
         table_of(out, &["output", "events"], table.collect());
     }
 
+    fn positions_table(&self, out: &mut String) {
+        if self.positions.is_empty() {
+            return;
+        }
+        out.push('\n');
+        let table = self.positions.iter().map(|row| {
+            let again = format!("at most {}", grouped(row.delivered_again_at_most));
+            vec![row.input.clone(), grouped(row.skipped), again]
+        });
+        table_of(out, &["positions kept", "skipped", "delivered again"], table.collect());
+    }
+
     fn slowest(&self, out: &mut String) {
         if self.slowest_keys.is_empty() {
             return;
@@ -388,8 +414,24 @@ mod tests {
                 events: 3,
                 removed: true,
             }],
+            positions: vec![PositionsRow {
+                input: "file:orders.ndjson".into(),
+                skipped: 4_321,
+                delivered_again_at_most: 2,
+            }],
             ..RunReport::default()
         }
+    }
+
+    #[test]
+    fn c16_what_is_delivered_again_is_told() {
+        let text = report().render(ReportFormat::Text);
+        assert!(text.contains("\nfile:orders.ndjson    4,321        at most 2\n"), "{text}");
+        let value: serde_json::Value =
+            serde_json::from_str(&report().render(ReportFormat::Json)).unwrap();
+        assert_eq!(value["positions"][0]["delivered_again_at_most"], 2);
+        let without = RunReport { positions: Vec::new(), ..report() };
+        assert!(!without.render(ReportFormat::Text).contains("positions"));
     }
 
     #[test]

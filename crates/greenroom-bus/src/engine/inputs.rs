@@ -11,7 +11,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 
 use parking_lot::{Mutex, RwLock};
@@ -70,7 +70,9 @@ pub(crate) struct Input {
     pub(crate) taken: AtomicU64,
     /// Its intake, and batches of which an event is not settled.
     under_way: AtomicUsize,
-    /// Told when nothing of it is under way any more.
+    /// It keeps its positions, and the last ones are not stored yet.
+    keeping: AtomicBool,
+    /// Told when nothing of it is under way any more, and when its last positions are stored.
     done: Notify,
     fate: Mutex<Fate>,
 }
@@ -125,6 +127,7 @@ impl Input {
             read: AtomicU64::new(UNKNOWN),
             taken: AtomicU64::new(0),
             under_way: AtomicUsize::new(0),
+            keeping: AtomicBool::new(false),
             done: Notify::new(),
             fate: Mutex::default(),
         })
@@ -150,13 +153,44 @@ impl Input {
     /// # Cancel safety
     /// A dropped future has done nothing.
     pub(crate) async fn done(&self) {
-        while !self.is_done() {
+        self.until(Self::is_done).await;
+    }
+
+    /// As [`done`](Self::done), and until its last positions are stored, where it keeps any.
+    ///
+    /// # Cancel safety
+    /// A dropped future has done nothing.
+    pub(crate) async fn gone(&self) {
+        self.until(Self::is_gone).await;
+    }
+
+    async fn until(&self, is_so: impl Fn(&Self) -> bool) {
+        while !is_so(self) {
             let mut done = std::pin::pin!(self.done.notified());
             done.as_mut().enable();
-            if !self.is_done() {
+            if !is_so(self) {
                 done.await;
             }
         }
+    }
+
+    fn is_gone(&self) -> bool {
+        self.is_done() && !self.is_keeping()
+    }
+
+    /// Its positions are stored from here on.
+    pub(crate) fn keeps_positions(&self) {
+        self.keeping.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_keeping(&self) -> bool {
+        self.keeping.load(Ordering::Acquire)
+    }
+
+    /// All that it gave was settled before, and its source has stored that.
+    pub(crate) fn positions_are_stored(&self) {
+        self.keeping.store(false, Ordering::Release);
+        self.done.notify_waiters();
     }
 
     pub(crate) fn report(&self) -> InputReport {
@@ -231,7 +265,7 @@ impl Inputs {
         let other = all.iter().rev().find(|input| input.name == name);
         match other {
             Some(other) if !other.is_removed() => Err(Kind::Input.name_taken(name, false)),
-            Some(other) if !other.is_done() => Err(Kind::Input.name_taken(name, true)),
+            Some(other) if !other.is_gone() => Err(Kind::Input.name_taken(name, true)),
             _ => Ok(()),
         }
     }

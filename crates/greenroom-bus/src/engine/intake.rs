@@ -10,7 +10,7 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{
     inputs::{Arrival, Input, Reading, UnderWay},
-    ledger::{Batch, Ticket},
+    ledger::{Batch, PlacedTicket, Ticket},
     order_audit::Line,
     phase::Phase,
     routing::Routing,
@@ -55,7 +55,7 @@ impl Intake {
     pub(crate) fn new(shared: Arc<Shared>, arrival: Arrival, pools: Vec<JobAddress>) -> Self {
         let Arrival { place, source, takes, reading, under_way } = arrival;
         let input = shared.inputs.at(place);
-        let batch = Batch::of(&shared.ledger, &input, Instant::now());
+        let batch = Batch::of(&shared.ledger, &input, Instant::now(), None);
         let routing = Routing::new(shared.clone(), place, pools);
         let _under_way = under_way;
         Self { shared, place, input, source, takes, routing, number: 0, batch, reading, _under_way }
@@ -123,9 +123,11 @@ impl Intake {
         if batch.is_empty() {
             greenroom::step_aside().await;
         }
+        let receipts = self.source.receipts();
         let mut rest = batch.drain(..).peekable();
         while rest.peek().is_some() {
-            self.batch = Batch::of(&self.shared.ledger, &self.input, taken_at);
+            let (ledger, receipts) = (&self.shared.ledger, receipts.clone());
+            self.batch = Batch::of(ledger, &self.input, taken_at, receipts);
             for taken in rest.by_ref().take(EVENTS_PER_TURN) {
                 self.number += 1;
                 let (input, position, number) = (self.place, taken.position, self.number);
@@ -138,7 +140,7 @@ impl Intake {
 
     fn route_one(&mut self, taken: Taken, origin: Origin) {
         let batch = &self.batch;
-        let settles = |line: Option<&Line>| settlement(batch, line);
+        let settles = |line: Option<&Line>| settlement(batch, taken.position, line);
         match taken.event {
             Ok(event) => match self.takes.try_matches(&event) {
                 Ok(true) => self.routing.route(event, origin, None, &settles),
@@ -174,11 +176,15 @@ impl Intake {
     }
 }
 
-fn settlement(batch: &Arc<Batch>, line: Option<&Line>) -> Ack {
+fn settlement(batch: &Arc<Batch>, position: u64, line: Option<&Line>) -> Ack {
     if let Some(line) = line {
         batch.ledger.audit.taken(line);
     }
-    Ack::new(Ticket { batch: batch.clone(), line: line.cloned() })
+    let ticket = Ticket { batch: batch.clone(), line: line.cloned() };
+    match batch.receipts {
+        None => Ack::new(ticket),
+        Some(_) => Ack::new(PlacedTicket { ticket, position }),
+    }
 }
 
 /// Waits until not too many dead letters are on their way, then for the next batch.

@@ -21,6 +21,7 @@ use super::{
 use crate::{
     dead_letter::Reason,
     settlement::{Ack, Outcome, Settle, Settled},
+    source::Receipts,
 };
 
 /// The slowest keys that a report names.
@@ -176,19 +177,27 @@ impl Slowest {
 pub(crate) struct Batch {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) taken_at: Instant,
+    /// Who of its source hears of settlements, where anybody does.
+    pub(crate) receipts: Option<Arc<dyn Receipts>>,
     /// Keeps its input from being done, where it has one.
     _under_way: Option<UnderWay>,
 }
 
 impl Batch {
-    pub(crate) fn of(ledger: &Arc<Ledger>, input: &Arc<Input>, taken_at: Instant) -> Arc<Self> {
+    pub(crate) fn of(
+        ledger: &Arc<Ledger>,
+        input: &Arc<Input>,
+        taken_at: Instant,
+        receipts: Option<Arc<dyn Receipts>>,
+    ) -> Arc<Self> {
         let _under_way = Some(UnderWay::of(input));
-        Arc::new(Self { ledger: ledger.clone(), taken_at, _under_way })
+        Arc::new(Self { ledger: ledger.clone(), taken_at, receipts, _under_way })
     }
 
     /// Of events that a caller gave to a router.
     pub(crate) fn of_caller(ledger: &Arc<Ledger>) -> Arc<Self> {
-        Arc::new(Self { ledger: ledger.clone(), taken_at: Instant::now(), _under_way: None })
+        let taken_at = Instant::now();
+        Arc::new(Self { ledger: ledger.clone(), taken_at, receipts: None, _under_way: None })
     }
 }
 
@@ -216,6 +225,21 @@ impl Settle for Ticket {
         let micros = (time.as_micros() as u64).clamp(1, LONGEST_US);
         ledger.latency.lock().saturating_record(micros);
         counter.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// The same, of a source that hears of it.
+pub(crate) struct PlacedTicket {
+    pub(crate) ticket: Ticket,
+    pub(crate) position: u64,
+}
+
+impl Settle for PlacedTicket {
+    fn settled(&self, how: Settled) {
+        self.ticket.settled(how);
+        if let Some(receipts) = &self.ticket.batch.receipts {
+            receipts.settled(self.position, how);
+        }
     }
 }
 

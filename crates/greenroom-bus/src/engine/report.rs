@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use crate::source::Standing;
+
 /// The final report of a run. `taken = handled + dead_lettered + ignored + refused`.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -46,6 +48,8 @@ pub struct RunReport {
     pub inputs: Vec<InputReport>,
     /// A row for each output, in the order in which they were added; those that were removed as well.
     pub outputs: Vec<OutputReport>,
+    /// A row for each input that keeps its positions.
+    pub positions: Vec<PositionsReport>,
     /// Where dead letters went.
     pub dead_letters: String,
     /// What went wrong with inputs, outputs, dead letters or workers, in words.
@@ -129,6 +133,15 @@ pub struct OutputReport {
     pub removed: bool,
     /// What it could not store of what it had accepted when it was removed, and why.
     pub error: Option<String>,
+}
+
+/// How far an input that keeps its positions has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PositionsReport {
+    /// What reports call the input.
+    pub input: String,
+    /// How it stands after the last commit.
+    pub standing: Standing,
 }
 
 /// What a run has done so far.

@@ -3,7 +3,8 @@
 //! ```text
 //! read:  inputs run                      ── all ended, or drain, or stop now ──▶
 //! drain: pools handle what was taken     ── all handled, or the deadline, an outage too long, stop now ──▶
-//! flush: outputs and dead letters store what they accepted ──▶ report
+//! flush: outputs and dead letters store what they accepted
+//! commit: inputs that keep their positions store them ──▶ report
 //! ```
 
 use std::{
@@ -18,7 +19,8 @@ use tokio::{
 };
 
 use super::{
-    Control, Engine, Parts, Phase, PoolReport, RunReport, SlowKey,
+    Control, Engine, Parts, Phase, PoolReport, PositionsReport, RunReport, SlowKey,
+    commits::{Commits, LastCommit},
     intake::{Intake, JobAddress},
     loopback,
     report::peak_rss_bytes,
@@ -30,11 +32,12 @@ use crate::{name::Name, sink::SinkError, source::SourceError};
 /// How often the engine looks at its queues, its outputs and its handlers' health.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Once the run was told to stop now, inputs may take this long to let go, then pools, then outputs, each counted from
-/// the moment of the stop. Together with a look in between, that keeps the promise to return within a second (G05).
+/// Once the run was told to stop now, inputs may take this long to let go, then pools, outputs, and commits, each counted
+/// from the moment of the stop. Together with a look in between, that keeps the promise to return within a second (G05).
 const INPUTS_LET_GO: Duration = Duration::from_millis(200);
 const POOLS_LET_GO: Duration = Duration::from_millis(750);
-const OUTPUTS_LET_GO: Duration = Duration::from_millis(900);
+const OUTPUTS_LET_GO: Duration = Duration::from_millis(850);
+const COMMITS_LET_GO: Duration = Duration::from_millis(950);
 
 /// A deadline that is never reached: a hundred years.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3_600);
@@ -55,7 +58,8 @@ impl Engine {
         run.read(&parts).await;
         let stats = run.drain(&parts).await;
         run.flush(&parts).await;
-        run.report(&parts, stats)
+        let positions = run.commit(&parts).await;
+        RunReport { positions, ..run.report(&parts, stats) }
     }
 }
 
@@ -70,6 +74,7 @@ struct Run {
     stopped_at: Option<Instant>,
     /// Sinks that store what they have accepted: of outputs that were removed and, in the end, of all.
     finishes: Tasks<Result<(), SinkError>>,
+    commits: Commits,
     errors: Vec<String>,
 }
 
@@ -83,6 +88,7 @@ impl Run {
             deadline: None,
             stopped_at: None,
             finishes: Tasks::new(),
+            commits: Commits::new(),
             errors: Vec::new(),
         }
     }
@@ -108,7 +114,7 @@ impl Run {
         let (mut intakes, inputs) = (Intakes::new(), &engine.shared.inputs);
         loop {
             self.look_at(engine);
-            begin(engine, &mut intakes);
+            begin(engine, &mut intakes, &mut self.commits);
             if self.waited(INPUTS_LET_GO) {
                 return self.left(&intakes, "the input did not stop");
             }
@@ -320,6 +326,37 @@ impl Run {
         }
     }
 
+    /// Stores the positions of inputs for the last time: after outputs and dead letters, so that what they have stored is done.
+    async fn commit(&mut self, engine: &Parts) -> Vec<PositionsReport> {
+        let commits = std::mem::replace(&mut self.commits, Commits::new()).end().await;
+        let mut last = Tasks::new();
+        for commit in commits.iter().filter(|commit| !commit.is_made) {
+            let committer = commit.committer.clone();
+            last.spawn(&*commit.input, async move { committer.commit().await });
+        }
+        loop {
+            self.look_at_phase(engine);
+            if self.waited(COMMITS_LET_GO) {
+                self.left(&last, "its positions were not stored");
+                break;
+            }
+            tokio::select! {
+                committed = last.next() => match committed {
+                    Some(Ok(Ok(()))) => {}
+                    Some(Ok(Err(error))) => self.error(error.to_string()),
+                    Some(Err((name, error))) => self.error(format!("{name}: storing its positions failed: {error}")),
+                    None => break,
+                },
+                () = self.next_look() => {}
+            }
+        }
+        let report = |commit: LastCommit| PositionsReport {
+            input: commit.input.to_string(),
+            standing: commit.committer.standing(),
+        };
+        commits.into_iter().map(report).collect()
+    }
+
     fn report(mut self, engine: &Parts, stats: Vec<PoolStats>) -> RunReport {
         let shared = &engine.shared;
         let ledger = &shared.ledger;
@@ -374,6 +411,7 @@ impl Run {
                 .collect(),
             inputs: shared.inputs.report(),
             outputs: shared.outputs.report(),
+            positions: Vec::new(),
             dead_letters: shared.dead_letters.describe(),
             errors: self.errors,
         }
@@ -426,8 +464,10 @@ fn is_parked(engine: &Parts) -> bool {
 type Intakes = Tasks<Result<(), SourceError>>;
 
 /// Begins to read the inputs that were added.
-fn begin(engine: &Parts, intakes: &mut Intakes) {
-    for arrival in engine.shared.inputs.arrivals() {
+fn begin(engine: &Parts, intakes: &mut Intakes, commits: &mut Commits) {
+    let mut arrivals = engine.shared.inputs.arrivals();
+    commits.begin(&engine.shared.inputs, &mut arrivals);
+    for arrival in arrivals {
         let pools: Vec<JobAddress> = engine.pools.iter().map(|pool| pool.address()).collect();
         let label = engine.shared.inputs.label(arrival.place);
         let intake = Intake::new(engine.shared.clone(), arrival, pools);

@@ -59,7 +59,7 @@ fn is_regular_or_new(path: &Path) -> bool {
 }
 
 /// Makes the new name itself survive a crash.
-fn sync_directory(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }

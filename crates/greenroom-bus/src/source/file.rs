@@ -8,14 +8,22 @@
 //!
 //! The thread keeps a disk, a pipe or a decompressor from blocking the runtime, and the parser from keeping it busy.
 //! Memory: the batches on their way (some MiB), a decompressor's window, and the longest line.
+//!
+//! With a [checkpoint](FileSource::with_checkpoint), the lines that are done are remembered from run to run, in whichever order
+//! they were done.
 
+mod checkpoint;
 mod chunks;
 mod decompress;
+mod identity;
 mod lines;
+mod marks;
+mod positions;
+mod skip;
 
 use std::{
     fs::File,
-    io::{self, Read},
+    io::{self, Read, Seek, SeekFrom},
     path::Path,
     sync::{
         Arc,
@@ -28,13 +36,20 @@ use tokio::sync::mpsc;
 
 use self::{
     chunks::Chunks,
-    lines::{Batch, Lines},
+    lines::{Batch, Items, Lines},
+    positions::FilePositions,
 };
-use super::{Pull, Source, SourceError, Taken};
+use super::{Committer, Pull, Receipts, Source, SourceError, Taken};
 use crate::BoxFuture;
 
 /// Batches on their way from the thread: enough that neither side waits for the other's every step.
 const BATCHES: usize = 8;
+
+/// So many bytes tell how a file is compressed.
+const MAGIC: u64 = 4;
+
+/// Takes what the thread has read. False when nobody wants more.
+type Give = Box<dyn FnMut(chunks::Chunk) -> bool + Send>;
 
 /// How a [`FileSource`] reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +76,12 @@ pub struct FileSource {
     read: Arc<AtomicU64>,
     /// The file's size in bytes, where it has one.
     length: Option<u64>,
+    /// Where they are kept.
+    positions: Option<FilePositions>,
+    /// Somebody commits them.
+    is_committed: bool,
+    /// A batch that came before there was room for it.
+    held: Option<Items>,
 }
 
 impl FileSource {
@@ -85,6 +106,61 @@ impl FileSource {
         })
     }
 
+    /// Opens a regular file whose positions are kept in `checkpoint`, a file that is made by the first commit. Lines that it says
+    /// are done are skipped; in a file that is not compressed, reading begins near the first that is not.
+    ///
+    /// A checkpoint belongs to a file, known by its inode and by what its content was: one that has grown since is read on, one that
+    /// was cut, changed or replaced is read from its start, with a warning. One that was moved together with its checkpoint goes
+    /// on. A last line without a line feed is taken for whole, so write whole lines.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); the input is no regular file; or the checkpoint is damaged, of another input or not one of ours,
+    /// and what to do then.
+    pub fn with_checkpoint(
+        path: impl AsRef<Path>,
+        checkpoint: impl AsRef<Path>,
+        options: FileSourceOptions,
+    ) -> Result<Self, SourceError> {
+        let path = path.as_ref();
+        let name = format!("file:{}", path.display());
+        let opened = Self::go_on(name.clone(), path, checkpoint.as_ref(), options);
+        opened.map_err(|reason| SourceError::new(name, reason))
+    }
+
+    fn go_on(
+        name: String,
+        path: &Path,
+        checkpoint: &Path,
+        options: FileSourceOptions,
+    ) -> Result<Self, String> {
+        let unreadable =
+            |error| format!("cannot be read: {error}; check the path and its permissions");
+        let (mut file, length) = open_file(path).map_err(unreadable)?;
+        if length.is_none() {
+            return Err("only a regular file can be read on: leave its checkpoint out".to_owned());
+        }
+        let mut beginning = Vec::new();
+        (&file).take(MAGIC).read_to_end(&mut beginning).map_err(unreadable)?;
+        let is_plain = decompress::is_plain(&beginning);
+        let other = File::open(path).map_err(unreadable)?;
+        if !identity::are_same(&file, &other).map_err(unreadable)? {
+            return Err("was replaced while it was opened: run again".to_owned());
+        }
+        let (positions, start) =
+            FilePositions::open(name.clone(), path, other, checkpoint, is_plain)?;
+        let lines = Lines::going_on(options.max_event, start.mark, positions.skip(&start));
+        let offset = start.mark.byte;
+        file.seek(SeekFrom::Start(offset)).map_err(unreadable)?;
+        let mut source = Self::reading(name, lines, true, length, move |chunks, read| {
+            let input = Counted { input: file, read };
+            if is_plain { chunks.read_on(input, offset) } else { chunks.read(input) }
+        })
+        .map_err(unreadable)?;
+        source.read.fetch_add(offset, Ordering::Relaxed);
+        source.positions = Some(positions);
+        Ok(source)
+    }
+
     fn start(
         name: String,
         options: FileSourceOptions,
@@ -92,20 +168,67 @@ impl FileSource {
         replayable: bool,
         length: Option<u64>,
     ) -> io::Result<Self> {
-        let (sender, batches) = mpsc::channel(BATCHES);
-        let mut lines = Lines::new(options.max_event);
-        let give = move |chunk| lines.of(chunk, |batch| sender.blocking_send(batch).is_ok());
-        let read = Arc::new(AtomicU64::new(0));
-        let input = Counted { input, read: read.clone() };
-        thread::Builder::new()
-            .name("greenroom-reader".to_owned())
-            .spawn(move || Chunks::new(give).read(input))?;
-        Ok(Self { name, replayable, batches, ended: false, read, length })
+        let lines = Lines::new(options.max_event);
+        Self::reading(name, lines, replayable, length, |chunks, read| {
+            chunks.read(Counted { input, read })
+        })
     }
 
-    /// After this, there is nothing more.
-    fn fail(&mut self, reason: &str) -> Result<Pull, SourceError> {
+    fn reading(
+        name: String,
+        mut lines: Lines,
+        replayable: bool,
+        length: Option<u64>,
+        read: impl FnOnce(Chunks<Give>, Arc<AtomicU64>) + Send + 'static,
+    ) -> io::Result<Self> {
+        let (sender, batches) = mpsc::channel(BATCHES);
+        let give: Give =
+            Box::new(move |chunk| lines.of(chunk, |batch| sender.blocking_send(batch).is_ok()));
+        let count = Arc::new(AtomicU64::new(0));
+        let counted = count.clone();
+        thread::Builder::new()
+            .name("greenroom-reader".to_owned())
+            .spawn(move || read(Chunks::new(give), counted))?;
+        Ok(Self {
+            name,
+            replayable,
+            batches,
+            ended: false,
+            read: count,
+            length,
+            positions: None,
+            is_committed: false,
+            held: None,
+        })
+    }
+
+    /// Takes the batch at hand, once there is room for it.
+    async fn take(&mut self, into: &mut Vec<Taken>) -> bool {
+        let Some(held) = &self.held else { return false };
+        if let (Some(positions), true) = (&self.positions, self.is_committed)
+            && let Some(last) = held.items.last()
+        {
+            positions.room_for(last.position).await;
+        }
+        let Some(mut taken) = self.held.take() else { return false };
+        if let Some(positions) = &self.positions {
+            positions.received(&mut taken);
+        }
+        let any = !taken.items.is_empty();
+        into.append(&mut taken.items);
+        any
+    }
+
+    /// There is nothing more.
+    fn end(&mut self) {
         self.ended = true;
+        if let Some(positions) = &self.positions {
+            positions.end();
+        }
+    }
+
+    fn fail(&mut self, reason: &str) -> Result<Pull, SourceError> {
+        self.end();
         let reason = format!(
             "reading failed {reason}; what was whole before it was delivered: restore the file, then run again"
         );
@@ -133,13 +256,12 @@ impl Source for FileSource {
     ) -> BoxFuture<'a, Result<Pull, SourceError>> {
         Box::pin(async move {
             while !self.ended {
+                if self.take(into).await {
+                    return Ok(Pull::More);
+                }
                 match self.batches.recv().await {
-                    Some(Batch::Items(items)) if items.is_empty() => {}
-                    Some(Batch::Items(mut items)) => {
-                        into.append(&mut items);
-                        return Ok(Pull::More);
-                    }
-                    Some(Batch::End) => self.ended = true,
+                    Some(Batch::Items(items)) => self.held = Some(items),
+                    Some(Batch::End) => self.end(),
                     Some(Batch::Failed { reason, line }) => {
                         return self.fail(&format!("after line {line}: {reason}"));
                     }
@@ -161,6 +283,21 @@ impl Source for FileSource {
     fn replayable(&self) -> bool {
         self.replayable
     }
+
+    fn committer(&mut self) -> Option<Arc<dyn Committer>> {
+        self.is_committed = true;
+        self.positions.clone().map(|positions| Arc::new(positions) as _)
+    }
+
+    fn receipts(&self) -> Option<Arc<dyn Receipts>> {
+        self.positions.clone().map(|positions| Arc::new(positions) as _)
+    }
+}
+
+impl Drop for FileSource {
+    fn drop(&mut self) {
+        self.end();
+    }
 }
 
 /// Counts what is read, before it is decompressed.
@@ -177,5 +314,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
+#[cfg(test)]
+mod checkpoint_tests;
 #[cfg(test)]
 mod tests;

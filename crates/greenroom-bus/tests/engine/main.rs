@@ -14,6 +14,7 @@ mod live;
 mod loopback;
 mod outage;
 mod outputs;
+mod positions;
 mod random_runs;
 mod retries;
 mod router;

@@ -25,6 +25,7 @@ use greenroom_bus::{
     event::Event,
     handler::{Failure, FailureKind, HandlerFactory, HandlerResult, Outputs},
     router::Matcher,
+    watermark::Positions,
 };
 use proptest::{
     prelude::*,
@@ -35,13 +36,16 @@ use self::{
     changes::{Changed, Changes, input_name},
     program::{Change, Deed, HANDLERS, Halt, Input, Item, Program, Row, TYPES, program},
 };
-use crate::support::{
-    self, Bench, HANG, event,
-    handlers::handle,
-    letters::{Letter, MemoryLetters},
-    ms,
-    sink::{MemorySink, Stored},
-    source::{Script, Step},
+use crate::{
+    positions::{Keeping, Kept},
+    support::{
+        self, Bench, HANG, event,
+        handlers::handle,
+        letters::{Letter, MemoryLetters},
+        ms,
+        sink::{MemorySink, Stored},
+        source::{Script, Step},
+    },
 };
 
 /// Where an event came from: its input and its position there.
@@ -242,18 +246,22 @@ struct Remains {
     letters: Vec<Letter>,
     /// By input; of those that were added.
     pulled: Vec<u64>,
+    /// What the last commit of each input says.
+    kept: Vec<Positions>,
     changed: Changed,
 }
 
 async fn run(world: &Arc<World>) -> Remains {
     let program = &world.program;
     let mut bench = Bench::with(MemorySink::new(program.sink), MemoryLetters::new(program.letters));
-    let mut given = Vec::new();
+    let (mut given, mut kept) = (Vec::new(), Vec::new());
     for (place, input) in program.inputs.iter().enumerate().filter(|(_, input)| !input.late) {
         let script = script(input, place);
         given.push(script.given());
-        let name = input_name(place, false);
-        bench = bench.set(|engine| engine.input_named(name, Matcher::any(), Box::new(script)));
+        let (name, own) = (input_name(place, false), Kept::new(|_| {}));
+        kept.push(own.clone());
+        let source = Box::new(Keeping(script, own));
+        bench = bench.set(|engine| engine.input_named(name, Matcher::any(), source));
     }
     if let Some(room) = program.loopback {
         let back = LoopbackConfig { room, ..LoopbackConfig::new(vec![AGAIN.parse().unwrap()]) };
@@ -288,14 +296,16 @@ async fn run(world: &Arc<World>) -> Remains {
     halting.abort();
     let changed = changing.await.expect("a change panicked").end().await;
     given.extend(changed.given.iter().cloned());
+    kept.extend(changed.kept.iter().cloned());
     let pulled = given.iter().map(|given| given.load(std::sync::atomic::Ordering::Relaxed));
     let stored = changed.sinks.iter().map(|(_, sink)| sink.stored()).collect();
-    Remains { report, stored, letters: letters.stored(), pulled: pulled.collect(), changed }
+    let (pulled, kept) = (pulled.collect(), kept.iter().map(Kept::last_if_any).collect());
+    Remains { report, stored, letters: letters.stored(), pulled, kept, changed }
 }
 
 impl World {
     fn check(&self, remains: &Remains) -> Result<(), TestCaseError> {
-        let Remains { report, stored, letters, pulled, changed } = remains;
+        let Remains { report, stored, letters, pulled, kept, changed } = remains;
         prop_assert!(report.adds_up(), "{report:?}");
         prop_assert_eq!(report.taken, pulled.iter().sum::<u64>());
         let taken: Vec<u64> = report.inputs.iter().map(|row| row.taken).collect();
@@ -308,6 +318,14 @@ impl World {
         self.check_time(report)?;
         self.check_bounds(report)?;
         let dead = self.check_letters(letters)?;
+        let open: u64 = kept.iter().map(Positions::count_open).sum();
+        prop_assert_eq!(
+            open,
+            report.refused,
+            "what is refused is for a later run, and nothing else"
+        );
+        let is_done = |(input, position): &At| kept[*input].is_done(*position);
+        prop_assert!(dead.iter().all(is_done), "{dead:?} of {kept:?}");
         let emitted = self.check_stored(stored, &dead)?;
         if self.is_whole(report) {
             prop_assert!(changed.sinks.iter().all(|(_, sink)| !sink.is_misused()));

@@ -81,6 +81,7 @@ impl Builder<'_> {
             InputKind::File {
                 path: self.path(file.text("path")?),
                 max_event: file.count("max_event")?,
+                checkpoint: file.text("checkpoint").map(|checkpoint| self.path(checkpoint)),
             }
         } else {
             InputKind::Generator(generator(record.group("generator")?)?)

@@ -1,7 +1,7 @@
 //! What only shows when values are looked at together: names that must exist, types taken twice, patterns, URLs.
 //! What lies outside the file is looked at in [`reach`](super::reach).
 
-use std::collections::HashMap;
+use std::{collections::HashMap, path::Path};
 
 use greenroom::event_pool::Engine;
 use greenroom_bus::handler::http::{On, StatusMap, Verdict};
@@ -18,6 +18,7 @@ use super::{
 pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     let mut checker = Checker { config, places, problems };
     checker.empty_sections();
+    checker.checkpoints();
     checker.pools();
     checker.types_taken_twice();
     for handler in &config.handlers {
@@ -52,6 +53,18 @@ impl Checker<'_> {
         for (section, what) in [("inputs", "no input"), ("handlers", "no handler")] {
             if self.places.has(section) && !self.places.has_inside(section) {
                 self.error(section, what, format!("name at least one under `{section}`"));
+            }
+        }
+    }
+
+    fn checkpoints(&mut self) {
+        for input in &self.config.inputs {
+            if let InputKind::File { path, checkpoint: Some(_), .. } = &input.kind
+                && path == Path::new("-")
+            {
+                let text = "standard input cannot be read again, so it has no checkpoint";
+                let help = "read a file, or leave `checkpoint` out";
+                self.error(&format!("inputs.{}.file.checkpoint", input.name), text, help);
             }
         }
     }

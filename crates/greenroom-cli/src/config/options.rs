@@ -103,7 +103,12 @@ pub(super) static INPUT: Group = Group {
     title: "an input",
     doc: "Where events come from: exactly one kind.",
     options: &[
-        opt("file", Group(&FILE_INPUT), Optional, "Reads a file once, from its start to its end."),
+        opt(
+            "file",
+            Group(&FILE_INPUT),
+            Optional,
+            "Reads a file once, from its start or its checkpoint to its end.",
+        ),
         opt(
             "generator",
             Group(&GENERATOR),
@@ -133,9 +138,12 @@ static FILE_INPUT: Group = group(
             "The longest line that is read as an event; a longer one becomes a dead letter.",
         ),
         later("follow", "`follow` (tailing a growing file) is not part of this version"),
-        later(
+        opt(
             "checkpoint",
-            "`checkpoint` (continuing where the last run ended) is not part of this version",
+            Path,
+            Optional,
+            "A file in which the lines that are done are kept, in whichever order they were done: a later run goes on from \
+             there. Made when it is missing. Without it, each run reads the file from its start.",
         ),
     ],
 );

@@ -24,6 +24,12 @@ pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mu
             reach.input(&format!("inputs.{}.file.path", input.name), path);
         }
     }
+    for input in &config.inputs {
+        if let InputKind::File { path, checkpoint: Some(checkpoint), .. } = &input.kind {
+            let key = format!("inputs.{}.file.checkpoint", input.name);
+            reach.checkpoint(&key, path, checkpoint);
+        }
+    }
     for output in &config.outputs {
         reach.output(&format!("outputs.{}.file.path", output.name), &output.path);
     }
@@ -79,6 +85,22 @@ impl Reach<'_> {
                 let help = "paths start at the directory of the configuration file";
                 self.error(&at, format!("cannot read `{shown}`: {error}"), help);
             }
+        }
+    }
+
+    /// Positions can be kept only of what can be read again, and only in a file that can be put in place of another.
+    fn checkpoint(&mut self, key: &str, input: &Path, path: &Path) {
+        let at = self.places.at(key);
+        let shown = at.show(&path.display().to_string());
+        let special = |path: &Path| fs::metadata(path).is_ok_and(|found| !found.is_file());
+        if path == Path::new("-") || special(path) {
+            let text = format!("a checkpoint cannot be kept in `{shown}`");
+            self.error(&at, text, "name a file");
+        } else if special(input) {
+            let text = "the input is no regular file, so it cannot be read on later".to_owned();
+            self.error(&at, text, "leave `checkpoint` out");
+        } else {
+            self.output(key, path);
         }
     }
 

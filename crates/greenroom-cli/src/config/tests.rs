@@ -435,19 +435,21 @@ fn what_belongs_to_later_versions_is_refused_by_name() {
             ),
             "`follow`",
         ),
-        (
-            root("").replace(
-                "generator: { count: 1, types: [a] }",
-                "file: { path: '-', checkpoint: x }",
-            ),
-            "`checkpoint`",
-        ),
     ] {
         let loaded = load(&text);
         assert_eq!(loaded.problems.errors(), 1, "{}", loaded.text());
         assert!(loaded.text().contains(expected), "{}", loaded.text());
         assert!(!loaded.text().contains("unknown key"), "{}", loaded.text());
     }
+}
+
+#[test]
+fn b01_standard_input_has_no_checkpoint() {
+    let text = root("")
+        .replace("generator: { count: 1, types: [a] }", "file: { path: '-', checkpoint: x }");
+    let loaded = load(&text);
+    assert_eq!(loaded.problems.errors(), 1, "{}", loaded.text());
+    assert!(loaded.text().contains("standard input cannot be read again"), "{}", loaded.text());
 }
 
 #[test]

@@ -66,6 +66,8 @@ pub enum InputKind {
         path: PathBuf,
         /// The longest line that is read as an event, in bytes.
         max_event: u64,
+        /// Where its positions are kept, where they are.
+        checkpoint: Option<PathBuf>,
     },
     /// Events made up from a seed.
     Generator(GeneratorConfig),

@@ -27,8 +27,8 @@ impl Control {
     }
 
     /// Takes nothing more from this input: its source is dropped at its next await, within 100 ms unless it blocks its thread.
-    /// What was taken from it is handled. What is returned is done when all of that is settled, and then the name is free;
-    /// that is as long as a key of it is parked, or its pool is paused.
+    /// What was taken from it is handled. What is returned is done when all of that is settled, and its positions are stored,
+    /// where it keeps any. Then the name is free; until then a key of it may be parked, or its pool be paused.
     ///
     /// With the last input, the engine ends.
     ///
@@ -40,7 +40,7 @@ impl Control {
         }
         let input = self.shared.inputs.remove(name)?;
         Ok(Removal::new(async move {
-            input.done().await;
+            input.gone().await;
             input.report()
         }))
     }

@@ -13,7 +13,12 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// What the thread hands over.
 pub(super) enum Chunk {
     /// Whole lines; the very last one may lack its line feed.
-    Lines(Vec<u8>),
+    Lines {
+        /// The lines.
+        bytes: Vec<u8>,
+        /// Where they begin in the decompressed input.
+        at: u64,
+    },
     /// One line that cannot be an event.
     NoLine {
         /// Its bytes, or as many as are kept.
@@ -35,6 +40,8 @@ pub(super) struct Chunks<F> {
     give: F,
     /// What was read and not handed over; the part after its last line feed is the beginning of a line.
     pending: Vec<u8>,
+    /// Where what is read next begins.
+    offset: u64,
     /// How many bytes of the line at hand were thrown away because it has passed [`RAW_LIMIT`].
     thrown_away: u64,
     raw_limit: usize,
@@ -43,7 +50,8 @@ pub(super) struct Chunks<F> {
 
 impl<F: FnMut(Chunk) -> bool> Chunks<F> {
     pub(super) fn new(give: F) -> Self {
-        Self { give, pending: Vec::new(), thrown_away: 0, raw_limit: RAW_LIMIT, at_start: true }
+        let pending = Vec::new();
+        Self { give, pending, offset: 0, thrown_away: 0, raw_limit: RAW_LIMIT, at_start: true }
     }
 
     #[cfg(test)]
@@ -58,6 +66,14 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
             Ok(mut input) => self.read_all(&mut *input),
             Err(error) => self.send(Chunk::Failed(error.to_string())),
         };
+    }
+
+    /// As [`read`](Self::read), of an input that is not compressed, and of which this many bytes, whole lines, are behind.
+    pub(super) fn read_on(mut self, mut input: impl Read, offset: u64) {
+        self.offset = offset;
+        self.at_start = offset == 0;
+        // As above.
+        let _ = self.read_all(&mut input);
     }
 
     fn read_all(&mut self, input: &mut dyn Read) -> Result<(), Unwanted> {
@@ -79,7 +95,9 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         let start = self.pending.len();
         self.pending.resize(start + CHUNK_BYTES, 0);
         let result = input.read(&mut self.pending[start..]);
-        self.pending.truncate(start + result.as_ref().copied().unwrap_or(0));
+        let count = result.as_ref().copied().unwrap_or(0);
+        self.pending.truncate(start + count);
+        self.offset += count as u64;
         result
     }
 
@@ -106,6 +124,7 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
 
     fn hand_over(&mut self, end: usize) -> Result<(), Unwanted> {
         let rest = self.pending[end..].to_vec();
+        let end_at = self.offset - rest.len() as u64;
         let mut lines = std::mem::replace(&mut self.pending, rest);
         lines.truncate(end);
         if self.thrown_away > 0 {
@@ -115,7 +134,7 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
             self.send_endless(lines)?;
             lines = others;
         }
-        if lines.is_empty() { Ok(()) } else { self.send(Chunk::Lines(lines)) }
+        self.send_lines(lines, end_at)
     }
 
     /// Only called while the pending bytes are one unended line.
@@ -133,12 +152,17 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         self.send(Chunk::NoLine { raw, reason })
     }
 
+    fn send_lines(&mut self, bytes: Vec<u8>, end_at: u64) -> Result<(), Unwanted> {
+        let at = end_at - bytes.len() as u64;
+        if bytes.is_empty() { Ok(()) } else { self.send(Chunk::Lines { bytes, at }) }
+    }
+
     fn finish(&mut self) -> Result<(), Unwanted> {
         let rest = std::mem::take(&mut self.pending);
         if self.thrown_away > 0 {
             self.send_endless(rest)?;
-        } else if !rest.is_empty() {
-            self.send(Chunk::Lines(rest))?;
+        } else {
+            self.send_lines(rest, self.offset)?;
         }
         self.send(Chunk::End)
     }

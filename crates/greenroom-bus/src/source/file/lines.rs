@@ -1,6 +1,6 @@
 //! From chunks to items: lines are numbered and parsed, still on the reading thread.
 
-use super::chunks::Chunk;
+use super::{chunks::Chunk, marks::Mark, skip::Skip};
 use crate::{
     event::Event,
     source::{Malformed, Taken},
@@ -15,7 +15,7 @@ const CARRIAGE_RETURN: u8 = b'\r';
 pub(super) enum Batch {
     /// Events and lines that are none, in order. Empty for a chunk of blank lines: giving it shows whether anybody still
     /// wants more.
-    Items(Vec<Taken>),
+    Items(Items),
     /// The input has been read to its end.
     End,
     /// The input cannot be read any further.
@@ -27,46 +27,74 @@ pub(super) enum Batch {
     },
 }
 
+/// Items in order.
+pub(super) struct Items {
+    pub(super) items: Vec<Taken>,
+    /// A place at or before the first of them from which to read on later; none in the later batches of a chunk.
+    pub(super) mark: Option<Mark>,
+}
+
 pub(super) struct Lines {
     max_event: usize,
     /// The number of the last line, blank ones included.
     line: u64,
+    /// Lines that were done in an earlier run.
+    skip: Option<Skip>,
 }
 
 impl Lines {
     pub(super) fn new(max_event: usize) -> Self {
-        Self { max_event, line: 0 }
+        Self { max_event, line: 0, skip: None }
+    }
+
+    /// Goes on from this line, and skips those that are done.
+    pub(super) fn going_on(max_event: usize, from: Mark, skip: Skip) -> Self {
+        Self { max_event, line: from.line - 1, skip: Some(skip) }
     }
 
     /// Gives what a chunk holds, in batches. False when nobody wants more.
     pub(super) fn of(&mut self, chunk: Chunk, mut give: impl FnMut(Batch) -> bool) -> bool {
         match chunk {
-            Chunk::Lines(lines) => self.parse(&lines, give),
+            Chunk::Lines { bytes, at } => self.parse(&bytes, at, give),
             Chunk::NoLine { raw, reason } => {
-                self.line += 1;
-                let event = Err(Malformed { raw, reason });
-                give(Batch::Items(vec![Taken { position: self.line, event }]))
+                let line = self.next_line();
+                let item = line.map(|position| {
+                    let event = Err(Malformed { raw, reason });
+                    Taken { position, event }
+                });
+                give(Batch::Items(Items { items: item.into_iter().collect(), mark: None }))
             }
             Chunk::End => give(Batch::End),
             Chunk::Failed(reason) => give(Batch::Failed { reason, line: self.line }),
         }
     }
 
-    fn parse(&mut self, mut lines: &[u8], mut give: impl FnMut(Batch) -> bool) -> bool {
+    /// The number of the line at hand; none where it is done.
+    fn next_line(&mut self) -> Option<u64> {
+        self.line += 1;
+        let is_done = self.skip.as_ref().is_some_and(|skip| skip.skips(self.line));
+        (!is_done).then_some(self.line)
+    }
+
+    fn parse(&mut self, mut lines: &[u8], at: u64, mut give: impl FnMut(Batch) -> bool) -> bool {
         let mut items = Vec::new();
+        let mut mark = Some(Mark { line: self.line + 1, byte: at });
         while !lines.is_empty() {
             let length = memchr::memchr(b'\n', lines).unwrap_or(lines.len());
             let (line, rest) = lines.split_at(length);
             lines = rest.get(1..).unwrap_or_default();
-            self.line += 1;
+            let Some(position) = self.next_line() else { continue };
             if let Some(event) = read_line(line, self.max_event) {
-                items.push(Taken { position: self.line, event });
+                items.push(Taken { position, event });
             }
-            if items.len() == ITEMS_PER_BATCH && !give(Batch::Items(std::mem::take(&mut items))) {
-                return false;
+            if items.len() == ITEMS_PER_BATCH {
+                let items = std::mem::take(&mut items);
+                if !give(Batch::Items(Items { items, mark: mark.take() })) {
+                    return false;
+                }
             }
         }
-        give(Batch::Items(items))
+        give(Batch::Items(Items { items, mark }))
     }
 }
 

@@ -6,25 +6,25 @@ use tempfile::TempDir;
 
 use super::*;
 
-fn line(id: u32) -> String {
+pub(super) fn line(id: u32) -> String {
     format!(r#"{{"specversion":"1.0","id":"{id}","source":"s","type":"t"}}"#)
 }
 
-fn lines(ids: std::ops::RangeInclusive<u32>) -> Vec<u8> {
+pub(super) fn lines(ids: std::ops::RangeInclusive<u32>) -> Vec<u8> {
     ids.map(|id| line(id) + "\n").collect::<String>().into_bytes()
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
 }
 
-fn zstd(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn zstd(bytes: &[u8]) -> Vec<u8> {
     compress_to_vec(bytes, CompressionLevel::Fastest)
 }
 
-fn file(bytes: &[u8]) -> (TempDir, PathBuf) {
+pub(super) fn file(bytes: &[u8]) -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("in");
     fs::write(&path, bytes).unwrap();

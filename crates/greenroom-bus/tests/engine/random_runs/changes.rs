@@ -12,12 +12,17 @@ use super::{
     program::{Change, HANDLERS, Program},
     script,
 };
-use crate::support::{HANG, ms, sink::MemorySink};
+use crate::{
+    positions::{Keeping, Kept},
+    support::{HANG, ms, sink::MemorySink},
+};
 
 /// What the changes of one run came to.
 pub(super) struct Changed {
     /// How many items each late input has given, in the order of their places.
     pub(super) given: Vec<Arc<AtomicU64>>,
+    /// The positions of each.
+    pub(super) kept: Vec<Kept>,
     /// Every output that there was, with its name.
     pub(super) sinks: Vec<(String, Arc<MemorySink>)>,
     pub(super) inputs: Vec<InputReport>,
@@ -35,6 +40,7 @@ pub(super) struct Changes {
     /// The place of the next input.
     next: usize,
     given: Vec<Arc<AtomicU64>>,
+    kept: Vec<Kept>,
     sinks: Vec<(String, Arc<MemorySink>)>,
     leaving: (Vec<Removal<InputReport>>, Vec<Removal<OutputReport>>),
 }
@@ -65,6 +71,7 @@ impl Changes {
             outputs: vec!["out".to_owned()],
             next: there,
             given: Vec::new(),
+            kept: Vec::new(),
             sinks: vec![("out".to_owned(), first)],
             leaving: (Vec::new(), Vec::new()),
         }
@@ -136,11 +143,13 @@ impl Changes {
         let place = self.next;
         let Some(input) = program.inputs.get(place) else { return Ok(()) };
         let (name, script) = (input_name(place, true), script(input, place));
-        let given = script.given();
-        let added = self.control.add_input(&name, Matcher::any(), Box::new(script));
+        let (given, kept) = (script.given(), Kept::new(|_| {}));
+        let source = Box::new(Keeping(script, kept.clone()));
+        let added = self.control.add_input(&name, Matcher::any(), source);
         added.map_err(|error| error.why)?;
         self.next += 1;
         self.given.push(given);
+        self.kept.push(kept);
         self.inputs.push(name);
         Ok(())
     }
@@ -172,6 +181,6 @@ impl Changes {
         for removal in self.leaving.1 {
             outputs.push(tokio::time::timeout(HANG, removal.done()).await.expect(hangs));
         }
-        Changed { given: self.given, sinks: self.sinks, inputs, outputs, removed }
+        Changed { given: self.given, kept: self.kept, sinks: self.sinks, inputs, outputs, removed }
     }
 }

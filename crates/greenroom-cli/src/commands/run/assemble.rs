@@ -89,9 +89,13 @@ fn within(what: &str, name: &str, why: String) -> String {
 
 pub(super) fn source(kind: &InputKind) -> Result<Box<dyn Source>, String> {
     match kind {
-        InputKind::File { path, max_event } => {
+        InputKind::File { path, max_event, checkpoint } => {
             let max_event = usize::try_from(*max_event).unwrap_or(usize::MAX);
-            let source = FileSource::open(path, FileSourceOptions { max_event });
+            let options = FileSourceOptions { max_event };
+            let source = match checkpoint {
+                Some(checkpoint) => FileSource::with_checkpoint(path, checkpoint, options),
+                None => FileSource::open(path, options),
+            };
             Ok(Box::new(source.map_err(|error| error.to_string())?))
         }
         InputKind::Generator(config) => Ok(Box::new(generator(config)?)),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use greenroom_bus::engine;
 
-use crate::report::{InputRow, Latency, OutputRow, PoolRow, RunReport, SlowKey};
+use crate::report::{InputRow, Latency, OutputRow, PoolRow, PositionsRow, RunReport, SlowKey};
 
 pub(super) fn of(report: &engine::RunReport) -> RunReport {
     let [p50, p99, p999] = report.latency.map(|latency| latency.as_micros() as u64);
@@ -29,6 +29,7 @@ pub(super) fn of(report: &engine::RunReport) -> RunReport {
         pools: report.pools.iter().map(pool).collect(),
         inputs: report.inputs.iter().map(input).collect(),
         outputs: report.outputs.iter().map(output).collect(),
+        positions: report.positions.iter().map(positions).collect(),
         dead_letters: report.dead_letters.clone(),
         errors: report.errors.clone(),
     }
@@ -67,4 +68,12 @@ fn input(input: &engine::InputReport) -> InputRow {
 fn output(output: &engine::OutputReport) -> OutputRow {
     let (name, target) = (output.name.clone(), output.target.clone());
     OutputRow { name, target, events: output.events, removed: output.removed }
+}
+
+fn positions(positions: &engine::PositionsReport) -> PositionsRow {
+    PositionsRow {
+        input: positions.input.clone(),
+        skipped: positions.standing.skipped,
+        delivered_again_at_most: positions.standing.repeated_at_most,
+    }
 }

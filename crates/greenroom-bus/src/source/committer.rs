@@ -1,0 +1,75 @@
+//! The contract of a source that keeps its positions: who is told of settlements, and who stores what they come to.
+
+use std::future::pending;
+
+use super::SourceError;
+use crate::{BoxFuture, settlement::Settled};
+
+/// Hears how the items of a source are settled, for one partition in one epoch of it: a result that comes after the partition
+/// was given away is still told here, and can be told from one that counts.
+pub trait Receipts: Send + Sync + 'static {
+    /// Called once for each item, in the order in which they are settled, which is any; on whichever thread settles it. Must
+    /// not wait.
+    fn settled(&self, position: u64, how: Settled);
+}
+
+/// Stores how far a source has come. The engine says when: once a second, when it is [due](Self::due), and a last time when
+/// everything is settled and stored, or given up.
+pub trait Committer: Send + Sync + 'static {
+    /// Stores what is settled by now. Commits come one after the other. Where nothing has changed, it does nothing.
+    ///
+    /// # Errors
+    /// It cannot be stored, and trying again would not help: the engine stops the input. What may pass is for the source to
+    /// log, and to try again at the next commit.
+    ///
+    /// # Cancel safety
+    /// A dropped future may still store it.
+    fn commit<'a>(&'a self) -> BoxFuture<'a, Result<(), SourceError>>;
+
+    /// Waits until so much has happened since the last commit that the next should not wait for its time; for ever, unless the
+    /// source says otherwise.
+    ///
+    /// # Cancel safety
+    /// A dropped future has done nothing.
+    fn due<'a>(&'a self) -> BoxFuture<'a, ()> {
+        Box::pin(pending())
+    }
+
+    /// What it has found, and how it stands.
+    fn standing(&self) -> Standing;
+}
+
+/// How a source that keeps its positions stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Standing {
+    /// What an earlier run has left; `None` where there was nothing.
+    pub resumed: Option<Resumed>,
+    /// Items that were done before this run, and were skipped.
+    pub skipped: u64,
+    /// Items that are delivered again at most, should everything end now.
+    pub repeated_at_most: u64,
+}
+
+/// What an earlier run has left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Resumed {
+    /// Partitions of which something was stored.
+    pub partitions: u64,
+    /// Positions beyond the lowest open one that are done.
+    pub done: u64,
+    /// Items that are delivered again at most: those that were open when it was stored, and those that may have been taken
+    /// since.
+    pub again_at_most: u64,
+}
+
+impl std::ops::Add for Resumed {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            partitions: self.partitions + other.partitions,
+            done: self.done + other.done,
+            again_at_most: self.again_at_most + other.again_at_most,
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The file in which the positions of another file are kept.
+//!
+//! ```json
+//! {"greenroom_checkpoint":1,"crc32":"9a0c…","of":{"input":"/data/orders.ndjson","identity":{…},"next":1204,"open":[17,1],…}}
+//! ```
+//!
+//! Written beside its place, synced and renamed, so that there is always a whole one: the last or the one before.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    io::{self, Write},
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+use flate2::Crc;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{
+    identity::{Fingerprint, Identity},
+    marks::Mark,
+};
+use crate::{sink::storage::sync_directory, watermark::Positions};
+
+/// The form that this version writes, and the only one that it reads.
+const FORM: u32 = 1;
+
+/// Where a checkpoint is stored.
+#[derive(Debug)]
+pub(super) struct Checkpoint {
+    path: PathBuf,
+    /// Written, then renamed to `path`.
+    beside: PathBuf,
+}
+
+/// What is stored in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Stored {
+    /// The path of the file that was read, for people and for telling whose checkpoint this is.
+    pub(super) input: String,
+    pub(super) identity: Identity,
+    /// Of the bytes before `mark`.
+    pub(super) tail: Fingerprint,
+    /// A place at or before the lowest open line.
+    pub(super) mark: Mark,
+    /// Lines below this were taken.
+    next: u64,
+    /// Those of them that are not done: lines done, lines open, lines done, and so on, from line 0.
+    open: Vec<u64>,
+    /// Lines below this may have been taken since.
+    pub(super) taken_below: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Envelope<'a> {
+    greenroom_checkpoint: u32,
+    crc32: String,
+    #[serde(borrow)]
+    of: &'a RawValue,
+}
+
+/// Why what is stored cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unusable {
+    #[error("it cannot be read: {0}")]
+    Unreadable(io::Error),
+    #[error("it is not a checkpoint of greenroom")]
+    Foreign,
+    #[error("it is of a later version of greenroom (form {0})")]
+    Later(u32),
+    #[error("it is damaged: {0}")]
+    Damaged(String),
+}
+
+impl Stored {
+    pub(super) fn new(
+        input: String,
+        identity: Identity,
+        (mark, tail): (Mark, Fingerprint),
+        positions: &Positions,
+        taken_below: u64,
+    ) -> Self {
+        let (next, open) = (positions.next(), in_turns(positions.open()));
+        Self { input, identity, tail, mark, next, open, taken_below }
+    }
+
+    /// What is done.
+    pub(super) fn positions(&self) -> Result<Positions, Unusable> {
+        let damaged = |why: String| Unusable::Damaged(why);
+        let (mut open, mut at) = (Vec::new(), 0_u64);
+        for turn in self.open.chunks(2) {
+            let [done, count] = *turn else {
+                return Err(damaged("its list of open lines ends in the middle".to_owned()));
+            };
+            let start = at.checked_add(done);
+            let range = start.and_then(|start| Some(start..start.checked_add(count)?));
+            let range = range.ok_or_else(|| damaged("an open line has no number".to_owned()))?;
+            at = range.end;
+            open.push(range);
+        }
+        let positions = Positions::new(self.next, open).map_err(|why| damaged(why.to_string()))?;
+        let lowest = positions.lowest();
+        if self.mark.line == 0 || self.mark.line > lowest || self.taken_below < self.next {
+            return Err(damaged(format!("its lines do not go together (the lowest is {lowest})")));
+        }
+        Ok(positions)
+    }
+}
+
+fn in_turns(open: &[Range<u64>]) -> Vec<u64> {
+    let mut at = 0;
+    let turns = open.iter().flat_map(|open| {
+        let done = open.start - at;
+        at = open.end;
+        [done, open.end - open.start]
+    });
+    turns.collect()
+}
+
+impl Checkpoint {
+    pub(super) fn at(path: &Path) -> Self {
+        let mut beside = OsString::from(path);
+        beside.push(".tmp");
+        Self { path: path.to_owned(), beside: beside.into() }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is stored; `None` where nothing is.
+    pub(super) fn read(&self) -> Result<Option<Stored>, Unusable> {
+        let text = match fs::read(&self.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Unusable::Unreadable(error)),
+        };
+        read(&text).map(Some)
+    }
+
+    /// Returns when what is stored from now on, also after a crash of the machine, is this.
+    pub(super) fn write(&self, stored: &Stored) -> io::Result<()> {
+        let text = envelope(stored)?;
+        let mut file = File::create(&self.beside)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&self.beside, &self.path)?;
+        sync_directory(&self.path)
+    }
+}
+
+fn envelope(stored: &Stored) -> io::Result<String> {
+    let of = serde_json::value::to_raw_value(stored)?;
+    let crc32 = checksum(of.get());
+    let envelope = Envelope { greenroom_checkpoint: FORM, crc32, of: &of };
+    Ok(serde_json::to_string(&envelope)? + "\n")
+}
+
+fn read(text: &[u8]) -> Result<Stored, Unusable> {
+    // Whatever begins as ours is ours, and was cut or changed.
+    const BEGINNING: &[u8] = b"{\"greenroom_checkpoint\":";
+    let envelope: Envelope<'_> = serde_json::from_slice(text).map_err(|error| {
+        let ours = text.starts_with(BEGINNING);
+        if ours { Unusable::Damaged(error.to_string()) } else { Unusable::Foreign }
+    })?;
+    if envelope.greenroom_checkpoint != FORM {
+        return Err(Unusable::Later(envelope.greenroom_checkpoint));
+    }
+    if envelope.crc32 != checksum(envelope.of.get()) {
+        return Err(Unusable::Damaged("its checksum is wrong".to_owned()));
+    }
+    serde_json::from_str(envelope.of.get()).map_err(|error| Unusable::Damaged(error.to_string()))
+}
+
+fn checksum(text: &str) -> String {
+    let mut crc = Crc::new();
+    crc.update(text.as_bytes());
+    format!("{:08x}", crc.sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(directory: &Path) -> Stored {
+        let path = directory.join("in");
+        fs::write(&path, "something\n").unwrap();
+        let mut file = File::open(&path).unwrap();
+        let identity = Identity::of(&mut file).unwrap();
+        let tail = Fingerprint::before(&mut file, 0).unwrap();
+        let positions = Positions::new(1_000, [3..5, 17..18, 990..1_000]).unwrap();
+        Stored::new("in".to_owned(), identity, (Mark::START, tail), &positions, 1_200)
+    }
+
+    #[test]
+    fn b01_what_is_written_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let checkpoint = Checkpoint::at(&directory.path().join("checkpoint"));
+        assert!(checkpoint.read().unwrap().is_none());
+        let stored = stored(directory.path());
+        checkpoint.write(&stored).unwrap();
+        let read = checkpoint.read().unwrap().unwrap();
+        assert_eq!(read, stored);
+        assert_eq!(read.open, [3, 2, 12, 1, 972, 10]);
+        let positions = read.positions().unwrap();
+        assert_eq!(positions.open(), [3..5, 17..18, 990..1_000]);
+        assert!(!checkpoint.beside.exists());
+    }
+
+    #[test]
+    fn b01_every_damage_is_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let whole = envelope(&stored(directory.path())).unwrap().into_bytes();
+        assert!(read(&whole).is_ok());
+        for at in 0..whole.len() - 1 {
+            assert!(read(&whole[..at]).is_err(), "cut at {at}");
+            let mut changed = whole.clone();
+            changed[at] ^= 1;
+            let same = read(&changed).is_ok_and(|changed| changed == stored(directory.path()));
+            assert!(!same, "changed at {at}");
+        }
+        assert!(matches!(read(b"{\"specversion\":\"1.0\"}\n"), Err(Unusable::Foreign)));
+        let later = String::from_utf8(whole).unwrap().replace("checkpoint\":1", "checkpoint\":2");
+        assert!(matches!(read(later.as_bytes()), Err(Unusable::Later(2))));
+    }
+
+    #[test]
+    fn f03_positions_that_do_not_go_together_are_never_trusted() {
+        let directory = tempfile::tempdir().unwrap();
+        let good = stored(directory.path());
+        let changes: [fn(&mut Stored); 5] = [
+            |stored| stored.next = 900,
+            |stored| stored.open.truncate(5),
+            |stored| stored.open[1] = u64::MAX,
+            |stored| stored.mark.line = 4,
+            |stored| stored.taken_below = 999,
+        ];
+        for change in changes {
+            let mut stored = good.clone();
+            change(&mut stored);
+            assert!(matches!(stored.positions(), Err(Unusable::Damaged(_))), "{stored:?}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Whether a file is the one that was read before.
+
+use std::{
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
+};
+
+use flate2::Crc;
+use serde::{Deserialize, Serialize};
+
+/// So much of a file is looked at in one place.
+const BYTES: u64 = 4_096;
+
+/// What some bytes of a file were.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Fingerprint {
+    from: u64,
+    bytes: u64,
+    crc32: u32,
+}
+
+impl Fingerprint {
+    /// Of up to 4 KiB that end here. Moves the file's cursor.
+    pub(super) fn before(file: &mut File, end: u64) -> io::Result<Self> {
+        Self::of(file, end.saturating_sub(BYTES)..end)
+    }
+
+    fn of(file: &mut File, range: std::ops::Range<u64>) -> io::Result<Self> {
+        let mut content = Vec::new();
+        file.seek(SeekFrom::Start(range.start))?;
+        file.take(range.end - range.start).read_to_end(&mut content)?;
+        let mut crc = Crc::new();
+        crc.update(&content);
+        Ok(Self { from: range.start, bytes: content.len() as u64, crc32: crc.sum() })
+    }
+
+    /// Whether the same bytes are still there.
+    fn holds(&self, file: &mut File) -> io::Result<bool> {
+        Ok(Self::of(file, self.from..self.from.saturating_add(self.bytes))? == *self)
+    }
+}
+
+/// Which file was read, and how far its content is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Identity {
+    /// 0 where the system has none.
+    inode: u64,
+    /// In bytes, as it is stored.
+    length: u64,
+    head: Fingerprint,
+}
+
+impl Identity {
+    /// Leaves the cursor of the file somewhere.
+    pub(super) fn of(file: &mut File) -> io::Result<Self> {
+        let length = file.metadata()?.len();
+        let head = Fingerprint::of(file, 0..length.min(BYTES))?;
+        Ok(Self { inode: inode(file)?, length, head })
+    }
+
+    /// As large as the file is now: it may have grown.
+    pub(super) fn grown(&self, file: &File) -> io::Result<Self> {
+        Ok(Self { length: file.metadata()?.len(), ..self.clone() })
+    }
+
+    /// Why this file is another one, or one whose content is not what it was; `None` where it is the same, or has grown at its
+    /// end. `tail` is of what was read last.
+    pub(super) fn difference(
+        &self,
+        file: &mut File,
+        tail: &Fingerprint,
+    ) -> io::Result<Option<String>> {
+        let (inode, length) = (inode(file)?, file.metadata()?.len());
+        Ok(if inode != self.inode {
+            Some(format!("another file is in its place (inode {inode}, was {})", self.inode))
+        } else if length < self.length {
+            Some(format!("it was cut to {length} bytes, from {}", self.length))
+        } else if !self.head.holds(file)? {
+            Some(format!("its first {} bytes are not what they were", self.head.bytes))
+        } else if !tail.holds(file)? {
+            let end = tail.from + tail.bytes;
+            Some(format!("its content before byte {end} is not what it was"))
+        } else {
+            None
+        })
+    }
+}
+
+/// Whether both are the same file, as far as the system tells.
+pub(super) fn are_same(file: &File, other: &File) -> io::Result<bool> {
+    Ok(inode(file)? == inode(other)?)
+}
+
+#[cfg(unix)]
+fn inode(file: &File) -> io::Result<u64> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(file.metadata()?.ino())
+}
+
+#[cfg(not(unix))]
+fn inode(_: &File) -> io::Result<u64> {
+    Ok(0)
+}

@@ -1,0 +1,337 @@
+//! How far one partition of a source has come: what of it is settled, what is open, and what a commit may say of it.
+//!
+//! Events are settled in any order, and one of them may take for ever. A source that only remembered the position before
+//! which everything is settled would, after a crash, deliver everything behind that one event again. So the positions
+//! that are settled beyond it are remembered too:
+//!
+//! ```text
+//! received     1  2  3  4  .  6  7  8  9 10        a position that was never received (5) is not waited for
+//! settled      x  x     x     x  x     x
+//! open               3              8    10
+//!                    ▲ lowest                 ▲ next: nothing was received from here on
+//!
+//! a commit:    next = 11, open = 3, 8, 10          everything else below `next` is done
+//! ```
+//!
+//! What is open says all: a [`Watermark`] keeps the open positions and nothing of the others, so its memory is that of what is
+//! open (24 bytes for up to 64 neighbours), however much lies settled behind an event that is stuck. Each event costs a
+//! few instructions and no allocation; where open positions lie far apart, a binary search among them.
+//!
+//! # The steps
+//!
+//! A partition is [assigned](Watermark::assign) with the [`Positions`] that were stored last, which begins an [`Epoch`]. Its events
+//! are [received](Watermark::receive) in rising order, handled, and [settled](Watermark::settle) or
+//! [refused](Watermark::refuse) in any order; a refused one stays open until it is delivered again. From time to time a
+//! [`snapshot`](Watermark::snapshot) is stored and, once that is certain, [confirmed](Watermark::confirm).
+//!
+//! An assignment ends with the next one or with a [revocation](Watermark::revoke). What comes of an earlier epoch after that, be
+//! it a result or the answer to a commit, is fenced: it changes nothing and is counted.
+//!
+//! # What is promised
+//!
+//! * A snapshot never says of a position that was received and not settled that it is done.
+//! * After a crash, [at most so many](Watermark::repeated_at_most) events are delivered again as were open or settled since the
+//!   last snapshot that was confirmed.
+//!
+//! ```
+//! use greenroom_bus::watermark::{Positions, Received, Watermark};
+//!
+//! let mut before = Watermark::default();
+//! let epoch = before.assign(&Positions::starting_at(1));
+//! for position in [1, 2, 3, 4] {
+//!     assert_eq!(before.receive(position), Received::New);
+//! }
+//! for settled in [1, 2, 4] {
+//!     before.settle(epoch, settled);
+//! }
+//! let snapshot = before.snapshot().unwrap();
+//! assert_eq!((before.lowest(), before.repeated_at_most()), (3, 4));
+//! assert!(before.confirm(&snapshot)); // it has been stored
+//! assert_eq!(before.repeated_at_most(), 1);
+//!
+//! let mut after = Watermark::default(); // a crash
+//! after.assign(snapshot.positions());
+//! assert_eq!(after.receive(3), Received::New);
+//! assert_eq!(after.receive(4), Received::Done); // skipped
+//! assert_eq!(after.receive(5), Received::New);
+//! ```
+//!
+//! It has no lock and no clock: who settles from several threads puts a mutex around it, which is held for a few
+//! instructions.
+
+mod expected;
+mod open;
+mod positions;
+
+#[cfg(test)]
+mod random;
+#[cfg(test)]
+mod tests;
+
+use self::{
+    expected::{Expected, Passed},
+    open::{OpenSet, State},
+};
+
+pub use positions::{InvalidPositions, Positions};
+
+/// One assignment of a partition, counted from 1. Ours and local: it means nothing to a broker or to another process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Epoch(u64);
+
+impl std::fmt::Display for Epoch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What to do with an event that was received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "what is not new must not be handled again"]
+pub enum Received {
+    /// It is to be handled, for the first time in this epoch or again after it was refused.
+    New,
+    /// It was settled before, in this epoch or in one that the assignment remembers: to be skipped.
+    Done,
+    /// It is in hand: this delivery of it is to be skipped.
+    InHand,
+    /// The partition is not assigned: the event belongs to another consumer.
+    NotAssigned,
+}
+
+/// What became of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// It counts.
+    Counted,
+    /// It is of an epoch that has ended, and changes nothing: whoever has the partition now handles the event again.
+    Fenced,
+    /// The event is not in hand: a result for it has come before.
+    NotInHand,
+}
+
+/// What may be stored, all of one moment: an epoch, and the positions that are done in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    epoch: Epoch,
+    positions: Positions,
+    /// Events settled in this epoch until then.
+    settled: u64,
+}
+
+impl Snapshot {
+    /// The epoch that it was taken in.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// What a later assignment starts from.
+    pub fn positions(&self) -> &Positions {
+        &self.positions
+    }
+}
+
+/// What has happened to one partition, over all its epochs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Events received that were to be handled.
+    pub received: u64,
+    /// Results that settled an event.
+    pub settled: u64,
+    /// Results that refused one.
+    pub refused: u64,
+    /// Events received that were done before, and skipped.
+    pub skipped: u64,
+    /// Events received that were in hand, and skipped.
+    pub doubled: u64,
+    /// Results of an epoch that had ended.
+    pub fenced: u64,
+    /// Answers to commits of an epoch that had ended.
+    pub fenced_commits: u64,
+    /// Events that an assignment remembered as open, and that its source no longer has.
+    pub gone: u64,
+}
+
+/// The positions of one partition. Starts without an assignment.
+///
+/// Positions are below `u64::MAX`. Within an epoch, those that are received for the first time rise; gaps are not waited
+/// for. Any of them may be received again.
+#[derive(Debug, Default)]
+pub struct Watermark {
+    epoch: Epoch,
+    assigned: bool,
+    /// Received in this epoch and not settled; all below `cursor`.
+    open: OpenSet,
+    /// Open when the last epoch that is remembered ended, and not received since; all at `cursor` or above.
+    expected: Expected,
+    /// Below this, what is not in one of these two is done.
+    next: u64,
+    /// Above all that was received in this epoch.
+    cursor: u64,
+    /// Events settled in this epoch.
+    settled: u64,
+    /// How many of them the last confirmed snapshot knew of.
+    confirmed: u64,
+    counts: Counts,
+}
+
+impl Watermark {
+    /// Begins an epoch from what was stored last. What the epoch before had open is forgotten: it is for the new one to
+    /// receive it, from [`Positions::lowest`] on.
+    pub fn assign(&mut self, from: &Positions) -> Epoch {
+        self.end_epoch();
+        self.assigned = true;
+        self.expected = Expected::new(from.open());
+        self.next = from.next();
+        self.epoch
+    }
+
+    /// Ends an epoch, and with it the assignment.
+    pub fn revoke(&mut self) {
+        self.end_epoch();
+    }
+
+    fn end_epoch(&mut self) {
+        let (epoch, counts) = (Epoch(self.epoch.0 + 1), self.counts);
+        *self = Self { epoch, counts, ..Self::default() };
+    }
+
+    /// The epoch, where the partition is assigned.
+    pub fn epoch(&self) -> Option<Epoch> {
+        self.assigned.then_some(self.epoch)
+    }
+
+    /// An event has come.
+    pub fn receive(&mut self, position: u64) -> Received {
+        let received = match position {
+            _ if !self.assigned => Received::NotAssigned,
+            again if again < self.cursor => self.receive_again(again),
+            further => self.receive_further(further),
+        };
+        let counter = match received {
+            Received::New => &mut self.counts.received,
+            Received::InHand => &mut self.counts.doubled,
+            Received::Done => &mut self.counts.skipped,
+            Received::NotAssigned => return received,
+        };
+        *counter += 1;
+        received
+    }
+
+    /// Beyond all that were received before. What was expected in between has not come, and will not.
+    fn receive_further(&mut self, position: u64) -> Received {
+        self.cursor = position + 1;
+        let Passed { gone, is_expected } = self.expected.pass(position);
+        self.counts.gone += gone;
+        if position < self.next && !is_expected {
+            return Received::Done;
+        }
+        self.next = self.next.max(self.cursor);
+        self.open.push(position);
+        Received::New
+    }
+
+    fn receive_again(&mut self, position: u64) -> Received {
+        match self.open.state(position) {
+            State::NotOpen => Received::Done,
+            State::InHand => Received::InHand,
+            State::Refused => {
+                self.open.take(position);
+                Received::New
+            }
+        }
+    }
+
+    /// An event of this epoch has been handled, and what came of it is stored.
+    pub fn settle(&mut self, epoch: Epoch, position: u64) -> Told {
+        let told = self.result(epoch, position);
+        if told == Told::Counted {
+            self.open.remove(position);
+            self.settled += 1;
+            self.counts.settled += 1;
+        }
+        told
+    }
+
+    /// An event of this epoch was not handled. It stays open until it is received again.
+    pub fn refuse(&mut self, epoch: Epoch, position: u64) -> Told {
+        let told = self.result(epoch, position);
+        if told == Told::Counted {
+            self.open.refuse(position);
+            self.counts.refused += 1;
+        }
+        told
+    }
+
+    fn result(&mut self, epoch: Epoch, position: u64) -> Told {
+        if !self.assigned || epoch != self.epoch {
+            self.counts.fenced += 1;
+            return Told::Fenced;
+        }
+        match self.open.state(position) {
+            State::InHand => Told::Counted,
+            State::NotOpen | State::Refused => Told::NotInHand,
+        }
+    }
+
+    /// The lowest position that is not settled, where any is open: one that was received, or that the assignment remembers as
+    /// open. Otherwise the first that was not received yet.
+    pub fn lowest(&self) -> u64 {
+        self.open.lowest().or_else(|| self.expected.lowest()).unwrap_or(self.next)
+    }
+
+    /// What may be stored now; `None` where the partition is not assigned. Takes time and memory for what is open.
+    ///
+    /// Commits of a partition are stored one after the other: who begins another before the first was answered cannot
+    /// know which of the two is the last.
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        let ranges = self.open.ranges().chain(self.expected.ranges());
+        let positions = Positions::of(self.next, ranges);
+        let (epoch, settled) = (self.epoch, self.settled);
+        self.assigned.then_some(Snapshot { epoch, positions, settled })
+    }
+
+    /// A snapshot has been stored, for certain. False where that comes too late: the epoch has ended, and the answer is
+    /// counted as fenced.
+    pub fn confirm(&mut self, snapshot: &Snapshot) -> bool {
+        let counts = self.assigned && snapshot.epoch == self.epoch;
+        if counts {
+            self.confirmed = self.confirmed.max(snapshot.settled);
+        } else {
+            self.counts.fenced_commits += 1;
+        }
+        counts
+    }
+
+    /// How many events are delivered again at most, should everything end now: those that are open, and those that were
+    /// settled since the last confirmed snapshot.
+    pub fn repeated_at_most(&self) -> u64 {
+        self.open() + self.unconfirmed()
+    }
+
+    /// Events settled since the last confirmed snapshot.
+    pub fn unconfirmed(&self) -> u64 {
+        self.settled - self.confirmed
+    }
+
+    /// Events that are not settled: in hand, refused, or remembered as open and not received yet.
+    pub fn open(&self) -> u64 {
+        self.open.len() as u64 + self.expected.len()
+    }
+
+    /// Those that were received in this epoch and have no result yet.
+    pub fn in_hand(&self) -> u64 {
+        self.open.in_hand() as u64
+    }
+
+    /// Above all positions that were received, or are remembered as received.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// What has happened so far, over all epochs.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+}
