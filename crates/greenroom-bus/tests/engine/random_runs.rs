@@ -477,6 +477,9 @@ impl World {
     }
 }
 
+/// By the real clock. Programs take milliseconds; beside much other work, some have taken more than ten seconds.
+const HANGS: Duration = Duration::from_secs(60);
+
 /// Runs a program in a thread of its own: one that spins without virtual time passing is found by the real clock.
 fn tried(program: Program) -> Result<(), TestCaseError> {
     let (tell, told) = mpsc::channel();
@@ -488,7 +491,7 @@ fn tried(program: Program) -> Result<(), TestCaseError> {
         let remains = runtime.unwrap().block_on(run(&world));
         let _ = tell.send(world.check(&remains));
     });
-    told.recv_timeout(Duration::from_secs(10))
+    told.recv_timeout(HANGS)
         .map_err(|error| TestCaseError::fail(format!("the run hangs or panicked: {error}")))?
 }
 
