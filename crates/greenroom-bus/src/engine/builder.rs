@@ -387,11 +387,14 @@ impl EngineBuilder {
     }
 }
 
-/// Where a pool has a weight, the others have 1.
+/// Where a pool has a weight, the others have 1, but for those with threads of their own, which compete with no other.
 fn shares(pools: &[(String, PoolConfig)]) -> Option<Shares> {
     let weighted = pools.iter().any(|(_, config)| config.weight.is_some());
-    let weights = pools.iter().map(|(_, config)| config.weight.unwrap_or(1));
-    weighted.then(|| Shares::new(weights))
+    let weight = |config: &PoolConfig| match config.dedicated_threads {
+        Some(_) => None,
+        None => Some(config.weight.unwrap_or(1)),
+    };
+    weighted.then(|| Shares::new(pools.iter().map(|(_, config)| weight(config))))
 }
 
 async fn spawn(

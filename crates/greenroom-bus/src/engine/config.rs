@@ -56,7 +56,7 @@ pub struct PoolConfig {
     pub dedicated_threads: Option<usize>,
     /// Its share of the starts of handlers where several pools compete for threads, because their handlers compute: three times
     /// the weight, three times the starts. 1 for pools that name none, where another does; above 0. Attempts that wait for
-    /// something take no thread, and no share.
+    /// something take no thread, and no share; nor do those of a pool with [`dedicated_threads`](Self::dedicated_threads).
     pub weight: Option<u32>,
 }
 

@@ -90,6 +90,7 @@ fn pool_settings(pool: &PoolConfig) -> Value {
             _ => "skip",
         },
         "max_restarts": pool.restarts.max,
+        "weight": pool.weight,
     })
 }
 

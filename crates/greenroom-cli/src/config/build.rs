@@ -104,6 +104,7 @@ impl Builder<'_> {
             event_stream: true,
             rate: None,
             limit: None,
+            weight: None,
         };
         let mut pools = if named_default { Vec::new() } else { vec![default] };
         pools.extend(each(Some(records), |name, record| self.pool(name, record)));
@@ -135,6 +136,7 @@ impl Builder<'_> {
             event_stream: record.flag("enable_event_stream")?,
             rate: record.rate("rate"),
             limit: record.count("limit").map(narrow),
+            weight: record.count("weight").map(narrow),
             name,
         })
     }

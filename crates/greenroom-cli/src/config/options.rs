@@ -272,7 +272,14 @@ pub(super) static POOL: Group = group(
             "How many events are in hand at once, at most, where that is to be fewer than the workers. Unlike `workers`, it leaves the \
              processes of an `exec` handler running when it is lowered.",
         ),
-        later("weight", "`weight` is not part of this version"),
+        opt(
+            "weight",
+            Count { min: 1, max: 10_000 },
+            Optional,
+            "The pool's share of the starts of handlers, where the handlers of several pools compute and compete for threads: with \
+             three times the weight, three times the starts. As soon as one pool has a weight, those without have 1. Attempts that \
+             wait for something (`http`, `exec`) take no thread, and no share.",
+        ),
         later("retry", "`retry` belongs to a handler in this version"),
         opt(
             "timeout",

@@ -161,6 +161,7 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
             "{ events: 2, bytes: 64KiB }",
             &["{ events: 2, bytes: 0 }", "{ bytes: 1KiB }"],
         ),
+        (pool, "weight", "10_000", &["0", "10001", "1.5", "heavy", "[1]"]),
         (generator, "count", "1", &["0", "all"]),
         (generator, "rate", "20/s", &["20", "0/s", "20/fortnight"]),
         (generator, "rate", "100/min", &["-1/s"]),
@@ -319,6 +320,7 @@ fn defaults_are_those_of_the_specification() {
         event_stream: true,
         rate: None,
         limit: None,
+        weight: None,
     };
     assert_eq!(config.pools[0], default);
     assert_eq!(config.pools[1], PoolConfig { name: "p".into(), workers: 4, ..default });
@@ -423,7 +425,7 @@ fn o09_an_admin_listener_that_others_can_reach_needs_a_token() {
 #[test]
 fn what_belongs_to_later_versions_is_refused_by_name() {
     for (text, expected) in [
-        (pool("weight: 1"), "`weight` is not part"),
+        (pool("autotune: on"), "`autotune` is not part"),
         (handler("pass: {}, rate: 5/s"), "the rate limit of a handler is not part"),
         (root("dead_letters: { store: {} }"), "the `store` for dead letters"),
         (root("outputs: { o: { kafka: {} } }"), "`kafka` outputs"),
@@ -527,7 +529,7 @@ fn the_json_schema_has_every_option_and_default() {
     assert_eq!(pool["properties"]["workers"]["default"], 1);
     assert_eq!(pool["properties"]["workers"]["anyOf"][0]["maximum"], 65_536);
     assert_eq!(pool["properties"]["poolSize"]["deprecated"], true);
-    assert_eq!(pool["properties"].get("weight"), None);
+    assert_eq!(pool["properties"].get("autotune"), None);
     let handler = &schema["properties"]["handlers"]["additionalProperties"];
     assert_eq!(handler["oneOf"].as_array().unwrap().len(), 6);
     assert_eq!(handler["properties"]["http"]["properties"]["mode"]["default"], "binary");

@@ -119,6 +119,8 @@ pub struct PoolConfig {
     pub rate: Option<Rate>,
     /// How many events are in hand at once, at most.
     pub limit: Option<usize>,
+    /// Its share of the starts where handlers compute.
+    pub weight: Option<u32>,
 }
 
 /// What comes back in.

@@ -8,6 +8,7 @@ mod configuration;
 mod daemon;
 mod dry_run;
 mod examples;
+mod limits;
 mod order;
 mod pipelines;
 mod pools;

@@ -131,6 +131,7 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
         restarts: Restarts { max: pool.max_restarts, ..Restarts::default() },
         rate: pool.rate.map(rate),
         concurrency: pool.limit.map(Concurrency::Fixed),
+        weight: pool.weight,
         ..engine::PoolConfig::default()
     }
 }

@@ -193,6 +193,7 @@ impl Turn<'_> {
         self.compare(path("batch"), is.batch != to.batch);
         self.compare(path("on_full"), is.on_full != to.on_full);
         self.compare(path("timeout"), is.timeout != to.timeout);
+        self.compare(path("weight"), is.weight != to.weight);
         self.compare(path("max_restarts"), is.max_restarts != to.max_restarts);
         self.compare(path("on_final_failure"), is.on_final_failure != to.on_final_failure);
         self.compare(path("enable_event_stream"), is.event_stream != to.event_stream);
@@ -207,6 +208,7 @@ impl Turn<'_> {
             batch: is.batch,
             on_full: is.on_full,
             timeout: is.timeout,
+            weight: is.weight,
             max_restarts: is.max_restarts,
             on_final_failure: is.on_final_failure,
             event_stream: is.event_stream,
