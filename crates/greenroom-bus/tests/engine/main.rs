@@ -7,6 +7,7 @@ mod counts;
 mod drain;
 mod failing_parts;
 mod failures;
+mod inheritance;
 mod inputs;
 mod isolation;
 mod live;
