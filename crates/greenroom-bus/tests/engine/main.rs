@@ -10,6 +10,7 @@ mod failures;
 mod inheritance;
 mod inputs;
 mod isolation;
+mod limits;
 mod live;
 mod loopback;
 mod outage;

@@ -70,6 +70,7 @@ impl Decoder<'_> {
     fn option(&mut self, entry: &Entry, opt: &'static Opt, path: &str) -> Option<Typed> {
         let inner = match opt.kind {
             Kind::Group(_) | Kind::Named(_) => &entry.place,
+            Kind::CountOr { .. } if is_map(&entry.node) => &entry.place,
             _ => &entry.node.place,
         };
         self.places.note(path, inner, entry.node.origin.as_ref());
@@ -79,6 +80,9 @@ impl Decoder<'_> {
                 None
             }
             Kind::Group(group) => {
+                Some(Typed::Group(self.group(&entry.node, &entry.place, group, path)))
+            }
+            Kind::CountOr { group, .. } if is_map(&entry.node) => {
                 Some(Typed::Group(self.group(&entry.node, &entry.place, group, path)))
             }
             Kind::Named(group) => Some(self.named(&entry.node, group, path)),
@@ -234,6 +238,10 @@ impl Decoder<'_> {
         self.places = outer;
         value
     }
+}
+
+fn is_map(node: &Node) -> bool {
+    matches!(node.value, Value::Map(_))
 }
 
 /// Kinds of later versions stand among the options of groups with a choice.

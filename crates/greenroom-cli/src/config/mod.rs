@@ -38,7 +38,7 @@ pub use self::{
     types::{
         AdminConfig, Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig,
         HttpMode, InputConfig, InputKind, LoopbackConfig, NoHandler, OnFinalFailure, OnFull,
-        OutageConfig, OutputConfig, PoolConfig,
+        OutageConfig, OutputConfig, PoolConfig, Retry,
     },
     units::{DurationRange, Rate},
 };

@@ -36,9 +36,13 @@ macro_rules! accessor {
     ($name:ident, $variant:ident, $type:ty, $doc:literal) => {
         #[doc = $doc]
         pub(super) fn $name(&mut self, name: &str) -> Option<$type> {
-            match self.fields.remove(name) {
-                Some(Typed::$variant(value)) => Some(value),
-                _ => None,
+            match self.fields.remove_entry(name)? {
+                (_, Typed::$variant(value)) => Some(value),
+                // An option that takes this or that: the other accessor wants it.
+                (name, other) => {
+                    self.fields.insert(name, other);
+                    None
+                }
             }
         }
     };

@@ -100,6 +100,15 @@ pub(super) enum Kind {
     Variables,
     /// A mapping with known keys.
     Group(&'static Group),
+    /// A whole number within the bounds, or a mapping with known keys in place of it.
+    CountOr {
+        /// The smallest.
+        min: u64,
+        /// The largest.
+        max: u64,
+        /// The mapping.
+        group: &'static Group,
+    },
     /// A mapping from the user's names to mappings with known keys.
     Named(&'static Group),
     /// Known, and not part of this version: refused with this text.
@@ -142,6 +151,15 @@ impl Opt {
 }
 
 impl Kind {
+    /// The mapping inside, with what the reference page writes after the option's name.
+    pub(super) fn inner(&self) -> Option<(&'static str, &'static Group)> {
+        match self {
+            Self::Group(inner) | Self::CountOr { group: inner, .. } => Some(("", inner)),
+            Self::Named(inner) => Some((".NAME", inner)),
+            _ => None,
+        }
+    }
+
     /// What is expected, as it reads after "expected".
     pub(super) fn expected(&self) -> String {
         match self {
@@ -168,6 +186,9 @@ impl Kind {
             Self::Texts => "text or a list of texts".to_owned(),
             Self::Command => "a list of texts".to_owned(),
             Self::Variables => "a mapping from names to texts".to_owned(),
+            Self::CountOr { min, max, .. } => {
+                format!("a whole number from {min} to {max}, or a mapping")
+            }
             Self::Group(_) | Self::Named(_) => "a mapping".to_owned(),
             Self::Later(_) => "nothing".to_owned(),
         }

@@ -1,5 +1,6 @@
 //! The configuration as a whole, from text to problems or structs.
 
+mod pools;
 mod shape;
 mod values;
 
@@ -7,12 +8,7 @@ use std::{path::Path, time::Duration};
 
 use greenroom::event_pool::{Engine, Preset};
 
-use super::{
-    interpolate::World,
-    options::ROOT,
-    schema::{Group, Kind},
-    *,
-};
+use super::{interpolate::World, options::ROOT, schema::Group, *};
 
 /// Inputs and a handler that every configuration needs; `extra` follows.
 const BASE: &str = "inputs: { in: { generator: { count: 1, types: [a] } } }\n";
@@ -101,7 +97,7 @@ fn every_default_of_the_table_decodes() {
                 assert!(!problems.render(false).contains(&about), "{}", problems.render(false));
                 *seen += 1;
             }
-            if let Kind::Group(inner) | Kind::Named(inner) = opt.kind {
+            if let Some((_, inner)) = opt.kind.inner() {
                 check(inner, seen);
             }
         }
@@ -121,7 +117,7 @@ fn every_option_is_documented_and_named_once() {
         assert_eq!(names.len(), count, "{}", group.title);
         for opt in group.options {
             assert!(!opt.is_built() || opt.doc.ends_with('.'), "{}: {}", opt.name, opt.doc);
-            if let Kind::Group(inner) | Kind::Named(inner) = opt.kind {
+            if let Some((_, inner)) = opt.kind.inner() {
                 check(inner);
             }
         }
@@ -161,6 +157,47 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
             "{ events: 2, bytes: 64KiB }",
             &["{ events: 2, bytes: 0 }", "{ bytes: 1KiB }"],
         ),
+        (pool, "order_by", "/order/id", &["5", "''", "Subject", "data.id", "/a~2", "specversion"]),
+        (pool, "retry", "{ attempts: 1 }", &["{ attempts: 0 }", "{ backoff: 5 }", "3"]),
+        (pool, "limit", "65_536", &["0", "65537", "few", "[1]", "", "{}"]),
+        (
+            pool,
+            "limit",
+            "{ adaptive: { max: 50 } }",
+            &["{ adaptive: {} }", "{ adaptive: 5 }", "{ adaptive: { max: 0 } }"],
+        ),
+        (
+            pool,
+            "limit",
+            "{ adaptive: { max: 50, min: 2, initial: 3, window: 1s, tolerance: 2, observe: true } }",
+            &[
+                "{ adaptive: { max: 5, min: 6 } }",
+                "{ adaptive: { max: 5, initial: 6 } }",
+                "{ adaptive: { max: 5, min: 3, initial: 2 } }",
+                "{ adaptive: { max: 5, window: 0s } }",
+                "{ adaptive: { max: 5, tolerance: 0.9 } }",
+                "{ adaptive: { max: 5, observe: 1 } }",
+            ],
+        ),
+        (pool, "dedicated_threads", "1", &["0", "1025", "all"]),
+        (
+            pool,
+            "autoscale",
+            "{ min: 2, max: 64, target_age: 1s, up_cooldown: 0s, down_cooldown: 1m, busy_share: 1 }",
+            &[
+                "{}",
+                "{ min: 2 }",
+                "{ min: 5, max: 4 }",
+                "{ min: 0, max: 4 }",
+                "{ max: 4, target_age: 0s }",
+                "{ max: 4, busy_share: 0 }",
+                "{ max: 4, busy_share: 1.1 }",
+                "{ max: 4, up_cooldown: 5 }",
+            ],
+        ),
+        (pool, "workers: 9, autoscale", "{ min: 2, max: 9 }", &["{ min: 2, max: 8 }"]),
+        (root, "buffer", "10_000_000", &["0", "10000001", "much"]),
+        (root, "all_outputs", "true", &["1", "[]"]),
         (pool, "weight", "10_000", &["0", "10001", "1.5", "heavy", "[1]"]),
         (generator, "count", "1", &["0", "all"]),
         (generator, "rate", "20/s", &["20", "0/s", "20/fortnight"]),
@@ -320,7 +357,12 @@ fn defaults_are_those_of_the_specification() {
         event_stream: true,
         rate: None,
         limit: None,
+        adaptive: None,
+        autoscale: None,
+        dedicated_threads: None,
         weight: None,
+        order_by: None,
+        retry: None,
     };
     assert_eq!(config.pools[0], default);
     assert_eq!(config.pools[1], PoolConfig { name: "p".into(), workers: 4, ..default });

@@ -8,6 +8,7 @@ mod configuration;
 mod daemon;
 mod dry_run;
 mod examples;
+mod inheritance;
 mod limits;
 mod order;
 mod pipelines;

@@ -44,6 +44,7 @@ pub(super) async fn engine(config: &Config) -> Result<Engine, String> {
             window: config.outage.window,
             limit: config.outage.limit,
         })
+        .all_outputs(config.all_outputs)
         .deadline(config.shutdown_deadline);
     if let Some(loopback) = &config.loopback {
         let on = patterns(&loopback.on).map_err(|why| within("option", "loopback", why))?;
@@ -130,7 +131,12 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
         },
         restarts: Restarts { max: pool.max_restarts, ..Restarts::default() },
         rate: pool.rate.map(rate),
-        concurrency: pool.limit.map(Concurrency::Fixed),
+        concurrency: match pool.adaptive {
+            Some(adaptive) => Some(Concurrency::Adaptive(adaptive)),
+            None => pool.limit.map(Concurrency::Fixed),
+        },
+        autoscale: pool.autoscale,
+        dedicated_threads: pool.dedicated_threads,
         weight: pool.weight,
         ..engine::PoolConfig::default()
     }
@@ -162,7 +168,7 @@ fn handler_config(config: &HandlerConfig) -> Result<engine::HandlerConfig, Strin
         Some(order_by) => Some(order_by.parse::<OrderBy>().map_err(|error| error.to_string())?),
         None => None,
     };
-    handler.retry = retry(config);
+    handler.retry = Some(retry(config));
     Ok(handler)
 }
 

@@ -194,6 +194,15 @@ impl Turn<'_> {
         self.compare(path("on_full"), is.on_full != to.on_full);
         self.compare(path("timeout"), is.timeout != to.timeout);
         self.compare(path("weight"), is.weight != to.weight);
+        self.compare(path("limit.adaptive"), is.adaptive != to.adaptive);
+        self.compare(path("autoscale"), is.autoscale != to.autoscale);
+        self.compare(path("dedicated_threads"), is.dedicated_threads != to.dedicated_threads);
+        self.compare(path("order_by"), is.order_by != to.order_by);
+        if is.retry != to.retry {
+            // Its handlers carry it out, each that inherits from it.
+            self.changed.push(path("retry"));
+            self.config.pools[place].retry = to.retry;
+        }
         self.compare(path("max_restarts"), is.max_restarts != to.max_restarts);
         self.compare(path("on_final_failure"), is.on_final_failure != to.on_final_failure);
         self.compare(path("enable_event_stream"), is.event_stream != to.event_stream);
@@ -209,6 +218,11 @@ impl Turn<'_> {
             on_full: is.on_full,
             timeout: is.timeout,
             weight: is.weight,
+            adaptive: is.adaptive,
+            autoscale: is.autoscale,
+            dedicated_threads: is.dedicated_threads,
+            order_by: is.order_by.clone(),
+            retry: is.retry,
             max_restarts: is.max_restarts,
             on_final_failure: is.on_final_failure,
             event_stream: is.event_stream,
@@ -295,6 +309,7 @@ impl Turn<'_> {
             differs("admin", is.admin != to.admin),
             differs("inputs", is.inputs != to.inputs),
             differs("outputs", is.outputs != to.outputs),
+            differs("all_outputs", is.all_outputs != to.all_outputs),
         ];
         for (what, differs) in settings {
             self.compare(what, differs);
