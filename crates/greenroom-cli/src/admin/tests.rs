@@ -85,7 +85,8 @@ admin: { listen: 127.0.0.1:0 }
     let engine = runtime.block_on(builder.build()).unwrap();
     let control = engine.control();
     let reload = Arc::new(Reload::new(source, control.clone(), config));
-    let _open = listener.open(Daemon { control, reload, dead_letters }).unwrap();
+    let _open =
+        listener.open(Daemon { control, reload, layers: Arc::default(), dead_letters }).unwrap();
     let run = runtime.spawn(engine.run());
     let late = Instant::now() + Duration::from_secs(10);
     while block.blocked.load(SeqCst) < 2 {

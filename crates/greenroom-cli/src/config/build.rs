@@ -1,7 +1,10 @@
 //! From checked records to typed structs. What a record lacks was wrong and has been reported: then its part is
 //! left out, so that the rest can still be looked at.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
 
 use greenroom::{
     event_pool::{Engine, Preset},
@@ -9,6 +12,7 @@ use greenroom::{
 };
 
 use super::{
+    layers::{Breaker, LayerConfig, Layers},
     problem::{Problem, Problems},
     record::{Places, Record},
     types::{
@@ -33,6 +37,8 @@ pub(super) struct Builder<'a> {
     pub(super) places: &'a Places,
     /// Takes what only shows when values are put together.
     pub(super) problems: &'a mut Problems,
+    /// The circuit breakers that handlers share, each with where it was met first.
+    pub(super) breakers: HashMap<String, (Breaker, String)>,
 }
 
 impl Builder<'_> {
@@ -250,7 +256,7 @@ impl Builder<'_> {
     }
 
     fn handler(
-        &self,
+        &mut self,
         name: String,
         mut record: Record,
         pools: &[PoolConfig],
@@ -275,9 +281,15 @@ impl Builder<'_> {
             attempts: retry.attempts,
             backoff: retry.backoff,
             retry_total: retry.total,
+            layers: self.layers(&name, record.list("layers").unwrap_or_default()),
             kind: self.handler_kind(&mut record)?,
             name,
         })
+    }
+
+    fn layers(&mut self, handler: &str, records: Vec<Record>) -> Vec<LayerConfig> {
+        let Self { directory, places, problems, breakers } = self;
+        Layers { directory, places, problems, shared: breakers }.of(handler, records)
     }
 
     /// What a handler has written itself, and its pool's for the rest.

@@ -109,6 +109,12 @@ fn kind(kind: &Kind) -> Value {
             "propertyNames": { "pattern": "^[A-Za-z0-9_-]{1,64}$" },
             "additionalProperties": group(inner),
         }),
+        Kind::List(inner) => {
+            let mapping = Value::Object(group(inner));
+            let bare = inner.options.iter().filter(|opt| matches!(opt.kind, Kind::Group(_)));
+            let words: Vec<_> = bare.flat_map(Opt::spellings).collect();
+            json!({ "type": "array", "minItems": 1, "items": { "anyOf": [mapping, { "enum": words }] } })
+        }
         Kind::Later(_) => json!(false),
     }
 }

@@ -9,6 +9,7 @@ mod check;
 mod decode;
 mod interpolate;
 mod json_schema;
+mod layers;
 mod options;
 mod overrides;
 mod pattern;
@@ -26,12 +27,13 @@ mod types;
 mod units;
 mod yaml;
 
-use std::{env, fs, path::Path};
+use std::{collections::HashMap, env, fs, path::Path};
 
 pub(crate) use self::units::{duration, rate};
 use self::{build::Builder, interpolate::World, tree::Node};
 pub use self::{
     json_schema::json_schema,
+    layers::{Breaker, LayerConfig, Schema},
     problem::{Problem, Problems, Severity, plural},
     reference::reference,
     tree::{Place, Span},
@@ -103,7 +105,8 @@ impl Source<'_> {
         interpolate::interpolate(&mut root, self.world, problems);
         let (record, places) = decode::decode(&root, &options::ROOT, problems);
         let directory = self.world.directory;
-        let config = Builder { directory, places: &places, problems }.config(record)?;
+        let config = Builder { directory, places: &places, problems, breakers: HashMap::new() }
+            .config(record)?;
         check::check(&config, &places, problems);
         reach::check(&config, self.file, &places, problems);
         Some(config)

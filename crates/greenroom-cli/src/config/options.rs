@@ -412,8 +412,20 @@ pub(super) static HANDLER: Group = Group {
             "Hands the event to long-lived worker processes, one for each worker of the pool.",
         ),
         opt("http", Group(&HTTP), Optional, "Posts the event to a URL, as CloudEvents over HTTP."),
-        later("timeout", "`timeout` belongs inside `exec` or `http`"),
-        later("rate", "the rate limit of a handler is not part of this version"),
+        opt(
+            "layers",
+            List(&LAYER),
+            Optional,
+            "What is done around every attempt, the outermost first. docs/layers.md says what each is for, and in which order.",
+        ),
+        later(
+            "timeout",
+            "`timeout` belongs inside `exec` or `http`, or among the layers: `layers: [{ timeout: 5s }]`",
+        ),
+        later(
+            "rate",
+            "the rate of a handler is one of its layers: write `layers: [{ rate: 20/s }]`; a pool has a `rate`, too",
+        ),
     ],
     one_of: &["pass", "log", "drop", "simulate", "exec", "http"],
 };
@@ -506,6 +518,125 @@ static AUTOSCALE: Group = group(
             Number { min: 0.01, max: 1.0 },
             Default("0.8"),
             "The share of their time that workers may be busy. A late pool grows only where they are busier.",
+        ),
+    ],
+);
+
+/// `handlers.<name>.layers`
+static LAYER: Group = Group {
+    title: "a layer",
+    doc: "Each item is one layer. Those without settings may be written as a word: `[tracing, { timeout: 5s }, metrics]`.",
+    options: &[
+        opt(
+            "timeout",
+            Duration { min_ms: 1, max_ms: DAY_MS },
+            Optional,
+            "How long an attempt may take inside of this layer. Then it is dropped at its next await, and is tried again as any \
+             failure.",
+        ),
+        Opt {
+            name: "rate",
+            aliases: &["rate_limit"],
+            kind: Rate,
+            presence: Optional,
+            doc: "How many attempts are made in such a time, over all workers. What waits for its turn holds its worker; the `rate` of \
+                  a pool holds none.",
+        },
+        opt(
+            "circuit_breaker",
+            Group(&CIRCUIT_BREAKER),
+            Optional,
+            "While what the attempts call is down, they wait, and one at a time tries.",
+        ),
+        Opt {
+            name: "deduplication",
+            aliases: &["deduplicate"],
+            kind: Group(&DEDUPLICATION),
+            presence: Optional,
+            doc: "An event whose source and id are those of one that was acknowledged is acknowledged without being handled.",
+        },
+        opt(
+            "validation",
+            Variables,
+            Optional,
+            "JSON Schemas by event type or pattern: `{ \"order.*\": order.schema.json }`, each a file. An event whose data does not fit \
+             those of its type becomes a dead letter that names the problems; one of a type without a schema passes. The files are \
+             read when greenroom starts.",
+        ),
+        opt(
+            "correlation",
+            Group(&NO_SETTINGS),
+            Optional,
+            "An event without a `correlationid` begins a flow, which has its id; what is made of it has that, too.",
+        ),
+        opt(
+            "tracing",
+            Group(&NO_SETTINGS),
+            Optional,
+            "A span for each attempt in the log, at the level `info`: type, id, source, pool, handler, worker, attempt.",
+        ),
+        opt(
+            "metrics",
+            Group(&NO_SETTINGS),
+            Optional,
+            "Counts attempts by what they end in, and how long they take. The admin listener tells (`/api/handlers/NAME`), and the \
+             log at the end.",
+        ),
+    ],
+    one_of: &[
+        "timeout",
+        "rate",
+        "circuit_breaker",
+        "deduplication",
+        "validation",
+        "correlation",
+        "tracing",
+        "metrics",
+    ],
+};
+
+static NO_SETTINGS: Group = group("this layer", "Has no settings.", &[]);
+
+static CIRCUIT_BREAKER: Group = group(
+    "a circuit breaker",
+    "An outage of a single handler is noticed without it (`outage`); it is for handlers that call the same system.",
+    &[
+        opt(
+            "failures",
+            Count { min: 1, max: 1_000_000 },
+            Default("5"),
+            "It opens after so many failed attempts in a row: as many as a healthy system never has.",
+        ),
+        opt(
+            "open_for",
+            Duration { min_ms: 1, max_ms: DAY_MS },
+            Default("10s"),
+            "Attempts wait for so long, then one tries: as long as the system takes to come back.",
+        ),
+        opt(
+            "shared",
+            Text,
+            Optional,
+            "A name. The circuit breakers of one name are one, in whichever handlers they stand, and have the same settings.",
+        ),
+    ],
+);
+
+static DEDUPLICATION: Group = group(
+    "deduplication",
+    "In memory: a run that starts anew has seen nothing.",
+    &[
+        opt(
+            "within",
+            Duration { min_ms: 1, max_ms: 30 * DAY_MS },
+            Default("10m"),
+            "How long an acknowledged event is remembered.",
+        ),
+        opt(
+            "remember",
+            Count { min: 1, max: 100_000_000 },
+            Default("100_000"),
+            "How many are remembered at most, each with some 100 bytes; at least as many as come `within` that time.",
         ),
     ],
 );

@@ -90,6 +90,7 @@ fn takes(kind: &Kind) -> String {
         Kind::Group(inner) if inner.options.is_empty() => "`{}`".to_owned(),
         Kind::Group(_) => "a mapping, see below".to_owned(),
         Kind::CountOr { .. } => format!("{}, see below", kind.expected()),
+        Kind::List(_) => "a list of mappings, see below".to_owned(),
         Kind::Named(_) => "names, each with a mapping, see below".to_owned(),
         _ => kind.expected(),
     }

@@ -111,6 +111,8 @@ pub(super) enum Kind {
     },
     /// A mapping from the user's names to mappings with known keys.
     Named(&'static Group),
+    /// A list of mappings with known keys, at least one.
+    List(&'static Group),
     /// Known, and not part of this version: refused with this text.
     Later(&'static str),
 }
@@ -156,6 +158,7 @@ impl Kind {
         match self {
             Self::Group(inner) | Self::CountOr { group: inner, .. } => Some(("", inner)),
             Self::Named(inner) => Some((".NAME", inner)),
+            Self::List(inner) => Some(("[]", inner)),
             _ => None,
         }
     }
@@ -190,6 +193,7 @@ impl Kind {
                 format!("a whole number from {min} to {max}, or a mapping")
             }
             Self::Group(_) | Self::Named(_) => "a mapping".to_owned(),
+            Self::List(_) => "a list of mappings".to_owned(),
             Self::Later(_) => "nothing".to_owned(),
         }
     }
@@ -201,6 +205,7 @@ impl Kind {
             Self::DurationRange => Some("`200ms..30s`"),
             Self::Size { .. } => Some("`64KiB`, `1MiB` or a number of bytes"),
             Self::Rate => Some("`20/s` or `100/min`"),
+            Self::List(_) => Some("`[{ timeout: 5s }, { rate: 20/s }]`"),
             Self::Command => Some("`[\"python3\", \"worker.py\"]`"),
             Self::Url => Some("`http://localhost:9000/path`"),
             _ => None,

@@ -1,5 +1,6 @@
 //! The configuration as a whole, from text to problems or structs.
 
+mod layers;
 mod pools;
 mod shape;
 mod values;
@@ -468,7 +469,7 @@ fn o09_an_admin_listener_that_others_can_reach_needs_a_token() {
 fn what_belongs_to_later_versions_is_refused_by_name() {
     for (text, expected) in [
         (pool("autotune: on"), "`autotune` is not part"),
-        (handler("pass: {}, rate: 5/s"), "the rate limit of a handler is not part"),
+        (handler("pass: {}, rate: 5/s"), "the rate of a handler is one of its layers"),
         (root("dead_letters: { store: {} }"), "the `store` for dead letters"),
         (root("outputs: { o: { kafka: {} } }"), "`kafka` outputs"),
         (root("").replace("generator: { count: 1, types: [a] }", "http: {}"), "`http` inputs"),

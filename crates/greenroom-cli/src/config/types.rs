@@ -7,7 +7,10 @@ use greenroom::{
     pool::{autoscale::Autoscale, limits::Adaptive},
 };
 
-use super::units::{DurationRange, Rate};
+use super::{
+    layers::LayerConfig,
+    units::{DurationRange, Rate},
+};
 
 /// A whole configuration. Names are unique within each list, which follows the order of the file.
 #[derive(Debug, Clone)]
@@ -230,6 +233,8 @@ pub struct HandlerConfig {
     pub backoff: DurationRange,
     /// How long after the first failure attempts are made.
     pub retry_total: Option<Duration>,
+    /// What is done around every attempt, the outermost first.
+    pub layers: Vec<LayerConfig>,
     /// What it does.
     pub kind: HandlerKind,
 }

@@ -9,6 +9,7 @@ mod daemon;
 mod dry_run;
 mod examples;
 mod inheritance;
+mod layers;
 mod limits;
 mod order;
 mod pipelines;

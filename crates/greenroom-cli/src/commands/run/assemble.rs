@@ -26,16 +26,17 @@ use greenroom_bus::{
     },
 };
 
+use super::HandlerLayers;
 use crate::config::{
     self, Config, GeneratorConfig, HandlerConfig, HandlerKind, HttpMode, InputKind, NoHandler,
     OnFinalFailure, OnFull, OutputConfig, PoolConfig,
 };
 
-/// Builds the engine and starts its pools.
+/// Builds the engine and starts its pools. What its layers tell comes with it.
 ///
 /// # Errors
 /// What could not be opened or started, and why.
-pub(super) async fn engine(config: &Config) -> Result<Engine, String> {
+pub(super) async fn engine(config: &Config) -> Result<(Engine, HandlerLayers), String> {
     let mut builder = Engine::builder()
         .no_handler(no_handler(config.no_handler))
         .handler_rejected(no_handler(config.handler_rejected))
@@ -57,8 +58,11 @@ pub(super) async fn engine(config: &Config) -> Result<Engine, String> {
     for pool in &config.pools {
         builder = builder.pool(&pool.name, pool_config(pool));
     }
+    let mut layers = HandlerLayers::default();
     for handler in &config.handlers {
-        let added = handler_config(handler).map_err(|why| within("handler", &handler.name, why))?;
+        let within = |why| within("handler", &handler.name, why);
+        let mut added = handler_config(handler).map_err(within)?;
+        added.factory = layers.around(handler, added.factory).map_err(within)?;
         builder = builder.handler(&handler.name, added);
     }
     for output in &config.outputs {
@@ -70,6 +74,7 @@ pub(super) async fn engine(config: &Config) -> Result<Engine, String> {
         .dead_letters(Arc::new(letters))
         .build()
         .await
+        .map(|engine| (engine, layers))
         .map_err(|error: BuildError| error.to_string())
 }
 

@@ -276,6 +276,7 @@ impl Turn<'_> {
         self.compare(path("fan_out"), is.fan_out != to.fan_out);
         self.compare(path("ack"), is.ack_on_success != to.ack_on_success);
         self.compare(path("loopback"), is.loopback != to.loopback);
+        self.compare(path("layers"), is.layers != to.layers);
         self.compare(path("(its kind)"), is.kind != to.kind);
         let named = HandlerConfig {
             attempts: is.attempts,
@@ -289,6 +290,7 @@ impl Turn<'_> {
             fan_out: is.fan_out,
             ack_on_success: is.ack_on_success,
             loopback: is.loopback,
+            layers: is.layers.clone(),
             kind: is.kind.clone(),
             ..to.clone()
         };
