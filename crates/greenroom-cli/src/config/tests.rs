@@ -578,6 +578,25 @@ fn the_json_schema_has_every_option_and_default() {
     assert_eq!(handler["properties"]["http"]["properties"]["mode"]["default"], "binary");
 }
 
+/// What stands in a page as an example, with an input where it has none.
+#[test]
+fn the_examples_of_the_pages_are_valid() {
+    for page in ["layers.md", "pools.md"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+        let page = std::fs::read_to_string(path).unwrap();
+        let (_, rest) = page.split_once("```yaml\n").unwrap();
+        let (example, _) = rest.split_once("```").unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("schemas")).unwrap();
+        std::fs::write(directory.path().join("schemas/price.json"), "{}").unwrap();
+        std::fs::write(directory.path().join("in"), "").unwrap();
+        let pools = if example.contains("pools:") { "" } else { "pools: { erp: {} }\n" };
+        let text = format!("inputs: {{ in: {{ file: {{ path: in }} }} }}\n{pools}{example}");
+        let loaded = load_with("c.yaml", &text, &[], directory.path());
+        assert_eq!(loaded.problems.summary(), "no problems", "{}", loaded.text());
+    }
+}
+
 #[test]
 fn the_reference_page_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
