@@ -97,9 +97,9 @@ async fn r06_an_adaptive_limit_holds_workers_back_and_grows_while_the_target_bea
 async fn r06_an_adaptive_limit_shrinks_to_what_the_target_bears() {
     let (held, free) = (InHand::default(), InHand::default());
     let limit = Adaptive::up_to(64).initial(40).enforced();
-    let script = || Script::of(events(5_000));
+    let script = || Script::of(events(800));
     let (control, report) = run(script(), limited(limit), held.handler(8)).await;
-    assert_eq!(report.handled, 5_000);
+    assert_eq!(report.handled, 800);
     let now = control.pool("default").unwrap().stats().limits.limit.unwrap();
     assert!(now < 40, "{now}");
     let (_, unlimited) = run(script(), pool(64, 10_000), free.handler(8)).await;

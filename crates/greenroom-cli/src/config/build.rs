@@ -133,10 +133,9 @@ impl Builder<'_> {
     fn pool(&mut self, name: String, mut record: Record, buffer: usize) -> Option<PoolConfig> {
         let preset = record.text("preset").and_then(|name| Preset::named(&name));
         let path = format!("pools.{name}");
-        let autoscale = match record.group("autoscale") {
-            Some(autoscale) => Some(self.autoscale(&path, autoscale)?),
-            None => None,
-        };
+        // One that had a problem is left out, so that the rest of the pool is still looked at.
+        let autoscale = record.group("autoscale");
+        let autoscale = autoscale.and_then(|record| self.autoscale(&path, record));
         let workers = narrow(record.count("workers")?);
         let workers = match (preset, autoscale) {
             _ if self.places.has(&format!("{path}.workers")) => workers,
@@ -144,10 +143,8 @@ impl Builder<'_> {
             (None, Some(autoscale)) => autoscale.min,
             (None, None) => workers,
         };
-        let adaptive = match record.group("limit").and_then(|mut limit| limit.group("adaptive")) {
-            Some(adaptive) => Some(self.adaptive(&path, adaptive)?),
-            None => None,
-        };
+        let adaptive = record.group("limit").and_then(|mut limit| limit.group("adaptive"));
+        let adaptive = adaptive.and_then(|record| self.adaptive(&path, record));
         Some(PoolConfig {
             workers,
             queue: self.queue(

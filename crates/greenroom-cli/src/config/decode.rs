@@ -34,8 +34,11 @@ impl Decoder<'_> {
         let mut record = Record::default();
         let Some(entries) = self.entries(node, group.title) else { return record };
         let mut given: Vec<(&str, &Entry)> = Vec::new();
+        let mut misspelt = false;
         for entry in entries {
             let Some(opt) = group.options.iter().find(|opt| opt.is_named(&entry.key)) else {
+                let near = nearest(&entry.key, group);
+                misspelt |= near.is_some_and(|near| is_kind(group, &near));
                 self.problems.push(unknown(entry, group));
                 continue;
             };
@@ -51,7 +54,9 @@ impl Decoder<'_> {
                 record.fields.insert(opt.name, value);
             }
         }
-        self.one_of(&given, at, group);
+        if !(misspelt && given.iter().all(|(name, _)| !group.one_of.contains(name))) {
+            self.one_of(&given, at, group);
+        }
         self.left_out(&given, at, group, path, &mut record);
         record
     }
@@ -289,6 +294,12 @@ impl Decoder<'_> {
 
 fn is_map(node: &Node) -> bool {
     matches!(node.value, Value::Map(_))
+}
+
+/// True when this is a spelling of one of the kinds of a group with a choice.
+fn is_kind(group: &Group, spelling: &str) -> bool {
+    let mut kinds = group.options.iter().filter(|opt| group.one_of.contains(&opt.name));
+    kinds.any(|opt| opt.is_named(spelling))
 }
 
 /// Kinds of later versions stand among the options of groups with a choice.

@@ -98,6 +98,11 @@ fn c02_every_mistake_in_a_layer_has_its_place_and_says_what_to_do() {
             "3:34 a layer is a mapping, but this is the text `timeout`",
             "with a duration from 1ms to 24h in it",
         ),
+        (
+            "[{ circut_breaker: {} }]",
+            "3:36 unknown key `circut_breaker` in a layer",
+            "did you mean `circuit_breaker`?",
+        ),
         ("[{ timout: 5s }]", "3:36 unknown key `timout` in a layer", "did you mean `timeout`?"),
         (
             "[{ timeout: 5 }]",
@@ -135,6 +140,7 @@ fn c02_every_mistake_in_a_layer_has_its_place_and_says_what_to_do() {
     ] {
         let loaded = layered(layers);
         let lines = loaded.lines();
+        assert_eq!(loaded.problems.errors(), 1, "{layers}: {lines:?}");
         assert!(lines.iter().any(|line| line.starts_with(expected)), "{layers}: {lines:?}");
         assert!(loaded.text().contains(help), "{layers}: {}", loaded.text());
     }

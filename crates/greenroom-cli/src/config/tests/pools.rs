@@ -120,6 +120,20 @@ fn r06_a_pool_that_scales_begins_within_its_bounds() {
 }
 
 #[test]
+fn c02_a_pool_with_a_mistake_in_one_option_is_looked_at_for_the_others() {
+    let loaded = load(&pool(
+        "limit: { adaptive: { max: 5, initial: 9 } }, autoscale: 5, retry: 3, order_by: data.id",
+    ));
+    let expected = [
+        "3:53 `initial` is 9 and `max` is 5, which is less",
+        "3:71 autoscale is a mapping, but this is the number 5",
+        "3:81 retry is a mapping, but this is the number 3",
+        "3:94 `data.id` is not the name of an attribute",
+    ];
+    assert_eq!(loaded.lines(), expected);
+}
+
+#[test]
 fn p30_threads_that_nobody_uses_and_weights_that_say_nothing_are_warned_about() {
     for (option, expected) in [
         (
