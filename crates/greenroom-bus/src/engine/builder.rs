@@ -53,6 +53,8 @@ pub struct EngineBuilder {
     inputs: Vec<NewInput>,
     all_outputs: bool,
     router: Router,
+    /// The router was given, with a configuration of its own.
+    has_router: bool,
     pools: Vec<(String, PoolConfig)>,
     handlers: Vec<(String, HandlerConfig)>,
     /// Around every handler, outside of its own.
@@ -88,6 +90,7 @@ impl Default for EngineBuilder {
             inputs: Vec::new(),
             all_outputs: false,
             router: Router::new(PoolConfig::default()),
+            has_router: false,
             pools: Vec::new(),
             handlers: Vec::new(),
             layers: Layers::new(),
@@ -130,17 +133,19 @@ impl EngineBuilder {
         self
     }
 
-    /// The pools and handlers of this router, instead of those that were added before. Its configuration comes before the
-    /// engine's [`buffer`](Self::buffer).
+    /// The pools and handlers of this router, instead of those that were added before. Its configuration overrides the
+    /// engine's [`buffer`](Self::buffer), whichever is named first.
     pub fn router(mut self, router: Router) -> Self {
-        self.router = router;
+        (self.router, self.has_router) = (router, true);
         self
     }
 
     /// Events that each pool accepts and does not start, unless its own configuration or that of the router says otherwise;
     /// 1,000 unless said otherwise. What pools inherit is in [`pool_config`](Self::pool_config).
     pub fn buffer(mut self, events: usize) -> Self {
-        self.router.set_buffer(events);
+        if !self.has_router {
+            self.router.set_buffer(events);
+        }
         self
     }
 
@@ -313,7 +318,7 @@ impl EngineBuilder {
         let handlers = handlers.iter().map(|(name, config)| {
             let pool = pools.iter().position(|(pool, _)| *pool == config.pool);
             let pool = pool.unwrap_or_else(|| unreachable!("the router knows every pool in use"));
-            let mut config = config.clone();
+            let mut config = config.clone().inherit(&pools[pool].1);
             config.factory = self.layers.around(config.factory);
             Handler::new(name, config, pool, Outage::new(self.outage))
         });
@@ -411,11 +416,14 @@ impl EngineBuilder {
     }
 }
 
-/// Where a pool has a weight, the others have 1.
+/// Where a pool has a weight, the others have 1, but for those with threads of their own, which compete with no other.
 fn shares(pools: &[(String, PoolConfig)]) -> Option<Shares> {
     let weighted = pools.iter().any(|(_, config)| config.weight.is_some());
-    let weights = pools.iter().map(|(_, config)| config.weight.unwrap_or(1));
-    weighted.then(|| Shares::new(weights))
+    let weight = |config: &PoolConfig| match config.dedicated_threads {
+        Some(_) => None,
+        None => Some(config.weight.unwrap_or(1)),
+    };
+    weighted.then(|| Shares::new(pools.iter().map(|(_, config)| weight(config))))
 }
 
 async fn spawn(

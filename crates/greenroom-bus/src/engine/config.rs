@@ -34,6 +34,10 @@ pub struct PoolConfig {
     /// What follows when an event has failed for good. A dead letter unless said otherwise; parked keys are decided about
     /// through [`Pool::keys`](greenroom::Pool::keys), and what is still parked when a run ends is refused.
     pub on_final_failure: Finally,
+    /// What orders the events of its handlers that name nothing of their own ([`HandlerConfig::order_by`]). `None`: no order.
+    pub order_by: Option<OrderBy>,
+    /// How failures of its handlers are retried that name nothing of their own ([`HandlerConfig::retry`]). `None`: as usual.
+    pub retry: Option<Retry>,
     /// How often a worker whose handler panicked is restarted.
     pub restarts: Restarts,
     /// Whether the pool tells the process's [`Notices`](greenroom::Notices), and the log, what happens to it.
@@ -57,7 +61,7 @@ pub struct PoolConfig {
     pub dedicated_threads: Option<usize>,
     /// Its share of the starts of handlers where several pools compete for threads, because their handlers compute: three times
     /// the weight, three times the starts. 1 for pools that name none, where another does; above 0. Attempts that wait for
-    /// something take no thread, and no share.
+    /// something take no thread, and no share; nor do those of a pool with [`dedicated_threads`](Self::dedicated_threads).
     pub weight: Option<u32>,
 }
 
@@ -71,12 +75,13 @@ pub enum Concurrency {
 }
 
 impl PoolConfig {
-    /// The name of the first setting that differs from that of `other`; The settings that can change while the pool runs come last or not at all.
+    /// The name of the first setting that differs from that of `other`. The settings that can change while the pool runs come last or not at all.
     pub(crate) fn first_difference(&self, other: &Self) -> &'static str {
         let differs = [
             ("engine", self.engine != other.engine),
             ("on_full", self.on_full != other.on_full),
             ("max_per_key", self.max_per_key != other.max_per_key),
+            ("order_by", self.order_by != other.order_by),
             ("on_final_failure", self.on_final_failure != other.on_final_failure),
             ("restarts", self.restarts != other.restarts),
             ("event_stream", self.event_stream != other.event_stream),
@@ -102,6 +107,8 @@ impl Default for PoolConfig {
             engine: event_pool::Engine::default(),
             on_full: OnFull::Pause,
             max_per_key: None,
+            order_by: None,
+            retry: None,
             on_final_failure: Finally::DeadLetter,
             restarts: Restarts::default(),
             event_stream: true,
@@ -139,12 +146,13 @@ pub struct HandlerConfig {
     pub fan_out: bool,
     /// The pool that runs it; `default` unless said otherwise.
     pub pool: String,
-    /// Events with the same value here are handled one at a time, in order. `None`: no order.
+    /// Events with the same value here are handled one at a time, in order. `None`: as [its pool says](PoolConfig::order_by);
+    /// [`OrderBy::none`] where it is to keep no order there.
     pub order_by: Option<OrderBy>,
     /// Whether an event without that value is a dead letter; otherwise it is handled without order.
     pub key_required: bool,
-    /// How failures are retried.
-    pub retry: Retry,
+    /// How failures are retried. `None`: as [its pool says](PoolConfig::retry).
+    pub retry: Option<Retry>,
     /// When an event that was handled is acknowledged.
     pub ack: AckWhen,
     /// How many of the events that it makes of one may come back in, where the engine has a
@@ -155,9 +163,8 @@ pub struct HandlerConfig {
 }
 
 impl HandlerConfig {
-    /// A handler in the `default` pool, without order, with the usual retries.
+    /// A handler in the `default` pool, with its order and retries.
     pub fn new(on: Vec<Pattern>, factory: Arc<dyn HandlerFactory>) -> Self {
-        let retry = Retry::default();
         Self {
             on,
             matcher: Matcher::any(),
@@ -165,11 +172,18 @@ impl HandlerConfig {
             pool: DEFAULT_POOL.to_owned(),
             order_by: None,
             key_required: false,
-            retry,
+            retry: None,
             ack: AckWhen::default(),
             loopback: 0,
             factory,
         }
+    }
+
+    /// With what its pool says where it says nothing.
+    pub(crate) fn inherit(self, pool: &PoolConfig) -> Self {
+        let order_by = self.order_by.or(pool.order_by).filter(OrderBy::is_order);
+        let retry = self.retry.or(pool.retry);
+        Self { order_by, retry, ..self }
     }
 }
 

@@ -237,7 +237,9 @@ impl Control {
         let mut retries = Vec::new();
         for (name, config) in handlers {
             let handler = self.handler(name).map_err(|_| added("handlers", name))?;
-            retries.push(handler.changes(config)?);
+            let of_pool = pools.iter().find(|(pool, _)| *pool == handler.pool().as_str());
+            let of_pool = of_pool.map_or_else(|| handler.pool_config(), |(_, config)| *config);
+            retries.push(handler.changes(config, &of_pool)?);
         }
         let mut done = Vec::new();
         for change in changes.into_iter().flatten() {

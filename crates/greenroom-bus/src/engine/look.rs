@@ -280,7 +280,7 @@ impl Control {
             name: handler.name.to_string(),
             pool: self.shared.pools[handler.pool].name.to_string(),
             on: handler.config.on.clone(),
-            order_by: handler.config.order_by.clone(),
+            order_by: handler.config.order_by,
             retry: handler.retry(),
             paused: handler.brake.is_on(),
             outage: handler.outage.view(),

@@ -48,7 +48,7 @@ pub(crate) struct Handler {
 
 impl Handler {
     pub(crate) fn new(name: &str, config: HandlerConfig, pool: usize, outage: Outage) -> Self {
-        let retry = Mutex::new(config.retry);
+        let retry = Mutex::new(config.retry.unwrap_or_default());
         Self { name: Name::new(name), config, pool, outage, brake: Brake::default(), retry }
     }
 

@@ -12,7 +12,7 @@
 //!
 //! Nobody is held back for a pool that has nothing to start. A pool that comes back after a pause starts where the others
 //! are: it has saved nothing up. The price is a short lock and two turns of the runtime for each start, so there are shares only
-//! where a pool has a weight.
+//! where a pool has a weight. A pool with threads of its own competes with no other, and waits for none.
 
 use parking_lot::Mutex;
 
@@ -26,6 +26,8 @@ const LOOKS: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct Shares {
     state: Mutex<State>,
+    /// By the pool's place: it has threads of its own, and no turns.
+    apart: Box<[bool]>,
 }
 
 #[derive(Debug)]
@@ -46,11 +48,15 @@ struct Share {
 }
 
 impl Shares {
-    /// Shares by these weights, each above 0.
-    pub(crate) fn new(weights: impl Iterator<Item = u32>) -> Self {
+    /// Shares by these weights, each above 0; `None` for a pool that competes with no other.
+    pub(crate) fn new(weights: impl Iterator<Item = Option<u32>>) -> Self {
+        let weights: Vec<_> = weights.collect();
+        let apart = weights.iter().map(Option::is_none).collect();
         let stride = |weight: u32| (STRIDE / u64::from(weight.max(1))).max(1);
-        let share = |weight| Share { stride: stride(weight), at: 0, here: 0 };
-        Self { state: Mutex::new(State { pools: weights.map(share).collect(), now: 0 }) }
+        let share =
+            |weight: Option<u32>| Share { stride: stride(weight.unwrap_or(1)), at: 0, here: 0 };
+        let pools = weights.into_iter().map(share).collect();
+        Self { state: Mutex::new(State { pools, now: 0 }), apart }
     }
 
     /// Waits until it is the turn of this pool.
@@ -58,6 +64,9 @@ impl Shares {
     /// # Cancel safety
     /// A dropped future has given its place up, and started nothing.
     pub(crate) async fn turn(&self, pool: usize) {
+        if self.apart[pool] {
+            return;
+        }
         let mut waits = Waits::at(self, pool);
         let mut looks = 0;
         while looks < LOOKS || !waits.try_start() {
@@ -130,7 +139,7 @@ mod tests {
 
     /// So many workers of each pool start as often as they may, for so many starts in all. How often each pool did.
     async fn starts(weights: &[u32], workers: &[usize], total: u64) -> Vec<u64> {
-        let shares = Arc::new(Shares::new(weights.iter().copied()));
+        let shares = Arc::new(Shares::new(weights.iter().copied().map(Some)));
         let counts: Arc<Vec<AtomicU64>> =
             Arc::new(weights.iter().map(|_| AtomicU64::new(0)).collect());
         let mut tasks = tokio::task::JoinSet::new();
@@ -164,9 +173,23 @@ mod tests {
         assert_eq!(starts(&[1, 100], &[1, 0], 1_000).await, [1_000, 0]);
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn r06_a_pool_with_threads_of_its_own_waits_for_nobody() {
+        let shares = Shares::new([Some(1), None].into_iter());
+        // Pool 0 is furthest behind, and about to start something.
+        let _here = Waits::at(&shares, 0);
+        for _ in 0..1_000 {
+            let mut turn = std::pin::pin!(shares.turn(1));
+            let first =
+                std::future::poll_fn(|task| std::task::Poll::Ready(turn.as_mut().poll(task)));
+            // Not even a turn of the runtime.
+            assert!(first.await.is_ready());
+        }
+    }
+
     #[tokio::test]
     async fn r06_a_pool_that_comes_back_has_saved_nothing_up() {
-        let shares = Arc::new(Shares::new([1, 1].into_iter()));
+        let shares = Arc::new(Shares::new([Some(1), Some(1)].into_iter()));
         for _ in 0..1_000 {
             shares.turn(0).await;
         }
@@ -177,7 +200,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn r06_a_worker_that_is_dropped_holds_nobody_back() {
-        let shares = Shares::new([1, 1].into_iter());
+        let shares = Shares::new([Some(1), Some(1)].into_iter());
         shares.turn(0).await;
         // Pool 1 is behind, and its worker goes before it has started anything.
         let _ = tokio::time::timeout(Duration::ZERO, shares.turn(1)).await;

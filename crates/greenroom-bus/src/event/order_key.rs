@@ -1,7 +1,13 @@
 //! What events are ordered by: an attribute, an extension, or a member of the data.
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{
+    collections::HashMap,
+    fmt,
+    str::FromStr,
+    sync::{Arc, LazyLock},
+};
 
+use parking_lot::Mutex;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -10,9 +16,13 @@ use super::{
     error::shown,
     model::{Data, Event, ExtensionValue},
 };
+use crate::name::Name;
 
 /// How an event's order key is found. Read from the configuration's `order_by`: the name of an attribute or
-/// extension, or a JSON pointer (RFC 6901) into the data.
+/// extension, or a JSON pointer (RFC 6901) into the data; `none` is [`OrderBy::none`].
+///
+/// A copy costs nothing. The text of each different one is kept for the life of the process, as that of a
+/// [`Name`].
 ///
 /// ```
 /// use greenroom_bus::event::{Event, OrderBy};
@@ -22,13 +32,14 @@ use super::{
 /// assert_eq!(order_by.key(&event)?.as_deref(), Some("20"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrderBy {
     by: By,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum By {
+    Nothing,
     Subject,
     Id,
     Source,
@@ -36,9 +47,34 @@ enum By {
     Time,
     ContentType,
     Schema,
-    Extension(Box<str>),
-    /// The pointer as it was written, and its tokens with the escapes undone.
-    Pointer(Box<str>, Vec<Box<str>>),
+    Extension(Name),
+    Pointer(&'static Pointer),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Pointer {
+    /// As it was written.
+    written: Box<str>,
+    /// With the escapes undone.
+    tokens: Vec<Box<str>>,
+}
+
+/// Pointers by how they were written.
+static POINTERS: LazyLock<Mutex<HashMap<Box<str>, &'static Pointer>>> =
+    LazyLock::new(Mutex::default);
+
+impl Pointer {
+    /// The pointer that is written so, kept once.
+    fn kept(written: &str) -> Result<&'static Self, OrderByError> {
+        let mut kept = POINTERS.lock();
+        if let Some(known) = kept.get(written) {
+            return Ok(known);
+        }
+        let tokens = tokens(written)?;
+        let pointer: &'static Self = Box::leak(Box::new(Self { written: written.into(), tokens }));
+        kept.insert(written.into(), pointer);
+        Ok(pointer)
+    }
 }
 
 /// An `order_by` that names nothing an event could be ordered by.
@@ -85,6 +121,7 @@ impl FromStr for OrderBy {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let by = match text {
+            "none" => By::Nothing,
             "subject" => By::Subject,
             "id" => By::Id,
             "source" => By::Source,
@@ -93,8 +130,8 @@ impl FromStr for OrderBy {
             "datacontenttype" => By::ContentType,
             "dataschema" => By::Schema,
             "specversion" | "data" => return Err(OrderByError::NoKey(text.to_owned())),
-            pointer if pointer.starts_with('/') => By::Pointer(pointer.into(), tokens(pointer)?),
-            name if is_attribute_name(name) => By::Extension(name.into()),
+            pointer if pointer.starts_with('/') => By::Pointer(Pointer::kept(pointer)?),
+            name if is_attribute_name(name) => By::Extension(Name::new(name)),
             other => return Err(OrderByError::Name(shown(other))),
         };
         Ok(Self { by })
@@ -105,6 +142,7 @@ impl FromStr for OrderBy {
 impl fmt::Display for OrderBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match &self.by {
+            By::Nothing => "none",
             By::Subject => "subject",
             By::Id => "id",
             By::Source => "source",
@@ -113,7 +151,7 @@ impl fmt::Display for OrderBy {
             By::ContentType => "datacontenttype",
             By::Schema => "dataschema",
             By::Extension(name) => name,
-            By::Pointer(pointer, _) => pointer,
+            By::Pointer(pointer) => &pointer.written,
         })
     }
 }
@@ -131,6 +169,16 @@ fn unescape(token: &str, pointer: &str) -> Result<Box<str>, OrderByError> {
 }
 
 impl OrderBy {
+    /// By nothing: for a handler that keeps no order in a pool whose handlers do.
+    pub const fn none() -> Self {
+        Self { by: By::Nothing }
+    }
+
+    /// False for [`none`](Self::none).
+    pub fn is_order(&self) -> bool {
+        self.by != By::Nothing
+    }
+
     /// The key of an event. None where the attribute or member is missing or null. `subject` is a clone of a
     /// reference; the others copy their text. Numbers are taken as they are written: `1` and `1.0` are two keys.
     /// Where a member is there twice, the last one counts.
@@ -139,6 +187,7 @@ impl OrderBy {
     /// A pointer that leads to an array or an object, or into data that is not JSON.
     pub fn key(&self, event: &Event) -> Result<Option<Arc<str>>, KeyError> {
         Ok(match &self.by {
+            By::Nothing => None,
             By::Subject => event.subject().cloned(),
             By::Id => Some(event.id().into()),
             By::Source => Some(event.source().into()),
@@ -147,7 +196,7 @@ impl OrderBy {
             By::ContentType => event.datacontenttype().map(Arc::from),
             By::Schema => event.dataschema().map(Arc::from),
             By::Extension(name) => event.extension(name).map(extension_key),
-            By::Pointer(pointer, tokens) => return data_key(event, pointer, tokens),
+            By::Pointer(pointer) => return data_key(event, &pointer.written, &pointer.tokens),
         })
     }
 }

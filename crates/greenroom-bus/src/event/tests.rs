@@ -215,6 +215,9 @@ fn order_by_that_names_nothing_is_refused() {
         assert!(bad.parse::<OrderBy>().is_err(), "{bad}");
     }
     assert_eq!("/a/b".parse::<OrderBy>().unwrap().to_string(), "/a/b");
+    let none: OrderBy = "none".parse().unwrap();
+    assert!(none == OrderBy::none() && !none.is_order() && none.to_string() == "none");
+    assert!("subject".parse::<OrderBy>().unwrap().is_order());
 }
 
 fn json() -> impl Strategy<Value = serde_json::Value> {

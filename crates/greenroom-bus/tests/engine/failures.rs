@@ -7,7 +7,7 @@ use std::sync::{
 
 use greenroom_bus::{
     dead_letter::Reason,
-    engine::HandlerConfig,
+    engine::{HandlerConfig, Retry},
     event::Event,
     handler::{Failure, FailureKind, HandlerFactory, Outputs},
 };
@@ -133,9 +133,8 @@ async fn d05_attempts_end_when_they_have_failed_for_as_long_as_they_may() {
         Err(Failure::retry("no"))
     });
     let mut handler = on(&["t"], fails);
-    handler.retry.attempts = 1_000;
-    handler.retry.backoff = greenroom::Backoff::new(ms(1_000), ms(1_000));
-    handler.retry.total = Some(ms(10_000));
+    let backoff = greenroom::Backoff::new(ms(1_000), ms(1_000));
+    handler.retry = Some(Retry { attempts: 1_000, backoff, total: Some(ms(10_000)) });
     let bench = Bench::new()
         .set(|engine| engine.input(Box::new(Script::of(events(1)))).handler("h", handler));
     let letters = bench.letters.clone();

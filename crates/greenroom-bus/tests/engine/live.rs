@@ -85,8 +85,7 @@ async fn r02_a_paused_handler_waits_while_the_others_of_its_pool_go_on() {
     for order_by in [None, Some("subject".parse().unwrap())] {
         let bench = Bench::new().set(|engine| {
             let mixed = events("a", 100).zip(events("b", 100)).flat_map(|(a, b)| [a, b]);
-            let with =
-                |handler: HandlerConfig| HandlerConfig { order_by: order_by.clone(), ..handler };
+            let with = |handler: HandlerConfig| HandlerConfig { order_by, ..handler };
             let engine = engine.input(Box::new(Script::of(mixed))).pool("default", pool(2, 500));
             let engine = engine.handler("a", with(on(&["a"], pass())));
             engine.handler("b", with(on(&["b"], pass())))
@@ -240,8 +239,8 @@ async fn r02_what_cannot_change_is_named_and_nothing_has_changed() {
     let unordered = [("h", HandlerConfig { order_by: None, ..handler.clone() })];
     assert_eq!(already(&[("default", before)], &unordered), "handlers.h.order_by");
     assert_eq!(control.pool("default").unwrap().config(), before);
-    let none = Retry { attempts: 0, ..handler.retry };
-    let never = [("h", HandlerConfig { retry: none, ..handler })];
+    let none = Retry { attempts: 0, ..Retry::default() };
+    let never = [("h", HandlerConfig { retry: Some(none), ..handler })];
     let refused = control.apply(&[("default", before)], &never);
     assert!(matches!(refused, Err(ChangeError::Unusable { .. })), "{refused:?}");
     assert!(matches!(control.pool("erp"), Err(ChangeError::NoSuchPool { .. })));
@@ -256,7 +255,7 @@ async fn r02_a_whole_configuration_is_applied_and_says_what_has_changed() {
     let rate = Some(Rate::per_second(1_000));
     let after = PoolConfig { workers: 5, queue: 90, rate, ..before };
     let mut handler = on(&["t"], pass());
-    handler.retry.attempts = 9;
+    handler.retry = Some(Retry { attempts: 9, ..Retry::default() });
     let changed = running.control.apply(&[("default", after)], &[("h", handler.clone())]).unwrap();
     let expected =
         ["pools.default.workers", "pools.default.queue", "pools.default.rate", "handlers.h.retry"];

@@ -196,7 +196,7 @@ fn handler(row: Row, loopback: usize, on: &str, factory: Arc<dyn HandlerFactory>
         loopback,
         order_by: row.ordered.then(|| "subject".parse().unwrap()),
         key_required: row.key_required,
-        retry: Retry { attempts: 3, backoff: Backoff::new(ms(10), ms(100)), total: None },
+        retry: Some(Retry { attempts: 3, backoff: Backoff::new(ms(10), ms(100)), total: None }),
         ..HandlerConfig::new(vec![on.parse().unwrap()], factory)
     }
 }

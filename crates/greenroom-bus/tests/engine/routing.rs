@@ -98,17 +98,25 @@ async fn g07_pools_and_handlers_can_be_added_to_the_engine_with_an_error_at_once
 
 #[tokio::test(start_paused = true)]
 async fn r01_a_pool_overrides_the_router_which_overrides_the_buffer_of_the_engine() {
-    let mut router = Router::new(PoolConfig { workers: 3, queue: 200, ..PoolConfig::default() });
-    router.add_pool("own", PoolConfig { queue: 300, ..*router.pool_config() }).unwrap();
-    let engine = Bench::new().engine.buffer(100).router(router).input(Box::new(Script::of([])));
-    let engine = engine.build().await.unwrap();
-    let of = |name: &str| engine.control().pool(name).unwrap().config();
-    assert_eq!((of("default").queue, of("default").workers), (200, 3));
-    assert_eq!((of("own").queue, of("own").workers), (300, 3));
+    let with_router = |buffer_first: bool| async move {
+        let config = PoolConfig { workers: 3, queue: 200, ..PoolConfig::default() };
+        let mut router = Router::new(config);
+        router.add_pool("own", PoolConfig { queue: 300, ..*router.pool_config() }).unwrap();
+        let engine = Bench::new().engine.input(Box::new(Script::of([])));
+        let engine = match buffer_first {
+            true => engine.buffer(100).router(router),
+            false => engine.router(router).buffer(100),
+        };
+        let engine = engine.build().await.unwrap();
+        let of = |name: &str| engine.control().pool(name).unwrap().config();
+        assert_eq!((of("default").queue, of("default").workers), (200, 3));
+        assert_eq!((of("own").queue, of("own").workers), (300, 3));
+        engine
+    };
     let plain = Bench::new().engine.input(Box::new(Script::of([]))).build().await.unwrap();
     let default = plain.control().pool("default").unwrap().config();
     assert_eq!((default.workers, default.queue), (1, 1_000));
-    for engine in [engine, plain] {
+    for engine in [with_router(true).await, with_router(false).await, plain] {
         engine.control().drain();
         engine.run().await;
     }

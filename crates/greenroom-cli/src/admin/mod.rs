@@ -25,7 +25,10 @@ use greenroom_bus::engine::Control;
 use tokio::sync::oneshot;
 
 use self::guard::Guard;
-use crate::{commands::run::Reload, config::AdminConfig};
+use crate::{
+    commands::run::{HandlerLayers, Reload},
+    config::AdminConfig,
+};
 
 /// A place to listen at that was taken, and where nobody answers yet.
 pub(crate) struct Listener {
@@ -44,6 +47,8 @@ pub(crate) struct Daemon {
     pub(crate) control: Control,
     /// Reads the configuration again, and knows which one holds.
     pub(crate) reload: Arc<Reload>,
+    /// What the layers of the handlers tell.
+    pub(crate) layers: Arc<HandlerLayers>,
     /// The file of dead letters.
     pub(crate) dead_letters: PathBuf,
 }

@@ -138,7 +138,8 @@ async fn order_pool(
 async fn handlers(State(daemon): Asked) -> Json {
     let views = daemon.control.handler_views();
     let config = daemon.reload.config();
-    let handlers: Vec<_> = views.iter().map(|view| views::handler(view, &config)).collect();
+    let handlers: Vec<_> =
+        views.iter().map(|view| views::handler(view, &config, &daemon.layers)).collect();
     Json::ok(json!({ "handlers": handlers }))
 }
 
@@ -147,7 +148,9 @@ async fn handler(State(daemon): Asked, Path(name): Path<String>) -> Answer {
     let views = daemon.control.handler_views();
     let config = daemon.reload.config();
     let found = views.iter().find(|view| view.name == name);
-    Ok(Json::ok(found.map(|view| views::handler(view, &config)).unwrap_or_default()))
+    Ok(Json::ok(
+        found.map(|view| views::handler(view, &config, &daemon.layers)).unwrap_or_default(),
+    ))
 }
 
 async fn order_handler(

@@ -86,7 +86,8 @@ admin: { listen: 127.0.0.1:0 }
     let control = engine.control();
     let reload = Reload::new(source, control.clone(), config, runtime.handle().clone());
     let reload = Arc::new(reload);
-    let _open = listener.open(Daemon { control, reload, dead_letters }).unwrap();
+    let layers = Arc::default();
+    let _open = listener.open(Daemon { control, reload, layers, dead_letters }).unwrap();
     let run = runtime.spawn(engine.run());
     let late = Instant::now() + Duration::from_secs(10);
     while block.blocked.load(SeqCst) < 2 {

@@ -13,7 +13,10 @@ use greenroom_bus::engine::{
 use serde_json::{Value, json};
 
 use super::sentence;
-use crate::config::{Config, HandlerKind};
+use crate::{
+    commands::run::HandlerLayers,
+    config::{Config, HandlerKind},
+};
 
 pub(super) fn run(control: &Control) -> Value {
     let progress = control.progress();
@@ -90,6 +93,7 @@ fn pool_settings(pool: &PoolConfig) -> Value {
             _ => "skip",
         },
         "max_restarts": pool.restarts.max,
+        "weight": pool.weight,
     })
 }
 
@@ -112,7 +116,7 @@ fn spread(spread: &Spread) -> Value {
     })
 }
 
-pub(super) fn handler(view: &HandlerView, config: &Config) -> Value {
+pub(super) fn handler(view: &HandlerView, config: &Config, layers: &HandlerLayers) -> Value {
     let settings = config.handlers.iter().find(|handler| handler.name == view.name);
     let on: Vec<_> = view.on.iter().map(ToString::to_string).collect();
     json!({
@@ -129,6 +133,7 @@ pub(super) fn handler(view: &HandlerView, config: &Config) -> Value {
             Some(_) => "outage",
         },
         "outage": view.outage.as_ref().map(outage),
+        "layers": layers.view(view.name.as_str()),
     })
 }
 

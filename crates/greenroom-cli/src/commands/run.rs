@@ -3,6 +3,7 @@
 pub(super) mod assemble;
 mod dry;
 mod interrupt;
+mod layers;
 mod reload;
 mod summary;
 
@@ -10,7 +11,10 @@ use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use greenroom_bus::engine::{Control, RunReport};
 
-pub(crate) use self::reload::{Reload, Reloaded};
+pub(crate) use self::{
+    layers::HandlerLayers,
+    reload::{Reload, Reloaded},
+};
 use crate::{
     admin::{Daemon, Listener, Open},
     cli::{ReportFormat, RunArgs, Source},
@@ -50,17 +54,21 @@ fn run(config: Config, source: &Source, format: ReportFormat) -> ExitCode {
 async fn run_to_the_end(config: Config, source: &Source) -> Result<RunReport, String> {
     // Taken first: who cannot listen has opened nothing.
     let listener = config.admin.as_ref().map(Listener::bind).transpose()?;
-    let engine = assemble::engine(&config).await?;
+    let (engine, layers) = assemble::engine(&config).await?;
+    let layers = Arc::new(layers);
     let (control, deadline) = (engine.control(), config.shutdown_deadline);
     let dead_letters = config.dead_letters.clone();
     let runtime = tokio::runtime::Handle::current();
     let reload = Arc::new(Reload::new(source.clone(), control.clone(), config, runtime));
     let _watch = interrupt::watch(control.clone(), deadline, reload.clone())?;
-    let daemon = Daemon { control: control.clone(), reload, dead_letters };
+    let daemon = Daemon { control: control.clone(), reload, layers: layers.clone(), dead_letters };
     let _open: Option<Open> = listener.map(|listener| listener.open(daemon)).transpose()?;
     tokio::select! {
         biased;
-        report = engine.run() => Ok(report),
+        report = engine.run() => {
+            layers.conclude();
+            Ok(report)
+        }
         () = progress::show(move || snapshot(&control)) => unreachable!("progress is shown until it is dropped"),
     }
 }

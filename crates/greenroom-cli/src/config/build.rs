@@ -1,23 +1,30 @@
 //! From checked records to typed structs. What a record lacks was wrong and has been reported: then its part is
 //! left out, so that the rest can still be looked at.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
 
-use greenroom::event_pool::{Engine, Preset};
+use greenroom::{
+    event_pool::{Engine, Preset},
+    pool::{autoscale::Autoscale, limits::Adaptive},
+};
 
 use super::{
+    layers::{Breaker, LayerConfig, Layers},
     problem::{Problem, Problems},
     record::{Places, Record},
     types::{
         AdminConfig, Batch, Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind,
         HttpConfig, HttpMode, InputConfig, InputKind, LoopbackConfig, NoHandler, OnFinalFailure,
-        OnFull, OutageConfig, OutputConfig, PoolConfig,
+        OnFull, OutageConfig, OutputConfig, PoolConfig, Retry,
     },
     units,
 };
 
-/// The queue of a pool that does not name one, in all (R01).
-const QUEUE: usize = 1000;
+/// The `order_by` of a handler that keeps no order, whatever its pool says.
+const NO_ORDER: &str = "none";
 
 /// What a pool can hold.
 const MAX_QUEUE: usize = 100_000_000;
@@ -30,17 +37,24 @@ pub(super) struct Builder<'a> {
     pub(super) places: &'a Places,
     /// Takes what only shows when values are put together.
     pub(super) problems: &'a mut Problems,
+    /// The circuit breakers that handlers share, each with where it was met first.
+    pub(super) breakers: HashMap<String, (Breaker, String)>,
 }
 
 impl Builder<'_> {
     /// The configuration; parts that had problems are missing from it.
     pub(super) fn config(&mut self, mut root: Record) -> Option<Config> {
         let mut outage = root.group("outage")?;
+        let buffer = narrow(root.count("buffer")?);
+        let pools = self.pools(root.named("pools").unwrap_or_default(), buffer);
         Some(Config {
             inputs: each(root.named("inputs"), |name, record| self.input(name, record)),
-            pools: self.pools(root.named("pools").unwrap_or_default()),
-            handlers: each(root.named("handlers"), |name, record| self.handler(name, record)),
+            handlers: each(root.named("handlers"), |name, record| {
+                self.handler(name, record, &pools)
+            }),
+            pools,
             outputs: each(root.named("outputs"), |name, record| self.output(name, record)),
+            all_outputs: root.flag("all_outputs")?,
             no_handler: no_handler(root.text("no_handler").as_deref()),
             handler_rejected: no_handler(root.text("handler_rejected").as_deref()),
             loopback: match root.group("loopback") {
@@ -89,12 +103,12 @@ impl Builder<'_> {
         Some(InputConfig { name, kind })
     }
 
-    fn pools(&mut self, records: Vec<(String, Record)>) -> Vec<PoolConfig> {
+    fn pools(&mut self, records: Vec<(String, Record)>, buffer: usize) -> Vec<PoolConfig> {
         let named_default = records.iter().any(|(name, _)| name == "default");
         let default = PoolConfig {
             name: "default".to_owned(),
             workers: 1,
-            queue: QUEUE,
+            queue: buffer,
             engine: Engine::default(),
             max_per_key: None,
             batch: None,
@@ -105,24 +119,41 @@ impl Builder<'_> {
             event_stream: true,
             rate: None,
             limit: None,
+            adaptive: None,
+            autoscale: None,
+            dedicated_threads: None,
+            weight: None,
+            order_by: None,
+            retry: None,
         };
         let mut pools = if named_default { Vec::new() } else { vec![default] };
-        pools.extend(each(Some(records), |name, record| self.pool(name, record)));
+        pools.extend(each(Some(records), |name, record| self.pool(name, record, buffer)));
         pools
     }
 
-    fn pool(&mut self, name: String, mut record: Record) -> Option<PoolConfig> {
+    fn pool(&mut self, name: String, mut record: Record, buffer: usize) -> Option<PoolConfig> {
         let preset = record.text("preset").and_then(|name| Preset::named(&name));
+        let path = format!("pools.{name}");
+        // One that had a problem is left out, so that the rest of the pool is still looked at.
+        let autoscale = record.group("autoscale");
+        let autoscale = autoscale.and_then(|record| self.autoscale(&path, record));
         let workers = narrow(record.count("workers")?);
-        let workers = match preset {
-            Some(preset) if !self.places.has(&format!("pools.{name}.workers")) => {
-                preset.pool_size()
-            }
-            _ => workers,
+        let workers = match (preset, autoscale) {
+            _ if self.places.has(&format!("{path}.workers")) => workers,
+            (Some(preset), _) => preset.pool_size(),
+            (None, Some(autoscale)) => autoscale.min,
+            (None, None) => workers,
         };
+        let adaptive = record.group("limit").and_then(|mut limit| limit.group("adaptive"));
+        let adaptive = adaptive.and_then(|record| self.adaptive(&path, record));
         Some(PoolConfig {
             workers,
-            queue: self.queue(&name, &mut record, workers, preset)?,
+            queue: self.queue(
+                &name,
+                &mut record,
+                workers,
+                preset.map_or(buffer, |preset| workers.saturating_mul(preset.inbox_size())),
+            )?,
             engine: engine(&record.text("engine")?),
             max_per_key: record.count("max_per_key").map(narrow),
             batch: match record.group("batch") {
@@ -136,6 +167,12 @@ impl Builder<'_> {
             event_stream: record.flag("enable_event_stream")?,
             rate: record.rate("rate"),
             limit: record.count("limit").map(narrow),
+            adaptive,
+            autoscale,
+            dedicated_threads: record.count("dedicated_threads").map(narrow),
+            order_by: record.text("order_by"),
+            retry: record.group("retry").and_then(retry),
+            weight: record.count("weight").map(narrow),
             name,
         })
     }
@@ -145,11 +182,11 @@ impl Builder<'_> {
         pool: &str,
         record: &mut Record,
         workers: usize,
-        preset: Option<Preset>,
+        inherited: usize,
     ) -> Option<usize> {
         let inbox = format!("pools.{pool}.inbox_size");
-        let queue = match (record.count("queue"), record.count("inbox_size"), preset) {
-            (Some(_), Some(_), _) => {
+        let queue = match (record.count("queue"), record.count("inbox_size")) {
+            (Some(_), Some(_)) => {
                 let problem = Problem::error(
                     "`inbox_size` and `queue` are two ways to say the same",
                     self.places.at(&inbox).place,
@@ -157,10 +194,9 @@ impl Builder<'_> {
                 self.problems.push(problem.help("keep `queue`, which counts for the whole pool"));
                 return None;
             }
-            (Some(queue), None, _) => narrow(queue),
-            (None, Some(each), _) => workers.saturating_mul(narrow(each)),
-            (None, None, Some(preset)) => workers.saturating_mul(preset.inbox_size()),
-            (None, None, None) => QUEUE,
+            (Some(queue), None) => narrow(queue),
+            (None, Some(each)) => workers.saturating_mul(narrow(each)),
+            (None, None) => inherited,
         };
         if queue <= MAX_QUEUE {
             return Some(queue);
@@ -175,23 +211,94 @@ impl Builder<'_> {
         None
     }
 
-    fn handler(&self, name: String, mut record: Record) -> Option<HandlerConfig> {
-        let mut retry = record.group("retry")?;
+    fn autoscale(&mut self, pool: &str, mut record: Record) -> Option<Autoscale> {
+        let (min, max) = (narrow(record.count("min")?), narrow(record.count("max")?));
+        let path = format!("{pool}.autoscale.min");
+        self.ordered(&path, ("min", min), ("max", max))?;
+        Some(
+            Autoscale::between(min, max)
+                .target_age(record.duration("target_age")?)
+                .up_cooldown(record.duration("up_cooldown")?)
+                .down_cooldown(record.duration("down_cooldown")?)
+                .busy_share(record.number("busy_share")?),
+        )
+    }
+
+    fn adaptive(&mut self, pool: &str, mut record: Record) -> Option<Adaptive> {
+        let (min, max) = (narrow(record.count("min")?), narrow(record.count("max")?));
+        let path = format!("{pool}.limit.adaptive");
+        self.ordered(&format!("{path}.min"), ("min", min), ("max", max))?;
+        let mut limit = Adaptive::up_to(max)
+            .min(min)
+            .window(record.duration("window")?)
+            .tolerance(record.number("tolerance")?);
+        if let Some(initial) = record.count("initial").map(narrow) {
+            let path = format!("{path}.initial");
+            self.ordered(&path, ("min", min), ("initial", initial))?;
+            self.ordered(&path, ("initial", initial), ("max", max))?;
+            limit = limit.initial(initial);
+        }
+        Some(if record.flag("observe")? { limit } else { limit.enforced() })
+    }
+
+    /// Reports at `path` where the first is above the second.
+    fn ordered(&mut self, path: &str, low: (&str, usize), high: (&str, usize)) -> Option<()> {
+        if low.1 <= high.1 {
+            return Some(());
+        }
+        let text =
+            format!("`{}` is {} and `{}` is {}, which is less", low.0, low.1, high.0, high.1);
+        let help = format!("lower `{}`, or raise `{}`", low.0, high.0);
+        self.problems.push(Problem::error(text, self.places.at(path).place).help(help));
+        None
+    }
+
+    fn handler(
+        &mut self,
+        name: String,
+        mut record: Record,
+        pools: &[PoolConfig],
+    ) -> Option<HandlerConfig> {
+        let pool = record.text("pool")?;
+        let of_pool = pools.iter().find(|found| found.name == pool);
+        let retry = self.handler_retry(
+            &format!("handlers.{name}.retry"),
+            record.group("retry").and_then(self::retry)?,
+            of_pool.and_then(|pool| pool.retry),
+        );
+        let order_by = record.text("order_by").or(of_pool.and_then(|pool| pool.order_by.clone()));
         Some(HandlerConfig {
             on: record.texts("on")?,
             matches: record.variables("match")?,
             fan_out: record.flag("fan_out")?,
             ack_on_success: record.text("ack")? == "on_success",
             loopback: narrow(record.count("loopback")?),
-            pool: record.text("pool")?,
-            order_by: record.text("order_by"),
+            pool,
+            order_by: order_by.filter(|order_by| order_by != NO_ORDER),
             key_required: record.flag("key_required")?,
-            attempts: narrow(retry.count("attempts")?),
-            backoff: retry.range("backoff")?,
-            retry_total: retry.duration("total"),
+            attempts: retry.attempts,
+            backoff: retry.backoff,
+            retry_total: retry.total,
+            layers: self.layers(&name, record.list("layers").unwrap_or_default()),
             kind: self.handler_kind(&mut record)?,
             name,
         })
+    }
+
+    fn layers(&mut self, handler: &str, records: Vec<Record>) -> Vec<LayerConfig> {
+        let Self { directory, places, problems, breakers } = self;
+        Layers { directory, places, problems, shared: breakers }.of(handler, records)
+    }
+
+    /// What a handler has written itself, and its pool's for the rest.
+    fn handler_retry(&self, path: &str, own: Retry, of_pool: Option<Retry>) -> Retry {
+        let Some(of_pool) = of_pool else { return own };
+        let written = |name: &str| self.places.has(&format!("{path}.{name}"));
+        Retry {
+            attempts: if written("attempts") { own.attempts } else { of_pool.attempts },
+            backoff: if written("backoff") { own.backoff } else { of_pool.backoff },
+            total: own.total.or(of_pool.total),
+        }
     }
 
     fn handler_kind(&self, record: &mut Record) -> Option<HandlerKind> {
@@ -250,6 +357,11 @@ fn each<T>(
         .into_iter()
         .filter_map(|(name, record)| build(name, record))
         .collect()
+}
+
+fn retry(mut record: Record) -> Option<Retry> {
+    let attempts = narrow(record.count("attempts")?);
+    Some(Retry { attempts, backoff: record.range("backoff")?, total: record.duration("total") })
 }
 
 fn generator(mut record: Record) -> Option<GeneratorConfig> {

@@ -11,7 +11,7 @@ use super::{
     pattern,
     problem::{Problem, Problems},
     record::Places,
-    types::{Config, HandlerConfig, HandlerKind, InputKind},
+    types::{Config, HandlerConfig, HandlerKind, InputKind, PoolConfig},
 };
 
 /// Reports every problem of a configuration that shows without looking outside of it.
@@ -71,6 +71,7 @@ impl Checker<'_> {
 
     fn pools(&mut self) {
         for pool in &self.config.pools {
+            self.pool(pool);
             let path = format!("pools.{}", pool.name);
             let used = self.config.handlers.iter().any(|handler| handler.pool == pool.name);
             // A pool of a handler that could not be read may be named there.
@@ -83,6 +84,35 @@ impl Checker<'_> {
                     format!("write `pool: {}` in a handler, or remove it", pool.name),
                 );
             }
+        }
+    }
+
+    fn pool(&mut self, pool: &PoolConfig) {
+        let path = format!("pools.{}", pool.name);
+        if let Some(order_by) = &pool.order_by {
+            self.order_by(&format!("{path}.order_by"), order_by, pool);
+        }
+        if pool.weight.is_some() && pool.dedicated_threads.is_some() {
+            let text = "a pool with threads of its own competes with no other";
+            let help = "leave `weight` out, or `dedicated_threads`";
+            self.warning(&format!("{path}.weight"), text, help);
+        }
+        let most = pool.autoscale.map_or(pool.workers, |autoscale| autoscale.max);
+        if let Some(threads) = pool.dedicated_threads.filter(|threads| *threads > most) {
+            let text =
+                format!("{threads} threads for {most} workers: the others never do anything");
+            let help = format!("write `dedicated_threads: {most}`, or raise `workers`");
+            self.warning(&format!("{path}.dedicated_threads"), text, help);
+        }
+        if let Some(bounds) = pool.autoscale
+            && !(bounds.min..=bounds.max).contains(&pool.workers)
+        {
+            let (min, max, workers) = (bounds.min, bounds.max, pool.workers);
+            let text =
+                format!("it would begin with {workers} workers, and scales from {min} to {max}");
+            let at = ["workers", "preset"].map(|name| format!("{path}.{name}"));
+            let at = at.iter().find(|at| self.places.has(at)).unwrap_or(&path).clone();
+            self.error(&at, text, "leave `workers` out to begin with `min`, or widen the bounds");
         }
     }
 
@@ -125,7 +155,6 @@ impl Checker<'_> {
         self.loopback(&format!("{path}.loopback"), handler.loopback);
         self.pool_exists(&format!("{path}.pool"), &handler.pool);
         self.order(&path, handler);
-        self.order_is_kept(&path, handler);
         match &handler.kind {
             HandlerKind::Http(http) => {
                 self.url(&format!("{path}.http.url"), &http.url);
@@ -192,32 +221,53 @@ impl Checker<'_> {
     }
 
     /// To run without order is a choice; that somebody has asked for order as well is worth a word.
-    fn order_is_kept(&mut self, path: &str, handler: &HandlerConfig) {
-        let pool = self.config.pools.iter().find(|pool| pool.name == handler.pool);
-        if handler.order_by.is_some() && pool.is_some_and(|pool| pool.engine == Engine::Shared) {
-            let text =
-                format!("the pool `{}` keeps no order: its `engine` is `shared`", handler.pool);
+    fn order_is_kept(&mut self, at: &str, pool: &PoolConfig) {
+        if pool.engine == Engine::Shared {
+            let text = format!("the pool `{}` keeps no order: its `engine` is `shared`", pool.name);
             let help = "leave `order_by` out, or write `engine: keyed` in the pool";
-            self.warning(&format!("{path}.order_by"), text, help);
+            self.warning(at, text, help);
         }
     }
 
     fn order(&mut self, path: &str, handler: &HandlerConfig) {
         let at = format!("{path}.order_by");
-        match handler.order_by.as_deref() {
-            None if handler.key_required => {
+        let pool = self.config.pools.iter().find(|pool| pool.name == handler.pool);
+        match &handler.order_by {
+            None if handler.key_required && pool.is_some() => {
                 self.error(
                     &format!("{path}.key_required"),
                     "`key_required` without `order_by`",
                     "say what the key is, for example `order_by: subject`",
                 );
             }
-            Some(pointer) if pointer.starts_with('/') && !is_pointer(pointer) => {
+            // What is inherited is looked at where it stands.
+            Some(order_by) if self.places.has(&at) => match pool {
+                Some(pool) => self.order_by(&at, order_by, pool),
+                None => self.is_key(&at, order_by),
+            },
+            _ => {}
+        }
+    }
+
+    fn order_by(&mut self, at: &str, order_by: &str, pool: &PoolConfig) {
+        self.is_key(at, order_by);
+        if order_by != "none" {
+            self.order_is_kept(at, pool);
+        }
+    }
+
+    fn is_key(&mut self, at: &str, order_by: &str) {
+        match order_by {
+            pointer if pointer.starts_with('/') && !is_pointer(pointer) => {
                 let help = "`~` is written `~0` in it, and `/` inside a name `~1`";
-                self.error(&at, "this is not a JSON pointer", help);
+                self.error(at, "this is not a JSON pointer", help);
             }
-            Some(name) if !name.starts_with('/') && !is_attribute(name) => {
-                let shown = self.places.at(&at).show(name);
+            "specversion" => {
+                let help = "name another attribute, for example `subject`";
+                self.error(at, "every event has the same `specversion`", help);
+            }
+            name if !name.starts_with('/') && !is_attribute(name) => {
+                let shown = self.places.at(at).show(name);
                 let help = match name.strip_prefix("data.") {
                     Some(inner) => {
                         format!("for a field of the data write `/{}`", inner.replace('.', "/"))
@@ -225,7 +275,7 @@ impl Checker<'_> {
                     None => "lower-case letters and digits, or a JSON pointer that begins with `/`"
                         .to_owned(),
                 };
-                self.error(&at, format!("`{shown}` is not the name of an attribute"), help);
+                self.error(at, format!("`{shown}` is not the name of an attribute"), help);
             }
             _ => {}
         }

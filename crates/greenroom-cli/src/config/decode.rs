@@ -1,5 +1,7 @@
 //! Decoding by the table of options: types, ranges, unknown and missing keys, all in one pass.
 
+use std::borrow::Cow;
+
 use super::{
     interpolate::is_unresolved,
     problem::{Problem, Problems},
@@ -32,8 +34,11 @@ impl Decoder<'_> {
         let mut record = Record::default();
         let Some(entries) = self.entries(node, group.title) else { return record };
         let mut given: Vec<(&str, &Entry)> = Vec::new();
+        let mut misspelt = false;
         for entry in entries {
             let Some(opt) = group.options.iter().find(|opt| opt.is_named(&entry.key)) else {
+                let near = nearest(&entry.key, group);
+                misspelt |= near.is_some_and(|near| is_kind(group, &near));
                 self.problems.push(unknown(entry, group));
                 continue;
             };
@@ -49,7 +54,9 @@ impl Decoder<'_> {
                 record.fields.insert(opt.name, value);
             }
         }
-        self.one_of(&given, at, group);
+        if !(misspelt && given.iter().all(|(name, _)| !group.one_of.contains(name))) {
+            self.one_of(&given, at, group);
+        }
         self.left_out(&given, at, group, path, &mut record);
         record
     }
@@ -70,6 +77,7 @@ impl Decoder<'_> {
     fn option(&mut self, entry: &Entry, opt: &'static Opt, path: &str) -> Option<Typed> {
         let inner = match opt.kind {
             Kind::Group(_) | Kind::Named(_) => &entry.place,
+            Kind::CountOr { .. } if is_map(&entry.node) => &entry.place,
             _ => &entry.node.place,
         };
         self.places.note(path, inner, entry.node.origin.as_ref());
@@ -81,7 +89,11 @@ impl Decoder<'_> {
             Kind::Group(group) => {
                 Some(Typed::Group(self.group(&entry.node, &entry.place, group, path)))
             }
+            Kind::CountOr { group, .. } if is_map(&entry.node) => {
+                Some(Typed::Group(self.group(&entry.node, &entry.place, group, path)))
+            }
             Kind::Named(group) => Some(self.named(&entry.node, group, path)),
+            Kind::List(group) => self.list(&entry.node, opt, group, path),
             Kind::Texts | Kind::Command => self.texts(&entry.node, opt, path),
             Kind::Variables => self.variables(&entry.node, opt, path),
             _ => self.scalar(&entry.node, opt),
@@ -120,6 +132,50 @@ impl Decoder<'_> {
             records.push((entry.key.clone(), self.group(&entry.node, &entry.place, group, &path)));
         }
         Typed::Named(records)
+    }
+
+    fn list(&mut self, node: &Node, opt: &Opt, group: &'static Group, path: &str) -> Option<Typed> {
+        let items = match &node.value {
+            Value::List(items) if !items.is_empty() => items,
+            _ if is_unresolved(node) => return None,
+            value => {
+                let is_empty = matches!(value, Value::List(_));
+                let why = is_empty.then(|| "the list is empty".to_owned());
+                self.problems.push(wrong(node, opt, why));
+                return None;
+            }
+        };
+        let records = items.iter().enumerate().filter_map(|(index, item)| {
+            let path = join(path, &index.to_string());
+            self.places.note(&path, &item.place, item.origin.as_ref());
+            let item = self.spelled_out(item, group)?;
+            Some(self.group(&item, &item.place, group, &path))
+        });
+        Some(Typed::List(records.collect()))
+    }
+
+    /// A word in a list stands for a mapping of which it is the only key, where that needs no settings. `None`: another
+    /// word, which was told.
+    fn spelled_out<'n>(&mut self, item: &'n Node, group: &Group) -> Option<Cow<'n, Node>> {
+        let Value::Text(word) = &item.value else { return Some(Cow::Borrowed(item)) };
+        if item.origin.is_some() {
+            return Some(Cow::Borrowed(item));
+        }
+        let help = match group.options.iter().find(|opt| opt.is_named(word)) {
+            Some(opt) if matches!(opt.kind, Kind::Group(_)) => {
+                let node = Node::new(Value::Null, item.place.clone());
+                let entry = Entry { key: word.clone(), place: item.place.clone(), node };
+                return Some(Cow::Owned(Node::new(Value::Map(vec![entry]), item.place.clone())));
+            }
+            Some(opt) => format!("write `{{ {word}: … }}`, with {} in it", opt.kind.expected()),
+            None => match nearest(word, group) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => format!("one of {}", listed(group.one_of)),
+            },
+        };
+        let text = format!("{} is a mapping, but this is {}", group.title, item.describe());
+        self.problems.push(Problem::error(text, item.place.clone()).help(help));
+        None
     }
 
     fn texts(&mut self, node: &Node, opt: &Opt, path: &str) -> Option<Typed> {
@@ -234,6 +290,16 @@ impl Decoder<'_> {
         self.places = outer;
         value
     }
+}
+
+fn is_map(node: &Node) -> bool {
+    matches!(node.value, Value::Map(_))
+}
+
+/// True when this is a spelling of one of the kinds of a group with a choice.
+fn is_kind(group: &Group, spelling: &str) -> bool {
+    let mut kinds = group.options.iter().filter(|opt| group.one_of.contains(&opt.name));
+    kinds.any(|opt| opt.is_named(spelling))
 }
 
 /// Kinds of later versions stand among the options of groups with a choice.

@@ -76,10 +76,10 @@ fn kind(kind: &Kind) -> Value {
     let or_reference = |schema: Value| json!({ "anyOf": [schema, pattern(REFERENCE)] });
     match kind {
         Kind::Flag => or_reference(json!({ "type": "boolean" })),
-        Kind::Count { min, max } => {
-            let digits = pattern("^[0-9][0-9_]*_[0-9_]*$");
-            let integer = json!({ "type": "integer", "minimum": min, "maximum": max });
-            json!({ "anyOf": [integer, digits, pattern(REFERENCE)] })
+        Kind::Count { min, max } => json!({ "anyOf": count(*min, *max) }),
+        Kind::CountOr { min, max, group: inner } => {
+            let or = Value::Object(group(inner));
+            json!({ "anyOf": count(*min, *max).into_iter().chain([or]).collect::<Vec<_>>() })
         }
         Kind::Number { min, max } => {
             or_reference(json!({ "type": "number", "minimum": min, "maximum": max }))
@@ -109,8 +109,20 @@ fn kind(kind: &Kind) -> Value {
             "propertyNames": { "pattern": "^[A-Za-z0-9_-]{1,64}$" },
             "additionalProperties": group(inner),
         }),
+        Kind::List(inner) => {
+            let mapping = Value::Object(group(inner));
+            let bare = inner.options.iter().filter(|opt| matches!(opt.kind, Kind::Group(_)));
+            let words: Vec<_> = bare.flat_map(Opt::spellings).collect();
+            json!({ "type": "array", "minItems": 1, "items": { "anyOf": [mapping, { "enum": words }] } })
+        }
         Kind::Later(_) => json!(false),
     }
+}
+
+/// The ways to write a count.
+fn count(min: u64, max: u64) -> [Value; 3] {
+    let integer = json!({ "type": "integer", "minimum": min, "maximum": max });
+    [integer, pattern("^[0-9][0-9_]*_[0-9_]*$"), pattern(REFERENCE)]
 }
 
 fn pattern(pattern: &str) -> Value {

@@ -9,6 +9,7 @@ mod check;
 mod decode;
 mod interpolate;
 mod json_schema;
+mod layers;
 mod options;
 mod overrides;
 mod pattern;
@@ -26,18 +27,19 @@ mod types;
 mod units;
 mod yaml;
 
-use std::{env, fs, path::Path};
+use std::{collections::HashMap, env, fs, path::Path};
 
 use self::{build::Builder, interpolate::World, tree::Node};
 pub use self::{
     json_schema::json_schema,
+    layers::{Breaker, LayerConfig, Schema},
     problem::{Problem, Problems, Severity, plural},
     reference::reference,
     tree::{Place, Span},
     types::{
         AdminConfig, Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig,
         HttpMode, InputConfig, InputKind, LoopbackConfig, NoHandler, OnFinalFailure, OnFull,
-        OutageConfig, OutputConfig, PoolConfig,
+        OutageConfig, OutputConfig, PoolConfig, Retry,
     },
     units::{DurationRange, Rate},
 };
@@ -106,7 +108,8 @@ impl Source<'_> {
         interpolate::interpolate(&mut root, self.world, problems);
         let (record, places) = decode::decode(&root, &options::ROOT, problems);
         let directory = self.world.directory;
-        let config = Builder { directory, places: &places, problems }.config(record)?;
+        let config = Builder { directory, places: &places, problems, breakers: HashMap::new() }
+            .config(record)?;
         check::check(&config, &places, problems);
         reach::check(&config, self.file, &places, problems);
         Some(config)

@@ -55,7 +55,21 @@ pub(super) static ROOT: Group = group(
             "outputs",
             Named(&OUTPUT),
             Optional,
-            "Where handled events go, by name. Each event goes to the first output that matches.",
+            "Where handled events go, by name. Each event goes to the first output that matches, unless `all_outputs` says otherwise.",
+        ),
+        opt(
+            "all_outputs",
+            Flag,
+            Default("false"),
+            "With `true`, a handled event goes to every output that matches, rather than to the first. It is settled when all of \
+             them have stored it.",
+        ),
+        opt(
+            "buffer",
+            Count { min: 1, max: 10_000_000 },
+            Default("1000"),
+            "How many events may wait in a pool, in all: the `queue` of every pool that names neither `queue` nor `inbox_size` nor a \
+             `preset`.",
         ),
         opt(
             "no_handler",
@@ -216,7 +230,8 @@ pub(super) static POOL: Group = group(
             "queue",
             Count { min: 1, max: 10_000_000 },
             Optional,
-            "How many events may wait, in all; 1000 when neither this nor `inbox_size` nor a `preset` is given.",
+            "How many events may wait, in all; as many as `buffer` (at the top) says when neither this nor `inbox_size` nor a \
+             `preset` is given.",
         ),
         opt(
             "inbox_size",
@@ -239,6 +254,12 @@ pub(super) static POOL: Group = group(
             "What order there is: `keyed` keeps that of each `order_by` value, whichever worker is free handles it; `sticky` \
              gives each value to the same worker, so that those of one worker wait for one another; `shared` keeps none, whatever \
              handlers say.",
+        ),
+        opt(
+            "order_by",
+            Text,
+            Optional,
+            "What orders the events of its handlers that have no `order_by` of their own; takes what that takes.",
         ),
         opt(
             "on_full",
@@ -275,13 +296,32 @@ pub(super) static POOL: Group = group(
         ),
         opt(
             "limit",
-            Count { min: 1, max: 65_536 },
+            CountOr { min: 1, max: 65_536, group: &LIMIT },
             Optional,
-            "How many events are in hand at once, at most, where that is to be fewer than the workers. Unlike `workers`, it leaves the \
-             processes of an `exec` handler running when it is lowered.",
+            "How many events are in hand at once, at most, where that is to be fewer than the workers: a number, or `adaptive` to have \
+             it found out. Unlike `workers`, it leaves the processes of an `exec` handler running when it is lowered.",
         ),
-        later("weight", "`weight` is not part of this version"),
-        later("retry", "`retry` belongs to a handler in this version"),
+        opt(
+            "weight",
+            Count { min: 1, max: 10_000 },
+            Optional,
+            "The pool's share of the starts of handlers, where the handlers of several pools compute and compete for threads: with \
+             three times the weight, three times the starts. As soon as one pool has a weight, those without have 1. Attempts that \
+             wait for something (`http`, `exec`) take no thread, and no share.",
+        ),
+        opt(
+            "dedicated_threads",
+            Count { min: 1, max: 1_024 },
+            Optional,
+            "Runs the workers on so many threads of the pool's own, for handlers that compute or block: otherwise they hold up the \
+             inputs and every other pool. As many as there are cores for those that compute, as many as workers for those that block.",
+        ),
+        opt(
+            "retry",
+            Group(&RETRY),
+            Optional,
+            "What happens after a failed attempt of its handlers, each of which may override any part of it.",
+        ),
         opt(
             "timeout",
             Duration { min_ms: 1, max_ms: DAY_MS },
@@ -289,7 +329,13 @@ pub(super) static POOL: Group = group(
             "How long an attempt may take in this pool, whatever its handler is; without limit when this is not given. What it did \
              until then is not known. `exec` and `http` have timeouts of their own, which name what happened.",
         ),
-        later("autoscale", "`autoscale` is not part of this version"),
+        opt(
+            "autoscale",
+            Group(&AUTOSCALE),
+            Optional,
+            "Lets the pool change its workers by itself, between bounds. It begins with `workers`, or with `min` when neither that nor \
+             a `preset` is given.",
+        ),
         later("autotune", "`autotune` is not part of this version"),
         opt(
             "batch",
@@ -348,7 +394,8 @@ pub(super) static HANDLER: Group = Group {
             Text,
             Optional,
             "Events with the same value here are handled one at a time, in their order: an attribute (`subject`), an \
-             extension, or a JSON pointer into the data (`/order/id`). Without it, events have no order.",
+             extension, or a JSON pointer into the data (`/order/id`). When this is not given, as the `order_by` of the pool says; where \
+             there is none either, and with `none`, events have no order.",
         ),
         opt(
             "key_required",
@@ -356,7 +403,12 @@ pub(super) static HANDLER: Group = Group {
             Default("false"),
             "With `true`, an event without a value at `order_by` becomes a dead letter; otherwise it is handled without order.",
         ),
-        opt("retry", Group(&RETRY), Default("{}"), "What happens after a failed attempt."),
+        opt(
+            "retry",
+            Group(&RETRY),
+            Default("{}"),
+            "What happens after a failed attempt. What is left out is as in the `retry` of the pool, where that says it.",
+        ),
         opt("pass", Group(&NOTHING), Optional, "The event goes to the outputs as it is."),
         opt("log", Group(&NOTHING), Optional, "The event is written to the log."),
         opt("drop", Group(&NOTHING), Optional, "The event is acknowledged and goes nowhere."),
@@ -368,13 +420,234 @@ pub(super) static HANDLER: Group = Group {
             "Hands the event to long-lived worker processes, one for each worker of the pool.",
         ),
         opt("http", Group(&HTTP), Optional, "Posts the event to a URL, as CloudEvents over HTTP."),
-        later("timeout", "`timeout` belongs inside `exec` or `http`"),
-        later("rate", "the rate limit of a handler is not part of this version"),
+        opt(
+            "layers",
+            List(&LAYER),
+            Optional,
+            "What is done around every attempt, the outermost first. docs/layers.md says what each is for, and in which order.",
+        ),
+        later(
+            "timeout",
+            "`timeout` belongs inside `exec` or `http`, or among the layers: `layers: [{ timeout: 5s }]`",
+        ),
+        later(
+            "rate",
+            "the rate of a handler is one of its layers: write `layers: [{ rate: 20/s }]`; a pool has a `rate`, too",
+        ),
     ],
     one_of: &["pass", "log", "drop", "simulate", "exec", "http"],
 };
 
 static NOTHING: Group = group("this handler", "Has no options.", &[]);
+
+static LIMIT: Group = group(
+    "a limit",
+    "In place of a number.",
+    &[opt(
+        "adaptive",
+        Group(&ADAPTIVE),
+        Required,
+        "As many as the target bears, found out by how long attempts take and how many fail.",
+    )],
+);
+
+static ADAPTIVE: Group = group(
+    "an adaptive limit",
+    "Grows while attempts take no longer than at rest, and shrinks when they do, or when many fail. The admin listener tells where it \
+     stands.",
+    &[
+        opt(
+            "max",
+            Count { min: 1, max: 65_536 },
+            Required,
+            "The largest limit; more than there are workers is never used.",
+        ),
+        opt("min", Count { min: 1, max: 65_536 }, Default("1"), "The smallest limit."),
+        opt(
+            "initial",
+            Count { min: 1, max: 65_536 },
+            Optional,
+            "The limit at the start; 20, or what is nearest to that within the bounds, when this is not given.",
+        ),
+        opt(
+            "window",
+            Duration { min_ms: 1, max_ms: 3_600_000 },
+            Default("200ms"),
+            "The least time between two decisions. A window is never shorter than attempts take.",
+        ),
+        opt(
+            "tolerance",
+            Number { min: 1.0, max: 100.0 },
+            Default("1.5"),
+            "How many times slower than at rest attempts may be. A higher one bears more of a spread, and more of a queue at the \
+             target.",
+        ),
+        opt(
+            "observe",
+            Flag,
+            Default("false"),
+            "With `true`, nothing is held back: the admin listener tells what the limit would be.",
+        ),
+    ],
+);
+
+static AUTOSCALE: Group = group(
+    "autoscale",
+    "Looked at once a second: a pool grows when its workers are busy and what waits is late, and shrinks to what was needed when \
+     less was enough for a while.",
+    &[
+        opt("min", Count { min: 1, max: 65_536 }, Default("1"), "The fewest workers."),
+        opt(
+            "max",
+            Count { min: 1, max: 65_536 },
+            Required,
+            "The most workers: as many as the target bears at once.",
+        ),
+        opt(
+            "target_age",
+            Duration { min_ms: 1, max_ms: DAY_MS },
+            Default("100ms"),
+            "How long an event may wait before the pool is late.",
+        ),
+        opt(
+            "up_cooldown",
+            Duration { min_ms: 0, max_ms: DAY_MS },
+            Default("5s"),
+            "The least time between a change and the next growth. As long as a worker needs to start and to show what it can do.",
+        ),
+        opt(
+            "down_cooldown",
+            Duration { min_ms: 0, max_ms: DAY_MS },
+            Default("30s"),
+            "For how long fewer workers must have been enough before the pool shrinks.",
+        ),
+        opt(
+            "busy_share",
+            Number { min: 0.01, max: 1.0 },
+            Default("0.8"),
+            "The share of their time that workers may be busy. A late pool grows only where they are busier.",
+        ),
+    ],
+);
+
+/// `handlers.<name>.layers`
+static LAYER: Group = Group {
+    title: "a layer",
+    doc: "Each item is one layer. Those without settings may be written as a word: `[tracing, { timeout: 5s }, metrics]`.",
+    options: &[
+        opt(
+            "timeout",
+            Duration { min_ms: 1, max_ms: DAY_MS },
+            Optional,
+            "How long an attempt may take inside of this layer. Then it is dropped at its next await, and is tried again as any \
+             failure.",
+        ),
+        Opt {
+            name: "rate",
+            aliases: &["rate_limit"],
+            kind: Rate,
+            presence: Optional,
+            doc: "How many attempts are made in such a time, over all workers. What waits for its turn holds its worker; the `rate` of \
+                  a pool holds none.",
+        },
+        opt(
+            "circuit_breaker",
+            Group(&CIRCUIT_BREAKER),
+            Optional,
+            "While what the attempts call is down, they wait, and one at a time tries.",
+        ),
+        Opt {
+            name: "deduplication",
+            aliases: &["deduplicate"],
+            kind: Group(&DEDUPLICATION),
+            presence: Optional,
+            doc: "An event whose source and id are those of one that was acknowledged is acknowledged without being handled.",
+        },
+        opt(
+            "validation",
+            Variables,
+            Optional,
+            "JSON Schemas by event type or pattern: `{ \"order.*\": order.schema.json }`, each a file. An event whose data does not fit \
+             those of its type becomes a dead letter that names the problems; one of a type without a schema passes. The files are \
+             read when greenroom starts.",
+        ),
+        opt(
+            "correlation",
+            Group(&NO_SETTINGS),
+            Optional,
+            "An event without a `correlationid` begins a flow, which has its id; what is made of it has that, too.",
+        ),
+        opt(
+            "tracing",
+            Group(&NO_SETTINGS),
+            Optional,
+            "A span for each attempt in the log, at the level `info`: type, id, source, pool, handler, worker, attempt.",
+        ),
+        opt(
+            "metrics",
+            Group(&NO_SETTINGS),
+            Optional,
+            "Counts attempts by what they end in, and how long they take. The admin listener tells (`/api/handlers/NAME`), and the \
+             log at the end.",
+        ),
+    ],
+    one_of: &[
+        "timeout",
+        "rate",
+        "circuit_breaker",
+        "deduplication",
+        "validation",
+        "correlation",
+        "tracing",
+        "metrics",
+    ],
+};
+
+static NO_SETTINGS: Group = group("this layer", "Has no settings.", &[]);
+
+static CIRCUIT_BREAKER: Group = group(
+    "a circuit breaker",
+    "An outage of a single handler is noticed without it (`outage`); it is for handlers that call the same system.",
+    &[
+        opt(
+            "failures",
+            Count { min: 1, max: 1_000_000 },
+            Default("5"),
+            "It opens after so many failed attempts in a row: as many as a healthy system never has.",
+        ),
+        opt(
+            "open_for",
+            Duration { min_ms: 1, max_ms: DAY_MS },
+            Default("10s"),
+            "Attempts wait for so long, then one tries: as long as the system takes to come back.",
+        ),
+        opt(
+            "shared",
+            Text,
+            Optional,
+            "A name. The circuit breakers of one name are one, in whichever handlers they stand, and have the same settings.",
+        ),
+    ],
+);
+
+static DEDUPLICATION: Group = group(
+    "deduplication",
+    "In memory: a run that starts anew has seen nothing.",
+    &[
+        opt(
+            "within",
+            Duration { min_ms: 1, max_ms: 30 * DAY_MS },
+            Default("10m"),
+            "How long an acknowledged event is remembered.",
+        ),
+        opt(
+            "remember",
+            Count { min: 1, max: 100_000_000 },
+            Default("100_000"),
+            "How many are remembered at most, each with some 100 bytes; at least as many as come `within` that time.",
+        ),
+    ],
+);
 
 static BATCH: Group = group(
     "a batch",
@@ -573,10 +846,7 @@ pub(super) static OUTPUT: Group = Group {
             "http",
             "`http` outputs are not part of this version; an `http` handler posts events",
         ),
-        later(
-            "all",
-            "`all` is not part of this version: the first matching output takes the event",
-        ),
+        later("all", "`all` holds for all outputs: write `all_outputs: true`, at the top"),
     ],
     one_of: &["file"],
 };

@@ -30,15 +30,20 @@ pub(super) enum Typed {
     Rate(Rate),
     Group(Record),
     Named(Vec<(String, Record)>),
+    List(Vec<Record>),
 }
 
 macro_rules! accessor {
     ($name:ident, $variant:ident, $type:ty, $doc:literal) => {
         #[doc = $doc]
         pub(super) fn $name(&mut self, name: &str) -> Option<$type> {
-            match self.fields.remove(name) {
-                Some(Typed::$variant(value)) => Some(value),
-                _ => None,
+            match self.fields.remove_entry(name)? {
+                (_, Typed::$variant(value)) => Some(value),
+                // An option that takes this or that: the other accessor wants it.
+                (name, other) => {
+                    self.fields.insert(name, other);
+                    None
+                }
             }
         }
     };
@@ -55,6 +60,7 @@ impl Record {
     accessor!(range, Range, DurationRange, "Takes a range of durations.");
     accessor!(rate, Rate, Rate, "Takes a rate.");
     accessor!(group, Group, Record, "Takes a mapping with known keys.");
+    accessor!(list, List, Vec<Record>, "Takes a list of mappings.");
     accessor!(named, Named, Vec<(String, Record)>, "Takes a mapping from names to mappings.");
 }
 
@@ -97,6 +103,12 @@ impl Places {
     /// True when anything was written below this path.
     pub(super) fn has_inside(&self, path: &str) -> bool {
         self.names_in(path).next().is_some()
+    }
+
+    /// True when anything was written anywhere below this path, also under a key with dots in it.
+    pub(super) fn has_below(&self, path: &str) -> bool {
+        let below = |key: &String| key.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
+        self.written.keys().any(below)
     }
 
     /// The names directly below this path.

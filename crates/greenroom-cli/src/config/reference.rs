@@ -69,11 +69,7 @@ impl Page {
     }
 
     fn inner(&mut self, path: &str, opt: &Opt) {
-        let (suffix, inner) = match opt.kind {
-            Kind::Group(inner) => ("", inner),
-            Kind::Named(inner) => (".NAME", inner),
-            _ => return,
-        };
+        let Some((suffix, inner)) = opt.kind.inner() else { return };
         if inner.options.is_empty() {
             return;
         }
@@ -93,6 +89,8 @@ fn takes(kind: &Kind) -> String {
     match kind {
         Kind::Group(inner) if inner.options.is_empty() => "`{}`".to_owned(),
         Kind::Group(_) => "a mapping, see below".to_owned(),
+        Kind::CountOr { .. } => format!("{}, see below", kind.expected()),
+        Kind::List(_) => "a list of mappings, see below".to_owned(),
         Kind::Named(_) => "names, each with a mapping, see below".to_owned(),
         _ => kind.expected(),
     }

@@ -22,7 +22,7 @@ pub(super) fn decode(node: &Node, kind: &Kind) -> Result<Typed, Why> {
             Value::Bool(flag) => Ok(Typed::Flag(flag)),
             _ => Err(None),
         },
-        Kind::Count { min, max } => {
+        Kind::Count { min, max } | Kind::CountOr { min, max, .. } => {
             let count = count(&value)?;
             if (*min..=*max).contains(&count) { Ok(Typed::Count(count)) } else { Err(out()) }
         }

@@ -100,8 +100,19 @@ pub(super) enum Kind {
     Variables,
     /// A mapping with known keys.
     Group(&'static Group),
+    /// A whole number within the bounds, or a mapping with known keys in place of it.
+    CountOr {
+        /// The smallest.
+        min: u64,
+        /// The largest.
+        max: u64,
+        /// The mapping.
+        group: &'static Group,
+    },
     /// A mapping from the user's names to mappings with known keys.
     Named(&'static Group),
+    /// A list of mappings with known keys, at least one.
+    List(&'static Group),
     /// Known, and not part of this version: refused with this text.
     Later(&'static str),
 }
@@ -142,6 +153,16 @@ impl Opt {
 }
 
 impl Kind {
+    /// The mapping inside, with what the reference page writes after the option's name.
+    pub(super) fn inner(&self) -> Option<(&'static str, &'static Group)> {
+        match self {
+            Self::Group(inner) | Self::CountOr { group: inner, .. } => Some(("", inner)),
+            Self::Named(inner) => Some((".NAME", inner)),
+            Self::List(inner) => Some(("[]", inner)),
+            _ => None,
+        }
+    }
+
     /// What is expected, as it reads after "expected".
     pub(super) fn expected(&self) -> String {
         match self {
@@ -168,7 +189,11 @@ impl Kind {
             Self::Texts => "text or a list of texts".to_owned(),
             Self::Command => "a list of texts".to_owned(),
             Self::Variables => "a mapping from names to texts".to_owned(),
+            Self::CountOr { min, max, .. } => {
+                format!("a whole number from {min} to {max}, or a mapping")
+            }
             Self::Group(_) | Self::Named(_) => "a mapping".to_owned(),
+            Self::List(_) => "a list of mappings".to_owned(),
             Self::Later(_) => "nothing".to_owned(),
         }
     }
@@ -180,6 +205,7 @@ impl Kind {
             Self::DurationRange => Some("`200ms..30s`"),
             Self::Size { .. } => Some("`64KiB`, `1MiB` or a number of bytes"),
             Self::Rate => Some("`20/s` or `100/min`"),
+            Self::List(_) => Some("`[{ timeout: 5s }, { rate: 20/s }]`"),
             Self::Command => Some("`[\"python3\", \"worker.py\"]`"),
             Self::Url => Some("`http://localhost:9000/path`"),
             _ => None,

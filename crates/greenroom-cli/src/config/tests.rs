@@ -1,5 +1,7 @@
 //! The configuration as a whole, from text to problems or structs.
 
+mod layers;
+mod pools;
 mod shape;
 mod values;
 
@@ -7,12 +9,7 @@ use std::{path::Path, time::Duration};
 
 use greenroom::event_pool::{Engine, Preset};
 
-use super::{
-    interpolate::World,
-    options::ROOT,
-    schema::{Group, Kind},
-    *,
-};
+use super::{interpolate::World, options::ROOT, schema::Group, *};
 
 /// Inputs and a handler that every configuration needs; `extra` follows.
 const BASE: &str = "inputs: { in: { generator: { count: 1, types: [a] } } }\n";
@@ -101,7 +98,7 @@ fn every_default_of_the_table_decodes() {
                 assert!(!problems.render(false).contains(&about), "{}", problems.render(false));
                 *seen += 1;
             }
-            if let Kind::Group(inner) | Kind::Named(inner) = opt.kind {
+            if let Some((_, inner)) = opt.kind.inner() {
                 check(inner, seen);
             }
         }
@@ -121,7 +118,7 @@ fn every_option_is_documented_and_named_once() {
         assert_eq!(names.len(), count, "{}", group.title);
         for opt in group.options {
             assert!(!opt.is_built() || opt.doc.ends_with('.'), "{}: {}", opt.name, opt.doc);
-            if let Kind::Group(inner) | Kind::Named(inner) = opt.kind {
+            if let Some((_, inner)) = opt.kind.inner() {
                 check(inner);
             }
         }
@@ -161,6 +158,48 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
             "{ events: 2, bytes: 64KiB }",
             &["{ events: 2, bytes: 0 }", "{ bytes: 1KiB }"],
         ),
+        (pool, "order_by", "/order/id", &["5", "''", "Subject", "data.id", "/a~2", "specversion"]),
+        (pool, "retry", "{ attempts: 1 }", &["{ attempts: 0 }", "{ backoff: 5 }", "3"]),
+        (pool, "limit", "65_536", &["0", "65537", "few", "[1]", "", "{}"]),
+        (
+            pool,
+            "limit",
+            "{ adaptive: { max: 50 } }",
+            &["{ adaptive: {} }", "{ adaptive: 5 }", "{ adaptive: { max: 0 } }"],
+        ),
+        (
+            pool,
+            "limit",
+            "{ adaptive: { max: 50, min: 2, initial: 3, window: 1s, tolerance: 2, observe: true } }",
+            &[
+                "{ adaptive: { max: 5, min: 6 } }",
+                "{ adaptive: { max: 5, initial: 6 } }",
+                "{ adaptive: { max: 5, min: 3, initial: 2 } }",
+                "{ adaptive: { max: 5, window: 0s } }",
+                "{ adaptive: { max: 5, tolerance: 0.9 } }",
+                "{ adaptive: { max: 5, observe: 1 } }",
+            ],
+        ),
+        (pool, "dedicated_threads", "1", &["0", "1025", "all"]),
+        (
+            pool,
+            "autoscale",
+            "{ min: 2, max: 64, target_age: 1s, up_cooldown: 0s, down_cooldown: 1m, busy_share: 1 }",
+            &[
+                "{}",
+                "{ min: 2 }",
+                "{ min: 5, max: 4 }",
+                "{ min: 0, max: 4 }",
+                "{ max: 4, target_age: 0s }",
+                "{ max: 4, busy_share: 0 }",
+                "{ max: 4, busy_share: 1.1 }",
+                "{ max: 4, up_cooldown: 5 }",
+            ],
+        ),
+        (pool, "workers: 9, autoscale", "{ min: 2, max: 9 }", &["{ min: 2, max: 8 }"]),
+        (root, "buffer", "10_000_000", &["0", "10000001", "much"]),
+        (root, "all_outputs", "true", &["1", "[]"]),
+        (pool, "weight", "10_000", &["0", "10001", "1.5", "heavy", "[1]"]),
         (generator, "count", "1", &["0", "all"]),
         (generator, "rate", "20/s", &["20", "0/s", "20/fortnight"]),
         (generator, "rate", "100/min", &["-1/s"]),
@@ -319,6 +358,12 @@ fn defaults_are_those_of_the_specification() {
         event_stream: true,
         rate: None,
         limit: None,
+        adaptive: None,
+        autoscale: None,
+        dedicated_threads: None,
+        weight: None,
+        order_by: None,
+        retry: None,
     };
     assert_eq!(config.pools[0], default);
     assert_eq!(config.pools[1], PoolConfig { name: "p".into(), workers: 4, ..default });
@@ -423,8 +468,8 @@ fn o09_an_admin_listener_that_others_can_reach_needs_a_token() {
 #[test]
 fn what_belongs_to_later_versions_is_refused_by_name() {
     for (text, expected) in [
-        (pool("weight: 1"), "`weight` is not part"),
-        (handler("pass: {}, rate: 5/s"), "the rate limit of a handler is not part"),
+        (pool("autotune: on"), "`autotune` is not part"),
+        (handler("pass: {}, rate: 5/s"), "the rate of a handler is one of its layers"),
         (root("dead_letters: { store: {} }"), "the `store` for dead letters"),
         (root("outputs: { o: { kafka: {} } }"), "`kafka` outputs"),
         (root("").replace("generator: { count: 1, types: [a] }", "http: {}"), "`http` inputs"),
@@ -529,10 +574,29 @@ fn the_json_schema_has_every_option_and_default() {
     assert_eq!(pool["properties"]["workers"]["default"], 1);
     assert_eq!(pool["properties"]["workers"]["anyOf"][0]["maximum"], 65_536);
     assert_eq!(pool["properties"]["poolSize"]["deprecated"], true);
-    assert_eq!(pool["properties"].get("weight"), None);
+    assert_eq!(pool["properties"].get("autotune"), None);
     let handler = &schema["properties"]["handlers"]["additionalProperties"];
     assert_eq!(handler["oneOf"].as_array().unwrap().len(), 6);
     assert_eq!(handler["properties"]["http"]["properties"]["mode"]["default"], "binary");
+}
+
+/// What stands in a page as an example, with an input where it has none.
+#[test]
+fn the_examples_of_the_pages_are_valid() {
+    for page in ["layers.md", "pools.md"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+        let page = std::fs::read_to_string(path).unwrap();
+        let (_, rest) = page.split_once("```yaml\n").unwrap();
+        let (example, _) = rest.split_once("```").unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("schemas")).unwrap();
+        std::fs::write(directory.path().join("schemas/price.json"), "{}").unwrap();
+        std::fs::write(directory.path().join("in"), "").unwrap();
+        let pools = if example.contains("pools:") { "" } else { "pools: { erp: {} }\n" };
+        let text = format!("inputs: {{ in: {{ file: {{ path: in }} }} }}\n{pools}{example}");
+        let loaded = load_with("c.yaml", &text, &[], directory.path());
+        assert_eq!(loaded.problems.summary(), "no problems", "{}", loaded.text());
+    }
 }
 
 #[test]

@@ -2,9 +2,15 @@
 
 use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
-use greenroom::event_pool::Engine;
+use greenroom::{
+    event_pool::Engine,
+    pool::{autoscale::Autoscale, limits::Adaptive},
+};
 
-use super::units::{DurationRange, Rate};
+use super::{
+    layers::LayerConfig,
+    units::{DurationRange, Rate},
+};
 
 /// A whole configuration. Names are unique within each list, which follows the order of the file.
 #[derive(Debug, Clone)]
@@ -17,6 +23,8 @@ pub struct Config {
     pub handlers: Vec<HandlerConfig>,
     /// Where handled events go; may be empty.
     pub outputs: Vec<OutputConfig>,
+    /// True when they go to every output that matches.
+    pub all_outputs: bool,
     /// What happens to an event that no handler takes.
     pub no_handler: NoHandler,
     /// What happens to an event that every `match` refuses.
@@ -121,6 +129,29 @@ pub struct PoolConfig {
     pub rate: Option<Rate>,
     /// How many events are in hand at once, at most.
     pub limit: Option<usize>,
+    /// The same, found out while it works.
+    pub adaptive: Option<Adaptive>,
+    /// Between which sizes it changes its workers by itself.
+    pub autoscale: Option<Autoscale>,
+    /// How many threads of its own it has.
+    pub dedicated_threads: Option<usize>,
+    /// What orders the events of handlers that do not say; resolved in [`HandlerConfig::order_by`].
+    pub order_by: Option<String>,
+    /// What its handlers inherit; resolved in [`HandlerConfig::attempts`] and beside.
+    pub retry: Option<Retry>,
+    /// Its share of the starts where handlers compute.
+    pub weight: Option<u32>,
+}
+
+/// What follows a failed attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// How often an event is tried in all; at least 1.
+    pub attempts: u32,
+    /// The first and the longest wait between attempts.
+    pub backoff: DurationRange,
+    /// How long after the first failure attempts are made.
+    pub total: Option<Duration>,
 }
 
 /// What comes back in.
@@ -204,6 +235,8 @@ pub struct HandlerConfig {
     pub backoff: DurationRange,
     /// How long after the first failure attempts are made.
     pub retry_total: Option<Duration>,
+    /// What is done around every attempt, the outermost first.
+    pub layers: Vec<LayerConfig>,
     /// What it does.
     pub kind: HandlerKind,
 }

@@ -51,8 +51,7 @@ fn kinds_and_keys_that_are_not_built_are_refused_by_check_and_run() {
         ("inputs.i={kafka: {}}", "`kafka` inputs"),
         ("inputs.i={http: {listen: x}}", "`http` inputs"),
         ("inputs.i={file: {path: x, follow: true}}", "`follow`"),
-        ("pools.default.weight=2", "`weight`"),
-        ("handlers.h.rate=5/s", "rate limit of a handler"),
+        ("pools.default.autotune=on", "`autotune`"),
         ("outputs.o={nats: {}}", "`nats` outputs"),
         ("dead_letters.store={path: x}", "`store`"),
     ] {

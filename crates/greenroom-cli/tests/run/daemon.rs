@@ -94,6 +94,11 @@ impl<'a> Daemon<'a> {
         self.stage.command("why").args([key, &self.address]).output().unwrap()
     }
 
+    #[cfg(target_os = "linux")]
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(self.child.as_ref().unwrap()), signal).unwrap();
     }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::ChangeError;
 use crate::{
-    engine::{HandlerConfig, Retry, shared::Shared},
+    engine::{HandlerConfig, PoolConfig, Retry, shared::Shared},
     name::Name,
 };
 
@@ -34,6 +34,10 @@ impl HandlerControl {
     /// The pool that runs it.
     pub fn pool(&self) -> Name {
         self.shared.pools[self.entry().pool].name
+    }
+
+    pub(super) fn pool_config(&self) -> PoolConfig {
+        *self.shared.pools[self.entry().pool].config.lock()
     }
 
     /// Starts no further attempt of this handler, until it is [resumed](Self::resume). Its events wait, and no attempt of
@@ -82,9 +86,13 @@ impl HandlerControl {
         Err(ChangeError::Unusable { what, why: "at least one attempt is made".to_owned() })
     }
 
-    /// What is to change for this configuration. The factory is not looked at: two cannot be compared.
-    pub(super) fn changes(&self, to: &HandlerConfig) -> Result<Option<RetryChange>, ChangeError> {
-        let is = &self.entry().config;
+    /// What is to change for this configuration, in a pool with that one. The factory is not looked at: two cannot be compared.
+    pub(super) fn changes(
+        &self,
+        to: &HandlerConfig,
+        pool: &PoolConfig,
+    ) -> Result<Option<RetryChange>, ChangeError> {
+        let (is, to) = (&self.entry().config, to.clone().inherit(pool));
         let fixed = [
             ("on", is.on != to.on),
             ("match", is.matcher != to.matcher),
@@ -99,9 +107,10 @@ impl HandlerControl {
             let what = format!("handlers.{}.{what}", self.name());
             return Err(ChangeError::already_started(what));
         }
-        self.possible(to.retry)?;
-        let change = RetryChange { handler: self.clone(), retry: to.retry };
-        Ok((self.retry() != to.retry).then_some(change))
+        let retry = to.retry.unwrap_or_default();
+        self.possible(retry)?;
+        let change = RetryChange { handler: self.clone(), retry };
+        Ok((self.retry() != retry).then_some(change))
     }
 }
 

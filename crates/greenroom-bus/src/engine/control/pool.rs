@@ -3,7 +3,7 @@
 use greenroom::{Change, ManageError, PoolStats, Why, pool::limits::Rate};
 
 use super::{ChangeError, Control, Managed};
-use crate::engine::{Concurrency, PoolConfig, shared::PoolSettings};
+use crate::engine::{Concurrency, PoolConfig, Retry, shared::PoolSettings};
 
 /// One pool of a running engine: its figures, its sizes and limits, its pause. Cheap to clone; does not keep the pool
 /// running.
@@ -25,6 +25,8 @@ enum Setting {
     Queue(usize),
     Rate(Option<Rate>),
     Concurrency(Option<usize>),
+    /// Carried out by its handlers.
+    Retry(Option<Retry>),
 }
 
 impl Setting {
@@ -34,6 +36,7 @@ impl Setting {
             Self::Queue(_) => "queue",
             Self::Rate(_) => "rate",
             Self::Concurrency(_) => "concurrency",
+            Self::Retry(_) => "retry",
         }
     }
 }
@@ -167,6 +170,7 @@ impl PoolControl {
             queue: to.queue,
             rate: to.rate,
             concurrency: to.concurrency,
+            retry: to.retry,
             ..is
         };
         if live != *to {
@@ -194,6 +198,9 @@ impl PoolControl {
             fixed(is.concurrency)?;
             settings.push(Setting::Concurrency(fixed(to.concurrency)?));
         }
+        if is.retry != to.retry {
+            settings.push(Setting::Retry(to.retry));
+        }
         let changes = settings.into_iter();
         Ok(changes.map(|setting| PoolChange { pool: self.clone(), setting }).collect())
     }
@@ -208,6 +215,7 @@ impl PoolChange {
             Setting::Queue(events) => pool.set_queue(events)?,
             Setting::Rate(rate) => pool.set_rate(rate)?,
             Setting::Concurrency(events) => pool.set_concurrency(events)?,
+            Setting::Retry(retry) => pool.settings().config.lock().retry = retry,
         }
         Ok(format!("pools.{}.{}", pool.name(), setting.name()))
     }

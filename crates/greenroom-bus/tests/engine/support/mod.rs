@@ -36,7 +36,7 @@ pub(crate) fn on(types: &[&str], factory: Arc<dyn HandlerFactory>) -> HandlerCon
     let backoff = greenroom::Backoff::new(ms(10), ms(100));
     HandlerConfig {
         order_by: Some("subject".parse().unwrap()),
-        retry: Retry { attempts: 3, backoff, total: None },
+        retry: Some(Retry { attempts: 3, backoff, total: None }),
         ..HandlerConfig::new(on, factory)
     }
 }

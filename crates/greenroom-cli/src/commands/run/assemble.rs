@@ -29,16 +29,17 @@ use greenroom_bus::{
     },
 };
 
+use super::HandlerLayers;
 use crate::config::{
     self, Config, GeneratorConfig, HandlerConfig, HandlerKind, HttpMode, InputKind, NoHandler,
     OnFinalFailure, OnFull, OutputConfig, PoolConfig,
 };
 
-/// Builds the engine and starts its pools.
+/// Builds the engine and starts its pools. What its layers tell comes with it.
 ///
 /// # Errors
 /// What could not be opened or started, and why.
-pub(super) async fn engine(config: &Config) -> Result<Engine, String> {
+pub(super) async fn engine(config: &Config) -> Result<(Engine, HandlerLayers), String> {
     let mut builder = Engine::builder()
         .no_handler(no_handler(config.no_handler))
         .handler_rejected(no_handler(config.handler_rejected))
@@ -47,6 +48,7 @@ pub(super) async fn engine(config: &Config) -> Result<Engine, String> {
             window: config.outage.window,
             limit: config.outage.limit,
         })
+        .all_outputs(config.all_outputs)
         .deadline(config.shutdown_deadline);
     if let Some(loopback) = &config.loopback {
         let on = patterns(&loopback.on).map_err(|why| within("option", "loopback", why))?;
@@ -59,8 +61,11 @@ pub(super) async fn engine(config: &Config) -> Result<Engine, String> {
     for pool in &config.pools {
         builder = builder.pool(&pool.name, pool_config(pool));
     }
+    let mut layers = HandlerLayers::default();
     for handler in &config.handlers {
-        let added = handler_config(handler).map_err(|why| within("handler", &handler.name, why))?;
+        let within = |why| within("handler", &handler.name, why);
+        let mut added = handler_config(handler).map_err(within)?;
+        added.factory = layers.around(handler, added.factory).map_err(within)?;
         builder = builder.handler(&handler.name, added);
     }
     for output in &config.outputs {
@@ -72,6 +77,7 @@ pub(super) async fn engine(config: &Config) -> Result<Engine, String> {
         .dead_letters(Arc::new(letters))
         .build()
         .await
+        .map(|engine| (engine, layers))
         .map_err(|error: BuildError| error.to_string())
 }
 
@@ -137,7 +143,13 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
         },
         restarts: Restarts { max: pool.max_restarts, ..Restarts::default() },
         rate: pool.rate.map(rate),
-        concurrency: pool.limit.map(Concurrency::Fixed),
+        concurrency: match pool.adaptive {
+            Some(adaptive) => Some(Concurrency::Adaptive(adaptive)),
+            None => pool.limit.map(Concurrency::Fixed),
+        },
+        autoscale: pool.autoscale,
+        dedicated_threads: pool.dedicated_threads,
+        weight: pool.weight,
         ..engine::PoolConfig::default()
     }
 }
@@ -168,7 +180,7 @@ fn handler_config(config: &HandlerConfig) -> Result<engine::HandlerConfig, Strin
         Some(order_by) => Some(order_by.parse::<OrderBy>().map_err(|error| error.to_string())?),
         None => None,
     };
-    handler.retry = retry(config);
+    handler.retry = Some(retry(config));
     Ok(handler)
 }
 

@@ -206,6 +206,16 @@ impl Turn<'_> {
         self.compare(path("batch"), is.batch != to.batch);
         self.compare(path("on_full"), is.on_full != to.on_full);
         self.compare(path("timeout"), is.timeout != to.timeout);
+        self.compare(path("weight"), is.weight != to.weight);
+        self.compare(path("limit.adaptive"), is.adaptive != to.adaptive);
+        self.compare(path("autoscale"), is.autoscale != to.autoscale);
+        self.compare(path("dedicated_threads"), is.dedicated_threads != to.dedicated_threads);
+        self.compare(path("order_by"), is.order_by != to.order_by);
+        if is.retry != to.retry {
+            // Its handlers carry it out, each that inherits from it.
+            self.changed.push(path("retry"));
+            self.config.pools[place].retry = to.retry;
+        }
         self.compare(path("max_restarts"), is.max_restarts != to.max_restarts);
         self.compare(path("on_final_failure"), is.on_final_failure != to.on_final_failure);
         self.compare(path("enable_event_stream"), is.event_stream != to.event_stream);
@@ -220,6 +230,12 @@ impl Turn<'_> {
             batch: is.batch,
             on_full: is.on_full,
             timeout: is.timeout,
+            weight: is.weight,
+            adaptive: is.adaptive,
+            autoscale: is.autoscale,
+            dedicated_threads: is.dedicated_threads,
+            order_by: is.order_by.clone(),
+            retry: is.retry,
             max_restarts: is.max_restarts,
             on_final_failure: is.on_final_failure,
             event_stream: is.event_stream,
@@ -262,6 +278,7 @@ impl Turn<'_> {
         self.compare(path("fan_out"), is.fan_out != to.fan_out);
         self.compare(path("ack"), is.ack_on_success != to.ack_on_success);
         self.compare(path("loopback"), is.loopback != to.loopback);
+        self.compare(path("layers"), is.layers != to.layers);
         self.compare(path("(its kind)"), is.kind != to.kind);
         let named = HandlerConfig {
             attempts: is.attempts,
@@ -275,6 +292,7 @@ impl Turn<'_> {
             fan_out: is.fan_out,
             ack_on_success: is.ack_on_success,
             loopback: is.loopback,
+            layers: is.layers.clone(),
             kind: is.kind.clone(),
             ..to.clone()
         };
@@ -293,6 +311,7 @@ impl Turn<'_> {
             differs("shutdown", is.shutdown_deadline != to.shutdown_deadline),
             differs("outage", is.outage != to.outage),
             differs("admin", is.admin != to.admin),
+            differs("all_outputs", is.all_outputs != to.all_outputs),
         ];
         for (what, differs) in settings {
             self.compare(what, differs);

@@ -67,7 +67,7 @@ types = [\"a\"]
 
 [pools.erp]
 workers = 5
-weight = 2
+autotune = true
 
 [handlers.h]
 on = \"a\"
@@ -81,12 +81,13 @@ pass = {}
         loaded.lines(),
         [
             "5:8 no handler names the pool `erp`",
-            "7:1 `weight` is not part of this version",
+            "7:1 `autotune` is not part of this version",
             "11:8 there is no pool `er`",
             "12:42 `attempts` has to be a whole number from 1 to 1000000, but this is the text `x`",
         ]
     );
-    let text = text.replace("weight = 2\n", "").replace("\"er\"", "\"erp\"").replace("\"x\"", "3");
+    let text =
+        text.replace("autotune = true\n", "").replace("\"er\"", "\"erp\"").replace("\"x\"", "3");
     let config = load_with("c.toml", &text, &[], directory.path()).good();
     assert_eq!((config.pools[1].workers, config.handlers[0].attempts), (5, 3));
 }
