@@ -4,6 +4,7 @@
 
 mod admin;
 mod bad_events;
+mod bounds;
 mod configuration;
 mod daemon;
 mod dry_run;

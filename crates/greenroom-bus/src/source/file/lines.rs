@@ -44,7 +44,11 @@ impl Lines {
             Chunk::Lines(lines) => self.parse(&lines, give),
             Chunk::NoLine { raw, reason } => {
                 self.line += 1;
-                let event = Err(Malformed { raw, reason });
+                let no_event = match raw.len() > self.max_event {
+                    true => Malformed::too_large(raw, reason),
+                    false => Malformed::new(raw, reason),
+                };
+                let event = Err(no_event);
                 give(Batch::Items(vec![Taken { position: self.line, event }]))
             }
             Chunk::End => give(Batch::End),
@@ -76,11 +80,11 @@ fn read_line(line: &[u8], max_event: usize) -> Option<Result<Event, Malformed>> 
     if line.len() > max_event {
         let reason =
             format!("the line has {} bytes, more than `max_event` ({max_event})", line.len());
-        return Some(Err(Malformed { raw: line.to_vec(), reason }));
+        return Some(Err(Malformed::too_large(line.to_vec(), reason)));
     }
     match Event::parse(line) {
         Ok(event) => Some(Ok(event)),
         Err(_) if line.trim_ascii().is_empty() => None,
-        Err(error) => Some(Err(Malformed { raw: line.to_vec(), reason: error.to_string() })),
+        Err(error) => Some(Err(Malformed::new(line.to_vec(), error.to_string()))),
     }
 }
