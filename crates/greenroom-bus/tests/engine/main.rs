@@ -19,5 +19,6 @@ mod random_runs;
 mod retries;
 mod router;
 mod routing;
+mod scenarios;
 mod support;
 mod weights;

@@ -15,6 +15,7 @@ mod pools;
 mod processes;
 mod reload;
 mod routing;
+mod scenarios;
 mod server;
 mod signals;
 mod stage;
