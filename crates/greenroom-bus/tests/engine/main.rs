@@ -12,6 +12,7 @@ mod failures;
 mod inputs;
 mod isolation;
 mod live;
+mod look;
 mod loopback;
 mod outage;
 mod outputs;
