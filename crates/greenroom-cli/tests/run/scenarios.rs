@@ -20,15 +20,15 @@ use crate::{
 
 const WORKERS: u32 = 24;
 /// Long enough that what a busy machine adds to it weighs little.
-const WORK: Duration = Duration::from_millis(100);
-const EVENTS: usize = 240;
+const WORK: Duration = Duration::from_millis(400);
+const EVENTS: usize = 80;
 const ROUNDS: usize = 3;
 
 /// Skewed keys by Zipf's law, for a handler that takes a while.
 fn hot_keys(handler: &str) -> Stage {
     Stage::with(&format!(
         "
-inputs: {{ i: {{ generator: {{ count: {EVENTS}, keys: 1000, zipf: 1.0, payload: 0, seed: 5 }} }} }}
+inputs: {{ i: {{ generator: {{ count: {EVENTS}, keys: 1000, zipf: 1.0, payload: 0, seed: 1 }} }} }}
 pools: {{ default: {{ workers: {WORKERS} }} }}
 handlers: {{ h: {{ on: '**', order_by: subject, {handler} }} }}
 outputs: {{ done: {{ file: {{ path: done, truncate: true }} }} }}
@@ -70,23 +70,25 @@ fn assert_one_within(bound: f64, round: impl Fn() -> f64) {
     panic!("the work took {ratios:?} times as long as it had to; {bound} is allowed");
 }
 
+/// Starts at once, so that the start of 24 processes weighs nothing. The clock is that of the system, to 10 ms.
+#[cfg(target_os = "linux")]
+const SLEEPS: &str = r#"
+while IFS= read -r line; do
+    token=${line#*\"token\":\"}; token=${token%%\"*}
+    key=${line#*\"subject\":\"}; key=${key%%\"*}
+    read -r from _ </proc/uptime
+    sleep 0.4
+    read -r to _ </proc/uptime
+    printf '{"token":"%s","outcome":"success","events":[' "$token"
+    printf '{"specversion":"1.0","id":"%s","source":"/w","type":"made","subject":"%s","data":[%s,%s]}]}\n' "$token" "$key" "$from" "$to"
+done
+"#;
+
+#[cfg(target_os = "linux")]
 #[test]
 fn z05_hot_keys_of_processes_take_a_quarter_longer_than_they_must_at_most() {
-    let stage = hot_keys("exec: { command: [python3, -IS, w.py] }");
-    stage.write(
-        "w.py",
-        r#"
-import json, sys, time
-for line in sys.stdin:
-    job = json.loads(line)
-    began = time.monotonic()
-    time.sleep(0.1)
-    event = job["event"]
-    out = {"specversion": "1.0", "id": event["id"], "source": "/w", "type": "made", "subject": event["subject"],
-           "data": [began, time.monotonic()]}
-    print(json.dumps({"token": job["token"], "outcome": "success", "events": [out]}), flush=True)
-"#,
-    );
+    let stage = hot_keys("exec: { command: [sh, w.sh] }");
+    stage.write("w.sh", SLEEPS);
     assert_one_within(1.25, || {
         stage.run().counted(0, [EVENTS as u64, EVENTS as u64, 0, 0]);
         let worked: Vec<Worked> = stage
