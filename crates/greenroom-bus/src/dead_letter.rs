@@ -60,6 +60,8 @@ pub struct DeadLetter {
 pub enum Reason {
     /// The bytes were no event.
     Malformed,
+    /// It has more bytes than its source takes for an event.
+    TooLarge,
     /// No handler is named for its type.
     NoHandler,
     /// Handlers are named for its type, and none of their matchers takes it.
@@ -85,6 +87,7 @@ impl Reason {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Malformed => "malformed",
+            Self::TooLarge => "too_large",
             Self::NoHandler => "no_handler",
             Self::HandlerRejected => "handler_rejected",
             Self::KeyMissing => "key_missing",

@@ -11,6 +11,7 @@
 //! the dead letters. What is not settled is refused, and the report says how many.
 
 mod brake;
+mod budget;
 mod builder;
 mod commits;
 mod config;
@@ -45,6 +46,7 @@ use std::{sync::Arc, time::Duration};
 use greenroom::Pool;
 use tokio::sync::watch;
 
+pub use budget::{InputConfig, InputView};
 pub use builder::EngineBuilder;
 pub use config::{
     AckWhen, BuildError, Concurrency, DEFAULT_POOL, HandlerConfig, NoHandler, OnFull, OutageConfig,

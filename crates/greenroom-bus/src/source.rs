@@ -71,6 +71,20 @@ pub struct Malformed {
     pub raw: Vec<u8>,
     /// What is wrong, and where in the bytes.
     pub reason: String,
+    /// It has more bytes than its source takes for an event: a dead letter of its own reason.
+    pub too_large: bool,
+}
+
+impl Malformed {
+    /// Bytes that are no event.
+    pub fn new(raw: Vec<u8>, reason: impl Into<String>) -> Self {
+        Self { raw, reason: reason.into(), too_large: false }
+    }
+
+    /// Bytes of which there are more than the source takes for an event.
+    pub fn too_large(raw: Vec<u8>, reason: impl Into<String>) -> Self {
+        Self { too_large: true, ..Self::new(raw, reason) }
+    }
 }
 
 /// A source that cannot go on.

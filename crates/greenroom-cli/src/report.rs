@@ -42,6 +42,8 @@ pub struct RunReport {
     pub latency_p99_ms: f64,
     /// The most events that were queued at one time, over all pools, sampled 20 times a second.
     pub peak_queued: u64,
+    /// The most bytes of events that one input had taken and not settled.
+    pub peak_in_flight_bytes: u64,
     /// The largest resident memory, in bytes; null where the system does not tell.
     pub peak_rss_bytes: Option<u64>,
     /// The keys that took longest, the longest first.
@@ -454,6 +456,7 @@ mod tests {
             "latency_us",
             "latency_p99_ms",
             "peak_queued",
+            "peak_in_flight_bytes",
             "peak_rss_bytes",
             "slowest_keys",
             "dead_letters_by_reason",

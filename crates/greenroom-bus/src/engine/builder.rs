@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use super::{
     Engine, Parts, Phase,
     brake::Brake,
+    budget::InputConfig,
     config::{
         BuildError, Concurrency, DEFAULT_POOL, HandlerConfig, NoHandler, OutageConfig, PoolConfig,
     },
@@ -73,8 +74,8 @@ pub struct EngineBuilder {
 /// An input that was named.
 struct NewInput {
     name: Option<String>,
-    /// Which events it gives.
-    takes: Matcher,
+    /// Which events it gives, and what it may have under way.
+    config: InputConfig,
     source: Box<dyn Source>,
 }
 
@@ -110,26 +111,32 @@ impl Default for EngineBuilder {
 impl EngineBuilder {
     /// Reads events from here.
     pub fn input(self, source: Box<dyn Source>) -> Self {
-        self.input_where(source, Matcher::any())
+        self.input_with(source, InputConfig::default())
     }
 
     /// Reads from here the events that the matcher takes. The others are acknowledged, and count as ignored; one on which it
     /// panics is a dead letter.
-    pub fn input_where(mut self, source: Box<dyn Source>, matcher: Matcher) -> Self {
-        self.inputs.push(NewInput { name: None, takes: matcher, source });
+    pub fn input_where(self, source: Box<dyn Source>, matcher: Matcher) -> Self {
+        self.input_with(source, InputConfig::of(matcher))
+    }
+
+    /// Reads from here the events that its matcher takes, with bounds of its own on what it has under way.
+    pub fn input_with(mut self, source: Box<dyn Source>, config: InputConfig) -> Self {
+        self.inputs.push(NewInput { name: None, config, source });
         self
     }
 
-    /// As [`input_where`](Self::input_where), with the name by which the input can be
+    /// As [`input_with`](Self::input_with), with the name by which the input can be
     /// [removed](super::Control::remove_input) while the engine runs. One without a name has that of its source,
-    /// [as it describes itself](Source::describe), with a number where others do alike: `script`, `script (2)`.
+    /// [as it describes itself](Source::describe), with a number where others do alike: `script`, `script (2)`. A [`Matcher`] is
+    /// a configuration with the usual bounds.
     pub fn input_named(
         mut self,
         name: impl Into<String>,
-        matcher: Matcher,
+        config: impl Into<InputConfig>,
         source: Box<dyn Source>,
     ) -> Self {
-        self.inputs.push(NewInput { name: Some(name.into()), takes: matcher, source });
+        self.inputs.push(NewInput { name: Some(name.into()), config: config.into(), source });
         self
     }
 
@@ -289,9 +296,9 @@ impl EngineBuilder {
         let (named, others): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.inputs).into_iter().partition(|input| input.name.is_some());
         let inputs = Inputs::new();
-        for NewInput { name, takes, source } in named.into_iter().chain(others) {
+        for NewInput { name, config, source } in named.into_iter().chain(others) {
             let name = name.unwrap_or_else(|| inputs.free_name(source.describe()));
-            inputs.add(&name, takes, source).map_err(|(why, _)| BuildError::Ends(why))?;
+            inputs.add(&name, config, source).map_err(|(why, _)| BuildError::Ends(why))?;
         }
         self.build_with(inputs).await
     }

@@ -127,7 +127,8 @@ impl Default for PoolConfig {
 /// What happens to an event whose pool is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnFull {
-    /// It waits beside the pool; other pools go on. Its source pauses once 10,000 events wait so.
+    /// It waits beside the pool; other pools go on. Its source pauses once so many wait as its
+    /// [`run_ahead`](super::InputConfig::run_ahead) says: 10,000 unless said otherwise.
     Pause,
     /// It is refused: its source may deliver it again.
     Reject,

@@ -160,6 +160,9 @@ impl Control {
             taken: counts.taken,
             settled: counts.settled(),
             dead_lettered: counts.dead_lettered,
+            dead_letters_open: ledger.letters.open() as u64,
+            dead_letters_lost: ledger.letters.lost(),
+            in_flight_bytes: self.input_views().iter().map(|input| input.in_flight_bytes).sum(),
             queued: ledger.queued.load(Ordering::Relaxed),
             read: known.then_some(mean),
         }

@@ -18,6 +18,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
 use super::{
+    budget::{Budget, InputConfig, InputView},
     control::{ChangeError, Kind, known},
     report::InputReport,
     shared::InputStop,
@@ -68,6 +69,8 @@ pub(crate) struct Input {
     /// The part of it that has been read, in millionths; above that where it is not known.
     pub(crate) read: AtomicU64,
     pub(crate) taken: AtomicU64,
+    /// What it may have under way.
+    pub(crate) budget: Budget,
     /// Its intake, and batches of which an event is not settled.
     under_way: AtomicUsize,
     /// It keeps its positions, and the last ones are not stored yet.
@@ -107,6 +110,10 @@ impl UnderWay {
         input.under_way.fetch_add(1, Ordering::AcqRel);
         Self(input.clone())
     }
+
+    pub(crate) fn input(&self) -> &Arc<Input> {
+        &self.0
+    }
 }
 
 impl Drop for UnderWay {
@@ -118,7 +125,7 @@ impl Drop for UnderWay {
 }
 
 impl Input {
-    fn new(name: String, label: Arc<str>, has_source: bool) -> Arc<Self> {
+    fn new(name: String, label: Arc<str>, has_source: bool, config: &InputConfig) -> Arc<Self> {
         Arc::new(Self {
             name,
             label,
@@ -126,6 +133,7 @@ impl Input {
             stop: InputStop::default(),
             read: AtomicU64::new(UNKNOWN),
             taken: AtomicU64::new(0),
+            budget: Budget::new(config),
             under_way: AtomicUsize::new(0),
             keeping: AtomicBool::new(false),
             done: Notify::new(),
@@ -218,7 +226,8 @@ impl Inputs {
     /// Gives a place to what is not read from a source. Returns it.
     pub(crate) fn add_without_source(&self, label: &str) -> u32 {
         let mut all = self.all.write();
-        all.push(Input::new(label.to_owned(), Arc::from(label), false));
+        let config = InputConfig::default();
+        all.push(Input::new(label.to_owned(), Arc::from(label), false, &config));
         all.len() as u32 - 1
     }
 
@@ -237,7 +246,7 @@ impl Inputs {
     pub(crate) fn add(
         &self,
         name: &str,
-        takes: Matcher,
+        config: impl Into<InputConfig>,
         source: Box<dyn Source>,
     ) -> Result<(), (ChangeError, Box<dyn Source>)> {
         let label = Arc::from(source.describe());
@@ -249,7 +258,9 @@ impl Inputs {
         if let Err(why) = self.is_free(&all, name) {
             return Err((why, source));
         }
-        let (place, input) = (all.len() as u32, Input::new(name.to_owned(), label, true));
+        let config = config.into();
+        let (place, input) = (all.len() as u32, Input::new(name.to_owned(), label, true, &config));
+        let takes = config.matcher;
         all.push(input.clone());
         self.reading.fetch_add(1, Ordering::AcqRel);
         let under_way = UnderWay::of(&input);
@@ -342,6 +353,20 @@ impl Inputs {
         let all = self.all.read();
         let there = all.iter().filter(|input| input.has_source && !input.is_removed());
         there.map(|input| input.read.load(Ordering::Relaxed)).collect()
+    }
+
+    /// What each that has a source and is not removed has under way.
+    pub(crate) fn views(&self) -> Vec<InputView> {
+        let all = self.all.read();
+        let there = all.iter().filter(|input| input.has_source && !input.is_removed());
+        there.map(|input| input.budget.view(&input.name, &input.label)).collect()
+    }
+
+    /// The most bytes that one of them had in flight, those that were removed included.
+    pub(crate) fn peak_in_flight(&self) -> u64 {
+        let all = self.all.read();
+        let peaks = all.iter().map(|input| input.budget.view("", "").most_in_flight_bytes);
+        peaks.max().unwrap_or_default()
     }
 
     /// A row for each that has, or had, a source.

@@ -44,5 +44,5 @@ impl Parts {
 
 /// The settlement of one event in the ledger.
 pub(crate) fn ticket(shared: &Shared) -> Ticket {
-    Ticket { batch: Batch::of_caller(&shared.ledger), line: None }
+    Ticket { batch: Batch::of_caller(&shared.ledger), bytes: 0, line: None }
 }

@@ -180,7 +180,7 @@ pub(crate) struct Batch {
     /// Who of its source hears of settlements, where anybody does.
     pub(crate) receipts: Option<Arc<dyn Receipts>>,
     /// Keeps its input from being done, where it has one.
-    _under_way: Option<UnderWay>,
+    under_way: Option<UnderWay>,
 }
 
 impl Batch {
@@ -190,20 +190,22 @@ impl Batch {
         taken_at: Instant,
         receipts: Option<Arc<dyn Receipts>>,
     ) -> Arc<Self> {
-        let _under_way = Some(UnderWay::of(input));
-        Arc::new(Self { ledger: ledger.clone(), taken_at, receipts, _under_way })
+        let under_way = Some(UnderWay::of(input));
+        Arc::new(Self { ledger: ledger.clone(), taken_at, receipts, under_way })
     }
 
     /// Of events that a caller gave to a router.
     pub(crate) fn of_caller(ledger: &Arc<Ledger>) -> Arc<Self> {
         let taken_at = Instant::now();
-        Arc::new(Self { ledger: ledger.clone(), taken_at, receipts: None, _under_way: None })
+        Arc::new(Self { ledger: ledger.clone(), taken_at, receipts: None, under_way: None })
     }
 }
 
 /// The settlement of one event.
 pub(crate) struct Ticket {
     pub(crate) batch: Arc<Batch>,
+    /// What it takes of the budget.
+    pub(crate) bytes: u32,
     /// The line that it stands in, where it has an order.
     pub(crate) line: Option<Line>,
 }
@@ -225,6 +227,9 @@ impl Settle for Ticket {
         let micros = (time.as_micros() as u64).clamp(1, LONGEST_US);
         ledger.latency.lock().saturating_record(micros);
         counter.fetch_add(1, Ordering::AcqRel);
+        if let Some(input) = self.batch.under_way.as_ref().map(UnderWay::input) {
+            input.budget.give_back(self.bytes);
+        }
     }
 }
 

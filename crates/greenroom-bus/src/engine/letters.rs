@@ -5,7 +5,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicUsize, Ordering},
+    atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
 use parking_lot::Mutex;
@@ -28,11 +28,23 @@ const BYTES: usize = 64 << 20;
 pub(crate) struct Letters {
     count: AtomicUsize,
     bytes: AtomicUsize,
+    /// Letters that could not be stored.
+    lost: AtomicU64,
     /// Told each time one of the two falls below its bound.
     freed: Notify,
 }
 
 impl Letters {
+    /// Letters that are not stored yet.
+    pub(crate) fn open(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Letters that could not be stored.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
     fn has_room(&self) -> bool {
         self.count.load(Ordering::Acquire) < LETTERS && self.bytes.load(Ordering::Acquire) < BYTES
     }
@@ -92,6 +104,7 @@ impl Settle for LetterTicket {
         self.ledger.letters.leave(self.bytes);
         let Some(event) = self.event.lock().take() else { return };
         if !how.is_acknowledged() {
+            self.ledger.letters.lost.fetch_add(1, Ordering::Relaxed);
             return event.refuse(Refusal::NotStored);
         }
         self.ledger.count_letter(self.reason, self.pool);
@@ -142,5 +155,6 @@ mod tests {
             .refuse(Refusal::NotStored);
         assert_eq!(*ledger.reasons.lock(), [("pool_full", 1)].into());
         assert_eq!(ledger.letters_of_pool(0), 1);
+        assert_eq!((ledger.letters.open(), ledger.letters.lost()), (0, 1));
     }
 }

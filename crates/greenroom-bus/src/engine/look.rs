@@ -14,7 +14,7 @@ use greenroom::{
 };
 
 use super::{
-    Control, PoolConfig, Retry,
+    Control, InputView, PoolConfig, Retry,
     order_audit::Line,
     shared::Handler,
     worker::{BusError, BusWorker},
@@ -161,6 +161,11 @@ impl Control {
     /// What the pools do, in the order of their settings.
     pub fn pool_views(&self) -> Vec<PoolView> {
         (0..self.shared.pools.len()).map(|place| self.pool_view(place)).collect()
+    }
+
+    /// What each input has under way.
+    pub fn input_views(&self) -> Vec<InputView> {
+        self.shared.inputs.views()
     }
 
     /// What the handlers are for, and which are in outage.

@@ -35,6 +35,8 @@ pub struct RunReport {
     pub latency: [Duration; 3],
     /// The most events that were queued in pools at once, sampled 20 times a second.
     pub peak_queued: u64,
+    /// The most bytes that one input had in flight ([`InputView::most_in_flight_bytes`](super::InputView)).
+    pub peak_in_flight_bytes: u64,
     /// The most memory that the process has had resident, where the system tells.
     pub peak_rss_bytes: Option<u64>,
     /// The keys whose events took longest from taken to settled.
@@ -154,6 +156,13 @@ pub struct Progress {
     pub settled: u64,
     /// Of those, dead letters.
     pub dead_lettered: u64,
+    /// Dead letters that were handed to their store and are not stored: their events stay open. While it rises, the store is
+    /// too slow or down; inputs pause at 10,000.
+    pub dead_letters_open: u64,
+    /// Dead letters that could not be stored: their events are refused. Anything but 0 wants somebody to look.
+    pub dead_letters_lost: u64,
+    /// Bytes of events that were handed on and are not settled, over all inputs.
+    pub in_flight_bytes: u64,
     /// Events queued in pools or waiting for another attempt.
     pub queued: u64,
     /// The part of all inputs that has been read, between 0 and 1, where every input knows its end.

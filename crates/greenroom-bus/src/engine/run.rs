@@ -392,6 +392,7 @@ impl Run {
             elapsed: self.started.elapsed(),
             latency: ledger.latency([0.5, 0.99, 0.999]).map(Duration::from_micros),
             peak_queued: load(&ledger.peak_queued),
+            peak_in_flight_bytes: shared.inputs.peak_in_flight(),
             peak_rss_bytes: peak_rss_bytes(),
             slowest_keys: slowest_keys.collect(),
             dead_letters_by_reason: ledger.reasons.lock().clone(),

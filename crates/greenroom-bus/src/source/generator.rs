@@ -14,6 +14,9 @@ use crate::{
 /// Events per pull where no rate holds them back.
 const BATCH: u64 = 512;
 
+/// Payload per pull, or one event that is larger: so many large ones would be more than an input may have in flight.
+const BATCH_BYTES: usize = 1 << 20;
+
 /// What a [`GeneratorSource`] generates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GeneratorOptions {
@@ -146,7 +149,8 @@ impl Source for GeneratorSource {
             if self.left() == 0 {
                 return Ok(Pull::End);
             }
-            let due = self.due().await.min(self.left());
+            let most = (BATCH_BYTES / self.options.payload.max(1)).max(1) as u64;
+            let due = self.due().await.min(self.left()).min(most);
             for _ in 0..due {
                 let event =
                     self.next().map_err(|e| SourceError::new("generator", e.to_string()))?;

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "all of this is tests, the parts that they share included")]
 
 mod acks;
+mod bounds;
 mod counts;
 mod drain;
 mod ends;
@@ -13,6 +14,7 @@ mod inputs;
 mod isolation;
 mod limits;
 mod live;
+mod look;
 mod loopback;
 mod outage;
 mod outputs;
@@ -21,5 +23,6 @@ mod random_runs;
 mod retries;
 mod router;
 mod routing;
+mod scenarios;
 mod support;
 mod weights;

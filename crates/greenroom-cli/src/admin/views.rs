@@ -7,8 +7,8 @@ use greenroom::{
     pool::{KeyCounts, KeyState, Spread},
 };
 use greenroom_bus::engine::{
-    Control, Decided, HandlerView, HotView, KeyView, OnFull, OutageView, ParkedView, Phase,
-    PoolConfig, PoolView,
+    Control, Decided, HandlerView, HotView, InputView, KeyView, OnFull, OutageView, ParkedView,
+    Phase, PoolConfig, PoolView,
 };
 use serde_json::{Value, json};
 
@@ -29,8 +29,25 @@ pub(super) fn run(control: &Control) -> Value {
         "taken": progress.taken,
         "settled": progress.settled,
         "dead_lettered": progress.dead_lettered,
+        "dead_letters_open": progress.dead_letters_open,
+        "dead_letters_lost": progress.dead_letters_lost,
         "queued": progress.queued,
+        "in_flight_bytes": progress.in_flight_bytes,
+        "inputs": control.input_views().iter().map(input).collect::<Value>(),
         "read": progress.read,
+    })
+}
+
+fn input(view: &InputView) -> Value {
+    json!({
+        "name": view.name,
+        "source": view.source,
+        "state": if view.is_paused() { "paused" } else { "running" },
+        "in_flight_bytes": view.in_flight_bytes,
+        "most_in_flight_bytes": view.most_in_flight_bytes,
+        "in_flight": view.in_flight_limit,
+        "held_back": view.held_back,
+        "run_ahead": view.run_ahead,
     })
 }
 

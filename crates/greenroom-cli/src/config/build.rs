@@ -100,7 +100,9 @@ impl Builder<'_> {
         } else {
             InputKind::Generator(generator(record.group("generator")?)?)
         };
-        Some(InputConfig { name, kind })
+        let (run_ahead, in_flight) =
+            (narrow(record.count("run_ahead")?), record.count("in_flight")?);
+        Some(InputConfig { name, kind, run_ahead, in_flight })
     }
 
     fn pools(&mut self, records: Vec<(String, Record)>, buffer: usize) -> Vec<PoolConfig> {

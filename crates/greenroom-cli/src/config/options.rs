@@ -129,6 +129,19 @@ pub(super) static INPUT: Group = Group {
             Optional,
             "Makes events up, the same ones for the same seed.",
         ),
+        opt(
+            "run_ahead",
+            Count { min: 1, max: 10_000_000 },
+            Default("10000"),
+            "How many of its events may wait beside full pools before it pauses. Until then a full pool stops no other.",
+        ),
+        opt(
+            "in_flight",
+            Size { min: 1024, max: 1024 * GIB },
+            Default("64MiB"),
+            "How many bytes of its events may be taken and not settled before it pauses. An event that is larger passes while \
+             nothing else of its input is in flight.",
+        ),
         later("http", "`http` inputs are not part of this version"),
         later("kafka", "`kafka` inputs are not part of this version"),
         later("nats", "`nats` inputs are not part of this version"),

@@ -63,6 +63,10 @@ pub struct InputConfig {
     pub name: String,
     /// What it reads.
     pub kind: InputKind,
+    /// Events that may wait beside full pools.
+    pub run_ahead: usize,
+    /// Bytes that may be taken and not settled.
+    pub in_flight: u64,
 }
 
 /// What an input reads.

@@ -4,6 +4,7 @@
 
 mod admin;
 mod bad_events;
+mod bounds;
 mod checkpoint;
 mod configuration;
 mod daemon;
@@ -18,6 +19,7 @@ mod pools;
 mod processes;
 mod reload;
 mod routing;
+mod scenarios;
 mod server;
 mod signals;
 mod stage;

@@ -2,13 +2,13 @@
 
 use super::{ChangeError, Control, NotAdded, Removal};
 use crate::{
-    engine::{InputReport, Phase},
-    router::Matcher,
+    engine::{InputConfig, InputReport, Phase},
     source::Source,
 };
 
 impl Control {
-    /// Reads from here as well, the events that the matcher takes; the others are acknowledged, and count as ignored. Where
+    /// Reads from here as well, the events that the matcher takes; the others are acknowledged, and count as ignored. A
+    /// [`Matcher`](crate::router::Matcher) is a configuration with the usual bounds on what it may have under way. Where
     /// the engine was built and does not run yet, reading begins when it does.
     ///
     /// # Errors
@@ -16,13 +16,13 @@ impl Control {
     pub fn add_input(
         &self,
         name: &str,
-        matcher: Matcher,
+        config: impl Into<InputConfig>,
         source: Box<dyn Source>,
     ) -> Result<(), NotAdded<Box<dyn Source>>> {
         if self.phase() != Phase::Run {
             return Err(NotAdded::new(ChangeError::Ending, source));
         }
-        let added = self.shared.inputs.add(name, matcher, source);
+        let added = self.shared.inputs.add(name, config, source);
         added.map_err(|(why, source)| NotAdded::new(why, source))
     }
 

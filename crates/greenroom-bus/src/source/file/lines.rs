@@ -57,11 +57,12 @@ impl Lines {
         match chunk {
             Chunk::Lines { bytes, at } => self.parse(&bytes, at, give),
             Chunk::NoLine { raw, reason } => {
+                let no_event = match raw.len() > self.max_event {
+                    true => Malformed::too_large(raw, reason),
+                    false => Malformed::new(raw, reason),
+                };
                 let line = self.next_line();
-                let item = line.map(|position| {
-                    let event = Err(Malformed { raw, reason });
-                    Taken { position, event }
-                });
+                let item = line.map(|position| Taken { position, event: Err(no_event) });
                 give(Batch::Items(Items { items: item.into_iter().collect(), mark: None }))
             }
             Chunk::End => give(Batch::End),
@@ -104,11 +105,11 @@ fn read_line(line: &[u8], max_event: usize) -> Option<Result<Event, Malformed>> 
     if line.len() > max_event {
         let reason =
             format!("the line has {} bytes, more than `max_event` ({max_event})", line.len());
-        return Some(Err(Malformed { raw: line.to_vec(), reason }));
+        return Some(Err(Malformed::too_large(line.to_vec(), reason)));
     }
     match Event::parse(line) {
         Ok(event) => Some(Ok(event)),
         Err(_) if line.trim_ascii().is_empty() => None,
-        Err(error) => Some(Err(Malformed { raw: line.to_vec(), reason: error.to_string() })),
+        Err(error) => Some(Err(Malformed::new(line.to_vec(), error.to_string()))),
     }
 }

@@ -26,6 +26,15 @@ pub(crate) fn event(id: impl ToString, ty: &str, key: Option<&str>) -> Event {
     }
 }
 
+/// An event with data that takes so many bytes, in base64.
+pub(crate) fn sized(id: impl ToString, ty: &str, key: Option<&str>, bytes: usize) -> Event {
+    let event = Event::builder(id.to_string(), "test", ty).data_binary(vec![0; bytes / 4 * 3]);
+    match key {
+        Some(key) => event.subject(key).build().unwrap(),
+        None => event.build().unwrap(),
+    }
+}
+
 pub(crate) fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }

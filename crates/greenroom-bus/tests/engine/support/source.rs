@@ -69,7 +69,7 @@ impl Script {
     fn give(&mut self, items: Vec<Result<Event, Vec<u8>>>, into: &mut Vec<Taken>) {
         for item in items {
             let position = self.given.fetch_add(1, Ordering::Relaxed) + 1;
-            let event = item.map_err(|raw| Malformed { raw, reason: "no event".to_owned() });
+            let event = item.map_err(|raw| Malformed::new(raw, "no event"));
             into.push(Taken { position, event });
         }
     }

@@ -31,8 +31,8 @@ use greenroom_bus::{
 
 use super::HandlerLayers;
 use crate::config::{
-    self, Config, GeneratorConfig, HandlerConfig, HandlerKind, HttpMode, InputKind, NoHandler,
-    OnFinalFailure, OnFull, OutputConfig, PoolConfig,
+    self, Config, GeneratorConfig, HandlerConfig, HandlerKind, HttpMode, InputConfig, InputKind,
+    NoHandler, OnFinalFailure, OnFull, OutputConfig, PoolConfig,
 };
 
 /// Builds the engine and starts its pools. What its layers tell comes with it.
@@ -56,7 +56,7 @@ pub(super) async fn engine(config: &Config) -> Result<(Engine, HandlerLayers), S
     }
     for input in &config.inputs {
         let source = source(&input.kind).map_err(|why| within("input", &input.name, why))?;
-        builder = builder.input_named(&input.name, Matcher::any(), source);
+        builder = builder.input_named(&input.name, input_config(input), source);
     }
     for pool in &config.pools {
         builder = builder.pool(&pool.name, pool_config(pool));
@@ -79,6 +79,14 @@ pub(super) async fn engine(config: &Config) -> Result<(Engine, HandlerLayers), S
         .await
         .map(|engine| (engine, layers))
         .map_err(|error: BuildError| error.to_string())
+}
+
+pub(super) fn input_config(input: &InputConfig) -> engine::InputConfig {
+    engine::InputConfig {
+        run_ahead: input.run_ahead,
+        in_flight_bytes: input.in_flight,
+        ..engine::InputConfig::default()
+    }
 }
 
 fn no_handler(option: NoHandler) -> engine::NoHandler {

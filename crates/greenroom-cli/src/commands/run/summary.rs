@@ -23,6 +23,7 @@ pub(super) fn of(report: &engine::RunReport) -> RunReport {
         latency_us: Latency { p50, p99, p999 },
         latency_p99_ms: p99 as f64 / 1e3,
         peak_queued: report.peak_queued,
+        peak_in_flight_bytes: report.peak_in_flight_bytes,
         peak_rss_bytes: report.peak_rss_bytes,
         slowest_keys: report.slowest_keys.iter().map(slow_key).collect(),
         dead_letters_by_reason: reasons(report),

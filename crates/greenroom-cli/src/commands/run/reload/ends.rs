@@ -178,7 +178,7 @@ impl Turn<'_> {
             }
         }
         let source = assemble::source(&input.kind)?;
-        let added = self.control.add_input(&input.name, Matcher::any(), source);
+        let added = self.control.add_input(&input.name, assemble::input_config(input), source);
         added.map_err(|error| error.to_string())
     }
 

@@ -1,0 +1,299 @@
+//! What one input may have under way (D03).
+//!
+//! ```text
+//! source ──pull──▶ rest of the batch ──while it fits──▶ pools, and beside them ──▶ handlers ──▶ settled
+//!                                     └───────────── bytes in flight ─────────────┘
+//! ```
+//!
+//! Two bounds, each of one input only. **Run-ahead**: events that wait beside full pools, as many as `run_ahead`. **Bytes**:
+//! what was handed on and is not settled, wherever it is. An event goes on where it fits into what is left of the budget, or
+//! where nothing else of its input is in flight: so one that is larger than the whole budget passes alone, and no input can
+//! stand still over the size of an event. Memory is bounded by the budget, or by that one event, and by a batch of the
+//! source.
+//!
+//! The price: an addition for each turn of the intake, and one for each event that is settled.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use tokio::sync::Notify;
+
+use crate::{event::Event, router::Matcher, source::Taken};
+
+/// Which events an input gives, and what it may have under way.
+#[derive(Clone)]
+pub struct InputConfig {
+    /// The events that it gives; all of them unless said otherwise. The others are acknowledged, and count as ignored; one on
+    /// which this panics is a dead letter.
+    pub matcher: Matcher,
+    /// Events that may wait beside full pools before the input pauses; 10,000 unless said otherwise, and at least 1. More lets
+    /// other pools go on for longer behind one that is full, for the memory of so many events.
+    pub run_ahead: usize,
+    /// Bytes (about: [`Event::approximate_bytes`], or those of what is no event) that may be taken and not settled before the
+    /// input pauses; 64 MiB unless said otherwise. An event that is larger passes while nothing else of its input is in flight.
+    pub in_flight_bytes: u64,
+}
+
+impl Default for InputConfig {
+    fn default() -> Self {
+        Self { matcher: Matcher::any(), run_ahead: 10_000, in_flight_bytes: 64 << 20 }
+    }
+}
+
+impl InputConfig {
+    /// The events that the matcher takes, with the usual bounds.
+    pub fn of(matcher: Matcher) -> Self {
+        Self { matcher, ..Self::default() }
+    }
+}
+
+impl From<Matcher> for InputConfig {
+    fn from(matcher: Matcher) -> Self {
+        Self::of(matcher)
+    }
+}
+
+/// No number of bytes is so small: nobody waits.
+const NOBODY: i64 = i64::MIN;
+
+/// The bounds of one input, and how far they are used. Its intake takes, on one task; whoever settles gives back.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    pub(crate) run_ahead: usize,
+    limit: i64,
+    /// Bytes in flight. Below zero for a moment, where events are settled before their turn has been counted.
+    in_flight: AtomicI64,
+    peak: AtomicI64,
+    /// The intake waits until no more than this is in flight. Written before it looks, read after something was given back:
+    /// one of the two sees the other.
+    wanted: AtomicI64,
+    freed: Notify,
+    /// Events that wait beside full pools, when last looked at.
+    held_back: AtomicU64,
+}
+
+impl Budget {
+    pub(crate) fn new(config: &InputConfig) -> Self {
+        Self {
+            run_ahead: config.run_ahead.max(1),
+            limit: i64::try_from(config.in_flight_bytes).unwrap_or(i64::MAX),
+            in_flight: AtomicI64::new(0),
+            peak: AtomicI64::new(0),
+            wanted: AtomicI64::new(NOBODY),
+            freed: Notify::new(),
+            held_back: AtomicU64::new(0),
+        }
+    }
+
+    /// A turn of the intake.
+    pub(crate) fn turn(&self) -> Turn<'_> {
+        Turn { budget: self, free: self.free(), taken: 0 }
+    }
+
+    /// What an event that passes now may have. All there is, where nothing is in flight.
+    fn free(&self) -> i64 {
+        match self.in_flight.load(Ordering::Acquire) {
+            in_flight if in_flight <= 0 => i64::MAX,
+            in_flight => self.limit - in_flight,
+        }
+    }
+
+    /// An event was settled.
+    pub(crate) fn give_back(&self, bytes: u32) {
+        let left = self.in_flight.fetch_sub(i64::from(bytes), Ordering::SeqCst) - i64::from(bytes);
+        if left <= self.wanted.load(Ordering::SeqCst) {
+            self.freed.notify_one();
+        }
+    }
+
+    /// Waits until so many bytes fit, or nothing else is in flight. Only the intake waits.
+    ///
+    /// # Cancel safety
+    /// A dropped future has taken nothing.
+    pub(crate) async fn room(&self, bytes: u32) {
+        let at_most = (self.limit - i64::from(bytes)).max(0);
+        if self.in_flight.load(Ordering::Acquire) <= at_most {
+            return;
+        }
+        self.wanted.store(at_most, Ordering::SeqCst);
+        while self.in_flight.load(Ordering::SeqCst) > at_most {
+            self.freed.notified().await;
+        }
+        self.wanted.store(NOBODY, Ordering::SeqCst);
+    }
+
+    pub(crate) fn show_held_back(&self, events: usize) {
+        self.held_back.store(events as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn view(&self, name: &str, source: &str) -> InputView {
+        let bytes = |counter: &AtomicI64| counter.load(Ordering::Relaxed).max(0) as u64;
+        InputView {
+            name: name.to_owned(),
+            source: source.to_owned(),
+            in_flight_bytes: bytes(&self.in_flight),
+            most_in_flight_bytes: bytes(&self.peak),
+            in_flight_limit: self.limit as u64,
+            held_back: self.held_back.load(Ordering::Relaxed),
+            run_ahead: self.run_ahead as u64,
+        }
+    }
+}
+
+/// What one turn of the intake takes of the budget. Dropped, it is counted.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    budget: &'a Budget,
+    free: i64,
+    taken: i64,
+}
+
+impl Turn<'_> {
+    /// True where so many bytes may go on. What has been given back meanwhile is looked at only where it matters.
+    pub(crate) fn try_take(&mut self, bytes: u32) -> bool {
+        let bytes = i64::from(bytes);
+        if bytes > self.free {
+            self.count();
+            self.free = self.budget.free();
+            if bytes > self.free {
+                return false;
+            }
+        }
+        // What passes alone leaves room for nothing.
+        self.free = self.free.min(self.budget.limit) - bytes;
+        self.taken += bytes;
+        true
+    }
+
+    fn count(&mut self) {
+        let taken = std::mem::take(&mut self.taken);
+        let before = self.budget.in_flight.fetch_add(taken, Ordering::AcqRel);
+        self.budget.peak.fetch_max(before + taken, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.count();
+    }
+}
+
+/// What an item counts for: at least a byte, so that nothing is free, and at most four gigabytes.
+pub(crate) fn weight(taken: &Taken) -> u32 {
+    let bytes = match &taken.event {
+        Ok(event) => Event::approximate_bytes(event),
+        Err(malformed) => malformed.raw.len(),
+    };
+    u32::try_from(bytes).unwrap_or(u32::MAX).max(1)
+}
+
+/// What one input has under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InputView {
+    /// Its name.
+    pub name: String,
+    /// What reports and dead letters call its source.
+    pub source: String,
+    /// Bytes of events that were handed on and are not settled.
+    pub in_flight_bytes: u64,
+    /// The most that there were at once.
+    pub most_in_flight_bytes: u64,
+    /// With so many, the input pauses.
+    pub in_flight_limit: u64,
+    /// Events that wait beside full pools.
+    pub held_back: u64,
+    /// With so many, the input pauses.
+    pub run_ahead: u64,
+}
+
+impl InputView {
+    /// Whether it is asked for nothing more until something is settled.
+    pub fn is_paused(&self) -> bool {
+        self.in_flight_bytes >= self.in_flight_limit || self.held_back >= self.run_ahead
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn budget(bytes: u64) -> Arc<Budget> {
+        Arc::new(Budget::new(&InputConfig { in_flight_bytes: bytes, ..InputConfig::default() }))
+    }
+
+    fn in_flight(budget: &Budget) -> u64 {
+        budget.view("", "").in_flight_bytes
+    }
+
+    #[test]
+    fn d03_what_fits_passes_and_what_does_not_waits_for_room() {
+        let budget = budget(100);
+        let mut turn = budget.turn();
+        assert!(turn.try_take(60) && turn.try_take(40));
+        assert!(!turn.try_take(1));
+        budget.give_back(40);
+        assert!(turn.try_take(40), "what was given back is found within the turn");
+        drop(turn);
+        assert_eq!(in_flight(&budget), 100);
+        assert!(!budget.turn().try_take(1));
+    }
+
+    #[test]
+    fn z11_what_is_larger_than_the_budget_passes_alone() {
+        let budget = budget(100);
+        assert!(budget.turn().try_take(1));
+        assert!(!budget.turn().try_take(1_000), "something else is in flight");
+        budget.give_back(1);
+        let mut turn = budget.turn();
+        assert!(turn.try_take(1_000));
+        assert!(!turn.try_take(1), "nothing passes beside it");
+        drop(turn);
+        assert_eq!(in_flight(&budget), 1_000);
+        assert!(!budget.turn().try_take(1));
+        budget.give_back(1_000);
+        assert!(budget.turn().try_take(1));
+        assert_eq!(budget.view("", "").most_in_flight_bytes, 1_000);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn z11_who_waits_is_told_when_there_is_room_and_not_before() {
+        let budget = budget(100);
+        assert!(budget.turn().try_take(90) && budget.turn().try_take(10));
+        let waiter = budget.clone();
+        let waits = tokio::spawn(async move { waiter.room(20).await });
+        tokio::task::yield_now().await;
+        budget.give_back(10);
+        tokio::task::yield_now().await;
+        assert!(!waits.is_finished(), "10 of 20");
+        budget.give_back(90);
+        waits.await.unwrap();
+        budget.room(1_000).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn z11_who_waits_for_more_than_the_budget_is_told_when_nothing_is_left() {
+        let budget = budget(100);
+        assert!(budget.turn().try_take(1) && budget.turn().try_take(1));
+        let waiter = budget.clone();
+        let waits = tokio::spawn(async move { waiter.room(101).await });
+        tokio::task::yield_now().await;
+        budget.give_back(1);
+        tokio::task::yield_now().await;
+        assert!(!waits.is_finished());
+        budget.give_back(1);
+        waits.await.unwrap();
+    }
+
+    #[test]
+    fn d03_what_is_settled_within_its_own_turn_is_not_counted_twice() {
+        let budget = budget(100);
+        let mut turn = budget.turn();
+        assert!(turn.try_take(70));
+        budget.give_back(70);
+        assert!(turn.try_take(70));
+        drop(turn);
+        assert_eq!(in_flight(&budget), 70);
+    }
+}
