@@ -108,6 +108,8 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     runs: u32,
     /// Which shard it looks at first.
     pub(crate) cursor: u32,
+    /// It looks there first again, after the next message from another place.
+    comes_back: bool,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
@@ -139,6 +141,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             join: false,
             runs: 0,
             cursor: worker as u32 % 64,
+            comes_back: false,
         }
     }
 

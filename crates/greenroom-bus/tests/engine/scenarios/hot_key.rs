@@ -47,12 +47,11 @@ async fn z05_with_uneven_keys_the_total_is_within_a_tenth_of_what_all_workers_ne
 }
 
 /// Here the hottest key decides. It gives way to others after 16 events in a row (K04) as long as they wait, which is three
-/// tenths of the time, and then stands in line for 40 to 170 ms: that is 5 to 11 % of the whole, and the 10 % that are aimed at
-/// are not always kept.
+/// tenths of the time; whoever had it looks at its shard first, so that it does not stand in line behind all shards.
 #[tokio::test(start_paused = true)]
-async fn z05_with_a_hot_key_the_total_is_near_what_that_needs_although_it_gives_way() {
+async fn z05_with_a_hot_key_the_total_is_within_a_tenth_of_what_that_needs_although_it_gives_way() {
     for seed in SEEDS {
         let (took, least) = times(seed, 1.0, 6_000).await;
-        assert!(took <= least.mul_f64(1.15), "seed {seed}: {took:?}, least {least:?}");
+        assert!(took <= least.mul_f64(1.1), "seed {seed}: {took:?}, least {least:?}");
     }
 }

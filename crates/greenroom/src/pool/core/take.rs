@@ -33,7 +33,7 @@ const BUDGET: u32 = 64;
 const QUICK_BUDGET: u32 = 512;
 
 /// Messages of one key in a row while others are ready (K04).
-const QUOTA: u32 = 16;
+pub(crate) const QUOTA: u32 = 16;
 
 /// Where a message stands whose key has a lane.
 enum Placed {

@@ -8,7 +8,11 @@ use crate::{
     class::URGENT_RUN,
     delivery::Marks,
     pool::{
-        core::Queued, discard::discard, mailbox::Mailbox, seat::HAND_OVER, stats::Measurement,
+        core::{Queued, take::QUOTA},
+        discard::discard,
+        mailbox::Mailbox,
+        seat::HAND_OVER,
+        stats::Measurement,
         tally::count,
     },
 };
@@ -47,9 +51,24 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 self.post.source = Source::None;
                 match self.post.core.next(self.post.worker, source) {
                     Some((source, entry)) => self.begin(source, entry),
-                    None => Taken::Nothing,
+                    None => {
+                        self.look_where_a_key_gave_way(source);
+                        Taken::Nothing
+                    }
                 }
             }
+        }
+    }
+
+    /// A key that has had its quota gives way to others of its shard, not to those of all shards: otherwise the hottest key, which
+    /// decides when all is done, would stand in line for as long as it takes workers to come round. So the worker looks there first,
+    /// and once more after that.
+    fn look_where_a_key_gave_way(&mut self, source: Source) {
+        if let Source::Lane { index, run, .. } = source
+            && run + 1 >= QUOTA
+        {
+            self.cursor = index as u32;
+            self.comes_back = true;
         }
     }
 
@@ -229,7 +248,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             return self.take_shared();
         }
         let first = if self.is_normal_due() { Class::Normal } else { Class::Urgent };
-        match self.post.core.take(self.post.worker, &mut self.cursor, first) {
+        let from = self.cursor;
+        let taken = self.post.core.take(self.post.worker, &mut self.cursor, first);
+        if std::mem::take(&mut self.comes_back) {
+            self.cursor = from;
+        }
+        match taken {
             Some((source, entry)) => {
                 self.longest_run = self.post.core.budget();
                 self.begin(source, entry)
