@@ -10,12 +10,14 @@
 //! An event is settled only when its outcome is stored: what its handler produced is in the output, or the event is in
 //! the dead letters. What is not settled is refused, and the report says how many.
 
+mod beside;
 mod brake;
 mod budget;
 mod builder;
 mod commits;
 mod config;
 mod control;
+mod depths;
 mod ending;
 mod failures;
 mod inputs;

@@ -237,6 +237,24 @@ impl<A: Actor> Pool<A> {
         self.control.stats()
     }
 
+    /// Messages that hold a place of the capacity: queued, or waiting for another attempt. As [`PoolStats::depth`], without the
+    /// price of the rest: for who looks often, or at many pools. Takes the lock of each shard for a moment.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Clerk).workers(1).spawn().await?;
+    /// pool.try_send(7)?;
+    /// // Nobody has had a turn to handle it.
+    /// assert_eq!((pool.depth(), pool.stats().depth()), (1, 1));
+    /// # Ok(()) }
+    /// ```
+    pub fn depth(&self) -> u64 {
+        self.control.depth()
+    }
+
     /// The pool as one that gives each message to all of its live workers, a copy each. What a call is answered with is of
     /// another type then; messages and calls to one worker go on through the pool's own address.
     ///

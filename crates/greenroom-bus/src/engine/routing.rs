@@ -1,21 +1,21 @@
 //! From an event with its settlement to the pool of its handler: what inputs and the way back have in common.
 
-use std::{collections::VecDeque, future::poll_fn, sync::Arc, task::Poll};
+use std::{collections::VecDeque, sync::Arc};
 
 use greenroom::TrySendError;
 use tokio::sync::watch;
 
 use super::{
+    beside::BesidePools,
     config::{NoHandler, OnFull},
     intake::JobAddress,
     loopback::Reserved,
     order_audit::Line,
     phase::Phase,
     shared::{Given, Job, Origin, Shared},
-    waiting::{Room, Waiting, gone},
+    waiting::gone,
 };
 use crate::{
-    BoxFuture,
     dead_letter::Reason,
     event::Event,
     router::Route,
@@ -27,9 +27,7 @@ pub(super) struct Routing {
     pub(super) shared: Arc<Shared>,
     /// The place of the input.
     pub(super) input: u32,
-    pub(super) pools: Vec<JobAddress>,
-    /// Events that wait beside each pool, in order.
-    pub(super) waiting: Vec<Waiting>,
+    pools: BesidePools,
     /// Events that wait for room on the way back, by the place of their handler.
     unreserved: Vec<VecDeque<Job>>,
 }
@@ -39,15 +37,14 @@ pub(super) type Settles<'a> = &'a dyn Fn(Option<&Line>) -> Ack;
 
 impl Routing {
     pub(super) fn new(shared: Arc<Shared>, input: u32, pools: Vec<JobAddress>) -> Self {
-        let waiting = pools.iter().map(|_| Waiting::default()).collect();
+        let pools = BesidePools::new(shared.clone(), pools);
         let unreserved = shared.handlers.iter().map(|_| VecDeque::new()).collect();
-        Self { shared, input, pools, waiting, unreserved }
+        Self { shared, input, pools, unreserved }
     }
 
     /// Events that no pool has taken yet.
     pub(super) fn held_back(&self) -> usize {
-        let waiting: usize = self.waiting.iter().map(Waiting::len).sum();
-        waiting + self.unreserved.iter().map(VecDeque::len).sum::<usize>()
+        self.pools.held_back() + self.unreserved.iter().map(VecDeque::len).sum::<usize>()
     }
 
     /// Hands an event to the pools of its handlers, or settles it.
@@ -194,10 +191,10 @@ impl Routing {
         let pool = self.shared.handlers[job.handler].pool;
         // Events that may wait are handed over together, at the end of the turn.
         if self.shared.pools[pool].on_full == OnFull::Pause {
-            self.waiting[pool].push(job);
+            self.pools.wait(pool, job);
             return;
         }
-        match self.pools[pool].try_send(job) {
+        match self.pools.address(pool).try_send(job) {
             Ok(()) => {}
             Err(TrySendError::Full(job)) => self.full(pool, job, "is full"),
             Err(TrySendError::KeyFull(job)) => {
@@ -214,7 +211,7 @@ impl Routing {
 
     fn full(&mut self, pool: usize, job: Job, why: &str) {
         match self.shared.pools[pool].on_full {
-            OnFull::Pause => self.waiting[pool].push(job),
+            OnFull::Pause => self.pools.wait(pool, job),
             OnFull::Reject => job.ack.refuse(Refusal::PoolFull),
             OnFull::DeadLetter => {
                 let error = format!("the pool {:?} {why}", self.shared.pools[pool].name);
@@ -226,9 +223,7 @@ impl Routing {
     /// Hands what waits beside pools over, as far as there is room and nobody else waits for it.
     pub(super) fn feed(&mut self) {
         self.reserve_waiting();
-        for (pool, waiting) in self.pools.iter().zip(&mut self.waiting) {
-            waiting.feed(&self.shared, pool);
-        }
+        self.pools.feed();
     }
 
     /// Hands over what still waits, unless the run is told to stop now.
@@ -247,14 +242,10 @@ impl Routing {
     /// # Cancel safety
     /// A dropped future has lost nothing.
     pub(super) async fn go_on(&mut self) {
-        let Self { shared, pools, waiting, unreserved, .. } = self;
+        let Self { shared, pools, unreserved, .. } = self;
         tokio::select! {
             biased;
-            room = room(shared, pools, waiting) => {
-                if let Some((pool, room)) = room {
-                    waiting[pool].hand_over(shared, &pools[pool], room);
-                }
-            }
+            () = pools.hand_one_over() => {}
             () = reservable(shared, unreserved) => {}
         }
         self.feed();
@@ -270,32 +261,4 @@ async fn reservable(shared: &Shared, unreserved: &[VecDeque<Job>]) {
         (Some(least), Some(loopback)) => loopback.room.has(least).await,
         _ => std::future::pending().await,
     }
-}
-
-/// Waits until one of the pools beside which events wait has room, or has stopped, or something that waited behind its key was
-/// handed over (`None`). Never, where none waits.
-async fn room<'a>(
-    shared: &Shared,
-    pools: &'a [JobAddress],
-    waiting: &mut [Waiting],
-) -> Option<(usize, Room<'a>)> {
-    let waits = pools.iter().enumerate().filter(|(place, _)| waiting[*place].wants_room());
-    let mut rooms: Vec<(usize, BoxFuture<'a, Room<'a>>)> =
-        waits.map(|(place, pool)| (place, Box::pin(pool.reserve()) as BoxFuture<'_, _>)).collect();
-    poll_fn(|task| {
-        let ready =
-            |(place, room): &mut (usize, BoxFuture<'a, Room<'a>>)| match room.as_mut().poll(task) {
-                Poll::Ready(room) => Some((*place, room)),
-                Poll::Pending => None,
-            };
-        if let Some(room) = rooms.iter_mut().find_map(ready) {
-            return Poll::Ready(Some(room));
-        }
-        let moved = pools
-            .iter()
-            .zip(&mut *waiting)
-            .fold(false, |moved, (pool, waiting)| waiting.advance(shared, pool, task) || moved);
-        if moved { Poll::Ready(None) } else { Poll::Pending }
-    })
-    .await
 }

@@ -21,6 +21,7 @@ use tokio::{
 use super::{
     Control, Engine, Parts, Phase, PoolReport, PositionsReport, RunReport, SlowKey,
     commits::{Commits, LastCommit},
+    depths::Depths,
     intake::{Intake, JobAddress},
     loopback,
     report::peak_rss_bytes,
@@ -75,6 +76,7 @@ struct Run {
     /// Sinks that store what they have accepted: of outputs that were removed and, in the end, of all.
     finishes: Tasks<Result<(), SinkError>>,
     commits: Commits,
+    depths: Depths,
     errors: Vec<String>,
 }
 
@@ -89,6 +91,7 @@ impl Run {
             stopped_at: None,
             finishes: Tasks::new(),
             commits: Commits::new(),
+            depths: Depths::default(),
             errors: Vec::new(),
         }
     }
@@ -215,8 +218,7 @@ impl Run {
     fn look_at(&mut self, engine: &Parts) {
         self.look_at_phase(engine);
         self.see_off(engine);
-        let stats = engine.pools.iter().map(|pool| pool.stats());
-        let queued = stats.map(|stats| stats.queued + stats.waiting).sum();
+        let queued = self.depths.look(engine.pools.len(), |pool| engine.pools[pool].depth());
         let ledger = &engine.shared.ledger;
         ledger.queued.store(queued, Ordering::Relaxed);
         ledger.peak_queued.fetch_max(queued, Ordering::Relaxed);

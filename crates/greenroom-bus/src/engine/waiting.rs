@@ -68,6 +68,10 @@ impl Waiting {
         self.queue.len() + self.behind.values().map(|behind| 1 + behind.rest.len()).sum::<usize>()
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.behind.is_empty()
+    }
+
     /// True where events wait for room in the pool.
     pub(super) fn wants_room(&self) -> bool {
         !self.queue.is_empty()

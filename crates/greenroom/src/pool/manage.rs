@@ -30,6 +30,7 @@ type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// What a pool can be told, whatever its keys are.
 pub(crate) trait Control<A: Actor>: Send + Sync {
     fn stats(&self) -> PoolStats;
+    fn depth(&self) -> u64;
     fn advice(&self) -> Option<Advice>;
     fn worker_stats(&self) -> Vec<WorkerStats>;
     fn inspect(&self, wanted: &Items) -> Inspection;
@@ -64,6 +65,10 @@ where
 {
     fn stats(&self) -> PoolStats {
         PoolStats::of(self)
+    }
+
+    fn depth(&self) -> u64 {
+        Self::depth(self) as u64
     }
 
     fn advice(&self) -> Option<Advice> {
@@ -386,6 +391,11 @@ impl<A: Actor> Management<A> {
     /// What the pool is doing. Takes the lock of each shard for a moment.
     pub fn stats(&self) -> PoolStats {
         self.control.stats()
+    }
+
+    /// Messages that hold a place of the capacity. As [`Pool::depth`](crate::Pool::depth).
+    pub fn depth(&self) -> u64 {
+        self.control.depth()
     }
 
     /// What the pool's [advisor](crate::pool::advisor) has said last. `None` where it has none
