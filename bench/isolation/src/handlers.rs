@@ -32,10 +32,10 @@ impl Sheet {
 
     /// Of each, where all were handled from this one on.
     pub fn all_from(&self, first: usize) -> Result<Vec<u64>, usize> {
-        let done = || self.done.iter().map(|done| done.load(Ordering::Acquire));
-        match done().skip(first).position(|nanos| nanos == 0) {
+        let nanos = |done: &AtomicU64| done.load(Ordering::Acquire);
+        match self.done[first..].iter().position(|done| nanos(done) == 0) {
             Some(missing) => Err(first + missing),
-            None => Ok(done().collect()),
+            None => Ok(self.done.iter().map(nanos).collect()),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! An engine's pools beside one whose handlers are all suspended (R05): throughput and latency, beside those without it.
 //!
-//! `isolation [--rounds N] [--events N] [--seconds N] [--rate N] [--pools N,..]` measures, in each round, the free pools alone and
-//! beside a stuck one that says `pause`, `reject` and `dead_letter`, in turn, and prints medians, ranges, and the ratios within
-//! each round. Exits with 1 when an event is lost or has the wrong end; speed is printed, not judged, because machines differ.
+//! `isolation [--rounds N] [--events N] [--seconds N] [--rate N] [--pools N,..]` measures, in each round, the free pools alone, twice, and
+//! beside a stuck one that says `pause`, `reject` and `dead_letter`, in an order that turns with the rounds, and prints medians,
+//! ranges, and the ratios within each round. Exits with 1 when an event is lost or has the wrong end; speed is printed, not
+//! judged, because machines differ.
 
 mod handlers;
 mod load;
@@ -46,7 +47,7 @@ struct Options {
 impl Options {
     fn read(mut words: impl Iterator<Item = String>) -> Result<Self, Failure> {
         let mut options =
-            Self { rounds: 7, events: 1_000_000, seconds: 5, rate: 20_000, pools: vec![1, 256] };
+            Self { rounds: 7, events: 3_000_000, seconds: 5, rate: 20_000, pools: vec![1, 256] };
         while let Some(name) = words.next() {
             let value = words.next().ok_or_else(|| format!("{name} needs a number"))?;
             let number = || value.parse::<u64>().ok().filter(|number| *number > 0);
@@ -78,11 +79,14 @@ fn pools(list: &str) -> Result<Vec<u64>, Failure> {
 #[derive(Clone, Copy, PartialEq)]
 enum Side {
     Alone,
+    /// What it differs from the first time is the machine's doing.
+    AloneAgain,
     Beside(OnFull),
 }
 
-const SIDES: [Side; 4] = [
+const SIDES: [Side; 5] = [
     Side::Alone,
+    Side::AloneAgain,
     Side::Beside(OnFull::Pause),
     Side::Beside(OnFull::Reject),
     Side::Beside(OnFull::DeadLetter),
@@ -92,6 +96,7 @@ impl Side {
     fn name(self) -> &'static str {
         match self {
             Self::Alone => "alone",
+            Self::AloneAgain => "alone once more",
             Self::Beside(OnFull::Pause) => "beside one that pauses",
             Self::Beside(OnFull::Reject) => "beside one that rejects",
             Self::Beside(OnFull::DeadLetter) => "beside one with dead letters",
@@ -100,14 +105,16 @@ impl Side {
 
     fn run(self, load: Load, scratch: &Path) -> Result<Figures, Failure> {
         match self {
-            Self::Alone => run(Load { stuck: 0, ..load }, OnFull::Pause, scratch),
+            Self::Alone | Self::AloneAgain => {
+                run(Load { stuck: 0, ..load }, OnFull::Pause, scratch)
+            }
             Self::Beside(on_full) => run(load, on_full, scratch),
         }
     }
 }
 
 /// One side of one round: as fast as it can be, and with arrivals at a rate.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Measured {
     per_second: f64,
     p99: f64,
@@ -143,11 +150,11 @@ fn measure_all(options: &Options) -> Result<(), Failure> {
     );
     for pools in &options.pools {
         // One that does not count: the first has to find its memory.
-        round(options, *pools, &scratch.0)?;
+        round(options, *pools, 0, &scratch.0)?;
         let mut rounds = Vec::new();
         for number in 1..=options.rounds {
             let (before, watch) = (ping_pong(), Watch::start());
-            let figures = round(options, *pools, &scratch.0)?;
+            let figures = round(options, *pools, number, &scratch.0)?;
             eprintln!(
                 "{pools} pools, round {number} of {}: a cache line takes {} ns before and {} ns after, others used {} cores",
                 options.rounds,
@@ -162,19 +169,30 @@ fn measure_all(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// All sides, one right after the other.
-fn round(options: &Options, pools: u64, scratch: &Path) -> Result<Vec<Measured>, Failure> {
+/// All sides, one right after the other, each round with another one first: what comes first or last in a round is not always
+/// the same.
+fn round(
+    options: &Options,
+    pools: u64,
+    number: usize,
+    scratch: &Path,
+) -> Result<[Measured; SIDES.len()], Failure> {
     let flat_out = Load { free: options.events, stuck: STUCK, pools, rate: None };
     let arrivals = options.seconds * options.rate;
     let paced = Load { free: arrivals, rate: Some(options.rate as f64), ..flat_out };
-    let measured = |side: &Side| {
-        let per_second = side.run(flat_out, scratch)?.per_second;
-        Ok(Measured { per_second, p99: side.run(paced, scratch)?.p99 })
-    };
-    SIDES.iter().map(measured).collect()
+    let mut all = [Measured::default(); SIDES.len()];
+    for turn in number..number + SIDES.len() {
+        let place = turn % SIDES.len();
+        all[place].per_second = SIDES[place].run(flat_out, scratch)?.per_second;
+    }
+    for turn in number..number + SIDES.len() {
+        let place = turn % SIDES.len();
+        all[place].p99 = SIDES[place].run(paced, scratch)?.p99;
+    }
+    Ok(all)
 }
 
-fn table(pools: u64, rounds: &[Vec<Measured>]) {
+fn table(pools: u64, rounds: &[[Measured; SIDES.len()]]) {
     println!();
     let free = if pools == 1 { "1 free pool".to_owned() } else { format!("{pools} free pools") };
     println!(
