@@ -33,6 +33,8 @@ pub struct Delivery<M, R, E> {
 pub(crate) struct Marks(u8);
 
 impl Marks {
+    /// Nothing is to be known.
+    pub(crate) const NONE: Self = Self(0);
     /// It was handed to another address whole.
     pub(crate) const FORWARDED: Self = Self(1);
     /// Whoever did the work for the handler has died of it.
@@ -174,6 +176,13 @@ impl<R, E> Extra<R, E> {
 
     pub(crate) fn sender(&self) -> Option<&AnyAddress> {
         self.about.as_ref()?.sender.as_ref()
+    }
+
+    /// False for a call of whom nothing is to be known before it is handled, but that its caller is still there.
+    #[inline]
+    pub(crate) fn wants_a_look(&self) -> bool {
+        let is_more = self.parked | self.claim.is_some() | self.about.is_some();
+        is_more || self.port.as_ref().is_some_and(ReplyPort::is_abandoned)
     }
 
     pub(crate) fn has_expired(&self) -> bool {

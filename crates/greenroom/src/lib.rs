@@ -116,8 +116,8 @@ pub use pool::gather::{
     SplitJoinAddress, SplitJoinError,
 };
 pub use pool::{
-    Address, Batch, Batched, Batches, Calling, Change, ChangeReport, DeadLetterCounts, HotKey,
-    KeyCounts, KeyState, Keys, LongestLine, ManageError, Management, Overflow, OwnedPermit,
+    Address, Batch, Batched, Batches, Call, Calling, Change, ChangeReport, DeadLetterCounts,
+    HotKey, KeyCounts, KeyState, Keys, LongestLine, ManageError, Management, Overflow, OwnedPermit,
     ParkedKey, Pool, PoolBuilder, PoolChild, PoolDeadLetters, PoolService, PoolSink, PoolStats,
     Restarts, Sending, SinkError, Spread, Stop, StopReport, StopSummary, WeakAddress,
     WhenExhausted, Why, Worker, WorkerStats, WrongKeyType, policy,

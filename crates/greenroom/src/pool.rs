@@ -64,6 +64,7 @@ mod block_queue;
 mod builder;
 mod bytes;
 mod call;
+mod call_future;
 mod calling;
 mod change;
 mod clock;
@@ -122,6 +123,7 @@ pub use address::{Address, Permit};
 pub use batch::{Batch, Batched, Batches};
 pub use builder::PoolBuilder;
 pub(crate) use bytes::Claim;
+pub use call_future::Call;
 pub use calling::Calling;
 pub use change::{Change, ChangeReport};
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::{
 };
 
 use super::{
+    call_future::NotSent,
     core::{Core, Hashed, Urgency, WayIn, crowded::Granted, dispatch::Crowd, serve::Served},
     erased::Erased,
     occupied::{Inside, Occupied, OwnCall},
@@ -76,6 +77,26 @@ pub(crate) trait Door<M, R, E>: Erased {
     fn handle_dropped(self: Arc<Self>);
     /// Somebody is about to wait for a reply. Refused where that would be waiting for itself.
     fn enter_call(&self, parcel: &Parcel<M, R, E>) -> Result<Option<Inside>, Occupied>;
+    /// Enters and queues a call. Says who is inside then, and whether a worker may have been polled for it here and now. What is
+    /// refused stays where it is.
+    fn push_call(
+        &self,
+        parcel: &mut Parcel<M, R, E>,
+        sender: u32,
+    ) -> Result<(Option<Inside>, bool), NotSent> {
+        let inside = self.enter_call(parcel)?;
+        if inside.is_some() {
+            parcel.mark_own_call();
+        }
+        match self.try_push(parcel, sender, Urgency::InPlace) {
+            Ok(()) => Ok((inside, self.may_answer_in_place())),
+            Err(refused) => Err(NotSent::Refused(refused, inside)),
+        }
+    }
+    /// False where no worker is polled by who calls it.
+    fn may_answer_in_place(&self) -> bool {
+        true
+    }
     /// As `enter_call`, where it is not known yet who will wait: for a worker of the pool, where one is polled here.
     fn own_call(self: Arc<Self>, parcel: &Parcel<M, R, E>) -> Option<OwnCall>;
 }
@@ -501,6 +522,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
             Some(to) => to.door.enter_call(parcel),
             None => self.enter_own_call(parcel),
         }
+    }
+
+    fn may_answer_in_place(&self) -> bool {
+        self.settings.calls_in_place
     }
 
     fn own_call(self: Arc<Self>, parcel: &ParcelOf<A>) -> Option<OwnCall> {

@@ -2,9 +2,13 @@
 
 use std::{collections::VecDeque, future::Future, pin::pin, time::Duration};
 
-use tokio::sync::oneshot::error::TryRecvError;
-
-use super::{Address, core::Urgency, parcel::Parcel, permits::Refused};
+use super::{
+    Address,
+    call_future::{Call, Sent},
+    core::Urgency,
+    parcel::Parcel,
+    permits::Refused,
+};
 use crate::{
     CallError, Class, Envelope, NotAccepted, ReplyPort, SendError, TrySendError,
     delivery::{About, Extra, Waiter},
@@ -94,25 +98,6 @@ impl<M, R, E> Address<M, R, E> {
         pushed.map_err(|why| self.refuse(parcel, why))
     }
 
-    /// Sends a message and waits for its reply. There is no timeout: a call ends when the message has its outcome.
-    ///
-    /// # Errors
-    /// How the message ended without a reply. [`CallError::WouldDeadlock`] where the caller is a handler of this very pool
-    /// and no other worker is left to answer, or a policy wants the caller itself to, or where it has the key of the message in
-    /// hand.
-    ///
-    /// # Cancel safety
-    /// Dropping the future abandons the call: a message that has not been started is skipped when its turn comes.
-    pub async fn call(&self, message: M) -> Result<R, CallError<E>> {
-        let mut parcel = Parcel::new(message, None);
-        if let Some(served) = self.door.serve(&mut parcel.message, self.sender) {
-            return served.reply().await;
-        }
-        let (port, reply) = reply::channel();
-        parcel.extra = Some(Extra::new(Some(port)));
-        self.call_parcel(&mut parcel, reply).await
-    }
-
     /// As [`call`](Self::call), with what the envelope says.
     ///
     /// # Errors
@@ -141,27 +126,13 @@ impl<M, R, E> Address<M, R, E> {
     async fn call_parcel(
         &self,
         parcel: &mut Parcel<M, R, E>,
-        mut reply: reply::Reply<R, E>,
+        reply: reply::Reply<R, E>,
     ) -> Result<R, CallError<E>> {
-        let Ok(inside) = self.door.enter_call(parcel) else {
-            self.door.count_rejected();
-            return Err(CallError::WouldDeadlock);
+        let (inside, in_place) = match self.door.push_call(parcel, self.sender) {
+            Ok(queued) => queued,
+            Err(why) => self.wait_and_push_call(parcel, why).await?,
         };
-        if inside.is_some() {
-            parcel.mark_own_call();
-        }
-        if let Err(refused) = self.door.try_push(parcel, self.sender, Urgency::InPlace)
-            && let Err(why) = Box::pin(self.wait_and_push(parcel, refused)).await
-        {
-            self.door.count_rejected();
-            return Err(parcel.refusal(why));
-        }
-        // Who looks for a reply that is there pays nothing of the budget that the runtime gives a task for one turn.
-        match reply.try_recv() {
-            Ok(reply) => reply,
-            Err(TryRecvError::Empty) => reply.await.unwrap_or(Err(CallError::Dropped)),
-            Err(TryRecvError::Closed) => Err(CallError::Dropped),
-        }
+        Sent { reply, _inside: inside, in_place }.reply().await
     }
 
     /// Makes a message that carries its own reply port, sends it, and waits for the reply: so one actor can give replies of
@@ -243,6 +214,22 @@ impl<M, R, E> Address<M, R, E> {
         }
         let taken = self.door.try_push_many(messages, self.sender, Urgency::Now);
         taken.map_err(|_| Refused::Rejected)
+    }
+}
+
+impl<M: Send, R: Send, E: Send> Address<M, R, E> {
+    /// Sends a message and waits for its reply. There is no timeout: a call ends when the message has its outcome.
+    ///
+    /// # Errors
+    /// How the message ended without a reply. [`CallError::WouldDeadlock`] where the caller is a handler of this very pool
+    /// and no other worker is left to answer, or a policy wants the caller itself to, or where it has the key of the message in
+    /// hand.
+    ///
+    /// # Cancel safety
+    /// Dropping the future abandons the call: a message that has not been started is skipped when its turn comes.
+    #[inline]
+    pub fn call(&self, message: M) -> Call<'_, M, R, E> {
+        Call::new(self, message)
     }
 }
 

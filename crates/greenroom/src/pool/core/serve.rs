@@ -8,7 +8,7 @@ use std::{hash::Hash, time::Instant};
 
 use super::{Core, HatchOf};
 use crate::{
-    Actor, CallError,
+    Actor,
     pool::{hatch::Left, in_place, lock::locked, occupied::slot_at_work, stamp::Stamp},
     reply::Reply,
 };
@@ -18,15 +18,6 @@ pub(crate) enum Served<R, E> {
     Reply(R),
     /// The handler has suspended, for example: it is to come.
     Later(Reply<R, E>),
-}
-
-impl<R, E> Served<R, E> {
-    pub(crate) async fn reply(self) -> Result<R, CallError<E>> {
-        match self {
-            Self::Reply(reply) => Ok(reply),
-            Self::Later(reply) => reply.await.unwrap_or(Err(CallError::Dropped)),
-        }
-    }
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {

@@ -90,12 +90,26 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
+    /// Nothing is left of the message, and nothing else is to be known.
+    #[inline]
+    fn replied(&mut self, reply: A::Reply) {
+        count(&self.seat.tally.handled);
+        self.out_of_hand(true);
+        let port = self.delivery.extra.take().and_then(|extra| extra.port);
+        match port {
+            Some(port) => discard(port.reply(reply)),
+            None => discard(reply),
+        }
+    }
+
     /// Settles an attempt that returned.
     pub(crate) fn settle(&mut self, mut result: Result<Answer<A::Reply>, A::Error>) {
         if let Ok(Answer::Reply(reply)) = result {
-            match self.delivery.marks == Marks::AT_HATCH {
-                true => return self.answered(reply),
-                false => result = Ok(Answer::Reply(reply)),
+            let left = self.delivery.message.is_some() | self.spare.is_some();
+            match self.delivery.marks {
+                Marks::AT_HATCH => return self.answered(reply),
+                Marks::NONE if !left => return self.replied(reply),
+                _ => result = Ok(Answer::Reply(reply)),
             }
         }
         self.delivery.open_port();
@@ -165,7 +179,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// The handler has replied to a caller who waits at the hatch.
     fn answered(&mut self, reply: A::Reply) {
         count(&self.seat.tally.handled);
-        self.delivery.marks = Marks::default();
+        self.delivery.marks = Marks::NONE;
         let (message, extra) = self.finish();
         if let Some(hatch) = &self.delivery.hatch
             && let Err(unwanted) = hatch.answer(reply)

@@ -356,7 +356,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn start_next(&mut self) -> Taken {
         count(&self.seat.tally.started);
         self.in_hand = true;
-        if self.delivery.extra.is_some() && self.is_settled_already() {
+        if let Some(extra) = &self.delivery.extra
+            && extra.wants_a_look()
+            && self.is_settled_already()
+        {
             return Taken::Skipped;
         }
         if self.delivery.stamp.is_sampled() {
@@ -375,6 +378,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     /// Counts a retry as no longer waiting, and settles a call whose caller has gone.
+    #[cold]
     fn is_settled_already(&mut self) -> bool {
         let Some(extra) = &mut self.delivery.extra else { return false };
         // Whoever waits for its bytes is woken.

@@ -1,0 +1,294 @@
+//! The future of a call.
+
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use tokio::sync::oneshot::error::TryRecvError;
+
+use super::{
+    Address,
+    core::serve::Served,
+    occupied::{Inside, Occupied},
+    parcel::Parcel,
+    permits::Refused,
+};
+use crate::{
+    CallError,
+    delivery::Extra,
+    reply::{self, Reply},
+};
+
+/// What [`Address::call`] returns: resolves once the message has its outcome.
+///
+/// Written by hand, so that whoever looks whether the reply is there looks at nothing else; what happens rarely, waiting for room,
+/// is in a box.
+#[must_use = "nothing is sent before the future is polled"]
+pub struct Call<'a, M, R, E> {
+    address: &'a Address<M, R, E>,
+    state: State<'a, M, R, E>,
+}
+
+enum State<'a, M, R, E> {
+    /// To be sent.
+    Message(M),
+    Sent(Sent<R, E>),
+    /// Waits for room, and then for the reply.
+    Waits(Waits<'a, R, E>),
+    Done,
+}
+
+type Waits<'a, R, E> = Pin<Box<dyn Future<Output = Result<R, CallError<E>>> + Send + 'a>>;
+
+/// A call that is queued. Its fields are dropped in this order: nobody is inside any more once he waits for nothing.
+pub(super) struct Sent<R, E> {
+    pub(super) reply: Reply<R, E>,
+    /// The caller is a worker of the pool.
+    pub(super) _inside: Option<Inside>,
+    /// The worker may have been polled here and now.
+    pub(super) in_place: bool,
+}
+
+/// Why a call is not queued.
+pub(crate) enum NotSent {
+    /// Whoever waited for it would wait for himself.
+    WouldDeadlock,
+    /// Not now, or never.
+    Refused(Refused, Option<Inside>),
+}
+
+impl From<Occupied> for NotSent {
+    fn from(_: Occupied) -> Self {
+        Self::WouldDeadlock
+    }
+}
+
+impl<R, E> Sent<R, E> {
+    /// The reply, where it is there. Who looks for one that is pays nothing of the budget that the runtime gives a task for one
+    /// turn; who looks for one that never is by now, pays for the look.
+    fn look(&mut self) -> Option<Result<R, CallError<E>>> {
+        if !self.in_place {
+            return None;
+        }
+        match self.reply.try_recv() {
+            Ok(reply) => Some(reply),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Closed) => Some(Err(CallError::Dropped)),
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<R, CallError<E>>> {
+        Pin::new(&mut self.reply).poll(cx).map(|reply| reply.unwrap_or(Err(CallError::Dropped)))
+    }
+
+    /// The reply, once it is there.
+    pub(super) async fn reply(mut self) -> Result<R, CallError<E>> {
+        match self.look() {
+            Some(reply) => reply,
+            None => std::future::poll_fn(|cx| self.poll(cx)).await,
+        }
+    }
+}
+
+/// Nothing in it is pinned but the box.
+impl<M, R, E> Unpin for Call<'_, M, R, E> {}
+
+impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
+    #[inline]
+    pub(super) fn new(address: &'a Address<M, R, E>, message: M) -> Self {
+        Self { address, state: State::Message(message) }
+    }
+
+    fn start(&mut self, message: M, cx: &mut Context<'_>) -> Poll<Result<R, CallError<E>>> {
+        let address = self.address;
+        let mut parcel = Parcel::new(message, None);
+        let sent = match address.door.serve(&mut parcel.message, address.sender) {
+            Some(Served::Reply(reply)) => return Poll::Ready(Ok(reply)),
+            Some(Served::Later(reply)) => Sent { reply, _inside: None, in_place: false },
+            None => {
+                let (port, reply) = reply::channel();
+                parcel.extra = Some(Extra::new(Some(port)));
+                match address.door.push_call(&mut parcel, address.sender) {
+                    Ok((inside, in_place)) => Sent { reply, _inside: inside, in_place },
+                    Err(why) => return self.refused(why, parcel, reply, cx),
+                }
+            }
+        };
+        self.wait_for(sent, cx)
+    }
+
+    #[inline]
+    fn wait_for(
+        &mut self,
+        mut sent: Sent<R, E>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<R, CallError<E>>> {
+        if let Some(reply) = sent.look() {
+            return Poll::Ready(reply);
+        }
+        let polled = sent.poll(cx);
+        if polled.is_pending() {
+            self.state = State::Sent(sent);
+        }
+        polled
+    }
+
+    #[cold]
+    fn refused(
+        &mut self,
+        why: NotSent,
+        mut parcel: Parcel<M, R, E>,
+        reply: Reply<R, E>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<R, CallError<E>>> {
+        let address = self.address;
+        let waits: Waits<'a, R, E> = Box::pin(async move {
+            let (inside, in_place) = address.wait_and_push_call(&mut parcel, why).await?;
+            Sent { reply, _inside: inside, in_place }.reply().await
+        });
+        self.state = State::Waits(waits);
+        self.wait(cx)
+    }
+
+    #[cold]
+    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<Result<R, CallError<E>>> {
+        let State::Waits(waits) = &mut self.state else { return Poll::Pending };
+        let ended = ready!(waits.as_mut().poll(cx));
+        self.state = State::Done;
+        Poll::Ready(ended)
+    }
+}
+
+impl<M, R, E> Address<M, R, E> {
+    /// Queues a call that was not queued at once, as soon as there is room for it.
+    pub(super) async fn wait_and_push_call(
+        &self,
+        parcel: &mut Parcel<M, R, E>,
+        why: NotSent,
+    ) -> Result<(Option<Inside>, bool), CallError<E>> {
+        let NotSent::Refused(refused, inside) = why else {
+            self.door.count_rejected();
+            return Err(CallError::WouldDeadlock);
+        };
+        match Box::pin(self.wait_and_push(parcel, refused)).await {
+            Ok(()) => Ok((inside, true)),
+            Err(why) => {
+                self.door.count_rejected();
+                Err(parcel.refusal(why))
+            }
+        }
+    }
+}
+
+impl<M: Send, R: Send, E: Send> Future for Call<'_, M, R, E> {
+    type Output = Result<R, CallError<E>>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        if let State::Sent(sent) = &mut this.state {
+            let reply = ready!(sent.poll(cx));
+            this.state = State::Done;
+            return Poll::Ready(reply);
+        }
+        match std::mem::replace(&mut this.state, State::Done) {
+            State::Message(message) => this.start(message, cx),
+            State::Waits(waits) => {
+                this.state = State::Waits(waits);
+                this.wait(cx)
+            }
+            State::Sent(_) | State::Done => panic!("a call is polled again although it is done"),
+        }
+    }
+}
+
+impl<M, R, E> fmt::Debug for Call<'_, M, R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match &self.state {
+            State::Message(_) => "not sent",
+            State::Waits(_) => "waits for room",
+            State::Sent(_) => "waits for its reply",
+            State::Done => "done",
+        };
+        f.debug_struct("Call").field("state", &state).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+    use crate::{Actor, Context as Life, Pool};
+
+    struct Slow;
+
+    impl Actor for Slow {
+        type Message = bool;
+        type Reply = bool;
+        type Error = ();
+
+        async fn handle(&mut self, at_once: bool, _: &mut Life<Self>) -> Result<bool, ()> {
+            if !at_once {
+                tokio::task::yield_now().await;
+            }
+            Ok(at_once)
+        }
+    }
+
+    async fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+        poll_fn(|cx| Poll::Ready(Pin::new(&mut *future).poll(cx))).await
+    }
+
+    #[tokio::test]
+    async fn a_call_sends_when_it_is_first_polled_and_says_how_far_it_is() {
+        let pool = Pool::new(|_| Slow).workers(1).capacity(1).spawn().await.unwrap();
+        let address = pool.address();
+        let (mut first, mut second) = (address.call(false), address.call(true));
+        assert_eq!(
+            (format!("{first:?}"), pool.stats().accepted),
+            ("Call { state: \"not sent\", .. }".into(), 0)
+        );
+        assert!(poll_once(&mut first).await.is_pending());
+        assert_eq!(
+            (format!("{first:?}"), pool.stats().accepted),
+            ("Call { state: \"waits for its reply\", .. }".into(), 1)
+        );
+        assert!(poll_once(&mut second).await.is_pending());
+        assert_eq!(
+            (format!("{second:?}"), pool.stats().accepted),
+            ("Call { state: \"waits for room\", .. }".into(), 1)
+        );
+        assert_eq!((&mut second).await, Ok(true));
+        assert_eq!((&mut first).await, Ok(false));
+        assert_eq!(
+            (format!("{first:?}"), format!("{second:?}")),
+            ("Call { state: \"done\", .. }".into(), "Call { state: \"done\", .. }".into())
+        );
+        assert!(pool.stats().ledger_holds());
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "although it is done")]
+    async fn a_call_that_is_done_is_not_polled_again() {
+        let pool = Pool::new(|_| Slow).workers(1).spawn().await.unwrap();
+        let address = pool.address();
+        let mut call = address.call(true);
+        assert_eq!((&mut call).await, Ok(true));
+        let _ = poll_once(&mut call).await;
+    }
+
+    #[tokio::test]
+    async fn a_call_that_waits_for_room_ends_with_its_pool() {
+        let pool = Pool::new(|_| Slow).workers(1).capacity(1).spawn().await.unwrap();
+        let (address, held) = (pool.address(), pool.address());
+        let _room = held.try_reserve().unwrap();
+        let mut call = address.call(true);
+        assert!(poll_once(&mut call).await.is_pending());
+        let (ended, _) = tokio::join!(call, pool.stop(crate::Stop::Now));
+        assert_eq!(ended, Err(CallError::Stopped));
+    }
+}
