@@ -87,9 +87,11 @@ impl BesidePools {
             if let Some(room) = rooms.iter_mut().find_map(ready) {
                 return Poll::Ready(Some(room));
             }
-            let moved = behind.iter().fold(false, |moved, place| {
-                beside[*place].waiting.advance(shared, &pools[*place], task) || moved
-            });
+            // All of them, also behind one that has moved: each keeps this task to be woken.
+            let mut moved = false;
+            for place in behind.iter() {
+                moved |= beside[*place].waiting.advance(shared, &pools[*place], task);
+            }
             if moved { Poll::Ready(None) } else { Poll::Pending }
         });
         if let Some((place, room)) = room.await {
