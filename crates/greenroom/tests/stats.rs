@@ -85,6 +85,7 @@ async fn p25_a_pool_says_who_is_busy_and_since_when_and_how_long_messages_wait()
     let stats = pool.stats();
     assert_eq!((stats.configured, stats.live, stats.idle, stats.busy), (3, 3, 0, 3));
     assert_eq!((stats.capacity, stats.queued, stats.depth(), stats.in_hand), (300, 1, 1, 3));
+    assert_eq!((pool.depth(), pool.manage().depth()), (1, 1));
     assert_eq!((stats.dispatched, stats.handled, stats.accepted), (3, 0, 4));
     assert_eq!(stats.oldest, Some(ms(270)));
     assert!(stats.worker_behavior.ends_with("Desk"));
@@ -140,6 +141,7 @@ async fn p25_a_message_that_waits_for_another_attempt_is_not_old() {
     assert!(tokio::time::timeout(ms(1_000), call).await.is_err());
     let stats = pool.stats();
     assert_eq!((stats.waiting, stats.retries, stats.queued, stats.depth()), (1, 1, 0, 1));
+    assert_eq!((pool.depth(), pool.manage().depth()), (1, 1), "it holds its place");
     assert_eq!(stats.oldest, None);
 }
 

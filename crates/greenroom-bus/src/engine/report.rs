@@ -33,7 +33,7 @@ pub struct RunReport {
     pub elapsed: Duration,
     /// The 50th, 99th and 99.9th percentile of the time from taken to settled.
     pub latency: [Duration; 3],
-    /// The most events that were queued in pools at once, sampled 20 times a second.
+    /// The most events that were queued in pools at once, sampled 20 times a second: the most that [`Progress::queued`] was.
     pub peak_queued: u64,
     /// The most bytes that one input had in flight ([`InputView::most_in_flight_bytes`](super::InputView)).
     pub peak_in_flight_bytes: u64,
@@ -163,7 +163,8 @@ pub struct Progress {
     pub dead_letters_lost: u64,
     /// Bytes of events that were handed on and are not settled, over all inputs.
     pub in_flight_bytes: u64,
-    /// Events queued in pools or waiting for another attempt.
+    /// Events queued in pools or waiting for another attempt. Pools are looked at in turn, sixteen every 50 ms: with more of them the
+    /// depth of each is of when its last turn was.
     pub queued: u64,
     /// The part of all inputs that has been read, between 0 and 1, where every input knows its end.
     pub read: Option<f64>,

@@ -19,6 +19,7 @@ use super::{
     parcel::{Load, Parcel, ParcelOf},
     permits::{Closed, Refused},
     sending::Sending,
+    shard::Wanted,
     stop::{self, Stop},
 };
 use crate::{Actor, AnyAddress, Class, NotAccepted, SendError, TrySendError};
@@ -77,6 +78,14 @@ pub(crate) trait Door<M, R, E>: Erased {
     fn handle_dropped(self: Arc<Self>);
     /// Somebody is about to wait for a reply. Refused where that would be waiting for itself.
     fn enter_call(&self, parcel: &Parcel<M, R, E>) -> Result<Option<Inside>, Occupied>;
+    /// The same, and notes it in the message.
+    fn enter(&self, parcel: &mut Parcel<M, R, E>) -> Result<Option<Inside>, Occupied> {
+        let inside = self.enter_call(parcel)?;
+        if inside.is_some() {
+            parcel.mark_own_call();
+        }
+        Ok(inside)
+    }
     /// Enters and queues a call. Says who is inside then, and whether a worker may have been polled for it here and now. What is
     /// refused stays where it is.
     fn push_call(
@@ -84,18 +93,15 @@ pub(crate) trait Door<M, R, E>: Erased {
         parcel: &mut Parcel<M, R, E>,
         sender: u32,
     ) -> Result<(Option<Inside>, bool), NotSent> {
-        let inside = self.enter_call(parcel)?;
-        if inside.is_some() {
-            parcel.mark_own_call();
-        }
+        let inside = self.enter(parcel)?;
         match self.try_push(parcel, sender, Urgency::InPlace) {
             Ok(()) => Ok((inside, self.may_answer_in_place())),
             Err(refused) => Err(NotSent::Refused(refused, inside)),
         }
     }
-    /// False where no worker is polled by who calls it.
+    /// True where a worker may be polled by whoever calls it.
     fn may_answer_in_place(&self) -> bool {
-        true
+        false
     }
     /// As `enter_call`, where it is not known yet who will wait: for a worker of the pool, where one is polled here.
     fn own_call(self: Arc<Self>, parcel: &Parcel<M, R, E>) -> Option<OwnCall>;
@@ -174,9 +180,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Many<'_, A, K> {
     fn push(&mut self, messages: &mut VecDeque<A::Message>, sender: u32) -> Result<(), Refused> {
         if !self.core.keyed() {
             let run = self.core.push_run(messages, self.permits as usize, sender);
-            let (run, first) = run.map_err(|Closed| Refused::Closed)?;
+            let (run, wanted) = run.map_err(|Closed| Refused::Closed)?;
             self.permits -= run as u64;
-            self.filled |= u64::from(first) << self.core.shard_of(&(None, 0), sender);
+            let index = self.core.shard_of(&(None, 0), sender);
+            match wanted {
+                Wanted::Nothing => {}
+                Wanted::Announcement => self.filled |= 1 << index,
+                Wanted::Invitation => self.core.wake.invite(index, &self.core.clock.bell),
+            }
             return Ok(());
         }
         let key = self.core.key_of(messages.front());

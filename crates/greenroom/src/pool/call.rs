@@ -184,13 +184,10 @@ impl<M, R, E> Address<M, R, E> {
     ) -> Result<T, CallError<F>> {
         let (port, reply) = reply::channel();
         let mut parcel = Parcel::new(message(port), None);
-        let Ok(inside) = self.door.enter_call(&parcel) else {
+        let Ok(_inside) = self.door.enter(&mut parcel) else {
             self.door.count_rejected();
             return Err(CallError::WouldDeadlock);
         };
-        if inside.is_some() {
-            parcel.mark_own_call();
-        }
         if let Err(why) = self.push_or_wait(&mut parcel).await {
             self.door.count_rejected();
             return Err(parcel.refusal(why));

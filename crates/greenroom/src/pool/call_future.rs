@@ -145,20 +145,15 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<R, CallError<E>>> {
         let address = self.address;
-        let waits: Waits<'a, R, E> = Box::pin(async move {
+        let mut waits: Waits<'a, R, E> = Box::pin(async move {
             let (inside, in_place) = address.wait_and_push_call(&mut parcel, why).await?;
             Sent { reply, _inside: inside, in_place }.reply().await
         });
-        self.state = State::Waits(waits);
-        self.wait(cx)
-    }
-
-    #[cold]
-    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<Result<R, CallError<E>>> {
-        let State::Waits(waits) = &mut self.state else { return Poll::Pending };
-        let ended = ready!(waits.as_mut().poll(cx));
-        self.state = State::Done;
-        Poll::Ready(ended)
+        let polled = waits.as_mut().poll(cx);
+        if polled.is_pending() {
+            self.state = State::Waits(waits);
+        }
+        polled
     }
 }
 
@@ -189,19 +184,18 @@ impl<M: Send, R: Send, E: Send> Future for Call<'_, M, R, E> {
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        if let State::Sent(sent) = &mut this.state {
-            let reply = ready!(sent.poll(cx));
-            this.state = State::Done;
-            return Poll::Ready(reply);
-        }
-        match std::mem::replace(&mut this.state, State::Done) {
-            State::Message(message) => this.start(message, cx),
-            State::Waits(waits) => {
-                this.state = State::Waits(waits);
-                this.wait(cx)
+        let reply = match &mut this.state {
+            State::Sent(sent) => ready!(sent.poll(cx)),
+            State::Waits(waits) => ready!(waits.as_mut().poll(cx)),
+            State::Message(_) | State::Done => {
+                return match std::mem::replace(&mut this.state, State::Done) {
+                    State::Message(message) => this.start(message, cx),
+                    _ => panic!("a call is polled again although it is done"),
+                };
             }
-            State::Sent(_) | State::Done => panic!("a call is polled again although it is done"),
-        }
+        };
+        this.state = State::Done;
+        Poll::Ready(reply)
     }
 }
 

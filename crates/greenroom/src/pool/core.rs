@@ -40,7 +40,7 @@ use super::{
     roster::Roster,
     seat::Seat,
     seats::Seats,
-    shard::{Inbox, Outbox, Shard, Turns},
+    shard::{Inbox, Outbox, Shard, Turns, Wanted},
     sketch::Sketch,
     stamp::Stamp,
     stats::Measured,
@@ -654,13 +654,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Queues messages without keys whose permits have been taken, up to `most` of them from the front, under one hold of
-    /// the lock. Returns how many, and whether the shard must be announced, whatever happens.
+    /// the lock. Returns how many, and what must be done, whatever happens.
     pub(crate) fn push_run(
         &self,
         messages: &mut VecDeque<A::Message>,
         most: usize,
         sender: u32,
-    ) -> Result<(usize, bool), Closed> {
+    ) -> Result<(usize, Wanted), Closed> {
         let (run, is_late) = (most.min(messages.len()).min(RUN), self.is_late());
         let mut inbox = self.shards[self.shard_of(&(None, 0), sender)].inbox.lock();
         if inbox.closed {

@@ -124,6 +124,16 @@ pub(crate) struct Inbox<M, R, E, K> {
     pub(crate) closed: bool,
 }
 
+/// What somebody has to do once messages are queued and the lock is free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Nothing,
+    /// Nobody is bound to look at the shard yet.
+    Announcement,
+    /// It is drained from afar: a worker is to be woken here.
+    Invitation,
+}
+
 pub(crate) struct Outbox<M, R, E, K> {
     pub(crate) queue: BlockQueue<Entry<M, R, E, K>>,
     pub(crate) lanes: Lanes<M, R, E, K>,
@@ -469,12 +479,12 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.accepted += 1;
     }
 
-    /// As `push`, for several plain messages.
+    /// As `push`, for several plain messages. What is to be done besides.
     pub(crate) fn push_run(
         &mut self,
         messages: impl Iterator<Item = M>,
         stamp: impl Fn(u64) -> Stamp,
-    ) -> bool {
+    ) -> Wanted {
         for message in messages {
             self.queue.push_back(Entry {
                 message,
@@ -489,7 +499,12 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.look_again();
         self.step_aside = self.turns.is_over(0, self.queue.len());
         self.sender = this_thread();
-        !std::mem::replace(&mut self.scheduled, true)
+        let invited = std::mem::take(&mut self.invite);
+        match std::mem::replace(&mut self.scheduled, true) {
+            false => Wanted::Announcement,
+            true if invited => Wanted::Invitation,
+            true => Wanted::Nothing,
+        }
     }
 
     fn note_sender(&mut self) -> bool {
@@ -888,9 +903,11 @@ mod tests {
             let refilled = scope.spawn(worker).join();
             assert!(matches!(refilled, Ok(Some(Refilled::More))));
         });
-        let inbox = shard.inbox.lock();
+        let mut inbox = shard.inbox.lock();
         assert!(inbox.invite && inbox.scheduled);
         assert!(!inbox.is_easy(), "the invitation would wait");
+        let mut send = |message| inbox.push_run([message].into_iter(), |_| Stamp::default());
+        assert_eq!((send(2), send(3)), (Wanted::Invitation, Wanted::Nothing), "once");
     }
 
     #[test]
@@ -903,7 +920,7 @@ mod tests {
         drop(inbox);
         let shard = easy();
         let mut inbox = shard.inbox.lock();
-        assert!(!inbox.push_run([2, 3].into_iter(), |_| Stamp::default()));
+        assert_eq!(inbox.push_run([2, 3].into_iter(), |_| Stamp::default()), Wanted::Nothing);
         assert!(!inbox.is_easy());
         assert_eq!(inbox.take_credit(), 6);
     }
