@@ -29,8 +29,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Events for the stuck pool in each run: nearly as many as an input may hold back beside it.
-const STUCK: u64 = 9_500;
+/// Events for the stuck pool in each run, at most: nearly as many as an input may hold back beside it.
+const MOST_STUCK: u64 = 9_500;
+/// Free events for one of them, as fast as can be and at a rate: it is the stuck pool that is to be seen, not more arrivals or
+/// what a letter costs that is written and synced.
+const FREE_PER_STUCK: u64 = 300;
+const FREE_PER_STUCK_AT_RATE: u64 = 100;
 
 struct Options {
     rounds: usize,
@@ -47,7 +51,7 @@ struct Options {
 impl Options {
     fn read(mut words: impl Iterator<Item = String>) -> Result<Self, Failure> {
         let mut options =
-            Self { rounds: 7, events: 3_000_000, seconds: 5, rate: 20_000, pools: vec![1, 256] };
+            Self { rounds: 20, events: 1_000_000, seconds: 2, rate: 20_000, pools: vec![1, 256] };
         while let Some(name) = words.next() {
             let value = words.next().ok_or_else(|| format!("{name} needs a number"))?;
             let number = || value.parse::<u64>().ok().filter(|number| *number > 0);
@@ -66,6 +70,21 @@ impl Options {
             }
         }
         Ok(options)
+    }
+
+    fn arrivals(&self) -> u64 {
+        self.seconds * self.rate
+    }
+
+    fn flat_out(&self, pools: u64) -> Load {
+        let stuck = (self.events / FREE_PER_STUCK).min(MOST_STUCK);
+        Load { free: self.events, stuck, pools, rate: None }
+    }
+
+    fn paced(&self, pools: u64) -> Load {
+        let free = self.arrivals();
+        let stuck = (free / FREE_PER_STUCK_AT_RATE).min(MOST_STUCK);
+        Load { free, stuck, pools, rate: Some(self.rate as f64) }
     }
 }
 
@@ -145,8 +164,12 @@ fn measure_all(options: &Options) -> Result<(), Failure> {
     println!("greenroom {}, tokio {}", env!("CARGO_PKG_VERSION"), locked("tokio"));
     println!("{}", machine());
     println!(
-        "{} free events as fast as they can be, then {} s of {} a second; {STUCK} for the stuck pool among them",
-        options.events, options.seconds, options.rate
+        "{} free events as fast as they can be, {} for the stuck pool among them; then {} s of {} a second, and {} for the stuck pool",
+        options.events,
+        options.flat_out(1).stuck,
+        options.seconds,
+        options.rate,
+        options.paced(1).stuck
     );
     for pools in &options.pools {
         // One that does not count: the first has to find its memory.
@@ -177,17 +200,22 @@ fn round(
     number: usize,
     scratch: &Path,
 ) -> Result<[Measured; SIDES.len()], Failure> {
-    let flat_out = Load { free: options.events, stuck: STUCK, pools, rate: None };
-    let arrivals = options.seconds * options.rate;
-    let paced = Load { free: arrivals, rate: Some(options.rate as f64), ..flat_out };
-    let mut all = [Measured::default(); SIDES.len()];
-    for turn in number..number + SIDES.len() {
+    let of_each = |load| in_turn(number, |side| side.run(load, scratch));
+    let (flat_out, paced) = (of_each(options.flat_out(pools))?, of_each(options.paced(pools))?);
+    let place =
+        |place: usize| Measured { per_second: flat_out[place].per_second, p99: paced[place].p99 };
+    Ok(std::array::from_fn(place))
+}
+
+/// Measures every side, this round's first one first.
+fn in_turn(
+    round: usize,
+    mut measure: impl FnMut(Side) -> Result<Figures, Failure>,
+) -> Result<[Figures; SIDES.len()], Failure> {
+    let mut all = [Figures::default(); SIDES.len()];
+    for turn in round..round + SIDES.len() {
         let place = turn % SIDES.len();
-        all[place].per_second = SIDES[place].run(flat_out, scratch)?.per_second;
-    }
-    for turn in number..number + SIDES.len() {
-        let place = turn % SIDES.len();
-        all[place].p99 = SIDES[place].run(paced, scratch)?.p99;
+        all[place] = measure(SIDES[place])?;
     }
     Ok(all)
 }
@@ -195,31 +223,41 @@ fn round(
 fn table(pools: u64, rounds: &[[Measured; SIDES.len()]]) {
     println!();
     let free = if pools == 1 { "1 free pool".to_owned() } else { format!("{pools} free pools") };
-    println!(
-        "{free:<30} {:>10} {:>24}   {:>9} {:>24}",
-        "events/s", "of alone", "p99 us", "of alone"
-    );
+    println!("{free:<30} {:>10} {:^38} {:>9} {:^38}", "events/s", "of alone", "p99 us", "of alone");
     for (place, side) in SIDES.iter().enumerate() {
-        let all = |of: fn(&Measured) -> f64| {
-            rounds.iter().map(|round| of(&round[place])).collect::<Vec<_>>()
+        let column = |of: fn(&Measured) -> f64| {
+            let all: Vec<f64> = rounds.iter().map(|round| of(&round[place])).collect();
+            let ratios = rounds.iter().map(|round| of(&round[place]) / alone(round, *side, of));
+            (figure(median(&all)), spread(&mut ratios.collect::<Vec<_>>()))
         };
-        let ratios = |of: fn(&Measured) -> f64| {
-            rounds.iter().map(|round| of(&round[place]) / of(&round[0])).collect::<Vec<_>>()
-        };
-        let (rate, p99) = (|of: &Measured| of.per_second, |of: &Measured| of.p99);
-        println!(
-            "{:<30} {:>10} {:>24}   {:>9} {:>24}",
-            side.name(),
-            figure(median(&all(rate))),
-            spread(&ratios(rate)),
-            figure(median(&all(p99))),
-            spread(&ratios(p99)),
-        );
+        let (rate, rate_ratio) = column(|of| of.per_second);
+        let (p99, p99_ratio) = column(|of| of.p99);
+        println!("{:<30} {rate:>10} {rate_ratio:^38} {p99:>9} {p99_ratio:^38}", side.name());
     }
-    println!("aim: throughput 0.90 and more of alone, p99 1.10 and less");
+    println!(
+        "aim: throughput 0.90 and more of alone, p99 1.10 and less; [where the median is, by 95%] (least to greatest)"
+    );
 }
 
-/// The median with the least and the greatest.
-fn spread(ratios: &[f64]) -> String {
-    format!("{:.2} x ({:.2} to {:.2})", median(ratios), min(ratios), max(ratios))
+/// What a side is compared to: to the first of those alone, or to both where it isn't one of them.
+fn alone(round: &[Measured; SIDES.len()], side: Side, of: fn(&Measured) -> f64) -> f64 {
+    match side {
+        Side::Alone | Side::AloneAgain => of(&round[0]),
+        Side::Beside(_) => f64::midpoint(of(&round[0]), of(&round[1])),
+    }
+}
+
+/// The median, between which bounds it lies with 95%, and the least and the greatest. The bounds are the values so many places from
+/// the middle as a fair coin leaves it in all but 5% of cases, which asks nothing of how the values are distributed.
+fn spread(ratios: &mut [f64]) -> String {
+    ratios.sort_unstable_by(f64::total_cmp);
+    let rounds = ratios.len() as f64;
+    let below = (rounds / 2.0 - 0.98 * rounds.sqrt()).floor();
+    let bounds = if below < 1.0 {
+        "too few rounds".to_owned()
+    } else {
+        let at = below as usize - 1;
+        format!("{:.2} to {:.2}", ratios[at], ratios[ratios.len() - 1 - at])
+    };
+    format!("{:.2} [{bounds}] ({:.2} to {:.2})", median(ratios), min(ratios), max(ratios))
 }
