@@ -1,6 +1,11 @@
 //! A queue in blocks, so that growing it never copies what is in it while a lock is held.
+//!
+//! Most blocks hold items as they are taken out. A run is what a sender had in a deque of its own: it becomes a block as it lies
+//! there, and its messages are made items when they are taken out, so that sending them moves none of them.
 
 use std::collections::VecDeque;
+
+use super::stamp::Stamp;
 
 /// Entries per block. Large enough that a block is allocated once in 64 pushes, small enough that an almost empty
 /// queue wastes little.
@@ -9,26 +14,84 @@ const BLOCK: usize = 64;
 /// An empty queue with room for more blocks than this gives the memory back.
 const KEPT_WHEN_EMPTY: usize = 64;
 
-/// A first-in first-out queue of fixed-size blocks: one that is emptied, full ones, and one that is filled.
-#[derive(Debug)]
-pub(crate) struct BlockQueue<T> {
+/// Emptied runs that are kept for senders, who want one for each that they leave.
+const SPARE_RUNS: usize = 4;
+
+/// An item that may come from a run.
+pub(crate) trait OfRun {
+    type Message;
+
+    fn of_run(message: Self::Message, stamp: Stamp) -> Self;
+}
+
+/// Messages that were sent together.
+pub(crate) struct Run<M> {
+    pub(crate) messages: VecDeque<M>,
+    /// Of all but one.
+    pub(crate) stamp: Stamp,
+    /// Of the one behind which so many are left, itself included: 0 for none.
+    pub(crate) sample: (usize, Stamp),
+}
+
+impl<M> Run<M> {
+    const fn new() -> Self {
+        Self { messages: VecDeque::new(), stamp: Stamp::NONE, sample: (0, Stamp::NONE) }
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<(M, Stamp)> {
+        let left = self.messages.len();
+        let stamp = if left == self.sample.0 { self.sample.1 } else { self.stamp };
+        Some((self.messages.pop_front()?, stamp))
+    }
+}
+
+enum Block<T: OfRun> {
+    Items(VecDeque<T>),
+    Run(Run<T::Message>),
+}
+
+impl<T: OfRun> Block<T> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Items(items) => items.len(),
+            Self::Run(run) => run.messages.len(),
+        }
+    }
+
+    /// None where it is a run.
+    fn items(&self) -> Option<&VecDeque<T>> {
+        match self {
+            Self::Items(items) => Some(items),
+            Self::Run(_) => None,
+        }
+    }
+}
+
+/// A first-in first-out queue of fixed-size blocks: those that are emptied, full ones, and one that is filled.
+pub(crate) struct BlockQueue<T: OfRun> {
     /// Popped from.
     front: VecDeque<T>,
-    full: VecDeque<VecDeque<T>>,
+    /// Popped from when the front is empty.
+    run: Run<T::Message>,
+    full: VecDeque<Block<T>>,
     /// Pushed to.
     back: Vec<T>,
     /// An emptied block, kept for the next push that needs one.
     spare: Vec<T>,
+    spare_runs: Vec<VecDeque<T::Message>>,
     len: usize,
 }
 
-impl<T> BlockQueue<T> {
+impl<T: OfRun> BlockQueue<T> {
     pub(crate) const fn new() -> Self {
         Self {
             front: VecDeque::new(),
+            run: Run::new(),
             full: VecDeque::new(),
             back: Vec::new(),
             spare: Vec::new(),
+            spare_runs: Vec::new(),
             len: 0,
         }
     }
@@ -86,21 +149,54 @@ impl<T> BlockQueue<T> {
     fn close_back(&mut self) {
         let empty = self.block();
         let full = VecDeque::from(std::mem::replace(&mut self.back, empty));
-        if self.front.is_empty() && self.full.is_empty() {
+        if self.has_no_block() {
             self.spare = std::mem::replace(&mut self.front, full).into();
         } else {
-            self.full.push_back(full);
+            self.full.push_back(Block::Items(full));
         }
+    }
+
+    /// True where what is pushed next is also taken out next.
+    fn has_no_block(&self) -> bool {
+        self.front.is_empty() && self.run.messages.is_empty() && self.full.is_empty()
+    }
+
+    /// Appends messages where they lie. Returns an empty deque in exchange.
+    pub(crate) fn push_run(&mut self, run: Run<T::Message>) -> VecDeque<T::Message> {
+        self.len += run.messages.len();
+        if !self.back.is_empty() {
+            self.close_back();
+        }
+        if self.has_no_block() {
+            return std::mem::replace(&mut self.run, run).messages;
+        }
+        self.full.push_back(Block::Run(run));
+        self.spare_runs.pop().unwrap_or_default()
     }
 
     pub(crate) fn push_front(&mut self, item: T) {
         self.len += 1;
         if self.front.len() == BLOCK {
+            if !self.run.messages.is_empty() {
+                let run = std::mem::replace(&mut self.run, Run::new());
+                self.full.push_front(Block::Run(run));
+            }
             let empty = VecDeque::from(self.block());
             let full = std::mem::replace(&mut self.front, empty);
-            self.full.push_front(full);
+            self.full.push_front(Block::Items(full));
         }
         self.front.push_front(item);
+    }
+
+    /// Takes out the next message where it is one of the run that is emptied.
+    #[inline(always)]
+    pub(crate) fn pop_of_run(&mut self) -> Option<(T::Message, Stamp)> {
+        if !self.front.is_empty() {
+            return None;
+        }
+        let popped = self.run.pop()?;
+        self.len -= 1;
+        Some(popped)
     }
 
     #[inline(always)]
@@ -109,7 +205,9 @@ impl<T> BlockQueue<T> {
             if self.len == 0 {
                 return None;
             }
-            self.next_block();
+            if let Some(item) = self.next_block() {
+                return Some(item);
+            }
         }
         // Before the item is in hand: what is written in between would be written around it.
         self.len -= 1;
@@ -132,8 +230,12 @@ impl<T> BlockQueue<T> {
         if self.is_empty() {
             return std::mem::swap(self, other);
         }
-        let blocks = [std::mem::take(&mut self.back).into(), std::mem::take(&mut other.front)];
-        self.full.extend(blocks.into_iter().filter(|block| !block.is_empty()));
+        let blocks = [
+            Block::Items(std::mem::take(&mut self.back).into()),
+            Block::Items(std::mem::take(&mut other.front)),
+            Block::Run(std::mem::replace(&mut other.run, Run::new())),
+        ];
+        self.full.extend(blocks.into_iter().filter(|block| block.len() > 0));
         self.full.append(&mut other.full);
         std::mem::swap(&mut self.back, &mut other.back);
         self.len += std::mem::take(&mut other.len);
@@ -141,11 +243,14 @@ impl<T> BlockQueue<T> {
 
     /// What comes out next, where it lies in the block that is emptied.
     #[inline]
-    pub(crate) fn front(&self) -> Option<&T> {
+    pub(crate) fn front(&mut self) -> Option<&T> {
+        if let Some((message, stamp)) = self.pop_of_run() {
+            self.push_front(T::of_run(message, stamp));
+        }
         self.front.front()
     }
 
-    /// Takes out the first of the next `most` items that is such a one. The others keep their places.
+    /// Takes out the first of the next `most` items that is such a one; no message of a run is. The others keep their places.
     pub(crate) fn remove_near(
         &mut self,
         most: usize,
@@ -153,7 +258,11 @@ impl<T> BlockQueue<T> {
     ) -> Option<T> {
         let mut place = self.iter().take(most).position(is_such)?;
         self.len -= 1;
-        for block in std::iter::once(&mut self.front).chain(&mut self.full) {
+        let full = self.full.iter_mut().filter_map(|block| match block {
+            Block::Items(items) => Some(items),
+            Block::Run(_) => None,
+        });
+        for block in std::iter::once(&mut self.front).chain(full) {
             match place.checked_sub(block.len()) {
                 None => return block.remove(place),
                 Some(behind) => place = behind,
@@ -162,9 +271,20 @@ impl<T> BlockQueue<T> {
         Some(self.back.remove(place))
     }
 
-    /// From the front to the back.
+    /// From the front to the back, without those of runs.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.front.iter().chain(self.full.iter().flatten()).chain(&self.back)
+        let full = self.full.iter().filter_map(Block::items);
+        self.front.iter().chain(full.flatten()).chain(&self.back)
+    }
+
+    /// The stamp of the first run.
+    pub(crate) fn first_run(&self) -> Option<Stamp> {
+        let full = self.full.iter().filter_map(|block| match block {
+            Block::Items(_) => None,
+            Block::Run(run) => Some(run),
+        });
+        let mut runs = std::iter::once(&self.run).chain(full);
+        runs.find(|run| !run.messages.is_empty()).map(|run| run.stamp)
     }
 
     /// Takes out the first item that is such a one. Those before it are looked at and stay.
@@ -181,19 +301,42 @@ impl<T> BlockQueue<T> {
         found
     }
 
+    /// The front is empty and there is more. Returns the next item where it is one of a run.
     #[cold]
-    fn next_block(&mut self) {
+    #[inline(never)]
+    fn next_block(&mut self) -> Option<T> {
+        if self.run.messages.is_empty() {
+            self.open_next();
+        }
+        let (message, stamp) = self.pop_of_run()?;
+        Some(T::of_run(message, stamp))
+    }
+
+    /// Goes on to the next block when the front and the run are empty.
+    fn open_next(&mut self) {
         // One that has lost what was in it is of no use.
-        let full = std::iter::from_fn(|| self.full.pop_front()).find(|block| !block.is_empty());
-        let next = match full {
-            Some(full) => full,
-            None => std::mem::take(&mut self.back).into(),
-        };
-        let emptied = std::mem::replace(&mut self.front, next);
-        self.keep(emptied.into());
+        let full = std::iter::from_fn(|| self.full.pop_front()).find(|block| block.len() > 0);
+        match full {
+            Some(Block::Items(full)) => self.open(full),
+            Some(Block::Run(run)) => {
+                let emptied = std::mem::replace(&mut self.run, run).messages;
+                if emptied.capacity() > 0 && self.spare_runs.len() < SPARE_RUNS {
+                    self.spare_runs.push(emptied);
+                }
+            }
+            None => {
+                let back = std::mem::take(&mut self.back);
+                self.open(back.into());
+            }
+        }
         if self.full.is_empty() && self.full.capacity() > KEPT_WHEN_EMPTY {
             self.full = VecDeque::new();
         }
+    }
+
+    fn open(&mut self, block: VecDeque<T>) {
+        let emptied = std::mem::replace(&mut self.front, block);
+        self.keep(emptied.into());
     }
 
     /// How many full blocks the queue has room for.
@@ -224,7 +367,21 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::BlockQueue;
+    use super::{BlockQueue, OfRun, Run};
+    use crate::pool::stamp::Stamp;
+
+    impl OfRun for usize {
+        type Message = Self;
+
+        fn of_run(message: Self, _stamp: Stamp) -> Self {
+            message
+        }
+    }
+
+    fn run(messages: impl IntoIterator<Item = usize>) -> Run<usize> {
+        let messages = messages.into_iter().collect();
+        Run { messages, stamp: Stamp::NONE, sample: (0, Stamp::NONE) }
+    }
 
     proptest! {
         #[test]
@@ -258,5 +415,72 @@ mod tests {
                 prop_assert!(ours.iter().eq(&model));
             }
         }
+
+        #[test]
+        fn runs_keep_their_place_among_items(steps in prop::collection::vec(0u8..10, 0..2000)) {
+            let (mut ours, mut model) = (BlockQueue::new(), VecDeque::new());
+            let (mut later, mut model_of_later) = (BlockQueue::new(), VecDeque::new());
+            let such = |item: &usize| item % 5 == 0;
+            for (n, step) in steps.into_iter().enumerate() {
+                let numbers = || (1..=n % 20).map(move |place| 100 * n + place);
+                match step {
+                    0 => { ours.push_front(n); model.push_front(n); }
+                    1 if n % 4 == 0 => {
+                        ours.append(&mut later);
+                        model.append(&mut model_of_later);
+                    }
+                    1 => {
+                        let expected = model.iter().position(such).and_then(|at| model.remove(at));
+                        prop_assert_eq!(ours.pop_first(such), expected);
+                    }
+                    2 => { later.push_run(run(numbers())); model_of_later.extend(numbers()); }
+                    3 => { ours.push_run(run(numbers())); model.extend(numbers()); }
+                    4 => { ours.push_back(n); model.push_back(n); }
+                    5 => { later.push_back(n); model_of_later.push_back(n); }
+                    6 if n % 3 == 0 && !ours.is_empty() => {
+                        // What is next is in the block that is emptied once something was taken out of that.
+                        prop_assert_eq!(ours.pop_front(), model.pop_front());
+                        let next = ours.front().copied();
+                        prop_assert!(next.is_none() || next == model.front().copied());
+                    }
+                    7 => {
+                        if let Some((message, _)) = ours.pop_of_run() {
+                            prop_assert_eq!(Some(message), model.pop_front());
+                        }
+                    }
+                    _ => prop_assert_eq!(ours.pop_front(), model.pop_front()),
+                }
+                prop_assert_eq!(ours.len(), model.len());
+            }
+            let left: Vec<_> = std::iter::from_fn(|| ours.pop_front()).collect();
+            prop_assert!(left.iter().eq(&model), "{left:?} {model:?}");
+        }
+    }
+
+    #[test]
+    fn a_run_says_when_it_was_sent_and_which_of_it_is_measured() {
+        let (sent, measured) = (Stamp::coarse(7), Stamp::sampled(8, 1));
+        let mut queue = BlockQueue::<usize>::new();
+        assert_eq!(queue.first_run(), None);
+        queue.push_run(Run { stamp: sent, sample: (2, measured), ..run([1, 2, 3]) });
+        queue.push_run(Run { stamp: Stamp::coarse(9), ..run([4]) });
+        assert_eq!(queue.first_run(), Some(sent));
+        let popped: Vec<_> = std::iter::from_fn(|| queue.pop_of_run()).collect();
+        assert_eq!(popped, [(1, sent), (2, measured), (3, sent)]);
+        assert_eq!(queue.first_run(), Some(Stamp::coarse(9)));
+        assert_eq!((queue.pop_front(), queue.first_run()), (Some(4), None));
+    }
+
+    #[test]
+    fn senders_get_emptied_runs_back() {
+        let mut queue = BlockQueue::<usize>::new();
+        let mut rooms = Vec::new();
+        for _ in 0..5 {
+            for _ in 0..2 {
+                rooms.push(queue.push_run(run(0..20)).capacity());
+            }
+            while queue.pop_front().is_some() {}
+        }
+        assert_eq!(rooms.iter().filter(|room| **room == 0).count(), 2, "{rooms:?}");
     }
 }

@@ -82,6 +82,12 @@ impl CoarseClock {
         if number & self.unmeasured.load(Ordering::Relaxed) == 0 && number >= self.first {
             return self.sample();
         }
+        self.timely_stamp(is_late)
+    }
+
+    /// The stamp for a message that is not measured.
+    #[inline]
+    pub(crate) fn timely_stamp(&self, is_late: bool) -> Stamp {
         if is_late {
             self.set();
         }

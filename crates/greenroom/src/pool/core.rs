@@ -338,6 +338,13 @@ const CREDIT_SHARE: usize = 8;
 /// The most messages that are queued under one hold of a lock.
 const RUN: usize = 64;
 
+/// True where messages may be left where their sender has them: enough to be worth it, not so many that an empty deque of that size
+/// is too much to keep, and with little room unused that would count against the memory of a full queue.
+fn is_run<M>(messages: &VecDeque<M>) -> bool {
+    let (few, many) = (16, 4 * RUN);
+    (few..=many).contains(&messages.len()) && messages.capacity() * 4 <= messages.len() * 5
+}
+
 /// Messages that an actor which stands alone has handled before any is measured.
 const FEW: u64 = 64;
 
@@ -661,13 +668,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         most: usize,
         sender: u32,
     ) -> Result<(usize, Wanted), Closed> {
-        let (run, is_late) = (most.min(messages.len()).min(RUN), self.is_late());
+        let (most, is_late) = (most.min(messages.len()), self.is_late());
         let mut inbox = self.shards[self.shard_of(&(None, 0), sender)].inbox.lock();
         if inbox.closed {
             return Err(Closed);
         }
         let stamp = |number| self.coarse.stamp(number, is_late);
-        Ok((run, inbox.push_run(messages.drain(..run), stamp)))
+        if most == messages.len() && is_run(messages) && self.coarse.measures_few() {
+            let unmeasured = self.coarse.unmeasured_from(inbox.accepted);
+            let of_most = self.coarse.timely_stamp(is_late);
+            return Ok((most, inbox.push_run(messages, of_most, unmeasured, stamp)));
+        }
+        let each = most.min(RUN);
+        Ok((each, inbox.push_each(messages.drain(..each), stamp)))
     }
 
     /// False where the coarse clock may have stood still since the last look at a shard that is scheduled: without the watch,

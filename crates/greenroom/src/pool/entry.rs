@@ -1,6 +1,6 @@
 //! A message as it lies in a queue.
 
-use super::stamp::Stamp;
+use super::{block_queue::OfRun, stamp::Stamp};
 use crate::{Class, Delivery, delivery::Extra};
 
 /// A queued message. What a plain send does not need costs one empty pointer.
@@ -15,6 +15,24 @@ pub(crate) struct Entry<M, R, E, K> {
     pub(crate) class: Class,
     /// When it was queued; for one that is attempted again, when that is due.
     pub(crate) stamp: Stamp,
+}
+
+impl<M, R, E, K> OfRun for Entry<M, R, E, K> {
+    type Message = M;
+
+    fn of_run(message: M, stamp: Stamp) -> Self {
+        Self { message, extra: None, key: None, hash: 0, class: Class::Normal, stamp }
+    }
+}
+
+/// Puts a plain message in hand. Nothing else is in there: nothing is dropped.
+#[inline(always)]
+pub(crate) fn put_plain<M, R, E>(message: M, stamp: Stamp, delivery: &mut Delivery<M, R, E>) {
+    let before = delivery.message.replace(message);
+    debug_assert!(before.is_none() && delivery.extra.is_none());
+    std::mem::forget(before);
+    delivery.class = Class::Normal;
+    delivery.stamp = stamp;
 }
 
 impl<M, R, E, K> Entry<M, R, E, K> {

@@ -30,7 +30,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use super::{
-    block_queue::BlockQueue,
+    block_queue::{BlockQueue, OfRun, Run},
     crowd::{Crowd, KeyBounds},
     entry::Entry,
     lanes::{KEPT_WHEN_EMPTY, LaneId, LaneState, Lanes},
@@ -480,22 +480,39 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
     }
 
     /// As `push`, for several plain messages. What is to be done besides.
-    pub(crate) fn push_run(
+    pub(crate) fn push_each(
         &mut self,
         messages: impl Iterator<Item = M>,
         stamp: impl Fn(u64) -> Stamp,
     ) -> Wanted {
         for message in messages {
-            self.queue.push_back(Entry {
-                message,
-                extra: None,
-                key: None,
-                hash: 0,
-                class: Class::Normal,
-                stamp: stamp(self.accepted),
-            });
+            self.queue.push_back(Entry::of_run(message, stamp(self.accepted)));
             self.accepted += 1;
         }
+        self.filled()
+    }
+
+    /// As `push_each`, for messages that stay where they lie; at most one of them is measured. Leaves an empty deque with the
+    /// sender.
+    pub(crate) fn push_run(
+        &mut self,
+        messages: &mut VecDeque<M>,
+        stamp: Stamp,
+        unmeasured: u64,
+        sample: impl FnOnce(u64) -> Stamp,
+    ) -> Wanted {
+        let sent = messages.len();
+        let sample = match sent.saturating_sub(unmeasured as usize) {
+            0 => (0, Stamp::NONE),
+            left => (left, sample(self.accepted + unmeasured)),
+        };
+        let run = Run { messages: std::mem::take(messages), stamp, sample };
+        *messages = self.queue.push_run(run);
+        self.accepted += sent as u64;
+        self.filled()
+    }
+
+    fn filled(&mut self) -> Wanted {
         self.look_again();
         self.step_aside = self.turns.is_over(0, self.queue.len());
         self.sender = this_thread();
@@ -566,6 +583,14 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         let is_there = !self.queue.is_empty();
         self.taken = self.taken.wrapping_add(u64::from(is_there));
         self.queue.pop_front()
+    }
+
+    /// As `pop_queue`, where it is a message that was sent with others and lies as it was sent.
+    #[inline(always)]
+    pub(crate) fn pop_of_run(&mut self) -> Option<(M, Stamp)> {
+        let popped = self.queue.pop_of_run()?;
+        self.taken = self.taken.wrapping_add(1);
+        Some(popped)
     }
 
     /// A message that waited here is started, or taken out.
@@ -906,7 +931,7 @@ mod tests {
         let mut inbox = shard.inbox.lock();
         assert!(inbox.invite && inbox.scheduled);
         assert!(!inbox.is_easy(), "the invitation would wait");
-        let mut send = |message| inbox.push_run([message].into_iter(), |_| Stamp::default());
+        let mut send = |message| inbox.push_each([message].into_iter(), |_| Stamp::default());
         assert_eq!((send(2), send(3)), (Wanted::Invitation, Wanted::Nothing), "once");
     }
 
@@ -920,7 +945,7 @@ mod tests {
         drop(inbox);
         let shard = easy();
         let mut inbox = shard.inbox.lock();
-        assert_eq!(inbox.push_run([2, 3].into_iter(), |_| Stamp::default()), Wanted::Nothing);
+        assert_eq!(inbox.push_each([2, 3].into_iter(), |_| Stamp::default()), Wanted::Nothing);
         assert!(!inbox.is_easy());
         assert_eq!(inbox.take_credit(), 6);
     }

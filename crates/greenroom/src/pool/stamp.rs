@@ -26,6 +26,9 @@ const LATEST: u64 = u64::MAX >> SAMPLE_BITS;
 pub(crate) struct Stamp(u64);
 
 impl Stamp {
+    /// Of nothing.
+    pub(crate) const NONE: Self = Self(0);
+
     /// Of a message that is not measured.
     #[inline]
     pub(crate) fn coarse(nanos: u64) -> Self {

@@ -18,6 +18,7 @@ use crate::{
     Actor, CallError, Class,
     pool::{
         discard::discard,
+        entry::put_plain,
         hold::{DeliveryOf, Source},
         lanes::{Lane, LaneId, LaneState},
         lock::{Locked, locked},
@@ -111,8 +112,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn pop_in_run(&self, index: usize, delivery: &mut DeliveryOf<A>) -> bool {
         let mut outbox = locked(&self.shards[index].outbox);
         // Straight into its place: between the two, each further move is felt.
-        let Some(entry) = outbox.pop_queue() else { return false };
-        entry.put_into(delivery);
+        if let Some((message, stamp)) = outbox.pop_of_run() {
+            put_plain(message, stamp, delivery);
+        } else {
+            let Some(entry) = outbox.pop_queue() else { return false };
+            entry.put_into(delivery);
+        }
         if outbox.queue.is_empty() {
             self.look_ahead(index, &outbox);
         }

@@ -16,7 +16,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let inbox = shard.inbox.lock();
             let queues = [first(outbox.queue.iter()), first(inbox.queue.iter())];
             let others = [first(inbox.urgent.iter()), outbox.lanes.oldest()];
-            queues.into_iter().chain(others).flatten().min_by_key(|stamp| stamp.nanos())
+            let runs = [outbox.queue.first_run(), inbox.queue.first_run()];
+            queues.into_iter().chain(runs).chain(others).flatten().min_by_key(|stamp| stamp.nanos())
         });
         let desks = self.desks.iter().filter_map(|desk| desk.lock().clone());
         let desks = desks.filter_map(|mailbox| mailbox.oldest());
