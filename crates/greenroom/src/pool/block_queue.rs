@@ -191,12 +191,18 @@ impl<T: OfRun> BlockQueue<T> {
     /// Takes out the next message where it is one of the run that is emptied.
     #[inline(always)]
     pub(crate) fn pop_of_run(&mut self) -> Option<(T::Message, Stamp)> {
-        if !self.front.is_empty() {
+        if !self.is_in_run() {
             return None;
         }
-        let popped = self.run.pop()?;
+        // As in `pop_front`.
         self.len -= 1;
-        Some(popped)
+        self.run.pop()
+    }
+
+    /// True where what is taken out next is one of the run that is emptied.
+    #[inline(always)]
+    pub(crate) fn is_in_run(&self) -> bool {
+        self.front.is_empty() && !self.run.messages.is_empty()
     }
 
     #[inline(always)]
@@ -420,7 +426,7 @@ mod tests {
         fn runs_keep_their_place_among_items(steps in prop::collection::vec(0u8..10, 0..2000)) {
             let (mut ours, mut model) = (BlockQueue::new(), VecDeque::new());
             let (mut later, mut model_of_later) = (BlockQueue::new(), VecDeque::new());
-            let such = |item: &usize| item % 5 == 0;
+            let such = |item: &usize| item.is_multiple_of(5);
             for (n, step) in steps.into_iter().enumerate() {
                 let numbers = || (1..=n % 20).map(move |place| 100 * n + place);
                 match step {

@@ -588,9 +588,11 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     /// As `pop_queue`, where it is a message that was sent with others and lies as it was sent.
     #[inline(always)]
     pub(crate) fn pop_of_run(&mut self) -> Option<(M, Stamp)> {
-        let popped = self.queue.pop_of_run()?;
+        if !self.queue.is_in_run() {
+            return None;
+        }
         self.taken = self.taken.wrapping_add(1);
-        Some(popped)
+        self.queue.pop_of_run()
     }
 
     /// A message that waited here is started, or taken out.

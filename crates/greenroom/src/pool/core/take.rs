@@ -13,7 +13,7 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use super::{Core, OutboxOf, Queued};
+use super::{Core, OutboxOf, Queued, ShardOf};
 use crate::{
     Actor, CallError, Class,
     pool::{
@@ -109,8 +109,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Takes the next message of a shard without keys, in the middle of a run: none where its outbox is empty. The inbox is left
     /// to its senders: a worker that took each message as it came would meet them at every one.
     #[inline(always)]
-    pub(crate) fn pop_in_run(&self, index: usize, delivery: &mut DeliveryOf<A>) -> bool {
-        let mut outbox = locked(&self.shards[index].outbox);
+    pub(crate) fn pop_in_run(
+        &self,
+        index: usize,
+        shard: &ShardOf<A, K>,
+        delivery: &mut DeliveryOf<A>,
+    ) -> bool {
+        let mut outbox = locked(&shard.outbox);
         // Straight into its place: between the two, each further move is felt.
         if let Some((message, stamp)) = outbox.pop_of_run() {
             put_plain(message, stamp, delivery);
@@ -160,11 +165,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[inline(always)]
     pub(crate) fn step(
         &self,
-        index: usize,
+        shard: &ShardOf<A, K>,
         epoch: u64,
         delivery: &mut DeliveryOf<A>,
     ) -> Option<Option<u32>> {
-        let mut outbox = locked(&self.shards[index].outbox);
+        let mut outbox = locked(&shard.outbox);
         if self.has_ended() {
             return None;
         }

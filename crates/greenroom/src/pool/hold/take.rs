@@ -8,7 +8,7 @@ use crate::{
     class::URGENT_RUN,
     delivery::Marks,
     pool::{
-        core::{Queued, take::QUOTA},
+        core::{Core, Queued, ShardOf, take::QUOTA},
         discard::discard,
         mailbox::Mailbox,
         seat::HAND_OVER,
@@ -80,21 +80,27 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     fn take_next_shared(&mut self, index: usize, alone: bool) -> Taken {
         self.run += 1;
-        if self.run <= self.longest_run && self.post.core.pop_in_run(index, &mut self.delivery) {
+        let core = &self.post.core;
+        let shard = &core.shards[index];
+        if self.run <= self.longest_run && core.pop_in_run(index, shard, &mut self.delivery) {
             return self.start_next();
         }
         self.end_run(index, alone);
         Taken::Nothing
     }
 
-    /// How many messages more may be taken by [`take_in_run`](Self::take_in_run), at `most`.
-    pub(crate) fn left_of_run(&self, most: u32) -> u32 {
-        let run = match self.post.source {
-            Source::Shared { .. } => self.run,
-            Source::Head { run, .. } => run,
-            _ => return 0,
+    /// The shard where the run is, and how many messages more may be taken there by [`take_in_run`](Self::take_in_run), at `most`.
+    pub(crate) fn left_of_run<'a>(
+        &self,
+        core: &'a Core<A, K>,
+        most: u32,
+    ) -> Option<(&'a ShardOf<A, K>, u32)> {
+        let (index, run) = match self.post.source {
+            Source::Shared { index, .. } => (index, self.run),
+            Source::Head { index, run, .. } => (index, run),
+            _ => return None,
         };
-        self.longest_run.saturating_sub(run).min(most)
+        Some((core.shards.get(index)?, self.longest_run.saturating_sub(run).min(most)))
     }
 
     /// So many messages were taken by [`take_in_run`](Self::take_in_run), which does not count them, and this is what it came to
@@ -114,20 +120,24 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// As `take_next`, in the middle of a run and for as long as nothing else comes first.
+    /// As `take_next`, in the middle of a run in this shard and for as long as nothing else comes first.
     #[inline(always)]
-    pub(crate) fn take_in_run(&mut self) -> Option<Taken> {
+    pub(crate) fn take_in_run(
+        &mut self,
+        core: &Core<A, K>,
+        shard: &ShardOf<A, K>,
+    ) -> Option<Taken> {
         // That the pool has ended is an order as well.
         if self.is_interrupted() {
             return None;
         }
         match &mut self.post.source {
             Source::Shared { index, .. } => {
-                let more = self.post.core.pop_in_run(*index, &mut self.delivery);
+                let more = core.pop_in_run(*index, shard, &mut self.delivery);
                 Some(if more { self.start_next() } else { Taken::Nothing })
             }
-            Source::Head { index, epoch, hash, .. } => {
-                *hash = self.post.core.step(*index, *epoch, &mut self.delivery)?;
+            Source::Head { epoch, hash, .. } => {
+                *hash = core.step(shard, *epoch, &mut self.delivery)?;
                 Some(self.start_next())
             }
             _ => None,

@@ -12,6 +12,7 @@ use crate::{
     Actor, Answer, Context, ExitReason, OnExit,
     life::Signal,
     pool::{
+        core::Core,
         hold::{Hold, Post, Posture, Taken, batch::BatchEnd},
         in_place,
         seat::SIGNAL,
@@ -36,22 +37,24 @@ const QUICK_ATTEMPTS: u32 = 32;
 /// few and as long as nothing else is due. Says how many. Where handlers are limited and one does not return in time, it is
 /// dropped.
 pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
+    core: &Core<A, K>,
     hold: &mut Hold<A, K>,
     actor: &mut B,
     cx: &mut Context<B>,
 ) -> u32 {
-    if hold.post.core.settings.batches.is_some() {
+    if core.settings.batches.is_some() {
         Box::pin(attempt_batch(hold, actor, cx)).await;
         return 1;
     }
-    if let Some(limit) = hold.post.core.settings.time_limit {
+    if let Some(limit) = core.settings.time_limit {
         // Boxed: pools without a limit do not pay for it in the size of their tasks.
         Box::pin(attempt_within(limit, hold, actor, cx)).await;
         return 1;
     }
-    let alone = hold.post.core.settings.is_limited() || in_place::is_driving();
-    let quick = hold.post.core.wake.is_quick() && !alone;
-    let most = if quick { hold.left_of_run(QUICK_ATTEMPTS - 1) } else { 0 };
+    let alone = core.settings.is_limited() || in_place::is_driving();
+    let quick = core.wake.is_quick() && !alone;
+    let run = if quick { hold.left_of_run(core, QUICK_ATTEMPTS - 1) } else { None };
+    let (shard, most) = run.unwrap_or((&core.shards[0], 0));
     // Counted down, and the run afterwards: one number for each message.
     let mut left = most;
     let last = loop {
@@ -64,12 +67,12 @@ pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: S
         if left == 0 || cx.is_ending() {
             break None;
         }
-        match hold.take_in_run() {
+        match hold.take_in_run(core, shard) {
             Some(Taken::InHand) => left -= 1,
             last => break last,
         }
         if !stays_busy {
-            hold.seat.is_busy_since(hold.post.core.coarse.shown());
+            hold.seat.is_busy_since(core.coarse.shown());
         }
     };
     hold.seat.is_free();
