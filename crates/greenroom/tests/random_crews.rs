@@ -196,6 +196,8 @@ fn how() -> impl Strategy<Value = How> {
         1 => Just(How::CancelledCall),
         1 => any::<bool>().prop_map(How::Reserve),
         1 => (1u8..6).prop_map(How::Many),
+        // So many stay where they lie, where there is room for all.
+        1 => (16u8..30).prop_map(How::Many),
     ]
 }
 
@@ -209,6 +211,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0usize..6).prop_map(Step::Resize),
         1 => (0usize..6).prop_map(Step::Enable),
         1 => (1usize..14).prop_map(Step::Capacity),
+        1 => (20usize..60).prop_map(Step::Capacity),
         1 => (1usize..6).prop_map(Step::Mailbox),
         2 => (0u64..60).prop_map(Step::Wait),
         2 => Just(Step::Breathe),
@@ -231,7 +234,8 @@ fn program() -> impl Strategy<Value = Program> {
         Just(Full::DropNewest),
         Just(Full::DropOldest)
     ];
-    let size = (0usize..5, 1usize..5, prop::option::of(1usize..12), any::<bool>());
+    let capacity = prop_oneof![4 => 1usize..12, 1 => 20usize..60];
+    let size = (0usize..5, 1usize..5, prop::option::of(capacity), any::<bool>());
     let failures = (prop_oneof![Just(1u32), Just(3)], 0u32..3);
     let ending = prop_oneof![
         3 => Just(Ending::Quiet),
@@ -345,8 +349,10 @@ async fn work(address: Address<Message, u32, ()>, how: How, message: Message, lo
             }
         }
         How::Many(count) => {
+            // Of many, most just return: no crew could bury dozens that panic before the program's end.
+            let deed = |copy: u8| if copy < 6 { message.deed } else { Deed::Return };
             let copies =
-                |copy: u8| Message { number: number + 1_000 * u32::from(copy), ..message.clone() };
+                |copy: u8| Message { number: number + 1_000 * u32::from(copy), deed: deed(copy) };
             let mut messages = (0..count).map(copies).collect();
             let _ = address.send_many(&mut messages).await;
             let left: HashSet<u32> = messages.iter().map(|message| message.number).collect();

@@ -135,6 +135,45 @@ async fn p25_the_oldest_message_is_found_wherever_it_waits() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn p25_messages_that_were_sent_together_have_an_age_and_are_measured() {
+    let pool = desks(1).mailbox(2_000).quick_handlers(true).spawn().await.unwrap();
+    pool.send((0, Deed::Sleep(ms(10_000)))).await.unwrap();
+    tokio::time::sleep(ms(5)).await;
+    for _ in 0..20 {
+        let mut together: VecDeque<Task> = (0..64).map(|key| (key, Deed::Compute)).collect();
+        pool.send_many(&mut together).await.unwrap();
+        assert!(together.is_empty());
+        tokio::time::sleep(ms(100)).await;
+    }
+    let stats = pool.stats();
+    assert_eq!((stats.oldest, stats.queued, stats.depth()), (Some(ms(2_000)), 1_280, 1_280));
+    tokio::time::sleep(ms(8_000)).await;
+    let stats = pool.stats();
+    assert_eq!((stats.handled, stats.oldest), (1_281, None));
+    // Of quick ones, those with the numbers 0, 512 and 1,024; each stands for 512.
+    assert_eq!(stats.queueing.count, 1_536);
+    // The second of them was in the eighth group.
+    assert!(about(stats.queueing.max, ms(10_000 - 705)), "{:?}", stats.queueing);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p26_messages_that_were_sent_together_each_have_their_outcome() {
+    for (stop, handled) in [(Stop::Now, 11), (Stop::within(ms(10_000)), 64)] {
+        let pool = desks(1).quick_handlers(true).spawn().await.unwrap();
+        let nap = |key| (key, Deed::Sleep(ms(u64::from(key == 10) * 100)));
+        let mut together: VecDeque<Task> = (0..64).map(nap).collect();
+        assert_eq!(pool.try_send_many(&mut together), Ok(64));
+        tokio::time::sleep(ms(50)).await;
+        let stats = pool.stats();
+        assert_eq!((stats.handled, stats.in_hand, stats.queued), (10, 1, 53));
+        let ledger = pool.stop(stop).await;
+        assert_eq!(ledger.stats.handled, handled);
+        assert_eq!(ledger.left_over.len() as u64, 53 * u64::from(stop == Stop::Now));
+        assert!(ledger.stats.ledger_holds(), "{:?}", ledger.stats);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn p25_a_message_that_waits_for_another_attempt_is_not_old() {
     let pool = desks(1).retry(2, every(ms(60_000))).spawn().await.unwrap();
     let call = pool.call((0, Deed::Fail));

@@ -609,7 +609,9 @@ impl<M, R, E> Address<M, R, E> {
     }
 
     /// Queues messages from the front without waiting, as many as there is room for, and leaves the rest. Returns how many
-    /// were queued. Cheaper than one by one: permits are taken and workers are woken once for all of them.
+    /// were queued. Cheaper than one by one: permits are taken and workers are woken once for all of them. Without keys, a deque
+    /// of 16 to 256 messages and little room besides is taken as it is, and an emptied one of that kind is left for it, whose
+    /// capacity may be another.
     ///
     /// # Errors
     /// Why not even one was accepted. Nothing was taken out then.
