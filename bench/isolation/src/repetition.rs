@@ -109,7 +109,7 @@ fn check(load: Load, on_full: OnFull, report: &RunReport) -> Result<(), Failure>
 
 fn figures(due: &[Duration], done: &[u64]) -> Figures {
     let last = done.iter().copied().max().unwrap_or(1);
-    let whole = due.last().map_or(0, |last| window(last));
+    let whole = due.last().map_or(0, window);
     let mut windows = vec![Vec::new(); whole + 1];
     for (due, done) in due.iter().zip(done) {
         windows[window(due)].push(done.saturating_sub(due.as_nanos() as u64));

@@ -606,7 +606,8 @@ impl<'a> Player<'a> {
 
     fn take_next_shared(&mut self, index: usize, alone: bool) -> bool {
         self.run += 1;
-        if self.run <= self.longest_run && self.core.pop_in_run(index, &mut self.delivery) {
+        let (core, shard) = (&self.core, &self.core.shards[index]);
+        if self.run <= self.longest_run && core.pop_in_run(index, shard, &mut self.delivery) {
             return self.start();
         }
         self.source = Source::Attending { index, alone };
@@ -621,7 +622,8 @@ impl<'a> Player<'a> {
         match self.source {
             Source::Shared { index, alone } => self.take_next_shared(index, alone),
             Source::Head { index, epoch, run, .. } if run < self.core.budget() => {
-                let Some(hash) = self.core.step(index, epoch, &mut self.delivery) else {
+                let shard = &self.core.shards[index];
+                let Some(hash) = self.core.step(shard, epoch, &mut self.delivery) else {
                     return false;
                 };
                 self.source = Source::Head { index, epoch, hash, run: run + 1 };
