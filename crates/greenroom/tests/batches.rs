@@ -646,3 +646,21 @@ async fn k12_k08_what_has_failed_for_good_of_a_batch_is_released_and_nothing_els
         assert!(pool.stop(PATIENCE).await.stats.ledger_holds());
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn k12_a_batch_takes_from_several_groups_that_were_sent_together() {
+    let writer = Writer::gated();
+    let pool = writer.pool(Batches::of(50)).workers(1).quick_handlers(true).spawn().await.unwrap();
+    pool.send((100, 0, Well)).await.unwrap();
+    settle().await;
+    for group in 0..3 {
+        let numbers = (1..=20).map(|number| 20 * group + number);
+        let mut together = numbers.map(|number| (100, number, Well)).collect();
+        pool.send_many(&mut together).await.unwrap();
+    }
+    writer.gate.add_permits(10);
+    let report = pool.stop(PATIENCE).await;
+    let batches: Vec<Vec<u32>> = writer.begun().into_iter().map(|(_, numbers)| numbers).collect();
+    assert_eq!(batches, [vec![0], (1..=50).collect(), (51..=60).collect()]);
+    assert!(report.stats.ledger_holds() && report.stats.handled == 61, "{:?}", report.stats);
+}
