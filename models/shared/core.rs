@@ -281,7 +281,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if parcel.class == Class::Urgent {
             self.wake.urge(index);
         }
-        let invited = std::mem::take(&mut inbox.invite);
+        let invited = inbox.take_invite();
         if !first && !invited {
             let unmeasured = self.coarse.unmeasured_from(inbox.accepted);
             inbox.take_it_easy(unmeasured);

@@ -1,9 +1,7 @@
 //! What the product's mailbox and its calls in place know of a worker's seat: orders, as in the product, what is counted there,
 //! and where its work lies.
 
-use std::sync::Arc;
-
-use super::{in_place::Bench, lock::Lock, tally::WorkerTally};
+use super::{in_place::Bench, tally::WorkerTally};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 pub(crate) const MAIL: u32 = 2;
@@ -18,7 +16,7 @@ pub(crate) struct Seat {
     orders: AtomicU32,
     /// Messages started.
     pub(crate) started: AtomicU64,
-    pub(crate) bench: Lock<Option<Arc<Bench>>>,
+    pub(crate) bench: Bench,
 }
 
 impl Seat {

@@ -11,6 +11,7 @@ use crate::{
         in_place::{Task, lend},
         seat::Seat,
         stamp::Stamp,
+        wake::Rest,
     },
 };
 
@@ -42,27 +43,35 @@ impl Clerk {
         }
     }
 
-    /// The steps of the product around its `idle`: who has served a caller at once lies down without a look at the queues.
+    /// The steps of the product's `idle`: callers are served where it lies, unless the handler suspends.
     async fn lie_down_and_serve(&mut self) {
+        let (wake, bell) = (&self.pool.wake, &self.pool.bell);
+        self.awake = false;
+        self.pool.lie_down(0);
+        let mut rest = Rest::default();
         loop {
-            self.awake = false;
-            self.pool.lie_down(0);
-            self.pool.wake.woken(0).await;
-            self.awake = true;
-            if self.pool.is_over() {
-                return;
+            let mut given = None;
+            let is_called = || {
+                given = self.hatch.take();
+                given.is_some()
+            };
+            if !wake.woken_or_called(0, &mut rest, is_called).await {
+                break;
             }
-            let Some((message, _)) = self.hatch.take() else { return };
             if self.suspends {
-                self.pool.wake.leave(&self.pool.bell);
+                wake.forget(0, bell);
                 step_aside().await;
-                self.pool.wake.enter(&self.pool.bell);
+                wake.enter(bell);
+                self.awake = true;
             }
+            let (message, _) = given.expect("it was there");
             self.hatch.answer(answer(message)).expect("somebody waits");
-            if self.suspends || self.pool.wake.any_ready() {
+            if self.awake {
                 return;
             }
         }
+        wake.errand(0);
+        self.awake = true;
     }
 }
 
@@ -94,14 +103,13 @@ impl Counter {
 
     /// The steps of the product's `serve_now`, without permits. What is left when the worker has ended is compared then.
     fn call(&self, message: u32) -> Option<Left<u32, u32, ()>> {
-        self.pool.wake.borrow(&self.pool.bell)?;
-        let Some(lent) = lend(&self.seat) else {
-            self.pool.wake.rouse(0);
+        if !self.pool.wake.is_lying(0) {
             return None;
-        };
-        if let Err(message) = self.hatch.put(message, Stamp::default()) {
-            lent.drive(|| {});
-            return Some(Left::Message(message));
+        }
+        let lent = lend(&self.seat)?;
+        if !self.hatch.put(&mut Some(message), Stamp::default()) {
+            lent.leave();
+            return None;
         }
         Some(lent.drive(|| self.hatch.leave()))
     }

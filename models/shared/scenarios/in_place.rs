@@ -243,7 +243,7 @@ impl Worker {
             if !self.pool.is_over() {
                 self.lies_down = true;
                 self.pool.lie_down(self.number);
-                self.pool.wake.woken(self.number).await;
+                self.pool.woken(self.number).await;
                 self.lies_down = false;
             }
         }
@@ -274,7 +274,7 @@ pub(super) async fn step_aside() {
 }
 
 /// The task of a worker that is awake before anything else happens.
-fn employ(pool: &Arc<Pool>, number: usize, seat: &Seat) -> Task {
+fn employ(pool: &Arc<Pool>, number: usize, seat: &Arc<Seat>) -> Task {
     pool.wake.enter(&pool.bell);
     let worker = Worker { pool: pool.clone(), number, lies_down: false };
     Task::new(seat, worker.work())

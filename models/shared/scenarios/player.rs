@@ -25,6 +25,7 @@ use crate::{
         permits::{Closed, Refused},
         seat::{SIGNAL, Seat},
         stamp::Stamp,
+        wake::Rest,
     },
     sync::{Notify, Ordering, fence},
 };
@@ -576,7 +577,9 @@ impl<'a> Player<'a> {
     }
 
     fn sleep(&mut self) {
-        match block_on(self.core.wake.woken(self.worker)) {
+        let wake = &self.core.wake;
+        block_on(wake.woken_or_called(self.worker, &mut Rest::default(), || false));
+        match wake.errand(self.worker) {
             Some(index) => self.source = Source::Attending { index, alone: true },
             None => self.join = true,
         }

@@ -9,7 +9,7 @@ use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn, yield_now},
     pool::{
         bell::Bell,
-        wake::Wake,
+        wake::{Rest, Wake},
         watch::{self, Watched},
     },
     sync::AtomicBool,
@@ -67,6 +67,13 @@ impl Pool {
     }
 
     /// The steps of the product's `idle`, before it waits.
+    /// Says what it was woken for.
+    pub(super) async fn woken(&self, worker: usize) -> Option<usize> {
+        let called = self.wake.woken_or_called(worker, &mut Rest::default(), || false).await;
+        assert!(!called, "there is nobody to call it");
+        self.wake.errand(worker)
+    }
+
     pub(super) fn lie_down(&self, worker: usize) {
         self.wake.lie_down(worker);
         self.wake.leave(&self.bell);
@@ -77,7 +84,7 @@ impl Pool {
 
     fn idle(&self, worker: usize) {
         self.lie_down(worker);
-        block_on(self.wake.woken(worker));
+        block_on(self.woken(worker));
     }
 
     /// The steps of the product's `linger`.
@@ -116,7 +123,7 @@ impl Pool {
         self.wake.lie_down(worker);
         let pool = self.clone();
         spawn(move || {
-            block_on(pool.wake.woken(worker));
+            block_on(pool.woken(worker));
             pool.work(worker, false);
         })
     }
@@ -193,7 +200,7 @@ pub fn an_order_for_a_worker_that_lies_down() {
                     if ordered.load(Ordering::Relaxed) {
                         pool.wake.call(0, &pool.bell);
                     }
-                    block_on(pool.wake.woken(0));
+                    block_on(pool.woken(0));
                 }
                 pool.wake.leave(&pool.bell);
             }

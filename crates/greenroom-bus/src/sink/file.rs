@@ -1,6 +1,6 @@
 //! Events into a file, one a line, in the order in which they were handled (B05, C12).
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use super::{
     Outgoing, Sink, SinkError,
@@ -8,6 +8,9 @@ use super::{
     storage::{DiskFile, StandardOutput, Storage},
 };
 use crate::{BoxFuture, event::ExtraValue, settlement::Ack};
+
+/// An input waits for what is confirmed here, so that a line that comes alone is synced at once.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// How a [`FileSink`] opens its file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,8 +47,8 @@ impl FileSink {
     }
 
     fn start(name: String, storage: impl Storage) -> Result<Self, SinkError> {
-        let writer =
-            LineWriter::start(name.clone(), storage).map_err(|error| cannot_open(name, &error))?;
+        let writer = LineWriter::start(name.clone(), storage, PAUSE)
+            .map_err(|error| cannot_open(name, &error))?;
         Ok(Self { writer })
     }
 }

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Many lines share a sync: at most one in [`SYNC_EVERY`] while lines keep coming, and one as soon as they pause.
-//! The thread is woken when a pause ends or a batch is full, not line by line.
+//! The thread is woken when a pause ends or a batch is full, not line by line. How long a pause is, the user of the
+//! writer says: somebody waits for what a sink confirms, and nobody for a dead letter.
 
 use std::{
     io,
@@ -24,8 +25,6 @@ use crate::settlement::{Ack, Refusal};
 
 /// Syncs are this far apart while lines keep coming. Each costs the disk some milliseconds, whatever its size.
 const SYNC_EVERY: Duration = Duration::from_millis(100);
-/// How long a batch collects, and how long no line must have come for a pause.
-const PAUSE: Duration = Duration::from_millis(1);
 /// What is queued takes at most this many bytes: enough that workers go on while a sync takes its ten milliseconds,
 /// measured with `bench/end-to-end`.
 const QUEUE_BYTES: usize = 8 * 1024 * 1024;
@@ -56,6 +55,8 @@ pub(crate) struct LineWriter<L: Line> {
 struct Shared<L> {
     /// What errors call the place.
     name: String,
+    /// How long a batch collects, and how long no line must have come for a pause.
+    pause: Duration,
     state: Mutex<State<L>>,
     /// Wakes the thread: at `wake_at`, when finishing.
     work: Condvar,
@@ -84,11 +85,11 @@ enum Next {
 }
 
 impl<L: Line> LineWriter<L> {
-    /// Starts the thread.
+    /// Starts the thread. A line that comes alone is synced after two pauses.
     ///
     /// # Errors
     /// The system has no thread to give.
-    pub(crate) fn start(name: String, storage: impl Storage) -> io::Result<Self> {
+    pub(crate) fn start(name: String, storage: impl Storage, pause: Duration) -> io::Result<Self> {
         let state = State {
             queue: Vec::new(),
             bytes: 0,
@@ -98,6 +99,7 @@ impl<L: Line> LineWriter<L> {
         };
         let shared = Arc::new(Shared {
             name,
+            pause,
             state: Mutex::new(state),
             work: Condvar::new(),
             room: Semaphore::new(QUEUE_BYTES),
@@ -202,7 +204,9 @@ impl<L: Line> Shared<L> {
             state.wake_at = 1;
             if !unsynced {
                 self.work.wait(&mut state);
-            } else if self.work.wait_for(&mut state, PAUSE).timed_out() && state.queue.is_empty() {
+            } else if self.work.wait_for(&mut state, self.pause).timed_out()
+                && state.queue.is_empty()
+            {
                 return Next::Pause;
             }
         }
@@ -211,7 +215,7 @@ impl<L: Line> Shared<L> {
         }
         if !state.finishing && state.bytes < BATCH_BYTES {
             state.wake_at = BATCH_BYTES;
-            self.work.wait_for(&mut state, PAUSE);
+            self.work.wait_for(&mut state, self.pause);
         }
         state.wake_at = usize::MAX;
         state.bytes = 0;

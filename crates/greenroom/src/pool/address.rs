@@ -79,6 +79,7 @@ pub(crate) trait Door<M, R, E>: Erased {
     /// Somebody is about to wait for a reply. Refused where that would be waiting for itself.
     fn enter_call(&self, parcel: &Parcel<M, R, E>) -> Result<Option<Inside>, Occupied>;
     /// The same, and notes it in the message.
+    #[inline(always)]
     fn enter(&self, parcel: &mut Parcel<M, R, E>) -> Result<Option<Inside>, Occupied> {
         let inside = self.enter_call(parcel)?;
         if inside.is_some() {
@@ -393,6 +394,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         }
     }
 
+    #[inline]
     fn serve(
         &self,
         message: &mut Option<A::Message>,
@@ -525,6 +527,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         WeakDoor::Pool(Arc::downgrade(&door))
     }
 
+    #[inline]
     fn enter_call(
         &self,
         parcel: &Parcel<A::Message, A::Reply, A::Error>,

@@ -211,9 +211,7 @@ impl<T: OfRun> BlockQueue<T> {
             if self.len == 0 {
                 return None;
             }
-            if let Some(item) = self.next_block() {
-                return Some(item);
-            }
+            self.next_block();
         }
         // Before the item is in hand: what is written in between would be written around it.
         self.len -= 1;
@@ -250,11 +248,8 @@ impl<T: OfRun> BlockQueue<T> {
     /// What comes out next.
     #[inline]
     pub(crate) fn front(&mut self) -> Option<&T> {
-        if self.front.is_empty()
-            && self.len > 0
-            && let Some(item) = self.next_block()
-        {
-            self.push_front(item);
+        if self.front.is_empty() && self.len > 0 {
+            self.next_block();
         }
         self.front.front()
     }
@@ -310,15 +305,16 @@ impl<T: OfRun> BlockQueue<T> {
         found
     }
 
-    /// The front is empty and there is more. Returns the next item where it is one of a run.
+    /// The front is empty and there is more: puts the next item there, or a block of them.
     #[cold]
     #[inline(never)]
-    fn next_block(&mut self) -> Option<T> {
+    fn next_block(&mut self) {
         if self.run.messages.is_empty() {
             self.open_next();
         }
-        let (message, stamp) = self.pop_of_run()?;
-        Some(T::of_run(message, stamp))
+        if let Some((message, stamp)) = self.run.pop() {
+            self.front.push_front(T::of_run(message, stamp));
+        }
     }
 
     /// Goes on to the next block when the front and the run are empty.

@@ -102,6 +102,7 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
         Self { address, state: State::Message(message) }
     }
 
+    #[inline]
     fn start(&mut self, message: M, cx: &mut Context<'_>) -> Poll<Result<R, CallError<E>>> {
         let address = self.address;
         let mut parcel = Parcel::new(message, None);
@@ -181,7 +182,8 @@ impl<M, R, E> Address<M, R, E> {
 impl<M: Send, R: Send, E: Send> Future for Call<'_, M, R, E> {
     type Output = Result<R, CallError<E>>;
 
-    #[inline]
+    // Always: what it comes to is looked at where it is called, and the rest is functions of their own.
+    #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let reply = match &mut this.state {

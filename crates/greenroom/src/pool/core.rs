@@ -86,6 +86,8 @@ mod stick;
 pub(crate) mod take;
 mod tell;
 #[cfg(test)]
+mod together;
+#[cfg(test)]
 mod unaided;
 
 pub(crate) type Queued<A, K> =
@@ -338,11 +340,15 @@ const CREDIT_SHARE: usize = 8;
 /// The most messages that are queued under one hold of a lock.
 const RUN: usize = 64;
 
+/// The most bytes of a deque that is left where it is: a few of that size are kept when they are empty.
+const RUN_BYTES: usize = 64 << 10;
+
 /// True where messages may be left where their sender has them: enough to be worth it, not so many that an empty deque of that size
 /// is too much to keep, and with little room unused that would count against the memory of a full queue.
 fn is_run<M>(messages: &VecDeque<M>) -> bool {
-    let (few, many) = (16, 4 * RUN);
-    (few..=many).contains(&messages.len()) && messages.capacity() * 4 <= messages.len() * 5
+    let (few, many) = (16, (4 * RUN).min(RUN_BYTES / size_of::<M>().max(1)));
+    (few..=many).contains(&messages.len())
+        && messages.capacity().saturating_mul(4) <= messages.len() * 5
 }
 
 /// Messages that an actor which stands alone has handled before any is measured.
@@ -540,7 +546,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if urgent {
             self.wake.urge(index);
         }
-        let invited = std::mem::take(&mut inbox.invite);
+        let invited = inbox.take_invite();
         if !first && !invited {
             let unmeasured = self.coarse.unmeasured_from(inbox.accepted);
             inbox.take_it_easy(unmeasured);
@@ -561,13 +567,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.wake.mark(index);
         let shard = (!self.keyed()).then_some(index);
         let Some(worker) = self.wake.pick_for(shard, &self.clock.bell) else { return };
-        let since = in_place::is_timed().then(std::time::Instant::now);
-        let Some(lent) = in_place::lend(self.seats.at(worker)) else {
-            return self.wake.rouse(worker);
-        };
-        lent.drive(|| {});
-        if let Some(since) = since {
-            self.tell_pace(since.elapsed());
+        match in_place::lend(self.seats.at(worker)) {
+            Some(lent) => self.drive(lent, || {}),
+            None => self.wake.rouse(worker),
         }
     }
 
@@ -766,8 +768,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Somebody is about to wait for a reply of this pool.
+    #[inline]
     pub(crate) fn enter_own_call(&self, parcel: &ParcelOf<A>) -> Result<Option<Inside>, Occupied> {
-        let Some(slot) = slot_at_work(self.identity()) else { return Ok(None) };
+        match slot_at_work(self.identity()) {
+            Some(slot) => self.enter_call_of(slot, parcel),
+            None => Ok(None),
+        }
+    }
+
+    #[cold]
+    fn enter_call_of(&self, slot: usize, parcel: &ParcelOf<A>) -> Result<Option<Inside>, Occupied> {
         if self.has_key_in_hand(parcel, slot) {
             return Err(Occupied);
         }

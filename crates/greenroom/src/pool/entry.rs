@@ -28,6 +28,7 @@ impl<M, R, E, K> OfRun for Entry<M, R, E, K> {
 /// Puts a plain message in hand. Nothing else is in there: nothing is dropped.
 #[inline(always)]
 pub(crate) fn put_plain<M, R, E>(message: M, stamp: Stamp, delivery: &mut Delivery<M, R, E>) {
+    // Not dropped, so that nothing has to be kept across a call that is never made.
     let before = delivery.message.replace(message);
     debug_assert!(before.is_none() && delivery.extra.is_none());
     std::mem::forget(before);
@@ -36,18 +37,14 @@ pub(crate) fn put_plain<M, R, E>(message: M, stamp: Stamp, delivery: &mut Delive
 }
 
 impl<M, R, E, K> Entry<M, R, E, K> {
-    /// Puts a message without a key in hand. Nothing else is in there: nothing is dropped.
+    /// As [`put_plain`], for a message without a key that may have more with it.
     #[inline(always)]
     pub(crate) fn put_into(self, delivery: &mut Delivery<M, R, E>) {
-        // Not dropped, so that nothing has to be kept across a call that is never made.
-        let before = delivery.message.replace(self.message);
-        debug_assert!(before.is_none());
-        std::mem::forget(before);
+        put_plain(self.message, self.stamp, delivery);
         let before = std::mem::replace(&mut delivery.extra, self.extra);
         debug_assert!(before.is_none());
         std::mem::forget(before);
         delivery.class = self.class;
-        delivery.stamp = self.stamp;
     }
 
     /// True for a message that waits for another attempt.

@@ -55,15 +55,16 @@ impl<M, R, E> Hatch<M, R, E> {
         Self(Lock::new(State::Shut))
     }
 
-    /// For the caller, before it polls the worker. Refused where somebody else is there still: whoever takes a worker off the idle
-    /// list may find that it got up by itself meanwhile, and was taken off again by another.
-    pub(crate) fn put(&self, message: M, stamp: Stamp) -> Result<(), M> {
+    /// For the caller, before it polls the worker. False where somebody else is there still, and the message where it was: a worker
+    /// that was idle just now may have got up, for a caller whose handler has suspended.
+    pub(crate) fn put(&self, message: &mut Option<M>, stamp: Stamp) -> bool {
         let mut state = locked(&self.0);
         if !matches!(*state, State::Shut) {
-            return Err(message);
+            return false;
         }
+        let Some(message) = message.take() else { return false };
         fill(&mut state, State::Message(message, stamp));
-        Ok(())
+        true
     }
 
     /// For the worker. None where nobody is there.
@@ -154,9 +155,16 @@ mod tests {
 
     type Small = Hatch<u8, u8, ()>;
 
+    fn put(hatch: &Small, number: u8) -> bool {
+        let mut message = Some(number);
+        let taken = hatch.put(&mut message, Stamp::default());
+        assert_eq!(message.is_none(), taken, "it is in one place");
+        taken
+    }
+
     fn given() -> Small {
         let hatch = Small::new();
-        assert_eq!(hatch.put(7, Stamp::default()), Ok(()));
+        assert!(put(&hatch, 7));
         hatch
     }
 
@@ -170,14 +178,14 @@ mod tests {
     #[test]
     fn nobody_comes_while_somebody_is_there_or_waits() {
         let hatch = given();
-        assert_eq!(hatch.put(1, Stamp::default()), Err(1));
+        assert!(!put(&hatch, 1));
         assert!(hatch.take().is_some());
-        assert_eq!(hatch.put(1, Stamp::default()), Err(1));
+        assert!(!put(&hatch, 1));
         let Left::Later(mut reply) = hatch.leave() else { panic!("it is in hand") };
-        assert_eq!(hatch.put(1, Stamp::default()), Err(1));
+        assert!(!put(&hatch, 1));
         assert_eq!(hatch.answer(8), Ok(()));
         assert!(matches!(reply.try_recv(), Ok(Ok(8))));
-        assert_eq!(hatch.put(1, Stamp::default()), Ok(()));
+        assert!(put(&hatch, 1));
     }
 
     #[test]
@@ -192,7 +200,7 @@ mod tests {
         let hatch = taken();
         assert_eq!(hatch.answer(8), Ok(()));
         assert!(matches!(hatch.leave(), Left::Reply(8)));
-        assert_eq!(hatch.put(1, Stamp::default()), Ok(()), "it is shut, and can be used again");
+        assert!(put(&hatch, 1), "it is shut, and can be used again");
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub(crate) enum Posture {
     Awake,
     /// Awake, and stepping aside once before it lies down.
     Lingering,
-    /// In the idle list, or just taken off it by a waker.
+    /// In the idle list, or just taken off it by a waker. It may serve a caller there.
     LyingDown,
     /// In a suspended handler, or between restarts.
     Suspended,
@@ -181,9 +181,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// The caller has no message in hand and is not polled for a while.
     pub(crate) fn rest(&mut self) {
-        // A handler may panic when it is dropped, while it is suspended.
-        if std::mem::replace(&mut self.post.posture, Posture::Suspended) != Posture::Suspended {
-            self.post.core.wake.leave(&self.post.core.clock.bell);
+        let (wake, bell) = (&self.post.core.wake, &self.post.core.clock.bell);
+        match std::mem::replace(&mut self.post.posture, Posture::Suspended) {
+            // A handler may panic when it is dropped, while it is suspended.
+            Posture::Suspended => {}
+            Posture::LyingDown => wake.forget(self.post.worker, bell),
+            Posture::Awake | Posture::Lingering => wake.leave(bell),
         }
         self.post.core.serve_waiters();
         self.post.core.tell_progress();

@@ -27,7 +27,10 @@ use std::{
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     task::{Context, Poll, Waker},
 };
 
@@ -51,6 +54,24 @@ thread_local! {
     static DRIVING: Cell<bool> = const { Cell::new(false) };
     /// How many have been.
     static DRIVEN: Cell<u32> = const { Cell::new(0) };
+    /// The number of this thread; 0 while it has none.
+    static NUMBER: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A number of this thread: those that follow each other have different ones.
+pub(crate) fn number_of_thread() -> usize {
+    match NUMBER.get() {
+        0 => take_number(),
+        number => number,
+    }
+}
+
+#[cold]
+fn take_number() -> usize {
+    static LAST: AtomicUsize = AtomicUsize::new(0);
+    let number = LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+    NUMBER.set(number);
+    number
 }
 
 /// True while the caller is polled by somebody who calls it, and who waits to go on.
@@ -70,9 +91,18 @@ pub(crate) fn may_drive() -> bool {
     !driven.is_multiple_of(IN_A_ROW) && !is_driving()
 }
 
-/// Where the work of one task lies.
-pub(crate) struct Bench(Lock<Place>);
+/// Where the work of a slot's task lies. Of one after the other: the work of one that is killed may be away while the next has begun.
+#[derive(Default)]
+pub(crate) struct Bench(Lock<Desk>);
 
+#[derive(Default)]
+struct Desk {
+    /// Of the task whose place it is; 0 before the first.
+    number: u64,
+    place: Place,
+}
+
+#[derive(Default)]
 enum Place {
     /// To be polled; with the waker of its task, once that has been polled.
     Here(Work, Option<Waker>),
@@ -81,37 +111,58 @@ enum Place {
     /// It has ended, perhaps by a panic.
     Done(Option<Box<dyn Any + Send>>),
     /// Its task has gone.
+    #[default]
     Nobody,
 }
 
+impl Desk {
+    /// The place of this task, where it has one still.
+    fn of(&mut self, number: u64) -> Option<&mut Place> {
+        (self.number == number).then_some(&mut self.place)
+    }
+}
+
 impl Bench {
-    /// The task comes to poll its work.
-    fn come(&self) -> Place {
-        let mut place = locked(&self.0);
-        let away = Place::Away { called: matches!(*place, Place::Away { .. }) };
-        std::mem::replace(&mut *place, away)
+    /// The next task begins, with this work. Returns its number.
+    fn begin(&self, work: Work) -> u64 {
+        let mut desk = locked(&self.0);
+        desk.number += 1;
+        let number = desk.number;
+        let before = std::mem::replace(&mut desk.place, Place::Here(work, None));
+        drop(desk);
+        drop(before);
+        number
     }
 
-    /// Lends the work to somebody else than its task, with that task's waker.
-    fn lend(&self) -> Option<(Work, Waker)> {
-        let mut place = locked(&self.0);
-        match std::mem::replace(&mut *place, Place::Away { called: false }) {
-            Place::Here(work, Some(waker)) => Some((work, waker)),
+    /// The task comes to poll its work.
+    fn come(&self, number: u64) -> Place {
+        let mut desk = locked(&self.0);
+        let Some(place) = desk.of(number) else { return Place::Nobody };
+        let away = Place::Away { called: matches!(*place, Place::Away { .. }) };
+        std::mem::replace(place, away)
+    }
+
+    /// Lends the work to somebody else than its task, with that task's waker and number.
+    fn lend(&self) -> Option<(Work, Waker, u64)> {
+        let mut desk = locked(&self.0);
+        match std::mem::replace(&mut desk.place, Place::Away { called: false }) {
+            Place::Here(work, Some(waker)) => Some((work, waker, desk.number)),
             other => {
-                *place = other;
+                // There is nothing in it to be dropped.
+                std::mem::forget(std::mem::replace(&mut desk.place, other));
                 None
             }
         }
     }
 
     /// The work has been polled, and is not done. Says whether its task is to be woken; gives the work back where that has gone.
-    fn put_back(&self, work: Work, waker: Waker) -> Result<Option<Waker>, Work> {
-        let mut place = locked(&self.0);
-        match *place {
-            Place::Away { called } => {
-                let wake = called.then(|| waker.clone());
-                // There is nothing in it to be dropped.
-                std::mem::forget(std::mem::replace(&mut *place, Place::Here(work, Some(waker))));
+    fn put_back(&self, number: u64, work: Work, waker: Waker) -> Result<Option<Waker>, Work> {
+        let mut desk = locked(&self.0);
+        match desk.of(number) {
+            Some(place @ Place::Away { .. }) => {
+                let wake = matches!(place, Place::Away { called: true }).then(|| waker.clone());
+                // As in `lend`.
+                std::mem::forget(std::mem::replace(place, Place::Here(work, Some(waker))));
                 Ok(wake)
             }
             _ => Err(work),
@@ -119,10 +170,10 @@ impl Bench {
     }
 
     /// The work is done. Its task is to be woken, to end. Where that has gone, nobody wants to know what it panicked with.
-    fn end(&self, panic: Option<Box<dyn Any + Send>>) -> Option<Box<dyn Any + Send>> {
-        let mut place = locked(&self.0);
-        match *place {
-            Place::Away { .. } => {
+    fn end(&self, number: u64, panic: Option<Box<dyn Any + Send>>) -> Option<Box<dyn Any + Send>> {
+        let mut desk = locked(&self.0);
+        match desk.of(number) {
+            Some(place @ Place::Away { .. }) => {
                 *place = Place::Done(panic);
                 None
             }
@@ -131,21 +182,22 @@ impl Bench {
     }
 
     /// The task has gone, whoever has its work.
-    fn leave(&self) -> Place {
-        std::mem::replace(&mut *locked(&self.0), Place::Nobody)
+    fn leave(&self, number: u64) -> Place {
+        locked(&self.0).of(number).map_or(Place::Nobody, std::mem::take)
     }
 }
 
 /// The task of a worker whose work others may poll in its place.
-pub(crate) struct Task(Arc<Bench>);
+pub(crate) struct Task {
+    seat: Arc<Seat>,
+    number: u64,
+}
 
 impl Task {
     /// Does this work in this slot.
-    pub(crate) fn new(seat: &Seat, work: impl Future<Output = ()> + Send + 'static) -> Self {
-        let bench = Arc::new(Bench(Lock::new(Place::Here(Box::pin(work), None))));
-        let before = locked(&seat.bench).replace(bench.clone());
-        drop(before);
-        Self(bench)
+    pub(crate) fn new(seat: &Arc<Seat>, work: impl Future<Output = ()> + Send + 'static) -> Self {
+        let number = seat.bench.begin(Box::pin(work));
+        Self { seat: seat.clone(), number }
     }
 }
 
@@ -153,7 +205,7 @@ impl Future for Task {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let mut work = match self.0.come() {
+        let mut work = match self.seat.bench.come(self.number) {
             Place::Here(work, _) => work,
             Place::Away { .. } => return Poll::Pending,
             Place::Done(Some(panic)) => resume_unwind(panic),
@@ -163,7 +215,7 @@ impl Future for Task {
             return Poll::Ready(());
         }
         // Nobody else polls the task meanwhile: it has not called.
-        let back = self.0.put_back(work, cx.waker().clone());
+        let back = self.seat.bench.put_back(self.number, work, cx.waker().clone());
         debug_assert!(matches!(back, Ok(None)));
         Poll::Pending
     }
@@ -171,7 +223,7 @@ impl Future for Task {
 
 impl Drop for Task {
     fn drop(&mut self) {
-        drop(self.0.leave());
+        drop(self.seat.bench.leave(self.number));
     }
 }
 
@@ -185,23 +237,24 @@ impl Drop for Driving {
 }
 
 /// The work of a worker, with who is about to do it in its place: to be driven at once.
-pub(crate) struct Lent {
-    bench: Arc<Bench>,
+pub(crate) struct Lent<'a> {
+    bench: &'a Bench,
+    number: u64,
     work: Work,
     waker: Waker,
 }
 
 /// Borrows the work of this worker. None where somebody else does it, or it has not been polled before.
-pub(crate) fn lend(seat: &Seat) -> Option<Lent> {
-    let bench = locked(&seat.bench).clone()?;
-    let (work, waker) = bench.lend()?;
-    Some(Lent { bench, work, waker })
+pub(crate) fn lend(seat: &Seat) -> Option<Lent<'_>> {
+    let bench = &seat.bench;
+    let (work, waker, number) = bench.lend()?;
+    Some(Lent { bench, number, work, waker })
 }
 
-impl Lent {
+impl Lent<'_> {
     /// Polls it once, and gives it back. `then` comes between the two: nobody else polls that worker before.
     pub(crate) fn drive<T>(self, then: impl FnOnce() -> T) -> T {
-        let Self { bench, mut work, waker } = self;
+        let Self { bench, number, mut work, waker } = self;
         DRIVING.set(true);
         let driving = Driving;
         let poll = || work.as_mut().poll(&mut Context::from_waker(&waker));
@@ -210,16 +263,25 @@ impl Lent {
         match polled {
             Ok(Poll::Pending) => {
                 let then = then();
-                match bench.put_back(work, waker) {
-                    Ok(wake) => wake.into_iter().for_each(Waker::wake),
-                    // What it holds is the user's, and who drives it has nothing to do with that.
-                    Err(left) => discard(left),
-                }
+                put_back(bench, number, work, waker);
                 then
             }
-            Ok(Poll::Ready(())) => finish(&bench, work, waker, None, then),
-            Err(panic) => finish(&bench, work, waker, Some(panic), then),
+            Ok(Poll::Ready(())) => finish(bench, number, (work, waker), None, then),
+            Err(panic) => finish(bench, number, (work, waker), Some(panic), then),
         }
+    }
+
+    /// Gives it back as it was.
+    pub(crate) fn leave(self) {
+        put_back(self.bench, self.number, self.work, self.waker);
+    }
+}
+
+fn put_back(bench: &Bench, number: u64, work: Work, waker: Waker) {
+    match bench.put_back(number, work, waker) {
+        Ok(wake) => wake.into_iter().for_each(Waker::wake),
+        // What it holds is the user's, and who drives it has nothing to do with that.
+        Err(left) => discard(left),
     }
 }
 
@@ -227,8 +289,8 @@ impl Lent {
 #[cold]
 fn finish<T>(
     bench: &Bench,
-    work: Work,
-    waker: Waker,
+    number: u64,
+    (work, waker): (Work, Waker),
     panic: Option<Box<dyn Any + Send>>,
     then: impl FnOnce() -> T,
 ) -> T {
@@ -238,7 +300,7 @@ fn finish<T>(
     discard(work);
     drop(driving);
     let then = then();
-    discard(bench.end(panic));
+    discard(bench.end(number, panic));
     waker.wake();
     then
 }

@@ -1,7 +1,7 @@
 //! A slot of a pool: what stays when its worker is restarted, disabled, or replaced by another.
 
 use std::sync::{
-    Arc, Weak,
+    Weak,
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
@@ -11,8 +11,8 @@ use tokio::task::AbortHandle;
 use crate::inspect::Published;
 
 use super::{
-    change::Outcomes, erased::Erased, in_place::Bench, lock::Lock, restart::RestartLog,
-    stamp::Stamp, tally::WorkerTally,
+    change::Outcomes, erased::Erased, in_place::Bench, restart::RestartLog, stamp::Stamp,
+    tally::WorkerTally,
 };
 
 /// The worker is to end after the message in hand.
@@ -51,7 +51,7 @@ pub(crate) struct Seat {
     /// What the worker has published.
     pub(crate) published: Published,
     /// Where the work of its task lies, in a pool where callers may do it.
-    pub(crate) bench: Lock<Option<Arc<Bench>>>,
+    pub(crate) bench: Bench,
 }
 
 /// What is rarely looked at.

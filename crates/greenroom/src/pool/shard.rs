@@ -117,7 +117,7 @@ pub(crate) struct Inbox<M, R, E, K> {
     /// Others give way to it and leave it the bit, so it must be one that clears it.
     drainer: (usize, usize),
     /// The next sender is to wake a worker where it runs.
-    pub(crate) invite: bool,
+    invite: bool,
     /// See the module's documentation.
     pub(crate) scheduled: bool,
     /// Set once, under this lock, so that nothing is accepted after it.
@@ -396,6 +396,14 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         if self.invite {
             self.look_again();
         }
+    }
+
+    /// True where the sender of a message is to wake a worker where it runs. It then steps aside, so that this one comes to its turn:
+    /// as long as the shard is drained from afar little waits there, and the sender would go on.
+    pub(crate) fn take_invite(&mut self) -> bool {
+        let invited = std::mem::take(&mut self.invite);
+        self.step_aside |= invited;
+        invited
     }
 
     /// True where the next message can be queued by [`push_easily`](Self::push_easily).
@@ -935,6 +943,10 @@ mod tests {
         assert!(!inbox.is_easy(), "the invitation would wait");
         let mut send = |message| inbox.push_each([message].into_iter(), |_| Stamp::default());
         assert_eq!((send(2), send(3)), (Wanted::Invitation, Wanted::Nothing), "once");
+        assert!(!inbox.step_aside, "whoever sends many steps aside soon enough");
+        inbox.invite = true;
+        assert_eq!((inbox.take_invite(), inbox.take_invite()), (true, false));
+        assert!(inbox.step_aside, "for the worker that is woken");
     }
 
     #[test]

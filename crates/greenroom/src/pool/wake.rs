@@ -34,6 +34,12 @@
 //! without clearing it does so only to one whose bit it is as well. Where the pace changes while a worker keeps a shard
 //! to itself, the watch finds out, and others join.
 //!
+//! # Called where it lies
+//! A caller may do the work of a worker that lies idle ([`woken_or_called`](Wake::woken_or_called)). That one stays in the list and is not
+//! awake: for everybody else it is as idle as before. Who takes it off the list meanwhile wakes its task, which comes once the
+//! caller has put the work back. A worker that cannot come then, because its handler suspends or because it ends, passes the
+//! wake-up on, as one that dies does.
+//!
 //! The waker takes the worker off the idle list and raises `awake` on its behalf, so a wake-up belongs to exactly one
 //! worker. One that dies first passes it on ([`forget`](Wake::forget)).
 
@@ -41,6 +47,7 @@ use std::{future::poll_fn, task::Poll, time::Duration};
 
 use super::{
     bell::Bell,
+    in_place::is_driving,
     lock::{Lock, locked},
     padded::Padded,
     seats::Seats,
@@ -98,6 +105,13 @@ impl Default for Bed {
         let (waker, errand) = (AtomicWaker::new(), AtomicU32::new(ANY));
         Self { waker, errand, taken: AtomicBool::new(false) }
     }
+}
+
+/// Of a worker, from when it lies down until it gets up.
+#[derive(Default)]
+pub(crate) struct Rest {
+    /// Whoever takes it off the idle list wakes its task, from now on.
+    is_registered: bool,
 }
 
 /// However many are awake, and whoever lingers.
@@ -314,18 +328,6 @@ impl Wake {
         self.beds.at(worker).waker.wake();
     }
 
-    /// Takes an idle worker off the list for a caller that polls it, or has it polled by [`rouse`](Self::rouse), whoever else is
-    /// awake: it runs where the caller would wait.
-    pub(crate) fn borrow(&self, bell: &Bell) -> Option<usize> {
-        let mut idle = locked(&self.idle);
-        let worker = idle.pop()?;
-        self.get_up(&idle, worker, None);
-        self.awake.fetch_add(1, Ordering::SeqCst);
-        drop(idle);
-        bell.ring();
-        Some(worker)
-    }
-
     fn pick(&self, limit: usize, shard: Option<usize>, bell: &Bell) -> Option<usize> {
         loop {
             fence(Ordering::SeqCst);
@@ -448,7 +450,7 @@ impl Wake {
         }
     }
 
-    /// Enters the idle list; the caller then leaves, and waits for [`woken`](Self::woken).
+    /// Enters the idle list; the caller then leaves, and waits to be [woken](Self::woken_or_called).
     pub(crate) fn lie_down(&self, worker: usize) {
         let mut idle = locked(&self.idle);
         idle.push(worker);
@@ -456,25 +458,45 @@ impl Wake {
         self.idle_count.store(idle.stack.len(), Ordering::Release);
     }
 
-    /// Waits until a waker has taken the worker off the idle list. Returns the shard that it was woken for, if any.
-    pub(crate) async fn woken(&self, worker: usize) -> Option<usize> {
+    /// True while this worker is in the idle list. A guess.
+    pub(crate) fn is_lying(&self, worker: usize) -> bool {
+        self.beds.at(worker).taken.load(Ordering::Relaxed)
+    }
+
+    /// Waits until a waker has taken the worker off the idle list, for its [`errand`](Self::errand): false; or until `is_called`,
+    /// which is asked at each poll: true, and the worker lies there still and is to come back with the same `rest`.
+    #[inline(always)]
+    pub(crate) async fn woken_or_called(
+        &self,
+        worker: usize,
+        rest: &mut Rest,
+        mut is_called: impl FnMut() -> bool,
+    ) -> bool {
         let bed = self.beds.at(worker);
         poll_fn(|task| {
             if !bed.taken.load(Ordering::Acquire) {
-                return Poll::Ready(());
+                return Poll::Ready(false);
             }
+            if is_called() {
+                return Poll::Ready(true);
+            }
+            // Who does the work of a task polls it with that task's own waker, which is registered from the last time on.
+            if rest.is_registered && is_driving() {
+                return Poll::Pending;
+            }
+            rest.is_registered = true;
             bed.waker.register(task.waker());
             // Whoever takes it off the list says so first, and then wakes whom it finds registered.
             match bed.taken.load(Ordering::Acquire) {
                 true => Poll::Pending,
-                false => Poll::Ready(()),
+                false => Poll::Ready(false),
             }
         })
-        .await;
-        self.errand(worker)
+        .await
     }
 
-    fn errand(&self, worker: usize) -> Option<usize> {
+    /// What the caller, which has been taken off the idle list, was woken for: a shard, if any.
+    pub(crate) fn errand(&self, worker: usize) -> Option<usize> {
         // Whoever writes it has taken the worker off the list, and nobody else does before it is there again.
         let errand = &self.beds.at(worker).errand;
         match errand.load(Ordering::Relaxed) {
@@ -486,11 +508,14 @@ impl Wake {
         }
     }
 
-    /// A worker goes that had lain down. Passes a wake-up that it was given on to another.
+    /// A worker that had lain down goes, or cannot come any more. Passes a wake-up that it was given on to another.
     pub(crate) fn forget(&self, worker: usize, bell: &Bell) {
         let mut idle = locked(&self.idle);
         if idle.remove(worker) {
-            return self.get_up(&idle, worker, None);
+            self.get_up(&idle, worker, None);
+            drop(idle);
+            // As in `leave`: the caller may look for others who wait for what it has started.
+            return fence(Ordering::SeqCst);
         }
         drop(idle);
         if let Some(shard) = self.errand(worker) {

@@ -4,6 +4,7 @@ use std::{
     any::Any,
     future::Future,
     hash::Hash,
+    pin::pin,
     sync::{
         Arc,
         atomic::{Ordering, fence},
@@ -24,10 +25,12 @@ use super::{
     limits::Pass,
     seat::{KILLED, REST, SIGNAL, Status},
     tally::count,
+    wake::Rest,
 };
 use crate::{Actor, Context, ExitReason, Happening, panic_location, step_aside};
 
 pub(crate) mod adopted;
+mod apart;
 mod attempt;
 mod catch_unwind;
 mod factory;
@@ -40,7 +43,8 @@ pub(crate) use catch_unwind::CatchUnwind;
 pub(crate) use factory::{Factory, panic_message};
 
 use self::{
-    attempt::{StandsFor, attempt, hear},
+    apart::Apart,
+    attempt::{StandsFor, attempt, hear, serve},
     pass::{end_pass, pass},
     start::{first_start, pause, start_again},
 };
@@ -304,14 +308,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         match taken {
             Taken::Nothing if !hold.is_over() => {
                 permission = None;
-                turn = 0;
-                while idle(hold, &core).await {
-                    attempt(&core, hold, actor, cx).await;
-                    if !in_place::is_driving() || cx.is_ending() || hold.has_more_to_do() {
-                        turn = 1;
-                        break;
-                    }
-                }
+                turn = u32::from(idle(hold, &core, actor, cx).await);
             }
             Taken::Nothing | Taken::Skipped => {}
             Taken::InHand => {
@@ -325,7 +322,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                     step_aside().await;
                 }
                 permission.iter_mut().for_each(Pass::started);
-                let attempts = attempt(&core, hold, actor, cx).await;
+                let attempts = Apart(pin!(attempt(&core, hold, actor, cx))).await;
                 (in_a_row, turn) = (in_a_row + attempts - 1, turn + attempts - 1);
                 if let Some(permission) = permission.take() {
                     end_pass(hold, permission);
@@ -395,12 +392,16 @@ fn messages_per_turn<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core
     if core.wake.is_quick() { QUICK_MESSAGES_PER_TURN } else { MESSAGES_PER_TURN }
 }
 
-/// Waits until there is something to do. True where that is in hand: the message of a caller who does this worker's work.
-async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+/// Waits until there is something to do. Callers who do this worker's work meanwhile are served where it lies: it counts as idle,
+/// and others may take it off the list for what comes next. True where that has just been so.
+async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     hold: &mut Hold<A, K>,
     core: &Core<A, K>,
+    actor: &mut B,
+    cx: &mut Context<B>,
 ) -> bool {
-    core.wake.lie_down(hold.post.worker);
+    let worker = hold.post.worker;
+    core.wake.lie_down(worker);
     hold.post.posture = Posture::LyingDown;
     core.wake.leave(&core.clock.bell);
     core.serve_waiters();
@@ -410,20 +411,37 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         core.wake.all();
     }
     if hold.seat.has_orders() {
-        core.wake.call(hold.post.worker, &core.clock.bell);
+        core.wake.call(worker, &core.clock.bell);
     }
-    let errand = core.wake.woken(hold.post.worker).await;
+    let (mut rest, mut serves) = (Rest::default(), false);
+    loop {
+        let is_called = || {
+            let called = hold.take_at_hatch();
+            serves &= called;
+            called
+        };
+        if !core.wake.woken_or_called(worker, &mut rest, is_called).await {
+            break;
+        }
+        serves = true;
+        serve(hold, actor, cx).await;
+        if hold.post.posture != Posture::LyingDown {
+            // It has been suspended, and has got up for that.
+            return true;
+        }
+        core.has_served();
+        if cx.is_ending() {
+            core.wake.call(worker, &core.clock.bell);
+        }
+    }
+    let errand = core.wake.errand(worker);
     hold.post.posture = Posture::Awake;
-    // Who calls has looked at the time.
-    if hold.take_at_hatch() {
-        return true;
-    }
     core.note_time();
     match errand {
         Some(index) => hold.post.source = Source::Attending { index, alone: true },
         None => hold.join = true,
     }
-    false
+    serves
 }
 
 /// `own` is whose hook it is.

@@ -4,12 +4,22 @@
 //! scheduled, which means that nothing is queued there. The permit is taken there, under the lock that closes the shard: a pool that
 //! closes later waits for the message as for any other.
 
-use std::{hash::Hash, time::Instant};
+use std::{
+    hash::Hash,
+    sync::atomic::{Ordering, fence},
+    time::Instant,
+};
 
 use super::{Core, HatchOf};
 use crate::{
     Actor,
-    pool::{hatch::Left, in_place, lock::locked, occupied::slot_at_work, stamp::Stamp},
+    pool::{
+        hatch::Left,
+        in_place::{self, Lent},
+        lock::locked,
+        occupied::slot_at_work,
+        stamp::Stamp,
+    },
     reply::Reply,
 };
 
@@ -19,6 +29,9 @@ pub(crate) enum Served<R, E> {
     /// The handler has suspended, for example: it is to come.
     Later(Reply<R, E>),
 }
+
+/// Workers that a caller looks at to find one that is idle.
+const WORKERS_ASKED: usize = 4;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Has an idle worker handle a message here and now. None where that cannot be; the message is where it was then, and to be
@@ -36,8 +49,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn may_serve(&self) -> bool {
-        self.wake.idle() > 0
-            && !self.wake.any_ready()
+        !self.wake.any_ready()
             && !self.wake.is_urged()
             && slot_at_work(self.identity()).is_none()
             && self.may_drive()
@@ -48,21 +60,52 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         message: &mut Option<A::Message>,
         sender: u32,
     ) -> Option<Served<A::Reply, A::Error>> {
+        let (lent, hatch) = self.lend_idle()?;
+        // A pool whose calls are all served here has nobody awake, and its clock goes only while it is watched.
+        self.clock.bell.ring();
         let index = self.shard_of(&(None, 0), sender);
-        let stamp = self.admit_to_hatch(index)?;
-        let worker = self.wake.borrow(&self.clock.bell);
-        let left = worker.map(|worker| (worker, self.drive_with(worker, message, stamp)));
-        match left {
-            Some((_, Some(Left::Reply(reply)))) => return Some(Served::Reply(reply)),
-            Some((_, Some(Left::Later(reply)))) => return Some(Served::Later(reply)),
-            // It had something else to do.
-            Some((_, Some(Left::Message(back)))) => *message = Some(back),
-            // Others do its work just now.
-            Some((worker, None)) => self.wake.rouse(worker),
-            None => {}
+        let Some(stamp) = self.admit_to_hatch(index) else {
+            lent.leave();
+            return None;
+        };
+        if hatch.put(message, stamp) {
+            match self.drive(lent, || hatch.leave()) {
+                Left::Reply(reply) => return Some(Served::Reply(reply)),
+                Left::Later(reply) => return Some(Served::Later(reply)),
+                // It had something else to do.
+                Left::Message(back) => *message = Some(back),
+            }
+        } else {
+            // Whom it has served before waits for a handler that has suspended.
+            lent.leave();
         }
         self.withdraw(index);
         None
+    }
+
+    /// Borrows the work of a worker that lies idle: of the same one each time, on the same thread, and of others on others, so that
+    /// what they use stays in the caches there.
+    fn lend_idle(&self) -> Option<(Lent<'_>, &HatchOf<A>)> {
+        let (workers, first) = (self.hatches.len(), in_place::number_of_thread());
+        (0..workers.min(WORKERS_ASKED)).find_map(|place| {
+            let worker = first.wrapping_add(place) % workers;
+            if !self.wake.is_lying(worker) {
+                return None;
+            }
+            let hatch = self.hatches.at(worker).get()?;
+            Some((in_place::lend(self.seats.at(worker))?, &**hatch))
+        })
+    }
+
+    /// Polls a worker once, and now and then takes the time of that.
+    #[inline]
+    pub(super) fn drive<T>(&self, lent: Lent<'_>, then: impl FnOnce() -> T) -> T {
+        let since = in_place::is_timed().then(Instant::now);
+        let then = lent.drive(then);
+        if let Some(since) = since {
+            self.tell_pace(since.elapsed());
+        }
+        then
     }
 
     /// Takes a permit for a message that nothing waits before.
@@ -73,7 +116,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return None;
         }
         if inbox.credit == 0 {
-            inbox.credit = self.permits.take_known(self.credit.load(super::Ordering::Relaxed));
+            inbox.credit = self.permits.take_known(self.credit.load(Ordering::Relaxed));
         }
         inbox.credit = inbox.credit.checked_sub(1)?;
         let number = inbox.accepted;
@@ -89,131 +132,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.give_credit(index, 1);
     }
 
-    /// Polls this worker once, with a message at its hatch. None where somebody else does its work.
-    fn drive_with(
-        &self,
-        worker: usize,
-        message: &mut Option<A::Message>,
-        stamp: Stamp,
-    ) -> Option<Left<A::Message, A::Reply, A::Error>> {
-        let hatch: &HatchOf<A> = self.hatches.at(worker).get()?;
-        let given = message.take()?;
-        let Some(lent) = in_place::lend(self.seats.at(worker)) else {
-            *message = Some(given);
-            return None;
-        };
-        if let Err(given) = hatch.put(given, stamp) {
-            // It is to be polled all the same: it was taken off the list.
-            lent.drive(|| {});
-            return Some(Left::Message(given));
-        }
-        let since = in_place::is_timed().then(Instant::now);
-        let left = lent.drive(|| hatch.leave());
-        if let Some(since) = since {
-            self.tell_pace(since.elapsed());
-        }
-        Some(left)
+    /// For a worker that has served a caller where it lies: sees to what follows from a message that is settled.
+    #[inline]
+    pub(crate) fn has_served(&self) {
+        fence(Ordering::SeqCst);
+        self.serve_waiters();
+        self.look_if_drained();
+        self.tell_progress();
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::{convert::Infallible, sync::Arc};
-
-    use super::{Core, Served};
-    use crate::{
-        Actor, Context, Pool,
-        pool::{Urgency, seat::LEAVE},
-    };
-
-    struct Echo;
-
-    impl Actor for Echo {
-        type Message = u64;
-        type Reply = u64;
-        type Error = ();
-
-        async fn handle(&mut self, number: u64, _: &mut Context<Self>) -> Result<u64, ()> {
-            Ok(number)
-        }
-    }
-
-    type Echoes = Arc<Core<Echo, Infallible>>;
-
-    /// A pool whose only worker has lain down.
-    async fn idle(capacity: usize) -> (Pool<Echo>, Echoes) {
-        let builder = Pool::new(|_| Echo).workers(1).capacity(capacity).calls_in_place();
-        let core = builder.quick_handlers(true).spawn_core().await.unwrap();
-        let pool = Pool::spawned(core.clone());
-        while core.wake.idle() == 0 {
-            tokio::task::yield_now().await;
-        }
-        (pool, core)
-    }
-
-    fn serve(core: &Echoes) -> Result<u64, u64> {
-        let mut message = Some(7);
-        match core.serve(&mut message, 0) {
-            Some(Served::Reply(reply)) => Ok(reply),
-            Some(Served::Later(_)) => panic!("it replies at once"),
-            None => Err(message.expect("it is left")),
-        }
-    }
-
-    /// Accepted so far, and permits in use.
-    fn counts(core: &Echoes) -> (u64, usize) {
-        (core.accepted(), core.permits.in_use(core.as_ref()))
-    }
-
-    #[tokio::test]
-    async fn an_idle_worker_serves_a_call_and_lies_down_again() {
-        let (pool, core) = idle(10).await;
-        let credit = |core: &Echoes| core.shards[0].inbox.lock().credit as usize;
-        for calls in 1..=5 {
-            assert_eq!(serve(&core), Ok(7));
-            assert_eq!(core.wake.idle(), 1);
-            assert_eq!(
-                counts(&core),
-                (calls, credit(&core)),
-                "what is not unused credit is given back"
-            );
-        }
-        assert!(pool.stats().ledger_holds());
-    }
-
-    #[tokio::test]
-    async fn what_waits_is_not_overtaken() {
-        let (_pool, core) = idle(10).await;
-        core.take_and_push(&mut Some(1), (None, 0), 0, Urgency::Now).unwrap();
-        assert_eq!(serve(&core), Err(7));
-        assert_eq!(core.accepted(), 1);
-    }
-
-    #[tokio::test]
-    async fn a_worker_that_starts_nothing_more_gives_the_message_back() {
-        let (_pool, core) = idle(1).await;
-        core.seats.at(0).order(LEAVE);
-        assert_eq!(serve(&core), Err(7));
-        assert_eq!(core.accepted(), 0);
-        let unused = core.shards[0].inbox.lock().credit as usize;
-        assert_eq!(core.permits.in_use(core.as_ref()), unused, "the permit is there again");
-    }
-
-    #[tokio::test]
-    async fn without_room_nothing_is_served() {
-        let (_pool, core) = idle(1).await;
-        core.permits.try_take(1, core.as_ref()).unwrap();
-        assert_eq!(serve(&core), Err(7));
-        core.permits.give(1, core.as_ref());
-        let queued = core.take_and_push(&mut Some(1), (None, 0), 0, Urgency::Now);
-        assert_eq!(queued, Ok(()), "who queues it looks further");
-    }
-
-    #[tokio::test]
-    async fn a_pool_that_is_closed_serves_nobody() {
-        let (_pool, core) = idle(10).await;
-        core.close();
-        assert_eq!(serve(&core), Err(7));
-        assert_eq!(core.accepted(), 0);
-    }
-}
+mod tests;

@@ -180,13 +180,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn answered(&mut self, reply: A::Reply) {
         count(&self.seat.tally.handled);
         self.delivery.marks = Marks::NONE;
-        let (message, extra) = self.finish();
+        self.out_of_hand(true);
         if let Some(hatch) = &self.delivery.hatch
             && let Err(unwanted) = hatch.answer(reply)
         {
             discard(unwanted);
         }
-        discard((message, extra));
+        // There is nothing else with it: what would be, opens a port.
+        if self.delivery.message.is_some() | self.spare.is_some() {
+            discard(self.take_message());
+        }
     }
 
     fn handled(&mut self, answer: Answer<A::Reply>) {

@@ -349,11 +349,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         true
     }
 
-    /// True where a worker that has served a caller may not lie down at once.
-    pub(crate) fn has_more_to_do(&self) -> bool {
-        self.is_interrupted() || self.is_over() || self.post.core.wake.any_ready()
-    }
-
     /// The message in the delivery is in hand from here on, unless its caller has gone.
     #[inline(always)]
     fn start(&mut self) -> Taken {

@@ -80,6 +80,23 @@ pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: S
     most - left + 1
 }
 
+/// Handles a message that was given at the hatch, and settles it.
+pub(super) async fn serve<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
+    hold: &mut Hold<A, K>,
+    actor: &mut B,
+    cx: &mut Context<B>,
+) {
+    if let Some(limit) = hold.post.core.settings.time_limit {
+        return Box::pin(attempt_within(limit, hold, actor, cx)).await;
+    }
+    let result = {
+        let Hold { post, delivery, .. } = &mut *hold;
+        let handler = pin!(actor.receive(delivery, cx));
+        polled(post, handler).await
+    };
+    hold.settle(result);
+}
+
 /// Handles the message in hand together with others.
 async fn attempt_batch<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     hold: &mut Hold<A, K>,
@@ -168,13 +185,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
 
     #[cold]
     fn suspend(&mut self, task: &task::Context<'_>) {
-        // A used-up cooperative budget makes ready resources look pending, and would open lanes for nothing.
-        if !tokio::task::coop::has_budget_remaining() {
-            return task.waker().wake_by_ref();
+        if self.posture == Posture::LyingDown {
+            // It serves a caller, and can be taken off the list for nothing else any more.
+            self.core.wake.forget(self.worker, &self.core.clock.bell);
+        } else {
+            // A used-up cooperative budget makes ready resources look pending, and would open lanes for nothing.
+            if !tokio::task::coop::has_budget_remaining() {
+                return task.waker().wake_by_ref();
+            }
+            self.source = self.core.suspend(self.worker, self.source);
+            self.core.wake.leave(&self.core.clock.bell);
         }
-        self.source = self.core.suspend(self.worker, self.source);
         self.posture = Posture::Suspended;
-        self.core.wake.leave(&self.core.clock.bell);
         self.core.serve_waiters();
     }
 }

@@ -51,7 +51,9 @@ async fn a_worker_that_lies_down_just_as_the_pool_ends_gets_up_again() {
     core.push_and_wait_for_the_last_worker().await;
     hold.wake_up();
     core.end();
-    let up = tokio::time::timeout(Duration::from_secs(1), idle(&mut hold, &core)).await;
+    let (mut actor, mut cx) = (Worker, context(&core, 0));
+    let idle = idle(&mut hold, &core, &mut actor, &mut cx);
+    let up = tokio::time::timeout(Duration::from_secs(1), idle).await;
     assert!(up.is_ok(), "it would sleep for ever");
 }
 
