@@ -6,6 +6,7 @@ use std::{hash::Hash, sync::Arc, time::Duration};
 
 use super::{
     bell::Bell,
+    credit_map::CreditMap,
     crowd::KeyBounds,
     entry::Entry,
     lanes::LaneId,
@@ -58,6 +59,7 @@ pub(crate) type Hashed<K> = (Option<K>, u32);
 pub(crate) struct Core<A: Actor, K> {
     pub(crate) shards: Box<[ShardOf<A, K>]>,
     pub(crate) permits: Permits,
+    credit_map: CreditMap,
     pub(crate) wake: Wake,
     pub(crate) clock: Clock<A, K>,
     pub(crate) tally: PoolTally,
@@ -184,6 +186,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Self {
             shards: (0..plan.shards).map(|_| Shard::new(Turns::OF_A_SENDER, plan.bounds)).collect(),
             permits: Permits::new(plan.capacity),
+            credit_map: CreditMap::new(),
             wake,
             clock: Clock { bell, lanes, messages, mail },
             tally: PoolTally::default(),
@@ -269,6 +272,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Result<(), Refused> {
         inbox.look_again();
         if inbox.credit == 0 && !inbox.closed {
+            self.credit_map.note(index);
             inbox.credit = self.permits.take_known(self.settings.credit.min(inbox.headroom()));
         }
         if inbox.credit == 0 {
@@ -316,6 +320,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return;
         }
         let mut inbox = self.shards[index].inbox.lock();
+        self.credit_map.note(index);
         if inbox.closed || self.permits.is_starved() || inbox.headroom() < permits {
             drop(inbox);
             return self.permits.give(permits, self);
@@ -457,6 +462,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Queues for Core<A, K> {
     }
 
     fn reclaim(&self) -> u64 {
-        self.shards.iter().map(|shard| shard.inbox.lock().take_credit()).sum()
+        self.credit_map.reclaim(|shard| self.shards[shard].inbox.lock().take_credit())
     }
 }

@@ -6,6 +6,8 @@ pub(crate) mod bell;
 mod block_queue;
 #[path = "core.rs"]
 pub(crate) mod core;
+#[path = "../../crates/greenroom/src/pool/credit_map.rs"]
+pub(crate) mod credit_map;
 #[path = "../../crates/greenroom/src/pool/crowd.rs"]
 pub(crate) mod crowd;
 #[path = "../../crates/greenroom/src/pool/discard.rs"]

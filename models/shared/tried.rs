@@ -22,6 +22,8 @@ tried! {
         two_who_wait_and_one_of_them_goes,
         no_more_permits_than_the_bound,
         credit_left_in_a_shard_and_one_who_waits,
+        permits_taken_in_a_block_and_one_who_waits,
+        permits_taken_in_a_block_and_one_who_does_not_wait,
         one_who_waits_and_a_bound_that_grows,
         one_who_waits_and_a_bound_that_shrinks_and_grows,
         one_who_waits_and_a_pool_that_closes,

@@ -71,6 +71,7 @@ mod clock;
 mod coarse;
 pub mod coordinator;
 mod core;
+mod credit_map;
 mod crowd;
 pub(crate) mod discard;
 mod employed;

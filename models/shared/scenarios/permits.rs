@@ -11,6 +11,7 @@ use std::{
 
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn},
+    pool::credit_map::CreditMap,
     pool::permits::{Closed, Permits, Queues, Refused},
     sync::{self, Mutex, fence},
 };
@@ -26,6 +27,7 @@ struct Pool {
 
 struct Counters {
     started: sync::AtomicU64,
+    credit_map: CreditMap,
     credit: Mutex<u64>,
 }
 
@@ -35,13 +37,17 @@ impl Queues for Counters {
     }
 
     fn reclaim(&self) -> u64 {
-        std::mem::take(&mut *self.credit.lock())
+        self.credit_map.reclaim(|_| std::mem::take(&mut *self.credit.lock()))
     }
 }
 
 impl Pool {
     fn new(capacity: u64) -> Arc<Self> {
-        let queues = Counters { started: sync::AtomicU64::new(0), credit: Mutex::new(0) };
+        let queues = Counters {
+            started: sync::AtomicU64::new(0),
+            credit_map: CreditMap::new(),
+            credit: Mutex::new(0),
+        };
         let permits = Permits::new(capacity as usize);
         Arc::new(Self { permits, queues, held: AtomicU64::new(0), capacity })
     }
@@ -174,9 +180,24 @@ impl Pool {
         }
     }
 
+    /// The steps of the core's `look_and_push`, with its one message held for ever.
+    fn take_block(&self, most: u64) {
+        let mut credit = self.queues.credit.lock();
+        self.queues.credit_map.note(0);
+        *credit = self.permits.take_known(most);
+        if *credit > 0 {
+            *credit -= 1;
+            self.hold(1);
+        } else {
+            drop(credit);
+            self.take_once();
+        }
+    }
+
     /// The steps of the core's `give_credit`.
     fn give_credit(&self, permits: u64) {
         let mut credit = self.queues.credit.lock();
+        self.queues.credit_map.note(0);
         if self.permits.is_starved() {
             drop(credit);
             return self.permits.give(permits, &self.queues);
@@ -197,6 +218,35 @@ pub fn credit_left_in_a_shard_and_one_who_waits() {
             }
         });
         assert_eq!(pool.wait(), Ok(()));
+        sender.join().expect("it did not panic");
+        pool.finish();
+    });
+}
+
+/// The same for a sender that takes more than it needs: what it leaves is found by who waits.
+pub fn permits_taken_in_a_block_and_one_who_waits() {
+    check(Effort::Changes(5), || {
+        let pool = Pool::new(2);
+        let sender = spawn({
+            let pool = pool.clone();
+            move || pool.take_block(2)
+        });
+        assert_eq!(pool.wait(), Ok(()));
+        sender.join().expect("it did not panic");
+        pool.finish();
+    });
+}
+
+/// Who is refused was refused because every permit was held, also those that lay in a shard or were on their way to it.
+pub fn permits_taken_in_a_block_and_one_who_does_not_wait() {
+    check(Effort::Changes(5), || {
+        let pool = Pool::new(2);
+        let sender = spawn({
+            let pool = pool.clone();
+            move || pool.take_block(2)
+        });
+        assert_eq!(pool.permits.try_take(1, &pool.queues), Ok(1), "two, and the sender holds one");
+        pool.hold(1);
         sender.join().expect("it did not panic");
         pool.finish();
     });

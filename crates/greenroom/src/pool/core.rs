@@ -24,6 +24,7 @@ use super::{
     clock::Clock,
     coarse::CoarseClock,
     coordinator::Coordination,
+    credit_map::CreditMap,
     crowd::KeyBounds,
     discard::discard,
     entry::Entry,
@@ -247,6 +248,8 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) permits: Permits,
     /// How many permits a shard takes at once. Changes with the capacity.
     credit: AtomicU64,
+    /// Which shards have some.
+    credit_map: CreditMap,
     /// For how many messages of each worker there is room; 0 where the capacity was given in all. Written under the lock of
     /// `roster`.
     mailbox_each: AtomicUsize,
@@ -386,6 +389,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             shards: (0..shards).map(|_| Shard::new(turns, settings.key_bounds)).collect(),
             permits: Permits::new(settings.capacity),
             credit: AtomicU64::new(capacity::credit_for(settings.capacity, shards)),
+            credit_map: CreditMap::new(),
             mailbox_each: AtomicUsize::new(settings.mailbox_each.unwrap_or(0)),
             wake: Wake::new(settings.workers, awake_limit),
             clock: Clock::new(),
@@ -532,6 +536,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         if inbox.credit == 0 && !inbox.closed {
             let credit = self.credit.load(Ordering::Relaxed);
+            self.credit_map.note(index);
             inbox.credit = self.permits.take_known(credit.min(inbox.headroom()));
         }
         if inbox.credit == 0 {
@@ -603,7 +608,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return;
         }
         let mut inbox = self.shards[index].inbox.lock();
-        // Whoever starts to wait says so first and then takes back what lies here, under this lock.
+        self.credit_map.note(index);
+        // Whoever starts to wait says so first and then takes back what lies where it is noted, under this lock.
         let has_headroom = inbox.headroom() >= permits;
         if inbox.closed || self.permits.is_starved() || !has_headroom {
             drop(inbox);
@@ -810,6 +816,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Queues for Core<A, K> {
     }
 
     fn reclaim(&self) -> u64 {
-        self.shards.iter().map(|shard| shard.inbox.lock().take_credit()).sum()
+        self.credit_map.reclaim(|shard| self.shards[shard].inbox.lock().take_credit())
     }
 }

@@ -34,7 +34,7 @@ use crate::NotAccepted;
 pub(crate) trait Queues {
     /// Messages started so far, by all workers.
     fn started(&self) -> u64;
-    /// Takes out the permits that lie unused in the shards.
+    /// Takes out the permits that lie unused in the shards. Called under the lock of the line: by one at a time.
     fn reclaim(&self) -> u64;
 }
 

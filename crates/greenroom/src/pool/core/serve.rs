@@ -116,6 +116,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return None;
         }
         if inbox.credit == 0 {
+            self.credit_map.note(index);
             inbox.credit = self.permits.take_known(self.credit.load(Ordering::Relaxed));
         }
         inbox.credit = inbox.credit.checked_sub(1)?;
