@@ -7,6 +7,8 @@
 //!
 //! Adding to the list costs a stand-in for each of the two model checkers.
 
+use std::cell::Cell;
+
 pub(crate) use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
@@ -17,6 +19,22 @@ pub(crate) use tokio::{
     runtime::Handle,
     sync::{Notify, Semaphore},
 };
+
+thread_local! {
+    static SENT_TO: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Somebody on this thread sends to this shard, told by where it lies.
+#[inline]
+pub(crate) fn sends_to(shard: usize) {
+    SENT_TO.set(shard);
+}
+
+/// True where somebody on this thread has sent to another shard since the last look.
+pub(crate) fn has_sent_elsewhere(shard: usize) -> bool {
+    let sent_to = SENT_TO.replace(0);
+    sent_to != 0 && sent_to != shard
+}
 
 /// The token of this thread: where one of its own variables lies.
 #[inline]

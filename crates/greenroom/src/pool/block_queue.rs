@@ -80,6 +80,8 @@ pub(crate) struct BlockQueue<T: OfRun> {
     /// An emptied block, kept for the next push that needs one.
     spare: Vec<T>,
     spare_runs: Vec<VecDeque<T::Message>>,
+    /// Of a block that is begun, so many entries are written to before they are filled, as another core has them in its caches.
+    elsewhere: usize,
     len: usize,
 }
 
@@ -92,6 +94,7 @@ impl<T: OfRun> BlockQueue<T> {
             back: Vec::new(),
             spare: Vec::new(),
             spare_runs: Vec::new(),
+            elsewhere: 0,
             len: 0,
         }
     }
@@ -142,6 +145,7 @@ impl<T: OfRun> BlockQueue<T> {
     fn extend_back(&mut self) {
         match self.back.len() {
             BLOCK.. => self.close_back(),
+            0 if self.elsewhere > 0 => self.back = self.block(),
             len => self.back.reserve_exact(len.max(4).min(BLOCK - len)),
         }
     }
@@ -352,9 +356,29 @@ impl<T: OfRun> BlockQueue<T> {
 
     /// An empty block. Only the first one grows with its entries, so that a queue of a few takes little.
     fn block(&mut self) -> Vec<T> {
-        match self.spare.capacity() {
+        let block = match self.spare.capacity() {
             0 => Vec::with_capacity(BLOCK),
             _ => std::mem::take(&mut self.spare),
+        };
+        match self.elsewhere {
+            0 => block,
+            most => fetched(block, most),
+        }
+    }
+
+    /// The queue, which is empty, was emptied on the thread of those who fill it.
+    pub(crate) fn lies_here(&mut self) {
+        self.elsewhere = 0;
+    }
+
+    /// The queue, which is empty, was emptied on another thread than those that fill it use, of so many items. As many are
+    /// expected again.
+    pub(crate) fn lies_elsewhere(&mut self, items: usize) {
+        debug_assert!(self.is_empty());
+        self.elsewhere = items.min(BLOCK);
+        // The next push is to begin a block.
+        if self.back.capacity() > 0 {
+            self.spare = std::mem::take(&mut self.back);
         }
     }
 
@@ -366,13 +390,27 @@ impl<T: OfRun> BlockQueue<T> {
     }
 }
 
+/// Writes to the first entries of an empty block, so that all their cache lines come over from another core together. Otherwise
+/// each push would wait for its own: the lock that is taken next lets nothing pass before what was written.
+fn fetched<T>(block: Vec<T>, most: usize) -> Vec<T> {
+    if size_of::<Option<T>>() != size_of::<T>() {
+        return block;
+    }
+    let most = most.min(block.capacity());
+    // The memory stays the same in both directions: the standard library collects in place where sizes are the same.
+    let mut entries: Vec<Option<T>> = block.into_iter().map(Some).collect();
+    entries.resize_with(most, || None);
+    std::hint::black_box(&mut entries);
+    entries.into_iter().map_while(|entry| entry).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
 
     use proptest::prelude::*;
 
-    use super::{BlockQueue, OfRun, Run};
+    use super::{BLOCK, BlockQueue, OfRun, Run, fetched};
     use crate::pool::stamp::Stamp;
 
     impl OfRun for usize {
@@ -386,6 +424,32 @@ mod tests {
     fn run(messages: impl IntoIterator<Item = usize>) -> Run<usize> {
         let messages = messages.into_iter().collect();
         Run { messages, stamp: Stamp::NONE, sample: (0, Stamp::NONE) }
+    }
+
+    #[test]
+    fn a_block_that_is_fetched_is_the_same_and_empty() {
+        let block: Vec<Box<u8>> = Vec::with_capacity(BLOCK);
+        let place = block.as_ptr();
+        let block = fetched(block, BLOCK);
+        assert_eq!((block.as_ptr(), block.len(), block.capacity()), (place, 0, BLOCK));
+        assert_eq!(fetched(Vec::<usize>::with_capacity(BLOCK), BLOCK).capacity(), BLOCK);
+        assert_eq!(fetched(Vec::<Box<u8>>::new(), BLOCK).capacity(), 0);
+    }
+
+    #[test]
+    fn a_queue_that_was_emptied_elsewhere_begins_with_a_block_that_is_fetched() {
+        let mut queue = BlockQueue::new();
+        (0..BLOCK * 3).for_each(|n| queue.push_back(n));
+        while queue.pop_front().is_some() {}
+        assert!(queue.back.capacity() > 0);
+        queue.lies_elsewhere(1_000);
+        assert_eq!(
+            (queue.elsewhere, queue.back.capacity()),
+            (BLOCK, 0),
+            "the next push has to look"
+        );
+        queue.push_back(1);
+        assert_eq!((queue.back.capacity(), queue.pop_front()), (BLOCK, Some(1)));
     }
 
     proptest! {
@@ -407,6 +471,8 @@ mod tests {
                         prop_assert_eq!(only, only.and_then(|_| model.pop_front()));
                     }
                     2 => { later.push_back(n); model_of_later.push_back(n); }
+                    8 if n % 8 == 2 && ours.is_empty() => ours.lies_elsewhere(n % 100),
+                    8 if n % 8 == 3 && ours.is_empty() => ours.lies_here(),
                     8 if n % 8 == 0 => {
                         ours.append(&mut later);
                         model.append(&mut model_of_later);

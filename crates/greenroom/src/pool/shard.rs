@@ -40,7 +40,10 @@ use super::{
     stamp::Stamp,
     wake::NOBODY,
 };
-use crate::{Class, Delivery, sync::this_thread};
+use crate::{
+    Class, Delivery,
+    sync::{has_sent_elsewhere, sends_to, this_thread},
+};
 
 /// How often a sender lets others run: workers that share its thread would otherwise get their turn only when the pool is
 /// full, and find every message gone from the caches. The more wait in its shard, the shorter its turn, down to where
@@ -242,9 +245,12 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     }
 
     /// As `refill_or`, for who takes the first message at once: where that is the last, the shard is no longer scheduled, so that
-    /// nobody need look a second time. Asks the sender to wake a worker on its own thread where this is another, because what is taken from
-    /// afar comes through the memory of another core. `attendant` is the worker, where it clears the shard's bit in the map
-    /// of attended shards when it departs.
+    /// nobody need look a second time. `attendant` is the worker, where it clears the shard's bit in the map of attended shards when it
+    /// departs.
+    ///
+    /// What is taken on another thread than the sender's comes through the memory of another core. Where senders run on this thread as
+    /// well, the one there is asked to wake a worker beside itself, so that each thread has its own. Where none does, one thread sends
+    /// while the other works.
     pub(crate) fn refill_near(
         &self,
         outbox: &mut Outbox<M, R, E, K>,
@@ -272,6 +278,9 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             return Some(Refilled::Last(last));
         }
         inbox.hand_over(outbox);
+        if inbox.sender != thread {
+            inbox.queue.lies_elsewhere(outbox.queue.len());
+        }
         Some(Refilled::More)
     }
 
@@ -355,6 +364,7 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
     /// Moves the normal messages that lie here into an empty outbox, whole.
     fn hand_over(&mut self, outbox: &mut Outbox<M, R, E, K>) {
         std::mem::swap(&mut self.queue, &mut outbox.queue);
+        self.queue.lies_here();
         self.beyond = outbox.queued();
     }
 
@@ -390,9 +400,14 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.scheduled = false;
     }
 
-    /// Messages are taken on this thread: where the sender runs on another, a worker is wanted there.
+    /// Where it lies, as one shard is told from others.
+    fn place(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// Messages are taken on this thread: where the sender runs on another, and others send here, a worker is wanted there.
     fn invite_from(&mut self, thread: usize) {
-        self.invite = self.sender != thread;
+        self.invite = self.sender != thread && has_sent_elsewhere(self.place());
         if self.invite {
             self.look_again();
         }
@@ -524,6 +539,7 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.look_again();
         self.step_aside = self.turns.is_over(0, self.queue.len());
         self.sender = this_thread();
+        sends_to(self.place());
         let invited = std::mem::take(&mut self.invite);
         match std::mem::replace(&mut self.scheduled, true) {
             false => Wanted::Announcement,
@@ -536,6 +552,7 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         // Those that were easy were so many from the number before this one on.
         self.look_again();
         self.sender = this_thread();
+        sends_to(self.place());
         self.step_aside |= self.turns.is_over(self.accepted, self.queue.len());
         !std::mem::replace(&mut self.scheduled, true)
     }
@@ -930,14 +947,32 @@ mod tests {
         assert_eq!(inbox.take_credit(), 5);
     }
 
-    #[test]
-    fn a_sender_elsewhere_is_asked_with_its_next_message_to_wake_a_worker_there() {
-        let shard = easy();
+    /// Takes what is in the shard on another thread, to whose senders somebody has sent there before.
+    fn taken_elsewhere(shard: &Numbers, sent_there: impl FnOnce() + Send) {
         std::thread::scope(|scope| {
-            let worker = || shard.refill_near(&mut shard.outbox.lock(), None, || {});
+            let worker = move || {
+                sent_there();
+                shard.refill_near(&mut shard.outbox.lock(), None, || {})
+            };
             let refilled = scope.spawn(worker).join();
             assert!(matches!(refilled, Ok(Some(Refilled::More))));
         });
+    }
+
+    #[test]
+    fn a_sender_on_a_thread_by_itself_is_not_asked_to_wake_a_worker_there() {
+        let shard = easy();
+        taken_elsewhere(&shard, || {});
+        assert!(!shard.inbox.lock().invite, "two threads have one sender");
+        let shard = easy();
+        taken_elsewhere(&shard, || sends_to(shard.inbox.lock().place()));
+        assert!(!shard.inbox.lock().invite, "it was there itself");
+    }
+
+    #[test]
+    fn a_sender_elsewhere_is_asked_with_its_next_message_to_wake_a_worker_there() {
+        let shard = easy();
+        taken_elsewhere(&shard, || _ = easy());
         let mut inbox = shard.inbox.lock();
         assert!(inbox.invite && inbox.scheduled);
         assert!(!inbox.is_easy(), "the invitation would wait");
