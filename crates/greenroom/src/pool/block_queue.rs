@@ -145,7 +145,7 @@ impl<T: OfRun> BlockQueue<T> {
     fn extend_back(&mut self) {
         match self.back.len() {
             BLOCK.. => self.close_back(),
-            0 if self.elsewhere > 0 => self.back = self.block(),
+            0 if self.elsewhere > 0 && self.spare.capacity() > 0 => self.back = self.block(),
             len => self.back.reserve_exact(len.max(4).min(BLOCK - len)),
         }
     }
@@ -450,6 +450,17 @@ mod tests {
         );
         queue.push_back(1);
         assert_eq!((queue.back.capacity(), queue.pop_front()), (BLOCK, Some(1)));
+    }
+
+    #[test]
+    fn a_queue_of_a_few_takes_little_also_where_it_was_emptied_elsewhere() {
+        let mut queue = BlockQueue::new();
+        for n in 0..2 {
+            queue.lies_elsewhere(2);
+            queue.push_back(n);
+            assert!(queue.back.capacity() < BLOCK / 2);
+            assert_eq!(queue.pop_only(), Some(n));
+        }
     }
 
     proptest! {
