@@ -11,8 +11,10 @@ use std::{
 
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn},
-    pool::credit_map::CreditMap,
-    pool::permits::{Closed, Permits, Queues, Refused},
+    pool::{
+        credit_map::CreditMap,
+        permits::{Closed, Permits, Queues, Refused},
+    },
     sync::{self, Mutex, fence},
 };
 
@@ -194,6 +196,12 @@ impl Pool {
         }
     }
 
+    /// Sends one message, and takes a permit for another with its own.
+    fn sender_of_one(self: &Arc<Self>) -> JoinHandle<()> {
+        let pool = self.clone();
+        spawn(move || pool.take_block(2))
+    }
+
     /// The steps of the core's `give_credit`.
     fn give_credit(&self, permits: u64) {
         let mut credit = self.queues.credit.lock();
@@ -227,10 +235,7 @@ pub fn credit_left_in_a_shard_and_one_who_waits() {
 pub fn permits_taken_in_a_block_and_one_who_waits() {
     check(Effort::Changes(5), || {
         let pool = Pool::new(2);
-        let sender = spawn({
-            let pool = pool.clone();
-            move || pool.take_block(2)
-        });
+        let sender = pool.sender_of_one();
         assert_eq!(pool.wait(), Ok(()));
         sender.join().expect("it did not panic");
         pool.finish();
@@ -241,10 +246,7 @@ pub fn permits_taken_in_a_block_and_one_who_waits() {
 pub fn permits_taken_in_a_block_and_one_who_does_not_wait() {
     check(Effort::Changes(5), || {
         let pool = Pool::new(2);
-        let sender = spawn({
-            let pool = pool.clone();
-            move || pool.take_block(2)
-        });
+        let sender = pool.sender_of_one();
         assert_eq!(pool.permits.try_take(1, &pool.queues), Ok(1), "two, and the sender holds one");
         pool.hold(1);
         sender.join().expect("it did not panic");

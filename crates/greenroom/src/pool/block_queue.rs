@@ -436,8 +436,28 @@ mod tests {
         assert_eq!(fetched(Vec::<Box<u8>>::new(), BLOCK).capacity(), 0);
     }
 
+    /// As large as an `Option` of it, as entries are: blocks of these are fetched.
+    impl OfRun for Box<usize> {
+        type Message = Self;
+
+        fn of_run(message: Self, _stamp: Stamp) -> Self {
+            message
+        }
+    }
+
     #[test]
-    fn a_queue_that_was_emptied_elsewhere_begins_with_a_block_that_is_fetched() {
+    fn items_in_blocks_that_are_fetched_come_out_in_their_order() {
+        let mut queue = BlockQueue::new();
+        for items in [1, BLOCK - 1, BLOCK, 3 * BLOCK + 1, 2] {
+            (0..items).for_each(|n| queue.push_back(Box::new(n)));
+            let taken: Vec<usize> = std::iter::from_fn(|| queue.pop_front()).map(|n| *n).collect();
+            assert!(taken.into_iter().eq(0..items));
+            queue.lies_elsewhere(items);
+        }
+    }
+
+    #[test]
+    fn the_next_push_to_a_queue_that_was_emptied_elsewhere_begins_a_block() {
         let mut queue = BlockQueue::new();
         (0..BLOCK * 3).for_each(|n| queue.push_back(n));
         while queue.pop_front().is_some() {}

@@ -248,7 +248,7 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) permits: Permits,
     /// How many permits a shard takes at once. Changes with the capacity.
     credit: AtomicU64,
-    /// Which shards have some.
+    /// Which shards may have some.
     credit_map: CreditMap,
     /// For how many messages of each worker there is room; 0 where the capacity was given in all. Written under the lock of
     /// `roster`.

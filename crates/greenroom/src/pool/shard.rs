@@ -405,9 +405,10 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         std::ptr::from_ref(self).addr()
     }
 
-    /// Messages are taken on this thread: where the sender runs on another, and others send here, a worker is wanted there.
+    /// Messages are taken on this thread: where the sender runs on another, and others send here, a worker is wanted there, until the
+    /// sender has heard of it.
     fn invite_from(&mut self, thread: usize) {
-        self.invite = self.sender != thread && has_sent_elsewhere(self.place());
+        self.invite = self.sender != thread && (self.invite || has_sent_elsewhere(self.place()));
         if self.invite {
             self.look_again();
         }
@@ -973,8 +974,12 @@ mod tests {
     fn a_sender_elsewhere_is_asked_with_its_next_message_to_wake_a_worker_there() {
         let shard = easy();
         taken_elsewhere(&shard, || _ = easy());
+        shard.outbox.lock().queue = BlockQueue::new();
+        shard.inbox.lock().push(&mut Some(2), (None, 0), |_| Stamp::default());
+        shard.inbox.lock().push(&mut Some(3), (None, 0), |_| Stamp::default());
+        taken_elsewhere(&shard, || {});
         let mut inbox = shard.inbox.lock();
-        assert!(inbox.invite && inbox.scheduled);
+        assert!(inbox.invite && inbox.scheduled, "still, as no sender has looked");
         assert!(!inbox.is_easy(), "the invitation would wait");
         let mut send = |message| inbox.push_each([message].into_iter(), |_| Stamp::default());
         assert_eq!((send(2), send(3)), (Wanted::Invitation, Wanted::Nothing), "once");

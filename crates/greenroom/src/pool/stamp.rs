@@ -100,4 +100,10 @@ mod tests {
         assert_eq!(size_of::<Entry<[u64; 4], u64, u64, Infallible>>() - size_of::<[u64; 4]>(), 24);
         assert_eq!(size_of::<Entry<u64, u64, u64, u64>>() - size_of::<u64>(), 40, "with a key");
     }
+
+    #[test]
+    fn an_optional_entry_takes_no_more_so_that_blocks_of_them_are_fetched() {
+        type Queued = Entry<u64, u64, u64, Infallible>;
+        assert_eq!(size_of::<Option<Queued>>(), size_of::<Queued>());
+    }
 }
