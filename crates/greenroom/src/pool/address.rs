@@ -7,12 +7,18 @@ use std::{
     hash::Hash,
     pin::{Pin, pin},
     sync::{Arc, Weak, atomic::Ordering},
+    task::Waker,
     time::Duration,
 };
 
 use super::{
     call_future::NotSent,
-    core::{Core, Hashed, Urgency, WayIn, crowded::Granted, dispatch::Crowd, serve::Served},
+    core::{
+        Core, Hashed, Urgency, WayIn,
+        crowded::Granted,
+        dispatch::Crowd,
+        serve::{Served, ServedBy},
+    },
     erased::Erased,
     occupied::{Inside, Occupied, OwnCall},
     overflow::Overflow,
@@ -45,7 +51,12 @@ pub(crate) trait Door<M, R, E>: Erased {
         urgency: Urgency,
     ) -> Result<(), Refused>;
     /// Has it handled by whoever calls, where that can be; otherwise leaves it where it is, to be queued.
-    fn serve(&self, _message: &mut Option<M>, _sender: u32) -> Option<Served<R, E>> {
+    fn serve(
+        &self,
+        _message: &mut Option<M>,
+        _sender: u32,
+        _caller: &Waker,
+    ) -> Option<Served<'_, M, R, E>> {
         None
     }
     /// Queues a message for which a permit has been taken, or gives the permit back and leaves the message where it is.
@@ -399,8 +410,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         &self,
         message: &mut Option<A::Message>,
         sender: u32,
-    ) -> Option<Served<A::Reply, A::Error>> {
-        Self::serve(self, message, sender)
+        caller: &Waker,
+    ) -> Option<ServedBy<'_, A>> {
+        Self::serve(self, message, sender, caller)
     }
 
     fn push_permitted(&self, parcel: &mut ParcelOf<A>, sender: u32) -> Result<(), NotAccepted> {

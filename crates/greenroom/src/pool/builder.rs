@@ -730,7 +730,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         let gate = Gate::new(self.rate, self.at_once, self.adjustable)?;
         let chooses = is_weighed || self.key_of.is_some() || self.sticky.is_some();
         let together = gate.is_some() || self.batches.is_some();
-        let serves_at_hatch = self.calls_in_place && !chooses && !together;
+        let serves_at_hatch = !chooses && !together;
         let settings = Settings {
             name: Arc::from(self.name),
             factory: self.factory,

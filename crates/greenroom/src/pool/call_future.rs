@@ -11,7 +11,8 @@ use tokio::sync::oneshot::error::TryRecvError;
 
 use super::{
     Address,
-    core::serve::Served,
+    core::serve::{AtHatch, Served},
+    hatch::Told,
     occupied::{Inside, Occupied},
     parcel::Parcel,
     permits::Refused,
@@ -36,6 +37,8 @@ enum State<'a, M, R, E> {
     /// To be sent.
     Message(M),
     Sent(Sent<R, E>),
+    /// A worker has been woken for it.
+    Handed(AtHatch<'a, M, R, E>),
     /// Waits for room, and then for the reply.
     Waits(Waits<'a, R, E>),
     Done,
@@ -106,8 +109,12 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
     fn start(&mut self, message: M, cx: &mut Context<'_>) -> Poll<Result<R, CallError<E>>> {
         let address = self.address;
         let mut parcel = Parcel::new(message, None);
-        let sent = match address.door.serve(&mut parcel.message, address.sender) {
+        let sent = match address.door.serve(&mut parcel.message, address.sender, cx.waker()) {
             Some(Served::Reply(reply)) => return Poll::Ready(Ok(reply)),
+            Some(Served::Handed(waits)) => {
+                self.state = State::Handed(waits);
+                return Poll::Pending;
+            }
             Some(Served::Later(reply)) => Sent { reply, _inside: None, in_place: false },
             None => {
                 let (port, reply) = reply::channel();
@@ -119,6 +126,22 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
             }
         };
         self.wait_for(sent, cx)
+    }
+
+    /// What was handed to a worker has come to this.
+    #[inline]
+    fn was_handed(
+        &mut self,
+        told: Told<R, E>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<R, CallError<E>>> {
+        if let State::Handed(waits) = std::mem::replace(&mut self.state, State::Done) {
+            waits.leave();
+        }
+        match told {
+            Told::Reply(reply) => Poll::Ready(Ok(reply)),
+            Told::Later(reply) => self.wait_for(Sent { reply, _inside: None, in_place: false }, cx),
+        }
     }
 
     #[inline]
@@ -187,6 +210,10 @@ impl<M: Send, R: Send, E: Send> Future for Call<'_, M, R, E> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let reply = match &mut this.state {
+            State::Handed(waits) => {
+                let told = ready!(waits.poll(cx));
+                return this.was_handed(told, cx);
+            }
             State::Sent(sent) => ready!(sent.poll(cx)),
             State::Waits(waits) => ready!(waits.as_mut().poll(cx)),
             State::Message(_) | State::Done => {
@@ -206,7 +233,7 @@ impl<M, R, E> fmt::Debug for Call<'_, M, R, E> {
         let state = match &self.state {
             State::Message(_) => "not sent",
             State::Waits(_) => "waits for room",
-            State::Sent(_) => "waits for its reply",
+            State::Sent(_) | State::Handed(_) => "waits for its reply",
             State::Done => "done",
         };
         f.debug_struct("Call").field("state", &state).finish_non_exhaustive()

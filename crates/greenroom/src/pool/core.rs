@@ -182,7 +182,7 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) batch_bytes: Option<super::batch_bytes::BatchBytes<A::Message>>,
     /// Callers may do the work of a worker that they have woken.
     pub(crate) calls_in_place: bool,
-    /// Callers may give it the message, past the queue: nothing is to be done with that but to handle it.
+    /// Callers may give a worker the message, past the queue: nothing is to be done with that but to handle it.
     pub(crate) serves_at_hatch: bool,
     /// Present where the pool sizes itself; in range.
     pub(crate) autoscale: Option<super::autoscale::Autoscale>,
@@ -260,6 +260,8 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) roster: Mutex<Roster>,
     /// Where callers give single workers a message, in a pool where they may.
     pub(crate) hatches: Seats<OnceLock<Arc<HatchOf<A>>>>,
+    /// A caller has given a message to a worker and had it woken.
+    hands: AtomicBool,
     /// The mailboxes of single workers, where they have one.
     pub(crate) desks: Seats<Desk<A, K>>,
     /// Who may be chosen by a policy.
@@ -396,6 +398,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             seats: Seats::new(settings.workers),
             roster: Mutex::new(Roster::new(settings.workers, settings.bounds.clone())),
             hatches: Seats::new(settings.workers),
+            hands: AtomicBool::new(false),
             desks: Seats::new(settings.workers),
             crew: RwLock::default(),
             crew_changes: AtomicU64::new(0),
@@ -754,7 +757,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             .sum();
         let desks = self.desks.iter().filter_map(|desk| desk.lock().clone());
         let private: usize = desks.map(|mailbox| mailbox.waiting()).sum();
-        queued + private + self.held.lock().len() + self.clock.messages()
+        queued + private + self.handed() + self.held.lock().len() + self.clock.messages()
     }
 
     pub(crate) fn accepted(&self) -> u64 {

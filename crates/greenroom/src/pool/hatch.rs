@@ -1,4 +1,4 @@
-//! A hatch: through it, a caller who does a worker's work gives it the message and has the reply back, past queue and port.
+//! A hatch: through it, a caller gives an idle worker the message and has the reply back, past queue and port.
 //!
 //! ```text
 //!                        who calls                                      the worker
@@ -9,10 +9,18 @@
 //!                                                                       Waits ── answer, port ──▶ Shut
 //! ```
 //!
-//! One caller at a time; it leaves before anybody else can poll that worker again. A call whose handler returns at once allocates nothing. Any other gets a port: from the handler that asks for it, from whatever
-//! becomes of the message but a plain reply, or from its caller, who leaves before there is a reply.
+//! One caller at a time. One who does the worker's work leaves before anybody else can poll that worker again. A call whose
+//! handler returns at once allocates nothing. Any other gets a port: from the handler that asks for it, from whatever becomes of
+//! the message but a plain reply, or from its caller, who leaves before there is a reply.
+//!
+//! One who has only had the worker woken waits here instead ([`hand`](Hatch::hand), [`poll`](Hatch::poll)), and is woken when there is
+//! something. Should it go before ([`give_up`](Hatch::give_up)), the message is abandoned or the reply unwanted, as with a port. And should the
+//! worker not come, the message is taken back ([`retract`](Hatch::retract)), with a port.
 
-use std::fmt;
+use std::{
+    fmt,
+    task::{Context, Poll, Waker},
+};
 
 use super::{
     lock::{Lock, locked},
@@ -24,13 +32,23 @@ use crate::{
 };
 
 /// Between one worker and who calls it.
-pub(crate) struct Hatch<M, R, E>(Lock<State<M, R, E>>);
+pub(crate) struct Hatch<M, R, E>(Lock<Between<M, R, E>>);
+
+struct Between<M, R, E> {
+    state: State<M, R, E>,
+    /// Who waits, where it does not do the worker's work, until there is something.
+    waiter: Option<Waker>,
+    /// The message was there when somebody last looked whether it is left lying.
+    was_seen: bool,
+}
 
 enum State<M, R, E> {
     /// Nobody is there.
     Shut,
-    /// From the caller, who goes on to poll the worker.
+    /// From the caller, who goes on to poll the worker, or waits.
     Message(M, Stamp),
+    /// Its caller has gone.
+    Abandoned(M, Stamp),
     /// The worker has it, and is polled by its caller.
     InHand,
     /// For the caller, who is still there.
@@ -39,6 +57,21 @@ enum State<M, R, E> {
     Promised(Reply<R, E>),
     /// The caller has left, and waits for what comes out of this port.
     Waits(ReplyPort<R, E>),
+}
+
+/// A message that a caller has handed over and waits for.
+pub(crate) struct Handed<M, R, E> {
+    pub(crate) message: M,
+    pub(crate) stamp: Stamp,
+    /// None where the reply goes through the hatch.
+    pub(crate) port: Option<ReplyPort<R, E>>,
+}
+
+/// What a caller that waits is told.
+pub(crate) enum Told<R, E> {
+    Reply(R),
+    /// It is to come this way.
+    Later(Reply<R, E>),
 }
 
 /// What a caller takes along.
@@ -52,47 +85,160 @@ pub(crate) enum Left<M, R, E> {
 
 impl<M, R, E> Hatch<M, R, E> {
     pub(crate) fn new() -> Self {
-        Self(Lock::new(State::Shut))
+        Self(Lock::new(Between { state: State::Shut, waiter: None, was_seen: false }))
     }
 
     /// For the caller, before it polls the worker. False where somebody else is there still, and the message where it was: a worker
     /// that was idle just now may have got up, for a caller whose handler has suspended.
     pub(crate) fn put(&self, message: &mut Option<M>, stamp: Stamp) -> bool {
-        let mut state = locked(&self.0);
-        if !matches!(*state, State::Shut) {
+        locked(&self.0).put(message, stamp)
+    }
+
+    /// For a caller that has the worker woken, and waits. False, with the message and the waker where they were, where somebody
+    /// else is there still.
+    pub(crate) fn hand(
+        &self,
+        message: &mut Option<M>,
+        stamp: Stamp,
+        waiter: &mut Option<Waker>,
+    ) -> bool {
+        let mut between = locked(&self.0);
+        if !between.put(message, stamp) {
             return false;
         }
-        let Some(message) = message.take() else { return false };
-        fill(&mut state, State::Message(message, stamp));
+        between.waiter = waiter.take();
+        between.was_seen = false;
         true
     }
 
-    /// For the worker. None where nobody is there.
+    /// For the worker, of a caller that does its work. None where nobody is there.
     pub(crate) fn take(&self) -> Option<(M, Stamp)> {
-        let mut state = locked(&self.0);
-        match std::mem::replace(&mut *state, State::InHand) {
+        let mut between = locked(&self.0);
+        if between.waiter.is_some() {
+            return None;
+        }
+        let state = &mut between.state;
+        match std::mem::replace(state, State::InHand) {
             State::Message(message, stamp) => Some((message, stamp)),
             other => {
-                std::mem::forget(std::mem::replace(&mut *state, other));
+                std::mem::forget(std::mem::replace(state, other));
                 None
             }
         }
     }
 
+    /// For the worker, of a caller that waits. None where the message has been taken back.
+    pub(crate) fn take_handed(&self) -> Option<Handed<M, R, E>> {
+        locked(&self.0).take_handed(State::InHand)
+    }
+
+    /// Takes the message back that a caller has handed over, because the worker does not take it.
+    #[cold]
+    pub(crate) fn retract(&self) -> Option<Handed<M, R, E>> {
+        let (port, reply) = reply::channel();
+        let mut between = locked(&self.0);
+        let mut handed = between.take_handed(State::Promised(reply))?;
+        let waiter = between.waiter.take();
+        drop(between);
+        handed.port.get_or_insert(port);
+        waiter.into_iter().for_each(Waker::wake);
+        Some(handed)
+    }
+
+    /// As `retract`, where the message was there before, when this was asked last.
+    pub(crate) fn retract_what_is_left(&self) -> Option<Handed<M, R, E>> {
+        let mut between = locked(&self.0);
+        let was_seen = between.has_handed() && std::mem::replace(&mut between.was_seen, true);
+        drop(between);
+        if was_seen { self.retract() } else { None }
+    }
+
+    /// True where a message that was handed over waits for the worker.
+    pub(crate) fn has_handed(&self) -> bool {
+        locked(&self.0).has_handed()
+    }
+
+    /// For a caller that waits.
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Told<R, E>> {
+        let mut between = locked(&self.0);
+        if matches!(between.state, State::Message(..) | State::InHand) {
+            let is_known = between.waiter.as_ref().is_some_and(|known| known.will_wake(cx.waker()));
+            drop(between);
+            if !is_known {
+                self.wait_as(cx.waker().clone());
+            }
+            return Poll::Pending;
+        }
+        Poll::Ready(match std::mem::replace(&mut between.state, State::Shut) {
+            State::Answered(reply) => Told::Reply(reply),
+            State::Promised(reply) => Told::Later(reply),
+            other => {
+                drop(between);
+                drop(other);
+                debug_assert!(false, "who waits is told once");
+                Told::Later(reply::channel().1)
+            }
+        })
+    }
+
+    /// The caller that waits has come to another task.
+    #[cold]
+    fn wait_as(&self, waiter: Waker) {
+        let mut between = locked(&self.0);
+        match between.state {
+            State::Message(..) | State::InHand => {
+                let before = between.waiter.replace(waiter);
+                drop(between);
+                drop(before);
+            }
+            // There is something since.
+            _ => {
+                drop(between);
+                waiter.wake();
+            }
+        }
+    }
+
+    /// For a caller that waits, and does so no more.
+    #[cold]
+    pub(crate) fn give_up(&self) {
+        let (unwanted, nobody) = reply::channel();
+        drop(nobody);
+        let mut between = locked(&self.0);
+        let waiter = between.waiter.take();
+        let left = match std::mem::replace(&mut between.state, State::Shut) {
+            State::Message(message, stamp) => {
+                fill(&mut between.state, State::Abandoned(message, stamp));
+                None
+            }
+            State::InHand => {
+                fill(&mut between.state, State::Waits(unwanted));
+                None
+            }
+            left => Some(left),
+        };
+        drop(between);
+        // A reply may be in it: the caller's.
+        drop((waiter, left));
+    }
+
     /// For the worker that has taken a message and has a reply. Gives that back where nobody wants it any more.
     pub(crate) fn answer(&self, reply: R) -> Result<(), R> {
-        let mut state = locked(&self.0);
-        match std::mem::replace(&mut *state, State::Shut) {
+        let mut between = locked(&self.0);
+        match std::mem::replace(&mut between.state, State::Shut) {
             State::InHand => {
-                fill(&mut state, State::Answered(reply));
+                fill(&mut between.state, State::Answered(reply));
+                let waiter = between.waiter.take();
+                drop(between);
+                waiter.into_iter().for_each(Waker::wake);
                 Ok(())
             }
             State::Waits(port) => {
-                drop(state);
+                drop(between);
                 port.reply(reply)
             }
             other => {
-                drop(state);
+                drop(between);
                 drop(other);
                 debug_assert!(false, "an answer without a caller");
                 Err(reply)
@@ -102,35 +248,76 @@ impl<M, R, E> Hatch<M, R, E> {
 
     /// For the worker that has taken a message, and whose reply goes another way: the port for it.
     pub(crate) fn port(&self) -> Option<ReplyPort<R, E>> {
-        let mut state = locked(&self.0);
-        match std::mem::replace(&mut *state, State::Shut) {
+        let mut between = locked(&self.0);
+        match std::mem::replace(&mut between.state, State::Shut) {
             State::InHand => {
                 let (port, reply) = reply::channel();
-                fill(&mut state, State::Promised(reply));
+                fill(&mut between.state, State::Promised(reply));
+                let waiter = between.waiter.take();
+                drop(between);
+                waiter.into_iter().for_each(Waker::wake);
                 Some(port)
             }
             State::Waits(port) => Some(port),
             other => {
-                *state = other;
+                between.state = other;
                 debug_assert!(false, "a port without a caller");
                 None
             }
         }
     }
 
-    /// For the caller, once the worker has been polled.
+    /// For a caller that does the worker's work, once that has been polled.
     pub(crate) fn leave(&self) -> Left<M, R, E> {
-        let mut state = locked(&self.0);
-        match std::mem::replace(&mut *state, State::Shut) {
+        let mut between = locked(&self.0);
+        match std::mem::replace(&mut between.state, State::Shut) {
             State::Answered(reply) => Left::Reply(reply),
-            State::Message(message, _) => Left::Message(message),
+            State::Message(message, _) | State::Abandoned(message, _) => Left::Message(message),
             State::Promised(reply) => Left::Later(reply),
             before @ (State::InHand | State::Shut | State::Waits(_)) => {
                 let (port, reply) = reply::channel();
                 if matches!(before, State::InHand) {
-                    fill(&mut state, State::Waits(port));
+                    fill(&mut between.state, State::Waits(port));
                 }
                 Left::Later(reply)
+            }
+        }
+    }
+}
+
+impl<M, R, E> Between<M, R, E> {
+    /// False, and the message where it was, where somebody is there.
+    fn put(&mut self, message: &mut Option<M>, stamp: Stamp) -> bool {
+        if !matches!(self.state, State::Shut) {
+            return false;
+        }
+        let Some(message) = message.take() else { return false };
+        fill(&mut self.state, State::Message(message, stamp));
+        true
+    }
+
+    fn has_handed(&self) -> bool {
+        let waits = matches!(self.state, State::Message(..)) && self.waiter.is_some();
+        waits || matches!(self.state, State::Abandoned(..))
+    }
+
+    /// `then` is what the hatch comes to, where its caller is there still.
+    fn take_handed(&mut self, then: State<M, R, E>) -> Option<Handed<M, R, E>> {
+        if !self.has_handed() {
+            return None;
+        }
+        match std::mem::replace(&mut self.state, State::Shut) {
+            State::Message(message, stamp) => {
+                fill(&mut self.state, then);
+                Some(Handed { message, stamp, port: None })
+            }
+            State::Abandoned(message, stamp) => {
+                let (port, _) = reply::channel();
+                Some(Handed { message, stamp, port: Some(port) })
+            }
+            other => {
+                fill(&mut self.state, other);
+                None
             }
         }
     }

@@ -7,8 +7,7 @@ use std::{
 };
 
 use super::{
-    core::Core, hatch::Hatch, lanes::LaneId, limits::Outcome, mailbox::Mailbox, seat::Seat,
-    stats::Measurement,
+    core::Core, lanes::LaneId, limits::Outcome, mailbox::Mailbox, seat::Seat, stats::Measurement,
 };
 use crate::{Actor, Delivery};
 
@@ -115,9 +114,8 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     pub(crate) fn new(core: Arc<Core<A, K>>, worker: usize) -> Self {
         let mut delivery = Delivery::empty(core.coarse.start());
-        if core.settings.serves_at_hatch {
-            let hatch = core.hatches.at(worker).get_or_init(|| Arc::new(Hatch::new()));
-            delivery.hatch = Some(hatch.clone());
+        if core.settings.serves_at_hatch && core.settings.calls_in_place {
+            delivery.hatch = Some(core.hatch(worker).clone());
         }
         Self {
             seat: core.seats.at(worker).clone(),
@@ -185,7 +183,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         match std::mem::replace(&mut self.post.posture, Posture::Suspended) {
             // A handler may panic when it is dropped, while it is suspended.
             Posture::Suspended => {}
-            Posture::LyingDown => wake.forget(self.post.worker, bell),
+            Posture::LyingDown => {
+                wake.forget(self.post.worker, bell);
+                self.post.core.take_back_handed(self.post.worker);
+            }
             Posture::Awake | Posture::Lingering => wake.leave(bell),
         }
         self.post.core.serve_waiters();
@@ -203,7 +204,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Hold<A, K> {
                 self.post.core.wake.leave(&self.post.core.clock.bell);
             }
             Posture::LyingDown => {
-                self.post.core.wake.forget(self.post.worker, &self.post.core.clock.bell)
+                self.post.core.wake.forget(self.post.worker, &self.post.core.clock.bell);
+                self.post.core.take_back_handed(self.post.worker);
             }
             Posture::Suspended if self.post.core.wake.any_ready() => {
                 self.post.core.wake.one(&self.post.core.clock.bell);

@@ -40,6 +40,10 @@
 //! caller has put the work back. A worker that cannot come then, because its handler suspends or because it ends, passes the
 //! wake-up on, as one that dies does.
 //!
+//! # Handed a message
+//! A caller may also give an idle worker its message past the queue, and have it woken ([`hand`](Wake::hand)): no shard is marked, and the message
+//! is in the worker's hands before it is off the list, so that whoever finds that it cannot come finds the message as well.
+//!
 //! The waker takes the worker off the idle list and raises `awake` on its behalf, so a wake-up belongs to exactly one
 //! worker. One that dies first passes it on ([`forget`](Wake::forget)).
 
@@ -119,6 +123,19 @@ const NO_LIMIT: usize = usize::MAX;
 
 /// Woken for no shard in particular, and to join others where they are.
 const ANY: u32 = u32::MAX;
+
+/// Woken for a message that it was handed.
+const HANDED: u32 = u32::MAX - 1;
+
+/// What a worker was woken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Errand {
+    Any,
+    /// Marked as attended on its behalf.
+    Shard(usize),
+    /// A message that a caller has handed it.
+    Handed,
+}
 
 /// The token of no thread.
 pub(crate) const NOBODY: usize = 0;
@@ -356,6 +373,42 @@ impl Wake {
         }
     }
 
+    /// True where a message may be handed to an idle worker: as long as one may be woken, and nobody is on this very thread who
+    /// looks at every shard in a moment. A guess.
+    #[inline]
+    pub(crate) fn may_hand(&self) -> bool {
+        let lingering = self.lingering.load(Ordering::Relaxed);
+        self.awake.load(Ordering::Relaxed) < self.limit
+            && self.idle_count.load(Ordering::Relaxed) > 0
+            && (lingering == NOBODY || lingering != this_thread())
+    }
+
+    /// Wakes an idle worker for a message that it is handed by `put`, which says whether it was, under the lock of the list. True
+    /// when one was woken.
+    pub(crate) fn hand(&self, bell: &Bell, put: impl FnOnce(usize) -> bool) -> bool {
+        let awake = self.awake.load(Ordering::Relaxed);
+        let (raised, order) = (awake + 1, Ordering::SeqCst);
+        if awake >= self.limit
+            || self.awake.compare_exchange(awake, raised, order, Ordering::Relaxed).is_err()
+        {
+            return false;
+        }
+        let mut idle = locked(&self.idle);
+        let handed = idle.last().filter(|worker| put(*worker));
+        if let Some(worker) = handed {
+            idle.remove(worker);
+            self.get_up(&idle, worker, HANDED);
+            drop(idle);
+            bell.ring();
+            self.rouse(worker);
+            return true;
+        }
+        drop(idle);
+        // As in `pick`: others have seen one more awake than there is.
+        self.leave(bell);
+        false
+    }
+
     /// Makes room for more workers.
     pub(crate) fn grow_to(&self, workers: usize) {
         self.beds.grow_to(workers);
@@ -373,7 +426,7 @@ impl Wake {
         if !idle.remove(worker) {
             return false;
         }
-        self.get_up(&idle, worker, None);
+        self.get_up(&idle, worker, ANY);
         self.awake.fetch_add(1, Ordering::SeqCst);
         drop(idle);
         self.rouse(worker);
@@ -384,11 +437,7 @@ impl Wake {
     /// A worker has been taken off the idle list. Where it is sent to a shard that somebody attends already, the first to
     /// depart clears the bit of both; that costs a meeting there, and no message. Under the lock of the list, so that a
     /// worker that dies meanwhile finds its errand.
-    fn get_up(&self, idle: &Idle, worker: usize, shard: Option<usize>) {
-        let errand = shard.map_or(ANY, |shard| {
-            self.attended.fetch_or(1 << shard, Ordering::AcqRel);
-            shard as u32
-        });
+    fn get_up(&self, idle: &Idle, worker: usize, errand: u32) {
         let bed = self.beds.at(worker);
         bed.errand.store(errand, Ordering::Relaxed);
         bed.taken.store(false, Ordering::Release);
@@ -423,7 +472,11 @@ impl Wake {
     fn pop_idle(&self, shard: Option<usize>) -> Option<usize> {
         let mut idle = locked(&self.idle);
         let worker = idle.pop()?;
-        self.get_up(&idle, worker, shard);
+        let errand = shard.map_or(ANY, |shard| {
+            self.attended.fetch_or(1 << shard, Ordering::AcqRel);
+            shard as u32
+        });
+        self.get_up(&idle, worker, errand);
         Some(worker)
     }
 
@@ -495,30 +548,31 @@ impl Wake {
         .await
     }
 
-    /// What the caller, which has been taken off the idle list, was woken for: a shard, if any.
-    pub(crate) fn errand(&self, worker: usize) -> Option<usize> {
+    /// What the caller, which has been taken off the idle list, was woken for.
+    pub(crate) fn errand(&self, worker: usize) -> Errand {
         // Whoever writes it has taken the worker off the list, and nobody else does before it is there again.
         let errand = &self.beds.at(worker).errand;
-        match errand.load(Ordering::Relaxed) {
-            ANY => None,
-            shard => {
-                errand.store(ANY, Ordering::Relaxed);
-                Some(shard as usize)
-            }
-        }
+        let of = match errand.load(Ordering::Relaxed) {
+            ANY => return Errand::Any,
+            HANDED => Errand::Handed,
+            shard => Errand::Shard(shard as usize),
+        };
+        errand.store(ANY, Ordering::Relaxed);
+        of
     }
 
-    /// A worker that had lain down goes, or cannot come any more. Passes a wake-up that it was given on to another.
+    /// A worker that had lain down goes, or cannot come any more. Passes a wake-up that it was given on to another; a message that it was
+    /// handed is for the caller to see to, who then finds it.
     pub(crate) fn forget(&self, worker: usize, bell: &Bell) {
         let mut idle = locked(&self.idle);
         if idle.remove(worker) {
-            self.get_up(&idle, worker, None);
+            self.get_up(&idle, worker, ANY);
             drop(idle);
             // As in `leave`: the caller may look for others who wait for what it has started.
             return fence(Ordering::SeqCst);
         }
         drop(idle);
-        if let Some(shard) = self.errand(worker) {
+        if let Errand::Shard(shard) = self.errand(worker) {
             self.depart(shard, true);
         }
         self.leave(bell);
@@ -554,6 +608,10 @@ impl Idle {
         debug_assert_eq!(self.place[worker], UP, "nobody lies down twice");
         self.place[worker] = self.stack.len();
         self.stack.push(worker);
+    }
+
+    fn last(&self) -> Option<usize> {
+        self.stack.last().copied()
     }
 
     fn pop(&mut self) -> Option<usize> {

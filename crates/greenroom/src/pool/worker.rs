@@ -25,7 +25,7 @@ use super::{
     limits::Pass,
     seat::{KILLED, REST, SIGNAL, Status},
     tally::count,
-    wake::Rest,
+    wake::{Errand, Rest},
 };
 use crate::{Actor, Context, ExitReason, Happening, panic_location, step_aside};
 
@@ -392,14 +392,61 @@ fn messages_per_turn<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core
     if core.wake.is_quick() { QUICK_MESSAGES_PER_TURN } else { MESSAGES_PER_TURN }
 }
 
-/// Waits until there is something to do. Callers who do this worker's work meanwhile are served where it lies: it counts as idle,
-/// and others may take it off the list for what comes next. True where that has just been so.
+/// Waits until there is something to do in the queues. Callers who do this worker's work meanwhile are served where it lies: it
+/// counts as idle, and others may take it off the list for what comes next. True where that has just been so. What a caller
+/// hands it is handled here as well, as often as nothing else is to be done.
 async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     hold: &mut Hold<A, K>,
     core: &Core<A, K>,
     actor: &mut B,
     cx: &mut Context<B>,
 ) -> bool {
+    let worker = hold.post.worker;
+    loop {
+        lie_down(hold, core);
+        let (mut rest, mut serves) = (Rest::default(), false);
+        loop {
+            let is_called = || {
+                let called = hold.take_at_hatch();
+                serves &= called;
+                called
+            };
+            if !core.wake.woken_or_called(worker, &mut rest, is_called).await {
+                break;
+            }
+            serves = true;
+            serve(hold, actor, cx).await;
+            if hold.post.posture != Posture::LyingDown {
+                // It has been suspended, and has got up for that.
+                return true;
+            }
+            core.has_served();
+            if cx.is_ending() {
+                core.wake.call(worker, &core.clock.bell);
+            }
+        }
+        let errand = core.wake.errand(worker);
+        hold.post.posture = Posture::Awake;
+        core.note_time();
+        match errand {
+            Errand::Shard(index) => hold.post.source = Source::Attending { index, alone: true },
+            Errand::Any => hold.join = true,
+            Errand::Handed if hold.take_handed() => {
+                serve(hold, actor, cx).await;
+                if !(core.wake.any_ready() || hold.seat.has_orders() || cx.is_ending()) {
+                    continue;
+                }
+            }
+            Errand::Handed => {}
+        }
+        return serves;
+    }
+}
+
+fn lie_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    hold: &mut Hold<A, K>,
+    core: &Core<A, K>,
+) {
     let worker = hold.post.worker;
     core.wake.lie_down(worker);
     hold.post.posture = Posture::LyingDown;
@@ -413,35 +460,6 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     if hold.seat.has_orders() {
         core.wake.call(worker, &core.clock.bell);
     }
-    let (mut rest, mut serves) = (Rest::default(), false);
-    loop {
-        let is_called = || {
-            let called = hold.take_at_hatch();
-            serves &= called;
-            called
-        };
-        if !core.wake.woken_or_called(worker, &mut rest, is_called).await {
-            break;
-        }
-        serves = true;
-        serve(hold, actor, cx).await;
-        if hold.post.posture != Posture::LyingDown {
-            // It has been suspended, and has got up for that.
-            return true;
-        }
-        core.has_served();
-        if cx.is_ending() {
-            core.wake.call(worker, &core.clock.bell);
-        }
-    }
-    let errand = core.wake.errand(worker);
-    hold.post.posture = Posture::Awake;
-    core.note_time();
-    match errand {
-        Some(index) => hold.post.source = Source::Attending { index, alone: true },
-        None => hold.join = true,
-    }
-    serves
 }
 
 /// `own` is whose hook it is.

@@ -139,7 +139,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
         if taken.wrapping_sub(before) < FEW_IN_A_TICK && self.wake.any_ready() {
             self.tell_pace(TICK);
         }
-        if revoked || (still && self.wake.any_ready()) {
+        let left = still && self.take_back_what_is_left();
+        if revoked || left || (still && self.wake.any_ready()) {
             self.wake.one_more(&self.clock.bell);
         }
         self.serve_waiters();

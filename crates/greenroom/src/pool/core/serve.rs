@@ -1,20 +1,29 @@
-//! A call that is served at the hatch of an idle worker, by whoever makes it: past queue, lists and ports.
+//! A call that is served at the hatch of an idle worker, past queue and ports: by whoever makes it, or by the worker, which is woken.
 //!
 //! Nothing is overtaken: it is done only where nothing is ready in the pool, and where the shard of the caller's address is not
 //! scheduled, which means that nothing is queued there. The permit is taken there, under the lock that closes the shard: a pool that
 //! closes later waits for the message as for any other.
+//!
+//! A worker that does not take what it was handed, because it has to end or an urgent message comes first, has it queued; so does the
+//! watch where a worker does not come.
 
 use std::{
     hash::Hash,
-    sync::atomic::{Ordering, fence},
+    sync::{
+        Arc,
+        atomic::{Ordering, fence},
+    },
+    task::{Context, Poll, Waker},
     time::Instant,
 };
 
-use super::{Core, HatchOf};
+use super::{Core, HatchOf, Queued};
 use crate::{
-    Actor,
+    Actor, Class,
+    delivery::Extra,
     pool::{
-        hatch::Left,
+        entry::Entry,
+        hatch::{Handed, Hatch, Left, Told},
         in_place::{self, Lent},
         lock::locked,
         occupied::slot_at_work,
@@ -23,43 +32,131 @@ use crate::{
     reply::Reply,
 };
 
-/// What a call that was made in place comes to.
-pub(crate) enum Served<R, E> {
+/// What a call that is not queued comes to.
+pub(crate) enum Served<'a, M, R, E> {
     Reply(R),
     /// The handler has suspended, for example: it is to come.
     Later(Reply<R, E>),
+    /// A worker has been woken for it: here the caller waits.
+    Handed(AtHatch<'a, M, R, E>),
+}
+
+/// [`Served`] by a pool.
+pub(crate) type ServedBy<'a, A> =
+    Served<'a, <A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
+
+/// A caller that waits at a hatch, until it is dropped.
+pub(crate) struct AtHatch<'a, M, R, E>(&'a Hatch<M, R, E>);
+
+impl<'a, M, R, E> AtHatch<'a, M, R, E> {
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Told<R, E>> {
+        self.0.poll(cx)
+    }
+
+    /// It has been told.
+    pub(crate) fn leave(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl<M, R, E> Drop for AtHatch<'_, M, R, E> {
+    fn drop(&mut self) {
+        self.0.give_up();
+    }
 }
 
 /// Workers that a caller looks at to find one that is idle.
 const WORKERS_ASKED: usize = 4;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Has an idle worker handle a message here and now. None where that cannot be; the message is where it was then, and to be
-    /// queued.
+    /// Has an idle worker handle a message: here and now, or on its own task, which then wakes the caller. None where that
+    /// cannot be; the message is where it was then, and to be queued.
     #[inline]
     pub(crate) fn serve(
         &self,
         message: &mut Option<A::Message>,
         sender: u32,
-    ) -> Option<Served<A::Reply, A::Error>> {
-        match self.settings.serves_at_hatch && self.may_serve() {
+        caller: &Waker,
+    ) -> Option<ServedBy<'_, A>> {
+        if !self.settings.serves_at_hatch || self.wake.any_ready() || self.wake.is_urged() {
+            return None;
+        }
+        let drives = self.may_drive();
+        if !(drives || self.wake.may_hand()) || slot_at_work(self.identity()).is_some() {
+            return None;
+        }
+        match drives {
             true => self.serve_now(message, sender),
-            false => None,
+            false => self.hand(message, sender, caller),
         }
     }
 
-    fn may_serve(&self) -> bool {
-        !self.wake.any_ready()
-            && !self.wake.is_urged()
-            && slot_at_work(self.identity()).is_none()
-            && self.may_drive()
-    }
-
-    fn serve_now(
+    /// Gives a message to an idle worker that is woken for it.
+    fn hand(
         &self,
         message: &mut Option<A::Message>,
         sender: u32,
-    ) -> Option<Served<A::Reply, A::Error>> {
+        caller: &Waker,
+    ) -> Option<ServedBy<'_, A>> {
+        let index = self.shard_of(&(None, 0), sender);
+        let stamp = self.admit_to_hatch(index)?;
+        if !self.hands.load(Ordering::Relaxed) {
+            self.hands.store(true, Ordering::Relaxed);
+        }
+        let (mut waiter, mut at) = (Some(caller.clone()), None);
+        let put = |worker| {
+            let hatch: &HatchOf<A> = self.hatch(worker);
+            let handed = hatch.hand(message, stamp, &mut waiter);
+            at = handed.then_some(hatch);
+            handed
+        };
+        if !self.wake.hand(&self.clock.bell, put) {
+            self.withdraw(index);
+        }
+        at.map(|hatch| Served::Handed(AtHatch(hatch)))
+    }
+
+    /// Where callers give this worker a message.
+    pub(crate) fn hatch(&self, worker: usize) -> &Arc<HatchOf<A>> {
+        self.hatches.at(worker).get_or_init(|| Arc::new(Hatch::new()))
+    }
+
+    /// Every hatch at which somebody may wait for a worker that has been woken.
+    fn hatches_of_waiters(&self) -> impl Iterator<Item = &HatchOf<A>> {
+        let hands = self.hands.load(Ordering::Relaxed);
+        let hatches = hands.then(|| self.hatches.iter()).into_iter().flatten();
+        hatches.filter_map(|hatch| hatch.get().map(|hatch| &**hatch))
+    }
+
+    /// Messages that were handed to workers which have not come for them yet.
+    pub(super) fn handed(&self) -> usize {
+        self.hatches_of_waiters().filter(|hatch| hatch.has_handed()).count()
+    }
+
+    /// Takes back whatever was handed to workers.
+    pub(super) fn take_all_handed(&self) -> impl Iterator<Item = Queued<A, K>> {
+        self.hatches_of_waiters().filter_map(|hatch| hatch.retract()).map(Handed::into_entry)
+    }
+
+    /// What this worker was handed goes to others. For one that has left the idle list, and does not take it.
+    #[cold]
+    pub(crate) fn take_back_handed(&self, worker: usize) {
+        let hatch = self.hatches.at(worker).get();
+        self.re_home(
+            hatch.and_then(|hatch| hatch.retract()).map(Handed::into_entry).into_iter().collect(),
+        );
+    }
+
+    /// What was handed to workers that have not come since the last time goes to others. True where there was something.
+    pub(super) fn take_back_what_is_left(&self) -> bool {
+        let left = self.hatches_of_waiters().filter_map(|hatch| hatch.retract_what_is_left());
+        let left: Vec<_> = left.map(Handed::into_entry).collect();
+        let any = !left.is_empty();
+        self.re_home(left);
+        any
+    }
+
+    fn serve_now(&self, message: &mut Option<A::Message>, sender: u32) -> Option<ServedBy<'_, A>> {
         let (lent, hatch) = self.lend_idle()?;
         // A pool whose calls are all served here has nobody awake, and its clock goes only while it is watched.
         self.clock.bell.ring();
@@ -140,6 +237,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.serve_waiters();
         self.look_if_drained();
         self.tell_progress();
+    }
+}
+
+impl<M, R, E> Handed<M, R, E> {
+    /// As it is queued.
+    fn into_entry<K>(self) -> Entry<M, R, E, K> {
+        let Self { message, stamp, port } = self;
+        let extra = Some(Extra::new(port));
+        Entry { message, extra, key: None, hash: 0, class: Class::Normal, stamp }
     }
 }
 

@@ -6,10 +6,11 @@ use super::{Hold, Source, Taken};
 use crate::{
     Actor, Class, DeadLetterReason,
     class::URGENT_RUN,
-    delivery::Marks,
+    delivery::{Extra, Marks},
     pool::{
         core::{Core, Queued, ShardOf, take::QUOTA},
         discard::discard,
+        hatch::Handed,
         mailbox::Mailbox,
         seat::HAND_OVER,
         stats::Measurement,
@@ -347,6 +348,26 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.delivery.marks.add(Marks::AT_HATCH);
         self.start();
         true
+    }
+
+    /// Takes the message that a caller has handed this worker. False where there is none to be handled: something else comes first, and then
+    /// it is queued.
+    pub(crate) fn take_handed(&mut self) -> bool {
+        if self.is_interrupted() || self.is_over() {
+            self.post.core.take_back_handed(self.post.worker);
+            return false;
+        }
+        let (core, worker) = (&self.post.core, self.post.worker);
+        let hatch = self.delivery.hatch.get_or_insert_with(|| core.hatch(worker).clone());
+        let Some(Handed { message, stamp, port }) = hatch.take_handed() else { return false };
+        self.delivery.message = Some(message);
+        self.delivery.class = Class::Normal;
+        self.delivery.stamp = stamp;
+        match port {
+            None => self.delivery.marks.add(Marks::AT_HATCH),
+            port => self.delivery.extra = Some(Extra::new(port)),
+        }
+        self.start() == Taken::InHand
     }
 
     /// The message in the delivery is in hand from here on, unless its caller has gone.
