@@ -112,7 +112,7 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
         let sent = match address.door.serve(&mut parcel.message, address.sender, cx.waker()) {
             Some(Served::Reply(reply)) => return Poll::Ready(Ok(reply)),
             Some(Served::Handed(waits)) => {
-                self.state = State::Handed(waits);
+                self.goes_on(State::Handed(waits));
                 return Poll::Pending;
             }
             Some(Served::Later(reply)) => Sent { reply, _inside: None, in_place: false },
@@ -140,8 +140,22 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
         }
         match told {
             Told::Reply(reply) => Poll::Ready(Ok(reply)),
-            Told::Later(reply) => self.wait_for(Sent { reply, _inside: None, in_place: false }, cx),
+            Told::Later(reply) => self.wait_longer(reply, cx),
         }
+    }
+
+    #[cold]
+    fn wait_longer(
+        &mut self,
+        reply: Reply<R, E>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<R, CallError<E>>> {
+        let mut sent = Sent { reply, _inside: None, in_place: false };
+        let polled = sent.poll(cx);
+        if polled.is_pending() {
+            self.state = State::Sent(sent);
+        }
+        polled
     }
 
     #[inline]
@@ -155,9 +169,17 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
         }
         let polled = sent.poll(cx);
         if polled.is_pending() {
-            self.state = State::Sent(sent);
+            self.goes_on(State::Sent(sent));
         }
         polled
+    }
+
+    /// Sets the state of a call that has none just now: without a look at what there is to be dropped.
+    #[inline]
+    fn goes_on(&mut self, state: State<'a, M, R, E>) {
+        let before = std::mem::replace(&mut self.state, state);
+        debug_assert!(matches!(before, State::Done), "it was taken out");
+        std::mem::forget(before);
     }
 
     #[cold]
@@ -214,7 +236,13 @@ impl<M: Send, R: Send, E: Send> Future for Call<'_, M, R, E> {
                 let told = ready!(waits.poll(cx));
                 return this.was_handed(told, cx);
             }
-            State::Sent(sent) => ready!(sent.poll(cx)),
+            State::Sent(sent) => {
+                let reply = ready!(sent.poll(cx));
+                if let State::Sent(sent) = std::mem::replace(&mut this.state, State::Done) {
+                    drop(sent);
+                }
+                return Poll::Ready(reply);
+            }
             State::Waits(waits) => ready!(waits.as_mut().poll(cx)),
             State::Message(_) | State::Done => {
                 return match std::mem::replace(&mut this.state, State::Done) {

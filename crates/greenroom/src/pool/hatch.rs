@@ -23,7 +23,7 @@ use std::{
 };
 
 use super::{
-    lock::{Lock, locked},
+    lock::{Lock, Locked, locked},
     stamp::Stamp,
 };
 use crate::{
@@ -34,37 +34,45 @@ use crate::{
 /// Between one worker and who calls it.
 pub(crate) struct Hatch<M, R, E>(Lock<Between<M, R, E>>);
 
+/// What goes through has a place of its own each, and is moved once on either side: of one that was large and held it all, every
+/// step would copy the whole.
 struct Between<M, R, E> {
-    state: State<M, R, E>,
-    /// Who waits, where it does not do the worker's work, until there is something.
-    waiter: Option<Waker>,
+    step: Step,
     /// The message was there when somebody last looked whether it is left lying.
     was_seen: bool,
+    stamp: Stamp,
+    message: Option<M>,
+    reply: Option<R>,
+    promised: Option<Reply<R, E>>,
+    port: Option<ReplyPort<R, E>>,
+    /// Who waits, where it does not do the worker's work, until there is something.
+    waiter: Option<Waker>,
 }
 
-enum State<M, R, E> {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
     /// Nobody is there.
     Shut,
     /// From the caller, who goes on to poll the worker, or waits.
-    Message(M, Stamp),
+    Message,
     /// Its caller has gone.
-    Abandoned(M, Stamp),
-    /// The worker has it, and is polled by its caller.
+    Abandoned,
+    /// The worker has it; its caller polls the worker, or waits.
     InHand,
     /// For the caller, who is still there.
-    Answered(R),
+    Answered,
     /// For the caller, who is still there: the reply comes this way, if any.
-    Promised(Reply<R, E>),
+    Promised,
     /// The caller has left, and waits for what comes out of this port.
-    Waits(ReplyPort<R, E>),
+    Waits,
 }
 
-/// A message that a caller has handed over and waits for.
-pub(crate) struct Handed<M, R, E> {
-    pub(crate) message: M,
-    pub(crate) stamp: Stamp,
-    /// None where the reply goes through the hatch.
-    pub(crate) port: Option<ReplyPort<R, E>>,
+/// Whether a message that was handed over is waited for.
+pub(crate) enum Caller<R, E> {
+    /// The reply goes through the hatch.
+    Waits,
+    /// Its caller has gone, as the port says.
+    Gone(ReplyPort<R, E>),
 }
 
 /// What a caller that waits is told.
@@ -74,7 +82,7 @@ pub(crate) enum Told<R, E> {
     Later(Reply<R, E>),
 }
 
-/// What a caller takes along.
+/// What a caller takes along that has done the worker's work.
 pub(crate) enum Left<M, R, E> {
     /// The message: the worker had something else to do.
     Message(M),
@@ -83,9 +91,21 @@ pub(crate) enum Left<M, R, E> {
     Later(Reply<R, E>),
 }
 
+/// What was handed over and taken back. It has a port now.
+pub(crate) type Retracted<M, R, E> = (M, Stamp, ReplyPort<R, E>);
+
 impl<M, R, E> Hatch<M, R, E> {
     pub(crate) fn new() -> Self {
-        Self(Lock::new(Between { state: State::Shut, waiter: None, was_seen: false }))
+        Self(Lock::new(Between {
+            step: Step::Shut,
+            was_seen: false,
+            stamp: Stamp::NONE,
+            message: None,
+            reply: None,
+            promised: None,
+            port: None,
+            waiter: None,
+        }))
     }
 
     /// For the caller, before it polls the worker. False where somebody else is there still, and the message where it was: a worker
@@ -111,46 +131,49 @@ impl<M, R, E> Hatch<M, R, E> {
         true
     }
 
-    /// For the worker, of a caller that does its work. None where nobody is there.
-    pub(crate) fn take(&self) -> Option<(M, Stamp)> {
+    /// For the worker, of a caller that does its work: puts the message where it is handled from. False where nobody is there.
+    #[inline]
+    pub(crate) fn take(&self, message: &mut Option<M>, stamp: &mut Stamp) -> bool {
         let mut between = locked(&self.0);
-        if between.waiter.is_some() {
-            return None;
+        let is_there = between.step == Step::Message && between.waiter.is_none();
+        if is_there {
+            between.take(message, stamp);
         }
-        let state = &mut between.state;
-        match std::mem::replace(state, State::InHand) {
-            State::Message(message, stamp) => Some((message, stamp)),
-            other => {
-                std::mem::forget(std::mem::replace(state, other));
-                None
-            }
-        }
+        is_there
     }
 
-    /// For the worker, of a caller that waits. None where the message has been taken back.
-    pub(crate) fn take_handed(&self) -> Option<Handed<M, R, E>> {
-        locked(&self.0).take_handed(State::InHand)
+    /// For the worker, of a caller that waits: puts the message where it is handled from. None where it has been taken back.
+    #[inline]
+    pub(crate) fn take_handed(
+        &self,
+        message: &mut Option<M>,
+        stamp: &mut Stamp,
+    ) -> Option<Caller<R, E>> {
+        let mut between = locked(&self.0);
+        if !between.has_handed() {
+            return None;
+        }
+        let is_abandoned = between.step == Step::Abandoned;
+        between.take(message, stamp);
+        if !is_abandoned {
+            return Some(Caller::Waits);
+        }
+        between.step = Step::Shut;
+        drop(between);
+        Some(Caller::Gone(reply::channel().0))
     }
 
     /// Takes the message back that a caller has handed over, because the worker does not take it.
     #[cold]
-    pub(crate) fn retract(&self) -> Option<Handed<M, R, E>> {
-        let (port, reply) = reply::channel();
-        let mut between = locked(&self.0);
-        let mut handed = between.take_handed(State::Promised(reply))?;
-        let waiter = between.waiter.take();
-        drop(between);
-        handed.port.get_or_insert(port);
-        waiter.into_iter().for_each(Waker::wake);
-        Some(handed)
+    pub(crate) fn retract(&self) -> Option<Retracted<M, R, E>> {
+        retract(locked(&self.0))
     }
 
     /// As `retract`, where the message was there before, when this was asked last.
-    pub(crate) fn retract_what_is_left(&self) -> Option<Handed<M, R, E>> {
+    pub(crate) fn retract_what_is_left(&self) -> Option<Retracted<M, R, E>> {
         let mut between = locked(&self.0);
         let was_seen = between.has_handed() && std::mem::replace(&mut between.was_seen, true);
-        drop(between);
-        if was_seen { self.retract() } else { None }
+        if was_seen { retract(between) } else { None }
     }
 
     /// True where a message that was handed over waits for the worker.
@@ -161,40 +184,45 @@ impl<M, R, E> Hatch<M, R, E> {
     /// For a caller that waits.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Told<R, E>> {
         let mut between = locked(&self.0);
-        if matches!(between.state, State::Message(..) | State::InHand) {
-            let is_known = between.waiter.as_ref().is_some_and(|known| known.will_wake(cx.waker()));
-            drop(between);
-            if !is_known {
-                self.wait_as(cx.waker().clone());
-            }
-            return Poll::Pending;
-        }
-        Poll::Ready(match std::mem::replace(&mut between.state, State::Shut) {
-            State::Answered(reply) => Told::Reply(reply),
-            State::Promised(reply) => Told::Later(reply),
-            other => {
-                drop(between);
-                drop(other);
-                debug_assert!(false, "who waits is told once");
-                Told::Later(reply::channel().1)
-            }
-        })
-    }
-
-    /// The caller that waits has come to another task.
-    #[cold]
-    fn wait_as(&self, waiter: Waker) {
-        let mut between = locked(&self.0);
-        match between.state {
-            State::Message(..) | State::InHand => {
-                let before = between.waiter.replace(waiter);
-                drop(between);
-                drop(before);
-            }
-            // There is something since.
+        let told = match between.step {
+            Step::Answered => between.reply.take().map(Told::Reply),
+            Step::Promised => between.promised.take().map(Told::Later),
             _ => {
                 drop(between);
-                waiter.wake();
+                self.wait_as(cx.waker());
+                return Poll::Pending;
+            }
+        };
+        between.step = Step::Shut;
+        drop(between);
+        // What a step says is there.
+        Poll::Ready(told.unwrap_or_else(|| Told::Later(reply::channel().1)))
+    }
+
+    /// The caller that waits may have come to another task.
+    fn wait_as(&self, waiter: &Waker) {
+        let mut other = None;
+        loop {
+            let mut between = locked(&self.0);
+            if !matches!(between.step, Step::Message | Step::InHand) {
+                drop(between);
+                // There is something since: it comes again.
+                return waiter.wake_by_ref();
+            }
+            if between.waiter.as_ref().is_some_and(|known| known.will_wake(waiter)) {
+                return;
+            }
+            // Somebody else's code clones and drops it.
+            match other.take() {
+                Some(clone) => {
+                    let before = between.waiter.replace(clone);
+                    drop(between);
+                    return drop(before);
+                }
+                None => {
+                    drop(between);
+                    other = Some(waiter.clone());
+                }
             }
         }
     }
@@ -206,128 +234,145 @@ impl<M, R, E> Hatch<M, R, E> {
         drop(nobody);
         let mut between = locked(&self.0);
         let waiter = between.waiter.take();
-        let left = match std::mem::replace(&mut between.state, State::Shut) {
-            State::Message(message, stamp) => {
-                fill(&mut between.state, State::Abandoned(message, stamp));
-                None
+        let left = (between.reply.take(), between.promised.take());
+        between.step = match between.step {
+            Step::Message => Step::Abandoned,
+            Step::InHand => {
+                between.port = Some(unwanted);
+                Step::Waits
             }
-            State::InHand => {
-                fill(&mut between.state, State::Waits(unwanted));
-                None
-            }
-            left => Some(left),
+            _ => Step::Shut,
         };
         drop(between);
-        // A reply may be in it: the caller's.
+        // A reply may be in it, and is the caller's.
         drop((waiter, left));
     }
 
     /// For the worker that has taken a message and has a reply. Gives that back where nobody wants it any more.
+    #[inline]
     pub(crate) fn answer(&self, reply: R) -> Result<(), R> {
         let mut between = locked(&self.0);
-        match std::mem::replace(&mut between.state, State::Shut) {
-            State::InHand => {
-                fill(&mut between.state, State::Answered(reply));
-                let waiter = between.waiter.take();
-                drop(between);
-                waiter.into_iter().for_each(Waker::wake);
-                Ok(())
-            }
-            State::Waits(port) => {
-                drop(between);
-                port.reply(reply)
-            }
-            other => {
-                drop(between);
-                drop(other);
-                debug_assert!(false, "an answer without a caller");
-                Err(reply)
-            }
+        if between.step != Step::InHand {
+            return answer_elsewhere(between, reply);
         }
+        between.reply = Some(reply);
+        let waiter = between.tell(Step::Answered);
+        drop(between);
+        if let Some(waiter) = waiter {
+            waiter.wake();
+        }
+        Ok(())
     }
 
     /// For the worker that has taken a message, and whose reply goes another way: the port for it.
     pub(crate) fn port(&self) -> Option<ReplyPort<R, E>> {
         let mut between = locked(&self.0);
-        match std::mem::replace(&mut between.state, State::Shut) {
-            State::InHand => {
-                let (port, reply) = reply::channel();
-                fill(&mut between.state, State::Promised(reply));
-                let waiter = between.waiter.take();
-                drop(between);
-                waiter.into_iter().for_each(Waker::wake);
-                Some(port)
-            }
-            State::Waits(port) => Some(port),
-            other => {
-                between.state = other;
-                debug_assert!(false, "a port without a caller");
-                None
-            }
+        if between.step != Step::InHand {
+            debug_assert_eq!(between.step, Step::Waits, "a port has a caller");
+            between.step = Step::Shut;
+            return between.port.take();
         }
+        let (port, reply) = reply::channel();
+        between.promised = Some(reply);
+        let waiter = between.tell(Step::Promised);
+        drop(between);
+        waiter.into_iter().for_each(Waker::wake);
+        Some(port)
     }
 
     /// For a caller that does the worker's work, once that has been polled.
+    #[inline]
     pub(crate) fn leave(&self) -> Left<M, R, E> {
         let mut between = locked(&self.0);
-        match std::mem::replace(&mut between.state, State::Shut) {
-            State::Answered(reply) => Left::Reply(reply),
-            State::Message(message, _) | State::Abandoned(message, _) => Left::Message(message),
-            State::Promised(reply) => Left::Later(reply),
-            before @ (State::InHand | State::Shut | State::Waits(_)) => {
-                let (port, reply) = reply::channel();
-                if matches!(before, State::InHand) {
-                    fill(&mut between.state, State::Waits(port));
-                }
-                Left::Later(reply)
-            }
+        if between.step == Step::Answered
+            && let Some(reply) = between.reply.take()
+        {
+            between.step = Step::Shut;
+            return Left::Reply(reply);
         }
+        leave_without(between)
     }
 }
 
 impl<M, R, E> Between<M, R, E> {
     /// False, and the message where it was, where somebody is there.
+    #[inline]
     fn put(&mut self, message: &mut Option<M>, stamp: Stamp) -> bool {
-        if !matches!(self.state, State::Shut) {
+        if self.step != Step::Shut || message.is_none() {
             return false;
         }
-        let Some(message) = message.take() else { return false };
-        fill(&mut self.state, State::Message(message, stamp));
+        self.message = message.take();
+        self.stamp = stamp;
+        self.step = Step::Message;
         true
     }
 
-    fn has_handed(&self) -> bool {
-        let waits = matches!(self.state, State::Message(..)) && self.waiter.is_some();
-        waits || matches!(self.state, State::Abandoned(..))
+    #[inline]
+    fn take(&mut self, message: &mut Option<M>, stamp: &mut Stamp) {
+        *message = self.message.take();
+        *stamp = self.stamp;
+        self.step = Step::InHand;
     }
 
-    /// `then` is what the hatch comes to, where its caller is there still.
-    fn take_handed(&mut self, then: State<M, R, E>) -> Option<Handed<M, R, E>> {
-        if !self.has_handed() {
-            return None;
+    fn has_handed(&self) -> bool {
+        match self.step {
+            Step::Message => self.waiter.is_some(),
+            step => step == Step::Abandoned,
         }
-        match std::mem::replace(&mut self.state, State::Shut) {
-            State::Message(message, stamp) => {
-                fill(&mut self.state, then);
-                Some(Handed { message, stamp, port: None })
-            }
-            State::Abandoned(message, stamp) => {
-                let (port, _) = reply::channel();
-                Some(Handed { message, stamp, port: Some(port) })
-            }
-            other => {
-                fill(&mut self.state, other);
-                None
-            }
-        }
+    }
+
+    /// There is something for the caller, who is to be woken where it waits.
+    #[inline]
+    fn tell(&mut self, what: Step) -> Option<Waker> {
+        self.step = what;
+        self.waiter.take()
     }
 }
 
-/// Puts something where nothing is. Without a look at what there was, which would be dropped under the lock besides.
-fn fill<M, R, E>(state: &mut State<M, R, E>, new: State<M, R, E>) {
-    let before = std::mem::replace(state, new);
-    debug_assert!(matches!(before, State::Shut), "one caller at a time");
-    std::mem::forget(before);
+fn retract<M, R, E>(mut between: Locked<'_, Between<M, R, E>>) -> Option<Retracted<M, R, E>> {
+    if !between.has_handed() {
+        return None;
+    }
+    let (port, reply) = reply::channel();
+    let (message, stamp) = (between.message.take()?, between.stamp);
+    let mut waiter = None;
+    if between.step == Step::Message {
+        between.promised = Some(reply);
+        waiter = between.tell(Step::Promised);
+    } else {
+        between.step = Step::Shut;
+    }
+    drop(between);
+    waiter.into_iter().for_each(Waker::wake);
+    Some((message, stamp, port))
+}
+
+/// As `answer`, where the caller is not at the hatch any more.
+#[cold]
+fn answer_elsewhere<M, R, E>(mut between: Locked<'_, Between<M, R, E>>, reply: R) -> Result<(), R> {
+    debug_assert_eq!(between.step, Step::Waits, "an answer has a caller");
+    between.step = Step::Shut;
+    let port = between.port.take();
+    drop(between);
+    match port {
+        Some(port) => port.reply(reply),
+        None => Err(reply),
+    }
+}
+
+/// As `leave`, where there is no reply yet.
+#[cold]
+fn leave_without<M, R, E>(mut between: Locked<'_, Between<M, R, E>>) -> Left<M, R, E> {
+    let (port, reply) = reply::channel();
+    let in_hand = between.step == Step::InHand;
+    let left = match (between.message.take(), between.promised.take()) {
+        (Some(message), _) => Left::Message(message),
+        (None, Some(promised)) => Left::Later(promised),
+        (None, None) => Left::Later(reply),
+    };
+    between.step = if in_hand { Step::Waits } else { Step::Shut };
+    between.port = in_hand.then_some(port);
+    left
 }
 
 impl<M, R, E> fmt::Debug for Hatch<M, R, E> {
@@ -355,10 +400,16 @@ mod tests {
         hatch
     }
 
+    fn take(hatch: &Small) -> Option<u8> {
+        let (mut message, mut stamp) = (None, Stamp::NONE);
+        assert_eq!(hatch.take(&mut message, &mut stamp), message.is_some());
+        message
+    }
+
     fn taken() -> Small {
         let hatch = given();
-        assert_eq!(hatch.take().map(|(message, _)| message), Some(7));
-        assert!(hatch.take().is_none(), "a message is taken once");
+        assert_eq!(take(&hatch), Some(7));
+        assert_eq!(take(&hatch), None, "a message is taken once");
         hatch
     }
 
@@ -366,7 +417,7 @@ mod tests {
     fn nobody_comes_while_somebody_is_there_or_waits() {
         let hatch = given();
         assert!(!put(&hatch, 1));
-        assert!(hatch.take().is_some());
+        assert!(take(&hatch).is_some());
         assert!(!put(&hatch, 1));
         let Left::Later(mut reply) = hatch.leave() else { panic!("it is in hand") };
         assert!(!put(&hatch, 1));
@@ -379,7 +430,7 @@ mod tests {
     fn what_is_not_taken_goes_back() {
         let hatch = given();
         assert!(matches!(hatch.leave(), Left::Message(7)));
-        assert!(hatch.take().is_none());
+        assert!(take(&hatch).is_none());
     }
 
     #[test]

@@ -385,6 +385,7 @@ impl Wake {
 
     /// Wakes an idle worker for a message that it is handed by `put`, which says whether it was, under the lock of the list. True
     /// when one was woken.
+    #[inline]
     pub(crate) fn hand(&self, bell: &Bell, put: impl FnOnce(usize) -> bool) -> bool {
         let awake = self.awake.load(Ordering::Relaxed);
         let (raised, order) = (awake + 1, Ordering::SeqCst);
@@ -396,7 +397,7 @@ impl Wake {
         let mut idle = locked(&self.idle);
         let handed = idle.last().filter(|worker| put(*worker));
         if let Some(worker) = handed {
-            idle.remove(worker);
+            idle.pop();
             self.get_up(&idle, worker, HANDED);
             drop(idle);
             bell.ring();
@@ -437,6 +438,7 @@ impl Wake {
     /// A worker has been taken off the idle list. Where it is sent to a shard that somebody attends already, the first to
     /// depart clears the bit of both; that costs a meeting there, and no message. Under the lock of the list, so that a
     /// worker that dies meanwhile finds its errand.
+    #[inline]
     fn get_up(&self, idle: &Idle, worker: usize, errand: u32) {
         let bed = self.beds.at(worker);
         bed.errand.store(errand, Ordering::Relaxed);

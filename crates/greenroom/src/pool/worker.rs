@@ -44,7 +44,7 @@ pub(crate) use factory::{Factory, panic_message};
 
 use self::{
     apart::Apart,
-    attempt::{StandsFor, attempt, hear, serve},
+    attempt::{StandsFor, attempt, hear, serve, serve_handed},
     pass::{end_pass, pass},
     start::{first_start, pause, start_again},
 };
@@ -407,7 +407,7 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         let (mut rest, mut serves) = (Rest::default(), false);
         loop {
             let is_called = || {
-                let called = hold.take_at_hatch();
+                let called = core.settings.calls_in_place && hold.take_at_hatch();
                 serves &= called;
                 called
             };
@@ -427,22 +427,26 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         }
         let errand = core.wake.errand(worker);
         hold.post.posture = Posture::Awake;
-        core.note_time();
-        match errand {
-            Errand::Shard(index) => hold.post.source = Source::Attending { index, alone: true },
-            Errand::Any => hold.join = true,
-            Errand::Handed if hold.take_handed() => {
-                serve(hold, actor, cx).await;
+        if errand == Errand::Handed {
+            // Its caller has set the clock.
+            if hold.take_handed() {
+                serve_handed(hold, core, actor, cx).await;
                 if !(core.wake.any_ready() || hold.seat.has_orders() || cx.is_ending()) {
                     continue;
                 }
             }
-            Errand::Handed => {}
+            return serves;
+        }
+        core.note_time();
+        match errand {
+            Errand::Shard(index) => hold.post.source = Source::Attending { index, alone: true },
+            _ => hold.join = true,
         }
         return serves;
     }
 }
 
+#[inline]
 fn lie_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     hold: &mut Hold<A, K>,
     core: &Core<A, K>,

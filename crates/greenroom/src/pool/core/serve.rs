@@ -19,11 +19,11 @@ use std::{
 
 use super::{Core, HatchOf, Queued};
 use crate::{
-    Actor, Class,
+    Actor, Class, ReplyPort,
     delivery::Extra,
     pool::{
         entry::Entry,
-        hatch::{Handed, Hatch, Left, Told},
+        hatch::{Hatch, Left, Told},
         in_place::{self, Lent},
         lock::locked,
         occupied::slot_at_work,
@@ -78,15 +78,28 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sender: u32,
         caller: &Waker,
     ) -> Option<ServedBy<'_, A>> {
-        if !self.settings.serves_at_hatch || self.wake.any_ready() || self.wake.is_urged() {
+        match self.settings.serves_at_hatch && !self.wake.any_ready() {
+            true => self.serve_first(message, sender, caller),
+            false => None,
+        }
+    }
+
+    /// As `serve`, where nothing is queued. By itself: who finds something queued keeps nothing for it.
+    #[inline(never)]
+    fn serve_first(
+        &self,
+        message: &mut Option<A::Message>,
+        sender: u32,
+        caller: &Waker,
+    ) -> Option<ServedBy<'_, A>> {
+        let in_place = self.settings.calls_in_place;
+        let may = if in_place { self.may_drive() } else { self.wake.may_hand() };
+        if !may || self.wake.is_urged() || slot_at_work(self.identity()).is_some() {
             return None;
         }
-        let drives = self.may_drive();
-        if !(drives || self.wake.may_hand()) || slot_at_work(self.identity()).is_some() {
-            return None;
-        }
-        match drives {
+        match in_place {
             true => self.serve_now(message, sender),
+            // Not where callers do the work: one call in many is to go the usual way there, whose worker then lingers.
             false => self.hand(message, sender, caller),
         }
     }
@@ -135,22 +148,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Takes back whatever was handed to workers.
     pub(super) fn take_all_handed(&self) -> impl Iterator<Item = Queued<A, K>> {
-        self.hatches_of_waiters().filter_map(|hatch| hatch.retract()).map(Handed::into_entry)
+        self.hatches_of_waiters().filter_map(|hatch| hatch.retract()).map(into_entry)
     }
 
     /// What this worker was handed goes to others. For one that has left the idle list, and does not take it.
     #[cold]
     pub(crate) fn take_back_handed(&self, worker: usize) {
         let hatch = self.hatches.at(worker).get();
-        self.re_home(
-            hatch.and_then(|hatch| hatch.retract()).map(Handed::into_entry).into_iter().collect(),
-        );
+        self.re_home(hatch.and_then(|hatch| hatch.retract()).map(into_entry).into_iter().collect());
     }
 
     /// What was handed to workers that have not come since the last time goes to others. True where there was something.
     pub(super) fn take_back_what_is_left(&self) -> bool {
         let left = self.hatches_of_waiters().filter_map(|hatch| hatch.retract_what_is_left());
-        let left: Vec<_> = left.map(Handed::into_entry).collect();
+        let left: Vec<_> = left.map(into_entry).collect();
         let any = !left.is_empty();
         self.re_home(left);
         any
@@ -240,13 +251,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
-impl<M, R, E> Handed<M, R, E> {
-    /// As it is queued.
-    fn into_entry<K>(self) -> Entry<M, R, E, K> {
-        let Self { message, stamp, port } = self;
-        let extra = Some(Extra::new(port));
-        Entry { message, extra, key: None, hash: 0, class: Class::Normal, stamp }
-    }
+/// What was handed to a worker, as it is queued.
+fn into_entry<M, R, E, K>(
+    (message, stamp, port): (M, Stamp, ReplyPort<R, E>),
+) -> Entry<M, R, E, K> {
+    let extra = Some(Extra::new(Some(port)));
+    Entry { message, extra, key: None, hash: 0, class: Class::Normal, stamp }
 }
 
 #[cfg(test)]

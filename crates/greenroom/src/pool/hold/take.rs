@@ -10,7 +10,7 @@ use crate::{
     pool::{
         core::{Core, Queued, ShardOf, take::QUOTA},
         discard::discard,
-        hatch::Handed,
+        hatch::Caller,
         mailbox::Mailbox,
         seat::HAND_OVER,
         stats::Measurement,
@@ -282,10 +282,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
+    /// True for one run in a few, or one message that was handed to this worker.
+    #[inline]
+    pub(crate) fn times_this(&mut self) -> bool {
+        let times = self.timed.is_multiple_of(RUNS_PER_TIMING);
+        self.timed = self.timed.wrapping_add(1);
+        times
+    }
+
     /// The first message of a run is in the delivery.
     fn begin_run(&mut self, index: usize, alone: bool) -> Taken {
-        self.timed_since = self.timed.is_multiple_of(RUNS_PER_TIMING).then(Instant::now);
-        self.timed = self.timed.wrapping_add(1);
+        self.timed_since = self.times_this().then(Instant::now);
         self.post.source = Source::Shared { index, alone };
         (self.run, self.longest_run) = (0, self.post.core.budget());
         self.start()
@@ -341,10 +348,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if self.is_interrupted() || self.is_over() {
             return false;
         }
-        let Some((message, stamp)) = hatch.take() else { return false };
-        self.delivery.message = Some(message);
+        if !hatch.take(&mut self.delivery.message, &mut self.delivery.stamp) {
+            return false;
+        }
         self.delivery.class = Class::Normal;
-        self.delivery.stamp = stamp;
         self.delivery.marks.add(Marks::AT_HATCH);
         self.start();
         true
@@ -359,14 +366,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
         let (core, worker) = (&self.post.core, self.post.worker);
         let hatch = self.delivery.hatch.get_or_insert_with(|| core.hatch(worker).clone());
-        let Some(Handed { message, stamp, port }) = hatch.take_handed() else { return false };
-        self.delivery.message = Some(message);
-        self.delivery.class = Class::Normal;
-        self.delivery.stamp = stamp;
-        match port {
-            None => self.delivery.marks.add(Marks::AT_HATCH),
-            port => self.delivery.extra = Some(Extra::new(port)),
+        let (message, stamp) = (&mut self.delivery.message, &mut self.delivery.stamp);
+        match hatch.take_handed(message, stamp) {
+            None => return false,
+            Some(Caller::Waits) => self.delivery.marks.add(Marks::AT_HATCH),
+            Some(Caller::Gone(port)) => self.delivery.extra = Some(Extra::new(Some(port))),
         }
+        self.delivery.class = Class::Normal;
         self.start() == Taken::InHand
     }
 

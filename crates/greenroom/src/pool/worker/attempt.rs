@@ -5,7 +5,7 @@ use std::{
     hash::Hash,
     pin::{Pin, pin},
     task::{self, Poll},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::{
@@ -95,6 +95,25 @@ pub(super) async fn serve<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Sta
         polled(post, handler).await
     };
     hold.settle(result);
+}
+
+/// As `serve`, for a message that was handed to this worker. Now and then it is timed, as runs are.
+#[inline]
+pub(super) async fn serve_handed<
+    A: Actor,
+    K: Hash + Eq + Send + Sync + 'static,
+    B: StandsFor<A>,
+>(
+    hold: &mut Hold<A, K>,
+    core: &Core<A, K>,
+    actor: &mut B,
+    cx: &mut Context<B>,
+) {
+    let since = hold.times_this().then(Instant::now);
+    serve(hold, actor, cx).await;
+    if let Some(since) = since {
+        core.tell_pace(since.elapsed());
+    }
 }
 
 /// Handles the message in hand together with others.
