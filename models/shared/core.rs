@@ -398,6 +398,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Nobody stops the pool.
     fn tell_progress(&self) {}
 
+    /// Nothing is handed past the queues here: that is tried in `hatch.rs`.
+    fn take_back_what_is_left(&self) -> bool {
+        false
+    }
+
     pub(crate) fn announce(&self, index: usize) {
         self.wake.mark(index);
         if self.keyed() {

@@ -99,7 +99,13 @@ tried! {
         a_caller_at_the_hatch_of_a_worker_that_lies_down,
         two_callers_at_one_hatch,
         a_caller_at_the_hatch_of_a_handler_that_suspends,
-        two_callers_and_a_handler_that_suspends;
+        two_callers_and_a_handler_that_suspends,
+        a_message_that_is_handed_to_a_worker_that_lies_down,
+        two_callers_that_hand_over,
+        a_message_that_is_handed_to_a_handler_that_suspends,
+        a_message_that_is_handed_to_a_worker_that_is_dropped,
+        a_caller_that_gives_up_what_it_has_handed,
+        a_watch_that_takes_back_what_was_handed;
     in_place:
         a_task_that_is_called_while_it_is_driven,
         a_task_that_is_driven_by_two,

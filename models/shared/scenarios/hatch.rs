@@ -1,17 +1,24 @@
-//! Callers at the hatch of a worker whose work they do: each has the reply to its own message, or that message back, and neither a
-//! wake-up nor what was announced meanwhile is lost.
+//! Callers at the hatch of a worker whose work they do, or which they have woken: each has the reply to its own message, or that
+//! message back, and neither a wake-up nor what was announced meanwhile is lost.
 
-use std::sync::Arc;
+use std::{
+    future::poll_fn,
+    sync::Arc,
+    task::{Poll, Waker},
+};
 
-use super::{in_place::step_aside, wakes::Pool};
+use super::{
+    in_place::{poll_once_and_drop, step_aside},
+    wakes::Pool,
+};
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn},
     pool::{
-        hatch::{Hatch, Left},
+        hatch::{Caller, Hatch, Left, Retracted, Told},
         in_place::{Task, lend},
         seat::Seat,
         stamp::Stamp,
-        wake::Rest,
+        wake::{Errand, Rest},
     },
 };
 
@@ -51,10 +58,7 @@ impl Clerk {
         let mut rest = Rest::default();
         loop {
             let mut given = None;
-            let is_called = || {
-                given = self.hatch.take();
-                given.is_some()
-            };
+            let is_called = || self.hatch.take(&mut given, &mut Stamp::default());
             if !wake.woken_or_called(0, &mut rest, is_called).await {
                 break;
             }
@@ -64,23 +68,57 @@ impl Clerk {
                 wake.enter(bell);
                 self.awake = true;
             }
-            let (message, _) = given.expect("it was there");
+            let message = given.expect("it was there");
             self.hatch.answer(answer(message)).expect("somebody waits");
             if self.awake {
                 return;
             }
         }
-        wake.errand(0);
+        let errand = wake.errand(0);
         self.awake = true;
+        if errand == Errand::Handed {
+            self.serve_handed().await;
+        }
+    }
+
+    /// What it was handed is handled, unless something else comes first.
+    async fn serve_handed(&self) {
+        if self.pool.is_over() {
+            return handled_by_another(self.hatch.retract());
+        }
+        let mut given = None;
+        let caller = self.hatch.take_handed(&mut given, &mut Stamp::default());
+        if self.suspends {
+            self.pool.wake.leave(&self.pool.bell);
+            step_aside().await;
+            self.pool.wake.enter(&self.pool.bell);
+        }
+        let message = given.unwrap_or_default();
+        match caller {
+            None => {}
+            Some(Caller::Gone(port)) => drop(port),
+            // The reply may be unwanted by now.
+            Some(Caller::Waits) => {
+                let _ = self.hatch.answer(answer(message));
+            }
+        }
+    }
+}
+
+/// What was taken back lies in a queue, and is handled.
+fn handled_by_another(retracted: Option<Retracted<u32, u32, ()>>) {
+    if let Some((message, _, port)) = retracted {
+        let _ = port.reply(answer(message));
     }
 }
 
 impl Drop for Clerk {
     fn drop(&mut self) {
-        match self.awake {
-            true => self.pool.wake.leave(&self.pool.bell),
-            false => self.pool.wake.forget(0, &self.pool.bell),
+        if self.awake {
+            return self.pool.wake.leave(&self.pool.bell);
         }
+        self.pool.wake.forget(0, &self.pool.bell);
+        handled_by_another(self.hatch.retract());
     }
 }
 
@@ -93,12 +131,46 @@ struct Counter {
 impl Counter {
     /// With a worker that is awake before anything else happens. It ends when what is announced once has been claimed.
     fn open(suspends: bool) -> (Arc<Self>, JoinHandle<()>) {
-        let (pool, seat) = (Pool::new(1, 1, 1), Arc::new(Seat::default()));
+        let (counter, task) = Self::with(suspends, 1);
+        (counter, spawn(move || block_on(task)))
+    }
+
+    /// With so many workers, of which one is at the counter.
+    fn with(suspends: bool, workers: usize) -> (Arc<Self>, Task) {
+        let (pool, seat) = (Pool::new(workers, 1, 1), Arc::new(Seat::default()));
         let hatch = Arc::new(Hatch::new());
         pool.wake.enter(&pool.bell);
         let clerk = Clerk { pool: pool.clone(), hatch: hatch.clone(), suspends, awake: true };
         let task = Task::new(&seat, clerk.work());
-        (Arc::new(Self { pool, seat, hatch }), spawn(move || block_on(task)))
+        (Arc::new(Self { pool, seat, hatch }), task)
+    }
+
+    /// The steps of the product's `hand`. True where the worker was woken for it.
+    async fn hand(&self, message: u32) -> bool {
+        let mut waiter: Option<Waker> = Some(poll_fn(|cx| Poll::Ready(cx.waker().clone())).await);
+        let mut message = Some(message);
+        self.pool.wake.may_hand()
+            && self.pool.wake.hand(&self.pool.bell, |worker| {
+                worker == 0 && self.hatch.hand(&mut message, Stamp::default(), &mut waiter)
+            })
+    }
+
+    /// Hands this over, and waits for what comes of it, which is compared when all is over.
+    async fn hand_and_wait(&self, message: u32) -> Option<Told<u32, ()>> {
+        match self.hand(message).await {
+            true => Some(poll_fn(|cx| self.hatch.poll(cx)).await),
+            false => None,
+        }
+    }
+
+    fn hander(self: &Arc<Self>, message: u32) -> JoinHandle<Option<Told<u32, ()>>> {
+        let counter = self.clone();
+        spawn(move || block_on(counter.hand_and_wait(message)))
+    }
+
+    /// All has gone through, and it can be used again.
+    fn assert_shut(&self) {
+        assert!(self.hatch.put(&mut Some(9), Stamp::default()), "somebody is there");
     }
 
     /// The steps of the product's `serve_now`, without permits. What is left when the worker has ended is compared then.
@@ -135,6 +207,14 @@ fn compare(message: u32, left: Option<Left<u32, u32, ()>>) {
     }
 }
 
+fn compare_told(message: u32, told: Option<Told<u32, ()>>) {
+    match told {
+        None => {}
+        Some(Told::Reply(reply)) => assert_eq!(reply, answer(message)),
+        Some(Told::Later(reply)) => assert_eq!(reply.given(), Some(answer(message))),
+    }
+}
+
 fn try_out(suspends: bool, callers: u32) {
     let (counter, worker) = Counter::open(suspends);
     let others: Vec<_> = (1..callers).map(|message| counter.caller(message)).collect();
@@ -164,4 +244,79 @@ pub fn a_caller_at_the_hatch_of_a_handler_that_suspends() {
 /// The second comes while the first waits, or after it has its reply.
 pub fn two_callers_and_a_handler_that_suspends() {
     check(Effort::Changes(2), || try_out(true, 2));
+}
+
+fn hand_over(suspends: bool, callers: u32) {
+    let (counter, worker) = Counter::open(suspends);
+    let others: Vec<_> = (1..callers).map(|message| counter.hander(message)).collect();
+    let own = block_on(counter.hand_and_wait(0));
+    counter.announce();
+    let told: Vec<_> =
+        others.into_iter().map(|caller| caller.join().expect("it did not panic")).collect();
+    counter.pool.finish([worker]);
+    let told = std::iter::once(own).chain(told);
+    (0..).zip(told).for_each(|(message, told)| compare_told(message, told));
+    counter.assert_shut();
+}
+
+/// It is woken for what it was handed, and its caller for the reply.
+pub fn a_message_that_is_handed_to_a_worker_that_lies_down() {
+    check(Effort::Changes(3), || hand_over(false, 1));
+}
+
+/// One after the other, or the second finds the first there still.
+pub fn two_callers_that_hand_over() {
+    check(Effort::Changes(2), || hand_over(false, 2));
+}
+
+/// The handler suspends and goes on, and what is announced meanwhile is not lost.
+pub fn a_message_that_is_handed_to_a_handler_that_suspends() {
+    check(Effort::Changes(2), || hand_over(true, 1));
+}
+
+/// The worker is dropped before it comes: what it was handed goes to others, and the wake-up to another.
+pub fn a_message_that_is_handed_to_a_worker_that_is_dropped() {
+    check(Effort::Changes(3), || {
+        let (counter, task) = Counter::with(false, 2);
+        let other = counter.pool.asleep(1);
+        let dropped = spawn(move || poll_once_and_drop(task));
+        let told = block_on(counter.hand_and_wait(0));
+        counter.announce();
+        counter.pool.finish([other, dropped]);
+        compare_told(0, told);
+        counter.assert_shut();
+    });
+}
+
+/// What it has handed over is abandoned, or the reply unwanted, wherever the worker is with it.
+pub fn a_caller_that_gives_up_what_it_has_handed() {
+    check(Effort::Changes(3), || {
+        let (counter, worker) = Counter::open(false);
+        if block_on(counter.hand(0)) {
+            counter.hatch.give_up();
+        }
+        counter.announce();
+        counter.pool.finish([worker]);
+        counter.assert_shut();
+    });
+}
+
+/// Whoever is first, the worker or the watch, has the message.
+pub fn a_watch_that_takes_back_what_was_handed() {
+    check(Effort::Changes(3), || {
+        let (counter, worker) = Counter::open(false);
+        let watch = spawn({
+            let counter = counter.clone();
+            move || {
+                handled_by_another(counter.hatch.retract_what_is_left());
+                handled_by_another(counter.hatch.retract_what_is_left());
+            }
+        });
+        let told = block_on(counter.hand_and_wait(0));
+        counter.announce();
+        watch.join().expect("it did not panic");
+        counter.pool.finish([worker]);
+        compare_told(0, told);
+        counter.assert_shut();
+    });
 }

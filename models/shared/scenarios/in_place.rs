@@ -178,7 +178,7 @@ pub fn work_whose_drop_panics_while_it_is_driven() {
     });
 }
 
-fn poll_once_and_drop(mut task: Task) {
+pub(super) fn poll_once_and_drop(mut task: Task) {
     let _ = block_on(poll_fn(|cx| Poll::Ready(Pin::new(&mut task).poll(cx))));
     drop(task);
 }

@@ -25,7 +25,7 @@ use crate::{
         permits::{Closed, Refused},
         seat::{SIGNAL, Seat},
         stamp::Stamp,
-        wake::Rest,
+        wake::{Errand, Rest},
     },
     sync::{Notify, Ordering, fence},
 };
@@ -580,8 +580,8 @@ impl<'a> Player<'a> {
         let wake = &self.core.wake;
         block_on(wake.woken_or_called(self.worker, &mut Rest::default(), || false));
         match wake.errand(self.worker) {
-            Some(index) => self.source = Source::Attending { index, alone: true },
-            None => self.join = true,
+            Errand::Shard(index) => self.source = Source::Attending { index, alone: true },
+            _ => self.join = true,
         }
     }
 

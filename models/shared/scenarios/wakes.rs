@@ -9,7 +9,7 @@ use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn, yield_now},
     pool::{
         bell::Bell,
-        wake::{Rest, Wake},
+        wake::{Errand, Rest, Wake},
         watch::{self, Watched},
     },
     sync::AtomicBool,
@@ -68,7 +68,7 @@ impl Pool {
 
     /// The steps of the product's `idle`, before it waits.
     /// Says what it was woken for.
-    pub(super) async fn woken(&self, worker: usize) -> Option<usize> {
+    pub(super) async fn woken(&self, worker: usize) -> Errand {
         let called = self.wake.woken_or_called(worker, &mut Rest::default(), || false).await;
         assert!(!called, "there is nobody to call it");
         self.wake.errand(worker)

@@ -34,8 +34,8 @@ use crate::{
 /// Between one worker and who calls it.
 pub(crate) struct Hatch<M, R, E>(Lock<Between<M, R, E>>);
 
-/// What goes through has a place of its own each, and is moved once on either side: of one that was large and held it all, every
-/// step would copy the whole.
+/// What goes through has a place of its own each, empty but in the steps that say so: nothing is left where something is put, to be
+/// dropped under the lock.
 struct Between<M, R, E> {
     step: Step,
     /// The message was there when somebody last looked whether it is left lying.
@@ -383,6 +383,14 @@ impl<M, R, E> fmt::Debug for Hatch<M, R, E> {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        sync::{
+            Arc,
+            atomic::{AtomicU32, Ordering},
+        },
+        task::Wake,
+    };
+
     use super::*;
 
     type Small = Hatch<u8, u8, ()>;
@@ -467,6 +475,116 @@ mod tests {
             assert_eq!(port.reply(9), Ok(()));
             assert!(matches!(reply.try_recv(), Ok(Ok(9))), "left first: {leaves_first}");
         }
+    }
+
+    /// Counts how often it is woken.
+    #[derive(Default)]
+    struct Bell(AtomicU32);
+
+    impl Wake for Bell {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A message that is handed over, and who waits for it.
+    fn handed() -> (Small, Arc<Bell>) {
+        let (hatch, bell) = (Small::new(), Arc::new(Bell::default()));
+        let mut waiter = Some(Waker::from(bell.clone()));
+        assert!(hatch.hand(&mut Some(7), Stamp::default(), &mut waiter));
+        assert!(waiter.is_none() && hatch.has_handed());
+        (hatch, bell)
+    }
+
+    fn take_handed(hatch: &Small) -> Option<(u8, Caller<u8, ()>)> {
+        let (mut message, mut stamp) = (None, Stamp::NONE);
+        let caller = hatch.take_handed(&mut message, &mut stamp)?;
+        Some((message.unwrap(), caller))
+    }
+
+    fn woken(bell: &Bell) -> u32 {
+        bell.0.load(Ordering::Relaxed)
+    }
+
+    fn poll(hatch: &Small, bell: &Arc<Bell>) -> Poll<Told<u8, ()>> {
+        hatch.poll(&mut Context::from_waker(&Waker::from(bell.clone())))
+    }
+
+    #[test]
+    fn who_hands_a_message_over_is_woken_for_the_reply() {
+        let (hatch, bell) = handed();
+        assert_eq!(take(&hatch), None, "nobody does the worker's work");
+        assert!(!put(&hatch, 1));
+        assert!(matches!(take_handed(&hatch), Some((7, Caller::Waits))));
+        assert!(take_handed(&hatch).is_none() && !hatch.has_handed() && hatch.retract().is_none());
+        assert!(poll(&hatch, &bell).is_pending());
+        assert_eq!((woken(&bell), hatch.answer(8), woken(&bell)), (0, Ok(()), 1));
+        let mut waiter = Some(Waker::from(bell.clone()));
+        assert!(!hatch.hand(&mut Some(9), Stamp::default(), &mut waiter), "it is not collected");
+        assert!(waiter.is_some());
+        assert!(matches!(poll(&hatch, &bell), Poll::Ready(Told::Reply(8))));
+        assert!(hatch.hand(&mut Some(9), Stamp::default(), &mut waiter));
+    }
+
+    #[test]
+    fn a_port_is_told_to_who_waits() {
+        let (hatch, bell) = handed();
+        assert!(take_handed(&hatch).is_some());
+        let port = hatch.port().unwrap();
+        assert_eq!(woken(&bell), 1);
+        let Poll::Ready(Told::Later(mut reply)) = poll(&hatch, &bell) else { panic!("it is told") };
+        assert_eq!(port.reply(9), Ok(()));
+        assert!(matches!(reply.try_recv(), Ok(Ok(9))));
+    }
+
+    #[test]
+    fn what_is_taken_back_has_a_port_of_which_its_caller_is_told() {
+        let (hatch, bell) = handed();
+        assert!(hatch.retract_what_is_left().is_none(), "it was not there before");
+        let (message, _, port) = hatch.retract_what_is_left().unwrap();
+        assert_eq!((message, woken(&bell)), (7, 1));
+        assert!(take_handed(&hatch).is_none() && hatch.retract().is_none());
+        let Poll::Ready(Told::Later(mut reply)) = poll(&hatch, &bell) else { panic!("it is told") };
+        assert_eq!(port.reply(9), Ok(()));
+        assert!(matches!(reply.try_recv(), Ok(Ok(9))));
+    }
+
+    #[test]
+    fn who_gives_up_leaves_a_message_that_is_abandoned_or_a_reply_that_is_unwanted() {
+        for retracted in [false, true] {
+            let (hatch, bell) = handed();
+            hatch.give_up();
+            assert!(hatch.has_handed() && !put(&hatch, 1));
+            let port = match retracted {
+                true => hatch.retract().unwrap().2,
+                false => match take_handed(&hatch) {
+                    Some((7, Caller::Gone(port))) => port,
+                    _ => panic!("nobody waits for it"),
+                },
+            };
+            assert!(port.is_abandoned() && put(&hatch, 1));
+            assert_eq!(woken(&bell), 0);
+        }
+        let (hatch, _) = handed();
+        assert!(take_handed(&hatch).is_some());
+        hatch.give_up();
+        assert_eq!(hatch.answer(8), Err(8));
+        assert!(put(&hatch, 1));
+        let (hatch, _) = handed();
+        assert!(take_handed(&hatch).is_some());
+        assert_eq!(hatch.answer(8), Ok(()));
+        hatch.give_up();
+        assert!(put(&hatch, 1), "the reply has gone with who gave up");
+    }
+
+    #[test]
+    fn who_polls_last_is_woken() {
+        let (hatch, first) = handed();
+        let last = Arc::new(Bell::default());
+        assert!(poll(&hatch, &last).is_pending());
+        assert!(take_handed(&hatch).is_some());
+        assert_eq!(hatch.answer(8), Ok(()));
+        assert_eq!((woken(&first), woken(&last)), (0, 1));
     }
 
     #[test]

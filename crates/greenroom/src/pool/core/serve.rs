@@ -260,4 +260,6 @@ fn into_entry<M, R, E, K>(
 }
 
 #[cfg(test)]
+mod handed;
+#[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::{
     future::poll_fn,
     pin::{Pin, pin},
     sync::{Arc, OnceLock},
-    task::Poll,
+    task::{Poll, Waker},
     time::Duration,
 };
 
@@ -82,9 +82,9 @@ async fn until_idle(core: &Echoes, workers: usize) {
 
 fn serve(core: &Echoes) -> Result<u64, u64> {
     let mut message = Some(7);
-    match core.serve(&mut message, 0) {
+    match core.serve(&mut message, 0, Waker::noop()) {
         Some(Served::Reply(reply)) => Ok(reply),
-        Some(Served::Later(_)) => panic!("it replies at once"),
+        Some(_) => panic!("it replies at once"),
         None => Err(message.expect("it is left")),
     }
 }
@@ -152,9 +152,9 @@ async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Poll<F::Output> {
 
 /// Serves a message whose reply is to come.
 fn serve_later(core: &Echoes, number: u64) -> Reply<u64, ()> {
-    match core.serve(&mut Some(number), 0) {
+    match core.serve(&mut Some(number), 0, Waker::noop()) {
         Some(Served::Later(reply)) => reply,
-        Some(Served::Reply(_)) => panic!("it replies later"),
+        Some(_) => panic!("it replies later"),
         None => panic!("it is served"),
     }
 }
@@ -183,7 +183,7 @@ async fn a_worker_that_ends_while_it_serves_leaves_no_trace_in_the_list() {
         let panicked = serve_later(&core, PANICS).await.unwrap();
         assert_eq!(panicked, Err(CallError::Panicked("asked for".into())));
         until_idle(&core, 1).await;
-        assert!(matches!(core.serve(&mut Some(ENDS), 0), Some(Served::Reply(ENDS))));
+        assert!(matches!(core.serve(&mut Some(ENDS), 0, Waker::noop()), Some(Served::Reply(ENDS))));
         until_idle(&core, 1).await;
         assert_eq!(serve(&core), Ok(7));
         assert_eq!(pool.stats().restarts, 2 * turn);
@@ -195,7 +195,7 @@ async fn a_worker_that_ends_while_it_serves_leaves_no_trace_in_the_list() {
 async fn a_worker_that_is_wanted_while_it_serves_comes_when_it_has() {
     let (pool, core) = idle(10).await;
     core.wake.unaided.store(true, super::Ordering::Relaxed);
-    assert!(matches!(core.serve(&mut Some(SENDS), 0), Some(Served::Reply(SENDS))));
+    assert!(matches!(core.serve(&mut Some(SENDS), 0, Waker::noop()), Some(Served::Reply(SENDS))));
     assert_eq!(pool.stats().handled, 1, "what it sent is not handled in its caller's turn");
     until_idle(&core, 1).await;
     assert_eq!(pool.stats().handled, 2);

@@ -1,0 +1,338 @@
+//! Calls that are handed to a worker which is woken for them, and what else may happen before it comes and while they wait.
+
+use std::{
+    convert::Infallible,
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context as Task, Poll, Waker},
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use super::{AtHatch, Core, Served, Told};
+use crate::{
+    Actor, Answer, CallError, Class, Context, DeadLetterReason, Delivery, Envelope, Pool,
+    ReplyPort, Restarts, Stop,
+    pool::{
+        Urgency,
+        seat::{KILLED, LEAVE},
+    },
+    step_aside,
+};
+
+/// Messages that are not just answered.
+const SLEEPS: u64 = 1;
+const PANICS: u64 = 2;
+const FAILS: u64 = 3;
+/// Somebody else answers, once it has left the port.
+const LATER: u64 = 4;
+
+/// What has been handled, in order, and the ports that were left.
+#[derive(Default)]
+struct Seen {
+    handled: Vec<u64>,
+    ports: Vec<ReplyPort<u64, ()>>,
+}
+
+struct Clerk(Arc<Mutex<Seen>>);
+
+impl Actor for Clerk {
+    type Message = u64;
+    type Reply = u64;
+    type Error = ();
+
+    async fn handle(&mut self, _: u64, _: &mut Context<Self>) -> Result<u64, ()> {
+        unreachable!("it receives deliveries")
+    }
+
+    async fn receive(
+        &mut self,
+        delivery: &mut Delivery<u64, u64, ()>,
+        _: &mut Context<Self>,
+    ) -> Result<Answer<u64>, ()> {
+        let number = delivery.take();
+        self.0.lock().handled.push(number);
+        match number {
+            SLEEPS => tokio::time::sleep(Duration::from_millis(1)).await,
+            PANICS => panic!("asked for"),
+            FAILS => return Err(()),
+            LATER => {
+                self.0.lock().ports.extend(delivery.take_reply_port());
+                return Ok(Answer::Elsewhere);
+            }
+            _ => {}
+        }
+        Ok(Answer::Reply(number))
+    }
+}
+
+type Clerks = Arc<Core<Clerk, Infallible>>;
+
+struct Office {
+    pool: Pool<Clerk>,
+    core: Clerks,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Office {
+    /// Whose workers have all lain down.
+    async fn open(workers: usize, capacity: usize) -> Self {
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let of_workers = seen.clone();
+        let builder = Pool::new(move |_| Clerk(of_workers.clone())).workers(workers);
+        let builder = builder.restarts(Restarts { max: 1_000, ..Restarts::default() });
+        let core = builder.capacity(capacity).spawn_core().await.unwrap();
+        core.wake.unaided.store(true, super::Ordering::Relaxed);
+        let office = Self { pool: Pool::spawned(core.clone()), core, seen };
+        office.until_idle(workers).await;
+        office
+    }
+
+    async fn until_idle(&self, workers: usize) {
+        let mut patience = 0..10_000;
+        while (self.core.wake.idle(), self.core.wake.awake()) != (workers, 0) {
+            assert!(patience.next().is_some(), "somebody is awake still");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Hands this to a worker, which comes when others have their turn.
+    fn hand(&self, number: u64) -> AtHatch<'_, u64, u64, ()> {
+        match self.core.serve(&mut Some(number), 0, Waker::noop()) {
+            Some(Served::Handed(waits)) => waits,
+            _ => panic!("it is handed"),
+        }
+    }
+
+    fn is_refused(&self, number: u64) -> bool {
+        let mut message = Some(number);
+        self.core.serve(&mut message, 0, Waker::noop()).is_none() && message == Some(number)
+    }
+
+    fn handled(&self) -> Vec<u64> {
+        self.seen.lock().handled.clone()
+    }
+
+    fn assert_settled(&self) {
+        let stats = self.pool.stats();
+        assert!(stats.ledger_holds() && stats.is_settled(), "{stats:?}");
+    }
+}
+
+async fn told(waits: AtHatch<'_, u64, u64, ()>) -> Result<u64, CallError<()>> {
+    let told = poll_fn(|cx| waits.poll(cx)).await;
+    waits.leave();
+    match told {
+        Told::Reply(reply) => Ok(reply),
+        Told::Later(reply) => reply.await.unwrap_or(Err(CallError::Dropped)),
+    }
+}
+
+async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Poll<F::Output> {
+    poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
+}
+
+#[tokio::test]
+async fn a_worker_is_woken_for_what_it_was_handed_and_lies_down_again() {
+    let office = Office::open(1, 10).await;
+    for calls in 1..=5 {
+        let waits = office.hand(7);
+        assert_eq!((office.core.wake.idle(), office.core.wake.awake()), (0, 1));
+        assert!(!office.core.shards[0].inbox.lock().scheduled, "nothing is queued");
+        assert_eq!((office.pool.depth(), office.core.accepted()), (1, calls));
+        assert_eq!(told(waits).await, Ok(7));
+        assert_eq!((office.core.wake.idle(), office.core.wake.awake()), (1, 0));
+        assert_eq!((office.pool.depth(), office.pool.stats().handled), (0, calls));
+    }
+    office.assert_settled();
+}
+
+/// The order of one sender, in a pool of one.
+#[tokio::test]
+async fn what_is_sent_later_does_not_overtake() {
+    let office = Office::open(1, 10).await;
+    let address = office.pool.address();
+    let mut call = pin!(address.call(10));
+    assert!(poll_once(call.as_mut()).await.is_pending());
+    assert_eq!(office.core.handed(), 1);
+    address.send(11).await.unwrap();
+    let (late, last) = tokio::join!(address.call(12), call);
+    assert_eq!((late, last, office.handled()), (Ok(12), Ok(10), vec![10, 11, 12]));
+}
+
+#[tokio::test]
+async fn an_urgent_message_comes_first() {
+    let office = Office::open(1, 10).await;
+    let waits = office.hand(10);
+    let urgent = Envelope::new().class(Class::Urgent);
+    office.pool.address().try_send_with(11, urgent).unwrap();
+    assert_eq!((told(waits).await, office.handled()), (Ok(10), vec![11, 10]));
+    office.assert_settled();
+}
+
+#[tokio::test]
+async fn nothing_is_handed_past_what_waits_to_a_full_pool_or_a_closed_one() {
+    let office = Office::open(2, 1).await;
+    let waits = office.hand(7);
+    assert!(office.is_refused(7), "there is no room");
+    assert_eq!(told(waits).await, Ok(7));
+    office.core.take_and_push(&mut Some(8), (None, 0), 0, Urgency::Now).unwrap();
+    assert!(office.is_refused(7), "something waits");
+    office.until_idle(2).await;
+    office.core.close();
+    assert!(office.is_refused(7), "it is closed");
+    assert_eq!((office.core.accepted(), office.handled()), (2, vec![7, 8]));
+}
+
+#[tokio::test]
+async fn whatever_becomes_of_it_its_caller_hears() {
+    let office = Office::open(1, 10).await;
+    assert_eq!(told(office.hand(FAILS)).await, Err(CallError::Failed(())));
+    office.until_idle(1).await;
+    let panicked = told(office.hand(PANICS)).await;
+    assert_eq!(panicked, Err(CallError::Panicked("asked for".into())));
+    office.until_idle(1).await;
+    assert_eq!(told(office.hand(SLEEPS)).await, Ok(SLEEPS));
+    office.until_idle(1).await;
+    let waits = office.hand(LATER);
+    step_aside().await;
+    let port = office.seen.lock().ports.pop().unwrap();
+    assert_eq!(office.pool.call(7).await, Ok(7), "its worker is free meanwhile");
+    assert_eq!(port.reply(40), Ok(()));
+    assert_eq!(told(waits).await, Ok(40));
+    office.assert_settled();
+}
+
+/// Where the first reply has not been collected, there is no room for another: the call is queued.
+#[tokio::test]
+async fn a_reply_that_nobody_collects_keeps_nobody_else_from_calling() {
+    let office = Office::open(1, 10).await;
+    let waits = office.hand(7);
+    office.until_idle(1).await;
+    assert!(office.is_refused(8));
+    assert_eq!(office.core.wake.awake(), 0);
+    assert_eq!(office.pool.call(8).await, Ok(8));
+    assert_eq!(told(waits).await, Ok(7));
+    assert_eq!(told(office.hand(9)).await, Ok(9));
+    office.assert_settled();
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_before_its_worker_comes_is_not_handled() {
+    let office = Office::open(1, 10).await;
+    drop(office.hand(7));
+    assert_eq!(office.pool.depth(), 1);
+    office.until_idle(1).await;
+    let stats = office.pool.stats();
+    assert_eq!(office.handled(), [0_u64; 0]);
+    assert_eq!(stats.dead_letters.of(DeadLetterReason::Abandoned), 1);
+    assert_eq!(told(office.hand(8)).await, Ok(8));
+    office.assert_settled();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_given_up_while_it_is_handled_is_handled_to_its_end() {
+    let office = Office::open(1, 10).await;
+    let waits = office.hand(SLEEPS);
+    step_aside().await;
+    assert_eq!(office.handled(), [SLEEPS]);
+    drop(waits);
+    office.until_idle(1).await;
+    assert_eq!(office.pool.stats().handled, 1);
+    assert_eq!(told(office.hand(8)).await, Ok(8));
+    // And where there is a reply, but nobody has come for it.
+    let waits = office.hand(9);
+    office.until_idle(1).await;
+    drop(waits);
+    assert_eq!(told(office.hand(10)).await, Ok(10));
+    office.assert_settled();
+}
+
+#[tokio::test]
+async fn what_a_worker_was_handed_that_is_to_leave_goes_to_another() {
+    let office = Office::open(2, 10).await;
+    let waits = office.hand(7);
+    let handed_to = office
+        .core
+        .hatches
+        .iter()
+        .position(|hatch| hatch.get().is_some_and(|hatch| hatch.has_handed()));
+    office.core.seats.at(handed_to.unwrap()).order(LEAVE);
+    assert_eq!((told(waits).await, office.handled()), (Ok(7), vec![7]));
+    assert!(office.pool.stats().ledger_holds());
+}
+
+#[tokio::test]
+async fn what_a_worker_was_handed_that_is_killed_goes_to_the_next() {
+    let office = Office::open(1, 10).await;
+    for number in 10..15 {
+        let waits = office.hand(number);
+        office.core.seats.at(0).order(KILLED);
+        office.core.abort(std::iter::once(0));
+        assert_eq!(told(waits).await, Ok(number));
+        office.until_idle(1).await;
+    }
+    assert_eq!(office.handled(), [10, 11, 12, 13, 14]);
+    office.assert_settled();
+}
+
+#[tokio::test]
+async fn a_pool_that_stops_at_once_gives_back_what_its_worker_has_not_taken() {
+    let office = Office::open(1, 10).await;
+    let address = office.pool.address();
+    let mut call = pin!(address.call(7));
+    assert!(poll_once(call.as_mut()).await.is_pending());
+    assert_eq!(office.core.handed(), 1);
+    let stopped = office.pool.stop(Stop::Now).await;
+    assert_eq!((stopped.left_over, office.seen.lock().handled.len()), (vec![7], 0));
+    assert_eq!(call.await, Err(CallError::Stopped));
+}
+
+#[tokio::test]
+async fn a_pool_that_drains_waits_for_what_was_handed() {
+    let office = Office::open(1, 10).await;
+    let address = office.pool.address();
+    let mut call = pin!(address.call(7));
+    assert!(poll_once(call.as_mut()).await.is_pending());
+    let (stopped, reply) = tokio::join!(office.pool.stop(Stop::within(Duration::MAX)), call);
+    assert_eq!((stopped.left_over.len(), reply), (0, Ok(7)));
+}
+
+/// The worker wakes who polled last.
+#[tokio::test]
+async fn a_call_that_comes_to_another_task_wakes_that_one() {
+    let office = Office::open(1, 10).await;
+    let waits = office.hand(SLEEPS);
+    let mut never = Task::from_waker(Waker::noop());
+    assert!(waits.poll(&mut never).is_pending());
+    step_aside().await;
+    assert!(waits.poll(&mut never).is_pending());
+    let late = tokio::time::timeout(Duration::from_secs(20), told(waits));
+    assert_eq!(late.await, Ok(Ok(SLEEPS)));
+}
+
+/// Its worker stands behind it, where no other thread looks.
+#[test]
+fn a_caller_that_computes_on_does_not_hold_what_it_has_handed() {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.unwrap();
+    let (over, handled) = oneshot::channel();
+    runtime.spawn(async move {
+        let office = Office::open(2, 10).await;
+        office.core.wake.unaided.store(false, super::Ordering::Relaxed);
+        let waits = office.hand(7);
+        let since = Instant::now();
+        while office.handled().is_empty() && since.elapsed() < Duration::from_secs(20) {
+            std::hint::spin_loop();
+        }
+        let handled = office.handled();
+        assert_eq!(told(waits).await, Ok(7));
+        office.assert_settled();
+        let _ = over.send(handled);
+    });
+    assert_eq!(runtime.block_on(handled), Ok(vec![7]));
+}
