@@ -20,7 +20,7 @@ use super::{
         serve::{Served, ServedBy},
     },
     erased::Erased,
-    occupied::{Inside, Occupied, OwnCall},
+    occupied::{Inside, Occupied, OwnCall, slot_at_work},
     overflow::Overflow,
     parcel::{Load, Parcel, ParcelOf},
     permits::{Closed, Refused},
@@ -101,6 +101,15 @@ pub(crate) trait Door<M, R, E>: Erased {
     /// Enters and queues a call. Says who is inside then, and whether a worker may have been polled for it here and now. What is
     /// refused stays where it is.
     fn push_call(
+        &self,
+        parcel: &mut Parcel<M, R, E>,
+        sender: u32,
+    ) -> Result<(Option<Inside>, bool), NotSent> {
+        self.push_call_with_a_look(parcel, sender)
+    }
+    /// As `push_call`, where there may be more to it than queueing.
+    #[inline(never)]
+    fn push_call_with_a_look(
         &self,
         parcel: &mut Parcel<M, R, E>,
         sender: u32,
@@ -232,15 +241,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// What most sends come to, where there are no keys: the lock, and the queue. By itself, so that it keeps nothing for all that
     /// may have to be done otherwise. False where there is more to it; the message is where it was then.
     #[inline(always)]
-    fn push_easily(&self, message: &mut Option<A::Message>, sender: u32) -> bool {
+    fn push_easily(
+        &self,
+        load: &mut impl Load<A::Message, A::Reply, A::Error>,
+        sender: u32,
+    ) -> bool {
         let Some(shard) = self.shards.get(sender as usize & (self.shards.len() - 1)) else {
             return false;
         };
         // Who has it taken is asked again where there is time to wait.
         let Some(mut inbox) = shard.inbox.try_lock() else { return false };
-        let easy = inbox.is_easy() && self.is_timely() && message.is_some();
+        let easy = inbox.is_easy() && self.is_timely() && load.message().is_some();
         if easy {
-            inbox.push_easily(message, (None, 0), self.coarse.coarse_stamp());
+            inbox.push_easily(load, (None, 0), self.coarse.coarse_stamp());
         }
         easy
     }
@@ -402,6 +415,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
             Err(Refused::Full) => self.overflow(parcel, sender),
             Err(Refused::KeyFull) => self.overflow_of_key(parcel),
             pushed => pushed,
+        }
+    }
+
+    fn push_call(
+        &self,
+        parcel: &mut ParcelOf<A>,
+        sender: u32,
+    ) -> Result<(Option<Inside>, bool), NotSent> {
+        let is_plain = self.way_in == WayIn::Plain
+            && parcel.class == Class::Normal
+            && slot_at_work(self.identity()).is_none();
+        match is_plain && self.push_easily(parcel, sender) {
+            true => Ok((None, self.settings.calls_in_place)),
+            false => self.push_call_with_a_look(parcel, sender),
         }
     }
 

@@ -127,6 +127,9 @@ const ANY: u32 = u32::MAX;
 /// Woken for a message that it was handed.
 const HANDED: u32 = u32::MAX - 1;
 
+/// Workers beside the last to fall asleep that may be handed a message instead of it.
+const WORKERS_ASKED: usize = 3;
+
 /// What a worker was woken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Errand {
@@ -383,10 +386,10 @@ impl Wake {
             && (lingering == NOBODY || lingering != this_thread())
     }
 
-    /// Wakes an idle worker for a message that it is handed by `put`, which says whether it was, under the lock of the list. True
-    /// when one was woken.
+    /// Wakes an idle worker for a message that it is handed by `put`, which says whether it was, under the lock of the list: not
+    /// where somebody has not collected the reply before. True when one was woken.
     #[inline]
-    pub(crate) fn hand(&self, bell: &Bell, put: impl FnOnce(usize) -> bool) -> bool {
+    pub(crate) fn hand(&self, bell: &Bell, mut put: impl FnMut(usize) -> bool) -> bool {
         let awake = self.awake.load(Ordering::Relaxed);
         let (raised, order) = (awake + 1, Ordering::SeqCst);
         if awake >= self.limit
@@ -395,9 +398,10 @@ impl Wake {
             return false;
         }
         let mut idle = locked(&self.idle);
-        let handed = idle.last().filter(|worker| put(*worker));
+        let top = idle.last().filter(|worker| put(*worker));
+        let handed = top.or_else(|| idle.below_top(WORKERS_ASKED).find(|worker| put(*worker)));
         if let Some(worker) = handed {
-            idle.pop();
+            idle.remove(worker);
             self.get_up(&idle, worker, HANDED);
             drop(idle);
             bell.ring();
@@ -616,6 +620,11 @@ impl Idle {
         self.stack.last().copied()
     }
 
+    #[cold]
+    fn below_top(&self, many: usize) -> impl Iterator<Item = usize> {
+        self.stack.iter().rev().skip(1).take(many).copied()
+    }
+
     fn pop(&mut self) -> Option<usize> {
         let worker = self.stack.pop()?;
         self.place[worker] = UP;
@@ -624,6 +633,10 @@ impl Idle {
 
     /// False when the worker was not there.
     fn remove(&mut self, worker: usize) -> bool {
+        if self.last() == Some(worker) {
+            self.pop();
+            return true;
+        }
         let place = std::mem::replace(&mut self.place[worker], UP);
         if place == UP {
             return false;

@@ -218,6 +218,13 @@ async fn a_reply_that_nobody_collects_keeps_nobody_else_from_calling() {
     assert_eq!(told(waits).await, Ok(7));
     assert_eq!(told(office.hand(9)).await, Ok(9));
     office.assert_settled();
+    // Another worker may have none.
+    let office = Office::open(2, 10).await;
+    let waits = office.hand(7);
+    office.until_idle(2).await;
+    assert_eq!(told(office.hand(8)).await, Ok(8));
+    assert_eq!(told(waits).await, Ok(7));
+    office.assert_settled();
 }
 
 #[tokio::test]
