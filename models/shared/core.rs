@@ -399,8 +399,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn tell_progress(&self) {}
 
     /// Nothing is handed past the queues here: that is tried in `hatch.rs`.
-    fn take_back_what_is_left(&self) -> bool {
-        false
+    fn take_back_what_is_left(&self) -> u64 {
+        0
     }
 
     pub(crate) fn announce(&self, index: usize) {

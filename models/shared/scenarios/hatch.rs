@@ -308,8 +308,8 @@ pub fn a_watch_that_takes_back_what_was_handed() {
         let watch = spawn({
             let counter = counter.clone();
             move || {
-                handled_by_another(counter.hatch.retract_what_is_left());
-                handled_by_another(counter.hatch.retract_what_is_left());
+                handled_by_another(counter.hatch.retract_what_is_left(true).1);
+                handled_by_another(counter.hatch.retract_what_is_left(true).1);
             }
         });
         let told = block_on(counter.hand_and_wait(0));

@@ -19,6 +19,7 @@
 
 use std::{
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
     task::{Context, Poll, Waker},
 };
 
@@ -40,6 +41,8 @@ struct Between<M, R, E> {
     step: Step,
     /// The message was there when somebody last looked whether it is left lying.
     was_seen: bool,
+    /// Messages for which the worker has come that were handed over.
+    came: u64,
     stamp: Stamp,
     message: Option<M>,
     reply: Option<R>,
@@ -53,9 +56,11 @@ struct Between<M, R, E> {
 enum Step {
     /// Nobody is there.
     Shut,
-    /// From the caller, who goes on to poll the worker, or waits.
+    /// From a caller who goes on to poll the worker.
     Message,
-    /// Its caller has gone.
+    /// From a caller who has the worker woken, and waits.
+    Handed,
+    /// As `Handed`, and its caller has gone.
     Abandoned,
     /// The worker has it; its caller polls the worker, or waits.
     InHand,
@@ -99,6 +104,7 @@ impl<M, R, E> Hatch<M, R, E> {
         Self(Lock::new(Between {
             step: Step::Shut,
             was_seen: false,
+            came: 0,
             stamp: Stamp::NONE,
             message: None,
             reply: None,
@@ -126,6 +132,7 @@ impl<M, R, E> Hatch<M, R, E> {
         if !between.put(message, stamp) {
             return false;
         }
+        between.step = Step::Handed;
         between.waiter = waiter.take();
         between.was_seen = false;
         true
@@ -135,7 +142,7 @@ impl<M, R, E> Hatch<M, R, E> {
     #[inline]
     pub(crate) fn take(&self, message: &mut Option<M>, stamp: &mut Stamp) -> bool {
         let mut between = locked(&self.0);
-        let is_there = between.step == Step::Message && between.waiter.is_none();
+        let is_there = between.step == Step::Message;
         if is_there {
             between.take(message, stamp);
         }
@@ -155,6 +162,7 @@ impl<M, R, E> Hatch<M, R, E> {
         }
         let is_abandoned = between.step == Step::Abandoned;
         between.take(message, stamp);
+        between.came += 1;
         if !is_abandoned {
             return Some(Caller::Waits);
         }
@@ -169,11 +177,19 @@ impl<M, R, E> Hatch<M, R, E> {
         retract(locked(&self.0))
     }
 
-    /// As `retract`, where the message was there before, when this was asked last.
-    pub(crate) fn retract_what_is_left(&self) -> Option<Retracted<M, R, E>> {
+    /// As `retract`, where the message was there before, when this was asked last. `whole` is false where that is to be found out
+    /// only. Says as well for how many messages the worker has come.
+    pub(crate) fn retract_what_is_left(&self, whole: bool) -> (u64, Option<Retracted<M, R, E>>) {
         let mut between = locked(&self.0);
+        let came = between.came;
         let was_seen = between.has_handed() && std::mem::replace(&mut between.was_seen, true);
-        if was_seen { retract(between) } else { None }
+        (came, if was_seen && whole { retract(between) } else { None })
+    }
+
+    /// When the message was queued that waits for the worker.
+    pub(crate) fn handed_at(&self) -> Option<Stamp> {
+        let between = locked(&self.0);
+        between.has_handed().then_some(between.stamp)
     }
 
     /// True where a message that was handed over waits for the worker.
@@ -204,7 +220,7 @@ impl<M, R, E> Hatch<M, R, E> {
         let mut other = None;
         loop {
             let mut between = locked(&self.0);
-            if !matches!(between.step, Step::Message | Step::InHand) {
+            if !matches!(between.step, Step::Handed | Step::InHand) {
                 drop(between);
                 // There is something since: it comes again.
                 return waiter.wake_by_ref();
@@ -236,7 +252,7 @@ impl<M, R, E> Hatch<M, R, E> {
         let waiter = between.waiter.take();
         let left = (between.reply.take(), between.promised.take());
         between.step = match between.step {
-            Step::Message => Step::Abandoned,
+            Step::Handed => Step::Abandoned,
             Step::InHand => {
                 between.port = Some(unwanted);
                 Step::Waits
@@ -315,10 +331,7 @@ impl<M, R, E> Between<M, R, E> {
     }
 
     fn has_handed(&self) -> bool {
-        match self.step {
-            Step::Message => self.waiter.is_some(),
-            step => step == Step::Abandoned,
-        }
+        matches!(self.step, Step::Handed | Step::Abandoned)
     }
 
     /// There is something for the caller, who is to be woken where it waits.
@@ -336,14 +349,17 @@ fn retract<M, R, E>(mut between: Locked<'_, Between<M, R, E>>) -> Option<Retract
     let (port, reply) = reply::channel();
     let (message, stamp) = (between.message.take()?, between.stamp);
     let mut waiter = None;
-    if between.step == Step::Message {
+    if between.step == Step::Handed {
         between.promised = Some(reply);
         waiter = between.tell(Step::Promised);
     } else {
         between.step = Step::Shut;
     }
     drop(between);
-    waiter.into_iter().for_each(Waker::wake);
+    if let Some(waiter) = waiter {
+        // Somebody else's code, while nobody else has the message.
+        let _ = catch_unwind(AssertUnwindSafe(|| waiter.wake()));
+    }
     Some((message, stamp, port))
 }
 
@@ -540,8 +556,11 @@ mod tests {
     #[test]
     fn what_is_taken_back_has_a_port_of_which_its_caller_is_told() {
         let (hatch, bell) = handed();
-        assert!(hatch.retract_what_is_left().is_none(), "it was not there before");
-        let (message, _, port) = hatch.retract_what_is_left().unwrap();
+        assert!(hatch.retract_what_is_left(true).1.is_none(), "it was not there before");
+        assert!(hatch.retract_what_is_left(false).1.is_none(), "nobody else could take it");
+        let (0, Some((message, _, port))) = hatch.retract_what_is_left(true) else {
+            panic!("it was there before")
+        };
         assert_eq!((message, woken(&bell)), (7, 1));
         assert!(take_handed(&hatch).is_none() && hatch.retract().is_none());
         let Poll::Ready(Told::Later(mut reply)) = poll(&hatch, &bell) else { panic!("it is told") };

@@ -65,6 +65,8 @@ pub(crate) struct Post<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) worker: usize,
     pub(crate) source: Source,
     pub(crate) posture: Posture,
+    /// A handler has, since somebody wanted to know.
+    pub(crate) has_suspended: bool,
 }
 
 pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
@@ -119,7 +121,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
         Self {
             seat: core.seats.at(worker).clone(),
-            post: Post { core, worker, source: Source::None, posture: Posture::Suspended },
+            post: Post {
+                core,
+                worker,
+                source: Source::None,
+                posture: Posture::Suspended,
+                has_suspended: false,
+            },
             mailbox: None,
             urgent_run: 0,
             mail_run: 0,

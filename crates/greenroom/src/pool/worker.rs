@@ -401,7 +401,7 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     actor: &mut B,
     cx: &mut Context<B>,
 ) -> bool {
-    let worker = hold.post.worker;
+    let (worker, mut handed) = (hold.post.worker, 0_u32);
     loop {
         lie_down(hold, core);
         let (mut rest, mut serves) = (Rest::default(), false);
@@ -428,14 +428,18 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         let errand = core.wake.errand(worker);
         hold.post.posture = Posture::Awake;
         if errand == Errand::Handed {
-            // Its caller has set the clock.
+            // Where the clock was late, its caller has set it.
             if hold.take_handed() {
                 serve_handed(hold, core, actor, cx).await;
+                handed += 1;
+                if handed.is_multiple_of(MESSAGES_PER_TURN) {
+                    step_aside().await;
+                }
                 if !(core.wake.any_ready() || hold.seat.has_orders() || cx.is_ending()) {
                     continue;
                 }
             }
-            return serves;
+            return false;
         }
         core.note_time();
         match errand {

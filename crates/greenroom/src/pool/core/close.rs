@@ -163,7 +163,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.tally.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
         }
         drained.extend(held);
-        drained.extend(self.take_all_handed());
+        drained.extend(self.take_handed());
         drained.extend(self.clock.drain());
         let retries = drained.iter().filter(|entry| entry.is_retry()).count();
         self.tally.waiting.fetch_sub(retries, Ordering::Relaxed);

@@ -215,11 +215,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(permit)
     }
 
-    /// Takes out the oldest normal message of this shard, or of another, or of a worker's mailbox, or of those held back; an
-    /// urgent one where there is no other. One that waits for another attempt stays.
+    /// Takes out a normal message that a worker was handed and has not come for, or the oldest of this shard, or of another, or of a
+    /// worker's mailbox, or of those held back; an urgent one where there is no other. One that waits for another attempt stays.
     pub(super) fn evict(&self, index: usize) -> Option<Queued<A, K>> {
         let shards = || (0..self.shards.len()).map(|step| (index + step) % self.shards.len());
-        let normal = shards().find_map(|shard| self.evict_from(shard));
+        let normal = self.take_handed().next();
+        let normal = normal.or_else(|| shards().find_map(|shard| self.evict_from(shard)));
         let normal = normal.or_else(|| {
             let desks = self.desks.iter().filter_map(|desk| desk.lock().clone());
             let mut desks: Vec<_> = desks.map(|mailbox| (mailbox.waiting(), mailbox)).collect();

@@ -135,12 +135,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
         }
         self.coarse.set();
         let (revoked, taken) = self.revoke_stuck_tokens();
+        let taken = taken.wrapping_add(self.take_back_what_is_left());
         let still = taken == before;
         if taken.wrapping_sub(before) < FEW_IN_A_TICK && self.wake.any_ready() {
             self.tell_pace(TICK);
         }
-        let left = still && self.take_back_what_is_left();
-        if revoked || left || (still && self.wake.any_ready()) {
+        if revoked || (still && self.wake.any_ready()) {
             self.wake.one_more(&self.clock.bell);
         }
         self.serve_waiters();

@@ -19,11 +19,11 @@ use std::{
 
 use super::{Core, HatchOf, Queued};
 use crate::{
-    Actor, Class, ReplyPort,
+    Actor, Class,
     delivery::Extra,
     pool::{
         entry::Entry,
-        hatch::{Hatch, Left, Told},
+        hatch::{Hatch, Left, Retracted, Told},
         in_place::{self, Lent},
         lock::locked,
         occupied::slot_at_work,
@@ -112,11 +112,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         caller: &Waker,
     ) -> Option<ServedBy<'_, A>> {
         let index = self.shard_of(&(None, 0), sender);
+        // Somebody else's code: before anything is to be given back.
+        let mut waiter = Some(caller.clone());
         let stamp = self.admit_to_hatch(index)?;
         if !self.hands.load(Ordering::Relaxed) {
             self.hands.store(true, Ordering::Relaxed);
         }
-        let (mut waiter, mut at) = (Some(caller.clone()), None);
+        let mut at = None;
         let put = |worker| {
             let hatch: &HatchOf<A> = self.hatch(worker);
             let handed = hatch.hand(message, stamp, &mut waiter);
@@ -146,25 +148,45 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.hatches_of_waiters().filter(|hatch| hatch.has_handed()).count()
     }
 
-    /// Takes back whatever was handed to workers.
-    pub(super) fn take_all_handed(&self) -> impl Iterator<Item = Queued<A, K>> {
-        self.hatches_of_waiters().filter_map(|hatch| hatch.retract()).map(into_entry)
+    /// When the oldest of these was handed over.
+    pub(crate) fn oldest_handed(&self) -> Option<Stamp> {
+        self.hatches_of_waiters().filter_map(Hatch::handed_at).min_by_key(|stamp| stamp.nanos())
+    }
+
+    /// Takes back what was handed to workers, one after the other.
+    pub(super) fn take_handed(&self) -> impl Iterator<Item = Queued<A, K>> {
+        self.hatches_of_waiters().filter_map(Hatch::retract).map(into_entry)
     }
 
     /// What this worker was handed goes to others. For one that has left the idle list, and does not take it.
     #[cold]
     pub(crate) fn take_back_handed(&self, worker: usize) {
         let hatch = self.hatches.at(worker).get();
-        self.re_home(hatch.and_then(|hatch| hatch.retract()).map(into_entry).into_iter().collect());
+        self.take_home(hatch.and_then(|hatch| hatch.retract()));
     }
 
-    /// What was handed to workers that have not come since the last time goes to others. True where there was something.
-    pub(super) fn take_back_what_is_left(&self) -> bool {
-        let left = self.hatches_of_waiters().filter_map(|hatch| hatch.retract_what_is_left());
-        let left: Vec<_> = left.map(into_entry).collect();
-        let any = !left.is_empty();
-        self.re_home(left);
-        any
+    /// What was handed to workers that have not come since the last time goes to others, where there are such. Says for how many
+    /// messages workers have come so far.
+    pub(super) fn take_back_what_is_left(&self) -> u64 {
+        let any_idle = self.wake.idle() > 0;
+        let look = |hatch: &HatchOf<A>| {
+            let (came, left) = hatch.retract_what_is_left(any_idle);
+            self.take_home(left);
+            came
+        };
+        self.hatches_of_waiters().map(look).fold(0, u64::wrapping_add)
+    }
+
+    /// Queues what a worker has not taken.
+    fn take_home(&self, retracted: Option<Retracted<A::Message, A::Reply, A::Error>>) {
+        let Some(retracted) = retracted else { return };
+        self.re_home(vec![into_entry(retracted)]);
+        // All that was queued may have been given back, or buried, while this message was between two places.
+        if self.ruined.load(Ordering::SeqCst) {
+            self.bury_queued();
+        } else if self.ended.load(Ordering::SeqCst) {
+            self.give_back_queued();
+        }
     }
 
     fn serve_now(&self, message: &mut Option<A::Message>, sender: u32) -> Option<ServedBy<'_, A>> {
@@ -239,6 +261,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn withdraw(&self, index: usize) {
         self.shards[index].inbox.lock().accepted -= 1;
         self.give_credit(index, 1);
+        // Whoever stops the pool may have seen one message more than there is.
+        self.tell_progress();
     }
 
     /// For a worker that has served a caller where it lies: sees to what follows from a message that is settled.
@@ -252,9 +276,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 }
 
 /// What was handed to a worker, as it is queued.
-fn into_entry<M, R, E, K>(
-    (message, stamp, port): (M, Stamp, ReplyPort<R, E>),
-) -> Entry<M, R, E, K> {
+fn into_entry<M, R, E, K>((message, stamp, port): Retracted<M, R, E>) -> Entry<M, R, E, K> {
     let extra = Some(Extra::new(Some(port)));
     Entry { message, extra, key: None, hash: 0, class: Class::Normal, stamp }
 }

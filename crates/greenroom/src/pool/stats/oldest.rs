@@ -22,6 +22,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let desks = self.desks.iter().filter_map(|desk| desk.lock().clone());
         let desks = desks.filter_map(|mailbox| mailbox.oldest());
         let held = first(self.held().iter());
+        let shards = shards.chain(self.oldest_handed());
         let oldest = shards.chain(desks).chain(held).min_by_key(|stamp| stamp.nanos())?;
         Some(oldest.age(self.coarse.real()))
     }

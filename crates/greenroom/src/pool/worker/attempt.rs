@@ -97,7 +97,7 @@ pub(super) async fn serve<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Sta
     hold.settle(result);
 }
 
-/// As `serve`, for a message that was handed to this worker. Now and then it is timed, as runs are.
+/// As `serve`, for a message that was handed to this worker. Now and then it is timed, as runs are, unless it suspends.
 #[inline]
 pub(super) async fn serve_handed<
     A: Actor,
@@ -110,8 +110,11 @@ pub(super) async fn serve_handed<
     cx: &mut Context<B>,
 ) {
     let since = hold.times_this().then(Instant::now);
+    hold.post.has_suspended = false;
     serve(hold, actor, cx).await;
-    if let Some(since) = since {
+    if let Some(since) = since
+        && !hold.post.has_suspended
+    {
         core.tell_pace(since.elapsed());
     }
 }
@@ -204,6 +207,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
 
     #[cold]
     fn suspend(&mut self, task: &task::Context<'_>) {
+        self.has_suspended = true;
         if self.posture == Posture::LyingDown {
             // It serves a caller, and can be taken off the list for nothing else any more.
             self.core.wake.forget(self.worker, &self.core.clock.bell);

@@ -12,13 +12,14 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use super::{AtHatch, Core, Served, Told};
+use super::{AtHatch, Core, Ordering, Served, Told};
 use crate::{
-    Actor, Answer, CallError, Class, Context, DeadLetterReason, Delivery, Envelope, Pool,
-    ReplyPort, Restarts, Stop,
+    Actor, Answer, CallError, Class, Context, DeadLetterReason, Delivery, Envelope, Overflow, Pool,
+    PoolBuilder, ReplyPort, Restarts, Stop,
     pool::{
         Urgency,
         seat::{KILLED, LEAVE},
+        watch::Watched,
     },
     step_aside,
 };
@@ -78,14 +79,21 @@ struct Office {
 }
 
 impl Office {
-    /// Whose workers have all lain down.
     async fn open(workers: usize, capacity: usize) -> Self {
+        Self::with(workers, |pool| pool.capacity(capacity)).await
+    }
+
+    /// Whose workers have all lain down.
+    async fn with(
+        workers: usize,
+        set_up: impl FnOnce(PoolBuilder<Clerk>) -> PoolBuilder<Clerk>,
+    ) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let of_workers = seen.clone();
         let builder = Pool::new(move |_| Clerk(of_workers.clone())).workers(workers);
         let builder = builder.restarts(Restarts { max: 1_000, ..Restarts::default() });
-        let core = builder.capacity(capacity).spawn_core().await.unwrap();
-        core.wake.unaided.store(true, super::Ordering::Relaxed);
+        let core = set_up(builder).spawn_core().await.unwrap();
+        core.wake.unaided.store(true, Ordering::Relaxed);
         let office = Self { pool: Pool::spawned(core.clone()), core, seen };
         office.until_idle(workers).await;
         office
@@ -308,6 +316,54 @@ async fn a_pool_that_drains_waits_for_what_was_handed() {
     assert_eq!((stopped.left_over.len(), reply), (0, Ok(7)));
 }
 
+/// Whoever took it back was late: nobody looks at the queues any more.
+#[tokio::test]
+async fn what_is_taken_back_when_all_is_over_has_its_outcome() {
+    for ruined in [false, true] {
+        let office = Office::open(1, 10).await;
+        let waits = office.hand(7);
+        office.core.close();
+        let (over, outcome) = match ruined {
+            true => (&office.core.ruined, Err(CallError::NoWorkers)),
+            false => (&office.core.ended, Err(CallError::Stopped)),
+        };
+        over.store(true, Ordering::SeqCst);
+        office.core.take_back_handed(0);
+        assert_eq!((told(waits).await, office.handled()), (outcome, vec![]));
+        assert_eq!(office.pool.depth(), 0);
+        assert!(office.pool.stats().ledger_holds());
+    }
+}
+
+/// What was sent later would overtake it, and nobody else could take it.
+#[tokio::test]
+async fn the_watch_leaves_the_only_worker_what_it_was_handed() {
+    let looks = |core: &Clerks| {
+        core.wake.unaided.store(false, Ordering::Relaxed);
+        (0..3).fold(0, |taken, _| core.tick(taken))
+    };
+    for workers in [1, 2] {
+        let office = Office::open(workers, 10).await;
+        let waits = office.hand(7);
+        looks(&office.core);
+        assert_eq!(office.core.handed(), 2 - workers);
+        assert_eq!(told(waits).await, Ok(7));
+        assert_eq!(looks(&office.core), 1, "a message that somebody has come for");
+    }
+}
+
+#[tokio::test]
+async fn what_was_handed_is_the_oldest_and_the_first_to_be_evicted() {
+    let office = Office::with(1, |pool| pool.capacity(1).overflow(Overflow::DropOldest)).await;
+    let waits = office.hand(7);
+    assert!(office.core.oldest().is_some());
+    office.pool.address().try_send(8).unwrap();
+    assert_eq!((told(waits).await, office.core.handed()), (Err(CallError::Evicted), 0));
+    office.until_idle(1).await;
+    assert_eq!((office.handled(), office.core.oldest()), (vec![8], None));
+    office.assert_settled();
+}
+
 /// The worker wakes who polled last.
 #[tokio::test]
 async fn a_call_that_comes_to_another_task_wakes_that_one() {
@@ -330,7 +386,7 @@ fn a_caller_that_computes_on_does_not_hold_what_it_has_handed() {
     let (over, handled) = oneshot::channel();
     runtime.spawn(async move {
         let office = Office::open(2, 10).await;
-        office.core.wake.unaided.store(false, super::Ordering::Relaxed);
+        office.core.wake.unaided.store(false, Ordering::Relaxed);
         let waits = office.hand(7);
         let since = Instant::now();
         while office.handled().is_empty() && since.elapsed() < Duration::from_secs(20) {
