@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 use super::{
     change::Outcomes,
-    core::{Core, exit::Sequel},
+    core::{Core, Settings, exit::Sequel},
     discard::discard,
     employed::Employed,
     erased::Erased,
@@ -254,7 +254,8 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
 ) -> End {
     let core = hold.post.core.clone();
     let (mut in_a_row, mut turn) = (0_u32, 0_u32);
-    let mut patience = Patience::new(core.settings.calls_in_place);
+    let mut patience = Patience::new(&core.settings);
+    let mut by_call = false;
     let mut permission = None;
     while !hold.is_over() {
         if hold.seat.has_orders()
@@ -288,7 +289,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         if taken == Taken::Nothing {
             // With keys, what a sender sends goes to all shards: those that are ready come first.
             let goes_on = core.keyed() && core.wake.any_ready();
-            let lingers = !from_lane && !goes_on && patience.lingers_after(in_a_row);
+            let lingers = !from_lane && !goes_on && patience.lingers_after(in_a_row, by_call);
             if lingers {
                 linger(hold).await;
                 turn = 0;
@@ -322,6 +323,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                     step_aside().await;
                 }
                 permission.iter_mut().for_each(Pass::started);
+                by_call = hold.delivery.is_call();
                 let attempts = Apart(pin!(attempt(&core, hold, actor, cx))).await;
                 (in_a_row, turn) = (in_a_row + attempts - 1, turn + attempts - 1);
                 if let Some(permission) = permission.take() {
@@ -353,6 +355,8 @@ async fn linger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(hold: &mut Hold<
 struct Patience {
     /// Its caller does its work; it need not be there before.
     in_place: bool,
+    /// A caller hands an idle worker the next message; one that lingered would have it queued.
+    is_handed: bool,
     /// The last time something came.
     worth_it: bool,
     /// Times it has not lingered since.
@@ -363,11 +367,16 @@ struct Patience {
 const SKIPS: u8 = 16;
 
 impl Patience {
-    fn new(in_place: bool) -> Self {
-        Self { in_place, worth_it: false, skipped: 0 }
+    fn new<A: Actor, K>(settings: &Settings<A, K>) -> Self {
+        let (in_place, is_handed) = (settings.calls_in_place, settings.serves_at_hatch);
+        Self { in_place, is_handed, worth_it: false, skipped: 0 }
     }
 
-    fn lingers_after(&mut self, in_a_row: u32) -> bool {
+    /// After so many messages, of which the last was a call, or not.
+    fn lingers_after(&mut self, in_a_row: u32, by_call: bool) -> bool {
+        if in_a_row == 1 && by_call && self.is_handed {
+            return false;
+        }
         if in_a_row != 1 || self.worth_it || self.in_place {
             return in_a_row > u32::from(self.in_place);
         }

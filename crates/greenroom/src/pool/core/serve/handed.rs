@@ -158,6 +158,18 @@ async fn a_worker_is_woken_for_what_it_was_handed_and_lies_down_again() {
     office.assert_settled();
 }
 
+/// One that goes through the queue now and then does not have its worker linger there for the next one.
+#[tokio::test]
+async fn who_calls_on_hands_over_one_message_after_the_other() {
+    let office = Office::open(1, 10).await;
+    for number in 10..650 {
+        assert_eq!(office.pool.call(number).await, Ok(number));
+    }
+    let came = office.core.take_back_what_is_left();
+    assert!((600..=640).contains(&came), "{came} of 640 calls were handed over");
+    office.assert_settled();
+}
+
 /// The order of one sender, in a pool of one.
 #[tokio::test]
 async fn what_is_sent_later_does_not_overtake() {
