@@ -161,7 +161,7 @@ async fn a_worker_is_woken_for_what_it_was_handed_and_lies_down_again() {
 /// One that goes through the queue now and then does not have its worker linger there for the next one.
 #[tokio::test]
 async fn who_calls_on_hands_over_one_message_after_the_other() {
-    let office = Office::open(1, 10).await;
+    let office = Office::open(1, 1_000).await;
     for number in 10..650 {
         assert_eq!(office.pool.call(number).await, Ok(number));
     }
