@@ -165,12 +165,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.take_home(hatch.and_then(|hatch| hatch.retract()));
     }
 
-    /// What was handed to workers that have not come since the last time goes to others, where there are such. Says for how many
-    /// messages workers have come so far.
+    /// What was handed to workers that have not come since the last time goes to others, where there are such: in the queue of the
+    /// only one, what was sent later could overtake it. Says for how many messages workers have come so far.
     pub(super) fn take_back_what_is_left(&self) -> u64 {
-        let any_idle = self.wake.idle() > 0;
+        let any_other = self.live.load(Ordering::SeqCst) > 1;
         let look = |hatch: &HatchOf<A>| {
-            let (came, left) = hatch.retract_what_is_left(any_idle);
+            let (came, left) = hatch.retract_what_is_left(any_other);
             self.take_home(left);
             came
         };

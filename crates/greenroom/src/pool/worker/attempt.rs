@@ -209,6 +209,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
     fn suspend(&mut self, task: &task::Context<'_>) {
         self.has_suspended = true;
         if self.posture == Posture::LyingDown {
+            debug_assert!(
+                self.core.settings.calls_in_place,
+                "others get up for what they are handed"
+            );
             // It serves a caller, and can be taken off the list for nothing else any more.
             self.core.wake.forget(self.worker, &self.core.clock.bell);
         } else {
