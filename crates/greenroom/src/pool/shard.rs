@@ -108,6 +108,8 @@ pub(crate) struct Inbox<M, R, E, K> {
     turns: Turns,
     /// As many may wait before each message is counted by its key.
     uncounted: usize,
+    /// Of what lies in the queue, with keys.
+    variety: Variety,
     /// What lay in the outbox and its lanes when it was last filled: never less than what lies there now.
     beyond: usize,
     /// Messages may be counted by their keys: the outbox knows.
@@ -125,6 +127,38 @@ pub(crate) struct Inbox<M, R, E, K> {
     pub(crate) scheduled: bool,
     /// Set once, under this lock, so that nothing is accepted after it.
     pub(crate) closed: bool,
+}
+
+/// Whether messages of different keys lie in a queue. Goes by the hash.
+#[derive(Debug, Clone, Copy, Default)]
+struct Variety {
+    /// Of the message that was queued last.
+    hash: u32,
+    /// Not all of them have that.
+    is_mixed: bool,
+}
+
+impl Variety {
+    #[inline(always)]
+    fn note(&mut self, hash: u32) {
+        self.is_mixed |= hash != self.hash;
+        self.hash = hash;
+    }
+
+    /// Of what is queued from here on. The next may be of another key than the last: then it looks mixed although it is not.
+    fn begin(&mut self) -> Self {
+        std::mem::replace(self, Self { is_mixed: false, ..*self })
+    }
+
+    fn and(mut self, behind: Self) -> Self {
+        self.note(behind.hash);
+        self.is_mixed |= behind.is_mixed;
+        self
+    }
+
+    fn is_only(self, hash: u32) -> bool {
+        !self.is_mixed && self.hash == hash
+    }
 }
 
 /// What somebody has to do once messages are queued and the lock is free.
@@ -152,10 +186,14 @@ pub(crate) struct Outbox<M, R, E, K> {
     pub(crate) carried: Option<u32>,
     /// The epoch of the next token.
     next_epoch: u64,
+    /// What it was filled with last was sent on another thread, as far as that was looked at: without keys, where handlers are quick.
+    pub(crate) from_afar: bool,
     /// Messages taken so far, from the queue and from lanes: what the watch sees of progress.
     pub(crate) taken: u64,
     /// What the watch saw at its last tick.
     seen: Option<(u64, u64)>,
+    /// Of what lies in the queue, with keys.
+    variety: Variety,
     /// How many messages of one hash were taken from the queue in a row, and that hash.
     streak: (u32, u32),
     /// Whether the next worker looks at the queue before the ready lanes: they take turns.
@@ -197,6 +235,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             easy: 0,
             turns,
             uncounted: bounds.waiting,
+            variety: Variety::default(),
             beyond: 0,
             counted: false,
             step_aside: false,
@@ -214,8 +253,10 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             token: None,
             carried: None,
             next_epoch: 0,
+            from_afar: false,
             taken: 0,
             seen: None,
+            variety: Variety::default(),
             streak: (0, 0),
             queue_first: false,
             crowd: None,
@@ -278,15 +319,35 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             return Some(Refilled::Last(last));
         }
         inbox.hand_over(outbox);
-        if inbox.sender != thread {
+        if outbox.from_afar {
             inbox.queue.lies_elsewhere(outbox.queue.len());
         }
         Some(Refilled::More)
     }
 
+    /// True where a key that has had its quota need not give way, because all that waits here is its own. It may have another quota
+    /// then.
+    pub(crate) fn is_all_of(&self, outbox: &mut Outbox<M, R, E, K>, hash: u32) -> bool {
+        if !outbox.variety.is_only(hash) || outbox.has_ready() {
+            return false;
+        }
+        let inbox = self.inbox.lock();
+        let is_alone = inbox.is_empty() || (inbox.urgent.is_empty() && inbox.variety.is_only(hash));
+        if is_alone {
+            outbox.streak.0 = 1;
+        }
+        is_alone
+    }
+
     /// Moves what lies in the inbox behind what lies in the outbox, to be looked at with it.
     pub(crate) fn refill_behind(&self, outbox: &mut Outbox<M, R, E, K>) {
         let mut inbox = self.inbox.lock();
+        let variety = inbox.variety.begin();
+        outbox.variety = match (outbox.queue.is_empty(), inbox.queue.is_empty()) {
+            (true, _) => variety,
+            (_, true) => outbox.variety,
+            _ => outbox.variety.and(variety),
+        };
         outbox.queue.append(&mut inbox.queue);
         inbox.beyond = outbox.queued();
     }
@@ -365,6 +426,8 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
     fn hand_over(&mut self, outbox: &mut Outbox<M, R, E, K>) {
         std::mem::swap(&mut self.queue, &mut outbox.queue);
         self.queue.lies_here();
+        outbox.from_afar = self.sender != this_thread();
+        outbox.variety = self.variety.begin();
         self.beyond = outbox.queued();
     }
 
@@ -441,6 +504,7 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         }
         self.easy -= 1;
         self.accepted += 1;
+        self.note_key(hash);
         self.queue.push_made(|| {
             #[expect(clippy::expect_used, reason = "it was there just now, and nobody else has it")]
             let (message, extra) = load.unload().expect("a message");
@@ -485,9 +549,18 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
             self.push_urgent(Entry { message, extra, key, hash, class, stamp });
             return self.note_sender();
         }
+        self.note_key(hash);
         self.queue.push_into_room(Entry { message, extra, key, hash, class, stamp });
         self.accepted += 1;
         self.note_sender()
+    }
+
+    /// A message with this hash is queued. Costs nothing where there are no keys.
+    #[inline(always)]
+    fn note_key(&mut self, hash: u32) {
+        if size_of::<Option<K>>() != 0 {
+            self.variety.note(hash);
+        }
     }
 
     /// Takes the next urgent message, which may go to a lane.
@@ -946,6 +1019,86 @@ mod tests {
         let mut inbox = shard.inbox.lock();
         assert!(!inbox.scheduled && !inbox.is_easy());
         assert_eq!(inbox.take_credit(), 5);
+    }
+
+    type Keyed = Shard<u64, (), (), u64>;
+
+    fn send_of(shard: &Keyed, key: u64) {
+        let mut inbox = shard.inbox.lock();
+        inbox.push(&mut Some(0), (Some(key), key as u32), |_| Stamp::default());
+    }
+
+    fn keyed(keys: &[u64]) -> Keyed {
+        let bounds = KeyBounds { waiting: 1_000, parked: 1_000 };
+        let shard = Keyed::new(Turns::OF_KEYS, bounds);
+        // A key before which there was none may look like several.
+        send_of(&shard, keys[0]);
+        let mut outbox = shard.outbox.lock();
+        assert!(shard.refill(&mut outbox) && outbox.pop_queue().is_some());
+        drop(outbox);
+        keys.iter().for_each(|key| send_of(&shard, *key));
+        shard
+    }
+
+    #[test]
+    fn a_key_is_alone_where_only_its_messages_wait() {
+        let cases: [(&[u64], &[u64], bool); 6] = [
+            (&[7, 7, 7], &[], true),
+            (&[7, 7, 7], &[7, 7], true),
+            (&[7, 8, 7], &[], false),
+            (&[7, 7, 7], &[8, 8], false),
+            (&[7, 7, 7], &[7, 8], false),
+            (&[8, 8], &[8], false),
+        ];
+        for (outside, inside, alone) in cases {
+            let shard = keyed(outside);
+            let mut outbox = shard.outbox.lock();
+            assert!(shard.refill(&mut outbox));
+            inside.iter().for_each(|key| send_of(&shard, *key));
+            outbox.streak = (17, 7);
+            assert_eq!(shard.is_all_of(&mut outbox, 7), alone, "{outside:?} {inside:?}");
+            assert_eq!(outbox.streak.0, if alone { 1 } else { 17 }, "another quota, or none");
+            shard.refill_behind(&mut outbox);
+            assert_eq!(shard.is_all_of(&mut outbox, 7), alone, "{outside:?} {inside:?}, moved");
+        }
+    }
+
+    #[test]
+    fn a_key_beside_a_lane_that_is_ready_or_an_urgent_message_is_not_alone() {
+        let shard = keyed(&[0, 0]);
+        let mut outbox = shard.outbox.lock();
+        assert!(shard.refill(&mut outbox) && shard.is_all_of(&mut outbox, 0));
+        let id = outbox.lanes.open(8, Arc::new(8), LaneState::Ready);
+        outbox.make_ready(id);
+        assert!(!shard.is_all_of(&mut outbox, 0));
+        assert_eq!(outbox.next_ready(), Some(id));
+        assert!(shard.is_all_of(&mut outbox, 0));
+        let (class, stamp) = (Class::Urgent, Stamp::default());
+        let urgent = Entry { message: 0, extra: None, key: Some(8), hash: 8, class, stamp };
+        shard.inbox.lock().push_urgent(urgent);
+        assert!(!shard.is_all_of(&mut outbox, 0));
+    }
+
+    #[test]
+    fn what_the_inbox_held_before_says_nothing_of_what_comes() {
+        let shard = keyed(&[7, 8]);
+        let mut outbox = shard.outbox.lock();
+        assert!(shard.refill(&mut outbox) && !shard.is_all_of(&mut outbox, 8));
+        while outbox.pop_queue().is_some() {}
+        send_of(&shard, 8);
+        shard.refill_behind(&mut outbox);
+        assert!(shard.is_all_of(&mut outbox, 8));
+    }
+
+    #[test]
+    fn a_worker_knows_whether_it_is_fed_from_another_thread() {
+        let shard = easy();
+        taken_elsewhere(&shard, || {});
+        assert!(shard.outbox.lock().from_afar);
+        shard.outbox.lock().queue = BlockQueue::new();
+        shard.inbox.lock().push(&mut Some(2), (None, 0), |_| Stamp::default());
+        let mut outbox = shard.outbox.lock();
+        assert!(shard.refill(&mut outbox) && !outbox.from_afar);
     }
 
     /// Takes what is in the shard on another thread, to whose senders somebody has sent there before.

@@ -296,6 +296,11 @@ impl Wake {
         self.ready.load(Ordering::Acquire) & (1 << shard) != 0
     }
 
+    /// True when somebody should look at another shard than this one.
+    pub(crate) fn is_ready_beside(&self, shard: usize) -> bool {
+        self.ready.load(Ordering::Relaxed) & !(1 << shard) != 0
+    }
+
     pub(crate) fn any_ready(&self) -> bool {
         self.ready.load(Ordering::Relaxed) != 0
     }

@@ -33,6 +33,7 @@ pub(crate) mod adopted;
 mod apart;
 mod attempt;
 mod catch_unwind;
+mod coalesce;
 mod factory;
 mod pass;
 mod start;
@@ -45,6 +46,7 @@ pub(crate) use factory::{Factory, panic_message};
 use self::{
     apart::Apart,
     attempt::{StandsFor, attempt, hear, serve, serve_handed},
+    coalesce::{Coalescing, pause as pause_for_sender},
     pass::{end_pass, pass},
     start::{first_start, pause, start_again},
 };
@@ -255,6 +257,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     let core = hold.post.core.clone();
     let (mut in_a_row, mut turn) = (0_u32, 0_u32);
     let mut patience = Patience::new(&core.settings);
+    let mut coalescing = Coalescing::default();
     let mut by_call = false;
     let mut permission = None;
     while !hold.is_over() {
@@ -289,7 +292,17 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         if taken == Taken::Nothing {
             // With keys, what a sender sends goes to all shards: those that are ready come first.
             let goes_on = core.keyed() && core.wake.any_ready();
-            let lingers = !from_lane && !goes_on && patience.lingers_after(in_a_row, by_call);
+            let from_afar = || !by_call && hold.is_fed_from_afar();
+            let pauses = coalescing.pauses_after(in_a_row, from_afar);
+            if pauses {
+                pause_for_sender();
+            }
+            let is_fed = pauses && core.wake.any_ready();
+            if pauses && !is_fed {
+                coalescing.was_in_vain();
+            }
+            let lingers =
+                !from_lane && !goes_on && !is_fed && patience.lingers_after(in_a_row, by_call);
             if lingers {
                 linger(hold).await;
                 turn = 0;

@@ -356,6 +356,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             if entry.class == Class::Urgent || !outbox.exceeds(&entry, QUOTA) {
                 return (outbox, Some(entry));
             }
+            if self.shards[index].is_all_of(&mut outbox, entry.hash) {
+                return (outbox, Some(entry));
+            }
             if outbox.queue.len() < LOOK_AHEAD {
                 self.shards[index].refill_behind(&mut outbox);
             }

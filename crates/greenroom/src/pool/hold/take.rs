@@ -11,6 +11,7 @@ use crate::{
         core::{Core, Queued, ShardOf, take::QUOTA},
         discard::discard,
         hatch::Caller,
+        lock::locked,
         mailbox::Mailbox,
         seat::HAND_OVER,
         stats::Measurement,
@@ -271,6 +272,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             }
             None => Taken::Nothing,
         }
+    }
+
+    /// True where handlers are quick, what the last run took was sent on another thread, and nothing is ready elsewhere.
+    pub(crate) fn is_fed_from_afar(&self) -> bool {
+        let core = &self.post.core;
+        let index = match self.post.source {
+            Source::Attending { index, .. } => index,
+            // With keys, the worker has given up its place at the shard that lies before the one it looks at next.
+            Source::None if core.keyed() => self.cursor.wrapping_sub(1) as usize % 64,
+            _ => return false,
+        };
+        core.wake.is_quick()
+            && !(core.keyed() && core.wake.is_ready_beside(index))
+            && locked(&core.shards[index].outbox).from_afar
     }
 
     /// A run without keys is at its end. Now and then its handlers were timed.
