@@ -5,7 +5,7 @@
 //! | `wake`, `bell`, `permits`, `shard`, `mailbox`, `core/take`, `core/place`, `core/park` | the product's |
 //! | `hatch` | the product's |
 //! | `in_place` | the product's; whether a thread drives somebody is not asked: the threads of a model share one |
-//! | `block_queue`, `entry`, `lanes`, `padded`, `parcel`, `seats`, `stamp`, `tally`, `discard` | the product's |
+//! | `block_queue`, `entry`, `lanes`, `padded`, `parcel`, `seats`, `spare_extras`, `stamp`, `tally`, `discard` | the product's |
 //! | `crowd`, `core/crowded`, `core/parked` | the product's: the bound behind a key, its senders in line, keys that are parked |
 //! | `class`, `dead_letter`, `stats/dead_letters` | the product's |
 //! | `lock` | a mutex of the checker: a spin lock is one whose waiters are not seen to wait |
@@ -117,8 +117,7 @@ pub(crate) mod delivery {
 
     impl<R, E> Extra<R, E> {
         /// Of a call.
-        pub(crate) fn of(port: ReplyPort<R, E>) -> Box<Self> {
-            let (port, failed) = (Some(port), None);
+        pub(crate) fn new(port: Option<ReplyPort<R, E>>) -> Box<Self> {
             Box::new(Self {
                 port,
                 failures: 0,
@@ -126,8 +125,13 @@ pub(crate) mod delivery {
                 kills: 0,
                 parked: false,
                 for_good: false,
-                failed,
+                failed: None,
             })
+        }
+
+        pub(crate) fn is_blank(&self) -> bool {
+            let says = self.failures > 0 || self.attempts > 0 || self.kills > 0 || self.parked;
+            !says && self.port.is_none() && !self.for_good && self.failed.is_none()
         }
 
         /// Of a message that waits for another attempt, or for an operator.

@@ -108,6 +108,7 @@ mod service;
 mod shard;
 mod sink;
 mod sketch;
+mod spare_extras;
 mod stamp;
 mod stats;
 pub mod sticky;

@@ -194,7 +194,7 @@ impl Pool {
     /// As `try_send`, for somebody who waits for the reply. It is counted where that says that the key is parked.
     pub(super) fn try_call(&self, number: u32, told: &Arc<AtomicU32>) -> Result<(), Refused> {
         let mut parcel = Self::parcel(number);
-        parcel.extra = Some(Extra::of(ReplyPort::new(told)));
+        parcel.extra = Some(Extra::new(Some(ReplyPort::new(told))));
         self.core.take_and_push(0, &mut parcel)
     }
 

@@ -22,13 +22,13 @@ use super::{
     erased::Erased,
     occupied::{Inside, Occupied, OwnCall, slot_at_work},
     overflow::Overflow,
-    parcel::{Load, Parcel, ParcelOf},
+    parcel::{Load, Parcel, ParcelOf, PlainCall, Unload},
     permits::{Closed, Refused},
     sending::Sending,
     shard::Wanted,
     stop::{self, Stop},
 };
-use crate::{Actor, AnyAddress, Class, NotAccepted, SendError, TrySendError};
+use crate::{Actor, AnyAddress, Class, NotAccepted, ReplyPort, SendError, TrySendError};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -105,20 +105,21 @@ pub(crate) trait Door<M, R, E>: Erased {
         parcel: &mut Parcel<M, R, E>,
         sender: u32,
     ) -> Result<(Option<Inside>, bool), NotSent> {
-        self.push_call_with_a_look(parcel, sender)
-    }
-    /// As `push_call`, where there may be more to it than queueing.
-    #[inline(never)]
-    fn push_call_with_a_look(
-        &self,
-        parcel: &mut Parcel<M, R, E>,
-        sender: u32,
-    ) -> Result<(Option<Inside>, bool), NotSent> {
         let inside = self.enter(parcel)?;
         match self.try_push(parcel, sender, Urgency::InPlace) {
             Ok(()) => Ok((inside, self.may_answer_in_place())),
             Err(refused) => Err(NotSent::Refused(refused, inside)),
         }
+    }
+    /// Queues a plain call where nothing else is to be done for that. Says whether a worker may be polled by whoever calls it; None, with
+    /// message and port where they were, where there is more to it.
+    fn try_call(
+        &self,
+        _message: &mut Option<M>,
+        _port: &mut Option<ReplyPort<R, E>>,
+        _sender: u32,
+    ) -> Option<bool> {
+        None
     }
     /// True where a worker may be polled by whoever calls it.
     fn may_answer_in_place(&self) -> bool {
@@ -243,7 +244,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[inline(always)]
     fn push_easily(
         &self,
-        load: &mut impl Load<A::Message, A::Reply, A::Error>,
+        load: &mut impl Unload<A::Message, A::Reply, A::Error>,
         sender: u32,
     ) -> bool {
         let Some(shard) = self.shards.get(sender as usize & (self.shards.len() - 1)) else {
@@ -418,18 +419,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         }
     }
 
-    fn push_call(
+    fn try_call(
         &self,
-        parcel: &mut ParcelOf<A>,
+        message: &mut Option<A::Message>,
+        port: &mut Option<ReplyPort<A::Reply, A::Error>>,
         sender: u32,
-    ) -> Result<(Option<Inside>, bool), NotSent> {
-        let is_plain = self.way_in == WayIn::Plain
-            && parcel.class == Class::Normal
-            && slot_at_work(self.identity()).is_none();
-        match is_plain && self.push_easily(parcel, sender) {
-            true => Ok((None, self.settings.calls_in_place)),
-            false => self.push_call_with_a_look(parcel, sender),
-        }
+    ) -> Option<bool> {
+        let is_plain = self.way_in == WayIn::Plain && slot_at_work(self.identity()).is_none();
+        let is_queued = is_plain && self.push_easily(&mut PlainCall { message, port }, sender);
+        is_queued.then_some(self.settings.calls_in_place)
     }
 
     #[inline]

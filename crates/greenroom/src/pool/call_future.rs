@@ -18,7 +18,7 @@ use super::{
     permits::Refused,
 };
 use crate::{
-    CallError,
+    CallError, Class, ReplyPort,
     delivery::Extra,
     reply::{self, Reply},
 };
@@ -108,8 +108,8 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
     #[inline]
     fn start(&mut self, message: M, cx: &mut Context<'_>) -> Poll<Result<R, CallError<E>>> {
         let address = self.address;
-        let mut parcel = Parcel::new(message, None);
-        let sent = match address.door.serve(&mut parcel.message, address.sender, cx.waker()) {
+        let mut message = Some(message);
+        let sent = match address.door.serve(&mut message, address.sender, cx.waker()) {
             Some(Served::Reply(reply)) => return Poll::Ready(Ok(reply)),
             Some(Served::Handed(waits)) => {
                 self.goes_on(State::Handed(waits));
@@ -118,14 +118,31 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
             Some(Served::Later(reply)) => Sent { reply, _inside: None, in_place: false },
             None => {
                 let (port, reply) = reply::channel();
-                parcel.extra = Some(Extra::new(Some(port)));
-                match address.door.push_call(&mut parcel, address.sender) {
-                    Ok((inside, in_place)) => Sent { reply, _inside: inside, in_place },
-                    Err(why) => return self.refused(why, parcel, reply, cx),
+                let mut port = Some(port);
+                match address.door.try_call(&mut message, &mut port, address.sender) {
+                    Some(in_place) => Sent { reply, _inside: None, in_place },
+                    None => return self.start_with_a_look(message, port, reply, cx),
                 }
             }
         };
         self.wait_for(sent, cx)
+    }
+
+    /// As `start`, where there may be more to it than queueing.
+    #[inline(never)]
+    fn start_with_a_look(
+        &mut self,
+        message: Option<M>,
+        port: Option<ReplyPort<R, E>>,
+        reply: Reply<R, E>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<R, CallError<E>>> {
+        let address = self.address;
+        let mut parcel = Parcel { message, extra: Some(Extra::new(port)), class: Class::Normal };
+        match address.door.push_call(&mut parcel, address.sender) {
+            Ok((inside, in_place)) => self.wait_for(Sent { reply, _inside: inside, in_place }, cx),
+            Err(why) => self.refused(why, parcel, reply, cx),
+        }
     }
 
     /// What was handed to a worker has come to this.

@@ -555,7 +555,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.wake.urge(index);
         }
         let invited = inbox.take_invite();
-        if !first && !invited {
+        if !invited {
             let unmeasured = self.coarse.unmeasured_from(inbox.accepted);
             inbox.take_it_easy(unmeasured);
         }

@@ -7,7 +7,8 @@ use std::{
 };
 
 use super::{
-    core::Core, lanes::LaneId, limits::Outcome, mailbox::Mailbox, seat::Seat, stats::Measurement,
+    core::Core, lanes::LaneId, limits::Outcome, mailbox::Mailbox, seat::Seat,
+    spare_extras::SpareExtras, stats::Measurement,
 };
 use crate::{Actor, Delivery};
 
@@ -85,6 +86,8 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     alone: bool,
     /// A copy for another attempt, where one may be asked for.
     pub(crate) spare: Option<A::Message>,
+    /// Boxes of calls that were answered in this run without keys.
+    spares: SpareExtras<A::Reply, A::Error>,
     /// A message has been started whose outcome is not settled.
     pub(crate) in_hand: bool,
     /// Present where the times of the message in hand are measured.
@@ -135,6 +138,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             deferred: None,
             alone: false,
             spare: None,
+            spares: SpareExtras::new(),
             in_hand: false,
             measurement: None,
             sample: None,

@@ -36,7 +36,8 @@ use super::{
     lanes::{KEPT_WHEN_EMPTY, LaneId, LaneState, Lanes},
     lock::Lock,
     padded::Padded,
-    parcel::Load,
+    parcel::{Load, Unload},
+    spare_extras::SpareExtras,
     stamp::Stamp,
     wake::NOBODY,
 };
@@ -98,6 +99,8 @@ pub(crate) struct Inbox<M, R, E, K> {
     pub(crate) queue: BlockQueue<Entry<M, R, E, K>>,
     /// What is to be taken before what lies in the queue, here or in the outbox.
     pub(crate) urgent: VecDeque<Entry<M, R, E, K>>,
+    /// Without keys: boxes of calls that have been answered.
+    pub(crate) spares: SpareExtras<R, E>,
     /// Messages accepted here since the start; the ledger's left side.
     pub(crate) accepted: u64,
     /// Permits for messages to come. None in a closed inbox.
@@ -230,6 +233,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         let inbox = Inbox {
             queue: BlockQueue::new(),
             urgent: VecDeque::new(),
+            spares: SpareExtras::new(),
             accepted: 0,
             credit: 0,
             easy: 0,
@@ -495,7 +499,7 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
     #[inline(always)]
     pub(crate) fn push_easily(
         &mut self,
-        load: &mut impl Load<M, R, E>,
+        load: &mut impl Unload<M, R, E>,
         (key, hash): (Option<K>, u32),
         stamp: Stamp,
     ) {
@@ -505,15 +509,16 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.easy -= 1;
         self.accepted += 1;
         self.note_key(hash);
+        let spares = &mut self.spares;
         self.queue.push_made(|| {
             #[expect(clippy::expect_used, reason = "it was there just now, and nobody else has it")]
-            let (message, extra) = load.unload().expect("a message");
+            let (message, extra) = load.unload(spares).expect("a message");
             Entry { message, extra, key, hash, class: Class::Normal, stamp }
         });
     }
 
     /// Says for how many messages to come nobody need look at anything else here, `unmeasured` of which are not measured. A
-    /// message has just been queued in a shard that was scheduled before.
+    /// message has just been queued, and the shard is scheduled: where it was not before, its sender is about to announce it.
     pub(crate) fn take_it_easy(&mut self, unmeasured: u64) {
         if self.step_aside || self.invite || !self.scheduled || self.closed {
             return;
@@ -544,7 +549,7 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         let (stamp, class) = (stamp(self.accepted), load.class());
         self.queue.make_room();
         // Moved from its sender straight into its place.
-        let Some((message, extra)) = load.unload() else { return false };
+        let Some((message, extra)) = load.unload(&mut self.spares) else { return false };
         if class == Class::Urgent {
             self.push_urgent(Entry { message, extra, key, hash, class, stamp });
             return self.note_sender();

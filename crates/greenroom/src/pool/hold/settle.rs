@@ -95,7 +95,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn replied(&mut self, reply: A::Reply) {
         count(&self.seat.tally.handled);
         self.out_of_hand(true);
-        let port = self.delivery.extra.take().and_then(|extra| extra.port);
+        let Some(mut extra) = self.delivery.extra.take() else { return discard(reply) };
+        let port = extra.port.take();
+        if matches!(self.post.source, Source::Shared { .. }) {
+            self.spares.keep(extra);
+        }
         match port {
             Some(port) => discard(port.reply(reply)),
             None => discard(reply),

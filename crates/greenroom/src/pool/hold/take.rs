@@ -292,6 +292,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     #[cold]
     fn end_run(&mut self, index: usize, alone: bool) {
         self.post.source = Source::Attending { index, alone };
+        if !self.spares.is_empty() {
+            self.post.core.shards[index].inbox.lock().spares.take_over(&mut self.spares);
+            self.spares.clear();
+        }
         if let Some(since) = self.timed_since.take() {
             self.post.core.tell_pace(since.elapsed() / self.run);
         }
