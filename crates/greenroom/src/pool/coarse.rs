@@ -16,7 +16,7 @@ use std::{
 use tokio::time::Instant;
 
 use super::{
-    stamp::{SAMPLED_OF_QUICK, Stamp},
+    stamp::{SAMPLED_OF_BRISK, SAMPLED_OF_QUICK, Stamp},
     wake::QUICK,
     watch::TICK,
 };
@@ -26,9 +26,9 @@ pub(crate) struct CoarseClock {
     start: Instant,
     /// What it shows, as a stamp.
     now: AtomicU64,
-    /// A message is measured where its number has none of these bits.
+    /// Of so many messages and one more, one is measured: a power of two less one.
     unmeasured: AtomicU64,
-    /// Measured messages in a row that took long, while few are measured.
+    /// Measured messages in a row for which more would have to be measured.
     slow: AtomicU32,
     /// No message before this one is measured.
     first: u64,
@@ -36,7 +36,10 @@ pub(crate) struct CoarseClock {
     pub(crate) is_watched: bool,
 }
 
-/// So many measured messages in a row have to take long before every one is measured.
+/// Where handlers take longer than this, every message is measured: that takes less than a hundredth of it.
+const BRISK: Duration = Duration::from_micros(32);
+
+/// So many measured messages in a row have to take longer than those before them, until more are measured.
 const SLOW_IN_A_ROW: u32 = 4;
 
 /// Where the watch is later than this, senders that read the real clock set this one.
@@ -79,7 +82,7 @@ impl CoarseClock {
     /// The stamp for the message with this number. `is_late` where nobody has looked at the real time for a while.
     #[inline]
     pub(crate) fn stamp(&self, number: u64, is_late: bool) -> Stamp {
-        if number & self.unmeasured.load(Ordering::Relaxed) == 0 && number >= self.first {
+        if is_measured(number, self.unmeasured.load(Ordering::Relaxed)) && number >= self.first {
             return self.sample();
         }
         self.timely_stamp(is_late)
@@ -106,8 +109,7 @@ impl CoarseClock {
 
     /// How many messages from this number on are not measured.
     pub(crate) fn unmeasured_from(&self, number: u64) -> u64 {
-        let unmeasured = self.unmeasured.load(Ordering::Relaxed);
-        number.wrapping_neg() & unmeasured
+        until_measured(number, self.unmeasured.load(Ordering::Relaxed))
     }
 
     #[cold]
@@ -122,20 +124,120 @@ impl CoarseClock {
 
     /// True where handlers are so quick that few messages are measured.
     pub(crate) fn measures_few(&self) -> bool {
-        self.unmeasured.load(Ordering::Relaxed) != 0
+        self.unmeasured.load(Ordering::Relaxed) == SAMPLED_OF_QUICK - 1
     }
 
-    /// Every message is measured where handlers take long enough for that to make no difference. One that takes long among
+    /// The longer handlers take, the more messages are measured, so that this makes no difference. One that takes long among
     /// quick ones was put aside by the operating system.
     pub(crate) fn tell_pace(&self, took: Duration) {
-        let quick = took < QUICK;
-        let slow = if quick { 0 } else { self.slow.load(Ordering::Relaxed).saturating_add(1) };
-        self.slow.store(slow, Ordering::Relaxed);
-        let few = self.unmeasured.load(Ordering::Relaxed) != 0;
-        if quick && !few {
-            self.unmeasured.store(SAMPLED_OF_QUICK - 1, Ordering::Relaxed);
-        } else if few && slow >= SLOW_IN_A_ROW {
-            self.unmeasured.store(0, Ordering::Relaxed);
+        let one_in = match took {
+            took if took < QUICK => SAMPLED_OF_QUICK,
+            took if took < BRISK => SAMPLED_OF_BRISK,
+            _ => 1,
+        };
+        let (unmeasured, before) = (one_in - 1, self.unmeasured.load(Ordering::Relaxed));
+        let is_slow = unmeasured < before;
+        let slow = if is_slow { self.slow.load(Ordering::Relaxed) + 1 } else { 0 };
+        let changes = unmeasured > before || slow >= SLOW_IN_A_ROW;
+        self.slow.store(if changes { 0 } else { slow }, Ordering::Relaxed);
+        if changes {
+            self.unmeasured.store(unmeasured, Ordering::Relaxed);
         }
+    }
+}
+
+/// One message is measured of each block of `unmeasured` and one more, at a place that changes from block to block: were it the same,
+/// then of messages that take turns by their kind, all that are measured could be of one kind.
+#[inline]
+fn is_measured(number: u64, unmeasured: u64) -> bool {
+    number & unmeasured == place_in_block(number & !unmeasured, unmeasured)
+}
+
+/// In the first half of the block, so that two messages that are measured are more than half a block apart. A multiplicative hash
+/// (Knuth: The Art of Computer Programming 3, 6.4).
+#[inline]
+fn place_in_block(block: u64, unmeasured: u64) -> u64 {
+    (block.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) & (unmeasured >> 1)
+}
+
+/// How many messages from this number on are not measured.
+fn until_measured(number: u64, unmeasured: u64) -> u64 {
+    let (at, block) = (number & unmeasured, number & !unmeasured);
+    let place = place_in_block(block, unmeasured);
+    if at <= place {
+        return place - at;
+    }
+    let next = place_in_block(block.wrapping_add(unmeasured + 1), unmeasured);
+    unmeasured + 1 - at + next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MASKS: [u64; 3] = [0, SAMPLED_OF_BRISK - 1, SAMPLED_OF_QUICK - 1];
+
+    fn clock() -> CoarseClock {
+        CoarseClock::new(true, 0)
+    }
+
+    #[test]
+    fn o01_one_message_of_each_block_is_measured_wherever_it_stands() {
+        for unmeasured in MASKS {
+            let measured = |number: &u64| is_measured(*number, unmeasured);
+            let numbers: Vec<u64> = (0..100 * SAMPLED_OF_QUICK).filter(measured).collect();
+            let blocks = numbers.iter().map(|number| number / (unmeasured + 1));
+            assert!(blocks.eq(0..100 * SAMPLED_OF_QUICK / (unmeasured + 1)));
+            for two in numbers.windows(2) {
+                assert_eq!(until_measured(two[0] + 1, unmeasured), two[1] - two[0] - 1);
+                assert_eq!(until_measured(two[0], unmeasured), 0);
+                assert!(2 * (two[1] - two[0]) > unmeasured, "a run has two: {two:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn o01_messages_that_take_turns_are_measured_alike() {
+        for unmeasured in &MASKS[1..] {
+            for kinds in [2, 3, 4] {
+                let mut of_kind = vec![0_u32; kinds as usize];
+                let numbers = 0..2_000 * (unmeasured + 1);
+                numbers.filter(|number| is_measured(*number, *unmeasured)).for_each(|number| {
+                    of_kind[(number % kinds) as usize] += 1;
+                });
+                let fair = 2_000 / kinds as u32;
+                let range = fair * 4 / 5..=fair * 6 / 5;
+                assert!(of_kind.iter().all(|count| range.contains(count)), "{of_kind:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn o01_the_longer_handlers_take_the_more_messages_are_measured() {
+        let clock = clock();
+        let unmeasured = || clock.unmeasured.load(Ordering::Relaxed);
+        let tell = |micros| clock.tell_pace(Duration::from_micros(micros));
+        assert_eq!(unmeasured(), 0, "before anything is known, every message is");
+        for (micros, one_in) in [(40, 1), (31, 8), (1, 512)] {
+            tell(micros);
+            assert_eq!(unmeasured() + 1, one_in, "at once, after {micros} us");
+        }
+        for (micros, one_in) in [(2, 8), (32, 1)] {
+            let before = unmeasured();
+            (1..SLOW_IN_A_ROW).for_each(|_| tell(micros));
+            assert_eq!(unmeasured(), before, "not because of a few");
+            tell(micros);
+            assert_eq!(unmeasured() + 1, one_in, "{micros} us");
+        }
+    }
+
+    #[test]
+    fn a_quick_message_between_slow_ones_begins_the_count_again() {
+        let clock = clock();
+        let tell = |micros| clock.tell_pace(Duration::from_micros(micros));
+        [0, 9, 9, 9, 0, 9, 9, 9].into_iter().for_each(tell);
+        assert!(clock.measures_few());
+        tell(9);
+        assert!(!clock.measures_few());
     }
 }

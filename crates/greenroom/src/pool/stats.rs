@@ -1,8 +1,8 @@
 //! What a pool is doing, in figures.
 //!
 //! Counters have one writer each, or are written under a lock that is taken anyway. The clock is read for one message in 512
-//! where handlers are quick, and for each where they take longer than two microseconds; every other message is stamped with
-//! what a [coarse clock](super::coarse) shows. What has waited longest is looked up when somebody asks.
+//! where handlers are quick, for one in eight where they take longer than two microseconds, and for each where they take longer than
+//! 32; every other message is stamped with what a [coarse clock](super::coarse) shows. What has waited longest is looked up when somebody asks.
 
 use std::{
     hash::Hash,

@@ -11,7 +11,8 @@ use crate::pool::stamp::Stamp;
 const DIGITS: u8 = 2;
 
 /// How long something took, over all the time since the pool was started. Messages are measured by sample: every one where
-/// handling takes longer than two microseconds, and one in 512 otherwise, which then counts for 512.
+/// handling takes longer than 32 microseconds; one in eight where it takes longer than two, which then counts for eight; and one in
+/// 512 otherwise. Which one that is changes from block to block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Spread {
