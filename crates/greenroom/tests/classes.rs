@@ -287,6 +287,29 @@ async fn a03_an_urgent_message_comes_before_lanes_that_are_ready() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a03_a_keyed_pool_of_quick_handlers_whose_first_messages_are_urgent_goes_on() {
+    for workers in [1, 2] {
+        let (pool, scribe) = scribes(workers);
+        let pool = pool.quick_handlers(true).ordered_by(|note: &Note| note.0).spawn().await;
+        let pool = pool.unwrap();
+        let worker = pool.manage().workers()[0].clone();
+        for round in (0..40).step_by(8) {
+            (0..3).for_each(|number| urgent(&pool, 1, round + number));
+            settle().await;
+            for number in 3..6 {
+                worker.address().try_send((2, round + number, Deed::Return)).unwrap();
+            }
+            settle().await;
+            (6..8).for_each(|number| normal(&pool, 3, round + number, Deed::Return));
+            settle().await;
+        }
+        finish(&pool).await;
+        assert_eq!(scribe.order(), (0..40).collect::<Vec<_>>(), "{workers} workers");
+        assert_eq!(pool.stats().restarts, 0, "{workers} workers");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a03_a_message_that_waits_for_another_attempt_stays_the_head_of_its_key() {
     for (workers, deed) in [(1, Deed::FailTwice), (4, Deed::FailTwice), (2, Deed::FailOnce)] {
         let (pool, scribe) = scribes(workers);

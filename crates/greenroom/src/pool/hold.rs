@@ -33,6 +33,16 @@ pub(crate) enum Source {
     Lane { index: usize, id: LaneId, run: u32 },
 }
 
+impl Source {
+    /// The keyed shard whose queue the worker drained.
+    fn shard_drained(self) -> Option<usize> {
+        match self {
+            Self::Head { index, .. } => Some(index),
+            _ => None,
+        }
+    }
+}
+
 /// What a look for work came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
@@ -86,7 +96,7 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     alone: bool,
     /// A copy for another attempt, where one may be asked for.
     pub(crate) spare: Option<A::Message>,
-    /// Boxes of calls that were answered in this run without keys.
+    /// Boxes of calls that were answered in a run without keys, and what was left of them where the handler of another has suspended.
     spares: SpareExtras<A::Reply, A::Error>,
     /// A message has been started whose outcome is not settled.
     pub(crate) in_hand: bool,
@@ -114,6 +124,8 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) cursor: u32,
     /// It looks there first again, after the next message from another place.
     comes_back: bool,
+    /// With keys: the shard whose queue has run dry. Means something where the last look for the next message of a run found none.
+    ran_dry: Option<usize>,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
@@ -152,6 +164,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             runs: 0,
             cursor: worker as u32 % 64,
             comes_back: false,
+            ran_dry: None,
         }
     }
 
@@ -187,6 +200,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.post.core.note_time();
         self.post.core.wake.enter(&self.post.core.clock.bell);
         self.post.posture = Posture::Awake;
+    }
+
+    /// The worker is about to lie idle, perhaps for long.
+    pub(crate) fn keeps_nothing(&mut self) {
+        self.spares.clear();
     }
 
     /// The caller has no message in hand and is not polled for a while.

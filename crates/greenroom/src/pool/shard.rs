@@ -189,7 +189,7 @@ pub(crate) struct Outbox<M, R, E, K> {
     pub(crate) carried: Option<u32>,
     /// The epoch of the next token.
     next_epoch: u64,
-    /// What it was filled with last was sent on another thread, as far as that was looked at: without keys, where handlers are quick.
+    /// Whoever had sent last when it was last filled, empty as it was, did so on another thread than the worker that filled it.
     pub(crate) from_afar: bool,
     /// Messages taken so far, from the queue and from lanes: what the watch sees of progress.
     pub(crate) taken: u64,

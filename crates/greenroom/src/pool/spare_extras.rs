@@ -2,12 +2,15 @@
 //! mostly on different threads, takes a tenth of all that a call takes.
 //!
 //! A worker keeps the boxes of the calls that it has answered, and leaves them in the shard at the end of a run, where senders find
-//! them under the lock that they take anyway.
+//! them under the lock that they take anyway. They stay there, as the blocks of the queue do.
 
 use crate::{ReplyPort, delivery::Extra};
 
 /// As many as there are messages in a run: what comes out of one can go into the next.
-const MOST: usize = 64;
+pub(crate) const SPARES_OF_A_SHARD: usize = 64;
+
+/// As `SPARES_OF_A_SHARD`, where a shard is all that an actor has, of which there may be very many.
+pub(crate) const SPARES_OF_ONE: usize = 4;
 
 /// Boxes of which each is as good as new. Few of them.
 pub(crate) struct SpareExtras<R, E>(
@@ -34,14 +37,14 @@ impl<R, E> SpareExtras<R, E> {
     /// Keeps a box whose call is answered, if nothing else was known of that.
     #[inline]
     pub(crate) fn keep(&mut self, extra: Box<Extra<R, E>>) {
-        if self.0.len() < MOST && extra.is_blank() {
+        if self.0.len() < SPARES_OF_A_SHARD && extra.is_blank() {
             self.0.push(extra);
         }
     }
 
-    /// Takes what another has, as far as there is room.
-    pub(crate) fn take_over(&mut self, other: &mut Self) {
-        let room = MOST - self.0.len();
+    /// Takes what another has, as far as there is room for `most`.
+    pub(crate) fn take_over(&mut self, other: &mut Self, most: usize) {
+        let room = most.saturating_sub(self.0.len());
         self.0.extend(other.0.drain(..room.min(other.0.len())));
     }
 
@@ -101,12 +104,14 @@ mod tests {
     fn few_boxes_are_kept() {
         let (mut spares, mut others) = (Spares::new(), Spares::new());
         (0..100).for_each(|_| spares.keep(of_answered_call()));
-        assert_eq!(spares.0.len(), MOST);
+        assert_eq!(spares.0.len(), SPARES_OF_A_SHARD);
         (0..10).for_each(|_| others.keep(of_answered_call()));
-        spares.take_over(&mut others);
-        assert_eq!((spares.0.len(), others.0.len()), (MOST, 10));
-        spares.0.truncate(MOST - 4);
-        spares.take_over(&mut others);
-        assert_eq!((spares.0.len(), others.0.len()), (MOST, 6));
+        spares.take_over(&mut others, SPARES_OF_A_SHARD);
+        assert_eq!((spares.0.len(), others.0.len()), (SPARES_OF_A_SHARD, 10));
+        spares.0.truncate(SPARES_OF_A_SHARD - 4);
+        spares.take_over(&mut others, SPARES_OF_A_SHARD);
+        assert_eq!((spares.0.len(), others.0.len()), (SPARES_OF_A_SHARD, 6));
+        spares.take_over(&mut others, SPARES_OF_ONE);
+        assert_eq!(others.0.len(), 6, "where there are more than it may have, none is taken");
     }
 }

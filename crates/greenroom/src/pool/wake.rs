@@ -296,6 +296,12 @@ impl Wake {
         self.ready.load(Ordering::Acquire) & (1 << shard) != 0
     }
 
+    /// True when whoever attends this shard should look at it, or at one that nobody attends.
+    pub(crate) fn is_ready_for_attendant(&self, shard: usize) -> bool {
+        let others = self.attended.load(Ordering::Relaxed) & !(1 << shard);
+        self.ready.load(Ordering::Relaxed) & !others != 0
+    }
+
     /// True when somebody should look at another shard than this one.
     pub(crate) fn is_ready_beside(&self, shard: usize) -> bool {
         self.ready.load(Ordering::Relaxed) & !(1 << shard) != 0

@@ -297,7 +297,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
             if pauses {
                 pause_for_sender();
             }
-            let is_fed = pauses && core.wake.any_ready();
+            let is_fed = pauses && hold.finds_something();
             if pauses && !is_fed {
                 coalescing.was_in_vain();
             }
@@ -478,6 +478,7 @@ fn lie_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
 ) {
     let worker = hold.post.worker;
+    hold.keeps_nothing();
     core.wake.lie_down(worker);
     hold.post.posture = Posture::LyingDown;
     core.wake.leave(&core.clock.bell);

@@ -45,15 +45,19 @@ fn sleepers(workers: usize) -> (PoolBuilder<Sleeper>, Arc<[Arc<AtomicU64>]>) {
 }
 
 fn push(core: &Core<Sleeper, std::convert::Infallible>) {
+    push_from(core, 0);
+}
+
+fn push_from(core: &Core<Sleeper, std::convert::Infallible>, sender: u32) {
     let mut parcel = Parcel::new(Duration::ZERO, None);
-    assert!(core.take_and_push(&mut parcel, (None, 0), 0, Urgency::Now).is_ok());
+    assert!(core.take_and_push(&mut parcel, (None, 0), sender, Urgency::Now).is_ok());
 }
 
 /// A pool whose workers are gone, to be played by a test.
-async fn deserted() -> Arc<Core<Sleeper, std::convert::Infallible>> {
-    let core = sleepers(2).0.restarts(Restarts::default()).spawn_core().await.unwrap();
+async fn deserted(workers: usize) -> Arc<Core<Sleeper, std::convert::Infallible>> {
+    let core = sleepers(workers).0.restarts(Restarts::default()).spawn_core().await.unwrap();
     crate::pool::clock::start(&core);
-    core.abort(0..2);
+    core.abort(0..workers);
     while core.running.load(Ordering::SeqCst) > 1 {
         crate::step_aside().await;
     }
@@ -62,7 +66,7 @@ async fn deserted() -> Arc<Core<Sleeper, std::convert::Infallible>> {
 
 #[tokio::test]
 async fn who_gives_way_to_a_helper_leaves_the_shard_attended_by_somebody_or_free() {
-    let core = deserted().await;
+    let core = deserted(2).await;
     let quickly = || core.wake.tell_pace(Duration::ZERO);
     let (mut first, mut helper) = (Hold::new(core.clone(), 0), Hold::new(core.clone(), 1));
     quickly();
@@ -88,8 +92,32 @@ async fn who_gives_way_to_a_helper_leaves_the_shard_attended_by_somebody_or_free
 }
 
 #[tokio::test]
+async fn what_is_ready_where_another_attends_is_not_what_a_worker_finds() {
+    let core = deserted(4).await;
+    core.wake.tell_pace(Duration::ZERO);
+    let mut workers = [0, 1].map(|worker| Hold::new(core.clone(), worker));
+    let senders = [0, 1, 2];
+    let shards = senders.map(|sender| core.shard_of(&(None, 0), sender));
+    assert!(shards[0] != shards[1] && shards[0] != shards[2] && shards[1] != shards[2]);
+    for (worker, sender) in workers.iter_mut().zip(senders) {
+        push_from(&core, sender);
+        assert_eq!(worker.take_anywhere(), Taken::InHand);
+        worker.settle(Ok(crate::Answer::Reply(())));
+        assert_eq!(worker.take_next(), Taken::Nothing);
+    }
+    assert!(!workers[0].finds_something());
+    push_from(&core, senders[1]);
+    assert!(!workers[0].finds_something() && workers[1].finds_something());
+    push_from(&core, senders[2]);
+    assert!(workers[0].finds_something(), "nobody attends that one");
+    core.wake.clear(shards[2]);
+    push_from(&core, senders[0]);
+    assert!(workers[0].finds_something());
+}
+
+#[tokio::test]
 async fn who_parks_an_urgent_message_between_two_runs_still_attends_its_shard() {
-    let core = deserted().await;
+    let core = deserted(2).await;
     core.wake.tell_pace(Duration::ZERO);
     let (mut first, mut other) = (Hold::new(core.clone(), 0), Hold::new(core.clone(), 1));
     push(&core);
@@ -128,7 +156,7 @@ fn messages_that_take_long_are_shared_out_also_where_those_before_were_quick() {
 
 #[tokio::test]
 async fn a_pool_that_has_ended_is_not_watched_for_what_was_left_over() {
-    let core = deserted().await;
+    let core = deserted(2).await;
     push(&core);
     assert!(core.is_busy());
     let report = crate::pool::stop::stop(core.clone(), Stop::Now).await;

@@ -97,8 +97,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.out_of_hand(true);
         let Some(mut extra) = self.delivery.extra.take() else { return discard(reply) };
         let port = extra.port.take();
-        if matches!(self.post.source, Source::Shared { .. }) {
-            self.spares.keep(extra);
+        match self.post.source {
+            Source::Shared { .. } => self.spares.keep(extra),
+            // What the sender has said is gone before it hears the reply.
+            _ => drop(extra),
         }
         match port {
             Some(port) => discard(port.reply(reply)),

@@ -14,6 +14,7 @@ use crate::{
         lock::locked,
         mailbox::Mailbox,
         seat::HAND_OVER,
+        spare_extras::{SPARES_OF_A_SHARD, SPARES_OF_ONE},
         stats::Measurement,
         tally::count,
     },
@@ -54,6 +55,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 match self.post.core.next(self.post.worker, source) {
                     Some((source, entry)) => self.begin(source, entry),
                     None => {
+                        self.ran_dry = source.shard_drained();
                         self.look_where_a_key_gave_way(source);
                         Taken::Nothing
                     }
@@ -156,6 +158,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if self.is_normal_due() && matches!(self.post.source, Source::Head { .. }) {
             // Perhaps there are only urgent ones here.
             self.give_up_place();
+            self.ran_dry = None;
             return Some(Taken::Nothing);
         }
         None
@@ -274,13 +277,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    /// True where handlers are quick, what the last run took was sent on another thread, and nothing is ready elsewhere.
+    /// True where handlers are quick, the queue of the shard that has just run dry was filled from another thread, and what is
+    /// ready elsewhere does not wait for this worker. Asked only where [`take_next`](Self::take_next) has found nothing.
     pub(crate) fn is_fed_from_afar(&self) -> bool {
         let core = &self.post.core;
         let index = match self.post.source {
             Source::Attending { index, .. } => index,
-            // With keys, the worker has given up its place at the shard that lies before the one it looks at next.
-            Source::None if core.keyed() => self.cursor.wrapping_sub(1) as usize % 64,
+            Source::None => match self.ran_dry {
+                Some(index) => index,
+                None => return false,
+            },
             _ => return false,
         };
         core.wake.is_quick()
@@ -288,17 +294,32 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             && locked(&core.shards[index].outbox).from_afar
     }
 
+    /// True where the worker would find something now. What is ready at a shard without keys that another attends is for that one.
+    pub(crate) fn finds_something(&self) -> bool {
+        match self.post.source {
+            Source::Attending { index, .. } => self.post.core.wake.is_ready_for_attendant(index),
+            _ => self.post.core.wake.any_ready(),
+        }
+    }
+
     /// A run without keys is at its end. Now and then its handlers were timed.
     #[cold]
     fn end_run(&mut self, index: usize, alone: bool) {
         self.post.source = Source::Attending { index, alone };
         if !self.spares.is_empty() {
-            self.post.core.shards[index].inbox.lock().spares.take_over(&mut self.spares);
-            self.spares.clear();
+            self.leave_spares(index);
         }
         if let Some(since) = self.timed_since.take() {
             self.post.core.tell_pace(since.elapsed() / self.run);
         }
+    }
+
+    /// Leaves the boxes of answered calls to the senders of the shard. One that is an actor's own has few calls at a time.
+    fn leave_spares(&mut self, index: usize) {
+        let core = &self.post.core;
+        let most = if core.settings.single { SPARES_OF_ONE } else { SPARES_OF_A_SHARD };
+        core.shards[index].inbox.lock().spares.take_over(&mut self.spares, most);
+        self.spares.clear();
     }
 
     /// True for one run in a few, or one message that was handed to this worker.
