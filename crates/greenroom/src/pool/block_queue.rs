@@ -7,9 +7,25 @@ use std::collections::VecDeque;
 
 use super::stamp::Stamp;
 
-/// Entries per block. Large enough that a block is allocated once in 64 pushes, small enough that an almost empty
+/// Entries per block, where they are not large. Enough that a block is allocated once in 64 pushes, and so few that an almost empty
 /// queue wastes little.
 const BLOCK: usize = 64;
+
+/// A block of large entries has fewer, so that it is no longer than this: what is put into one then lies in the caches still from
+/// what was taken out of it before.
+const BYTES_OF_A_BLOCK: usize = 512 * 1024;
+
+/// So many entries at least: what a queue begins with.
+const FEW: usize = 4;
+
+/// Entries per block, of so many bytes each.
+const fn entries_per_block(bytes: usize) -> usize {
+    match BYTES_OF_A_BLOCK.checked_div(bytes) {
+        Some(..FEW) => FEW,
+        Some(entries @ ..BLOCK) => entries,
+        _ => BLOCK,
+    }
+}
 
 /// An empty queue with room for more blocks than this gives the memory back.
 const KEPT_WHEN_EMPTY: usize = 64;
@@ -86,6 +102,8 @@ pub(crate) struct BlockQueue<T: OfRun> {
 }
 
 impl<T: OfRun> BlockQueue<T> {
+    const BLOCK: usize = entries_per_block(size_of::<T>());
+
     pub(crate) const fn new() -> Self {
         Self {
             front: VecDeque::new(),
@@ -144,9 +162,9 @@ impl<T: OfRun> BlockQueue<T> {
     #[inline(never)]
     fn extend_back(&mut self) {
         match self.back.len() {
-            BLOCK.. => self.close_back(),
+            len if len >= Self::BLOCK => self.close_back(),
             0 if self.elsewhere > 0 && self.spare.capacity() > 0 => self.back = self.block(),
-            len => self.back.reserve_exact(len.max(4).min(BLOCK - len)),
+            len => self.back.reserve_exact(len.max(FEW).min(Self::BLOCK - len)),
         }
     }
 
@@ -180,7 +198,7 @@ impl<T: OfRun> BlockQueue<T> {
 
     pub(crate) fn push_front(&mut self, item: T) {
         self.len += 1;
-        if self.front.len() == BLOCK {
+        if self.front.len() == Self::BLOCK {
             if !self.run.messages.is_empty() {
                 let run = std::mem::replace(&mut self.run, Run::new());
                 self.full.push_front(Block::Run(run));
@@ -357,7 +375,7 @@ impl<T: OfRun> BlockQueue<T> {
     /// An empty block. Only the first one grows with its entries, so that a queue of a few takes little.
     fn block(&mut self) -> Vec<T> {
         let block = match self.spare.capacity() {
-            0 => Vec::with_capacity(BLOCK),
+            0 => Vec::with_capacity(Self::BLOCK),
             _ => std::mem::take(&mut self.spare),
         };
         match self.elsewhere {
@@ -375,7 +393,7 @@ impl<T: OfRun> BlockQueue<T> {
     /// expected again.
     pub(crate) fn lies_elsewhere(&mut self, items: usize) {
         debug_assert!(self.is_empty());
-        self.elsewhere = items.min(BLOCK);
+        self.elsewhere = items.min(Self::BLOCK);
         // The next push is to begin a block.
         if self.back.capacity() > 0 {
             self.spare = std::mem::take(&mut self.back);
@@ -410,7 +428,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{BLOCK, BlockQueue, OfRun, Run, fetched};
+    use super::{BLOCK, BlockQueue, OfRun, Run, entries_per_block, fetched};
     use crate::pool::stamp::Stamp;
 
     impl OfRun for usize {
@@ -480,6 +498,31 @@ mod tests {
             queue.push_back(n);
             assert!(queue.back.capacity() < BLOCK / 2);
             assert_eq!(queue.pop_only(), Some(n));
+        }
+    }
+
+    #[test]
+    fn a_block_of_large_entries_has_fewer() {
+        let entries = [0, 1, 8_192, 8_193, 65_536, 131_072, 1 << 20].map(entries_per_block);
+        assert_eq!(entries, [64, 64, 64, 63, 8, 4, 4]);
+        let mut queue = BlockQueue::new();
+        for items in [1, 8, 30] {
+            (0..items).for_each(|n| queue.push_back(Large([n; 8_192])));
+            let taken = std::iter::from_fn(|| queue.pop_front()).map(|large| large.0[8_191]);
+            assert!(taken.eq(0..items));
+            let capacities = [queue.back.capacity(), queue.spare.capacity()];
+            assert!(capacities.iter().all(|capacity| *capacity <= 8), "{capacities:?}");
+        }
+    }
+
+    /// Of 64 KiB.
+    struct Large([usize; 8_192]);
+
+    impl OfRun for Large {
+        type Message = Self;
+
+        fn of_run(message: Self, _stamp: Stamp) -> Self {
+            message
         }
     }
 

@@ -381,6 +381,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             Some(_) => Turns::OF_KEYS,
             None => Turns::OF_A_SENDER,
         };
+        let turns = turns.of_messages_of(size_of::<A::Message>());
         let now = Instant::now();
         let sticky = settings
             .sticky

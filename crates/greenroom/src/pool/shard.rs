@@ -55,11 +55,27 @@ pub(crate) struct Turns {
     well: u32,
 }
 
+/// What waits in a shard is taken to be in the caches of a core still, half of which others may need.
+const BYTES_IN_CACHES: usize = 1024 * 1024;
+
+/// Messages that wait well, however large they are: stepping aside is not for free.
+const FEWEST: usize = 8;
+
 impl Turns {
     /// One sender fills one shard.
     pub(crate) const OF_A_SENDER: Self = Self { well: 128 };
     /// Every sender fills all shards, by key.
     pub(crate) const OF_KEYS: Self = Self { well: 64 };
+
+    /// Large messages are out of the caches sooner.
+    pub(crate) const fn of_messages_of(self, bytes: usize) -> Self {
+        let fit = match BYTES_IN_CACHES.checked_div(bytes) {
+            Some(..FEWEST) => FEWEST,
+            Some(fit) => fit,
+            None => return self,
+        };
+        if fit < self.well as usize { Self { well: fit as u32 } } else { self }
+    }
 
     /// True when the sender of this message, one of `accepted`, should let others run before the next.
     fn is_over(self, accepted: u64, backlog: usize) -> bool {
@@ -978,7 +994,9 @@ mod tests {
 
     #[test]
     fn a_sender_has_its_turns_as_if_nothing_were_easy() {
-        for turns in [Turns::OF_A_SENDER, Turns::OF_KEYS] {
+        let of_large = [65_536, 1 << 30].map(|bytes| Turns::OF_A_SENDER.of_messages_of(bytes));
+        assert_eq!(of_large.map(|turns| turns.well), [16, 8]);
+        for turns in [Turns::OF_A_SENDER, Turns::OF_KEYS, of_large[0], of_large[1]] {
             let shard = shard(turns, PLENTY);
             let (mut over, mut easily) = (0, 0);
             for number in 0..4_000 {
@@ -989,6 +1007,13 @@ mod tests {
             }
             assert!(over > 0 && easily > 2_000, "{over} turns, {easily} easy messages");
         }
+    }
+
+    #[test]
+    fn only_large_messages_shorten_a_turn() {
+        let wells = [0, 1, 64, 8_192].map(|bytes| Turns::OF_A_SENDER.of_messages_of(bytes).well);
+        assert_eq!(wells, [128; 4]);
+        assert_eq!(Turns::OF_KEYS.of_messages_of(16_384).well, 64);
     }
 
     #[test]

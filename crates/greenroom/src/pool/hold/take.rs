@@ -2,7 +2,7 @@
 
 use std::{hash::Hash, sync::atomic::Ordering, time::Instant};
 
-use super::{Hold, Source, Taken};
+use super::{Hold, Post, Source, Taken};
 use crate::{
     Actor, Class, DeadLetterReason,
     class::URGENT_RUN,
@@ -51,6 +51,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             }
             Source::Attending { .. } => Taken::Nothing,
             source => {
+                if let Some(taken) = self.take_next_at_head() {
+                    return taken;
+                }
                 self.post.source = Source::None;
                 match self.post.core.next(self.post.worker, source) {
                     Some((source, entry)) => self.begin(source, entry),
@@ -91,6 +94,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
         self.end_run(index, alone);
         Taken::Nothing
+    }
+
+    /// The next message of a keyed shard, where nothing is to be weighed: straight into its place, as large ones feel each further move.
+    /// Where handlers are quick, most were taken so before.
+    fn take_next_at_head(&mut self) -> Option<Taken> {
+        let Post { core, source: Source::Head { index, epoch, hash, run }, .. } = &mut self.post
+        else {
+            return None;
+        };
+        if core.wake.is_quick() || *run >= self.longest_run {
+            return None;
+        }
+        *hash = core.step(&core.shards[*index], *epoch, &mut self.delivery)?;
+        *run += 1;
+        Some(self.start())
     }
 
     /// The shard where the run is, and how many messages more may be taken there by [`take_in_run`](Self::take_in_run), at `most`.
