@@ -2,7 +2,10 @@ module greenroom/bench/go
 
 go 1.25.0
 
-require github.com/anthdm/hollywood v1.0.5
+require (
+	ergo.services/ergo v1.999.320 // v3.2.0
+	github.com/anthdm/hollywood v1.0.5
+)
 
 require (
 	github.com/DataDog/gostackparse v0.7.0 // indirect
@@ -12,3 +15,4 @@ require (
 )
 
 // The same release, fetched by the path of its repository.
+replace ergo.services/ergo => github.com/ergo-services/ergo v1.999.320

@@ -8,7 +8,7 @@ import (
 func TestMessagesOfAKeyAreHandledInTheOrderInWhichAProducerSentThem(t *testing.T) {
 	const messages = 100_000
 	for _, system := range systems() {
-		if system.keyed == nil {
+		if system.keyed == nil || racesByItself(system.name) {
 			continue
 		}
 		var lock sync.Mutex

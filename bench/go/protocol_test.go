@@ -32,7 +32,7 @@ func TestABadRequestIsAnErrorThatSaysWhatToAskFor(t *testing.T) {
 	cases := []struct{ line, says string }{
 		{`no JSON`, "not a request"},
 		{`{"system": "go channels", "row": "A4", "messages": -1}`, "not a request"},
-		{`{"system": "akka", "row": "A4", "messages": 1}`, `no system "akka" here; there are go channels, hollywood`},
+		{`{"system": "akka", "row": "A4", "messages": 1}`, `no system "akka" here; there are go channels, hollywood, ergo`},
 		{`{"system": "hollywood", "row": "Z", "messages": 1}`, `hollywood does not offer the row "Z"`},
 		{`{"system": "hollywood", "row": "A4"}`, `"messages" is missing or 0`},
 	}
@@ -67,6 +67,7 @@ func TestASystemOffersOnlyRowsThatItCanDo(t *testing.T) {
 	expected := map[string]string{
 		"go channels": unkeyed + keyed + "D1 D64 E-full",
 		"hollywood":   unkeyed + keyed + "D1 D64 E-full",
+		"ergo":        unkeyed + keyed + "D1 D64 E-full",
 	}
 	for name, rows := range expected {
 		if of[name] != rows {

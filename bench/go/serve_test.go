@@ -98,6 +98,9 @@ func TestEveryRowOfEverySystemHasAFigure(t *testing.T) {
 		t.Fatalf("%d systems are offered, not %d", len(running.offer.Systems), len(systems()))
 	}
 	for _, system := range running.offer.Systems {
+		if racesByItself(system.Name) {
+			continue
+		}
 		for _, row := range system.Rows {
 			if row == "E-full" {
 				continue
@@ -107,6 +110,12 @@ func TestEveryRowOfEverySystemHasAFigure(t *testing.T) {
 			}
 		}
 	}
+}
+
+// racesByItself is whether the detector finds a race inside of a system, whatever is done with it: Ergo writes the state
+// of a new process, and how long it has run, while others read them.
+func racesByItself(system string) bool {
+	return raced && system == "ergo"
 }
 
 func TestFullInboxesTakeAtLeastTheirPayload(t *testing.T) {

@@ -61,7 +61,7 @@ type caller interface {
 }
 
 func systems() []*system {
-	return []*system{channels(), hollywood()}
+	return []*system{channels(), hollywood(), ergoPool()}
 }
 
 func (s *system) rows() []string {
