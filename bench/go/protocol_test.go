@@ -32,7 +32,7 @@ func TestABadRequestIsAnErrorThatSaysWhatToAskFor(t *testing.T) {
 	cases := []struct{ line, says string }{
 		{`no JSON`, "not a request"},
 		{`{"system": "go channels", "row": "A4", "messages": -1}`, "not a request"},
-		{`{"system": "akka", "row": "A4", "messages": 1}`, `no system "akka" here; there are go channels, hollywood, ergo`},
+		{`{"system": "akka", "row": "A4", "messages": 1}`, `no system "akka" here; there are go channels, hollywood, ergo, gopipe 1 pool, gopipe 2 pools`},
 		{`{"system": "hollywood", "row": "Z", "messages": 1}`, `hollywood does not offer the row "Z"`},
 		{`{"system": "hollywood", "row": "A4"}`, `"messages" is missing or 0`},
 	}
@@ -65,9 +65,11 @@ func TestASystemOffersOnlyRowsThatItCanDo(t *testing.T) {
 	unkeyed := "A4 A4-75ns A4-460ns A4-2400ns A256 A256-75ns A256-460ns A256-2400ns "
 	keyed := "B-uniform B-zipf C "
 	expected := map[string]string{
-		"go channels": unkeyed + keyed + "D1 D64 E-full",
-		"hollywood":   unkeyed + keyed + "D1 D64 E-full",
-		"ergo":        unkeyed + keyed + "D1 D64 E-full",
+		"go channels":    unkeyed + keyed + "D1 D64 E-full",
+		"hollywood":      unkeyed + keyed + "D1 D64 E-full",
+		"ergo":           unkeyed + keyed + "D1 D64 E-full",
+		"gopipe 1 pool":  unkeyed + "E-full",
+		"gopipe 2 pools": unkeyed + "E-full",
 	}
 	for name, rows := range expected {
 		if of[name] != rows {

@@ -61,7 +61,7 @@ type caller interface {
 }
 
 func systems() []*system {
-	return []*system{channels(), hollywood(), ergoPool()}
+	return []*system{channels(), hollywood(), ergoPool(), gopipe(), gopipeInTwo()}
 }
 
 func (s *system) rows() []string {
