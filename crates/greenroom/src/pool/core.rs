@@ -369,11 +369,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         runtime: tokio::runtime::Handle,
         threads: Option<Threads>,
     ) -> Self {
-        // One worker has one queue, so that the order of one sender, and of all, is the order of handling.
+        // One worker has one queue, so that the order of one sender, and of all, is the order of handling. Several have more than one
+        // each: senders are often more than workers, and two that share a shard from different threads meet there at every message.
         let shards = match (settings.workers, settings.key_of.is_some()) {
             (1, _) => 1,
             (_, true) => SHARDS,
-            (workers, false) => workers.next_power_of_two().min(SHARDS),
+            (workers, false) => (4 * workers).next_power_of_two().min(SHARDS),
         };
         // Of very many actors that handle a few messages each, none has room for measurements.
         let unmeasured = if settings.single { FEW } else { 0 };

@@ -311,6 +311,11 @@ impl Wake {
         self.ready.load(Ordering::Relaxed) != 0
     }
 
+    /// How many shards somebody should look at.
+    pub(crate) fn ready_shards(&self) -> u32 {
+        self.ready.load(Ordering::Relaxed).count_ones()
+    }
+
     pub(crate) fn awake(&self) -> usize {
         self.awake.load(Ordering::SeqCst)
     }

@@ -39,6 +39,7 @@ mod pass;
 mod start;
 #[cfg(test)]
 mod tests;
+mod turn;
 
 pub(crate) use catch_unwind::CatchUnwind;
 pub(crate) use factory::{Factory, panic_message};
@@ -49,6 +50,7 @@ use self::{
     coalesce::{Coalescing, pause as pause_for_sender},
     pass::{end_pass, pass},
     start::{first_start, pause, start_again},
+    turn::Turn,
 };
 
 /// How a worker came to its end.
@@ -255,7 +257,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     cx: &mut Context<B>,
 ) -> End {
     let core = hold.post.core.clone();
-    let (mut in_a_row, mut turn) = (0_u32, 0_u32);
+    let (mut in_a_row, mut turn) = (0_u32, Turn::default());
     let mut patience = Patience::new(&core.settings);
     let mut coalescing = Coalescing::default();
     let mut by_call = false;
@@ -276,12 +278,12 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                 continue;
             }
         }
-        if turn > 0 && in_place::is_driving() {
+        if turn.has_begun() && in_place::is_driving() {
             // A caller does the work of one message. What else there is lies where others can take it: this worker's own task
             // may be stuck behind the caller for long.
             hold.give_up_place();
             if core.wake.any_ready() {
-                turn = 0;
+                turn.begin(0);
                 core.serve_waiters();
                 core.wake.one(&core.clock.bell);
                 step_aside().await;
@@ -305,7 +307,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                 !from_lane && !goes_on && !is_fed && patience.lingers_after(in_a_row, by_call);
             if lingers {
                 linger(hold).await;
-                turn = 0;
+                turn.begin(0);
             }
             in_a_row = 0;
             taken = hold.take_anywhere();
@@ -313,16 +315,16 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                 patience.found(taken != Taken::Nothing);
             }
         }
-        turn += 1;
-        if turn > messages_per_turn(&core) {
-            turn = 0;
+        turn.count(1);
+        if turn.is_over(&core.wake) {
+            turn.begin(0);
             core.serve_waiters();
             step_aside().await;
         }
         match taken {
             Taken::Nothing if !hold.is_over() => {
                 permission = None;
-                turn = u32::from(idle(hold, &core, actor, cx).await);
+                turn.begin(u32::from(idle(hold, &core, actor, cx).await));
             }
             Taken::Nothing | Taken::Skipped => {}
             Taken::InHand => {
@@ -338,7 +340,8 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                 permission.iter_mut().for_each(Pass::started);
                 by_call = hold.delivery.is_call();
                 let attempts = Apart(pin!(attempt(&core, hold, actor, cx))).await;
-                (in_a_row, turn) = (in_a_row + attempts - 1, turn + attempts - 1);
+                in_a_row += attempts - 1;
+                turn.count(attempts - 1);
                 if let Some(permission) = permission.take() {
                     end_pass(hold, permission);
                 }
@@ -402,17 +405,8 @@ impl Patience {
     }
 }
 
-/// Messages handled or skipped before other tasks of the runtime get a turn, where no queue has run dry before, or the next
-/// message was always there just in time: each in a lane of its own, or from a sender that runs beside the worker.
-const MESSAGES_PER_TURN: u32 = 64;
-
-/// As `MESSAGES_PER_TURN`, where handlers are quick: a quarter of a millisecond at most. Two senders that share the worker's thread
-/// queue 64 each before they step aside; a worker that handled fewer would let the queue grow until it is full.
-const QUICK_MESSAGES_PER_TURN: u32 = 128;
-
-fn messages_per_turn<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) -> u32 {
-    if core.wake.is_quick() { QUICK_MESSAGES_PER_TURN } else { MESSAGES_PER_TURN }
-}
+/// What a caller hands an idle worker is handled there so many times in a row before other tasks of the runtime get a turn.
+const HANDED_PER_TURN: u32 = 64;
 
 /// Waits until there is something to do in the queues. Callers who do this worker's work meanwhile are served where it lies: it
 /// counts as idle, and others may take it off the list for what comes next. True where that has just been so. What a caller
@@ -454,7 +448,7 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
             if hold.take_handed() {
                 serve_handed(hold, core, actor, cx).await;
                 handed += 1;
-                if handed.is_multiple_of(MESSAGES_PER_TURN) {
+                if handed.is_multiple_of(HANDED_PER_TURN) {
                     step_aside().await;
                 }
                 if !(core.wake.any_ready() || hold.seat.has_orders() || cx.is_ending()) {

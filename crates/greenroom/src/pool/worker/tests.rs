@@ -98,7 +98,7 @@ async fn others_get_a_turn_while_abandoned_calls_are_skipped() {
         }
         turns
     });
-    assert!(other.await.unwrap() > 10_000 / MESSAGES_PER_TURN / 2);
+    assert!(other.await.unwrap() > 10_000 / turn::MESSAGES / 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,124 @@
+//! A worker's turn on its thread, after which it lets other tasks of the runtime run.
+//!
+//! Senders have turns as well, of 64 to 128 messages. A worker that shares the thread with many of them and handled no more than
+//! one of them sends would let the queue grow until it is full, and senders wait for room, each for a wake-up of its own.
+
+use std::time::{Duration, Instant};
+
+use crate::pool::wake::Wake;
+
+/// Messages handled or skipped before other tasks of the runtime get a turn, where no queue has run dry before, or the next
+/// message was always there just in time: each in a lane of its own, or from a sender that runs beside the worker.
+pub(super) const MESSAGES: u32 = 64;
+
+/// As `MESSAGES`, where handlers are quick: a quarter of a millisecond at most. Two senders that share the worker's thread queue
+/// 64 each before they step aside.
+const QUICK_MESSAGES: u32 = 128;
+
+/// So much longer may it be where handlers are quick, if more senders than two have filled their shards.
+const LONGER: Duration = Duration::from_micros(125);
+
+#[derive(Default)]
+pub(super) struct Turn {
+    /// So far.
+    messages: u32,
+    /// How many more than usual there may be.
+    more: u32,
+    /// When it came to be longer than usual.
+    long_since: Option<Instant>,
+}
+
+impl Turn {
+    /// Others have had theirs, and so many messages were handled since.
+    #[inline]
+    pub(super) fn begin(&mut self, messages: u32) {
+        *self = Self { messages, more: 0, long_since: None };
+    }
+
+    #[inline]
+    pub(super) fn has_begun(&self) -> bool {
+        self.messages > 0
+    }
+
+    #[inline]
+    pub(super) fn count(&mut self, messages: u32) {
+        self.messages += messages;
+    }
+
+    /// True when others are to have theirs.
+    #[inline]
+    pub(super) fn is_over(&mut self, wake: &Wake) -> bool {
+        let usual = if wake.is_quick() { QUICK_MESSAGES } else { MESSAGES };
+        self.messages > usual + self.more && !self.goes_on(wake)
+    }
+
+    /// Where more shards are filled than one turn can empty, each ready one is worth as many messages as a sender queues in it.
+    #[cold]
+    fn goes_on(&mut self, wake: &Wake) -> bool {
+        if !wake.is_quick() || self.messages > MESSAGES * wake.ready_shards() {
+            return false;
+        }
+        self.more += QUICK_MESSAGES;
+        let now = Instant::now();
+        now - *self.long_since.get_or_insert(now) < LONGER
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first message before which the turn is over.
+    fn length(wake: &Wake) -> u32 {
+        let mut turn = Turn::default();
+        let mut messages = 0;
+        while !turn.is_over(wake) {
+            turn.count(1);
+            messages += 1;
+        }
+        messages
+    }
+
+    fn wake(quick: bool, ready: usize) -> Wake {
+        let wake = Wake::new(4, 2);
+        wake.set_quick(quick);
+        (0..ready).for_each(|shard| wake.mark(shard));
+        wake
+    }
+
+    #[test]
+    fn a_turn_is_as_long_as_handlers_are_quick_and_shards_are_filled() {
+        let lengths = [(false, 1), (false, 64), (true, 0), (true, 2), (true, 3), (true, 16)]
+            .map(|(quick, ready)| length(&wake(quick, ready)));
+        assert_eq!(lengths[..4], [65, 65, 129, 129]);
+        // As far as the clock lets them.
+        assert!([257, 129].contains(&lengths[4]), "{lengths:?}");
+        assert!(lengths[5] % 128 == 1 && lengths[5] <= 1_153, "{lengths:?}");
+    }
+
+    #[test]
+    fn a_long_turn_of_handlers_that_are_not_so_quick_is_over_in_time() {
+        let wake = wake(true, 64);
+        let mut turn = Turn::default();
+        turn.count(QUICK_MESSAGES + 1);
+        assert!(!turn.is_over(&wake));
+        turn.count(QUICK_MESSAGES);
+        turn.long_since = turn.long_since.and_then(|since| since.checked_sub(LONGER));
+        assert!(turn.is_over(&wake));
+        turn.begin(1);
+        assert!(turn.has_begun() && !turn.is_over(&wake));
+        turn.count(QUICK_MESSAGES);
+        assert!(!turn.is_over(&wake), "another time is another turn's");
+    }
+
+    #[test]
+    fn a_turn_ends_where_handlers_are_quick_no_more() {
+        let wake = wake(true, 64);
+        let mut turn = Turn::default();
+        turn.count(QUICK_MESSAGES + 1);
+        assert!(!turn.is_over(&wake));
+        wake.set_quick(false);
+        turn.count(QUICK_MESSAGES);
+        assert!(turn.is_over(&wake));
+    }
+}
