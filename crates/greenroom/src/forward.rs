@@ -54,7 +54,7 @@ impl<M, R, E> Delivery<M, R, E> {
     /// As `forward`, but waits for room also where the other pool lets its senders not wait.
     pub(crate) async fn hand_on(&mut self, to: &Address<M, R, E>) -> Result<(), NotAccepted> {
         let mut lent = Lent::new(self);
-        to.door.push_waiting(&mut lent.parcel, to.sender).await?;
+        to.door.push_waiting(&mut lent.parcel, to.place()).await?;
         lent.forwarded();
         Ok(())
     }
@@ -122,6 +122,6 @@ impl<M, R, E> Address<M, R, E> {
         parcel: &mut Parcel<M, R, E>,
         urgency: Urgency,
     ) -> Result<(), Refused> {
-        self.door.try_push(parcel, self.sender, urgency)
+        self.door.try_push(parcel, self.place(), urgency)
     }
 }

@@ -96,6 +96,7 @@ mod owned_permit;
 mod padded;
 mod parcel;
 mod permits;
+mod places;
 pub mod policy;
 mod readiness;
 mod restart;

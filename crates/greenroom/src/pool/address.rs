@@ -6,7 +6,10 @@ use std::{
     future::{Future, poll_fn},
     hash::Hash,
     pin::{Pin, pin},
-    sync::{Arc, Weak, atomic::Ordering},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU32, Ordering},
+    },
     task::Waker,
     time::Duration,
 };
@@ -24,6 +27,7 @@ use super::{
     overflow::Overflow,
     parcel::{Load, Parcel, ParcelOf, PlainCall, Unload},
     permits::{Closed, Refused},
+    places::{Beginning, NOWHERE},
     sending::Sending,
     shard::Wanted,
     stop::{self, Stop},
@@ -81,7 +85,8 @@ pub(crate) trait Door<M, R, E>: Erased {
     /// Why a pool that accepts nothing any more does not.
     fn why_closed(&self) -> NotAccepted;
     fn count_rejected(&self);
-    fn next_sender(&self) -> u32;
+    /// Of a sender that is about to begin.
+    fn next_place(&self, beginning: Beginning) -> u32;
     fn handle_made(&self);
     /// The same, without keeping anything alive.
     fn downgrade(self: Arc<Self>) -> WeakDoor<M, R, E>;
@@ -494,7 +499,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
     ) -> BoxFuture<'a, Result<(), NotAccepted>> {
         Box::pin(async move {
             if let Some(to) = self.diverted(parcel) {
-                return to.door.push_waiting(parcel, to.sender).await;
+                return to.door.push_waiting(parcel, to.place()).await;
             }
             self.count_wait();
             self.claim(parcel).await.map_err(|Closed| self.why_closed())?;
@@ -551,8 +556,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         self.tally.rejected.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn next_sender(&self) -> u32 {
-        self.next_sender.fetch_add(1, Ordering::Relaxed)
+    fn next_place(&self, beginning: Beginning) -> u32 {
+        self.places.next(beginning)
     }
 
     fn handle_made(&self) {
@@ -602,7 +607,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
 /// Without keys, messages of one address are queued together, in order; a clone is another sender.
 pub struct Address<M, R, E> {
     pub(crate) door: Arc<dyn Door<M, R, E>>,
-    pub(crate) sender: u32,
+    /// Where its messages are queued, once it has sent one; [`NOWHERE`] before.
+    place: AtomicU32,
 }
 
 impl<M, R, E> Clone for Address<M, R, E> {
@@ -619,15 +625,50 @@ impl<M, R, E> Drop for Address<M, R, E> {
 
 impl<M, R, E> fmt::Debug for Address<M, R, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Address").field("sender", &self.sender).finish_non_exhaustive()
+        let place = self.place.load(Ordering::Relaxed);
+        let place = (place != NOWHERE).then_some(place);
+        f.debug_struct("Address").field("place", &place).finish_non_exhaustive()
     }
 }
 
 impl<M, R, E> Address<M, R, E> {
     pub(crate) fn new(door: Arc<dyn Door<M, R, E>>) -> Self {
         door.handle_made();
-        let sender = door.next_sender();
-        Self { door, sender }
+        Self::at(door, NOWHERE)
+    }
+
+    /// For a handle that is counted: of the sender with this place.
+    pub(super) fn at(door: Arc<dyn Door<M, R, E>>, place: u32) -> Self {
+        Self { door, place: AtomicU32::new(place) }
+    }
+
+    /// Where messages of this sender are queued, of which the next is no call.
+    #[inline(always)]
+    pub(crate) fn place(&self) -> u32 {
+        match self.place.load(Ordering::Relaxed) {
+            NOWHERE => self.take_place(Beginning::Sends),
+            place => place,
+        }
+    }
+
+    /// Where messages of this sender are queued, of which the next is a call.
+    #[inline(always)]
+    pub(crate) fn place_of_call(&self) -> u32 {
+        match self.place.load(Ordering::Relaxed) {
+            NOWHERE => self.take_place(Beginning::Calls),
+            place => place,
+        }
+    }
+
+    /// The first of several threads that send decides for all: whoever knows of one message through this address finds the place
+    /// where it went.
+    #[cold]
+    #[inline(never)]
+    fn take_place(&self, beginning: Beginning) -> u32 {
+        let place = self.door.next_place(beginning);
+        let taken =
+            self.place.compare_exchange(NOWHERE, place, Ordering::Relaxed, Ordering::Relaxed);
+        taken.map_or_else(|other| other, |_| place)
     }
 
     /// Queues a message without waiting.
@@ -639,7 +680,7 @@ impl<M, R, E> Address<M, R, E> {
     /// When the key function of the pool panics; nothing has been accepted then.
     pub fn try_send(&self, message: M) -> Result<(), TrySendError<M>> {
         let mut message = Some(message);
-        match self.door.try_send(&mut message, self.sender, Urgency::Now) {
+        match self.door.try_send(&mut message, self.place(), Urgency::Now) {
             Ok(()) => Ok(()),
             Err(refused) => {
                 let parcel = Parcel { message, extra: None, class: Class::Normal };
@@ -663,7 +704,7 @@ impl<M, R, E> Address<M, R, E> {
         if messages.is_empty() {
             return Ok(0);
         }
-        self.door.try_push_many(messages, self.sender, Urgency::Now).map_err(|refused| {
+        self.door.try_push_many(messages, self.place(), Urgency::Now).map_err(|refused| {
             self.door.count_rejected();
             self.why(refused)
         })
@@ -683,7 +724,7 @@ impl<M, R, E> Address<M, R, E> {
     pub async fn send_many(&self, messages: &mut VecDeque<M>) -> Result<(), NotAccepted> {
         let mut urgency = Urgency::CanStepAside;
         while !messages.is_empty() {
-            let pushed = self.door.try_push_many(messages, self.sender, urgency);
+            let pushed = self.door.try_push_many(messages, self.place(), urgency);
             urgency = Urgency::CanStepAside;
             match pushed {
                 Ok(_) => {}
@@ -703,7 +744,7 @@ impl<M, R, E> Address<M, R, E> {
 
     async fn wait_and_push_first(&self, messages: &mut VecDeque<M>) -> Result<(), NotAccepted> {
         let Some(mut lent) = Lent::first_of(messages) else { return Ok(()) };
-        let pushed = self.door.push_waiting(&mut lent.parcel, self.sender).await;
+        let pushed = self.door.push_waiting(&mut lent.parcel, self.place()).await;
         pushed.inspect_err(|_| self.door.count_rejected())
     }
 
@@ -728,13 +769,13 @@ impl<M, R, E> Address<M, R, E> {
     ) -> Result<(), NotAccepted> {
         if refused == Refused::NotNow {
             crate::step_aside().await;
-            match self.door.try_push(parcel, self.sender, Urgency::Now) {
+            match self.door.try_push(parcel, self.place(), Urgency::Now) {
                 Ok(()) => return Ok(()),
                 Err(again) => refused = again,
             }
         }
         match refused {
-            Refused::Full | Refused::KeyFull => self.door.push_waiting(parcel, self.sender).await,
+            Refused::Full | Refused::KeyFull => self.door.push_waiting(parcel, self.place()).await,
             refused => Err(self.why(refused)),
         }
     }
@@ -820,7 +861,7 @@ impl<M, R, E> Permit<'_, M, R, E> {
     pub fn send(mut self, message: M) -> Result<(), SendError<M>> {
         self.used = true;
         let mut parcel = Parcel::new(message, None);
-        let pushed = self.address.door.push_permitted(&mut parcel, self.address.sender);
+        let pushed = self.address.door.push_permitted(&mut parcel, self.address.place());
         pushed.map_err(|why| self.address.refuse(parcel, why))
     }
 }

@@ -60,7 +60,7 @@ impl<M, R, E> Address<M, R, E> {
     /// As `try_send`.
     pub fn try_send_with(&self, message: M, envelope: Envelope) -> Result<(), TrySendError<M>> {
         let mut parcel = Parcel::enveloped(message, envelope.class, envelope.about, None);
-        match self.door.try_push(&mut parcel, self.sender, Urgency::Now) {
+        match self.door.try_push(&mut parcel, self.place(), Urgency::Now) {
             Ok(()) => Ok(()),
             Err(refused) => Err(self.refuse(parcel, self.why(refused)).into()),
         }
@@ -77,8 +77,9 @@ impl<M, R, E> Address<M, R, E> {
         self.post(Parcel::new(message, None), Some(limit)).await
     }
 
+    /// Queues the message of somebody who waits for a reply to it.
     async fn push_or_wait(&self, parcel: &mut Parcel<M, R, E>) -> Result<(), NotAccepted> {
-        match self.door.try_push(parcel, self.sender, Urgency::CanStepAside) {
+        match self.door.try_push(parcel, self.place_of_call(), Urgency::CanStepAside) {
             Ok(()) => Ok(()),
             Err(refused) => Box::pin(self.wait_and_push(parcel, refused)).await,
         }
@@ -89,7 +90,7 @@ impl<M, R, E> Address<M, R, E> {
         mut parcel: Parcel<M, R, E>,
         limit: Option<Duration>,
     ) -> Result<(), SendError<M>> {
-        let Err(refused) = self.door.try_push(&mut parcel, self.sender, Urgency::CanStepAside)
+        let Err(refused) = self.door.try_push(&mut parcel, self.place(), Urgency::CanStepAside)
         else {
             return Ok(());
         };
@@ -128,7 +129,7 @@ impl<M, R, E> Address<M, R, E> {
         parcel: &mut Parcel<M, R, E>,
         reply: reply::Reply<R, E>,
     ) -> Result<R, CallError<E>> {
-        let (inside, in_place) = match self.door.push_call(parcel, self.sender) {
+        let (inside, in_place) = match self.door.push_call(parcel, self.place_of_call()) {
             Ok(queued) => queued,
             Err(why) => self.wait_and_push_call(parcel, why).await?,
         };
@@ -198,7 +199,7 @@ impl<M, R, E> Address<M, R, E> {
 
     /// Gives a message up to this pool, which it was not sent to: the fallback of another. What is refused stays where it is.
     pub(super) fn take_over(&self, parcel: &mut Parcel<M, R, E>) -> Result<(), Refused> {
-        self.door.try_push(parcel, self.sender, Urgency::Now).map_err(|refused| match refused {
+        self.door.try_push(parcel, self.place(), Urgency::Now).map_err(|refused| match refused {
             Refused::Dropped => Refused::Dropped,
             _ => Refused::Rejected,
         })
@@ -209,7 +210,7 @@ impl<M, R, E> Address<M, R, E> {
         if messages.is_empty() {
             return Ok(0);
         }
-        let taken = self.door.try_push_many(messages, self.sender, Urgency::Now);
+        let taken = self.door.try_push_many(messages, self.place(), Urgency::Now);
         taken.map_err(|_| Refused::Rejected)
     }
 }

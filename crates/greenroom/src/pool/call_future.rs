@@ -109,7 +109,7 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
     fn start(&mut self, message: M, cx: &mut Context<'_>) -> Poll<Result<R, CallError<E>>> {
         let address = self.address;
         let mut message = Some(message);
-        let sent = match address.door.serve(&mut message, address.sender, cx.waker()) {
+        let sent = match address.door.serve(&mut message, address.place_of_call(), cx.waker()) {
             Some(Served::Reply(reply)) => return Poll::Ready(Ok(reply)),
             Some(Served::Handed(waits)) => {
                 self.goes_on(State::Handed(waits));
@@ -119,7 +119,7 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
             None => {
                 let (port, reply) = reply::channel();
                 let mut port = Some(port);
-                match address.door.try_call(&mut message, &mut port, address.sender) {
+                match address.door.try_call(&mut message, &mut port, address.place_of_call()) {
                     Some(in_place) => Sent { reply, _inside: None, in_place },
                     None => return self.start_with_a_look(message, port, reply, cx),
                 }
@@ -139,7 +139,7 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
     ) -> Poll<Result<R, CallError<E>>> {
         let address = self.address;
         let mut parcel = Parcel { message, extra: Some(Extra::new(port)), class: Class::Normal };
-        match address.door.push_call(&mut parcel, address.sender) {
+        match address.door.push_call(&mut parcel, address.place_of_call()) {
             Ok((inside, in_place)) => self.wait_for(Sent { reply, _inside: inside, in_place }, cx),
             Err(why) => self.refused(why, parcel, reply, cx),
         }

@@ -6,7 +6,7 @@ use std::{
     ops::RangeInclusive,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -37,6 +37,7 @@ use super::{
     padded::Padded,
     parcel::{Load, ParcelOf},
     permits::{Closed, Permits, Queues, Refused},
+    places::{Places, SHARDS},
     policy::Policy,
     roster::Roster,
     seat::Seat,
@@ -323,8 +324,8 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) live: AtomicUsize,
     /// Addresses in existence; the last one dropped drains and stops the pool.
     pub(crate) handles: AtomicUsize,
-    /// Which shard the next address sends to, where messages have no key.
-    pub(crate) next_sender: AtomicU32,
+    /// Which shards addresses send to, where messages have no key.
+    pub(crate) places: Places,
     /// Tasks of the pool that have not ended: workers, and the clock.
     pub(crate) running: AtomicUsize,
     /// Where the pool's tasks run.
@@ -334,9 +335,6 @@ pub(crate) struct Core<A: Actor, K> {
     hasher: foldhash::quality::SeedableRandomState,
     chance: AtomicU64,
 }
-
-/// Keyed pools: one bit of the ready map each.
-const SHARDS: usize = 64;
 
 /// Permits that lie unused in all shards together are at most this part of the capacity, so that they need not be searched
 /// for while the pool is far from full.
@@ -369,12 +367,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         runtime: tokio::runtime::Handle,
         threads: Option<Threads>,
     ) -> Self {
-        // One worker has one queue, so that the order of one sender, and of all, is the order of handling. Several have more than one
-        // each: senders are often more than workers, and two that share a shard from different threads meet there at every message.
-        let shards = match (settings.workers, settings.key_of.is_some()) {
-            (1, _) => 1,
-            (_, true) => SHARDS,
-            (workers, false) => (4 * workers).next_power_of_two().min(SHARDS),
+        let shards = match settings.key_of {
+            Some(_) if settings.workers > 1 => SHARDS,
+            _ => Places::shards(settings.workers),
         };
         // Of very many actors that handle a few messages each, none has room for measurements.
         let unmeasured = if settings.single { FEW } else { 0 };
@@ -432,7 +427,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             over: Notify::new(),
             live: AtomicUsize::new(settings.workers),
             handles: AtomicUsize::new(0),
-            next_sender: AtomicU32::new(0),
+            places: Places::new(settings.workers),
             running: AtomicUsize::new(0),
             hasher: foldhash::quality::SeedableRandomState::with_seed(
                 settings.seed,

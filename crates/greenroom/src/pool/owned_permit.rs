@@ -65,7 +65,7 @@ impl<M, R, E> Address<M, R, E> {
     /// Another handle of the same sender. A clone would be another sender, and its messages would lie in another line.
     pub(super) fn same_sender(&self) -> Self {
         self.door.handle_made();
-        Self { door: self.door.clone(), sender: self.sender }
+        Self::at(self.door.clone(), self.place())
     }
 }
 
@@ -119,7 +119,7 @@ impl<M, R, E> OwnedPermit<M, R, E> {
     /// The door uses the permit or gives it back, also when the key function panics.
     fn push(&mut self, parcel: &mut Parcel<M, R, E>) -> Result<(), NotAccepted> {
         self.used = true;
-        self.address.door.push_permitted(parcel, self.address.sender)
+        self.address.door.push_permitted(parcel, self.address.place())
     }
 }
 
@@ -158,7 +158,7 @@ mod tests {
         let pool = Pool::new(|_| Idle).spawn().await.unwrap_or_else(|error| panic!("{error}"));
         let address = pool.address();
         let permits = [address.try_reserve_owned(), address.reserve_owned().await];
-        let senders = permits.map(|permit| permit.map(|permit| permit.address.sender));
-        assert_eq!(senders, [Ok(address.sender), Ok(address.sender)]);
+        let senders = permits.map(|permit| permit.map(|permit| permit.address.place()));
+        assert_eq!(senders, [Ok(address.place()), Ok(address.place())]);
     }
 }

@@ -19,6 +19,7 @@ use super::{
     occupied::{Inside, Occupied, OwnCall, slot_at_work},
     parcel::{Parcel, ParcelOf},
     permits::{Closed, Refused},
+    places::Beginning,
     stop::Stop,
 };
 use crate::{
@@ -169,8 +170,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
         self.core.count_rejected();
     }
 
-    fn next_sender(&self) -> u32 {
-        self.core.next_sender()
+    fn next_place(&self, beginning: Beginning) -> u32 {
+        self.core.next_place(beginning)
     }
 
     fn handle_made(&self) {

@@ -69,7 +69,7 @@ impl<M: Send, R: Send, E: Send> Future for Sending<'_, M, R, E> {
             return this.wait(cx);
         }
         assert!(this.message.is_some(), "a send is polled again although it is done");
-        let (door, sender) = (&this.address.door, this.address.sender);
+        let (door, sender) = (&this.address.door, this.address.place());
         match door.try_send(&mut this.message, sender, Urgency::CanStepAside) {
             Ok(()) => Poll::Ready(Ok(())),
             Err(refused) => this.refused(refused, cx),

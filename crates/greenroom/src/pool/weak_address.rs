@@ -26,13 +26,13 @@ use crate::AnyAddress;
 pub struct WeakAddress<M, R, E> {
     door: WeakDoor<M, R, E>,
     /// Of the address that it was made from: messages through either are queued together, in order.
-    sender: u32,
+    place: u32,
 }
 
 impl<M, R, E> Address<M, R, E> {
     /// The same address, without keeping the pool alive.
     pub fn downgrade(&self) -> WeakAddress<M, R, E> {
-        WeakAddress { door: self.door.clone().downgrade(), sender: self.sender }
+        WeakAddress { door: self.door.clone().downgrade(), place: self.place() }
     }
 }
 
@@ -44,7 +44,7 @@ impl<M, R, E> WeakAddress<M, R, E> {
     /// somebody holds one; sends to it are refused.
     pub fn upgrade(&self) -> Option<Address<M, R, E>> {
         let door = self.door.upgrade()?;
-        door.try_handle_made().then(|| Address { door, sender: self.sender })
+        door.try_handle_made().then(|| Address::at(door, self.place))
     }
 
     /// True while the pool accepts messages. It may end right afterwards.
@@ -68,12 +68,12 @@ impl<M: 'static, R: 'static, E: 'static> WeakAddress<M, R, E> {
 
 impl<M, R, E> Clone for WeakAddress<M, R, E> {
     fn clone(&self) -> Self {
-        Self { door: self.door.clone(), sender: self.sender }
+        Self { door: self.door.clone(), place: self.place }
     }
 }
 
 impl<M, R, E> fmt::Debug for WeakAddress<M, R, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WeakAddress").field("sender", &self.sender).finish_non_exhaustive()
+        f.debug_struct("WeakAddress").field("place", &self.place).finish_non_exhaustive()
     }
 }

@@ -82,7 +82,8 @@ fn wait_behind_key<M: Send + 'static, R: Send + 'static, E: Send + 'static>(
     ticket: Arc<Ticket>,
 ) {
     tokio::spawn(async move {
-        let sent = address.door.push_waiting(&mut Parcel::new(message, None), address.sender).await;
+        let sent =
+            address.door.push_waiting(&mut Parcel::new(message, None), address.place()).await;
         if sent.is_err() {
             ticket.undo_fired();
         }

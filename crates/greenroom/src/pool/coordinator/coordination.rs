@@ -146,7 +146,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Result<(), Refused> {
         match self.is_closed() {
             true => Err(Refused::Closed),
-            false => to.door.try_push(parcel, to.sender, crate::pool::Urgency::Now),
+            false => to.door.try_push(parcel, to.place(), crate::pool::Urgency::Now),
         }
     }
 }

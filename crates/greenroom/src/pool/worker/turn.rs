@@ -24,7 +24,7 @@ pub(super) struct Turn {
     messages: u32,
     /// How many more than usual there may be.
     more: u32,
-    /// When it came to be longer than usual.
+    /// When it came to be longer than usual, where it is.
     long_since: Option<Instant>,
 }
 
@@ -32,7 +32,7 @@ impl Turn {
     /// Others have had theirs, and so many messages were handled since.
     #[inline]
     pub(super) fn begin(&mut self, messages: u32) {
-        *self = Self { messages, more: 0, long_since: None };
+        (self.messages, self.more) = (messages, 0);
     }
 
     #[inline]
@@ -58,9 +58,11 @@ impl Turn {
         if !wake.is_quick() || self.messages > MESSAGES * wake.ready_shards() {
             return false;
         }
-        self.more += QUICK_MESSAGES;
         let now = Instant::now();
-        now - *self.long_since.get_or_insert(now) < LONGER
+        let since = self.long_since.filter(|_| self.more > 0).unwrap_or(now);
+        self.more += QUICK_MESSAGES;
+        self.long_since = Some(since);
+        now - since < LONGER
     }
 }
 
