@@ -155,10 +155,15 @@ mod tests {
 
     #[tokio::test]
     async fn p29_an_owned_permit_is_of_the_same_sender() {
-        let pool = Pool::new(|_| Idle).spawn().await.unwrap_or_else(|error| panic!("{error}"));
+        let pool =
+            Pool::new(|_| Idle).workers(2).spawn().await.unwrap_or_else(|error| panic!("{error}"));
         let address = pool.address();
         let permits = [address.try_reserve_owned(), address.reserve_owned().await];
         let senders = permits.map(|permit| permit.map(|permit| permit.address.place()));
         assert_eq!(senders, [Ok(address.place()), Ok(address.place())]);
+        let begun = pool.address();
+        let others = [begun.clone(), begun.downgrade().upgrade().unwrap_or_else(|| begun.clone())];
+        assert!(others[0].place() != begun.place(), "a clone is another sender");
+        assert_eq!(others[1].place(), begun.place(), "also where nothing had been sent");
     }
 }
