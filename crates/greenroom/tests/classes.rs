@@ -4,13 +4,13 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
     time::Duration,
 };
 
 use greenroom::{
     Actor, Address, Answer, Backoff, CallError, Class, Context, DeadLetterReason, Delivery,
-    Envelope, NotAccepted, Overflow, Pool, PoolBuilder, SendError, Stop, TrySendError,
+    Envelope, NotAccepted, Overflow, Pool, PoolBuilder, SendError, Stop, TrySendError, WeakAddress,
     policy::{About, Choice, Crew, Policy},
 };
 use tokio::time::Instant;
@@ -306,6 +306,46 @@ async fn a03_a_keyed_pool_of_quick_handlers_whose_first_messages_are_urgent_goes
         finish(&pool).await;
         assert_eq!(scribe.order(), (0..40).collect::<Vec<_>>(), "{workers} workers");
         assert_eq!(pool.stats().restarts, 0, "{workers} workers");
+    }
+}
+
+/// Sends itself an urgent message while it handles the first.
+#[derive(Clone, Default)]
+struct Alarmed(Arc<Mutex<Vec<u32>>>, Arc<OnceLock<WeakAddress<u32, (), ()>>>);
+
+impl Actor for Alarmed {
+    type Message = u32;
+    type Reply = ();
+    type Error = ();
+
+    async fn handle(&mut self, number: u32, _cx: &mut Context<Self>) -> Result<(), ()> {
+        self.0.lock().unwrap().push(number);
+        if number == 0 {
+            let pool = self.1.get().unwrap().upgrade().unwrap();
+            pool.try_send_with(99, Envelope::urgent()).unwrap();
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a03_what_becomes_urgent_while_a_message_is_handled_is_next() {
+    for (quick, keyed) in [(false, false), (false, true), (true, false), (true, true)] {
+        let actor = Alarmed::default();
+        let Alarmed(order, own) = actor.clone();
+        let pool = Pool::new(move |_| actor.clone()).workers(1).quick_handlers(quick);
+        let pool = match keyed {
+            true => pool.ordered_by(|number: &u32| *number).spawn().await.unwrap(),
+            false => pool.spawn().await.unwrap(),
+        };
+        assert!(own.set(pool.address().downgrade()).is_ok());
+        (0..5).for_each(|number| pool.try_send(number).unwrap());
+        while pool.stats().handled < 6 {
+            tokio::task::yield_now().await;
+        }
+        let report = pool.stop(Stop::within(SECOND)).await;
+        assert!(report.left_over.is_empty());
+        assert_eq!(*order.lock().unwrap(), [0, 99, 1, 2, 3, 4], "quick: {quick}, keys: {keyed}");
     }
 }
 

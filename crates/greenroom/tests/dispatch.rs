@@ -81,6 +81,40 @@ fn has_room_for(pool: &Pool<Sleeper>, messages: usize) -> bool {
     permits.iter().all(Result::is_ok) && pool.try_reserve().is_err()
 }
 
+/// Sleeps for a moment, and says whose message it was.
+struct Listed(Arc<Mutex<Vec<usize>>>);
+
+impl Actor for Listed {
+    type Message = usize;
+    type Reply = ();
+    type Error = ();
+
+    async fn handle(&mut self, sender: usize, _: &mut Context<Self>) -> Result<(), ()> {
+        tokio::time::sleep(A_MOMENT).await;
+        self.0.lock().unwrap().push(sender);
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p07_a_sender_of_one_message_does_not_wait_for_all_of_those_who_sent_many() {
+    for workers in [2, 3, 4, 8] {
+        let order = Arc::<Mutex<Vec<usize>>>::default();
+        let of_actor = order.clone();
+        let pool = Pool::new(move |_| Listed(of_actor.clone())).workers(workers).capacity(10_000);
+        let pool = pool.spawn().await.unwrap();
+        let senders: Vec<_> = (0..2 * workers).map(|_| pool.address()).collect();
+        let (rare, eager) = senders.split_last().unwrap();
+        for _ in 0..200 {
+            (0..eager.len()).for_each(|sender| eager[sender].try_send(sender).unwrap());
+        }
+        rare.try_send(usize::MAX).unwrap();
+        assert!(pool.stop(Stop::within(SOON)).await.left_over.is_empty());
+        let place = order.lock().unwrap().iter().position(|sender| *sender == usize::MAX).unwrap();
+        assert!(place <= 16 * workers, "{workers} workers: behind {place} others");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn p09_five_workers_answer_in_turn_and_a_sixth_stands_behind_them() {
     let pool = sleepers(5).dispatch(RoundRobin::new()).spawn().await.unwrap();

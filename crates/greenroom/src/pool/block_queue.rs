@@ -11,8 +11,8 @@ use super::stamp::Stamp;
 /// queue wastes little.
 const BLOCK: usize = 64;
 
-/// A block of large entries has fewer, so that it is no longer than this: what is put into one then lies in the caches still from
-/// what was taken out of it before.
+/// A block of large entries has fewer, so that it is no longer than this, or has the fewest: what is put into one then lies in the
+/// caches still from what was taken out of it before.
 const BYTES_OF_A_BLOCK: usize = 512 * 1024;
 
 /// So many entries at least: what a queue begins with.
@@ -198,7 +198,7 @@ impl<T: OfRun> BlockQueue<T> {
 
     pub(crate) fn push_front(&mut self, item: T) {
         self.len += 1;
-        if self.front.len() == Self::BLOCK {
+        if self.front.len() >= Self::BLOCK {
             if !self.run.messages.is_empty() {
                 let run = std::mem::replace(&mut self.run, Run::new());
                 self.full.push_front(Block::Run(run));

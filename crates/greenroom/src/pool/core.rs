@@ -369,7 +369,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Self {
         let shards = match settings.key_of {
             Some(_) if settings.workers > 1 => SHARDS,
-            _ => Places::shards(settings.workers),
+            _ => Places::shards(settings.workers, settings.batches.is_some()),
         };
         // Of very many actors that handle a few messages each, none has room for measurements.
         let unmeasured = if settings.single { FEW } else { 0 };

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Shards for each worker.
+/// Shards for each worker. Of a pool of batches one: a batch is filled from one shard, so as many senders as can are to share it.
 const SHARDS_PER_WORKER: usize = 4;
 
 /// More would not have a bit each in a map.
@@ -41,10 +41,11 @@ impl Places {
 
     /// How many shards there are: a power of two. One worker has one, so that the order of one sender, and of all, is the order of
     /// handling.
-    pub(crate) fn shards(workers: usize) -> usize {
+    pub(crate) fn shards(workers: usize, in_batches: bool) -> usize {
+        let each = if in_batches { 1 } else { SHARDS_PER_WORKER };
         match workers {
             1 => 1,
-            _ => workers.saturating_mul(SHARDS_PER_WORKER).min(SHARDS).next_power_of_two(),
+            _ => workers.saturating_mul(each).min(SHARDS).next_power_of_two(),
         }
     }
 
@@ -64,14 +65,17 @@ mod tests {
 
     fn shards_of(beginning: Beginning, workers: usize, senders: usize) -> Vec<usize> {
         let places = Places::new(workers);
-        let shards = Places::shards(workers);
+        let shards = Places::shards(workers, false);
         (0..senders).map(|_| places.next(beginning) as usize & (shards - 1)).collect()
     }
 
     #[test]
     fn there_are_several_shards_for_each_worker_but_of_one() {
-        let shards = [1, 2, 3, 4, 8, 15, 16, 17, 1_000, usize::MAX].map(Places::shards);
+        let workers = [1, 2, 3, 4, 8, 15, 16, 17, 1_000, usize::MAX];
+        let shards = workers.map(|workers| Places::shards(workers, false));
         assert_eq!(shards, [1, 8, 16, 16, 32, 64, 64, 64, 64, 64]);
+        let of_batches = workers.map(|workers| Places::shards(workers, true));
+        assert_eq!(of_batches, [1, 2, 4, 4, 8, 16, 16, 32, 64, 64]);
     }
 
     #[test]

@@ -296,6 +296,11 @@ impl Wake {
         self.ready.load(Ordering::Acquire) & (1 << shard) != 0
     }
 
+    /// True when somebody should look at a shard that nobody attends.
+    pub(crate) fn is_any_free(&self) -> bool {
+        self.ready.load(Ordering::Relaxed) & !self.attended.load(Ordering::Relaxed) != 0
+    }
+
     /// True when whoever attends this shard should look at it, or at one that nobody attends.
     pub(crate) fn is_ready_for_attendant(&self, shard: usize) -> bool {
         let others = self.attended.load(Ordering::Relaxed) & !(1 << shard);

@@ -26,6 +26,9 @@ const RUNS_PER_TIMING: u32 = 8;
 /// Runs from one shard before a worker looks at the others, where handlers are quick.
 const RUNS_IN_A_SHARD: u32 = 16;
 
+/// As `RUNS_IN_A_SHARD`, where others are filled that nobody attends.
+const RUNS_WHILE_OTHERS_WAIT: u32 = 4;
+
 /// As `RUNS_IN_A_SHARD`, where they are not: its caches matter less, and others would wait for long.
 const LONG_RUNS_IN_A_SHARD: u32 = 2;
 
@@ -103,11 +106,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         else {
             return None;
         };
-        if core.wake.is_quick() || *run >= self.longest_run {
+        if core.wake.is_quick() || *run >= core.budget() || core.wake.is_urged_at(*index) {
             return None;
         }
         *hash = core.step(&core.shards[*index], *epoch, &mut self.delivery)?;
         *run += 1;
+        self.urgent_run = 0;
         Some(self.start())
     }
 
@@ -362,7 +366,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if let Source::Attending { index, alone } = self.post.source {
             self.runs += 1;
             let quick = self.post.core.wake.is_quick();
-            let most = if quick { RUNS_IN_A_SHARD } else { LONG_RUNS_IN_A_SHARD };
+            let most = match quick {
+                true if !self.post.core.wake.is_any_free() => RUNS_IN_A_SHARD,
+                true => RUNS_WHILE_OTHERS_WAIT,
+                false => LONG_RUNS_IN_A_SHARD,
+            };
             if !self.post.core.wake.is_ready_at(index) {
                 // There is nothing.
             } else if quick && self.post.core.shards[index].is_served_near(self.post.worker) {
@@ -380,7 +388,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.runs = 0;
         let join = std::mem::take(&mut self.join);
         match self.post.core.take_shared(self.post.worker, self.cursor, join, &mut self.delivery) {
-            Some((index, alone)) => self.begin_run(index, alone),
+            Some((index, alone)) => {
+                // However it comes to leave: a handler may suspend.
+                self.cursor = (index as u32 + 1) % 64;
+                self.begin_run(index, alone)
+            }
             None => Taken::Nothing,
         }
     }
