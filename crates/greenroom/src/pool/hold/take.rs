@@ -26,8 +26,8 @@ const RUNS_PER_TIMING: u32 = 8;
 /// Runs from one shard before a worker looks at the others, where handlers are quick.
 const RUNS_IN_A_SHARD: u32 = 16;
 
-/// As `RUNS_IN_A_SHARD`, where others are filled that nobody attends.
-const RUNS_WHILE_OTHERS_WAIT: u32 = 4;
+/// Where others are filled that nobody attends, a run of more messages counts as several.
+const MESSAGES_OF_A_RUN: u32 = 128;
 
 /// As `RUNS_IN_A_SHARD`, where they are not: its caches matter less, and others would wait for long.
 const LONG_RUNS_IN_A_SHARD: u32 = 2;
@@ -366,11 +366,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if let Source::Attending { index, alone } = self.post.source {
             self.runs += 1;
             let quick = self.post.core.wake.is_quick();
-            let most = match quick {
-                true if !self.post.core.wake.is_any_free() => RUNS_IN_A_SHARD,
-                true => RUNS_WHILE_OTHERS_WAIT,
-                false => LONG_RUNS_IN_A_SHARD,
-            };
+            let most = if quick { RUNS_IN_A_SHARD } else { LONG_RUNS_IN_A_SHARD };
+            if quick && self.post.core.wake.is_any_free() {
+                self.runs += self.run / MESSAGES_OF_A_RUN;
+            }
             if !self.post.core.wake.is_ready_at(index) {
                 // There is nothing.
             } else if quick && self.post.core.shards[index].is_served_near(self.post.worker) {
