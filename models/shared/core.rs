@@ -416,8 +416,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn announce_in_place(&self, index: usize) {
         self.wake.mark(index);
         let shard = (!self.keyed()).then_some(index);
-        if let Some(worker) = self.wake.pick_for(shard, &self.clock.bell) {
-            self.wake.rouse(worker);
+        if let Some(picked) = self.wake.pick_for(shard, &self.clock.bell) {
+            picked.rouse();
         }
     }
 

@@ -1,5 +1,5 @@
-//! Places to wait, as they are documented: the place for one waker of `atomic-waker`, the fair `Semaphore` and the `Notify` of
-//! tokio; and a handle to a runtime.
+//! Places to wait, as they are documented: the fair `Semaphore` and the `Notify` of tokio; a handle to a runtime; and a place for one
+//! waker, for scenarios.
 
 use std::{
     collections::VecDeque,

@@ -13,7 +13,6 @@ pub(crate) use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
 
-pub(crate) use atomic_waker::AtomicWaker;
 pub(crate) use parking_lot::Mutex;
 pub(crate) use tokio::{
     runtime::Handle,

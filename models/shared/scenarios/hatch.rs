@@ -18,7 +18,7 @@ use crate::{
         in_place::{Task, lend},
         seat::Seat,
         stamp::Stamp,
-        wake::{Errand, Rest},
+        wake::{Errand, own_waker},
     },
 };
 
@@ -54,8 +54,7 @@ impl Clerk {
     async fn lie_down_and_serve(&mut self) {
         let (wake, bell) = (&self.pool.wake, &self.pool.bell);
         self.awake = false;
-        self.pool.lie_down(0);
-        let mut rest = Rest::default();
+        let mut rest = self.pool.lie_down(0, Some(own_waker().await));
         loop {
             let mut given = None;
             let is_called = || self.hatch.take(&mut given, &mut Stamp::default());

@@ -17,6 +17,7 @@ use crate::{
     pool::{
         in_place::{Task, lend},
         seat::Seat,
+        wake::own_waker,
     },
     sync::{self, AtomicWaker},
 };
@@ -242,8 +243,8 @@ impl Worker {
             }
             if !self.pool.is_over() {
                 self.lies_down = true;
-                self.pool.lie_down(self.number);
-                self.pool.woken(self.number).await;
+                let rest = self.pool.lie_down(self.number, Some(own_waker().await));
+                self.pool.woken(self.number, rest).await;
                 self.lies_down = false;
             }
         }
@@ -283,10 +284,10 @@ fn employ(pool: &Arc<Pool>, number: usize, seat: &Arc<Seat>) -> Task {
 /// The steps of the product's `announce_in_place`.
 fn announce_in_place(pool: &Pool, shard: usize, seats: &[Arc<Seat>]) {
     pool.wake.mark(shard);
-    if let Some(worker) = pool.wake.pick_for(Some(shard), &pool.bell)
-        && !seats.get(worker).is_some_and(|seat| drive(seat))
+    if let Some(picked) = pool.wake.pick_for(Some(shard), &pool.bell)
+        && !seats.get(picked.worker).is_some_and(|seat| drive(seat))
     {
-        pool.wake.rouse(worker);
+        picked.rouse();
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     pin::pin,
     sync::{Arc, Mutex, PoisonError, atomic::AtomicU32},
-    task::Poll,
+    task::{Poll, Waker},
 };
 
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
         permits::{Closed, Refused},
         seat::{SIGNAL, Seat},
         stamp::Stamp,
-        wake::{Errand, Rest},
+        wake::{Errand, Rest, own_waker},
     },
     sync::{Notify, Ordering, fence},
 };
@@ -354,11 +354,11 @@ impl Pool {
 
     /// A worker that sleeps before anything else happens.
     pub(super) fn sleeper(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
-        self.core.wake.lie_down(worker);
+        let rest = self.core.wake.lie_down(worker, None);
         let pool = self.clone();
         spawn(move || {
             let mut player = Player::new(&pool, worker);
-            player.sleep();
+            block_on(player.sleep(rest));
             player.work();
         })
     }
@@ -564,7 +564,14 @@ impl<'a> Player<'a> {
     }
 
     fn idle(&mut self) {
-        self.core.wake.lie_down(self.worker);
+        block_on(async {
+            let rest = self.lie_down(own_waker().await);
+            self.sleep(rest).await;
+        });
+    }
+
+    fn lie_down(&self, waker: Waker) -> Rest {
+        let rest = self.core.wake.lie_down(self.worker, Some(waker));
         self.core.wake.leave(&self.core.clock.bell);
         self.core.serve_waiters();
         if self.core.ended.load(Ordering::SeqCst) {
@@ -573,12 +580,12 @@ impl<'a> Player<'a> {
         if self.seat.has_orders() {
             self.core.wake.call(self.worker, &self.core.clock.bell);
         }
-        self.sleep();
+        rest
     }
 
-    fn sleep(&mut self) {
+    async fn sleep(&mut self, mut rest: Rest) {
         let wake = &self.core.wake;
-        block_on(wake.woken_or_called(self.worker, &mut Rest::default(), || false));
+        wake.woken_or_called(self.worker, &mut rest, || false).await;
         match wake.errand(self.worker) {
             Errand::Shard(index) => self.source = Source::Attending { index, alone: true },
             _ => self.join = true,

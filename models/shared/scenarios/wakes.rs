@@ -1,15 +1,18 @@
 //! Sleeping and waking, without queues: a bit in the ready map is the work.
 
-use std::sync::{
-    Arc, Weak,
-    atomic::{AtomicU32, Ordering},
+use std::{
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU32, Ordering},
+    },
+    task::Waker,
 };
 
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn, yield_now},
     pool::{
         bell::Bell,
-        wake::{Errand, Rest, Wake},
+        wake::{Errand, Rest, Wake, own_waker},
         watch::{self, Watched},
     },
     sync::AtomicBool,
@@ -68,23 +71,26 @@ impl Pool {
 
     /// The steps of the product's `idle`, before it waits.
     /// Says what it was woken for.
-    pub(super) async fn woken(&self, worker: usize) -> Errand {
-        let called = self.wake.woken_or_called(worker, &mut Rest::default(), || false).await;
+    pub(super) async fn woken(&self, worker: usize, mut rest: Rest) -> Errand {
+        let called = self.wake.woken_or_called(worker, &mut rest, || false).await;
         assert!(!called, "there is nobody to call it");
         self.wake.errand(worker)
     }
 
-    pub(super) fn lie_down(&self, worker: usize) {
-        self.wake.lie_down(worker);
+    pub(super) fn lie_down(&self, worker: usize, waker: Option<Waker>) -> Rest {
+        let rest = self.wake.lie_down(worker, waker);
         self.wake.leave(&self.bell);
         if self.is_over() {
             self.wake.all();
         }
+        rest
     }
 
     fn idle(&self, worker: usize) {
-        self.lie_down(worker);
-        block_on(self.woken(worker));
+        block_on(async {
+            let rest = self.lie_down(worker, Some(own_waker().await));
+            self.woken(worker, rest).await
+        });
     }
 
     /// The steps of the product's `linger`.
@@ -120,10 +126,10 @@ impl Pool {
 
     /// A worker that sleeps before anything else happens.
     pub(super) fn asleep(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
-        self.wake.lie_down(worker);
+        let rest = self.wake.lie_down(worker, None);
         let pool = self.clone();
         spawn(move || {
-            block_on(pool.woken(worker));
+            block_on(pool.woken(worker, rest));
             pool.work(worker, false);
         })
     }
@@ -195,12 +201,14 @@ pub fn an_order_for_a_worker_that_lies_down() {
             let (pool, ordered) = (pool.clone(), ordered.clone());
             move || {
                 while !ordered.load(Ordering::Relaxed) {
-                    pool.wake.lie_down(0);
-                    pool.wake.leave(&pool.bell);
-                    if ordered.load(Ordering::Relaxed) {
-                        pool.wake.call(0, &pool.bell);
-                    }
-                    block_on(pool.woken(0));
+                    block_on(async {
+                        let rest = pool.wake.lie_down(0, Some(own_waker().await));
+                        pool.wake.leave(&pool.bell);
+                        if ordered.load(Ordering::Relaxed) {
+                            pool.wake.call(0, &pool.bell);
+                        }
+                        pool.woken(0, rest).await
+                    });
                 }
                 pool.wake.leave(&pool.bell);
             }
@@ -216,7 +224,7 @@ pub fn a_worker_that_dies_with_a_wake_up_in_its_hands() {
     check(Effort::Changes(5), || {
         let pool = Pool::new(2, 1, 1);
         let other = pool.asleep(0);
-        pool.wake.lie_down(1);
+        let _ = pool.wake.lie_down(1, None);
         let dying = spawn({
             let pool = pool.clone();
             move || pool.wake.forget(1, &pool.bell)

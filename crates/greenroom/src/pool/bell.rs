@@ -34,8 +34,16 @@ impl Bell {
 
     /// Has the pool watched. Call it after raising the count of awake workers: of that (sequentially consistent) write
     /// and this load, and of the watch's write of `watched` and its look at the count, one sees the other.
+    #[inline]
     pub(crate) fn ring(&self) {
-        if self.watched.load(Ordering::SeqCst) || self.watched.swap(true, Ordering::AcqRel) {
+        if !self.watched.load(Ordering::SeqCst) {
+            self.have_watched();
+        }
+    }
+
+    #[cold]
+    fn have_watched(&self) {
+        if self.watched.swap(true, Ordering::AcqRel) {
             return;
         }
         if let Some(pool) = self.pool.get() {

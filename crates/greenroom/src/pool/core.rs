@@ -571,10 +571,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn announce_in_place(&self, index: usize) {
         self.wake.mark(index);
         let shard = (!self.keyed()).then_some(index);
-        let Some(worker) = self.wake.pick_for(shard, &self.clock.bell) else { return };
-        match in_place::lend(self.seats.at(worker)) {
+        let Some(picked) = self.wake.pick_for(shard, &self.clock.bell) else { return };
+        match in_place::lend(self.seats.at(picked.worker)) {
             Some(lent) => self.drive(lent, || {}),
-            None => self.wake.rouse(worker),
+            None => picked.rouse(),
         }
     }
 

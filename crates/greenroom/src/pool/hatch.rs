@@ -150,7 +150,7 @@ impl<M, R, E> Hatch<M, R, E> {
     }
 
     /// For the worker, of a caller that waits: puts the message where it is handled from. None where it has been taken back.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_handed(
         &self,
         message: &mut Option<M>,

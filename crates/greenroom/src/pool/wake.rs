@@ -44,10 +44,14 @@
 //! A caller may also give an idle worker its message past the queue, and have it woken ([`hand`](Wake::hand)): no shard is marked, and the message
 //! is in the worker's hands before it is off the list, so that whoever finds that it cannot come finds the message as well.
 //!
-//! The waker takes the worker off the idle list and raises `awake` on its behalf, so a wake-up belongs to exactly one
-//! worker. One that dies first passes it on ([`forget`](Wake::forget)).
+//! Who wakes a worker takes it off the idle list, with the waker of its task, and raises `awake` on its behalf, so a wake-up belongs
+//! to exactly one worker. One that dies first passes it on ([`forget`](Wake::forget)).
 
-use std::{future::poll_fn, task::Poll, time::Duration};
+use std::{
+    future::poll_fn,
+    task::{Poll, Waker},
+    time::Duration,
+};
 
 use super::{
     bell::Bell,
@@ -56,9 +60,7 @@ use super::{
     padded::Padded,
     seats::Seats,
 };
-use crate::sync::{
-    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, AtomicWaker, Ordering, fence, this_thread,
-};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence, this_thread};
 
 pub(crate) struct Wake {
     /// A bit per shard: in a keyed pool, that somebody should look at it; without keys, that there are messages in it.
@@ -96,8 +98,6 @@ struct Signs {
 
 /// Where a worker sleeps.
 struct Bed {
-    /// Of the task of the worker that lies here.
-    waker: AtomicWaker,
     /// Which shard it was woken for, marked as attended on its behalf; or [`ANY`]. Written under the lock of the idle list.
     errand: AtomicU32,
     /// The worker is in the idle list. Written under its lock.
@@ -106,16 +106,41 @@ struct Bed {
 
 impl Default for Bed {
     fn default() -> Self {
-        let (waker, errand) = (AtomicWaker::new(), AtomicU32::new(ANY));
-        Self { waker, errand, taken: AtomicBool::new(false) }
+        Self { errand: AtomicU32::new(ANY), taken: AtomicBool::new(false) }
     }
 }
 
-/// Of a worker, from when it lies down until it gets up.
-#[derive(Default)]
-pub(crate) struct Rest {
-    /// Whoever takes it off the idle list wakes its task, from now on.
-    is_registered: bool,
+/// Of a worker, from when it lies down until it gets up: whether whoever takes it off the idle list wakes its task.
+pub(crate) enum Rest {
+    /// Not yet.
+    Unknown,
+    /// Yes: it has said just now who that is.
+    Told,
+    /// Where it is the same task as before.
+    Known,
+}
+
+/// A worker that was taken off the idle list, and is to be polled.
+#[must_use]
+pub(crate) struct Picked {
+    pub(crate) worker: usize,
+    /// None where it comes by itself: it has not said yet whom to wake.
+    waker: Option<Waker>,
+}
+
+impl Picked {
+    #[inline]
+    pub(crate) fn rouse(self) {
+        if let Some(waker) = self.waker {
+            waker.wake();
+        }
+    }
+}
+
+/// The waker of the task that awaits this.
+#[inline]
+pub(crate) fn own_waker() -> impl Future<Output = Waker> {
+    poll_fn(|task| Poll::Ready(task.waker().clone()))
 }
 
 /// However many are awake, and whoever lingers.
@@ -127,8 +152,8 @@ const ANY: u32 = u32::MAX;
 /// Woken for a message that it was handed.
 const HANDED: u32 = u32::MAX - 1;
 
-/// Workers beside the last to fall asleep that may be handed a message instead of it.
-const WORKERS_ASKED: usize = 3;
+/// The last to fall asleep, one of which may be handed a message.
+const WORKERS_ASKED: usize = 4;
 
 /// What a worker was woken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -351,25 +376,19 @@ impl Wake {
 
     fn one_within(&self, limit: usize, shard: Option<usize>, bell: &Bell) -> bool {
         let picked = self.pick(limit, shard, bell);
-        picked.is_some_and(|worker| {
-            self.rouse(worker);
-            true
-        })
+        let woken = picked.is_some();
+        picked.into_iter().for_each(Picked::rouse);
+        woken
     }
 
     /// As `one_for`, or `one` where there are keys, for a caller that sees to it that the worker is polled: by itself, or by
-    /// [`rouse`](Self::rouse). For a shard only where workers keep to shards: others would not clear its bit in `attended`, and
+    /// [`rouse`](Picked::rouse). For a shard only where workers keep to shards: others would not clear its bit in `attended`, and
     /// what comes there later would be left to nobody.
-    pub(crate) fn pick_for(&self, shard: Option<usize>, bell: &Bell) -> Option<usize> {
+    pub(crate) fn pick_for(&self, shard: Option<usize>, bell: &Bell) -> Option<Picked> {
         self.pick(self.limit, shard, bell)
     }
 
-    /// Has a worker polled that was taken off the idle list.
-    pub(crate) fn rouse(&self, worker: usize) {
-        self.beds.at(worker).waker.wake();
-    }
-
-    fn pick(&self, limit: usize, shard: Option<usize>, bell: &Bell) -> Option<usize> {
+    fn pick(&self, limit: usize, shard: Option<usize>, bell: &Bell) -> Option<Picked> {
         loop {
             fence(Ordering::SeqCst);
             if limit < NO_LIMIT && self.is_absorbed() {
@@ -385,9 +404,9 @@ impl Wake {
             if swapped.is_err() {
                 continue;
             }
-            if let Some(worker) = self.pop_idle(shard) {
+            if let Some(picked) = self.pop_idle(shard) {
                 bell.ring();
-                return Some(worker);
+                return Some(picked);
             }
             self.awake.fetch_sub(1, Ordering::SeqCst);
             fence(Ordering::SeqCst);
@@ -419,14 +438,12 @@ impl Wake {
             return false;
         }
         let mut idle = locked(&self.idle);
-        let top = idle.last().filter(|worker| put(*worker));
-        let handed = top.or_else(|| idle.below_top(WORKERS_ASKED).find(|worker| put(*worker)));
-        if let Some(worker) = handed {
-            idle.remove(worker);
-            self.get_up(&idle, worker, HANDED);
+        let handed = idle.last(WORKERS_ASKED).find(|worker| put(*worker));
+        if let Some(picked) = handed.and_then(|worker| idle.remove(worker)) {
+            self.get_up(&idle, picked.worker, HANDED);
             drop(idle);
             bell.ring();
-            self.rouse(worker);
+            picked.rouse();
             return true;
         }
         drop(idle);
@@ -449,13 +466,11 @@ impl Wake {
             return false;
         }
         let mut idle = locked(&self.idle);
-        if !idle.remove(worker) {
-            return false;
-        }
+        let Some(picked) = idle.remove(worker) else { return false };
         self.get_up(&idle, worker, ANY);
         self.awake.fetch_add(1, Ordering::SeqCst);
         drop(idle);
-        self.rouse(worker);
+        picked.rouse();
         bell.ring();
         true
     }
@@ -496,22 +511,22 @@ impl Wake {
                 .is_ok()
     }
 
-    fn pop_idle(&self, shard: Option<usize>) -> Option<usize> {
+    fn pop_idle(&self, shard: Option<usize>) -> Option<Picked> {
         let mut idle = locked(&self.idle);
-        let worker = idle.pop()?;
+        let picked = idle.pop()?;
         let errand = shard.map_or(ANY, |shard| {
             self.attended.fetch_or(1 << shard, Ordering::AcqRel);
             shard as u32
         });
-        self.get_up(&idle, worker, errand);
-        Some(worker)
+        self.get_up(&idle, picked.worker, errand);
+        Some(picked)
     }
 
     /// Wakes every idle worker, to look at what has changed.
     pub(crate) fn all(&self) {
-        while let Some(worker) = self.pop_idle(None) {
+        while let Some(picked) = self.pop_idle(None) {
             self.awake.fetch_add(1, Ordering::SeqCst);
-            self.rouse(worker);
+            picked.rouse();
         }
     }
 
@@ -530,12 +545,32 @@ impl Wake {
         }
     }
 
-    /// Enters the idle list; the caller then leaves, and waits to be [woken](Self::woken_or_called).
-    pub(crate) fn lie_down(&self, worker: usize) {
+    /// Enters the idle list; the caller then leaves, and waits to be [woken](Self::woken_or_called), in the same turn of its task
+    /// where it says what wakes that.
+    #[inline]
+    pub(crate) fn lie_down(&self, worker: usize, waker: Option<Waker>) -> Rest {
+        let rest = if waker.is_some() { Rest::Told } else { Rest::Unknown };
         let mut idle = locked(&self.idle);
-        idle.push(worker);
+        idle.push(worker, waker);
         self.beds.at(worker).taken.store(true, Ordering::Relaxed);
         self.idle_count.store(idle.stack.len(), Ordering::Release);
+        rest
+    }
+
+    /// Whoever takes this worker off the list wakes this task. False where somebody has, and has woken another or none.
+    #[cold]
+    fn tell_waker(&self, worker: usize, waker: &Waker) -> bool {
+        // Somebody else's code.
+        let mut waker = Some(waker.clone());
+        let mut idle = locked(&self.idle);
+        let place = &mut idle.places[worker];
+        let lies = place.at != UP;
+        if lies {
+            std::mem::swap(&mut place.waker, &mut waker);
+        }
+        drop(idle);
+        drop(waker);
+        lies
     }
 
     /// True while this worker is in the idle list. A guess.
@@ -546,33 +581,32 @@ impl Wake {
     /// Waits until a waker has taken the worker off the idle list, for its [`errand`](Self::errand): false; or until `is_called`,
     /// which is asked at each poll: true, and the worker lies there still and is to come back with the same `rest`.
     #[inline(always)]
-    pub(crate) async fn woken_or_called(
+    pub(crate) fn woken_or_called(
         &self,
         worker: usize,
         rest: &mut Rest,
         mut is_called: impl FnMut() -> bool,
-    ) -> bool {
-        let bed = self.beds.at(worker);
-        poll_fn(|task| {
-            if !bed.taken.load(Ordering::Acquire) {
+    ) -> impl Future<Output = bool> {
+        let taken = &self.beds.at(worker).taken;
+        poll_fn(move |task| {
+            if !taken.load(Ordering::Acquire) {
                 return Poll::Ready(false);
             }
             if is_called() {
                 return Poll::Ready(true);
             }
-            // Who does the work of a task polls it with that task's own waker, which is registered from the last time on.
-            if rest.is_registered && is_driving() {
-                return Poll::Pending;
-            }
-            rest.is_registered = true;
-            bed.waker.register(task.waker());
-            // Whoever takes it off the list says so first, and then wakes whom it finds registered.
-            match bed.taken.load(Ordering::Acquire) {
+            let is_known = match rest {
+                Rest::Told => true,
+                // Who does the work of a task polls it with that task's own waker.
+                Rest::Known => is_driving(),
+                Rest::Unknown => false,
+            };
+            *rest = Rest::Known;
+            match is_known || self.tell_waker(worker, task.waker()) {
                 true => Poll::Pending,
                 false => Poll::Ready(false),
             }
         })
-        .await
     }
 
     /// What the caller, which has been taken off the idle list, was woken for.
@@ -592,9 +626,10 @@ impl Wake {
     /// handed is for the caller to see to, who then finds it.
     pub(crate) fn forget(&self, worker: usize, bell: &Bell) {
         let mut idle = locked(&self.idle);
-        if idle.remove(worker) {
+        if let Some(picked) = idle.remove(worker) {
             self.get_up(&idle, worker, ANY);
             drop(idle);
+            drop(picked);
             // As in `leave`: the caller may look for others who wait for what it has started.
             return fence(Ordering::SeqCst);
         }
@@ -613,59 +648,170 @@ pub(crate) const QUICK: Duration = Duration::from_micros(2);
 /// when a runtime goes.
 struct Idle {
     stack: Vec<usize>,
-    /// Where in the stack each worker is; [`UP`] when it is not.
-    place: Vec<usize>,
+    /// Of each worker.
+    places: Vec<Place>,
+}
+
+struct Place {
+    /// Where in the stack the worker is; [`UP`] when it is not.
+    at: usize,
+    /// Of its task, while it is in the stack and has said so.
+    waker: Option<Waker>,
 }
 
 /// The place of a worker that is not idle.
 const UP: usize = usize::MAX;
 
+impl Default for Place {
+    fn default() -> Self {
+        Self { at: UP, waker: None }
+    }
+}
+
 impl Idle {
     fn new(workers: usize) -> Self {
-        Self { stack: Vec::new(), place: vec![UP; workers] }
+        let places = std::iter::repeat_with(Place::default).take(workers).collect();
+        Self { stack: Vec::new(), places }
     }
 
     fn grow_to(&mut self, workers: usize) {
-        if workers > self.place.len() {
-            self.place.resize(workers, UP);
+        if workers > self.places.len() {
+            self.places.resize_with(workers, Place::default);
         }
     }
 
-    fn push(&mut self, worker: usize) {
-        debug_assert_eq!(self.place[worker], UP, "nobody lies down twice");
-        self.place[worker] = self.stack.len();
+    fn push(&mut self, worker: usize, waker: Option<Waker>) {
+        let place = &mut self.places[worker];
+        debug_assert_eq!(place.at, UP, "nobody lies down twice");
+        *place = Place { at: self.stack.len(), waker };
         self.stack.push(worker);
     }
 
-    fn last(&self) -> Option<usize> {
-        self.stack.last().copied()
+    /// From the top.
+    fn last(&self, many: usize) -> impl Iterator<Item = usize> {
+        self.stack.iter().rev().take(many).copied()
     }
 
-    #[cold]
-    fn below_top(&self, many: usize) -> impl Iterator<Item = usize> {
-        self.stack.iter().rev().skip(1).take(many).copied()
-    }
-
-    fn pop(&mut self) -> Option<usize> {
+    #[inline]
+    fn pop(&mut self) -> Option<Picked> {
         let worker = self.stack.pop()?;
-        self.place[worker] = UP;
-        Some(worker)
+        Some(self.pick(worker))
     }
 
-    /// False when the worker was not there.
-    fn remove(&mut self, worker: usize) -> bool {
-        if self.last() == Some(worker) {
-            self.pop();
-            return true;
-        }
-        let place = std::mem::replace(&mut self.place[worker], UP);
-        if place == UP {
+    /// None when the worker was not there.
+    #[inline(always)]
+    fn remove(&mut self, worker: usize) -> Option<Picked> {
+        let is_there = match self.stack.last() == Some(&worker) {
+            true => self.stack.pop().is_some(),
+            false => self.remove_below(worker),
+        };
+        is_there.then(|| self.pick(worker))
+    }
+
+    /// As `remove`, of one that is not the last to have fallen asleep; its waker stays where it is.
+    #[cold]
+    fn remove_below(&mut self, worker: usize) -> bool {
+        let at = self.places[worker].at;
+        if at == UP {
             return false;
         }
-        self.stack.swap_remove(place);
-        if let Some(moved) = self.stack.get(place) {
-            self.place[*moved] = place;
+        self.stack.swap_remove(at);
+        if let Some(moved) = self.stack.get(at) {
+            self.places[*moved].at = at;
         }
         true
+    }
+
+    #[inline]
+    fn pick(&mut self, worker: usize) -> Picked {
+        let place = &mut self.places[worker];
+        place.at = UP;
+        Picked { worker, waker: place.waker.take() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        pin::pin,
+        sync::Arc,
+        task::{Context, Wake as Woken},
+    };
+
+    use super::*;
+
+    /// Says whether it was woken.
+    #[derive(Default)]
+    struct Task(AtomicBool);
+
+    impl Woken for Task {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    impl Task {
+        fn was_woken(&self) -> bool {
+            self.0.swap(false, Ordering::Relaxed)
+        }
+    }
+
+    /// Polls the rest of the first worker once, as this task.
+    fn rest_on(wake: &Wake, rest: &mut Rest, task: &Arc<Task>) -> Poll<bool> {
+        let waker = Waker::from(task.clone());
+        pin!(wake.woken_or_called(0, rest, || false)).poll(&mut Context::from_waker(&waker))
+    }
+
+    fn one() -> (Wake, Bell, [Arc<Task>; 2]) {
+        (Wake::new(1, 1), Bell::silent(), Default::default())
+    }
+
+    #[test]
+    fn who_lies_down_and_says_what_wakes_it_is_woken_also_before_it_rests() {
+        let (wake, bell, [task, _]) = one();
+        let mut rest = wake.lie_down(0, Some(Waker::from(task.clone())));
+        assert!(wake.one_more(&bell) && task.was_woken());
+        assert_eq!(rest_on(&wake, &mut rest, &task), Poll::Ready(false));
+    }
+
+    #[test]
+    fn who_rests_on_another_task_than_before_is_woken_there() {
+        let (wake, bell, [first, second]) = one();
+        let mut rest = wake.lie_down(0, Some(Waker::from(first.clone())));
+        assert!(rest_on(&wake, &mut rest, &first).is_pending());
+        assert!(rest_on(&wake, &mut rest, &second).is_pending());
+        assert!(wake.one_more(&bell));
+        assert_eq!((first.was_woken(), second.was_woken()), (false, true));
+        assert_eq!(rest_on(&wake, &mut rest, &second), Poll::Ready(false));
+        drop(wake);
+        assert_eq!(Arc::strong_count(&first), 1, "nobody keeps what wakes it");
+    }
+
+    #[test]
+    fn who_has_not_said_what_wakes_it_finds_out_that_it_is_up() {
+        let (wake, bell, [task, _]) = one();
+        let mut rest = wake.lie_down(0, None);
+        assert!(wake.one_more(&bell));
+        assert_eq!(rest_on(&wake, &mut rest, &task), Poll::Ready(false));
+        let mut rest = wake.lie_down(0, None);
+        assert!(rest_on(&wake, &mut rest, &task).is_pending());
+        assert!(wake.call(0, &bell) && task.was_woken());
+        assert_eq!(rest_on(&wake, &mut rest, &task), Poll::Ready(false));
+    }
+
+    #[test]
+    fn workers_leave_the_list_from_anywhere_each_with_its_own_waker() {
+        let tasks: [Arc<Task>; 3] = Default::default();
+        let (wake, bell) = (Wake::new(3, 3), Bell::silent());
+        for (worker, task) in tasks.iter().enumerate() {
+            let _rest = wake.lie_down(worker, Some(Waker::from(task.clone())));
+        }
+        wake.forget(0, &bell);
+        assert_eq!(wake.idle(), 2);
+        assert!(wake.call(1, &bell) && !wake.call(1, &bell) && !wake.call(0, &bell));
+        assert_eq!(tasks.each_ref().map(|task| task.was_woken()), [false, true, false]);
+        wake.all();
+        assert_eq!(tasks.each_ref().map(|task| task.was_woken()), [false, false, true]);
+        assert_eq!((wake.idle(), wake.awake()), (0, 2));
     }
 }

@@ -9,6 +9,7 @@ use std::{
         Arc,
         atomic::{Ordering, fence},
     },
+    task::Waker,
     time::Duration,
 };
 
@@ -25,7 +26,7 @@ use super::{
     limits::Pass,
     seat::{KILLED, REST, SIGNAL, Status},
     tally::count,
-    wake::{Errand, Rest},
+    wake::{Errand, Rest, own_waker},
 };
 use crate::{Actor, Context, ExitReason, Happening, panic_location, step_aside};
 
@@ -419,8 +420,8 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
 ) -> bool {
     let (worker, mut handed) = (hold.post.worker, 0_u32);
     loop {
-        lie_down(hold, core);
-        let (mut rest, mut serves) = (Rest::default(), false);
+        let waker = own_waker().await;
+        let (mut rest, mut serves) = (lie_down(hold, core, waker), false);
         loop {
             let is_called = || {
                 let called = core.settings.calls_in_place && hold.take_at_hatch();
@@ -470,10 +471,11 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
 fn lie_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     hold: &mut Hold<A, K>,
     core: &Core<A, K>,
-) {
+    waker: Waker,
+) -> Rest {
     let worker = hold.post.worker;
     hold.keeps_nothing();
-    core.wake.lie_down(worker);
+    let rest = core.wake.lie_down(worker, Some(waker));
     hold.post.posture = Posture::LyingDown;
     core.wake.leave(&core.clock.bell);
     core.serve_waiters();
@@ -485,6 +487,7 @@ fn lie_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     if hold.seat.has_orders() {
         core.wake.call(worker, &core.clock.bell);
     }
+    rest
 }
 
 /// `own` is whose hook it is.
