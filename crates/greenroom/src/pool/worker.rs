@@ -10,7 +10,7 @@ use std::{
         atomic::{Ordering, fence},
     },
     task::Waker,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::sync::mpsc;
@@ -47,7 +47,7 @@ pub(crate) use factory::{Factory, panic_message};
 
 use self::{
     apart::Apart,
-    attempt::{StandsFor, attempt, hear, serve, serve_handed},
+    attempt::{StandsFor, attempt, hear, serve},
     coalesce::{Coalescing, pause as pause_for_sender},
     pass::{end_pass, pass},
     start::{first_start, pause, start_again},
@@ -77,36 +77,87 @@ pub(crate) fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     slot: usize,
     outcomes: Outcomes,
 ) -> impl Future<Output = ()> + Send {
-    begin(Undertaker { core, slot, gone: None, adopted: false }, outcomes)
+    let undertaker = Undertaker { core, slot, gone: None, adopted: false };
+    begin(undertaker, Beginning::First(outcomes))
 }
 
+/// Why the task of a worker is begun.
+enum Beginning {
+    /// Nobody was in the slot; whoever waits is told what comes of it.
+    First(Outcomes),
+    /// The worker there was killed.
+    AfterKill,
+}
+
+/// The life of a worker's task. One future, whose code the runtime polls, and no other within it: each would cost its way in.
 async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     mut undertaker: Undertaker<A, K>,
-    outcomes: Outcomes,
+    beginning: Beginning,
 ) {
     let (core, slot) = (undertaker.core.clone(), undertaker.slot);
     let mut cx = context(&core, slot);
-    undertaker.gone = Some(match Box::pin(first_start(&core, slot, &mut cx, outcomes)).await {
-        Some(actor) => live(&core, slot, actor, cx).await,
-        None => Gone::Over(core.reason_to_leave()),
+    let mut actor = match Box::pin(first_actor(&core, slot, &mut cx, beginning)).await {
+        Ok(actor) => actor,
+        Err(gone) => return undertaker.gone = Some(gone),
+    };
+    let mut hold = Hold::new(core.clone(), slot);
+    let own = Some((core.identity(), slot));
+    undertaker.gone = Some(loop {
+        core.has_started(slot);
+        hold.wake_up();
+        let worked = CatchUnwind(Box::pin(work(&mut hold, &mut actor, &mut cx)), own).await;
+        let exit = match worked {
+            Ok(End::Over) => {
+                hold.give_up_place();
+                hold.rest();
+                let reason = core.reason_to_leave();
+                end(actor, &reason, own).await;
+                break Gone::Over(reason);
+            }
+            Ok(End::Exit(reason)) => {
+                hold.give_up_place();
+                hold.rest();
+                reason
+            }
+            Err(panic) => bury(&mut hold, &cx, panic),
+        };
+        core.has_died(slot);
+        let sequel = core.sequel(slot, &exit);
+        let Sequel::Restart(wait) = sequel else {
+            end(actor, &exit, own).await;
+            break match sequel {
+                Sequel::GivenUp => Gone::GivenUp,
+                _ => Gone::Over(exit),
+            };
+        };
+        let _ = CatchUnwind(Box::pin(actor.restarting(&exit)), own).await;
+        discard(actor);
+        actor = match Box::pin(restart(&core, slot, &mut cx, wait, exit)).await {
+            Some(actor) => actor,
+            None => break Gone::Over(core.reason_to_leave()),
+        };
     });
 }
 
-/// Goes on where a worker was killed.
-async fn go_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(mut undertaker: Undertaker<A, K>) {
-    let (core, slot) = (undertaker.core.clone(), undertaker.slot);
-    let mut cx = context(&core, slot);
-    core.has_died(slot);
-    undertaker.gone = Some(match core.sequel(slot, &ExitReason::Killed) {
-        Sequel::Restart(wait) => {
-            match Box::pin(restart(&core, slot, &mut cx, wait, ExitReason::Killed)).await {
-                Some(actor) => live(&core, slot, actor, cx).await,
-                None => Gone::Over(core.reason_to_leave()),
+/// The actor that a worker's task begins with. Boxed by its caller, as `restart` is.
+async fn first_actor<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Arc<Core<A, K>>,
+    slot: usize,
+    cx: &mut Context<A>,
+    beginning: Beginning,
+) -> Result<A, Gone> {
+    let actor = match beginning {
+        Beginning::First(outcomes) => first_start(core, slot, cx, outcomes).await,
+        Beginning::AfterKill => {
+            core.has_died(slot);
+            match core.sequel(slot, &ExitReason::Killed) {
+                Sequel::Restart(wait) => restart(core, slot, cx, wait, ExitReason::Killed).await,
+                Sequel::Over => return Err(Gone::Over(ExitReason::Killed)),
+                Sequel::GivenUp => return Err(Gone::GivenUp),
             }
         }
-        Sequel::Over => Gone::Over(ExitReason::Killed),
-        Sequel::GivenUp => Gone::GivenUp,
-    });
+    };
+    actor.ok_or_else(|| Gone::Over(core.reason_to_leave()))
 }
 
 fn context<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
@@ -166,52 +217,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Undertaker<A, K> {
         // First: a kill from here on is meant for the task that is begun.
         core.seats.at(slot).done(KILLED);
         let undertaker = Undertaker { core: Employed::new(core), slot, gone: None, adopted: false };
-        core.employ(slot, go_on(undertaker));
-    }
-}
-
-async fn live<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Arc<Core<A, K>>,
-    slot: usize,
-    mut actor: A,
-    mut cx: Context<A>,
-) -> Gone {
-    let mut hold = Hold::new(core.clone(), slot);
-    let own = Some((core.identity(), slot));
-    loop {
-        core.has_started(slot);
-        hold.wake_up();
-        let worked = CatchUnwind(Box::pin(work(&mut hold, &mut actor, &mut cx)), own).await;
-        let exit = match worked {
-            Ok(End::Over) => {
-                hold.give_up_place();
-                hold.rest();
-                let reason = core.reason_to_leave();
-                end(actor, &reason, own).await;
-                return Gone::Over(reason);
-            }
-            Ok(End::Exit(reason)) => {
-                hold.give_up_place();
-                hold.rest();
-                reason
-            }
-            Err(panic) => bury(&mut hold, &cx, panic),
-        };
-        core.has_died(slot);
-        let sequel = core.sequel(slot, &exit);
-        let Sequel::Restart(wait) = sequel else {
-            end(actor, &exit, own).await;
-            return match sequel {
-                Sequel::GivenUp => Gone::GivenUp,
-                _ => Gone::Over(exit),
-            };
-        };
-        let _ = CatchUnwind(Box::pin(actor.restarting(&exit)), own).await;
-        discard(actor);
-        actor = match Box::pin(restart(core, slot, &mut cx, wait, exit)).await {
-            Some(actor) => actor,
-            None => return Gone::Over(core.reason_to_leave()),
-        };
+        core.employ(slot, begin(undertaker, Beginning::AfterKill));
     }
 }
 
@@ -420,54 +426,72 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
 ) -> bool {
     let (worker, mut handed) = (hold.post.worker, 0_u32);
     loop {
-        let waker = own_waker().await;
-        let (mut rest, mut serves) = (lie_down(hold, core, waker), false);
-        loop {
-            let is_called = || {
+        let (mut rest, mut serves) = (lie_down(hold, core, own_waker().await), false);
+        let timed_since = loop {
+            let take = || {
                 let called = core.settings.calls_in_place && hold.take_at_hatch();
                 serves &= called;
                 called
             };
-            if !core.wake.woken_or_called(worker, &mut rest, is_called).await {
-                break;
+            let is_called = core.wake.woken_or_called(worker, &mut rest, take).await;
+            if !is_called {
+                let errand = core.wake.errand(worker);
+                hold.post.posture = Posture::Awake;
+                if errand != Errand::Handed {
+                    get_up(hold, core, errand);
+                    return serves;
+                }
+                // Where the clock was late, its caller has set it.
+                if !hold.take_handed() {
+                    return false;
+                }
             }
-            serves = true;
+            // Now and then what was handed over is timed, as runs are, unless its handler suspends.
+            let since = (!is_called && hold.times_this()).then(Instant::now);
+            hold.post.has_suspended = false;
             serve(hold, actor, cx).await;
+            if !is_called {
+                break since;
+            }
             if hold.post.posture != Posture::LyingDown {
                 // It has been suspended, and has got up for that.
                 return true;
             }
+            serves = true;
             core.has_served();
             if cx.is_ending() {
                 core.wake.call(worker, &core.clock.bell);
             }
+        };
+        if let Some(since) = timed_since
+            && !hold.post.has_suspended
+        {
+            core.tell_pace(since.elapsed());
         }
-        let errand = core.wake.errand(worker);
-        hold.post.posture = Posture::Awake;
-        if errand == Errand::Handed {
-            // Where the clock was late, its caller has set it.
-            if hold.take_handed() {
-                serve_handed(hold, core, actor, cx).await;
-                handed += 1;
-                if handed.is_multiple_of(HANDED_PER_TURN) {
-                    step_aside().await;
-                }
-                if !(core.wake.any_ready() || hold.seat.has_orders() || cx.is_ending()) {
-                    continue;
-                }
-            }
+        handed += 1;
+        if handed.is_multiple_of(HANDED_PER_TURN) {
+            step_aside().await;
+        }
+        if core.wake.any_ready() || cx.is_ending() {
             return false;
         }
-        core.note_time();
-        match errand {
-            Errand::Shard(index) => hold.post.source = Source::Attending { index, alone: true },
-            _ => hold.join = true,
-        }
-        return serves;
     }
 }
 
-#[inline]
+/// For what is ready in a queue.
+fn get_up<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    hold: &mut Hold<A, K>,
+    core: &Core<A, K>,
+    errand: Errand,
+) {
+    core.note_time();
+    match errand {
+        Errand::Shard(index) => hold.post.source = Source::Attending { index, alone: true },
+        _ => hold.join = true,
+    }
+}
+
+#[inline(always)]
 fn lie_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     hold: &mut Hold<A, K>,
     core: &Core<A, K>,

@@ -239,6 +239,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Takes a permit for a message that nothing waits before.
+    #[inline(always)]
     fn admit_to_hatch(&self, index: usize) -> Option<Stamp> {
         let is_late = self.is_late();
         let mut inbox = locked(&self.shards[index].inbox);

@@ -428,8 +428,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// Takes the message that a caller has handed this worker. False where there is none to be handled: something else comes first, and then
     /// it is queued.
+    #[inline(always)]
     pub(crate) fn take_handed(&mut self) -> bool {
-        if self.is_interrupted() || self.is_over() {
+        let is_over = self.post.core.ended.load(Ordering::Acquire);
+        if self.is_interrupted() || is_over {
             self.post.core.take_back_handed(self.post.worker);
             return false;
         }

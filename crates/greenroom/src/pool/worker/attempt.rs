@@ -5,7 +5,7 @@ use std::{
     hash::Hash,
     pin::{Pin, pin},
     task::{self, Poll},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use crate::{
@@ -81,6 +81,7 @@ pub(super) async fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: S
 }
 
 /// Handles a message that was given at the hatch, and settles it.
+#[inline]
 pub(super) async fn serve<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     hold: &mut Hold<A, K>,
     actor: &mut B,
@@ -95,28 +96,6 @@ pub(super) async fn serve<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Sta
         polled(post, handler).await
     };
     hold.settle(result);
-}
-
-/// As `serve`, for a message that was handed to this worker. Now and then it is timed, as runs are, unless it suspends.
-#[inline]
-pub(super) async fn serve_handed<
-    A: Actor,
-    K: Hash + Eq + Send + Sync + 'static,
-    B: StandsFor<A>,
->(
-    hold: &mut Hold<A, K>,
-    core: &Core<A, K>,
-    actor: &mut B,
-    cx: &mut Context<B>,
-) {
-    let since = hold.times_this().then(Instant::now);
-    hold.post.has_suspended = false;
-    serve(hold, actor, cx).await;
-    if let Some(since) = since
-        && !hold.post.has_suspended
-    {
-        core.tell_pace(since.elapsed());
-    }
 }
 
 /// Handles the message in hand together with others.
