@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::{
     AnyAddress, CancellationToken, Class, ReplyPort,
-    pool::{Claim, Failed, Hatch, Stamp},
+    pool::{Claim, Failed, Hatch, Seat, Stamp},
 };
 
 /// A message on loan: the runtime owns it until its outcome is settled.
@@ -24,6 +24,8 @@ pub struct Delivery<M, R, E> {
     pub(crate) marks: Marks,
     /// Where callers give this worker a message and have the reply back, in a pool where they may do its work.
     pub(crate) hatch: Option<Arc<Hatch<M, R, E>>>,
+    /// The seat of its worker, which knows when it was started, where that may be all that is known (see [`came_at`](Self::came_at)).
+    pub(crate) seat: Option<Arc<Seat>>,
     /// What is handled with it, in a pool of batches.
     pub(crate) more: Vec<Companion<M, R, E>>,
 }
@@ -215,6 +217,7 @@ impl<M, R, E> Delivery<M, R, E> {
             start,
             marks: Marks::default(),
             hatch: None,
+            seat: None,
             more: Vec::new(),
         }
     }
@@ -347,7 +350,17 @@ impl<M, R, E> Delivery<M, R, E> {
     /// ```
     pub fn queued_at(&self) -> Instant {
         let accepted = self.extra.as_ref().and_then(|extra| extra.accepted);
-        accepted.unwrap_or_else(|| self.start + Duration::from_nanos(self.stamp.nanos()))
+        accepted.unwrap_or_else(|| self.start + Duration::from_nanos(self.came_at().nanos()))
+    }
+
+    /// When it was queued, or this attempt was due. Of a message that was not queued and for which nobody has looked at the clock,
+    /// when it was started.
+    pub(crate) fn came_at(&self) -> Stamp {
+        let started = || self.seat.as_ref()?.busy_since(|| self.start.elapsed().as_nanos() as u64);
+        match self.stamp {
+            Stamp::NONE => started().unwrap_or(Stamp::NONE),
+            stamp => Stamp::coarse(stamp.nanos()),
+        }
     }
 
     /// How long ago that was: what it has waited, earlier attempts and the waits between them included, and what this one

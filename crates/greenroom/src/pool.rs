@@ -144,6 +144,7 @@ pub use overflow::Overflow;
 pub use owned_permit::OwnedPermit;
 pub(crate) use restart::RestartLog;
 pub use restart::Restarts;
+pub(crate) use seat::Seat;
 pub use sending::Sending;
 pub use service::PoolService;
 pub use sink::{PoolSink, SinkError};

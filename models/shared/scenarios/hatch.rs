@@ -55,11 +55,11 @@ impl Clerk {
         let (wake, bell) = (&self.pool.wake, &self.pool.bell);
         self.awake = false;
         let mut rest = self.pool.lie_down(0, Some(own_waker().await));
-        loop {
+        let errand = loop {
             let mut given = None;
             let is_called = || self.hatch.take(&mut given, &mut Stamp::default());
-            if !wake.woken_or_called(0, &mut rest, is_called).await {
-                break;
+            if let Some(errand) = wake.woken_or_called(0, &mut rest, is_called).await {
+                break errand;
             }
             if self.suspends {
                 wake.forget(0, bell);
@@ -72,8 +72,7 @@ impl Clerk {
             if self.awake {
                 return;
             }
-        }
-        let errand = wake.errand(0);
+        };
         self.awake = true;
         if errand == Errand::Handed {
             self.serve_handed().await;
@@ -83,7 +82,7 @@ impl Clerk {
     /// What it was handed is handled, unless something else comes first.
     async fn serve_handed(&self) {
         if self.pool.is_over() {
-            return handled_by_another(self.hatch.retract());
+            return handled_by_another(self.hatch.retract(Stamp::default));
         }
         let mut given = None;
         let caller = self.hatch.take_handed(&mut given, &mut Stamp::default());
@@ -117,7 +116,7 @@ impl Drop for Clerk {
             return self.pool.wake.leave(&self.pool.bell);
         }
         self.pool.wake.forget(0, &self.pool.bell);
-        handled_by_another(self.hatch.retract());
+        handled_by_another(self.hatch.retract(Stamp::default));
     }
 }
 
@@ -307,8 +306,8 @@ pub fn a_watch_that_takes_back_what_was_handed() {
         let watch = spawn({
             let counter = counter.clone();
             move || {
-                handled_by_another(counter.hatch.retract_what_is_left(true).1);
-                handled_by_another(counter.hatch.retract_what_is_left(true).1);
+                handled_by_another(counter.hatch.retract_what_is_left(true, Stamp::default).1);
+                handled_by_another(counter.hatch.retract_what_is_left(true, Stamp::default).1);
             }
         });
         let told = block_on(counter.hand_and_wait(0));

@@ -585,9 +585,8 @@ impl<'a> Player<'a> {
 
     async fn sleep(&mut self, mut rest: Rest) {
         let wake = &self.core.wake;
-        wake.woken_or_called(self.worker, &mut rest, || false).await;
-        match wake.errand(self.worker) {
-            Errand::Shard(index) => self.source = Source::Attending { index, alone: true },
+        match wake.woken_or_called(self.worker, &mut rest, || false).await {
+            Some(Errand::Shard(index)) => self.source = Source::Attending { index, alone: true },
             _ => self.join = true,
         }
     }

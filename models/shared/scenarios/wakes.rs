@@ -72,9 +72,8 @@ impl Pool {
     /// The steps of the product's `idle`, before it waits.
     /// Says what it was woken for.
     pub(super) async fn woken(&self, worker: usize, mut rest: Rest) -> Errand {
-        let called = self.wake.woken_or_called(worker, &mut rest, || false).await;
-        assert!(!called, "there is nobody to call it");
-        self.wake.errand(worker)
+        let errand = self.wake.woken_or_called(worker, &mut rest, || false).await;
+        errand.expect("there is nobody to call it")
     }
 
     pub(super) fn lie_down(&self, worker: usize, waker: Option<Waker>) -> Rest {

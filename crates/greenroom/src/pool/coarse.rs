@@ -6,10 +6,12 @@
 //! | one thread | a sender that finds no worker awake, a worker that is woken for a queue | what a handler or a sender computes without a pause |
 //!
 //! On one thread time passes unseen only while somebody computes: as long as a worker is awake, the runtime does not rest
-//! before that worker has had its turn.
+//! before that worker has had its turn. So nobody looks at the real clock for a message there that an idle worker is given at its
+//! [hatch](super::hatch): most are settled before anybody asks when they came. Who does (an observer, or the handler) and whose
+//! handler suspends looks then. Until somebody has, this clock [stands](CoarseClock::stands), and senders know it.
 
 use std::{
-    sync::atomic::{AtomicU32, AtomicU64, Ordering},
+    sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering},
     time::Duration,
 };
 
@@ -30,11 +32,20 @@ pub(crate) struct CoarseClock {
     unmeasured: AtomicU64,
     /// Measured messages in a row for which more would have to be measured.
     slow: AtomicU32,
+    /// It is not late while so many workers are awake: [`WATCHED`], [`TENDED`] or [`STANDS`].
+    care: AtomicUsize,
     /// No message before this one is measured.
     first: u64,
-    /// The watch looks after it.
-    pub(crate) is_watched: bool,
 }
+
+/// The watch looks after a clock.
+const WATCHED: usize = 0;
+
+/// Whoever comes while no worker is awake does, on one thread.
+const TENDED: usize = 1;
+
+/// As `TENDED`, and it was not set for a message that was given to an idle worker.
+const STANDS: usize = usize::MAX;
 
 /// Where handlers take longer than this, every message is measured: that takes less than a hundredth of it.
 const BRISK: Duration = Duration::from_micros(32);
@@ -47,8 +58,14 @@ const LATE: u64 = 2 * TICK.as_nanos() as u64;
 
 impl CoarseClock {
     pub(crate) fn new(is_watched: bool, first: u64) -> Self {
-        let (now, unmeasured) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { start: Instant::now(), now, unmeasured, slow: AtomicU32::new(0), first, is_watched }
+        Self {
+            start: Instant::now(),
+            now: AtomicU64::new(0),
+            unmeasured: AtomicU64::new(0),
+            slow: AtomicU32::new(0),
+            care: AtomicUsize::new(if is_watched { WATCHED } else { TENDED }),
+            first,
+        }
     }
 
     /// When it began.
@@ -67,6 +84,11 @@ impl CoarseClock {
         self.coarse_stamp().nanos()
     }
 
+    /// What it shows, once it does not stand.
+    pub(crate) fn timely(&self) -> u64 {
+        if self.stands() { self.set() } else { self.shown() }
+    }
+
     /// The real time.
     pub(crate) fn real(&self) -> u64 {
         self.start.elapsed().as_nanos() as u64
@@ -82,10 +104,60 @@ impl CoarseClock {
     /// The stamp for the message with this number. `is_late` where nobody has looked at the real time for a while.
     #[inline]
     pub(crate) fn stamp(&self, number: u64, is_late: bool) -> Stamp {
-        if is_measured(number, self.unmeasured.load(Ordering::Relaxed)) && number >= self.first {
+        match self.measures(number) {
+            true => self.sample(),
+            false => self.timely_stamp(is_late),
+        }
+    }
+
+    /// As `stamp`, for a message that an idle worker is given at its hatch. On one thread none where nobody has looked at the real
+    /// time for a while.
+    #[inline]
+    pub(crate) fn stamp_at_hatch(&self, number: u64, is_late: bool) -> Stamp {
+        if self.measures(number) {
             return self.sample();
         }
+        if is_late && !self.is_watched() {
+            self.care.store(STANDS, Ordering::Relaxed);
+            return Stamp::NONE;
+        }
         self.timely_stamp(is_late)
+    }
+
+    #[inline]
+    fn measures(&self, number: u64) -> bool {
+        is_measured(number, self.unmeasured.load(Ordering::Relaxed)) && number >= self.first
+    }
+
+    /// True where the watch looks after it.
+    #[inline]
+    pub(crate) fn is_watched(&self) -> bool {
+        self.care.load(Ordering::Relaxed) == WATCHED
+    }
+
+    /// True where it is late although a worker is awake.
+    #[inline]
+    pub(crate) fn stands(&self) -> bool {
+        self.care.load(Ordering::Relaxed) == STANDS
+    }
+
+    /// True where it is not late, or the watch sees to that. `awake` says how many workers are, and is asked only where it matters.
+    #[inline]
+    pub(crate) fn is_timely(&self, awake: impl FnOnce() -> usize) -> bool {
+        !self.is_late(|| false, awake)
+    }
+
+    /// True where it may have stood still for long. What is asked, is so only where it matters.
+    #[inline]
+    pub(crate) fn is_late(
+        &self,
+        is_unwatched: impl FnOnce() -> bool,
+        awake: impl FnOnce() -> usize,
+    ) -> bool {
+        match self.care.load(Ordering::Relaxed) {
+            WATCHED => is_unwatched(),
+            least => awake() < least,
+        }
     }
 
     /// The stamp for a message that is not measured.
@@ -105,6 +177,9 @@ impl CoarseClock {
 
     fn show(&self, nanos: u64) {
         self.now.store(Stamp::coarse(nanos).bits(), Ordering::Relaxed);
+        if self.stands() {
+            self.care.store(TENDED, Ordering::Relaxed);
+        }
     }
 
     /// How many messages from this number on are not measured.
@@ -116,7 +191,7 @@ impl CoarseClock {
     fn sample(&self) -> Stamp {
         let stands_for = self.unmeasured.load(Ordering::Relaxed) + 1;
         let real = self.real();
-        if !self.is_watched || real > self.shown() + LATE {
+        if !self.is_watched() || real > self.shown() + LATE {
             self.show(real);
         }
         Stamp::sampled(real, stands_for)

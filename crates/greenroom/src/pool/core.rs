@@ -695,7 +695,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// where every worker waits.
     #[inline(always)]
     pub(super) fn is_timely(&self) -> bool {
-        self.coarse.is_watched || self.wake.awake() > 0
+        self.coarse.is_timely(|| self.wake.awake())
     }
 
     /// The stamp for the message with this number, of those that were counted together.
@@ -707,16 +707,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// True when the coarse clock may have stood still for long (see there).
     #[inline]
     fn is_late(&self) -> bool {
-        match self.coarse.is_watched {
-            true => !self.clock.bell.is_watched(),
-            false => self.wake.awake() == 0,
-        }
+        self.coarse.is_late(|| !self.clock.bell.is_watched(), || self.wake.awake())
     }
 
     /// A worker is woken: sets the coarse clock where the watch does not do so. Before the worker counts as awake.
     #[inline]
     pub(crate) fn note_time(&self) {
-        if !self.coarse.is_watched || !self.clock.bell.is_watched() {
+        if !self.coarse.is_watched() || !self.clock.bell.is_watched() {
             self.coarse.set();
         }
     }
@@ -724,13 +721,25 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Grants permits to senders that wait for them. Call it after messages have been started, behind a fence where the
     /// caller then rests for long (see [`Permits`]).
     pub(crate) fn serve_waiters(&self) {
+        self.grant_waiters();
+        if self.full.is_full() {
+            self.look_now_and_then();
+        }
+    }
+
+    /// As `serve_waiters`, for a worker that lies down or serves where it lies: it looks whether the pool is drained as well.
+    #[inline]
+    pub(crate) fn serve_waiters_at_rest(&self) {
+        self.grant_waiters();
+        self.look_if_drained();
+    }
+
+    #[inline]
+    fn grant_waiters(&self) {
         if self.permits.is_starved() {
             self.permits.grant(self);
         }
         self.serve_key_lines();
-        if self.full.is_full() {
-            self.look_now_and_then();
-        }
     }
 
     /// Marks a shard as ready and wakes a worker for it. Not for workers that go on to look for work themselves.

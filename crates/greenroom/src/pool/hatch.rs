@@ -173,23 +173,27 @@ impl<M, R, E> Hatch<M, R, E> {
 
     /// Takes the message back that a caller has handed over, because the worker does not take it.
     #[cold]
-    pub(crate) fn retract(&self) -> Option<Retracted<M, R, E>> {
-        retract(locked(&self.0))
+    pub(crate) fn retract(&self, now: impl FnOnce() -> Stamp) -> Option<Retracted<M, R, E>> {
+        retract(locked(&self.0), now)
     }
 
     /// As `retract`, where the message was there before, when this was asked last. `whole` is false where that is to be found out
     /// only. Says as well for how many messages the worker has come.
-    pub(crate) fn retract_what_is_left(&self, whole: bool) -> (u64, Option<Retracted<M, R, E>>) {
+    pub(crate) fn retract_what_is_left(
+        &self,
+        whole: bool,
+        now: impl FnOnce() -> Stamp,
+    ) -> (u64, Option<Retracted<M, R, E>>) {
         let mut between = locked(&self.0);
         let came = between.came;
         let was_seen = between.has_handed() && std::mem::replace(&mut between.was_seen, true);
-        (came, if was_seen && whole { retract(between) } else { None })
+        (came, if was_seen && whole { retract(between, now) } else { None })
     }
 
-    /// When the message was queued that waits for the worker.
-    pub(crate) fn handed_at(&self) -> Option<Stamp> {
-        let between = locked(&self.0);
-        between.has_handed().then_some(between.stamp)
+    /// When the message was handed over that waits for the worker.
+    pub(crate) fn handed_at(&self, now: impl FnOnce() -> Stamp) -> Option<Stamp> {
+        let mut between = locked(&self.0);
+        between.has_handed().then(|| between.stamp_it(now))
     }
 
     /// True where a message that was handed over waits for the worker.
@@ -198,6 +202,7 @@ impl<M, R, E> Hatch<M, R, E> {
     }
 
     /// For a caller that waits.
+    #[inline(always)]
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Told<R, E>> {
         let mut between = locked(&self.0);
         let told = match between.step {
@@ -216,6 +221,7 @@ impl<M, R, E> Hatch<M, R, E> {
     }
 
     /// The caller that waits may have come to another task.
+    #[cold]
     fn wait_as(&self, waiter: &Waker) {
         let mut other = None;
         loop {
@@ -334,6 +340,14 @@ impl<M, R, E> Between<M, R, E> {
         matches!(self.step, Step::Handed | Step::Abandoned)
     }
 
+    /// When the message came. Where nobody has looked at the clock for it, that is from here on when somebody has asked first.
+    fn stamp_it(&mut self, now: impl FnOnce() -> Stamp) -> Stamp {
+        if self.stamp == Stamp::NONE {
+            self.stamp = now();
+        }
+        self.stamp
+    }
+
     /// There is something for the caller, who is to be woken where it waits.
     #[inline]
     fn tell(&mut self, what: Step) -> Option<Waker> {
@@ -342,12 +356,15 @@ impl<M, R, E> Between<M, R, E> {
     }
 }
 
-fn retract<M, R, E>(mut between: Locked<'_, Between<M, R, E>>) -> Option<Retracted<M, R, E>> {
+fn retract<M, R, E>(
+    mut between: Locked<'_, Between<M, R, E>>,
+    now: impl FnOnce() -> Stamp,
+) -> Option<Retracted<M, R, E>> {
     if !between.has_handed() {
         return None;
     }
     let (port, reply) = reply::channel();
-    let (message, stamp) = (between.message.take()?, between.stamp);
+    let (message, stamp) = (between.message.take()?, between.stamp_it(now));
     let mut waiter = None;
     if between.step == Step::Handed {
         between.promised = Some(reply);
@@ -410,6 +427,10 @@ mod tests {
     use super::*;
 
     type Small = Hatch<u8, u8, ()>;
+
+    fn now() -> Stamp {
+        Stamp::coarse(5)
+    }
 
     fn put(hatch: &Small, number: u8) -> bool {
         let mut message = Some(number);
@@ -532,7 +553,9 @@ mod tests {
         assert_eq!(take(&hatch), None, "nobody does the worker's work");
         assert!(!put(&hatch, 1));
         assert!(matches!(take_handed(&hatch), Some((7, Caller::Waits))));
-        assert!(take_handed(&hatch).is_none() && !hatch.has_handed() && hatch.retract().is_none());
+        assert!(
+            take_handed(&hatch).is_none() && !hatch.has_handed() && hatch.retract(now).is_none()
+        );
         assert!(poll(&hatch, &bell).is_pending());
         assert_eq!((woken(&bell), hatch.answer(8), woken(&bell)), (0, Ok(()), 1));
         let mut waiter = Some(Waker::from(bell.clone()));
@@ -556,13 +579,13 @@ mod tests {
     #[test]
     fn what_is_taken_back_has_a_port_of_which_its_caller_is_told() {
         let (hatch, bell) = handed();
-        assert!(hatch.retract_what_is_left(true).1.is_none(), "it was not there before");
-        assert!(hatch.retract_what_is_left(false).1.is_none(), "nobody else could take it");
-        let (0, Some((message, _, port))) = hatch.retract_what_is_left(true) else {
+        assert!(hatch.retract_what_is_left(true, now).1.is_none(), "it was not there before");
+        assert!(hatch.retract_what_is_left(false, now).1.is_none(), "nobody else could take it");
+        let (0, Some((message, _, port))) = hatch.retract_what_is_left(true, now) else {
             panic!("it was there before")
         };
         assert_eq!((message, woken(&bell)), (7, 1));
-        assert!(take_handed(&hatch).is_none() && hatch.retract().is_none());
+        assert!(take_handed(&hatch).is_none() && hatch.retract(now).is_none());
         let Poll::Ready(Told::Later(mut reply)) = poll(&hatch, &bell) else { panic!("it is told") };
         assert_eq!(port.reply(9), Ok(()));
         assert!(matches!(reply.try_recv(), Ok(Ok(9))));
@@ -575,7 +598,7 @@ mod tests {
             hatch.give_up();
             assert!(hatch.has_handed() && !put(&hatch, 1));
             let port = match retracted {
-                true => hatch.retract().unwrap().2,
+                true => hatch.retract(now).unwrap().2,
                 false => match take_handed(&hatch) {
                     Some((7, Caller::Gone(port))) => port,
                     _ => panic!("nobody waits for it"),

@@ -134,6 +134,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if core.settings.serves_at_hatch && core.settings.calls_in_place {
             delivery.hatch = Some(core.hatch(worker).clone());
         }
+        if core.settings.serves_at_hatch && !core.coarse.is_watched() {
+            delivery.seat = Some(core.seats.at(worker).clone());
+        }
         Self {
             seat: core.seats.at(worker).clone(),
             post: Post {

@@ -1,8 +1,11 @@
 //! A slot of a pool: what stays when its worker is restarted, disabled, or replaced by another.
 
-use std::sync::{
-    Weak,
-    atomic::{AtomicU32, AtomicU64, Ordering},
+use std::{
+    fmt,
+    sync::{
+        Weak,
+        atomic::{AtomicU32, AtomicU64, Ordering},
+    },
 };
 
 use parking_lot::Mutex;
@@ -88,6 +91,12 @@ pub(crate) enum Status {
     Leaving,
 }
 
+impl fmt::Debug for Seat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Seat").finish_non_exhaustive()
+    }
+}
+
 impl Seat {
     /// True when the worker is to look at its orders. For the price of a load from its own cache line.
     #[inline]
@@ -121,7 +130,7 @@ impl Seat {
         self.tally.in_hand.load(Ordering::Relaxed) != 0
     }
 
-    /// A message is in hand from this moment on.
+    /// A message is in hand from this moment on; 0 where nobody has looked at the clock for it.
     #[inline]
     pub(crate) fn is_busy_since(&self, nanos: u64) {
         self.tally.in_hand.store(nanos + 1, Ordering::Relaxed);
@@ -148,11 +157,18 @@ impl Seat {
         }
     }
 
-    /// When the message in hand was started.
-    pub(crate) fn busy_since(&self) -> Option<Stamp> {
-        match self.tally.in_hand.load(Ordering::Relaxed) {
-            0 => None,
-            since => Some(Stamp::coarse(since - 1)),
+    /// When the message in hand was started. Where nobody has looked at the clock for it, that is from here on when somebody has
+    /// asked first: by `real`, what the clock shows now.
+    pub(crate) fn busy_since(&self, real: impl FnOnce() -> u64) -> Option<Stamp> {
+        const UNKNOWN: u64 = 1;
+        let in_hand = &self.tally.in_hand;
+        let mut since = in_hand.load(Ordering::Relaxed);
+        if since == UNKNOWN {
+            let now = real().max(UNKNOWN) + 1;
+            let order = Ordering::Relaxed;
+            since =
+                in_hand.compare_exchange(UNKNOWN, now, order, order).map_or_else(|by| by, |_| now);
         }
+        since.checked_sub(1).map(Stamp::coarse)
     }
 }

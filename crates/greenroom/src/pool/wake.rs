@@ -110,6 +110,21 @@ impl Default for Bed {
     }
 }
 
+impl Bed {
+    /// What the worker, which has been taken off the idle list, was woken for.
+    #[inline]
+    fn take_errand(&self) -> Errand {
+        // Whoever writes it has taken the worker off the list, and nobody else does before it is there again.
+        let of = match self.errand.load(Ordering::Relaxed) {
+            ANY => return Errand::Any,
+            HANDED => Errand::Handed,
+            shard => Errand::Shard(shard as usize),
+        };
+        self.errand.store(ANY, Ordering::Relaxed);
+        of
+    }
+}
+
 /// Of a worker, from when it lies down until it gets up: whether whoever takes it off the idle list wakes its task.
 pub(crate) enum Rest {
     /// Not yet.
@@ -578,22 +593,22 @@ impl Wake {
         self.beds.at(worker).taken.load(Ordering::Relaxed)
     }
 
-    /// Waits until a waker has taken the worker off the idle list, for its [`errand`](Self::errand): false; or until `is_called`,
-    /// which is asked at each poll: true, and the worker lies there still and is to come back with the same `rest`.
+    /// Waits until somebody has taken the worker off the idle list, and says what for; or until `is_called`, which is asked at each
+    /// poll: None, and the worker lies there still and is to come back with the same `rest`.
     #[inline(always)]
     pub(crate) fn woken_or_called(
         &self,
         worker: usize,
         rest: &mut Rest,
         mut is_called: impl FnMut() -> bool,
-    ) -> impl Future<Output = bool> {
-        let taken = &self.beds.at(worker).taken;
+    ) -> impl Future<Output = Option<Errand>> {
+        let bed = self.beds.at(worker);
         poll_fn(move |task| {
-            if !taken.load(Ordering::Acquire) {
-                return Poll::Ready(false);
+            if !bed.taken.load(Ordering::Acquire) {
+                return Poll::Ready(Some(bed.take_errand()));
             }
             if is_called() {
-                return Poll::Ready(true);
+                return Poll::Ready(None);
             }
             let is_known = match rest {
                 Rest::Told => true,
@@ -604,22 +619,9 @@ impl Wake {
             *rest = Rest::Known;
             match is_known || self.tell_waker(worker, task.waker()) {
                 true => Poll::Pending,
-                false => Poll::Ready(false),
+                false => Poll::Ready(Some(bed.take_errand())),
             }
         })
-    }
-
-    /// What the caller, which has been taken off the idle list, was woken for.
-    pub(crate) fn errand(&self, worker: usize) -> Errand {
-        // Whoever writes it has taken the worker off the list, and nobody else does before it is there again.
-        let errand = &self.beds.at(worker).errand;
-        let of = match errand.load(Ordering::Relaxed) {
-            ANY => return Errand::Any,
-            HANDED => Errand::Handed,
-            shard => Errand::Shard(shard as usize),
-        };
-        errand.store(ANY, Ordering::Relaxed);
-        of
     }
 
     /// A worker that had lain down goes, or cannot come any more. Passes a wake-up that it was given on to another; a message that it was
@@ -634,7 +636,7 @@ impl Wake {
             return fence(Ordering::SeqCst);
         }
         drop(idle);
-        if let Errand::Shard(shard) = self.errand(worker) {
+        if let Errand::Shard(shard) = self.beds.at(worker).take_errand() {
             self.depart(shard, true);
         }
         self.leave(bell);
@@ -757,7 +759,7 @@ mod tests {
     }
 
     /// Polls the rest of the first worker once, as this task.
-    fn rest_on(wake: &Wake, rest: &mut Rest, task: &Arc<Task>) -> Poll<bool> {
+    fn rest_on(wake: &Wake, rest: &mut Rest, task: &Arc<Task>) -> Poll<Option<Errand>> {
         let waker = Waker::from(task.clone());
         pin!(wake.woken_or_called(0, rest, || false)).poll(&mut Context::from_waker(&waker))
     }
@@ -771,7 +773,7 @@ mod tests {
         let (wake, bell, [task, _]) = one();
         let mut rest = wake.lie_down(0, Some(Waker::from(task.clone())));
         assert!(wake.one_more(&bell) && task.was_woken());
-        assert_eq!(rest_on(&wake, &mut rest, &task), Poll::Ready(false));
+        assert_eq!(rest_on(&wake, &mut rest, &task), Poll::Ready(Some(Errand::Any)));
     }
 
     #[test]
@@ -782,7 +784,7 @@ mod tests {
         assert!(rest_on(&wake, &mut rest, &second).is_pending());
         assert!(wake.one_more(&bell));
         assert_eq!((first.was_woken(), second.was_woken()), (false, true));
-        assert_eq!(rest_on(&wake, &mut rest, &second), Poll::Ready(false));
+        assert_eq!(rest_on(&wake, &mut rest, &second), Poll::Ready(Some(Errand::Any)));
         drop(wake);
         assert_eq!(Arc::strong_count(&first), 1, "nobody keeps what wakes it");
     }
@@ -792,11 +794,11 @@ mod tests {
         let (wake, bell, [task, _]) = one();
         let mut rest = wake.lie_down(0, None);
         assert!(wake.one_more(&bell));
-        assert_eq!(rest_on(&wake, &mut rest, &task), Poll::Ready(false));
+        assert_eq!(rest_on(&wake, &mut rest, &task), Poll::Ready(Some(Errand::Any)));
         let mut rest = wake.lie_down(0, None);
         assert!(rest_on(&wake, &mut rest, &task).is_pending());
         assert!(wake.call(0, &bell) && task.was_woken());
-        assert_eq!(rest_on(&wake, &mut rest, &task), Poll::Ready(false));
+        assert_eq!(rest_on(&wake, &mut rest, &task), Poll::Ready(Some(Errand::Any)));
     }
 
     #[test]

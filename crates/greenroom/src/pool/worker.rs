@@ -429,28 +429,27 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         let (mut rest, mut serves) = (lie_down(hold, core, own_waker().await), false);
         let timed_since = loop {
             let take = || {
-                let called = core.settings.calls_in_place && hold.take_at_hatch();
+                let called = hold.post.core.settings.calls_in_place && hold.take_at_hatch();
                 serves &= called;
                 called
             };
-            let is_called = core.wake.woken_or_called(worker, &mut rest, take).await;
-            if !is_called {
-                let errand = core.wake.errand(worker);
+            let errand = core.wake.woken_or_called(worker, &mut rest, take).await;
+            if let Some(errand) = errand {
                 hold.post.posture = Posture::Awake;
                 if errand != Errand::Handed {
                     get_up(hold, core, errand);
                     return serves;
                 }
-                // Where the clock was late, its caller has set it.
+                // Nobody looks at the clock for it.
                 if !hold.take_handed() {
                     return false;
                 }
             }
             // Now and then what was handed over is timed, as runs are, unless its handler suspends.
-            let since = (!is_called && hold.times_this()).then(Instant::now);
+            let since = (errand.is_some() && hold.times_this()).then(Instant::now);
             hold.post.has_suspended = false;
             serve(hold, actor, cx).await;
-            if !is_called {
+            if errand.is_some() {
                 break since;
             }
             if hold.post.posture != Posture::LyingDown {
@@ -502,8 +501,7 @@ fn lie_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let rest = core.wake.lie_down(worker, Some(waker));
     hold.post.posture = Posture::LyingDown;
     core.wake.leave(&core.clock.bell);
-    core.serve_waiters();
-    core.look_if_drained();
+    core.serve_waiters_at_rest();
     core.tell_progress();
     if core.ended.load(Ordering::SeqCst) {
         core.wake.all();

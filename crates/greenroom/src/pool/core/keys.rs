@@ -102,7 +102,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     fn running(&self, worker: usize, now: u64) -> (KeyState, u32) {
         let seat = self.seats.at(worker);
-        let since = seat.busy_since().map_or(Duration::ZERO, |since| since.age(now));
+        let since = seat.busy_since(|| now).map_or(Duration::ZERO, |since| since.age(now));
         (KeyState::Running { worker, since }, seat.attempt())
     }
 

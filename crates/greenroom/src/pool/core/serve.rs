@@ -150,19 +150,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// When the oldest of these was handed over.
     pub(crate) fn oldest_handed(&self) -> Option<Stamp> {
-        self.hatches_of_waiters().filter_map(Hatch::handed_at).min_by_key(|stamp| stamp.nanos())
+        let handed_at = |hatch: &HatchOf<A>| hatch.handed_at(|| self.now());
+        self.hatches_of_waiters().filter_map(handed_at).min_by_key(|stamp| stamp.nanos())
     }
 
     /// Takes back what was handed to workers, one after the other.
     pub(super) fn take_handed(&self) -> impl Iterator<Item = Queued<A, K>> {
-        self.hatches_of_waiters().filter_map(Hatch::retract).map(into_entry)
+        let retracted = self.hatches_of_waiters().filter_map(|hatch| hatch.retract(|| self.now()));
+        retracted.map(into_entry)
     }
 
     /// What this worker was handed goes to others. For one that has left the idle list, and does not take it.
     #[cold]
     pub(crate) fn take_back_handed(&self, worker: usize) {
         let hatch = self.hatches.at(worker).get();
-        self.take_home(hatch.and_then(|hatch| hatch.retract()));
+        self.take_home(hatch.and_then(|hatch| hatch.retract(|| self.now())));
     }
 
     /// What was handed to workers that have not come since the last time goes to others, where there are such: in the queue of the
@@ -170,11 +172,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(super) fn take_back_what_is_left(&self) -> u64 {
         let any_other = self.live.load(Ordering::SeqCst) > 1;
         let look = |hatch: &HatchOf<A>| {
-            let (came, left) = hatch.retract_what_is_left(any_other);
+            let (came, left) = hatch.retract_what_is_left(any_other, || self.now());
             self.take_home(left);
             came
         };
         self.hatches_of_waiters().map(look).fold(0, u64::wrapping_add)
+    }
+
+    /// The stamp of a message that came just now.
+    fn now(&self) -> Stamp {
+        Stamp::coarse(self.coarse.real())
     }
 
     /// Queues what a worker has not taken.
@@ -254,7 +261,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let number = inbox.accepted;
         inbox.accepted += 1;
         drop(inbox);
-        Some(self.coarse.stamp(number, is_late))
+        Some(self.coarse.stamp_at_hatch(number, is_late))
     }
 
     /// What was admitted was not handled: it is not accepted after all.
@@ -270,8 +277,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[inline]
     pub(crate) fn has_served(&self) {
         fence(Ordering::SeqCst);
-        self.serve_waiters();
-        self.look_if_drained();
+        self.serve_waiters_at_rest();
         self.tell_progress();
     }
 }

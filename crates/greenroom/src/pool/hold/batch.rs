@@ -134,7 +134,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let more = mem::take(&mut self.delivery.more);
         let mut first = self.empty_delivery();
         mem::swap(&mut first, &mut self.delivery);
-        let (spare, since) = (self.spare.take(), self.seat.busy_since());
+        let (spare, since) =
+            (self.spare.take(), self.seat.busy_since(|| self.post.core.coarse.shown()));
         let measurement = self.measurement.take();
         // It may be copied, which is user code; what was collected before is whole whatever comes of that.
         let begun = catch_unwind(AssertUnwindSafe(|| self.begin(self.post.source, entry)));

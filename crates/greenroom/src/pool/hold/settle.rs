@@ -217,7 +217,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn put_back(&mut self) {
         self.delivery.marks.remove(Marks::PUT_BACK);
         let class = self.delivery.class;
-        let stamp = Stamp::coarse(self.delivery.stamp.nanos());
+        let stamp = self.delivery.came_at();
         let Some(message) = self.take_message() else {
             return self.dead_letter(DeadLetterReason::Failed, None, None);
         };
@@ -290,7 +290,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         count(&self.seat.tally.retries);
         let class = self.delivery.class;
         let due = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
-        let stamp = Stamp::coarse(self.post.core.coarse.shown().saturating_add(due));
+        let stamp = Stamp::coarse(self.post.core.coarse.timely().saturating_add(due));
         let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class, stamp };
         clock::start(&self.post.core);
         if let Some(deferred) = &mut self.deferred {
@@ -350,7 +350,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let mut extra = self.failed_extra(true, failure);
         extra.for_good = true;
         let (port, failed) = (extra.port.take(), extra.failed.clone());
-        let (class, stamp) = (self.delivery.class, Stamp::coarse(self.delivery.stamp.nanos()));
+        let (class, stamp) = (self.delivery.class, self.delivery.came_at());
         let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class, stamp };
         self.out_of_hand(false);
         match (failed, &mut self.deferred) {

@@ -15,6 +15,7 @@ use crate::{
         mailbox::Mailbox,
         seat::HAND_OVER,
         spare_extras::{SPARES_OF_A_SHARD, SPARES_OF_ONE},
+        stamp::Stamp,
         stats::Measurement,
         tally::count,
     },
@@ -422,7 +423,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
         self.delivery.class = Class::Normal;
         self.delivery.marks.add(Marks::AT_HATCH);
-        self.start();
+        self.start_at_hatch();
         true
     }
 
@@ -444,7 +445,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             Some(Caller::Gone(port)) => self.delivery.extra = Some(Extra::new(Some(port))),
         }
         self.delivery.class = Class::Normal;
-        self.start() == Taken::InHand
+        self.start_at_hatch() == Taken::InHand
+    }
+
+    /// As `start`, where the clock may stand.
+    #[inline(always)]
+    fn start_at_hatch(&mut self) -> Taken {
+        let is_stamped = self.delivery.stamp != Stamp::NONE;
+        self.seat.is_busy_since(if is_stamped { self.post.core.coarse.shown() } else { 0 });
+        self.start_next()
     }
 
     /// The message in the delivery is in hand from here on, unless its caller has gone.

@@ -67,7 +67,9 @@ impl WorkerStats {
             name: core.worker_name(slot),
             worker_behavior: std::any::type_name::<A>(),
             live: matches!(seat.status(), Status::Live | Status::Starting),
-            busy_for: seat.busy_since().map(|since| since.age(core.coarse.real())),
+            busy_for: seat
+                .busy_since(|| core.coarse.real())
+                .map(|since| since.age(core.coarse.real())),
             mailbox_size: core.settings.mailbox,
             queued: mailbox.map_or(0, |mailbox| mailbox.waiting() as u64),
             dispatched: read(&seat.tally.started),

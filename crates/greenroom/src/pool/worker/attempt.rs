@@ -187,6 +187,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
     #[cold]
     fn suspend(&mut self, task: &task::Context<'_>) {
         self.has_suspended = true;
+        if self.core.coarse.stands() {
+            self.core.seats.at(self.worker).busy_since(|| self.core.coarse.set());
+        }
         if self.posture == Posture::LyingDown {
             debug_assert!(
                 self.core.settings.calls_in_place,
