@@ -292,3 +292,5 @@ fn into_entry<M, R, E, K>((message, stamp, port): Retracted<M, R, E>) -> Entry<M
 mod handed;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod times;

@@ -187,7 +187,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
     #[cold]
     fn suspend(&mut self, task: &task::Context<'_>) {
         self.has_suspended = true;
-        if self.core.coarse.stands() {
+        if !self.core.coarse.is_watched() {
+            // What is in hand has been so from now on, where nobody has looked at the clock for it.
             self.core.seats.at(self.worker).busy_since(|| self.core.coarse.set());
         }
         if self.posture == Posture::LyingDown {
