@@ -358,7 +358,7 @@ impl<M, R, E> Delivery<M, R, E> {
     pub(crate) fn came_at(&self) -> Stamp {
         let started = || self.seat.as_ref()?.busy_since(|| self.start.elapsed().as_nanos() as u64);
         match self.stamp {
-            Stamp::NONE => started().unwrap_or(Stamp::NONE),
+            Stamp::UNDATED => started().unwrap_or(Stamp::NONE),
             stamp => Stamp::coarse(stamp.nanos()),
         }
     }

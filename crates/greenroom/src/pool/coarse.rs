@@ -119,7 +119,7 @@ impl CoarseClock {
         }
         if is_late && !self.is_watched() {
             self.care.store(STANDS, Ordering::Relaxed);
-            return Stamp::NONE;
+            return Stamp::UNDATED;
         }
         self.timely_stamp(is_late)
     }

@@ -342,7 +342,7 @@ impl<M, R, E> Between<M, R, E> {
 
     /// When the message came. Where nobody has looked at the clock for it, that is from here on when somebody has asked first.
     fn stamp_it(&mut self, now: impl FnOnce() -> Stamp) -> Stamp {
-        if self.stamp == Stamp::NONE {
+        if self.stamp == Stamp::UNDATED {
             self.stamp = now();
         }
         self.stamp

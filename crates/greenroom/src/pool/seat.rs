@@ -39,6 +39,9 @@ pub(crate) const END: u32 = 64;
 /// The worker has been killed: its task ends at its next await.
 pub(crate) const KILLED: u32 = 8;
 
+/// In the place of when a message was started: nobody has looked at the clock for it.
+const UNKNOWN: u64 = u64::MAX;
+
 /// A slot. Its first cache line belongs to the worker, which writes it for every message.
 #[derive(Default)]
 #[repr(align(128))]
@@ -130,10 +133,16 @@ impl Seat {
         self.tally.in_hand.load(Ordering::Relaxed) != 0
     }
 
-    /// A message is in hand from this moment on; 0 where nobody has looked at the clock for it.
+    /// A message is in hand from this moment on.
     #[inline]
     pub(crate) fn is_busy_since(&self, nanos: u64) {
         self.tally.in_hand.store(nanos + 1, Ordering::Relaxed);
+    }
+
+    /// A message is in hand, and nobody has looked at the clock for it.
+    #[inline]
+    pub(crate) fn is_busy_since_now(&self) {
+        self.tally.in_hand.store(UNKNOWN, Ordering::Relaxed);
     }
 
     /// No message is in hand any more.
@@ -160,11 +169,10 @@ impl Seat {
     /// When the message in hand was started. Where nobody has looked at the clock for it, that is from here on when somebody has
     /// asked first: by `real`, what the clock shows now.
     pub(crate) fn busy_since(&self, real: impl FnOnce() -> u64) -> Option<Stamp> {
-        const UNKNOWN: u64 = 1;
         let in_hand = &self.tally.in_hand;
         let mut since = in_hand.load(Ordering::Relaxed);
         if since == UNKNOWN {
-            let now = real().max(UNKNOWN) + 1;
+            let now = real() + 1;
             let order = Ordering::Relaxed;
             since =
                 in_hand.compare_exchange(UNKNOWN, now, order, order).map_or_else(|by| by, |_| now);

@@ -34,6 +34,9 @@ impl Stamp {
     /// Of nothing.
     pub(crate) const NONE: Self = Self(0);
 
+    /// Of a message for which nobody has looked at the clock.
+    pub(crate) const UNDATED: Self = Self(LATEST << SAMPLE_BITS);
+
     /// Of a message that is not measured.
     #[inline]
     pub(crate) fn coarse(nanos: u64) -> Self {
@@ -106,6 +109,7 @@ mod tests {
             assert_eq!(stamp.age(7), Duration::ZERO, "the clock was read elsewhere");
         }
         assert!(!Stamp::coarse(u64::MAX).is_sampled(), "a time without end is no sample");
+        assert!(!Stamp::UNDATED.is_sampled() && Stamp::UNDATED != Stamp::coarse(0));
     }
 
     #[test]

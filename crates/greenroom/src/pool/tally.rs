@@ -11,7 +11,8 @@ pub(crate) struct WorkerTally {
     /// Messages started: each gives up its permit.
     pub(crate) started: AtomicU64,
     pub(crate) handled: AtomicU64,
-    /// When the message in hand was started, in nanoseconds and one more; 0 while there is none.
+    /// When the message in hand was started, in nanoseconds and one more; 0 while there is none. The one counter that somebody else may
+    /// write as well: where nobody has looked at the clock for it, who asks does.
     pub(crate) in_hand: AtomicU64,
     /// Messages in hand besides that one, in a pool of batches.
     pub(crate) more_in_hand: AtomicU64,

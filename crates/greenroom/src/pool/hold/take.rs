@@ -451,8 +451,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     /// As `start`, where the clock may stand.
     #[inline(always)]
     fn start_at_hatch(&mut self) -> Taken {
-        let is_stamped = self.delivery.stamp != Stamp::NONE;
-        self.seat.is_busy_since(if is_stamped { self.post.core.coarse.shown() } else { 0 });
+        match self.delivery.stamp {
+            Stamp::UNDATED => self.seat.is_busy_since_now(),
+            _ => self.seat.is_busy_since(self.post.core.coarse.shown()),
+        }
         self.start_next()
     }
 
