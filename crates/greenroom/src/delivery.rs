@@ -316,7 +316,9 @@ impl<M, R, E> Delivery<M, R, E> {
     ///
     /// Looking at a clock for each message would cost more than queueing it, so most are stamped by one that stands still
     /// between looks at the real one: with several threads for a few milliseconds, with one for as long as a sender or a
-    /// handler computes without a pause. So the moment may lie too early by that much, never too late.
+    /// handler computes without a pause. So the moment may lie too early by that much, and with several threads never too late.
+    /// With one, where handlers return within 2 µs, a call that an idle worker is given at once has no stamp: it counts from when it
+    /// is first asked for or its handler first waits, which is too late by what others and the handler have computed until then.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -354,7 +356,7 @@ impl<M, R, E> Delivery<M, R, E> {
     }
 
     /// When it was queued, or this attempt was due. Of a message that was not queued and for which nobody has looked at the clock,
-    /// when it was started.
+    /// when that was first asked for since it was started.
     pub(crate) fn came_at(&self) -> Stamp {
         let started = || self.seat.as_ref()?.busy_since(|| self.start.elapsed().as_nanos() as u64);
         match self.stamp {

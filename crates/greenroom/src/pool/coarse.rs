@@ -3,12 +3,13 @@
 //! | on | looked at by | so it is late by |
 //! |---|---|---|
 //! | several threads | the watch, each tick, while a worker is awake or work is ready; whoever comes when it does not look | a tick, or what the watch is late |
-//! | one thread | a sender that finds no worker awake, a worker that is woken for a queue | what a handler or a sender computes without a pause |
+//! | one thread | a sender that finds no worker awake or the clock standing, a worker that is woken for a queue, a handler that suspends or goes on | what a handler or a sender computes without a pause |
 //!
 //! On one thread time passes unseen only while somebody computes: as long as a worker is awake, the runtime does not rest
-//! before that worker has had its turn. So nobody looks at the real clock for a message there that an idle worker is given at its
-//! [hatch](super::hatch): most are settled before anybody asks when they came. Who does (an observer, or the handler) and whose
-//! handler suspends looks then. Until somebody has, this clock [stands](CoarseClock::stands), and senders know it.
+//! before that worker has had its turn. So, where handlers are quick, nobody looks at the real clock for a message there that an idle
+//! worker is given at its [hatch](super::hatch): most are settled before anybody asks when they came. Whoever asks (an observer, or the
+//! handler) looks then, and so does a worker whose handler suspends. Until somebody has, this clock [stands](CoarseClock::stands), and
+//! senders know it.
 
 use std::{
     sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering},
@@ -111,13 +112,13 @@ impl CoarseClock {
     }
 
     /// As `stamp`, for a message that an idle worker is given at its hatch. On one thread none where nobody has looked at the real
-    /// time for a while.
+    /// time for a while, and handlers are so quick that a look would be felt.
     #[inline]
-    pub(crate) fn stamp_at_hatch(&self, number: u64, is_late: bool) -> Stamp {
+    pub(crate) fn stamp_at_hatch(&self, number: u64, is_late: bool, is_quick: bool) -> Stamp {
         if self.measures(number) {
             return self.sample();
         }
-        if is_late && !self.is_watched() {
+        if is_late && is_quick && !self.is_watched() {
             self.care.store(STANDS, Ordering::Relaxed);
             return Stamp::UNDATED;
         }
@@ -156,7 +157,8 @@ impl CoarseClock {
     ) -> bool {
         match self.care.load(Ordering::Relaxed) {
             WATCHED => is_unwatched(),
-            least => awake() < least,
+            // In this order: it stands before the worker counts as awake for which nobody has looked.
+            _ => awake() < self.care.load(Ordering::Acquire),
         }
     }
 
@@ -178,7 +180,7 @@ impl CoarseClock {
     fn show(&self, nanos: u64) {
         self.now.store(Stamp::coarse(nanos).bits(), Ordering::Relaxed);
         if self.stands() {
-            self.care.store(TENDED, Ordering::Relaxed);
+            self.care.store(TENDED, Ordering::Release);
         }
     }
 

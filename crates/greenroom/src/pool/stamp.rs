@@ -23,7 +23,7 @@ const ITSELF: u64 = 1;
 const MANY: u64 = 2;
 const SEVERAL: u64 = 3;
 
-/// The latest that fits: 146 years.
+/// The latest that fits, 146 years: it is [`UNDATED`](Stamp::UNDATED).
 const LATEST: u64 = u64::MAX >> SAMPLE_BITS;
 
 /// When a message was queued.
@@ -40,7 +40,7 @@ impl Stamp {
     /// Of a message that is not measured.
     #[inline]
     pub(crate) fn coarse(nanos: u64) -> Self {
-        Self(nanos.min(LATEST) << SAMPLE_BITS)
+        Self(nanos.min(LATEST - 1) << SAMPLE_BITS)
     }
 
     /// Of one that is, and stands for as many.

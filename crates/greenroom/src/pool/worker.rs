@@ -440,7 +440,7 @@ async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                     get_up(hold, core, errand);
                     return serves;
                 }
-                // Nobody looks at the clock for it.
+                // Where the clock was late, its caller has set it, or nobody looks at it for this message.
                 if !hold.take_handed() {
                     return false;
                 }

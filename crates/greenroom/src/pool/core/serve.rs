@@ -179,9 +179,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.hatches_of_waiters().map(look).fold(0, u64::wrapping_add)
     }
 
-    /// The stamp of a message that came just now.
+    /// The stamp of a message that nobody has looked at the clock for. That goes again from here on: whoever has it next goes by it.
     fn now(&self) -> Stamp {
-        Stamp::coarse(self.coarse.real())
+        Stamp::coarse(self.coarse.set())
     }
 
     /// Queues what a worker has not taken.
@@ -261,7 +261,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let number = inbox.accepted;
         inbox.accepted += 1;
         drop(inbox);
-        Some(self.coarse.stamp_at_hatch(number, is_late))
+        Some(self.coarse.stamp_at_hatch(number, is_late, self.wake.is_quick()))
     }
 
     /// What was admitted was not handled: it is not accepted after all.

@@ -23,7 +23,8 @@ pub struct WorkerStats {
     pub worker_behavior: &'static str,
     /// Its worker handles messages, or is being started (again).
     pub live: bool,
-    /// For how long it has had the message in hand, to a few milliseconds. `None` where there is none.
+    /// For how long it has had the message in hand, to a few milliseconds, or as [`Delivery::queued_at`](crate::Delivery::queued_at) says.
+    /// `None` where there is none.
     pub busy_for: Option<Duration>,
     /// The most messages that may wait in its own mailbox.
     pub mailbox_size: usize,

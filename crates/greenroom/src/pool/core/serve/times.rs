@@ -122,13 +122,17 @@ async fn what_a_handler_sends_is_no_older_than_it_is() {
 #[tokio::test(start_paused = true)]
 async fn what_waits_for_its_worker_grows_old_from_when_somebody_looks() {
     let (pool, ages) = idle(false, |pool| pool).await;
-    let mut call = pool.call(Do::Nothing);
+    let mut call = pool.call(Do::Wait);
     assert!(poll_fn(|cx| Poll::Ready(std::pin::Pin::new(&mut call).poll(cx))).await.is_pending());
     assert_eq!(pool.stats().oldest, Some(Duration::ZERO), "not an hour");
-    // As if others computed for so long.
-    std::thread::sleep(Duration::from_millis(1));
-    call.await.unwrap();
-    assert_eq!(*ages.lock(), [(Do::Nothing, Duration::ZERO)]);
+    let look = async {
+        tokio::time::sleep(A_WHILE / 2).await;
+        let workers = pool.manage().worker_stats();
+        workers.iter().find_map(|worker| worker.busy_for)
+    };
+    let (done, busy) = tokio::join!(call, look);
+    assert_eq!((done, busy), (Ok(()), Some(A_WHILE / 2)), "the clock goes again since then");
+    assert_eq!(*ages.lock(), [(Do::Wait, A_WHILE)]);
 }
 
 #[tokio::test(start_paused = true)]
