@@ -89,7 +89,7 @@ enum Beginning {
     AfterKill,
 }
 
-/// The life of a worker's task. One future, whose code the runtime polls, and no other within it: each would cost its way in.
+/// The life of a worker's task. A future of its own for the loop would cost its way in and out with each turn.
 async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     mut undertaker: Undertaker<A, K>,
     beginning: Beginning,
