@@ -203,6 +203,9 @@ pub enum CallError<E> {
     /// The handler panicked, and the failure policy makes no further attempt.
     #[error("the handler panicked: {0}")]
     Panicked(String),
+    /// The worker was killed while it handled the message, and the failure policy makes no further attempt.
+    #[error("the worker was killed while it handled the message")]
+    Killed,
     /// The message killed as many workers as the poison limit allows.
     #[error("the message killed {kills} workers and is quarantined")]
     Poisoned {

@@ -5,7 +5,7 @@
 //! handler's error      a call gets the error,        tried again, then as in a plain pool
 //!                      a send is a dead letter
 //! panic, timeout,      dead letter                   tried again, then a dead letter;
-//! crash                                              after `poison_limit` panics or crashes quarantined
+//! crash, kill                                        after `poison_limit` panics or crashes quarantined
 //! ```
 
 use std::time::Duration;
@@ -53,6 +53,9 @@ pub enum Cause<'a, E> {
     /// Whoever did the work for the handler has died of it ([`Delivery::crashed`](crate::Delivery::crashed)); the handler
     /// returned this error.
     Crash(&'a E),
+    /// The worker was killed while it handled the message, or its supervisor put it to rest and it did not let go in time: the
+    /// handler was dropped. Nobody says that it was the message's fault, so this does not count towards the poison limit.
+    Kill,
 }
 
 /// A failed attempt, as the failure policy sees it.
@@ -154,17 +157,19 @@ pub struct FailureTable {
     pub timeout: Row,
     /// For whoever did the work for the handler and died of it.
     pub crash: Row,
+    /// For workers that were killed while they handled the message.
+    pub kill: Row,
 }
 
 impl FailureTable {
     /// The same row for every failure.
     pub const fn all(row: Row) -> Self {
-        Self { error: row, panic: row, timeout: row, crash: row }
+        Self { error: row, panic: row, timeout: row, crash: row, kill: row }
     }
 }
 
 impl Default for FailureTable {
-    /// Errors return to the caller; after a panic, a timeout or a crash the message is a dead letter.
+    /// Errors return to the caller; after a panic, a timeout, a crash or a kill the message is a dead letter.
     fn default() -> Self {
         Self { error: Row::Once(Finally::Return), ..Self::all(Row::Once(Finally::DeadLetter)) }
     }
@@ -183,6 +188,7 @@ impl<E: 'static> FailurePolicy<E> for FailureTable {
             Cause::Panic(_) => self.panic,
             Cause::Timeout(_) => self.timeout,
             Cause::Crash(_) => self.crash,
+            Cause::Kill => self.kill,
         };
         row.verdict(attempt.failures, chance)
     }
@@ -224,6 +230,9 @@ mod tests {
         assert_eq!(table.decide(error(3), 1.0), Verdict::Drop);
         let panic = FailedAttempt::<()> { cause: Cause::Panic("boom"), failures: 1 };
         assert_eq!(table.decide(panic, 1.0), Verdict::DeadLetter);
+        let kill = FailedAttempt::<()> { cause: Cause::Kill, failures: 1 };
+        let once = FailureTable { kill: Row::Once(Finally::Drop), ..table };
+        assert_eq!(once.decide(kill, 1.0), Verdict::Drop);
         let plain = FailureTable::default();
         assert_eq!(plain.decide(error(1), 1.0), Verdict::Return);
     }

@@ -11,8 +11,8 @@ use std::{
 
 use greenroom::{
     Actor, Answer, Backoff, CallError, Cause, Class, Context, DeadLetter, Delivery, Envelope,
-    FailedAttempt, FailureTable, Finally, NotAccepted, Pool, PoolBuilder, PoolStats, Restarts, Row,
-    Stop, Verdict,
+    ExitReason, FailedAttempt, FailureTable, Finally, NotAccepted, Pool, PoolBuilder, PoolStats,
+    Restarts, Row, Stop, Verdict,
 };
 use proptest::prelude::*;
 
@@ -191,6 +191,8 @@ enum Step {
     TrySend(Option<u8>, Deed),
     Call(Option<u8>, Deed),
     AbandonedCall(Option<u8>, Deed),
+    /// Of the worker at this place, going round.
+    Kill(usize),
     Wait(u64),
     Breathe,
 }
@@ -229,6 +231,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (key(), deed()).prop_map(|(key, deed)| Step::TrySend(key, deed)),
         2 => (key(), deed()).prop_map(|(key, deed)| Step::Call(key, deed)),
         1 => (key(), deed()).prop_map(|(key, deed)| Step::AbandonedCall(key, deed)),
+        2 => (0usize..6).prop_map(Step::Kill),
         1 => (0u64..60).prop_map(Step::Wait),
         1 => Just(Step::Breathe),
     ]
@@ -397,6 +400,10 @@ async fn run(program: Program) -> Result<(), TestCaseError> {
             Step::AbandonedCall(key, deed) => {
                 let call = pool.call_with(message(key, deed), envelope);
                 let _ = tokio::time::timeout(Duration::from_millis(1), call).await;
+            }
+            Step::Kill(place) => {
+                let workers = pool.manage().workers();
+                workers[place % workers.len()].erase().exit(ExitReason::Killed);
             }
             Step::Wait(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
             Step::Breathe => tokio::task::yield_now().await,

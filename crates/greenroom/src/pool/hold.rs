@@ -7,8 +7,13 @@ use std::{
 };
 
 use super::{
-    core::Core, lanes::LaneId, limits::Outcome, mailbox::Mailbox, seat::Seat,
-    spare_extras::SpareExtras, stats::Measurement,
+    core::Core,
+    lanes::LaneId,
+    limits::Outcome,
+    mailbox::Mailbox,
+    seat::{KILLED, REST, Seat},
+    spare_extras::SpareExtras,
+    stats::Measurement,
 };
 use crate::{Actor, Delivery};
 
@@ -175,7 +180,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.post.core.ended.load(Ordering::Acquire)
-            || (self.seat.has_orders() && self.seat.is_dismissed())
+            || (self.seat.has_orders() && self.seat.starts_nothing())
     }
 
     /// Settles the message that was in hand when the handler panicked, and gives up the place it came from.
@@ -191,10 +196,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.post.core.release(self.post.worker, source);
     }
 
-    /// Settles what is in hand without asking anybody, and gives up the place.
+    /// Settles what is in hand when the worker is dropped, and gives up the place. Where the worker alone has been killed, or is to
+    /// rest, the failure table decides; where its pool ends, or its runtime, the message is given back.
     fn let_go(&mut self) {
-        if self.in_hand && !self.end_batch(&batch::BatchEnd::Killed) {
-            self.killed();
+        let goes_on = !self.post.core.ended.load(Ordering::SeqCst) && self.seat.has(KILLED | REST);
+        let end = if goes_on { batch::BatchEnd::Killed } else { batch::BatchEnd::Stopped };
+        if self.in_hand && !self.end_batch(&end) {
+            match goes_on {
+                true => self.settle_kill(),
+                false => self.return_message(),
+            }
         }
         self.give_up_place();
     }

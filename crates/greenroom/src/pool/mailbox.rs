@@ -22,7 +22,7 @@ use super::{
     lock::Lock,
     parcel::ParcelOf,
     permits::{Closed, Permits, Queues, Refused},
-    seat::{MAIL, SIGNAL, Seat},
+    seat::{HAND_OVER, MAIL, SIGNAL, Seat},
     stamp::Stamp,
 };
 use crate::{
@@ -264,7 +264,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         rest.extend(held.into_iter().flat_map(|held| held.urgent.into_iter().chain(held.normal)));
         let signals = std::mem::take(&mut letters.signals);
         self.waiting.store(0, Ordering::Relaxed);
-        self.seat.done(MAIL | SIGNAL);
+        self.seat.done(MAIL | SIGNAL | HAND_OVER);
         drop(letters);
         drop(signals);
         rest
@@ -337,6 +337,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.desks.at(slot).lock().clone()
     }
 
+    /// Takes back what a worker is told of a mailbox, where it has none. Under the lock under which one is made: whoever writes
+    /// into that one says so afterwards.
+    #[cold]
+    pub(crate) fn forget_mail(&self, slot: usize) {
+        let desk = self.desks.at(slot).lock();
+        if desk.is_none() {
+            self.seats.at(slot).done(MAIL | SIGNAL | HAND_OVER);
+        }
+    }
+
     /// Queues a message at a worker, whose permits have been taken, and wakes it.
     pub(crate) fn push_to(
         &self,
@@ -362,7 +372,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.end_of_worker(&mailbox, reason);
         if self.mailbox_if_any(mailbox.slot).is_some() {
             // The next worker has the same orders: what was taken back may have been meant for it.
-            mailbox.seat.order(MAIL | SIGNAL);
+            mailbox.seat.order(MAIL | SIGNAL | HAND_OVER);
             self.wake.call(mailbox.slot, &self.clock.bell);
         }
     }

@@ -36,7 +36,7 @@ pub(crate) const REST: u32 = 16;
 /// The pool has ended: nothing more is started.
 pub(crate) const END: u32 = 64;
 
-/// The worker has been killed: its task ends at its next await.
+/// The worker has been killed: its task ends at its next await, or when it looks at its orders, whichever comes first.
 pub(crate) const KILLED: u32 = 8;
 
 /// In the place of when a message was started: nobody has looked at the clock for it.
@@ -54,6 +54,8 @@ pub(crate) struct Seat {
     pub(crate) attempt: AtomicU32,
     pub(crate) attempt_of: AtomicU64,
     pub(crate) place: Mutex<Place>,
+    /// Tasks that were begun for its workers, so that a handle which comes late is known for one of an earlier task.
+    pub(crate) tasks: AtomicU64,
     /// What the worker has published.
     pub(crate) published: Published,
     /// Where the work of its task lies, in a pool where callers may do it.
@@ -107,9 +109,14 @@ impl Seat {
         self.orders.load(Ordering::Relaxed) != 0
     }
 
-    /// True when the worker is to start no further message.
+    /// True when the worker is to leave its slot, or to rest.
     pub(crate) fn is_dismissed(&self) -> bool {
         self.has(LEAVE | REST)
+    }
+
+    /// True when the worker is to start no further message.
+    pub(crate) fn starts_nothing(&self) -> bool {
+        self.has(LEAVE | REST | KILLED)
     }
 
     pub(crate) fn has(&self, order: u32) -> bool {
@@ -118,6 +125,11 @@ impl Seat {
 
     pub(crate) fn order(&self, order: u32) {
         self.orders.fetch_or(order, Ordering::SeqCst);
+    }
+
+    /// Nobody is in the slot any more: nothing is left of what its last worker was told, but that the pool has ended.
+    pub(crate) fn forget_orders(&self) {
+        self.orders.fetch_and(END, Ordering::SeqCst);
     }
 
     pub(crate) fn done(&self, order: u32) {

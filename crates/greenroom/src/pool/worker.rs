@@ -60,6 +60,8 @@ enum End {
     Over,
     /// By itself, or because of a signal.
     Exit(ExitReason),
+    /// It was killed. It has nothing in hand, and runs no hook any more.
+    Killed,
 }
 
 /// How a worker's task came to its end.
@@ -114,6 +116,8 @@ async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                 end(actor, &reason, own).await;
                 break Gone::Over(reason);
             }
+            // As where its task is aborted: the undertaker begins the next one.
+            Ok(End::Killed) => return,
             Ok(End::Exit(reason)) => {
                 hold.give_up_place();
                 hold.rest();
@@ -355,7 +359,10 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
             }
         }
     }
-    End::Over
+    match hold.seat.has(KILLED) && !core.ended.load(Ordering::SeqCst) {
+        true => End::Killed,
+        false => End::Over,
+    }
 }
 
 /// Lets other tasks of the runtime have a turn; senders fill the queues meanwhile, and need not wake anybody.

@@ -32,11 +32,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Gives the worker in this slot a task that does its work.
     pub(crate) fn employ(&self, slot: usize, work: impl Future<Output = ()> + Send + 'static) {
+        let number = self.seats.at(slot).tasks.fetch_add(1, Ordering::SeqCst) + 1;
         let task = match self.settings.calls_in_place {
             true => self.runtime.spawn(in_place::Task::new(self.seats.at(slot), work)),
             false => self.runtime.spawn(work),
         };
-        self.works_as(slot, task.abort_handle());
+        self.works_as(slot, number, task.abort_handle());
     }
 
     /// Adds workers. Returns their slots and the new size.
@@ -102,8 +103,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.revive();
         self.tell_size(size - 1, size, ResizeReason::Asked);
         self.tell(Happening::WorkerAdded { slot });
+        let number = self.seats.at(slot).tasks.fetch_add(1, Ordering::SeqCst) + 1;
         let run = worker::adopted::run(Employed::new(self), slot, other, outcomes.clone());
-        self.works_as(slot, self.runtime.spawn(run).abort_handle());
+        self.works_as(slot, number, self.runtime.spawn(run).abort_handle());
         Ok((slot, size))
     }
 
@@ -245,7 +247,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let seat = self.seats.at(slot);
         let mut place = seat.place.lock();
         let gone = std::mem::take(&mut *place);
-        seat.done(LEAVE | KILLED);
+        seat.forget_orders();
         let mailbox = self.desks.at(slot).lock().take();
         drop(place);
         self.clear_desk(mailbox, reason);
@@ -364,6 +366,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return false;
         }
         place.status = Status::Disabled;
+        // Under the lock: from here on nobody is killed there.
+        self.seats.at(slot).done(KILLED);
         drop(place);
         self.live.fetch_sub(1, Ordering::SeqCst);
         self.crew_changed();

@@ -228,10 +228,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// This task is the worker of a slot now. One that was killed before anybody knew its task is dropped at once.
-    pub(crate) fn works_as(&self, slot: usize, task: AbortHandle) {
+    /// The task with this number is the worker of a slot now, unless the next one has been begun since. One that was killed
+    /// before anybody knew its task is dropped at once.
+    pub(crate) fn works_as(&self, slot: usize, number: u64, task: AbortHandle) {
         let seat = self.seats.at(slot);
-        seat.place.lock().abort = Some(task.clone());
+        let mut place = seat.place.lock();
+        if seat.tasks.load(Ordering::SeqCst) != number {
+            return;
+        }
+        place.abort = Some(task.clone());
+        drop(place);
         if seat.has(KILLED) {
             task.abort();
         }

@@ -50,7 +50,10 @@ pub(super) enum Fate<E> {
 pub(crate) enum BatchEnd {
     Panicked(String),
     TimedOut,
+    /// Its worker was killed.
     Killed,
+    /// Its pool has ended, or its runtime.
+    Stopped,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
@@ -226,7 +229,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 self.attempt_alone(DeadLetterReason::Panicked, Some(panic.clone()));
             }
             BatchEnd::TimedOut => self.attempt_alone(DeadLetterReason::TimedOut, None),
-            BatchEnd::Killed => self.killed(),
+            BatchEnd::Killed => self.attempt_alone(DeadLetterReason::Killed, None),
+            BatchEnd::Stopped => self.return_message(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::{
     hash::Hash,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -272,7 +273,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let port = extra.and_then(|extra| extra.port);
         let mut letter = DeadLetter { message, reason, error, panic, attempts, age };
         if let Some(port) = port {
-            port.resolve(call_error(&mut letter, kills));
+            let has_ended = self.post.core.ended.load(Ordering::SeqCst);
+            port.resolve(call_error(&mut letter, kills, has_ended));
         }
         self.post.core.report_dead_letter(letter);
     }
@@ -283,7 +285,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if self.post.core.ended.load(Ordering::SeqCst) {
             discard(failure.error);
             self.delivery.message = Some(message);
-            return self.killed();
+            return self.return_message();
         }
         let extra = self.failed_extra(counted, failure);
         self.out_of_hand(false);
@@ -378,18 +380,40 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let kills = self.kills();
         let failures = self.delivery.failures() + 1;
         let attempt = FailedAttempt { cause: Cause::Panic(&panic), failures };
-        let core = self.post.core.clone();
-        let decide = || core.settings.policy.decide(attempt, core.chance());
         if kills >= self.post.core.settings.poison_limit {
             return self.poisoned(None, Some(panic));
         }
-        let verdict = std::panic::catch_unwind(std::panic::AssertUnwindSafe(decide));
-        let verdict = verdict.unwrap_or_else(|policy| {
-            discard(policy);
-            self.post.core.settings.finally.map_or(Verdict::DeadLetter, Verdict::from)
-        });
+        let verdict = self.decide(attempt);
         let reason = DeadLetterReason::Panicked;
         self.follow(verdict, Failure { reason, error: None, panic: Some(panic), killed: true });
+    }
+
+    /// What the policy says; where it panics, what follows when no further attempt is made.
+    fn decide(&self, attempt: FailedAttempt<'_, A::Error>) -> Verdict {
+        let settings = &self.post.core.settings;
+        let decide = || settings.policy.decide(attempt, self.post.core.chance());
+        catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|policy| {
+            discard(policy);
+            settings.finally.map_or(Verdict::DeadLetter, Verdict::from)
+        })
+    }
+
+    /// The worker was killed with the message in hand. That is nothing that the message has done: it does not count as one that
+    /// kills.
+    pub(super) fn settle_kill(&mut self) {
+        self.delivery.open_port();
+        self.delivery.marks.remove(Marks::CRASHED);
+        if self.delivery.marks.has(Marks::FORWARDED) {
+            return self.handled(Answer::Elsewhere);
+        }
+        if self.seat.place.lock().adopted.is_some() {
+            // It was on its way to somebody else, and has not arrived there.
+            return self.put_back();
+        }
+        let failures = self.delivery.failures() + 1;
+        let verdict = self.decide(FailedAttempt { cause: Cause::Kill, failures });
+        let reason = DeadLetterReason::Killed;
+        self.follow(verdict, Failure { reason, error: None, panic: None, killed: false });
     }
 
     /// Workers that died with this message in hand, with this one.
@@ -414,7 +438,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// The worker is dropped with a message in hand, at the deadline of a stop or with its runtime; or the message
     /// would be attempted again, and the pool has ended.
-    pub(super) fn killed(&mut self) {
+    pub(super) fn return_message(&mut self) {
         self.delivery.open_port();
         if self.delivery.marks.has(Marks::FORWARDED) {
             return self.handled(Answer::Elsewhere);
@@ -454,12 +478,16 @@ impl<E> Failure<E> {
             (None, DeadLetterReason::TimedOut) => {
                 "a message failed for good: its handler took too long".to_owned()
             }
+            (None, DeadLetterReason::Killed) => {
+                "a message failed for good: its worker was killed".to_owned()
+            }
             (None, _) => "a message failed for good".to_owned(),
         })
     }
 }
 
-fn call_error<M, E>(letter: &mut DeadLetter<M, E>, kills: u32) -> CallError<E> {
+/// `has_ended` where the pool has.
+fn call_error<M, E>(letter: &mut DeadLetter<M, E>, kills: u32, has_ended: bool) -> CallError<E> {
     match letter.reason {
         DeadLetterReason::Poisoned => CallError::Poisoned { kills },
         DeadLetterReason::Panicked => CallError::Panicked(letter.panic.clone().unwrap_or_default()),
@@ -468,7 +496,8 @@ fn call_error<M, E>(letter: &mut DeadLetter<M, E>, kills: u32) -> CallError<E> {
             None => CallError::Dropped,
         },
         DeadLetterReason::NoWorkers => CallError::NoWorkers,
-        DeadLetterReason::Killed => CallError::Stopped,
+        DeadLetterReason::Killed if has_ended => CallError::Stopped,
+        DeadLetterReason::Killed => CallError::Killed,
         DeadLetterReason::Abandoned => CallError::Dropped,
         DeadLetterReason::Evicted => CallError::Evicted,
         DeadLetterReason::Expired => CallError::Expired,

@@ -256,6 +256,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if self.seat.has(HAND_OVER) {
             self.post.core.hand_over(self.post.worker);
         }
+        if self.own_mailbox().is_none() {
+            self.post.core.forget_mail(self.post.worker);
+        }
         let entry = self.own_mailbox()?.pop(urgent_only)?;
         self.give_up_place();
         self.mail_run += 1;

@@ -69,17 +69,17 @@ async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core.tell(Happening::WorkerStarted { slot });
     core.has_started(slot);
     let _ = outcomes.send(SlotOutcome::Started(slot));
-    hand_on(&core, slot, to).await;
-    undertaker.gone = Some(Gone::Over(ExitReason::Normal));
+    undertaker.gone = Some(Gone::Over(hand_on(&core, slot, to).await));
     // One whose other end has gone is no member any more.
     core.drop_out(slot, &outcomes);
 }
 
+/// Returns why it is over.
 async fn hand_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     slot: usize,
     to: Address<A::Message, A::Reply, A::Error>,
-) {
+) -> ExitReason {
     let mut forwarder = Forwarder(to);
     let mut cx = context(core, slot);
     let mut hold = Hold::new(core.clone(), slot);
@@ -89,8 +89,10 @@ async fn hand_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         match CatchUnwind(Box::pin(work(&mut hold, &mut forwarder, &mut cx)), own).await {
             Ok(End::Over | End::Exit(_)) => {
                 hold.give_up_place();
-                return hold.rest();
+                hold.rest();
+                return ExitReason::Normal;
             }
+            Ok(End::Killed) => return ExitReason::Killed,
             // A key function or a policy of the other end: the failure table has decided about its message.
             Err(panic) => drop(bury(&mut hold, &cx, panic)),
         }

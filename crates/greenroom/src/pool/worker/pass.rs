@@ -7,7 +7,7 @@ use crate::{
     pool::{
         hold::Hold,
         limits::{Outcome, Pass},
-        seat::{HAND_OVER, LEAVE, REST, SIGNAL},
+        seat::{HAND_OVER, SIGNAL},
     },
 };
 
@@ -29,7 +29,8 @@ pub(super) async fn pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         if hold.seat.has(HAND_OVER) {
             core.hand_over(hold.post.worker);
         }
-        if core.ended.load(Ordering::SeqCst) || hold.seat.has(LEAVE | REST | SIGNAL) {
+        if core.ended.load(Ordering::SeqCst) || hold.seat.starts_nothing() || hold.seat.has(SIGNAL)
+        {
             break None;
         }
         tokio::select! {
