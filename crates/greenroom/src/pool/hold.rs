@@ -105,6 +105,8 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     spares: SpareExtras<A::Reply, A::Error>,
     /// A message has been started whose outcome is not settled.
     pub(crate) in_hand: bool,
+    /// The worker awaits something before it begins what is in hand: where it is killed there, nothing was attempted.
+    pub(crate) begins_later: bool,
     /// Present where the times of the message in hand are measured.
     measurement: Option<Measurement>,
     /// What was measured of a batch, whose key others of it may still need.
@@ -160,6 +162,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             spare: None,
             spares: SpareExtras::new(),
             in_hand: false,
+            begins_later: false,
             measurement: None,
             sample: None,
             unfed: 0,

@@ -346,7 +346,9 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                     && !in_place::is_driving()
                     && core.wake.one(&core.clock.bell)
                 {
+                    hold.begins_later = true;
                     step_aside().await;
+                    hold.begins_later = false;
                 }
                 permission.iter_mut().for_each(Pass::started);
                 by_call = hold.delivery.is_call();

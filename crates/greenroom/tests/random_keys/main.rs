@@ -10,7 +10,8 @@
 use std::{hash::BuildHasher, sync::Arc, time::Duration};
 
 use greenroom::{
-    Actor, Batches, Change, NotAccepted, Overflow, Pool, PoolBuilder, PoolStats, Restarts, Stop,
+    Actor, Batches, Change, ExitReason, NotAccepted, Overflow, Pool, PoolBuilder, PoolStats,
+    Restarts, Stop,
 };
 use proptest::{
     prelude::*,
@@ -189,6 +190,12 @@ async fn take_step<A: Actor<Message = Message, Reply = u32, Error = u32>>(
         }
         Step::Resize(workers) => drop(pool.manage().resize(workers)),
         Step::Enable(slot) => drop(pool.manage().enable(slot)),
+        Step::Kill(place) => {
+            let workers = pool.manage().workers();
+            if let Some(worker) = workers.get(place % workers.len().max(1)) {
+                worker.erase().exit(ExitReason::Killed);
+            }
+        }
         Step::Wait(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
         Step::Breathe => tokio::task::yield_now().await,
     }

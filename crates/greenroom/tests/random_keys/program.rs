@@ -84,6 +84,8 @@ pub(crate) enum Step {
     DecideAll(Decision),
     Resize(usize),
     Enable(usize),
+    /// Of the worker at this place, going round.
+    Kill(usize),
     Wait(u64),
     Breathe,
 }
@@ -232,6 +234,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => decision().prop_map(Step::DecideAll),
         1 => (0usize..6).prop_map(Step::Resize),
         1 => (0usize..8).prop_map(Step::Enable),
+        1 => (0usize..6).prop_map(Step::Kill),
         4 => (0u64..40).prop_map(Step::Wait),
         2 => Just(Step::Breathe),
     ]

@@ -229,6 +229,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 self.attempt_alone(DeadLetterReason::Panicked, Some(panic.clone()));
             }
             BatchEnd::TimedOut => self.attempt_alone(DeadLetterReason::TimedOut, None),
+            BatchEnd::Killed if self.begins_later => self.begin_later(),
             BatchEnd::Killed => self.attempt_alone(DeadLetterReason::Killed, None),
             BatchEnd::Stopped => self.return_message(),
         }

@@ -16,8 +16,15 @@ use crate::{
     Verdict,
     delivery::Marks,
     pool::{
-        clock, core::ExtraOf, discard::discard, entry::Entry, failed::Failed, limits::Outcome,
-        sketch::FED, stamp::Stamp, tally::count,
+        clock,
+        core::{ExtraOf, Queued},
+        discard::discard,
+        entry::Entry,
+        failed::Failed,
+        limits::Outcome,
+        sketch::FED,
+        stamp::Stamp,
+        tally::count,
     },
 };
 
@@ -294,6 +301,26 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         let due = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
         let stamp = Stamp::coarse(self.post.core.coarse.timely().saturating_add(due));
         let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class, stamp };
+        self.go_back(entry, after);
+    }
+
+    /// The message in hand has not been begun, and nothing has failed: it is at the head of its key's line again.
+    pub(super) fn begin_later(&mut self) {
+        let accepted = self.delivery.queued_at();
+        let (class, stamp) = (self.delivery.class, self.delivery.came_at());
+        let Some(message) = self.take_message() else {
+            return self.dead_letter(DeadLetterReason::Killed, None, None);
+        };
+        let mut extra = self.delivery.extra.take().unwrap_or_else(|| ExtraOf::<A>::new(None));
+        extra.accepted = Some(accepted);
+        extra.parked = true;
+        self.out_of_hand(false);
+        let entry = Entry { message, extra: Some(extra), key: None, hash: 0, class, stamp };
+        self.go_back(entry, Duration::ZERO);
+    }
+
+    /// The message stands at the head of its key's line until it is due.
+    fn go_back(&mut self, entry: Queued<A, K>, after: Duration) {
         clock::start(&self.post.core);
         if let Some(deferred) = &mut self.deferred {
             return deferred.push(Deferred { entry: Some(entry), fate: Fate::Retry(after) });
@@ -405,6 +432,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.delivery.marks.remove(Marks::CRASHED);
         if self.delivery.marks.has(Marks::FORWARDED) {
             return self.handled(Answer::Elsewhere);
+        }
+        if self.begins_later {
+            return self.begin_later();
         }
         if self.seat.place.lock().adopted.is_some() {
             // It was on its way to somebody else, and has not arrived there.

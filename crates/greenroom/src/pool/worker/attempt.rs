@@ -105,7 +105,9 @@ async fn attempt_batch<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Stands
     cx: &mut Context<B>,
 ) {
     if !in_place::is_driving() {
+        hold.begins_later = true;
         hold.collect().await;
+        hold.begins_later = false;
     }
     let Some(limit) = hold.post.core.settings.time_limit else {
         let result = receive(hold, actor, cx).await;
