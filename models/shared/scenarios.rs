@@ -8,6 +8,8 @@ pub mod hatch;
 pub mod in_place;
 #[path = "scenarios/keys.rs"]
 pub mod keys;
+#[path = "scenarios/kills.rs"]
+pub mod kills;
 #[path = "scenarios/mailboxes.rs"]
 pub mod mailboxes;
 #[path = "scenarios/parked.rs"]

@@ -6,6 +6,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 pub(crate) const MAIL: u32 = 2;
 pub(crate) const SIGNAL: u32 = 4;
+pub(crate) const KILLED: u32 = 8;
 /// Ordered in sticky pools, of which there is none here.
 pub(crate) const HAND_OVER: u32 = 32;
 

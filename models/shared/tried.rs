@@ -17,6 +17,11 @@ tried! {
         a_lingerer_and_senders_on_its_thread,
         the_end_of_a_pool_and_a_worker_that_lies_down,
         a_watch_that_turns_away_and_a_bell_that_rings;
+    kills:
+        a_worker_that_is_killed_wherever_it_is,
+        a_worker_that_is_killed_while_its_caller_polls_it,
+        a_caller_at_the_hatch_of_a_worker_that_is_killed,
+        a_message_that_is_handed_to_a_worker_that_is_killed;
     permits:
         one_who_waits_and_a_worker_that_starts_a_message,
         two_who_wait_and_one_of_them_goes,

@@ -12,8 +12,8 @@ use std::{
 };
 
 use greenroom::{
-    Backoff, Class, DeadLetter, Envelope, FailureTable, Finally, Notices, Overflow, Restarts, Row,
-    notices::Kind, prelude::*,
+    Backoff, Class, DeadLetter, Envelope, ExitReason, FailureTable, Finally, Notices, Overflow,
+    Restarts, Row, notices::Kind, prelude::*,
 };
 
 /// On virtual time: longer than all retries and restarts take.
@@ -214,7 +214,7 @@ async fn step(
     let envelope = Envelope::new().class(class);
     let deed = deed(chance);
     let mut message = Message { key, number, class, deed, in_turn: true };
-    match chance.below(20) {
+    match chance.below(21) {
         0..9 => {
             if pool.try_send_with(message, envelope).is_ok() {
                 accepted.push(number);
@@ -241,6 +241,12 @@ async fn step(
         }
         18 => {
             let _ = pool.manage().remove_worker(chance.below(6) as usize);
+        }
+        19 => {
+            let (workers, place) = (pool.manage().workers(), chance.below(6) as usize);
+            if let Some(worker) = workers.get(place) {
+                worker.erase().exit(ExitReason::Killed);
+            }
         }
         _ => {
             let _ = pool.manage().enable(chance.below(6) as usize);

@@ -16,7 +16,7 @@ use crate::{
     pool::{
         hatch::{Caller, Hatch, Left, Retracted, Told},
         in_place::{Task, lend},
-        seat::Seat,
+        seat::{KILLED, Seat},
         stamp::Stamp,
         wake::{Errand, own_waker},
     },
@@ -32,6 +32,7 @@ fn answer(message: u32) -> u32 {
 /// The only worker of a pool: claims what is announced, and serves who comes to its hatch.
 struct Clerk {
     pool: Arc<Pool>,
+    seat: Arc<Seat>,
     hatch: Arc<Small>,
     /// Its handlers do, once.
     suspends: bool,
@@ -39,12 +40,16 @@ struct Clerk {
 }
 
 impl Clerk {
+    fn is_over(&self) -> bool {
+        self.pool.is_over() || self.seat.has(KILLED)
+    }
+
     async fn work(mut self) {
-        while !self.pool.is_over() {
-            while self.pool.claim_one() {
+        while !self.is_over() {
+            while !self.is_over() && self.pool.claim_one() {
                 step_aside().await;
             }
-            if !self.pool.is_over() {
+            if !self.is_over() {
                 self.lie_down_and_serve().await;
             }
         }
@@ -55,9 +60,13 @@ impl Clerk {
         let (wake, bell) = (&self.pool.wake, &self.pool.bell);
         self.awake = false;
         let mut rest = self.pool.lie_down(0, Some(own_waker().await));
+        if self.seat.has_orders() {
+            wake.call(0, bell);
+        }
         let errand = loop {
             let mut given = None;
-            let is_called = || self.hatch.take(&mut given, &mut Stamp::default());
+            let is_called =
+                || !self.seat.has_orders() && self.hatch.take(&mut given, &mut Stamp::default());
             if let Some(errand) = wake.woken_or_called(0, &mut rest, is_called).await {
                 break errand;
             }
@@ -81,7 +90,7 @@ impl Clerk {
 
     /// What it was handed is handled, unless something else comes first.
     async fn serve_handed(&self) {
-        if self.pool.is_over() {
+        if self.is_over() {
             return handled_by_another(self.hatch.retract(Stamp::default));
         }
         let mut given = None;
@@ -120,9 +129,9 @@ impl Drop for Clerk {
     }
 }
 
-struct Counter {
-    pool: Arc<Pool>,
-    seat: Arc<Seat>,
+pub(super) struct Counter {
+    pub(super) pool: Arc<Pool>,
+    pub(super) seat: Arc<Seat>,
     hatch: Arc<Small>,
 }
 
@@ -134,11 +143,12 @@ impl Counter {
     }
 
     /// With so many workers, of which one is at the counter.
-    fn with(suspends: bool, workers: usize) -> (Arc<Self>, Task) {
+    pub(super) fn with(suspends: bool, workers: usize) -> (Arc<Self>, Task) {
         let (pool, seat) = (Pool::new(workers, 1, 1), Arc::new(Seat::default()));
         let hatch = Arc::new(Hatch::new());
         pool.wake.enter(&pool.bell);
-        let clerk = Clerk { pool: pool.clone(), hatch: hatch.clone(), suspends, awake: true };
+        let (of_clerk, at) = (seat.clone(), hatch.clone());
+        let clerk = Clerk { pool: pool.clone(), seat: of_clerk, hatch: at, suspends, awake: true };
         let task = Task::new(&seat, clerk.work());
         (Arc::new(Self { pool, seat, hatch }), task)
     }
@@ -154,7 +164,7 @@ impl Counter {
     }
 
     /// Hands this over, and waits for what comes of it, which is compared when all is over.
-    async fn hand_and_wait(&self, message: u32) -> Option<Told<u32, ()>> {
+    pub(super) async fn hand_and_wait(&self, message: u32) -> Option<Told<u32, ()>> {
         match self.hand(message).await {
             true => Some(poll_fn(|cx| self.hatch.poll(cx)).await),
             false => None,
@@ -167,12 +177,12 @@ impl Counter {
     }
 
     /// All has gone through, and it can be used again.
-    fn assert_shut(&self) {
+    pub(super) fn assert_shut(&self) {
         assert!(self.hatch.put(&mut Some(9), Stamp::default()), "somebody is there");
     }
 
     /// The steps of the product's `serve_now`, without permits. What is left when the worker has ended is compared then.
-    fn call(&self, message: u32) -> Option<Left<u32, u32, ()>> {
+    pub(super) fn call(&self, message: u32) -> Option<Left<u32, u32, ()>> {
         if !self.pool.wake.is_lying(0) {
             return None;
         }
@@ -190,13 +200,13 @@ impl Counter {
     }
 
     /// Something is to be claimed.
-    fn announce(&self) {
+    pub(super) fn announce(&self) {
         self.pool.wake.mark(0);
         self.pool.wake.one(&self.pool.bell);
     }
 }
 
-fn compare(message: u32, left: Option<Left<u32, u32, ()>>) {
+pub(super) fn compare(message: u32, left: Option<Left<u32, u32, ()>>) {
     match left {
         None => {}
         Some(Left::Message(back)) => assert_eq!(back, message),
@@ -205,7 +215,7 @@ fn compare(message: u32, left: Option<Left<u32, u32, ()>>) {
     }
 }
 
-fn compare_told(message: u32, told: Option<Told<u32, ()>>) {
+pub(super) fn compare_told(message: u32, told: Option<Told<u32, ()>>) {
     match told {
         None => {}
         Some(Told::Reply(reply)) => assert_eq!(reply, answer(message)),

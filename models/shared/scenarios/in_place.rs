@@ -282,7 +282,7 @@ fn employ(pool: &Arc<Pool>, number: usize, seat: &Arc<Seat>) -> Task {
 }
 
 /// The steps of the product's `announce_in_place`.
-fn announce_in_place(pool: &Pool, shard: usize, seats: &[Arc<Seat>]) {
+pub(super) fn announce_in_place(pool: &Pool, shard: usize, seats: &[Arc<Seat>]) {
     pool.wake.mark(shard);
     if let Some(picked) = pool.wake.pick_for(Some(shard), &pool.bell)
         && !seats.get(picked.worker).is_some_and(|seat| drive(seat))

@@ -39,7 +39,7 @@ impl Pool {
         })
     }
 
-    fn send(&self, shard: usize) {
+    pub(super) fn send(&self, shard: usize) {
         self.wake.mark(shard);
         self.wake.one(&self.bell);
     }

@@ -8,7 +8,10 @@ use std::{
 };
 
 use super::*;
-use crate::{Pool, Restarts, Stop};
+use crate::{
+    Pool, Restarts, Stop,
+    pool::seat::{HAND_OVER, MAIL},
+};
 
 struct Worker;
 
@@ -67,6 +70,69 @@ impl Core<Worker, std::convert::Infallible> {
             step_aside().await;
         }
         std::mem::forget(address);
+    }
+}
+
+/// Workers of every kind of pool that lie idle, seen from inside.
+async fn idle_crews() -> Vec<(&'static str, Arc<dyn Idle>)> {
+    fn pool() -> crate::PoolBuilder<Worker> {
+        let restarts = Restarts { max: 1_000, backoff: NO_WAIT, ..Restarts::default() };
+        Pool::new(|_| Worker).workers(2).restarts(restarts)
+    }
+    let key = |number: &u64| number % 3;
+    vec![
+        ("shared", pool().spawn_core().await.unwrap() as Arc<dyn Idle>),
+        ("in place", pool().calls_in_place().spawn_core().await.unwrap()),
+        ("limited", pool().concurrency(1).spawn_core().await.unwrap()),
+        ("keyed", pool().ordered_by(key).spawn_core().await.unwrap()),
+        (
+            "by a policy",
+            pool().dispatch(crate::policy::RoundRobin::new()).spawn_core().await.unwrap(),
+        ),
+        ("sticky", pool().sticky_by(key).spawn_core().await.unwrap()),
+    ]
+}
+
+const NO_WAIT: crate::Backoff = crate::Backoff::new(Duration::ZERO, Duration::ZERO);
+
+trait Idle {
+    /// Gives the first worker these orders, and wakes it for them.
+    fn order(&self, orders: u32);
+    fn is_at_rest(&self) -> bool;
+    /// Of the first worker.
+    fn has_orders(&self) -> bool;
+}
+
+impl<K: Hash + Eq + Send + Sync + 'static> Idle for Core<Worker, K> {
+    fn order(&self, orders: u32) {
+        self.seats.at(0).order(orders);
+        self.wake.call(0, &self.clock.bell);
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.wake.awake() == 0 && self.wake.idle() == 2
+    }
+
+    fn has_orders(&self) -> bool {
+        self.seats.at(0).has_orders()
+    }
+}
+
+/// An order that nothing handles would have the worker wake itself for it again and again, in one poll.
+#[tokio::test(start_paused = true)]
+async fn whatever_orders_an_idle_worker_finds_it_handles_them_and_lies_down_again() {
+    // What a worker is told that stays: all but to leave, to rest, and that the pool has ended.
+    let orders = [MAIL, SIGNAL, HAND_OVER, KILLED];
+    for combination in 1..1 << orders.len() {
+        let chosen = (0..orders.len()).filter(|place| combination & 1 << place != 0);
+        let given = chosen.fold(0, |all, place| all | orders[place]);
+        for (kind, crew) in idle_crews().await {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert!(crew.is_at_rest(), "{kind}");
+            crew.order(given);
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert!(!crew.has_orders() && crew.is_at_rest(), "{kind}: {given:#b}");
+        }
     }
 }
 

@@ -1,0 +1,238 @@
+//! Workers that are killed: by an order, which a worker finds by itself, and by the abort of its task, whichever it meets first. The next
+//! one begins, and neither a wake-up nor what was announced or handed over is lost.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use super::{
+    hatch::{Counter, compare, compare_told},
+    in_place::{announce_in_place, step_aside},
+    wakes::Pool,
+};
+use crate::{
+    checker::{Effort, JoinHandle, block_on, check, spawn},
+    pool::{
+        in_place::Task,
+        seat::{KILLED, Seat},
+        wake::own_waker,
+    },
+    sync::{AtomicBool, AtomicWaker, Mutex, Notify, Ordering},
+};
+
+/// What a runtime is told of a task.
+#[derive(Default)]
+struct Abort {
+    asked: AtomicBool,
+    waker: AtomicWaker,
+}
+
+impl Abort {
+    fn abort(&self) {
+        self.asked.store(true, Ordering::SeqCst);
+        self.waker.wake();
+    }
+
+    /// The steps of the product's `kill`.
+    fn kill(&self, seat: &Seat) {
+        seat.order(KILLED);
+        self.abort();
+    }
+}
+
+/// A task that is dropped at its next poll once that was asked for.
+struct Abortable {
+    task: Option<Task>,
+    abort: Arc<Abort>,
+}
+
+impl Future for Abortable {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.abort.waker.register(cx.waker());
+        if self.abort.asked.load(Ordering::SeqCst) {
+            drop(self.task.take());
+        }
+        match &mut self.task {
+            Some(task) => Pin::new(task).poll(cx),
+            None => Poll::Ready(()),
+        }
+    }
+}
+
+/// The only slot of a pool, whose first worker may be killed.
+struct Slot {
+    pool: Arc<Pool>,
+    seats: [Arc<Seat>; 1],
+    abort: Arc<Abort>,
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    /// The next task, for the runtime to begin.
+    next: Option<Task>,
+    /// The last worker has gone.
+    over: bool,
+}
+
+/// How the worker counts.
+enum Counts {
+    NotYet,
+    Awake,
+    LiesDown,
+}
+
+struct Worker {
+    slot: Arc<Slot>,
+    counts: Counts,
+}
+
+impl Slot {
+    /// Waits until one is announced.
+    fn open() -> Arc<Self> {
+        Arc::new(Self {
+            pool: Pool::new(1, 1, 1),
+            seats: [Arc::default()],
+            abort: Arc::default(),
+            state: Mutex::default(),
+            changed: Notify::default(),
+        })
+    }
+
+    fn task(self: &Arc<Self>) -> Task {
+        let worker = Worker { slot: self.clone(), counts: Counts::NotYet };
+        Task::new(&self.seats[0], worker.work())
+    }
+
+    /// The thread of a runtime.
+    fn run(self: &Arc<Self>) -> JoinHandle<()> {
+        let (slot, abort) = (self.clone(), self.abort.clone());
+        let first = Abortable { task: Some(self.task()), abort };
+        spawn(move || {
+            block_on(first);
+            while let Some(task) = block_on(slot.next()) {
+                block_on(task);
+            }
+        })
+    }
+
+    async fn next(&self) -> Option<Task> {
+        loop {
+            let changed = self.changed.notified();
+            {
+                let mut state = self.state.lock();
+                if state.next.is_some() || state.over {
+                    return state.next.take();
+                }
+            }
+            changed.await;
+        }
+    }
+
+    fn killer(self: &Arc<Self>) -> JoinHandle<()> {
+        let slot = self.clone();
+        spawn(move || slot.abort.kill(&slot.seats[0]))
+    }
+}
+
+impl Worker {
+    fn is_over(&self) -> bool {
+        self.slot.pool.is_over() || self.slot.seats[0].has(KILLED)
+    }
+
+    async fn work(mut self) {
+        let slot = self.slot.clone();
+        slot.pool.wake.enter(&slot.pool.bell);
+        self.counts = Counts::Awake;
+        while !self.is_over() {
+            while !self.is_over() && slot.pool.claim_one() {
+                step_aside().await;
+            }
+            if !self.is_over() {
+                self.counts = Counts::LiesDown;
+                let rest = slot.pool.lie_down(0, Some(own_waker().await));
+                if slot.seats[0].has_orders() {
+                    slot.pool.wake.call(0, &slot.pool.bell);
+                }
+                slot.pool.woken(0, rest).await;
+                self.counts = Counts::Awake;
+            }
+        }
+    }
+}
+
+impl Drop for Worker {
+    /// The product's drop of a `Hold`, and then that of an `Undertaker`.
+    fn drop(&mut self) {
+        let (slot, seat) = (&self.slot, &self.slot.seats[0]);
+        match self.counts {
+            Counts::NotYet => {}
+            Counts::Awake => slot.pool.wake.leave(&slot.pool.bell),
+            Counts::LiesDown => slot.pool.wake.forget(0, &slot.pool.bell),
+        }
+        let goes_on = seat.has(KILLED) && !slot.pool.is_over();
+        if goes_on {
+            seat.done(KILLED);
+        }
+        let next = goes_on.then(|| slot.task());
+        let mut state = slot.state.lock();
+        state.over = next.is_none();
+        state.next = next;
+        drop(state);
+        slot.changed.notify_one();
+    }
+}
+
+/// Awake, on its way to lie down, or idle: it ends, and the next one finds what was announced.
+pub fn a_worker_that_is_killed_wherever_it_is() {
+    check(Effort::Changes(3), || {
+        let slot = Slot::open();
+        let threads = [slot.run(), slot.killer()];
+        slot.pool.send(0);
+        slot.pool.finish(threads);
+    });
+}
+
+/// Its caller polls it, and has its work or is about to: the caller comes back, and the next one begins.
+pub fn a_worker_that_is_killed_while_its_caller_polls_it() {
+    check(Effort::Changes(3), || {
+        let slot = Slot::open();
+        let threads = [slot.run(), slot.killer()];
+        announce_in_place(&slot.pool, 0, &slot.seats);
+        slot.pool.finish(threads);
+    });
+}
+
+/// A worker at a counter that is killed, while another goes on. Returns what a caller was told, when all is over.
+fn kill_at_the_counter<T>(call: impl FnOnce(&Counter) -> T) -> T {
+    let (counter, task) = Counter::with(false, 2);
+    let other = counter.pool.asleep(1);
+    let abort = Arc::new(Abort::default());
+    let killed = Abortable { task: Some(task), abort: abort.clone() };
+    let killed = spawn(move || block_on(killed));
+    let seat = counter.seat.clone();
+    let killer = spawn(move || abort.kill(&seat));
+    let told = call(&counter);
+    counter.announce();
+    counter.pool.finish([other, killed, killer]);
+    counter.assert_shut();
+    told
+}
+
+/// It is served, or has its message back.
+pub fn a_caller_at_the_hatch_of_a_worker_that_is_killed() {
+    check(Effort::Changes(2), || compare(0, kill_at_the_counter(|counter| counter.call(0))));
+}
+
+/// It is answered by the worker, or by another after all.
+pub fn a_message_that_is_handed_to_a_worker_that_is_killed() {
+    check(Effort::Changes(2), || {
+        let hand = |counter: &Counter| block_on(counter.hand_and_wait(0));
+        compare_told(0, kill_at_the_counter(hand));
+    });
+}
