@@ -30,6 +30,8 @@ pub(crate) enum Do {
     Fail,
     /// Fails, and says that whoever did the work has died of it.
     Crash,
+    /// Has its own worker killed.
+    Kill,
     With(Deed),
 }
 
@@ -51,6 +53,7 @@ impl fmt::Debug for Do {
             Self::Panic | Self::PanicAfter(_) => "Panic",
             Self::Fail => "Fail",
             Self::Crash => "Crash",
+            Self::Kill => "Kill",
             Self::With(_) => "With",
         })
     }
@@ -116,6 +119,10 @@ impl Probe {
                 panic!("on purpose");
             }
             Do::Fail | Do::Crash => return Err("failed on purpose"),
+            Do::Kill => {
+                cx.me().exit(ExitReason::Killed);
+                tokio::time::sleep(HOUR).await;
+            }
             Do::With(deed) => deed(cx),
         }
         Ok(cx.me())

@@ -18,9 +18,10 @@ enum Fault {
     Panic,
     Timeout,
     Crash,
+    Kill,
 }
 
-const FAULTS: [Fault; 4] = [Fault::Error, Fault::Panic, Fault::Timeout, Fault::Crash];
+const FAULTS: [Fault; 5] = [Fault::Error, Fault::Panic, Fault::Timeout, Fault::Crash, Fault::Kill];
 
 impl Fault {
     fn message(self) -> Do {
@@ -29,6 +30,7 @@ impl Fault {
             Self::Panic => Do::Panic,
             Self::Timeout => Do::Sleep(HOUR),
             Self::Crash => Do::Crash,
+            Self::Kill => Do::Kill,
         }
     }
 
@@ -40,6 +42,7 @@ impl Fault {
             Self::Panic => table.panic = row,
             Self::Timeout => table.timeout = row,
             Self::Crash => table.crash = row,
+            Self::Kill => table.kill = row,
         }
         table
     }
@@ -82,6 +85,7 @@ async fn p18_a_plain_pool_returns_errors_and_makes_dead_letters_of_the_rest() {
             (Fault::Panic, Err(CallError::Panicked(_))) => (0, 2, "Panicked"),
             (Fault::Timeout, Err(CallError::TimedOut)) => (0, 2, "TimedOut"),
             (Fault::Crash, Err(CallError::Failed(_))) => (0, 2, "Failed"),
+            (Fault::Kill, Err(CallError::Killed)) => (0, 2, "Killed"),
             (fault, answer) => panic!("{fault:?} {answer:?}"),
         };
         assert_eq!((stats.failed, stats.dead_lettered), (failed, dead), "{fault:?}");
@@ -138,6 +142,7 @@ async fn p18_a_message_that_is_gone_is_a_letter_without_it_for_its_own_reason() 
             Fault::Error | Fault::Crash => "Failed",
             Fault::Panic => "Panicked",
             Fault::Timeout => "TimedOut",
+            Fault::Kill => "Killed",
         };
         assert_eq!(journal.count(&format!("{reason} false 1")), 2, "{:?}", journal.all());
         assert_eq!((stats.retries, stats.dead_lettered), (0, 2));
@@ -210,7 +215,8 @@ async fn p18_queued_work_survives_every_death_of_its_worker() {
             pool.send(Do::Nothing).await.unwrap();
         }
         until(&pool, |stats| stats.handled == 5 && stats.dead_lettered == 5).await;
-        assert_eq!(pool.stats().restarts, if fault == Fault::Panic { 5 } else { 0 });
+        let dies = matches!(fault, Fault::Panic | Fault::Kill);
+        assert_eq!(pool.stats().restarts, if dies { 5 } else { 0 });
     }
 }
 
