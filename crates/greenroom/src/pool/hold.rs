@@ -188,6 +188,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// Settles the message that was in hand when the handler panicked, and gives up the place it came from.
     pub(crate) fn panicked(&mut self, panic: String) {
+        self.begins_later = false;
         if self.in_hand && !self.end_batch(&batch::BatchEnd::Panicked(panic.clone())) {
             self.settle_panic(panic);
         }
