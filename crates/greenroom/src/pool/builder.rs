@@ -481,6 +481,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
 
     /// Attempts a message that fails or panics up to `attempts` times in all. In a keyed pool the key waits meanwhile
     /// and the worker goes on. Keeps a copy of each message while it is in hand.
+    ///
+    /// Messages that are attempted again take turns with the others, also where there is no wait between attempts.
     pub fn retry(self, attempts: u32, backoff: Backoff) -> Self
     where
         A::Message: Clone,
