@@ -34,7 +34,7 @@ pub enum DeadLetterReason {
     Abandoned,
     /// Its handler was dropped at the deadline of a stop, and had consumed the message.
     Killed,
-    /// No worker was left to handle it.
+    /// No worker was left to handle it, or none of those that were [adopted](crate::Management::adopt) takes it.
     NoWorkers,
     /// It had to make room for a later message.
     Evicted,

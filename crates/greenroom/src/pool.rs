@@ -136,6 +136,7 @@ pub use erased::StopSummary;
 pub(crate) use failed::Failed;
 pub use gather::Worker;
 pub(crate) use hatch::Hatch;
+pub(crate) use hold::Refusals;
 pub use inbox::Inbox;
 pub use keys::{KeyCounts, KeyState, Keys, LongestLine, ParkedKey, Why, WrongKeyType};
 pub use letters::PoolDeadLetters;

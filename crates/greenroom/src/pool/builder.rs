@@ -446,7 +446,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// Accepts messages up to the capacity while there is no worker, and keeps them for the next one. Without this, a pool
-    /// without workers refuses messages with `NoWorkers`, and what waits when the last slot is disabled are dead letters.
+    /// without workers refuses messages with `NoWorkers`, and what waits when the last slot is disabled are dead letters; what
+    /// waits when the last worker is [removed](crate::Management::remove) is kept for the next.
     pub fn hold_when_empty(mut self) -> Self {
         self.holds_when_empty = true;
         self

@@ -150,7 +150,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok((slots, size))
     }
 
-    /// A member has gone by itself, however few there may be.
+    /// A member has gone by itself, however few there may be. Where it was the last, nobody is known to come after it: what is
+    /// queued once it has left are dead letters, as where the last worker is disabled.
     pub(crate) fn drop_out(self: &Arc<Self>, slot: usize, outcomes: &Outcomes) {
         let mut roster = self.roster.lock();
         if self.check_running().is_ok() && roster.leave(slot) {
@@ -158,6 +159,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.size_changed(size);
             drop(roster);
             self.tell_size(size + 1, size, ResizeReason::Left);
+            self.seats.at(slot).place.lock().drops_out = true;
             self.let_leave(slot, outcomes);
         }
     }
@@ -252,9 +254,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         seat.published.clear();
         self.roster.lock().vacate(slot);
         self.tell(Happening::WorkerRemoved { slot });
-        let Place { on_left, up, .. } = gone;
+        let Place { on_left, up, drops_out, .. } = gone;
         if up {
             self.tell_down(slot, reason);
+        }
+        if drops_out && self.live.load(Ordering::SeqCst) == 0 {
+            self.bury_deserted();
         }
         if let Some(outcomes) = on_left {
             let _ = outcomes.send(SlotOutcome::Left(slot));
@@ -389,14 +394,23 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.crew_changed();
         self.clear_desk(mailbox, reason);
         self.tell(Happening::WorkerDisabled { slot });
-        if self.one_less() && !self.settings.holds_when_empty {
-            tracing::error!(
-                pool = &*self.settings.name,
-                "no worker is left; the pool refuses messages"
-            );
-            self.bury_queued();
-            self.progress.notify_waiters();
+        if self.one_less() {
+            self.bury_deserted();
         }
         true
+    }
+
+    /// Nobody is left, and nobody comes by what anybody has asked for: what is queued is not handled any more, unless it is to be
+    /// held.
+    fn bury_deserted(&self) {
+        if self.settings.holds_when_empty || self.check_running().is_err() {
+            return;
+        }
+        tracing::error!(
+            pool = &*self.settings.name,
+            "no worker is left; the pool refuses messages"
+        );
+        self.bury_queued();
+        self.progress.notify_waiters();
     }
 }

@@ -83,24 +83,18 @@ impl<A: Actor, K> Tagged<A, K> {
     {
         let (mut tags, mut leads, mut last) = (HashSet::new(), true, None);
         for (place, entry) in entries.take(LOOK_AHEAD).enumerate() {
-            let again = bears_retry(entry);
-            if again {
+            if bears_retry(entry) {
                 tags.insert(entry.hash);
-                let is_due = !self.waiting.contains(&entry.hash);
-                if leads && is_due {
+                if leads && !self.waiting.contains(&entry.hash) {
                     // It has waited for longer than those that were put before it.
                     last = Some(place);
                 }
-                if last.is_none() {
-                    return None;
-                }
-                continue;
-            }
-            leads = false;
-            if !self.after_retry {
+                last?;
+            } else if !self.after_retry {
                 break;
-            }
-            if !tags.contains(&entry.hash) {
+            } else if tags.contains(&entry.hash) {
+                leads = false;
+            } else {
                 self.after_retry = false;
                 return Some(place);
             }
