@@ -117,6 +117,7 @@ mod stop;
 mod supervised;
 mod tally;
 mod threads;
+pub(crate) mod timed;
 mod wake;
 mod watch;
 mod weak_address;

@@ -12,7 +12,9 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::{clock::later, core::Core, erased::Erased, occupied::slot_at_work, stats::PoolStats};
+use super::{
+    clock::later, core::Core, erased::Erased, occupied::slot_at_work, stats::PoolStats, timed,
+};
 use crate::Actor;
 
 mod hands;
@@ -172,7 +174,7 @@ pub(super) async fn wait_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         if done() {
             return true;
         }
-        if tokio::time::timeout_at(deadline, progress).await.is_err() {
+        if timed::until(&core.runtime, deadline, progress).await.is_err() {
             return done();
         }
     }
