@@ -135,7 +135,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if roster.len() - workers < *bounds.start() {
             return Err(ManageError::OutOfBounds { asked: roster.len() - workers, bounds });
         }
-        let mut slots: Vec<usize> = roster.members().iter().rev().copied().collect();
+        let mut slots: Vec<usize> = roster.members().rev().collect();
         // Each is looked at once: a worker may begin or end something meanwhile.
         slots.sort_by_cached_key(|slot| self.seats.at(*slot).is_busy());
         slots.truncate(workers);
@@ -173,7 +173,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut roster = self.roster.lock();
         self.check_running()?;
         let bounds = roster.bounds();
-        if roster.members().contains(&slot) && roster.len() <= *bounds.start() {
+        if roster.has(slot) && roster.len() <= *bounds.start() {
             return Err(ManageError::OutOfBounds { asked: roster.len() - 1, bounds });
         }
         if !roster.leave(slot) {
@@ -195,7 +195,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Result<usize, ManageError> {
         let roster = self.roster.lock();
         self.check_running()?;
-        if !roster.members().contains(&slot) {
+        if !roster.has(slot) {
             return Err(ManageError::NoSuchSlot(slot));
         }
         let mut place = self.seats.at(slot).place.lock();
@@ -322,7 +322,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.supervised.store(true, Ordering::SeqCst);
         let roster = self.roster.lock();
         for slot in roster.members() {
-            self.seats.at(*slot).place.lock().status = Status::Disabled;
+            self.seats.at(slot).place.lock().status = Status::Disabled;
         }
         self.live.store(0, Ordering::SeqCst);
     }
@@ -339,7 +339,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
             rests
         };
-        let slots: Vec<usize> = roster.members().iter().copied().filter(rouse).collect();
+        let slots: Vec<usize> = roster.members().filter(rouse).collect();
         self.live.fetch_add(slots.len(), Ordering::SeqCst);
         drop(roster);
         self.revive();

@@ -23,7 +23,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The mailbox of the worker that has least to do, of those that have not refused a message. None where no other is there.
     pub(crate) fn who_else(&self, refused_by: &[usize]) -> Option<Arc<Mailbox<A, K>>> {
         let roster = self.roster.lock();
-        let others = roster.members().iter().copied().filter(|slot| !refused_by.contains(slot));
+        let others = roster.members().filter(|slot| !refused_by.contains(slot));
         let fit = others.filter_map(|slot| {
             let fitness = self.fitness(slot)?;
             Some((fitness, Reverse(self.load(slot)), Reverse(slot)))
