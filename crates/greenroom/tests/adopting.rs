@@ -282,3 +282,63 @@ async fn what_waits_when_the_last_worker_is_removed_by_hand_waits_for_the_next()
     all.manage().remove(1).unwrap().done(SOON).await;
     assert!(all.stats().ledger_holds());
 }
+
+/// What every caller may hear while pools come and go.
+fn is_an_outcome(reply: &Result<&'static str, CallError<String>>) -> bool {
+    matches!(reply, Ok(_) | Err(CallError::Stopped | CallError::NoWorkers | CallError::Dropped))
+}
+
+/// Adopts one pool after the other, and lets each go in another way, while the pool itself grows and shrinks.
+async fn comes_and_goes(all: &Pool<Clerk>) {
+    for round in 0..120_usize {
+        let other = pool("other", 1 + round % 2).await;
+        let Ok(change) = all.manage().adopt(other.address()) else { continue };
+        let slot = change.added()[0];
+        let _ = all.manage().resize(1 + round % 4);
+        tokio::task::yield_now().await;
+        match round % 5 {
+            0 => drop(other.stop(Stop::Now).await),
+            1 => drop(other.manage().remove(2)),
+            2 => drop(all.manage().remove_worker(slot)),
+            3 => drop(other.stop(Stop::within(SOON)).await),
+            _ => {
+                for worker in all.manage().workers() {
+                    if worker.slot() == slot {
+                        worker.address().erase().exit(greenroom::ExitReason::Killed);
+                    }
+                }
+            }
+        }
+    }
+}
+
+async fn nobody_waits_for_ever() {
+    let all = pool("own", 2).await;
+    let callers = (0..4).map(|_| {
+        let all = all.address();
+        tokio::spawn(async move {
+            for _ in 0..300 {
+                let reply = all.call(0).await;
+                assert!(is_an_outcome(&reply), "{reply:?}");
+            }
+        })
+    });
+    let callers: Vec<_> = callers.collect();
+    comes_and_goes(&all).await;
+    all.manage().resize(2).unwrap().done(SOON).await;
+    for caller in callers {
+        caller.await.unwrap();
+    }
+    let stats = all.stop(Stop::within(SOON)).await.stats;
+    assert!(stats.ledger_holds() && stats.accepted == stats.settled(), "{stats:?}");
+}
+
+#[tokio::test]
+async fn while_adopted_pools_come_and_go_no_caller_waits_for_ever() {
+    nobody_waits_for_ever().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_adopted_pools_come_and_go_on_several_threads_no_caller_waits_for_ever() {
+    nobody_waits_for_ever().await;
+}

@@ -108,7 +108,7 @@ where
     fn add(self: Arc<Self>, workers: usize) -> Result<Change, ManageError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let (slots, size) = self.hire(workers, ResizeReason::Asked, &outcomes)?;
-        Ok(Change::new(slots, Vec::new(), size, told))
+        Ok(Change::new(slots, Vec::new(), size, told, &self.runtime))
     }
 
     fn adopt(
@@ -117,19 +117,19 @@ where
     ) -> Result<Change, ManageError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let (slot, size) = Core::adopt(&self, other, &outcomes)?;
-        Ok(Change::new(vec![slot], Vec::new(), size, told))
+        Ok(Change::new(vec![slot], Vec::new(), size, told, &self.runtime))
     }
 
     fn remove(self: Arc<Self>, workers: usize) -> Result<Change, ManageError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let (slots, size) = self.dismiss(workers, ResizeReason::Asked, &outcomes)?;
-        Ok(Change::new(Vec::new(), slots, size, told))
+        Ok(Change::new(Vec::new(), slots, size, told, &self.runtime))
     }
 
     fn remove_worker(self: Arc<Self>, slot: usize) -> Result<Change, ManageError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let size = self.dismiss_one(slot, &outcomes)?;
-        Ok(Change::new(Vec::new(), vec![slot], size, told))
+        Ok(Change::new(Vec::new(), vec![slot], size, told, &self.runtime))
     }
 
     fn resize(self: Arc<Self>, workers: usize) -> Result<Change, ManageError> {
@@ -143,7 +143,7 @@ where
     fn enable(self: Arc<Self>, slot: usize) -> Result<Change, ManageError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let size = Core::enable(&self, slot, &outcomes)?;
-        Ok(Change::new(vec![slot], Vec::new(), size, told))
+        Ok(Change::new(vec![slot], Vec::new(), size, told, &self.runtime))
     }
 
     fn set_inbox(&self, inbox: Inbox) -> Result<usize, ManageError> {
