@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::{
     AnyAddress, CancellationToken, Class, ReplyPort,
-    pool::{Claim, Failed, Hatch, Seat, Stamp},
+    pool::{Claim, Failed, Hatch, Refusals, Seat, Stamp},
 };
 
 /// A message on loan: the runtime owns it until its outcome is settled.
@@ -115,6 +115,8 @@ pub(crate) struct Extra<R, E> {
     /// When it was accepted, where its stamp tells something later: when an attempt was due, for instance.
     pub(crate) accepted: Option<Instant>,
     pub(crate) waiter: Waiter,
+    /// Workers that were adopted and do not take it.
+    pub(crate) refusals: Option<Box<Refusals>>,
     /// What the sender has said, where that is anything: most calls say nothing.
     pub(crate) about: Option<Box<About>>,
 }
@@ -167,6 +169,7 @@ impl<R, E> Extra<R, E> {
             failed: None,
             accepted: None,
             waiter: Waiter::Other,
+            refusals: None,
             about: None,
         }
     }
@@ -185,6 +188,7 @@ impl<R, E> Extra<R, E> {
             | self.claim.is_some()
             | self.failed.is_some()
             | self.accepted.is_some()
+            | self.refusals.is_some()
             | self.about.is_some();
         counts == 0 && !says && !has
     }

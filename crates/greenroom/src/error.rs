@@ -265,6 +265,24 @@ pub enum SpawnError {
         /// What is possible.
         range: &'static str,
     },
+    /// There is no tokio runtime here for the pool to run on.
+    #[error(
+        "pool {pool} was spawned outside of a tokio runtime: spawn it in one, or give it threads of its own with \
+         `dedicated_threads`"
+    )]
+    NoRuntime {
+        /// The pool's name.
+        pool: String,
+    },
+    /// The tokio runtime has no time, which a pool needs for its stop, for time limits, retries and restarts.
+    #[error(
+        "pool {pool} was spawned in a tokio runtime without time: build the runtime with `enable_time` or \
+         `enable_all`, or give the pool threads of its own with `dedicated_threads`"
+    )]
+    NoTime {
+        /// The pool's name.
+        pool: String,
+    },
     /// The pool's own threads could not be started.
     #[error("the threads of pool {pool} could not be started: {reason}")]
     NoThreads {

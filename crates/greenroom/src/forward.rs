@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::{
     Address, Delivery, NotAccepted,
     delivery::{Marks, Waiter},
-    pool::{Parcel, Refused, Urgency},
+    pool::{Parcel, Refusals, Refused, Urgency},
 };
 
 /// Why a delivery was not forwarded. It is still whole.
@@ -81,6 +81,8 @@ struct Lent<'a, M, R, E> {
     parcel: Parcel<M, R, E>,
     /// When it was accepted here, where that is noted: the other address accepts it anew.
     accepted: Option<Instant>,
+    /// Workers here that do not take it: the other address has others.
+    refusals: Option<Box<Refusals>>,
 }
 
 impl<'a, M, R, E> Lent<'a, M, R, E> {
@@ -88,12 +90,12 @@ impl<'a, M, R, E> Lent<'a, M, R, E> {
         // Whoever waits for the reply waits for the other's.
         delivery.open_port();
         let (message, mut extra) = (delivery.message.take(), delivery.extra.take());
-        let accepted = extra.as_mut().and_then(|extra| {
+        let (accepted, refusals) = extra.as_mut().map_or((None, None), |extra| {
             extra.waiter = Waiter::Other;
-            extra.accepted.take()
+            (extra.accepted.take(), extra.refusals.take())
         });
         let parcel = Parcel { message, extra, class: delivery.class };
-        Self { delivery, parcel, accepted }
+        Self { delivery, parcel, accepted, refusals }
     }
 
     fn forwarded(self) {
@@ -107,6 +109,7 @@ impl<M, R, E> Drop for Lent<'_, M, R, E> {
         self.delivery.extra = self.parcel.extra.take();
         if let Some(extra) = &mut self.delivery.extra {
             extra.accepted = self.accepted;
+            extra.refusals = self.refusals.take();
         }
     }
 }

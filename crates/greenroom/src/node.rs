@@ -123,9 +123,6 @@ impl Node {
     /// # Errors
     /// As [`PoolBuilder::spawn`].
     ///
-    /// # Panics
-    /// Outside a tokio runtime.
-    ///
     /// # Cancel safety
     /// A dropped future leaves nothing running.
     pub async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(

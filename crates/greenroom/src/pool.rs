@@ -37,6 +37,59 @@
 //! pool with one worker; it may grow, and is one line again when it has shrunk. With a [`policy`] that chooses a worker,
 //! the line is that worker's mailbox; what the workers that left had in theirs is handled beside it.
 //!
+//! # Calls in a circle
+//! A handler that calls its own pool, when no other worker is free to answer, hears
+//! [`WouldDeadlock`](crate::CallError::WouldDeadlock). A circle over several pools is not found out, because that would cost every
+//! call between pools a look at all others: if a handler of pool *a* calls pool *b*, a handler there calls *a*, and each has
+//! one worker, both wait for ever. With more workers it takes as many such calls at once. What helps:
+//!
+//! * **A time limit** for calls that handlers make: [`call_timeout`](Address::call_timeout). The circle then ends with
+//!   [`TimedOut`](crate::CallError::TimedOut).
+//! * **Sends instead of calls** in one direction: *b* sends its question and returns; the answer comes as a message.
+//! * **A reply that comes later**: the handler takes the port of its own caller
+//!   ([`Delivery::take_reply_port`](crate::Delivery::take_reply_port)), makes the call in a task, and is free for the next message
+//!   meanwhile.
+//!
+//! ```
+//! # use greenroom::{prelude::*, CallError};
+//! # use std::{sync::{Arc, OnceLock}, time::Duration};
+//! /// Asks the other before it answers.
+//! struct Desk {
+//!     other: Arc<OnceLock<greenroom::Address<u8, u8, String>>>,
+//! }
+//!
+//! impl Actor for Desk {
+//!     type Message = u8;
+//!     type Reply = u8;
+//!     type Error = String;
+//!
+//!     async fn handle(&mut self, hops: u8, _cx: &mut Context<Self>) -> Result<u8, String> {
+//!         let Some(left) = hops.checked_sub(1) else { return Ok(0) };
+//!         let other = self.other.get().ok_or("alone")?;
+//!         let answer = other.call_timeout(left, Duration::from_millis(20)).await;
+//!         answer.map_err(|error| error.to_string())
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let others = [Arc::default(), Arc::default()];
+//! let [of_a, of_b] = others.clone();
+//! let a = Pool::new(move |_slot| Desk { other: Arc::clone(&of_a) }).workers(1).spawn().await?;
+//! let b = Pool::new(move |_slot| Desk { other: Arc::clone(&of_b) }).workers(1).spawn().await?;
+//! let _ = (others[0].set(b.address()), others[1].set(a.address()));
+//! assert_eq!(a.call(1).await, Ok(0));
+//! // From a to b, and back to the only worker of a, which waits for b.
+//! assert!(matches!(a.call(2).await, Err(CallError::Failed(_))));
+//! # Ok(()) }
+//! ```
+//!
+//! # Senders that block their thread
+//! A message is handled by a task of the runtime. A sender that shares its thread with the worker and computes or blocks
+//! after a send, without an await, delays that message, and with one worker all that follow: on a runtime of one thread until it
+//! awaits, on several until another thread takes the worker over. Let it await something after the send, block in
+//! [`spawn_blocking`](tokio::task::spawn_blocking), or give the pool threads of its own with
+//! [`dedicated_threads`](PoolBuilder::dedicated_threads).
+//!
 //! # Price
 //! In tasks that share their threads with the workers,
 //! a sender whose messages pile up steps aside now and then, so a `send` that finds room may still give others a turn. On
@@ -117,6 +170,7 @@ mod stop;
 mod supervised;
 mod tally;
 mod threads;
+pub(crate) mod timed;
 mod wake;
 mod watch;
 mod weak_address;
@@ -136,6 +190,7 @@ pub use erased::StopSummary;
 pub(crate) use failed::Failed;
 pub use gather::Worker;
 pub(crate) use hatch::Hatch;
+pub(crate) use hold::Refusals;
 pub use inbox::Inbox;
 pub use keys::{KeyCounts, KeyState, Keys, LongestLine, ParkedKey, Why, WrongKeyType};
 pub use letters::PoolDeadLetters;

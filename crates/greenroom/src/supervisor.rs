@@ -59,6 +59,7 @@ pub use self::{
     spec::{ChildSpec, OnExceeded},
     strategy::Strategy,
 };
+use crate::pool::timed;
 
 /// A supervisor that is being set up. Nothing runs before [`spawn`](Self::spawn), or before the supervisor that it is a
 /// [child](Self::child) of starts it.
@@ -118,14 +119,13 @@ impl Supervisor {
     /// Starts the children in order, each when the one before is up.
     ///
     /// # Errors
-    /// One did not start; those that had are stopped, the last one first, and nothing is left running.
-    ///
-    /// # Panics
-    /// Outside of a tokio runtime.
+    /// One did not start; those that had are stopped, the last one first, and nothing is left running. A supervisor needs a
+    /// tokio runtime with time enabled.
     ///
     /// # Cancel safety
     /// A dropped future stops what has been started, as [`Stop::Now`](crate::Stop::Now) does.
     pub async fn spawn(self) -> Result<SupervisorHandle, SupervisorError> {
+        timed::current(&self.name).map_err(|error| SupervisorError::of_runtime(&error))?;
         SupervisorHandle::start(self.keeper(Fall::Stop)).await
     }
 

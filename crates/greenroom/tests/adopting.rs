@@ -4,7 +4,10 @@
 
 use std::time::Duration;
 
-use greenroom::{Envelope, ManageError, NotAccepted, Overflow, policy::RoundRobin, prelude::*};
+use greenroom::{
+    CallError, DeadLetterReason, Envelope, ManageError, NotAccepted, Overflow, policy::RoundRobin,
+    prelude::*,
+};
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -108,4 +111,234 @@ async fn p28_an_adopted_one_that_is_killed_leaves_and_nobody_takes_its_place() {
     assert_eq!((all.stats().configured, all.manage().workers().len()), (1, 1));
     assert_eq!(all.call(0).await, Ok("own"));
     assert_eq!(one.call(0).await, Ok("one"), "it lives on by itself");
+}
+
+/// Refuses every message.
+struct Refuses;
+
+impl<M> greenroom::policy::Policy<M> for Refuses {
+    fn choose(
+        &self,
+        _message: &M,
+        _about: &greenroom::policy::About<'_>,
+        _crew: &greenroom::policy::Crew<'_>,
+    ) -> greenroom::policy::Choice {
+        greenroom::policy::Choice::Refuse
+    }
+}
+
+/// A pool that takes nothing, for this reason.
+async fn unwilling(why: NotAccepted) -> Pool<Clerk> {
+    let builder = Pool::new(|_| Clerk("unwilling"));
+    let spawned = match why {
+        NotAccepted::NoWorkers => builder.workers(0).spawn().await,
+        NotAccepted::Refused => builder.workers(1).dispatch(Refuses).spawn().await,
+        NotAccepted::KeyRequired => {
+            builder.workers(1).ordered_by_opt(|_| None::<u64>).key_required().spawn().await
+        }
+        other => unreachable!("{other:?}"),
+    };
+    spawned.unwrap()
+}
+
+const UNWILLING: [(NotAccepted, CallError<String>); 3] = [
+    (NotAccepted::NoWorkers, CallError::NoWorkers),
+    (NotAccepted::Refused, CallError::Refused),
+    (NotAccepted::KeyRequired, CallError::KeyRequired),
+];
+
+/// At once: no time has passed.
+async fn at_once<T>(done: impl Future<Output = T>) -> T {
+    let begun = tokio::time::Instant::now();
+    let done = done.await;
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+    done
+}
+
+async fn adopt(all: &Pool<Clerk>, other: &Pool<Clerk>) {
+    assert!(all.manage().adopt(other.address()).unwrap().done(SOON).await.is_complete());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_adopted_pool_does_not_take_is_handled_by_another_worker_at_once() {
+    for (why, _) in UNWILLING {
+        for own in [1, 2] {
+            let all = pool("own", own).await;
+            let others = [unwilling(why).await, unwilling(why).await];
+            for other in &others {
+                adopt(&all, other).await;
+            }
+            for _ in 0..20 {
+                assert_eq!(at_once(all.call(0)).await, Ok("own"), "{why:?}");
+                all.send_with(0, Envelope::urgent()).await.unwrap();
+            }
+            let stats = all.stop(Stop::within(SOON)).await.stats;
+            assert_eq!((stats.handled, stats.accepted), (40, 40), "{why:?}");
+            assert!(stats.ledger_holds(), "{why:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whose_message_no_worker_takes_hears_why() {
+    for (why, error) in UNWILLING {
+        let all = Pool::new(|_| Clerk("none")).workers(0).spawn().await.unwrap();
+        let others = [unwilling(why).await, unwilling(why).await];
+        for other in &others {
+            adopt(&all, other).await;
+        }
+        assert_eq!(at_once(all.call(0)).await, Err(error), "{why:?}");
+        all.send(0).await.unwrap();
+        tokio::time::sleep(SOON).await;
+        let stats = all.stats();
+        assert_eq!(
+            (stats.dead_letters.of(DeadLetterReason::NoWorkers), stats.queued),
+            (2, 0),
+            "{why:?}"
+        );
+        assert!(stats.ledger_holds(), "{why:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_holds_its_messages_does_so_until_one_that_it_has_adopted_takes_them() {
+    let all = Pool::new(|_| Clerk("none")).workers(0).hold_when_empty().spawn().await.unwrap();
+    let other = Pool::new(|_| Clerk("other")).workers(0).spawn().await.unwrap();
+    adopt(&all, &other).await;
+    let call = all.call(0);
+    let later = async {
+        tokio::time::sleep(SOON).await;
+        assert!(all.stats().ledger_holds());
+        drop(other.manage().add(1).unwrap());
+    };
+    assert_eq!(tokio::join!(call, later).0, Ok("other"));
+    assert!(all.stats().ledger_holds());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_adopted_pool_that_has_stopped_is_no_worker_before_a_message_finds_it_gone() {
+    let all = pool("own", 1).await;
+    let other = pool("other", 1).await;
+    adopt(&all, &other).await;
+    other.stop(Stop::Now).await;
+    tokio::task::yield_now().await;
+    let stats = all.stats();
+    assert_eq!((stats.configured, stats.live, all.manage().workers().len()), (1, 1, 1));
+    assert_eq!(at_once(all.call(0)).await, Ok("own"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_when_the_last_worker_has_stopped_is_not_waited_for() {
+    let all = Pool::new(|_| Clerk("none")).workers(0).spawn().await.unwrap();
+    let other = pool("other", 1).await;
+    adopt(&all, &other).await;
+    // One is in hand there, one waits for it there, and one here.
+    let other_calls = [1_000, 1_000, 1_000].map(|ms| all.call(ms));
+    let stop = async {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        other.stop(Stop::Now).await;
+    };
+    let [first, second, third] = other_calls;
+    let (first, second, third, ()) = tokio::join!(first, second, third, stop);
+    assert_eq!(first, Ok("other"));
+    for lost in [second, third] {
+        assert!(matches!(lost, Err(CallError::Stopped | CallError::NoWorkers)), "{lost:?}");
+    }
+    assert_eq!(all.call(0).await, Err(CallError::NoWorkers));
+    assert!(all.stats().ledger_holds());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_room_at_one_that_stops_is_for_the_others() {
+    let all = Pool::new(|_| Clerk("own")).workers(1).dispatch(RoundRobin::new());
+    let all = all.spawn().await.unwrap();
+    let full = Pool::new(|_| Clerk("full")).workers(1).capacity(1).spawn().await.unwrap();
+    adopt(&all, &full).await;
+    full.send(10_000).await.unwrap();
+    full.send(10_000).await.unwrap();
+    let stop = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        full.stop(Stop::within(Duration::from_secs(1))).await;
+    };
+    let [first, second] = [0, 0].map(|ms| all.call(ms));
+    assert_eq!(tokio::join!(first, second, stop), (Ok("own"), Ok("own"), ()));
+    assert!(all.stats().ledger_holds());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_when_the_last_worker_is_removed_by_hand_waits_for_the_next() {
+    let all = pool("own", 1).await;
+    let calls = [1_000, 0].map(|ms| all.call(ms));
+    let change = async {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        all.manage().remove(1).unwrap().done(SOON).await;
+        assert_eq!(all.try_send(0).unwrap_err().without_message(), NotAccepted::NoWorkers);
+        tokio::time::sleep(SOON).await;
+        assert_eq!(all.stats().queued, 1);
+        all.manage().add(1).unwrap().done(SOON).await;
+    };
+    let [first, second] = calls;
+    assert_eq!(tokio::join!(first, second, change), (Ok("own"), Ok("own"), ()));
+    all.manage().remove(1).unwrap().done(SOON).await;
+    assert!(all.stats().ledger_holds());
+}
+
+/// What every caller may hear while pools come and go.
+fn is_an_outcome(reply: &Result<&'static str, CallError<String>>) -> bool {
+    matches!(reply, Ok(_) | Err(CallError::Stopped | CallError::NoWorkers | CallError::Dropped))
+}
+
+/// Adopts one pool after the other, and lets each go in another way, while the pool itself grows and shrinks.
+async fn comes_and_goes(all: &Pool<Clerk>) {
+    for round in 0..120_usize {
+        let other = pool("other", 1 + round % 2).await;
+        let Ok(change) = all.manage().adopt(other.address()) else { continue };
+        let slot = change.added()[0];
+        let _ = all.manage().resize(1 + round % 4);
+        tokio::task::yield_now().await;
+        match round % 5 {
+            0 => drop(other.stop(Stop::Now).await),
+            1 => drop(other.manage().remove(2)),
+            2 => drop(all.manage().remove_worker(slot)),
+            3 => drop(other.stop(Stop::within(SOON)).await),
+            _ => {
+                for worker in all.manage().workers() {
+                    if worker.slot() == slot {
+                        worker.address().erase().exit(greenroom::ExitReason::Killed);
+                    }
+                }
+            }
+        }
+    }
+}
+
+async fn nobody_waits_for_ever() {
+    let all = pool("own", 2).await;
+    let callers = (0..4).map(|_| {
+        let all = all.address();
+        tokio::spawn(async move {
+            for _ in 0..300 {
+                let reply = all.call(0).await;
+                assert!(is_an_outcome(&reply), "{reply:?}");
+            }
+        })
+    });
+    let callers: Vec<_> = callers.collect();
+    comes_and_goes(&all).await;
+    all.manage().resize(2).unwrap().done(SOON).await;
+    for caller in callers {
+        caller.await.unwrap();
+    }
+    let stats = all.stop(Stop::within(SOON)).await.stats;
+    assert!(stats.ledger_holds() && stats.accepted == stats.settled(), "{stats:?}");
+}
+
+#[tokio::test]
+async fn while_adopted_pools_come_and_go_no_caller_waits_for_ever() {
+    nobody_waits_for_ever().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_adopted_pools_come_and_go_on_several_threads_no_caller_waits_for_ever() {
+    nobody_waits_for_ever().await;
 }

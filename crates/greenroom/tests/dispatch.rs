@@ -572,7 +572,7 @@ fn p08_the_search_for_room_begins_at_any_place() {
             Choice::At(place)
         }
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async {
         let places = Arc::new(Mutex::new(Vec::new()));
         let pool = sleepers(3).mailbox(1).dispatch(Odd(places.clone())).spawn().await.unwrap();

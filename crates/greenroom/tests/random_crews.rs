@@ -269,7 +269,10 @@ async fn spawn(program: &Program, log: &Log) -> Pool<Clerk> {
         1 => Row::Once(Finally::DeadLetter),
         attempts => Row::Retry {
             attempts,
-            backoff: Backoff::new(Duration::from_millis(10), Duration::from_millis(100)),
+            backoff: match program.seed & 32 {
+                0 => Backoff::new(Duration::from_millis(10), Duration::from_millis(100)),
+                _ => Backoff::new(Duration::ZERO, Duration::ZERO),
+            },
             finally: Finally::DeadLetter,
         },
     };

@@ -39,7 +39,8 @@ const DROP: u8 = 2;
 const ONCE: u8 = 4;
 
 fn scripted(attempt: FailedAttempt<'_, u8>, chance: f64) -> Verdict {
-    let after = Duration::from_millis(10).mul_f64(chance);
+    let after = if chance < 0.25 { 0.0 } else { chance };
+    let after = Duration::from_millis(10).mul_f64(after);
     match attempt.cause {
         Cause::Error(wish) if wish % ONCE == RETURN => Verdict::Return,
         Cause::Error(wish) if wish % ONCE == BURY => Verdict::DeadLetter,
@@ -295,7 +296,10 @@ fn builder(program: &Program, seen: &Arc<Mutex<Seen>>, outcomes: &Outcomes) -> P
             dead.lock().unwrap().push(letter.message.map(|message| message.number));
         });
     let builder = if program.seed & 16 != 0 { builder.calls_in_place() } else { builder };
-    let backoff = Backoff::new(Duration::from_millis(10), Duration::from_millis(100));
+    let backoff = match program.seed & 32 {
+        0 => Backoff::new(Duration::from_millis(10), Duration::from_millis(100)),
+        _ => Backoff::new(Duration::ZERO, Duration::ZERO),
+    };
     let row = Row::Retry { attempts: 3, backoff, finally: Finally::Return };
     match (program.policy, program.seed % 2) {
         (Policy::Plain, _) => builder,

@@ -169,7 +169,7 @@ async fn spawn(chance: &mut Chance, seen: &Arc<Mutex<Seen>>) -> (Pool<Worker>, u
     let notices = Notices::new(8);
     let (workers_seen, letters_seen, heard) = (seen.clone(), seen.clone(), notices.clone());
     let attempts = if chance.one_in(4) { 1 } else { 3 };
-    let longest = Duration::from_millis(1 + chance.below(100));
+    let longest = Duration::from_millis(if chance.one_in(4) { 0 } else { 1 + chance.below(100) });
     let row = Row::Retry {
         attempts,
         backoff: Backoff::new(Duration::from_millis(chance.below(20)), longest),

@@ -97,9 +97,6 @@ where
     ///
     /// # Errors
     /// Everything in the configuration that is out of range, or why the pool could not start; nothing is left running then.
-    ///
-    /// # Panics
-    /// Outside a tokio runtime.
     pub async fn spawn(self) -> Result<EventPool<A>, EventPoolError> {
         self.config.check()?;
         let Self { config, pool, key_required, size_of, memory } = self;
@@ -116,7 +113,8 @@ where
         pool.tell_estimate();
         if notices.is_on() {
             let (end, figures) = (pool.pool().erase(), pool.figures());
-            tokio::spawn(Alarm::new(config.memory_ceiling).watch(end, notices, figures));
+            let runtime = pool.pool().runtime().clone();
+            runtime.spawn(Alarm::new(config.memory_ceiling).watch(end, notices, figures));
         }
         Ok(pool)
     }

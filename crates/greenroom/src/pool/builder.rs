@@ -25,6 +25,7 @@ use super::{
     sticky::StickyBy,
     supervised::{self, PoolChild},
     threads::Threads,
+    timed,
     watch::Watched,
     worker::Factory,
 };
@@ -446,7 +447,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// Accepts messages up to the capacity while there is no worker, and keeps them for the next one. Without this, a pool
-    /// without workers refuses messages with `NoWorkers`, and what waits when the last slot is disabled are dead letters.
+    /// without workers refuses messages with `NoWorkers`, and what waits when the last slot is disabled are dead letters; what
+    /// waits when the last worker is [removed](crate::Management::remove) is kept for the next.
     pub fn hold_when_empty(mut self) -> Self {
         self.holds_when_empty = true;
         self
@@ -481,6 +483,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
 
     /// Attempts a message that fails or panics up to `attempts` times in all. In a keyed pool the key waits meanwhile
     /// and the worker goes on. Keeps a copy of each message while it is in hand.
+    ///
+    /// Messages that are attempted again take turns with the others, also where there is no wait between attempts.
     pub fn retry(self, attempts: u32, backoff: Backoff) -> Self
     where
         A::Message: Clone,
@@ -643,10 +647,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// Starts the workers, all at once, and returns as soon as one of them runs; the others follow.
     ///
     /// # Errors
-    /// A setting out of range, or no worker that could be started; nothing is left running then.
-    ///
-    /// # Panics
-    /// Outside a tokio runtime.
+    /// A setting out of range, or no worker that could be started; nothing is left running then. Without threads of its own, a pool
+    /// needs a tokio runtime with time enabled: [`SpawnError::NoRuntime`] and [`SpawnError::NoTime`] say so.
     pub async fn spawn(self) -> Result<Pool<A>, SpawnError> {
         self.spawn_core().await.map(Pool::spawned)
     }
@@ -668,10 +670,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// ```
     ///
     /// # Errors
-    /// A setting out of range.
-    ///
-    /// # Panics
-    /// Outside a tokio runtime.
+    /// A setting out of range, or no tokio runtime with time enabled, as [`spawn`](Self::spawn).
     pub fn supervised(mut self) -> Result<(Pool<A>, PoolChild), SpawnError> {
         self.when_exhausted = WhenExhausted::Escalate;
         let core = self.into_core()?;
@@ -724,7 +723,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         let is_weighed = self.dispatch.is_some() || bytes.is_some();
         let threads = self.start_threads()?;
         let runtime = threads.as_ref().and_then(Threads::handle);
-        let runtime = runtime.unwrap_or_else(tokio::runtime::Handle::current);
+        let runtime = runtime.map_or_else(|| timed::current(&self.name), Ok)?;
         let awake_limit = runtime.metrics().num_workers();
         let policy = keys::ending(self.policy, self.finally);
         let gate = Gate::new(self.rate, self.at_once, self.adjustable)?;

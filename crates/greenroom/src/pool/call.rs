@@ -8,6 +8,7 @@ use super::{
     core::Urgency,
     parcel::Parcel,
     permits::Refused,
+    timed,
 };
 use crate::{
     CallError, Class, Envelope, NotAccepted, ReplyPort, SendError, TrySendError,
@@ -95,7 +96,7 @@ impl<M, R, E> Address<M, R, E> {
             return Ok(());
         };
         let waiting = Box::pin(self.wait_and_push(&mut parcel, refused));
-        let pushed = within(limit, waiting).await.unwrap_or(Err(NotAccepted::Full));
+        let pushed = self.within(limit, waiting).await.unwrap_or(Err(NotAccepted::Full));
         pushed.map_err(|why| self.refuse(parcel, why))
     }
 
@@ -110,7 +111,7 @@ impl<M, R, E> Address<M, R, E> {
         let (port, reply) = reply::channel();
         let mut parcel = Parcel::enveloped(message, envelope.class, envelope.about, Some(port));
         let called = pin!(self.call_parcel(&mut parcel, reply));
-        within(envelope.timeout, called).await.unwrap_or(Err(CallError::TimedOut))
+        self.within(envelope.timeout, called).await.unwrap_or(Err(CallError::TimedOut))
     }
 
     /// As [`call`](Self::call), and gives up after this time.
@@ -216,7 +217,9 @@ impl<M, R, E> Address<M, R, E> {
 }
 
 impl<M: Send, R: Send, E: Send> Address<M, R, E> {
-    /// Sends a message and waits for its reply. There is no timeout: a call ends when the message has its outcome.
+    /// Sends a message and waits for its reply. There is no timeout: a call ends when the message has its outcome. Handlers of
+    /// two pools that call each other may wait in a circle, for ever: give calls that handlers make a limit
+    /// ([`call_timeout`](Self::call_timeout); see [Calls in a circle](crate::pool#calls-in-a-circle)).
     ///
     /// # Errors
     /// How the message ended without a reply. [`CallError::WouldDeadlock`] where the caller is a handler of this very pool
@@ -231,11 +234,13 @@ impl<M: Send, R: Send, E: Send> Address<M, R, E> {
     }
 }
 
-/// Waits no longer than a limit, where there is one.
-async fn within<F: Future>(limit: Option<Duration>, future: F) -> Option<F::Output> {
-    match limit {
-        Some(limit) => tokio::time::timeout(limit, future).await.ok(),
-        None => Some(future.await),
+impl<M, R, E> Address<M, R, E> {
+    /// Waits no longer than a limit, where there is one.
+    async fn within<F: Future>(&self, limit: Option<Duration>, future: F) -> Option<F::Output> {
+        match limit {
+            Some(limit) => timed::within(self.runtime(), limit, future).await.ok(),
+            None => Some(future.await),
+        }
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use tokio::sync::mpsc;
+use tokio::{runtime::Handle, sync::mpsc};
 
-use super::clock::later;
+use super::{clock::later, timed};
 
 /// What became of one slot.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub struct Change {
     removed: Vec<usize>,
     size: usize,
     outcomes: mpsc::UnboundedReceiver<SlotOutcome>,
+    /// Where the pool was spawned.
+    runtime: Handle,
 }
 
 /// What came of a change by its deadline.
@@ -47,8 +49,9 @@ impl Change {
         removed: Vec<usize>,
         size: usize,
         outcomes: mpsc::UnboundedReceiver<SlotOutcome>,
+        runtime: &Handle,
     ) -> Self {
-        Self { added, removed, size, outcomes }
+        Self { added, removed, size, outcomes, runtime: runtime.clone() }
     }
 
     /// Slots that workers have been begun to be started in.
@@ -76,7 +79,8 @@ impl Change {
         let mut pending: BTreeSet<usize> =
             self.added.iter().chain(&self.removed).copied().collect();
         while !pending.is_empty()
-            && let Ok(Some(outcome)) = tokio::time::timeout_at(deadline, self.outcomes.recv()).await
+            && let Ok(Some(outcome)) =
+                timed::until(&self.runtime, deadline, self.outcomes.recv()).await
         {
             pending.remove(&report.note(outcome));
         }

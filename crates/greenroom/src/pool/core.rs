@@ -72,6 +72,7 @@ pub(crate) mod crowded;
 pub(crate) mod dispatch;
 #[cfg(test)]
 mod easy;
+mod elsewhere;
 mod evict;
 pub(crate) mod exit;
 #[cfg(test)]

@@ -18,8 +18,11 @@ use super::{
 use crate::{Actor, Delivery};
 
 pub(crate) mod batch;
+mod refused;
 mod settle;
 mod take;
+
+pub(crate) use self::refused::Refusals;
 
 /// Where the message in hand came from, and what the worker owns because of it.
 #[derive(Debug, Clone, Copy)]

@@ -57,6 +57,8 @@ struct Letters<A: Actor, K> {
     normal: BlockQueue<Queued<A, K>>,
     /// Urgent messages taken in a row.
     urgent_run: u32,
+    /// How many had been taken when a message that is attempted again was last put before the others.
+    put_first: Option<u64>,
     accepted: u64,
     /// Nothing more is accepted. Set once.
     closed: bool,
@@ -73,6 +75,7 @@ impl<A: Actor, K> Mailbox<A, K> {
             urgent: VecDeque::new(),
             normal: BlockQueue::new(),
             urgent_run: 0,
+            put_first: None,
             accepted: 0,
             closed: false,
             left: false,
@@ -187,14 +190,21 @@ impl<A: Actor, K> Mailbox<A, K> {
         queues.into_iter().chain(held).flatten().min_by_key(|stamp| stamp.nanos())
     }
 
-    /// Puts a message that has been taken before back to the front.
-    pub(crate) fn push_front(&self, entry: Queued<A, K>) -> Result<(), Queued<A, K>> {
+    /// Queues a message that has been taken before: before the others, where a message besides the last such one has been taken
+    /// since that was put there, and otherwise behind them.
+    pub(crate) fn put_again(&self, entry: Queued<A, K>) -> Result<(), Queued<A, K>> {
         let mut letters = self.letters.lock();
         if letters.left {
             return Err(entry);
         }
         self.permits.take_back();
-        letters.normal.push_front(entry);
+        let taken = self.taken.load(Ordering::Relaxed);
+        if letters.put_first.is_none_or(|then| taken.wrapping_sub(then) >= 2) {
+            letters.put_first = Some(taken);
+            letters.normal.push_front(entry);
+        } else {
+            letters.normal.push_back(entry);
+        }
         self.told(&letters);
         Ok(())
     }
@@ -290,19 +300,17 @@ impl<A: Actor, K> Letters<A, K> {
     }
 
     fn pop(&mut self, urgent_only: bool) -> Option<Queued<A, K>> {
-        if !self.tagged.waiting.is_empty() {
-            return self.pop_due(urgent_only);
-        }
         let enough = self.urgent_run >= URGENT_RUN && !self.normal.is_empty();
-        if !enough && let Some(entry) = self.urgent.pop_front() {
-            self.urgent_run += 1;
-            return Some(entry);
+        if !enough && !self.urgent.is_empty() {
+            let entry = self.next_urgent();
+            self.urgent_run += u32::from(entry.is_some());
+            return entry;
         }
         if urgent_only && !enough {
             return None;
         }
         self.urgent_run = 0;
-        self.normal.pop_front()
+        self.next_normal()
     }
 }
 

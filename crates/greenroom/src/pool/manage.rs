@@ -108,7 +108,7 @@ where
     fn add(self: Arc<Self>, workers: usize) -> Result<Change, ManageError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let (slots, size) = self.hire(workers, ResizeReason::Asked, &outcomes)?;
-        Ok(Change::new(slots, Vec::new(), size, told))
+        Ok(Change::new(slots, Vec::new(), size, told, &self.runtime))
     }
 
     fn adopt(
@@ -117,19 +117,19 @@ where
     ) -> Result<Change, ManageError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let (slot, size) = Core::adopt(&self, other, &outcomes)?;
-        Ok(Change::new(vec![slot], Vec::new(), size, told))
+        Ok(Change::new(vec![slot], Vec::new(), size, told, &self.runtime))
     }
 
     fn remove(self: Arc<Self>, workers: usize) -> Result<Change, ManageError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let (slots, size) = self.dismiss(workers, ResizeReason::Asked, &outcomes)?;
-        Ok(Change::new(Vec::new(), slots, size, told))
+        Ok(Change::new(Vec::new(), slots, size, told, &self.runtime))
     }
 
     fn remove_worker(self: Arc<Self>, slot: usize) -> Result<Change, ManageError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let size = self.dismiss_one(slot, &outcomes)?;
-        Ok(Change::new(Vec::new(), vec![slot], size, told))
+        Ok(Change::new(Vec::new(), vec![slot], size, told, &self.runtime))
     }
 
     fn resize(self: Arc<Self>, workers: usize) -> Result<Change, ManageError> {
@@ -143,7 +143,7 @@ where
     fn enable(self: Arc<Self>, slot: usize) -> Result<Change, ManageError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let size = Core::enable(&self, slot, &outcomes)?;
-        Ok(Change::new(vec![slot], Vec::new(), size, told))
+        Ok(Change::new(vec![slot], Vec::new(), size, told, &self.runtime))
     }
 
     fn set_inbox(&self, inbox: Inbox) -> Result<usize, ManageError> {
@@ -256,8 +256,14 @@ impl<A: Actor> Management<A> {
     }
 
     /// Takes an actor or another pool in as a worker: it is handed deliveries whole, one at a time, as fast as it has room for
-    /// them, and its replies go straight to the callers. It stays until it is removed or has stopped; what it could not take
-    /// is for the others. This pool does not stop it.
+    /// them, and its replies go straight to the callers. It stays until it is removed or has stopped, and leaves then by
+    /// itself. This pool does not stop it.
+    ///
+    /// A message that it does not take (it has stopped, has no workers, or its policy or keys speak against it) is for
+    /// another worker, at once. Where none takes it, its caller hears why, and a send is a dead letter for the reason
+    /// [`NoWorkers`](crate::DeadLetterReason::NoWorkers); a pool that [holds](crate::PoolBuilder::hold_when_empty) its messages
+    /// asks all of its workers again ten times a second, as long as they only lack workers. What is queued when the last worker
+    /// has left because it has stopped are dead letters as well.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -282,6 +288,10 @@ impl<A: Actor> Management<A> {
 
     /// Tells so many workers to leave: idle ones first, then those that joined last. Each finishes the message in hand. Where
     /// there are fewer, all of them leave, and the change says so.
+    ///
+    /// A pool whose last worker was removed refuses messages, unless it [holds](crate::PoolBuilder::hold_when_empty) them; what
+    /// is queued by then waits for the next worker that is [added](Self::add) or adopted, or for a stop, which returns it. So do
+    /// its callers: give a call a time limit where that may take long.
     ///
     /// # Errors
     /// The pool is not running, or would have fewer workers than it may.

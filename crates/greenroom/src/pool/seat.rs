@@ -72,6 +72,8 @@ pub(crate) struct Place {
     pub(crate) abort: Option<AbortHandle>,
     /// Whom it hands messages on to, where it is one that was adopted.
     pub(crate) adopted: Option<Weak<dyn Erased>>,
+    /// It leaves by itself, because whom it was taken in for has stopped.
+    pub(crate) drops_out: bool,
     /// Told when the worker has left.
     pub(crate) on_left: Option<Outcomes>,
     /// Restarts since a worker took the slot.

@@ -47,9 +47,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         live: bool,
     ) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
         let roster = self.roster.lock();
-        let members = roster.members().iter();
+        let members = roster.members();
         let mailboxes: Vec<_> =
-            members.filter_map(|slot| self.member_mailbox(*slot, live)).collect();
+            members.filter_map(|slot| self.member_mailbox(slot, live)).collect();
         drop(roster);
         mailboxes
             .into_iter()

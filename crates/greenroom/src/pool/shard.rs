@@ -209,6 +209,8 @@ pub(crate) struct Outbox<M, R, E, K> {
     pub(crate) from_afar: bool,
     /// Messages taken so far, from the queue and from lanes: what the watch sees of progress.
     pub(crate) taken: u64,
+    /// What `taken` was when a message that is attempted again was last put before the others.
+    put_first: Option<u64>,
     /// What the watch saw at its last tick.
     seen: Option<(u64, u64)>,
     /// Of what lies in the queue, with keys.
@@ -275,6 +277,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             next_epoch: 0,
             from_afar: false,
             taken: 0,
+            put_first: None,
             seen: None,
             variety: Variety::default(),
             streak: (0, 0),
@@ -370,6 +373,21 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         };
         outbox.queue.append(&mut inbox.queue);
         inbox.beyond = outbox.queued();
+    }
+
+    /// Queues a message without a key that has waited for its next attempt. It comes before the others where a message besides
+    /// the last such one has been taken since that was put there; otherwise behind all that wait by now. So messages that are
+    /// attempted at once again take every other turn at most, however many they are.
+    pub(crate) fn put_again(&self, outbox: &mut Outbox<M, R, E, K>, entry: Entry<M, R, E, K>) {
+        if outbox.may_put_first() {
+            outbox.put_first = Some(outbox.taken);
+            return outbox.queue.push_front(entry);
+        }
+        if !self.inbox.lock().queue.is_empty() {
+            self.refill_behind(outbox);
+        }
+        outbox.variety.is_mixed = true;
+        outbox.queue.push_back(entry);
     }
 
     /// Counts what waits of each key, where that was not done. Both locks are the caller's.
@@ -713,6 +731,11 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         }
         self.taken = self.taken.wrapping_add(1);
         self.queue.pop_of_run()
+    }
+
+    /// True where the last message that was put before the others has been taken, and another one besides.
+    fn may_put_first(&self) -> bool {
+        self.put_first.is_none_or(|then| self.taken.wrapping_sub(then) >= 2)
     }
 
     /// A message that waited here is started, or taken out.

@@ -12,12 +12,15 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::{clock::later, core::Core, erased::Erased, occupied::slot_at_work, stats::PoolStats};
+use super::{
+    clock::later, core::Core, erased::Erased, occupied::slot_at_work, stats::PoolStats, timed,
+};
 use crate::Actor;
 
 mod hands;
+mod witness;
 
-use self::hands::Hands;
+use self::{hands::Hands, witness::Witness};
 
 /// How a pool is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,9 +122,10 @@ async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let stuck = || core.held().len() as u64 + core.parked_messages();
     let but_stuck = |stats: PoolStats| stats.accepted == stats.settled() + stuck();
     let done = |stats: PoolStats| stats.is_settled() || but_stuck(stats);
-    let drained = || done(PoolStats::ledger(core)) || core.live.load(Ordering::SeqCst) == 0;
-    let ended = || core.ended.load(Ordering::SeqCst);
-    let _ = wait_until(core, deadline, || drained() || ended()).await;
+    let over = || core.ended.load(Ordering::SeqCst) || core.live.load(Ordering::SeqCst) == 0;
+    let mut witness = Witness::default();
+    let mut drained = || !witness.sees_one_busy(core) && done(PoolStats::ledger(core));
+    let _ = wait_until(core, deadline, || over() || drained()).await;
     core.end();
     if all_gone(core, deadline).await {
         return;
@@ -163,7 +167,7 @@ async fn all_gone<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 pub(super) async fn wait_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     deadline: Instant,
-    done: impl Fn() -> bool,
+    mut done: impl FnMut() -> bool,
 ) -> bool {
     loop {
         let progress = core.progress.notified();
@@ -172,7 +176,7 @@ pub(super) async fn wait_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         if done() {
             return true;
         }
-        if tokio::time::timeout_at(deadline, progress).await.is_err() {
+        if timed::until(&core.runtime, deadline, progress).await.is_err() {
             return done();
         }
     }

@@ -144,7 +144,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn active_slots(&self) -> Vec<usize> {
         let active =
             |slot: &usize| matches!(self.seats.at(*slot).status(), Status::Live | Status::Starting);
-        self.roster.lock().members().iter().copied().filter(active).collect()
+        self.roster.lock().members().filter(active).collect()
     }
 
     fn tell_to_rest(&self) {

@@ -1,7 +1,7 @@
 //! What can go wrong with a supervisor: one error type per operation.
 
 use super::{child::ChildId, report::SupervisorEnd};
-use crate::ExitReason;
+use crate::{ExitReason, SpawnError};
 
 /// Why a supervisor could not be spawned. Nothing of it is left running.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -23,6 +23,14 @@ pub enum SupervisorError {
         /// How it ended.
         reason: ExitReason,
     },
+    /// There is no tokio runtime here for it to run on.
+    #[error("the supervisor was spawned outside of a tokio runtime")]
+    NoRuntime,
+    /// The tokio runtime has no time, which a supervisor needs for its waits.
+    #[error(
+        "the supervisor was spawned in a tokio runtime without time: build it with `enable_time` or `enable_all`"
+    )]
+    NoTime,
     /// It was told to stop before all children were up, or its runtime is shutting down.
     #[error("the supervisor was stopped during the start")]
     Stopped,
@@ -39,6 +47,16 @@ impl From<SupervisorEnd> for SupervisorError {
             | SupervisorEnd::Significant { child, reason } => {
                 Self::Ended { child: child.to_string(), reason }
             }
+        }
+    }
+}
+
+impl SupervisorError {
+    /// Of where it was to be spawned.
+    pub(super) fn of_runtime(error: &SpawnError) -> Self {
+        match error {
+            SpawnError::NoTime { .. } => Self::NoTime,
+            _ => Self::NoRuntime,
         }
     }
 }

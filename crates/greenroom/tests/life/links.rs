@@ -125,7 +125,8 @@ async fn a12_a_worker_that_leaves_can_be_killed() {
     me.exit(ExitReason::Killed);
     assert!(change.done(SECOND).await.is_complete());
     assert!(matches!(me.ended().await, ExitReason::Killed));
-    assert_eq!(pool.stop(Stop::within(SECOND)).await.left_over.len(), 1);
+    let report = pool.stop(Stop::within(SECOND)).await;
+    assert_eq!((report.left_over.len(), report.stats.dead_lettered), (0, 1));
 }
 
 #[tokio::test(start_paused = true)]

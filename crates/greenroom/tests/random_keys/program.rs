@@ -168,7 +168,9 @@ impl Program {
             Telling::OnFinal => Finally::DeadLetter,
             _ => self.finally(),
         };
-        let backoff = greenroom::Backoff::new(Duration::from_millis(5), Duration::from_millis(50));
+        let [first, longest] = if self.seed & 32 == 0 { [5, 50] } else { [0, 0] };
+        let wait = Duration::from_millis;
+        let backoff = greenroom::Backoff::new(wait(first), wait(longest));
         FailureTable::all(match self.attempts {
             1 => Row::Once(finally),
             attempts => Row::Retry { attempts, backoff, finally },

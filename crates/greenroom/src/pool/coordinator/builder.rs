@@ -94,9 +94,6 @@ impl<A: Actor, C: Coordinator<A>, K: Hash + Eq + Send + Sync + 'static>
     /// [`SpawnError::CoordinatorFailed`] with the error of the coordinator's [`started`](Coordinator::started), or because
     /// that panicked; and as `PoolBuilder::spawn`. Nothing is left running then.
     ///
-    /// # Panics
-    /// Outside a tokio runtime.
-    ///
     /// # Cancel safety
     /// A dropped future leaves nothing running.
     pub async fn spawn(self) -> Result<CoordinatedPool<A, C>, SpawnError> {

@@ -137,7 +137,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if roster.len() - workers < *bounds.start() {
             return Err(ManageError::OutOfBounds { asked: roster.len() - workers, bounds });
         }
-        let mut slots: Vec<usize> = roster.members().iter().rev().copied().collect();
+        let mut slots: Vec<usize> = roster.members().rev().collect();
         // Each is looked at once: a worker may begin or end something meanwhile.
         slots.sort_by_cached_key(|slot| self.seats.at(*slot).is_busy());
         slots.truncate(workers);
@@ -152,7 +152,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok((slots, size))
     }
 
-    /// A member has gone by itself, however few there may be.
+    /// A member has gone by itself, however few there may be. Where it was the last, nobody is known to come after it: what is
+    /// queued once it has left are dead letters, as where the last worker is disabled.
     pub(crate) fn drop_out(self: &Arc<Self>, slot: usize, outcomes: &Outcomes) {
         let mut roster = self.roster.lock();
         if self.check_running().is_ok() && roster.leave(slot) {
@@ -160,6 +161,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.size_changed(size);
             drop(roster);
             self.tell_size(size + 1, size, ResizeReason::Left);
+            self.seats.at(slot).place.lock().drops_out = true;
             self.let_leave(slot, outcomes);
         }
     }
@@ -173,7 +175,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut roster = self.roster.lock();
         self.check_running()?;
         let bounds = roster.bounds();
-        if roster.members().contains(&slot) && roster.len() <= *bounds.start() {
+        if roster.has(slot) && roster.len() <= *bounds.start() {
             return Err(ManageError::OutOfBounds { asked: roster.len() - 1, bounds });
         }
         if !roster.leave(slot) {
@@ -195,7 +197,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Result<usize, ManageError> {
         let roster = self.roster.lock();
         self.check_running()?;
-        if !roster.members().contains(&slot) {
+        if !roster.has(slot) {
             return Err(ManageError::NoSuchSlot(slot));
         }
         let mut place = self.seats.at(slot).place.lock();
@@ -254,9 +256,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         seat.published.clear();
         self.roster.lock().vacate(slot);
         self.tell(Happening::WorkerRemoved { slot });
-        let Place { on_left, up, .. } = gone;
+        let Place { on_left, up, drops_out, .. } = gone;
         if up {
             self.tell_down(slot, reason);
+        }
+        if drops_out && self.live.load(Ordering::SeqCst) == 0 {
+            self.bury_deserted();
         }
         if let Some(outcomes) = on_left {
             let _ = outcomes.send(SlotOutcome::Left(slot));
@@ -319,7 +324,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.supervised.store(true, Ordering::SeqCst);
         let roster = self.roster.lock();
         for slot in roster.members() {
-            self.seats.at(*slot).place.lock().status = Status::Disabled;
+            self.seats.at(slot).place.lock().status = Status::Disabled;
         }
         self.live.store(0, Ordering::SeqCst);
     }
@@ -336,7 +341,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
             rests
         };
-        let slots: Vec<usize> = roster.members().iter().copied().filter(rouse).collect();
+        let slots: Vec<usize> = roster.members().filter(rouse).collect();
         self.live.fetch_add(slots.len(), Ordering::SeqCst);
         drop(roster);
         self.revive();
@@ -393,14 +398,23 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.crew_changed();
         self.clear_desk(mailbox, reason);
         self.tell(Happening::WorkerDisabled { slot });
-        if self.one_less() && !self.settings.holds_when_empty {
-            tracing::error!(
-                pool = &*self.settings.name,
-                "no worker is left; the pool refuses messages"
-            );
-            self.bury_queued();
-            self.progress.notify_waiters();
+        if self.one_less() {
+            self.bury_deserted();
         }
         true
+    }
+
+    /// Nobody is left, and nobody comes by what anybody has asked for: what is queued is not handled any more, unless it is to be
+    /// held.
+    fn bury_deserted(&self) {
+        if self.settings.holds_when_empty || self.check_running().is_err() {
+            return;
+        }
+        tracing::error!(
+            pool = &*self.settings.name,
+            "no worker is left; the pool refuses messages"
+        );
+        self.bury_queued();
+        self.progress.notify_waiters();
     }
 }

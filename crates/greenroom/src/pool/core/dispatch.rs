@@ -86,7 +86,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let roster = self.roster.lock();
         // Before anybody is looked at: a change meanwhile makes the list old at once.
         let made_after = self.crew_changes.load(Ordering::SeqCst);
-        let live = roster.members().iter().filter_map(|slot| self.member_mailbox(*slot, true));
+        let live = roster.members().filter_map(|slot| self.member_mailbox(slot, true));
         let crew = Arc::new(CrewList { members: live.collect(), made_after });
         *self.crew.write() = crew.clone();
         crew

@@ -117,7 +117,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn wake_mail(&self, slot: usize, entry: Queued<A, K>) {
         let mailbox = self.mailbox_if_any(slot);
         let unplaced = match &mailbox {
-            Some(mailbox) => mailbox.push_front(entry).err(),
+            Some(mailbox) => mailbox.put_again(entry).err(),
             None => Some(entry),
         };
         match unplaced {
@@ -126,11 +126,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// A message without a key has waited for its next attempt: it goes to the front.
+    /// A message without a key has waited for its next attempt.
     pub(crate) fn wake_message(&self, index: usize, entry: Queued<A, K>) {
         let shard = &self.shards[index];
         let mut outbox = shard.outbox.lock();
-        outbox.queue.push_front(entry);
+        shard.put_again(&mut outbox, entry);
         shard.inbox.lock().scheduled = true;
         drop(outbox);
         self.announce(index);

@@ -67,7 +67,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// `done` where the message is not to be attempted again.
     #[inline(always)]
-    fn out_of_hand(&mut self, done: bool) {
+    pub(super) fn out_of_hand(&mut self, done: bool) {
         self.in_hand = false;
         if self.measurement.is_some() {
             self.measured(done);
@@ -220,21 +220,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         discard(message);
     }
 
-    /// The message was not this worker's to handle: it is queued again, for another.
-    #[cold]
-    fn put_back(&mut self) {
-        self.delivery.marks.remove(Marks::PUT_BACK);
-        let class = self.delivery.class;
-        let stamp = self.delivery.came_at();
-        let Some(message) = self.take_message() else {
-            return self.dead_letter(DeadLetterReason::Failed, None, None);
-        };
-        let extra = self.delivery.extra.take();
-        self.out_of_hand(false);
-        self.post.core.permits.take_back();
-        self.post.core.re_home(vec![Entry { message, extra, key: None, hash: 0, class, stamp }]);
-    }
-
     fn give_back(&mut self, error: A::Error) {
         count(&self.seat.tally.failed);
         let (message, extra) = self.finish();
@@ -250,13 +235,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     /// Ends the time in hand. The message is the one left in place, or the spare copy.
-    fn finish(&mut self) -> (Option<A::Message>, Option<Box<ExtraOf<A>>>) {
+    pub(super) fn finish(&mut self) -> (Option<A::Message>, Option<Box<ExtraOf<A>>>) {
         let message = self.take_message();
         self.out_of_hand(true);
         (message, self.delivery.extra.take())
     }
 
-    fn take_message(&mut self) -> Option<A::Message> {
+    pub(super) fn take_message(&mut self) -> Option<A::Message> {
         let spare = self.spare.take();
         let Some(message) = self.delivery.message.take() else { return spare };
         discard(spare);
@@ -433,12 +418,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if self.delivery.marks.has(Marks::FORWARDED) {
             return self.handled(Answer::Elsewhere);
         }
-        if self.begins_later {
+        // One that was adopted has its message on the way to somebody else, where it has not arrived.
+        if self.begins_later || self.seat.place.lock().adopted.is_some() {
             return self.begin_later();
-        }
-        if self.seat.place.lock().adopted.is_some() {
-            // It was on its way to somebody else, and has not arrived there.
-            return self.put_back();
         }
         let failures = self.delivery.failures() + 1;
         let verdict = self.decide(FailedAttempt { cause: Cause::Kill, failures });

@@ -1,6 +1,6 @@
 //! A mailbox in a sticky pool: messages that bear a tag, which may be taken to another worker.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use super::{Letters, Mailbox};
 use crate::{
@@ -14,6 +14,9 @@ use crate::{
     },
     sync::Ordering,
 };
+
+/// Messages that are looked at for one of another tag than those that are attempted again.
+const LOOK_AHEAD: usize = 1_024;
 
 /// Why a message with a tag was not queued.
 pub(crate) enum Unplaced {
@@ -51,6 +54,8 @@ pub(super) struct Tagged<A: Actor, K> {
     pub(super) in_hand: u32,
     /// Tags whose first message waits for its next attempt.
     pub(super) waiting: Vec<u32>,
+    /// The last message that was taken although others wait behind it was attempted again.
+    after_retry: bool,
     pub(super) held: Option<Box<Held<A, K>>>,
     /// The worker has no tags any more, and gets none. Set once.
     retired: bool,
@@ -58,7 +63,44 @@ pub(super) struct Tagged<A: Actor, K> {
 
 impl<A: Actor, K> Default for Tagged<A, K> {
     fn default() -> Self {
-        Self { in_hand: 0, waiting: Vec::new(), held: None, retired: false }
+        Self { in_hand: 0, waiting: Vec::new(), after_retry: false, held: None, retired: false }
+    }
+}
+
+/// True for a message that bears a tag and is attempted again.
+fn bears_retry<M, R, E, K>(entry: &Entry<M, R, E, K>) -> bool {
+    entry.hash != 0 && entry.is_retry()
+}
+
+impl<A: Actor, K> Tagged<A, K> {
+    /// Which of these is next, of which the first bears a tag and is attempted again. None where that waits for its attempt: the
+    /// others wait with it. A message that is due at once would have every turn, so the next one of another tag has every other.
+    #[cold]
+    fn choose<'a>(&mut self, entries: impl Iterator<Item = &'a Queued<A, K>>) -> Option<usize>
+    where
+        A: 'a,
+        K: 'a,
+    {
+        let (mut tags, mut leads, mut last) = (HashSet::new(), true, None);
+        for (place, entry) in entries.take(LOOK_AHEAD).enumerate() {
+            if bears_retry(entry) {
+                tags.insert(entry.hash);
+                if leads && !self.waiting.contains(&entry.hash) {
+                    // It has waited for longer than those that were put before it.
+                    last = Some(place);
+                }
+                last?;
+            } else if !self.after_retry {
+                break;
+            } else if tags.contains(&entry.hash) {
+                leads = false;
+            } else {
+                self.after_retry = false;
+                return Some(place);
+            }
+        }
+        self.after_retry = true;
+        last
     }
 }
 
@@ -86,20 +128,23 @@ impl<A: Actor, K> Held<A, K> {
 }
 
 impl<A: Actor, K> Letters<A, K> {
-    /// As `pop`, where messages wait for their next attempt: only urgent ones go before them.
-    #[cold]
-    pub(super) fn pop_due(&mut self, urgent_only: bool) -> Option<Queued<A, K>> {
-        let waiting = &self.tagged.waiting;
-        let is_due = |entry: &Queued<A, K>| !(entry.is_retry() && waiting.contains(&entry.hash));
-        if let Some(first) = self.urgent.front() {
-            return if is_due(first) { self.urgent.pop_front() } else { None };
+    /// Takes the next urgent message. None also where it waits for its next attempt.
+    pub(super) fn next_urgent(&mut self) -> Option<Queued<A, K>> {
+        if !self.urgent.front().is_some_and(bears_retry) {
+            return self.urgent.pop_front();
         }
-        let first = self.normal.pop_front()?;
-        if urgent_only || !is_due(&first) {
-            self.normal.push_front(first);
-            return None;
+        let place = self.tagged.choose(self.urgent.iter())?;
+        self.urgent.remove(place)
+    }
+
+    /// As `next_urgent`, of the normal ones.
+    pub(super) fn next_normal(&mut self) -> Option<Queued<A, K>> {
+        if !self.normal.front().is_some_and(bears_retry) {
+            return self.normal.pop_front();
         }
-        Some(first)
+        let place = self.tagged.choose(self.normal.iter())?;
+        let mut places = 0..;
+        self.normal.remove_near(usize::MAX, |_| places.next() == Some(place))
     }
 
     /// The held messages of this tag, if it is held.

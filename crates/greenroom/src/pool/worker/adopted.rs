@@ -3,12 +3,11 @@
 //! Its seat is taken by one who hands each delivery on, whole, as soon as there is room at the other end. In the ledger of
 //! the pool the message is handled, and accepted in the other's.
 
-use std::{hash::Hash, sync::Arc, time::Duration};
+use std::{future::poll_fn, hash::Hash, pin::pin, sync::Arc, task::Poll};
 
 use super::{CatchUnwind, End, Gone, Undertaker, bury, context, work};
 use crate::{
     Actor, Address, Answer, Context, Delivery, ExitReason, Happening, NotAccepted,
-    delivery::Marks,
     pool::{
         change::{Outcomes, SlotOutcome},
         core::Core,
@@ -16,9 +15,6 @@ use crate::{
         hold::Hold,
     },
 };
-
-/// How long a message that was refused is kept from the others, so that it does not go round and round.
-const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Hands on whatever it is given.
 struct Forwarder<M, R, E>(Address<M, R, E>);
@@ -39,13 +35,12 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Actor for Forwarde
         delivery: &mut Delivery<M, R, E>,
         cx: &mut Context<Self>,
     ) -> Result<Answer<R>, E> {
-        match delivery.hand_on(&self.0).await {
-            Ok(()) => return Ok(Answer::Elsewhere),
-            Err(NotAccepted::Stopped) => cx.exit(ExitReason::Normal),
-            // It has no workers just now, or its policy wants this message not: perhaps somebody else does.
-            Err(_) => tokio::time::sleep(PATIENCE).await,
+        if let Err(why) = delivery.hand_on(&self.0).await {
+            if why == NotAccepted::Stopped {
+                cx.exit(ExitReason::Normal);
+            }
+            delivery.refused_by(cx.slot(), why);
         }
-        delivery.marks.add(Marks::PUT_BACK);
         Ok(Answer::Elsewhere)
     }
 }
@@ -69,7 +64,21 @@ async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core.tell(Happening::WorkerStarted { slot });
     core.has_started(slot);
     let _ = outcomes.send(SlotOutcome::Started(slot));
-    undertaker.gone = Some(Gone::Over(hand_on(&core, slot, to).await));
+    let other = to.erase();
+    let (mut work, mut gone) = (pin!(hand_on(&core, slot, to)), pin!(other.ended()));
+    let is_over = poll_fn(|task| match work.as_mut().poll(task) {
+        Poll::Ready(reason) => Poll::Ready(Some(reason)),
+        Poll::Pending => gone.as_mut().poll(task).map(|_| None),
+    });
+    let reason = match is_over.await {
+        Some(reason) => reason,
+        None => {
+            // At once, and not when a message finds it gone. What it has in hand goes elsewhere first.
+            core.drop_out(slot, &outcomes);
+            work.await
+        }
+    };
+    undertaker.gone = Some(Gone::Over(reason));
     // One whose other end has gone is no member any more.
     core.drop_out(slot, &outcomes);
 }

@@ -1,0 +1,58 @@
+//! Where a message goes that a worker does not take: one that was adopted refuses what its own pool refuses.
+
+use std::{cmp::Reverse, hash::Hash, sync::Arc};
+
+use super::{Core, Queued};
+use crate::{
+    Actor,
+    pool::{mailbox::Mailbox, seat::Status},
+};
+
+/// Whom a message is better left to; the greater, the better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fitness {
+    /// It is being started again, and takes what there is.
+    Starts,
+    /// It was adopted too, and may refuse.
+    MayRefuse,
+    /// It takes what there is.
+    Takes,
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// The mailbox of the worker that has least to do, of those that have not refused a message. None where no other is there.
+    pub(crate) fn who_else(&self, refused_by: &[usize]) -> Option<Arc<Mailbox<A, K>>> {
+        let roster = self.roster.lock();
+        let others = roster.members().filter(|slot| !refused_by.contains(slot));
+        let fit = others.filter_map(|slot| {
+            let fitness = self.fitness(slot)?;
+            Some((fitness, Reverse(self.load(slot)), Reverse(slot)))
+        });
+        let (_, _, Reverse(slot)) = fit.max()?;
+        self.member_mailbox(slot, false)
+    }
+
+    fn fitness(&self, slot: usize) -> Option<Fitness> {
+        let place = self.seats.at(slot).place.lock();
+        match (place.status, &place.adopted) {
+            (Status::Live, None) => Some(Fitness::Takes),
+            (Status::Live | Status::Starting, Some(_)) => Some(Fitness::MayRefuse),
+            (Status::Starting, None) => Some(Fitness::Starts),
+            _ => None,
+        }
+    }
+
+    /// Messages that a worker has by itself.
+    fn load(&self, slot: usize) -> usize {
+        let waiting = self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.waiting());
+        waiting + usize::from(self.seats.at(slot).is_busy())
+    }
+
+    /// Gives a message to this worker; where it has gone meanwhile, to any other.
+    pub(crate) fn leave_to(&self, mailbox: &Mailbox<A, K>, entry: Queued<A, K>) {
+        match mailbox.put_again(entry) {
+            Ok(()) => drop(self.wake.call(mailbox.slot, &self.clock.bell)),
+            Err(entry) => self.wake_message(0, entry),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What becomes of a message that the worker which had it in hand does not take: one that was adopted, and whose own pool has
+//! stopped, has no workers, or wants this message not.
+
+use std::{
+    hash::Hash,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use super::{Hold, Source};
+use crate::{
+    Actor, CallError, DeadLetter, DeadLetterReason, Delivery, NotAccepted,
+    delivery::{Extra, Marks},
+    pool::{
+        clock,
+        core::{ExtraOf, Queued},
+        entry::Entry,
+        mailbox::Mailbox,
+        stamp::Stamp,
+    },
+};
+
+/// How long a message waits that nobody takes just now, in a pool that keeps what nobody is there for.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Who has refused a message, and why the last one did.
+#[derive(Debug)]
+pub(crate) struct Refusals {
+    by: Vec<usize>,
+    why: NotAccepted,
+}
+
+impl<M, R, E> Delivery<M, R, E> {
+    /// The worker in this slot does not take it.
+    pub(crate) fn refused_by(&mut self, slot: usize, why: NotAccepted) {
+        let extra = self.extra.get_or_insert_with(|| Extra::new(None));
+        let refusals =
+            extra.refusals.get_or_insert_with(|| Box::new(Refusals { by: Vec::new(), why }));
+        refusals.by.push(slot);
+        refusals.why = why;
+        self.marks.add(Marks::PUT_BACK);
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
+    /// The message was not this worker's to handle: another has it, or whoever sent it hears why nobody takes it.
+    #[cold]
+    pub(super) fn put_back(&mut self) {
+        self.delivery.marks.remove(Marks::PUT_BACK);
+        let core = self.post.core.clone();
+        if core.ended.load(Ordering::SeqCst) {
+            return self.return_message();
+        }
+        let extra = self.delivery.extra.as_ref();
+        let refusals = extra.and_then(|extra| extra.refusals.as_deref());
+        let (by, why) = refusals.map_or((&[][..], NotAccepted::NoWorkers), |r| (&r.by, r.why));
+        let may_come = matches!(why, NotAccepted::NoWorkers | NotAccepted::Stopped);
+        match core.who_else(by) {
+            _ if self.delivery.message.is_none() => self.refuse(why),
+            Some(other) => self.leave_to(&other),
+            None if may_come && core.settings.holds_when_empty => self.wait_for_somebody(),
+            None => self.refuse(why),
+        }
+    }
+
+    fn leave_to(&mut self, other: &Arc<Mailbox<A, K>>) {
+        let stamp = self.delivery.came_at();
+        if let Some(entry) = self.take_entry(stamp) {
+            self.post.core.permits.take_back();
+            self.post.core.leave_to(other, entry);
+        }
+    }
+
+    /// Workers are asked again in a while, all of them.
+    fn wait_for_somebody(&mut self) {
+        let core = self.post.core.clone();
+        let accepted = self.delivery.queued_at();
+        let due = core.coarse.timely().saturating_add(PATIENCE.as_nanos() as u64);
+        let Some(mut entry) = self.take_entry(Stamp::coarse(due)) else { return };
+        let extra = entry.extra.get_or_insert_with(|| ExtraOf::<A>::new(None));
+        (extra.refusals, extra.accepted, extra.parked) = (None, Some(accepted), true);
+        clock::start(&core);
+        core.park(self.post.worker, Source::None, entry, PATIENCE);
+    }
+
+    /// The message in hand, out of it.
+    fn take_entry(&mut self, stamp: Stamp) -> Option<Queued<A, K>> {
+        let message = self.take_message()?;
+        let class = self.delivery.class;
+        let extra = self.delivery.extra.take();
+        self.out_of_hand(false);
+        Some(Entry { message, extra, key: None, hash: 0, class, stamp })
+    }
+
+    /// Nobody takes it.
+    fn refuse(&mut self, why: NotAccepted) {
+        let reason = DeadLetterReason::NoWorkers;
+        self.seat.tally.dead_letters.count(reason);
+        let attempts = self.delivery.attempt() - 1;
+        let age = Some(self.delivery.queued_for());
+        let (message, extra) = self.finish();
+        if let Some(port) = extra.and_then(|extra| extra.port) {
+            port.resolve(error_of(why));
+        }
+        let letter = DeadLetter { message, reason, error: None, panic: None, attempts, age };
+        self.post.core.report_dead_letter(letter);
+    }
+}
+
+/// What a caller hears whose message nobody takes: that there is no worker for it, unless there is one and it is about the message.
+fn error_of<E>(why: NotAccepted) -> CallError<E> {
+    match why {
+        NotAccepted::Refused => CallError::Refused,
+        NotAccepted::KeyRequired => CallError::KeyRequired,
+        NotAccepted::KeyFull => CallError::KeyFull,
+        NotAccepted::Parked => CallError::Parked,
+        NotAccepted::Full | NotAccepted::Dropped => CallError::Full,
+        NotAccepted::Stopped | NotAccepted::NoWorkers => CallError::NoWorkers,
+    }
+}

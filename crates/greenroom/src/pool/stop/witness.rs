@@ -1,0 +1,74 @@
+//! Why a pool is not drained yet, for little: somebody has a message in hand.
+//!
+//! Whoever drains a pool looks each time that a worker has finished something. The ledger sums the figures of all workers, and
+//! with thousands of them that would be done thousands of times. One worker who is busy is enough to know that it would not
+//! come out even; once that one has finished, the next one is looked for behind it, so each is passed about once.
+
+use std::hash::Hash;
+
+use crate::{Actor, pool::core::Core};
+
+#[derive(Debug, Default)]
+pub(super) struct Witness {
+    /// Who was busy when somebody was last looked for.
+    worker: usize,
+    /// Workers looked at.
+    #[cfg(test)]
+    looks: usize,
+}
+
+impl Witness {
+    /// True where a worker has a message in hand. Looks at all of them before it says no.
+    pub(super) fn sees_one_busy<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+        &mut self,
+        core: &Core<A, K>,
+    ) -> bool {
+        self.find(core.seats.len(), |worker| core.seats.at(worker).is_busy())
+    }
+
+    fn find(&mut self, workers: usize, is_busy: impl Fn(usize) -> bool) -> bool {
+        let from = self.worker;
+        for worker in (from..workers).chain(0..from.min(workers)) {
+            #[cfg(test)]
+            {
+                self.looks += 1;
+            }
+            if is_busy(worker) {
+                self.worker = worker;
+                return true;
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn thousands_who_finish_one_by_one_are_looked_at_a_few_times_each() {
+        const MANY: usize = 65_536;
+        let busy: Vec<_> = (0..MANY).map(|_| Cell::new(true)).collect();
+        let mut witness = Witness::default();
+        for step in 0..MANY {
+            assert!(witness.find(MANY, |worker| busy[worker].get()), "{step}");
+            // Each once, in no order.
+            busy[step * 40_503 % MANY].set(false);
+        }
+        assert!(!witness.find(MANY, |worker| busy[worker].get()));
+        assert!(witness.looks < 4 * MANY, "{} looks", witness.looks);
+    }
+
+    #[test]
+    fn whoever_is_busy_is_found_wherever_it_is() {
+        let mut witness = Witness::default();
+        assert!(!witness.find(0, |_| true));
+        for one in [3, 0, 7, 6, 7] {
+            assert!(witness.find(8, |worker| worker == one));
+        }
+        assert!(!witness.find(8, |_| false));
+    }
+}

@@ -1,0 +1,50 @@
+//! Time: every pool measures waits, and whoever stops it or calls it with a limit waits for an instant, on a runtime that has a
+//! clock for that. tokio panics where it has none, so that is found out before anything is begun.
+
+use std::{cell::Cell, panic::catch_unwind, time::Duration};
+
+use tokio::{
+    runtime::{Handle, Id},
+    time::{Instant, Timeout, timeout_at},
+};
+
+use super::clock::later;
+use crate::SpawnError;
+
+/// The runtime that the caller is in, for something of this name that is to be spawned there.
+pub(crate) fn current(what: &str) -> Result<Handle, SpawnError> {
+    let runtime = Handle::try_current();
+    let runtime = runtime.map_err(|_| SpawnError::NoRuntime { pool: what.to_owned() })?;
+    match has_time(&runtime) {
+        true => Ok(runtime),
+        false => Err(SpawnError::NoTime { pool: what.to_owned() }),
+    }
+}
+
+/// True where tasks of this runtime, the caller's, can sleep. tokio does not say so but by a panic, so each thread remembers what
+/// it has found out of its runtime.
+fn has_time(current: &Handle) -> bool {
+    thread_local! {
+        static KNOWN: Cell<Option<(Id, bool)>> = const { Cell::new(None) };
+    }
+    match KNOWN.get() {
+        Some((runtime, timed)) if runtime == current.id() => timed,
+        _ => {
+            let timed = catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok();
+            KNOWN.set(Some((current.id(), timed)));
+            timed
+        }
+    }
+}
+
+/// Waits until `deadline` at most, on the caller's runtime, or where that has no time or is none, on the `pool`'s.
+pub(crate) fn until<F: Future>(pool: &Handle, deadline: Instant, future: F) -> Timeout<F> {
+    let lacks_time = !Handle::try_current().is_ok_and(|current| has_time(&current));
+    let _clock = lacks_time.then(|| pool.enter());
+    timeout_at(deadline, future)
+}
+
+/// As `until`, for so long at most.
+pub(crate) fn within<F: Future>(pool: &Handle, limit: Duration, future: F) -> Timeout<F> {
+    until(pool, later(limit), future)
+}
