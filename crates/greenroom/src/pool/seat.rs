@@ -68,6 +68,8 @@ pub(crate) struct Place {
     pub(crate) status: Status,
     /// The coordinator was told that the worker is up, and not that it is down.
     pub(crate) up: bool,
+    /// That it has started was told, since the slot was taken.
+    pub(crate) told_started: bool,
     /// To drop what the worker runs at its next await.
     pub(crate) abort: Option<AbortHandle>,
     /// Whom it hands messages on to, where it is one that was adopted.

@@ -155,7 +155,11 @@ async fn first_actor<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         Beginning::AfterKill => {
             core.has_died(slot);
             match core.sequel(slot, &ExitReason::Killed) {
-                Sequel::Restart(wait) => restart(core, slot, cx, wait, ExitReason::Killed).await,
+                Sequel::Restart(wait) => {
+                    let again = restart(core, slot, cx, wait, ExitReason::Killed).await;
+                    // It may have been killed before it had started.
+                    again.inspect(|_| core.tell_started(slot))
+                }
                 Sequel::Over => return Err(Gone::Over(ExitReason::Killed)),
                 Sequel::GivenUp => return Err(Gone::GivenUp),
             }

@@ -85,3 +85,22 @@ async fn killed_again_and_again(in_place: bool) {
     let stats = pool.stats();
     assert!(stats.ledger_holds() && stats.restarts > 0, "{stats:?}");
 }
+
+/// It had no keys yet, and said so; its senders went round and round then, once it had some.
+#[test]
+fn a12_t02_a_sticky_worker_killed_in_its_start_has_its_keys_afterwards() {
+    within_a_minute(|| runtime(1).block_on(killed_in_its_start()));
+}
+
+async fn killed_in_its_start() {
+    let (pool, _) = clerks(1);
+    let pool = pool.sticky_by(|message: &Do| message.number()).spawn().await.unwrap();
+    drop(pool.manage().add(3).unwrap());
+    (1..4).for_each(|place| kill(&pool, place));
+    while pool.stats().restarts < 3 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    for number in 0..100 {
+        assert_eq!(pool.call(Do::Return(number)).await, Ok(number));
+    }
+}

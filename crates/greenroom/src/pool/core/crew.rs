@@ -205,6 +205,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Err(ManageError::NotDisabled(slot));
         }
         place.status = Status::Starting;
+        place.told_started = false;
         place.restarts = RestartLog::default();
         drop(place);
         self.live.fetch_add(1, Ordering::SeqCst);
@@ -265,6 +266,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         if let Some(outcomes) = on_left {
             let _ = outcomes.send(SlotOutcome::Left(slot));
+        }
+    }
+
+    /// Tells, once each time that the slot is taken, that its worker has started.
+    pub(crate) fn tell_started(&self, slot: usize) {
+        let mut place = self.seats.at(slot).place.lock();
+        let told = std::mem::replace(&mut place.told_started, true);
+        drop(place);
+        if !told {
+            self.tell(Happening::WorkerStarted { slot });
         }
     }
 
@@ -337,6 +348,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let rests = place.status == Status::Disabled;
             if rests {
                 place.status = Status::Starting;
+                place.told_started = false;
                 place.restarts = RestartLog::default();
             }
             rests

@@ -310,6 +310,8 @@ impl<A: Actor, K> Mailbox<A, K> {
             letters.push(entry);
         }
         letters.tagged.waiting.extend(bundle.waiting);
+        // It has some again: one that was killed in its start has handed over what it did not have.
+        letters.tagged.retired = false;
         claim();
         self.told(&letters);
         Ok(())

@@ -27,7 +27,7 @@ pub(super) async fn first_start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     };
     match first {
         Ok(actor) => {
-            core.tell(Happening::WorkerStarted { slot });
+            core.tell_started(slot);
             // Before anybody is told: who has spawned the pool finds its worker there.
             core.has_started(slot);
             let _ = outcomes.send(SlotOutcome::Started(slot));
@@ -38,7 +38,7 @@ pub(super) async fn first_start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             let _ = outcomes.send(SlotOutcome::StartFailed(slot, why));
             drop(outcomes);
             let actor = start_again(core, slot, cx, 1).await?;
-            core.tell(Happening::WorkerStarted { slot });
+            core.tell_started(slot);
             Some(actor)
         }
     }
