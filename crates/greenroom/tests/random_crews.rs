@@ -11,8 +11,8 @@ use std::{
 
 use greenroom::{
     Actor, Address, Answer, Backoff, CallError, Context, DeadLetter, Delivery, Envelope,
-    FailureTable, Finally, Management, NotAccepted, Overflow, Pool, PoolStats, Restarts, Row, Stop,
-    Worker,
+    ExitReason, FailureTable, Finally, Management, NotAccepted, Overflow, Pool, PoolStats,
+    Restarts, Row, Stop, Worker,
     policy::{About, Choice, Crew, LeastLoaded, Policy, RoundRobin},
 };
 use proptest::prelude::*;
@@ -145,6 +145,8 @@ enum Step {
     RemoveWorker(usize),
     Resize(usize),
     Enable(usize),
+    /// Of the worker at this place, going round.
+    Kill(usize),
     /// The bound, in all or per worker.
     Capacity(usize),
     Mailbox(usize),
@@ -210,6 +212,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0usize..6).prop_map(Step::RemoveWorker),
         1 => (0usize..6).prop_map(Step::Resize),
         1 => (0usize..6).prop_map(Step::Enable),
+        2 => (0usize..6).prop_map(Step::Kill),
         1 => (1usize..14).prop_map(Step::Capacity),
         1 => (20usize..60).prop_map(Step::Capacity),
         1 => (1usize..6).prop_map(Step::Mailbox),
@@ -433,6 +436,12 @@ async fn run(program: Program) -> Result<(), TestCaseError> {
                 crew.truncate(40);
                 let Some(one) = crew.get(usize::from(who) % crew.len().max(1)) else { continue };
                 senders.spawn(work(one.address().clone(), how, message(deed), log.clone()));
+            }
+            Step::Kill(place) => {
+                let workers = pool.manage().workers();
+                if let Some(worker) = workers.get(place % workers.len().max(1)) {
+                    worker.erase().exit(ExitReason::Killed);
+                }
             }
             Step::Wait(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
             Step::Breathe => tokio::task::yield_now().await,
