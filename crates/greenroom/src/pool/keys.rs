@@ -218,6 +218,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
         self.core.replay_key(key)
     }
 
+    /// Whether more messages are accepted behind parked keys, as they are unless said otherwise. While they are not, a message of
+    /// a parked key is refused with [`SendError::Parked`](crate::SendError::Parked); what waits there stays.
+    pub fn accept_parked(&self, accept: bool) {
+        self.core.close_parked(!accept);
+    }
+
     /// Takes the line of a parked key out, the message that has failed first; the messages count as returned. What
     /// comes later of the key is handled. `None` where it is not parked.
     pub fn remove(&self, key: &K) -> Option<Vec<A::Message>> {

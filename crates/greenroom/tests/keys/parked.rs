@@ -41,6 +41,25 @@ async fn k08_a_message_that_fails_for_good_parks_its_key_and_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn k08_who_wants_to_know_is_told_which_message_parks_its_key_and_why() {
+    let clerk = Clerk::new();
+    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let tell = told.clone();
+    let pool = parking(&clerk).on_parked(move |message, error: Option<&String>, panic| {
+        let message = message.map(|job| (job.0, job.1));
+        tell.lock().unwrap().push((message, error.cloned(), panic.map(str::to_owned)));
+    });
+    let pool = pool.spawn().await.unwrap();
+    pool.send((1, 0, Fail)).await.unwrap();
+    pool.send((2, 0, Panic)).await.unwrap();
+    settle().await;
+    let mut told = told.lock().unwrap().clone();
+    told.sort();
+    let failed = (Some((1, 0)), Some("no 0".to_owned()), None);
+    assert_eq!(told, [failed, (Some((2, 0)), None, Some("boom 0".to_owned()))]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn k08_a_parked_key_is_replayed_in_its_order() {
     let clerk = Clerk::new();
     let pool = parking(&clerk).spawn().await.unwrap();
