@@ -16,8 +16,9 @@ use super::{
     config::{AckWhen, Retry},
     ledger::OutputsTicket,
     loopback::{Reserved, Returning, has_room},
-    outage::{Admission, Blame},
+    outage::{Admission, Blame, Failing},
     outputs::{self, Inside},
+    parked,
     shared::{self, Job, PoolSettings, Shared},
 };
 use crate::{
@@ -65,7 +66,11 @@ pub(crate) struct BusError {
     retry: Retry,
     /// The handler is in outage: the attempt does not count.
     waits: Option<Duration>,
-    /// Attempts have failed for as long as they may.
+    /// The next attempt waits for so long at least.
+    holds: Duration,
+    /// Attempts that failed and count, this one included.
+    failures: u32,
+    /// They have failed for as long as they may.
     over: bool,
 }
 
@@ -244,14 +249,19 @@ fn worked(entry: &shared::Handler) {
 
 /// What an event waits for whose handler is in outage.
 fn waits_for_handler(entry: &shared::Handler, wait: Duration) -> BusError {
-    let failure = Failure::new(FailureKind::Released, "the handler is in outage");
-    BusError { failure, retry: entry.retry(), waits: Some(wait), over: false }
+    waiting(entry, "the handler is in outage", wait)
 }
 
 /// What an event waits for whose handler is paused.
 fn paused(entry: &shared::Handler) -> BusError {
-    let failure = Failure::new(FailureKind::Released, "the handler is paused");
-    BusError { failure, retry: entry.retry(), waits: Some(PAUSED), over: false }
+    waiting(entry, "the handler is paused", PAUSED)
+}
+
+/// No attempt was made.
+fn waiting(entry: &shared::Handler, why: &str, wait: Duration) -> BusError {
+    let failure = Failure::new(FailureKind::Released, why);
+    let (retry, holds) = (entry.retry(), Duration::ZERO);
+    BusError { failure, retry, waits: Some(wait), holds, failures: 0, over: false }
 }
 
 /// Awaits an attempt as long as its pool lets it take.
@@ -302,7 +312,12 @@ fn failed(
     probe: Probe<'_>,
 ) -> BusError {
     let entry = &shared.handlers[job.handler];
-    let mut waits = None;
+    let (retry, now) = (entry.retry(), Instant::now());
+    let (streak, forgiven) = entry.outage.streak(job.tries.streak());
+    if forgiven {
+        job.tries.begin_anew();
+    }
+    let mut blame = Blame::Event;
     match failure.kind {
         FailureKind::Reject | FailureKind::Park => {
             entry.outage.succeeded();
@@ -319,40 +334,48 @@ fn failed(
             }
             job.attempts -= 1;
         }
-        _ => waits = blame(entry, job, &failure, probe),
+        _ => blame = blamed(shared, job, &failure, probe, now),
     }
+    let (waits, holds) = match blame {
+        Blame::Event => (None, Duration::ZERO),
+        Blame::Unknown(undecided) => (None, undecided),
+        Blame::Outage | Blame::NewOutage => (Some(OUTAGE), Duration::ZERO),
+    };
     if failure.kind != FailureKind::Released {
         shared.tell_failure(job, &failure.error, Some(failure.kind));
         pool.failed_attempts.fetch_add(1, Ordering::Relaxed);
+        if waits.is_none() {
+            job.tries.failed(streak, now);
+        }
     }
     if failure.kind == FailureKind::Timeout {
         shared.ledger.timed_out.fetch_add(1, Ordering::Relaxed);
     }
-    let retry = entry.retry();
-    let over = failure.kind != FailureKind::Released && is_over(job, retry, waits.is_some());
-    BusError { failure, retry, waits, over }
+    let failures = job.tries.failures();
+    let over = failure.kind != FailureKind::Released && job.tries.is_over(retry.total, now);
+    BusError { failure, retry, waits, holds, failures, over }
 }
 
-/// Whether the attempts of an event have failed for as long as they may. In an outage the time begins anew.
-fn is_over(job: &mut Job, retry: Retry, in_outage: bool) -> bool {
-    let Some(total) = retry.total else { return false };
-    if in_outage {
-        job.failing_since = None;
-        return false;
-    }
-    job.failing_since.get_or_insert_with(Instant::now).elapsed() >= total
-}
-
-/// Reports a failure to the handler's health. In an outage, returns how long the event waits.
-fn blame(
-    entry: &shared::Handler,
-    job: &Job,
+/// Reports a failure to the handler's health. In an outage, nothing that its event has failed of counts.
+fn blamed(
+    shared: &Shared,
+    job: &mut Job,
     failure: &Failure,
     probe: Probe<'_>,
-) -> Option<Duration> {
-    let event = (job.origin.input, job.origin.position);
-    let refused = failure.kind == FailureKind::Pause;
-    let blame = entry.outage.failed(event, refused, &failure.error, probe.done(), Instant::now());
+    now: Instant,
+) -> Blame {
+    let entry = &shared.handlers[job.handler];
+    let left = job.tries.left(entry.retry(), now);
+    let failing = Failing {
+        event: (job.origin.input, job.origin.position),
+        refused: failure.kind == FailureKind::Pause,
+        error: &failure.error,
+        probe: probe.done(),
+        left,
+        since: job.tries.streak(),
+        others_may_come: left == 1 && may_have_others(shared),
+    };
+    let blame = entry.outage.failed(failing, now);
     if blame == Blame::NewOutage {
         let (handler, error) = (&*entry.name, &failure.error);
         tracing::error!(
@@ -361,7 +384,15 @@ fn blame(
             "the handler is in outage: its events wait, one at a time probes"
         );
     }
-    (blame != Blame::Event).then_some(OUTAGE)
+    if matches!(blame, Blame::NewOutage | Blame::Outage) {
+        job.tries.begin_anew();
+    }
+    blame
+}
+
+/// Whether there are other events, or may be.
+fn may_have_others(shared: &Shared) -> bool {
+    shared.inputs.reading() > 0 || shared.ledger.counts().unsettled() > 1
 }
 
 /// Hands what a handler produced to the outputs, in order, and confirms the event's own part.
@@ -561,25 +592,49 @@ pub(crate) fn policy(attempt: FailedAttempt<'_, BusError>, chance: f64) -> Verdi
         return Verdict::Retry { after: after.mul_f64(0.5 + 0.5 * chance), counted: false };
     }
     let attempts = if error.over { 1 } else { error.retry.attempts };
-    let retried = row(Retry { attempts, ..error.retry }).verdict(attempt.failures, chance);
-    match error.failure.kind {
+    let retried = row(Retry { attempts, ..error.retry }).verdict(error.failures, chance);
+    let verdict = match error.failure.kind {
         // Dropped, its settlement refuses it.
         FailureKind::Fatal => Verdict::Drop,
         FailureKind::Reject | FailureKind::Crash => Verdict::DeadLetter,
         FailureKind::Park => Verdict::ParkKey,
         FailureKind::Released => Verdict::Retry { after: RELEASED, counted: false },
-        FailureKind::Retry { after: Some(asked) } => match retried {
-            Verdict::Retry { counted, .. } => {
-                Verdict::Retry { after: asked.min(LONGEST_ASKED), counted }
-            }
-            other => other,
-        },
+        FailureKind::Retry { after: Some(asked) } => {
+            with_wait(retried, |_| asked.min(LONGEST_ASKED))
+        }
         _ => retried,
+    };
+    with_wait(verdict, |after| after.max(error.holds))
+}
+
+/// Another attempt waits for as long as this says.
+fn with_wait(verdict: Verdict, wait: impl Fn(Duration) -> Duration) -> Verdict {
+    match verdict {
+        Verdict::Retry { after, counted } => Verdict::Retry { after: wait(after), counted },
+        other => other,
     }
 }
 
 fn row(retry: Retry) -> Row {
     Row::Retry { attempts: retry.attempts, backoff: retry.backoff, finally: Finally::DeadLetter }
+}
+
+/// A job has failed for good, and parks its key.
+pub(crate) fn parks(
+    shared: &Shared,
+    job: Option<&mut Job>,
+    error: Option<&BusError>,
+    panic: Option<&str>,
+) {
+    // Otherwise it was dropped in the middle of its outputs, which is told as that.
+    let Some(job) = job else { return };
+    match (error, panic) {
+        (Some(error), _) => parked::parks(shared, job, &error.failure.error),
+        (None, panic) => {
+            let error = format!("the handler panicked: {}", panic.unwrap_or_default());
+            parked::parks(shared, job, &error);
+        }
+    }
 }
 
 /// Stores what the pool has given up.

@@ -218,10 +218,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
         self.core.replay_key(key)
     }
 
-    /// Whether more messages are accepted behind parked keys, as they are unless said otherwise. While they are not, a message of
-    /// a parked key is refused with [`SendError::Parked`](crate::SendError::Parked); what waits there stays.
-    pub fn accept_parked(&self, accept: bool) {
-        self.core.close_parked(!accept);
+    /// Whether this key is parked: so cheap that a sender may ask before each message, as it costs a lock of one shard.
+    pub fn is_parked(&self, key: &K) -> bool {
+        self.core.is_parked(key)
     }
 
     /// Takes the line of a parked key out, the message that has failed first; the messages count as returned. What

@@ -85,24 +85,6 @@ async fn k10_who_waits_for_room_has_it_when_a_key_is_parked_apart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k10_parked_keys_take_nothing_more_while_they_are_told_so() {
-    let clerk = Clerk::new();
-    let pool = parking(&clerk).parked_apart().spawn().await.unwrap();
-    pool.send((1, 0, Fail)).await.unwrap();
-    settle().await;
-    let keys = pool.keys::<u64>().unwrap();
-    keys.accept_parked(false);
-    let refused = pool.send((1, 1, Nothing)).await.unwrap_err();
-    assert_eq!(refused.without_message(), NotAccepted::Parked);
-    pool.send((2, 0, Nothing)).await.unwrap();
-    keys.accept_parked(true);
-    pool.send((1, 1, Nothing)).await.unwrap();
-    assert!(keys.release(&1));
-    settle().await;
-    assert_eq!(clerk.handled(), [(2, 0), (1, 1)]);
-}
-
-#[tokio::test(start_paused = true)]
 async fn k10_p07_with_drop_oldest_a_full_key_makes_its_own_room_in_a_full_pool() {
     let clerk = Clerk::new();
     let pool = clerk.pool().workers(1).capacity(4).overflow(Overflow::DropOldest);

@@ -24,6 +24,7 @@ async fn k08_a_message_that_fails_for_good_parks_its_key_and_no_other() {
     assert_eq!(clerk.handled(), [(2, 0)]);
     let keys = pool.keys::<u64>().unwrap();
     let parked = keys.parked();
+    assert!(keys.is_parked(&1) && !keys.is_parked(&2));
     assert_eq!((parked.len(), *parked[0].key, parked[0].waiting), (1, 1, 1));
     assert_eq!(parked[0].reason, DeadLetterReason::Failed);
     let stats = pool.stats();
@@ -36,7 +37,7 @@ async fn k08_a_message_that_fails_for_good_parks_its_key_and_no_other() {
     let letter = letters.remove(letters.list(None, 1)[0].id).unwrap();
     assert_eq!((letter.message, letter.reason), (Some((1, 0, Fail)), DeadLetterReason::Failed));
     assert_eq!((letter.error.as_deref(), letter.attempts), (Some("no 0"), 1));
-    assert!(!keys.release(&1), "it is not parked any more");
+    assert!(!keys.release(&1) && !keys.is_parked(&1), "it is not parked any more");
     assert!(pool.stop(PATIENCE).await.stats.ledger_holds());
 }
 

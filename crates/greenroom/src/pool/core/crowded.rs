@@ -16,17 +16,12 @@ use crate::{
         permits::{Closed, Refused},
         shard::Shard,
     },
-    sync::{AtomicBool, AtomicU64, Notify, Ordering},
+    sync::{AtomicU64, Notify, Ordering},
 };
 
-/// Who waits behind keys, and who may not.
+/// Shards in which senders wait for room behind a key: a bit each.
 #[derive(Debug, Default)]
-pub(crate) struct KeyLines {
-    /// Shards in which senders wait for room behind a key: a bit each.
-    waiting: AtomicU64,
-    /// Parked keys take nothing more.
-    parked_closed: AtomicBool,
-}
+pub(crate) struct KeyLines(AtomicU64);
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A message without a key in a pool that requires one. Costs nothing where there are no keys.
@@ -132,21 +127,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// How many messages may wait behind one key.
     pub(crate) fn key_bounds(&self) -> KeyBounds {
         let waiting = self.max_per_key.load(Ordering::Relaxed);
-        let bounds = KeyBounds { waiting, ..self.settings.key_bounds };
-        match self.key_lines.parked_closed.load(Ordering::SeqCst) {
-            true => KeyBounds { parked: 0, ..bounds },
-            false => bounds,
-        }
+        KeyBounds { waiting, ..self.settings.key_bounds }
     }
 
-    /// Whether more messages are accepted behind parked keys.
-    pub(crate) fn close_parked(&self, closed: bool) {
-        if self.key_lines.parked_closed.swap(closed, Ordering::SeqCst) != closed {
-            self.key_bounds_changed();
-        }
-    }
-
-    fn key_bounds_changed(&self) {
+    /// The bound of one key follows the capacity, where it was not given.
+    pub(super) fn share_out(&self, capacity: usize) {
+        let Some(share) = self.settings.key_share else { return };
+        self.max_per_key.store(capacity.div_ceil(share), Ordering::Relaxed);
         for shard in &self.shards {
             let mut outbox = shard.outbox.lock();
             shard.inbox.lock().bound_keys(self.key_bounds());
@@ -155,13 +142,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
         }
         self.serve_key_lines();
-    }
-
-    /// The bound of one key follows the capacity, where it was not given.
-    pub(super) fn share_out(&self, capacity: usize) {
-        let Some(share) = self.settings.key_share else { return };
-        self.max_per_key.store(capacity.div_ceil(share), Ordering::Relaxed);
-        self.key_bounds_changed();
     }
 
     /// Whether there is room behind this key.
@@ -197,7 +177,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let crowd = Shard::count(&mut inbox, &mut outbox, self.key_bounds());
         let room = crowd.stand(hash);
         let alone = crowd.is_alone(hash);
-        self.key_lines.waiting.fetch_or(1 << index, Ordering::SeqCst);
+        self.key_lines.0.fetch_or(1 << index, Ordering::SeqCst);
         drop((inbox, outbox));
         // Who looks once more has been told, in a way, that there may be room: those behind rely on it.
         let line = InLine { core: self, index, hash, room, alone, woken: alone };
@@ -208,7 +188,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Wakes senders for whom there may be room behind their keys. Under no lock.
     #[inline]
     pub(super) fn serve_key_lines(&self) {
-        let mut lines = self.key_lines.waiting.load(Ordering::Relaxed);
+        let mut lines = self.key_lines.0.load(Ordering::Relaxed);
         while lines != 0 {
             self.serve_key_line(lines.trailing_zeros() as usize);
             lines &= lines - 1;
@@ -220,7 +200,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut outbox = self.shards[index].outbox.lock();
         let freed = outbox.crowd.as_mut().map(|crowd| crowd.take_freed());
         if outbox.crowd.as_ref().is_none_or(|crowd| !crowd.has_senders()) {
-            self.key_lines.waiting.fetch_and(!(1 << index), Ordering::SeqCst);
+            self.key_lines.0.fetch_and(!(1 << index), Ordering::SeqCst);
         }
         drop(outbox);
         freed.into_iter().flatten().for_each(|room| room.notify_one());
@@ -228,7 +208,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The pool accepts nothing any more: who waits for room behind a key hears of it.
     pub(super) fn close_key_lines(&self) {
-        if self.key_lines.waiting.load(Ordering::SeqCst) == 0 {
+        if self.key_lines.0.load(Ordering::SeqCst) == 0 {
             return;
         }
         let rooms = |shard: &ShardOf<A, K>| {

@@ -169,6 +169,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parked.then_some((index, id, outbox))
     }
 
+    pub(crate) fn is_parked(&self, key: &K) -> bool {
+        self.parked_lane(key).is_some()
+    }
+
     /// The lane is not parked any more: nobody owns it, or it is closed where nothing waits in it.
     fn unpark(&self, index: usize, id: LaneId, mut outbox: Outboxed<'_, A, K>) {
         let others = outbox.lanes.has_other_parked(id);
