@@ -377,8 +377,8 @@ impl Run {
             handler: shared.handlers[line.handler as usize].name.to_string(),
             longest,
         });
-        let crashes: u64 =
-            shared.handlers.iter().map(|handler| handler.config.factory.crashes()).sum();
+        let given_anew: u64 =
+            shared.handlers.iter().map(|handler| handler.config.factory.unanswered()).sum();
         RunReport {
             taken: counts.taken,
             handled: counts.handled,
@@ -387,7 +387,7 @@ impl Run {
             // What a wedged worker or an output that gave up still holds counts as refused: nothing has confirmed it.
             refused: counts.refused + counts.unsettled(),
             retried: shared.pools.iter().map(|pool| load(&pool.further_attempts)).sum(),
-            repeated_at_most: load(&ledger.timed_out) + crashes,
+            repeated_at_most: load(&ledger.unanswered) + given_anew,
             restarts: stats.iter().map(|stats| stats.restarts).sum::<u64>() + processes,
             out_of_order: load(&ledger.out_of_order),
             lost_outputs,

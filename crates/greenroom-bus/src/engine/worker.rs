@@ -23,7 +23,7 @@ use super::{
 use crate::{
     dead_letter::Reason,
     event::Event,
-    handler::{self, Attempt, Failure, FailureKind, Handling, Outputs, Settlement},
+    handler::{self, Attempt, Effect, Failure, FailureKind, Handling, Outputs, Settlement},
     name::Name,
     settlement::{Ack, Refusal},
     sink::Outgoing,
@@ -204,6 +204,7 @@ struct TellsPanic<'a> {
 impl Drop for TellsPanic<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
+            self.shared.ledger.unanswered.fetch_add(self.jobs.len() as u64, Ordering::Relaxed);
             let tell = |job: &&Job| self.shared.tell_failure(job, "the handler panicked", None);
             self.jobs.iter().for_each(tell);
         }
@@ -277,7 +278,7 @@ fn built<'a>(
         Some(handler) => Ok(handler),
         None => match entry.config.factory.build(slot) {
             Ok(handler) => Ok(place.insert(handler)),
-            Err(error) => Err(Failure::new(FailureKind::Pause, error)),
+            Err(error) => Err(Failure::new(FailureKind::Pause, error).with_effect(Effect::None)),
         },
     }
 }
@@ -313,24 +314,31 @@ fn failed(
             let why = || format!("stopped by the handler {:?}: {}", entry.name, failure.error);
             shared.inputs.at(job.origin.input).stop.stop(why);
         }
-        FailureKind::Released => {
-            if job.attempts > 1 {
-                pool.further_attempts.fetch_sub(1, Ordering::Relaxed);
-            }
-            job.attempts -= 1;
-        }
+        FailureKind::Released => take_back(job, pool),
         _ => waits = blame(entry, job, &failure, probe),
     }
     if failure.kind != FailureKind::Released {
         shared.tell_failure(job, &failure.error, Some(failure.kind));
         pool.failed_attempts.fetch_add(1, Ordering::Relaxed);
     }
-    if failure.kind == FailureKind::Timeout {
-        shared.ledger.timed_out.fetch_add(1, Ordering::Relaxed);
+    if failure.effect == Effect::Unknown {
+        shared.ledger.unanswered.fetch_add(1, Ordering::Relaxed);
+    }
+    if failure.kind == FailureKind::Pause && failure.effect == Effect::None {
+        // Nobody has had the event: the next attempt is the same one again.
+        take_back(job, pool);
     }
     let retry = entry.retry();
     let over = failure.kind != FailureKind::Released && is_over(job, retry, waits.is_some());
     BusError { failure, retry, waits, over }
+}
+
+/// Does not count an attempt that [`begin`] has counted.
+fn take_back(job: &mut Job, pool: &PoolSettings) {
+    if job.attempts > 1 {
+        pool.further_attempts.fetch_sub(1, Ordering::Relaxed);
+    }
+    job.attempts = job.attempts.saturating_sub(1);
 }
 
 /// Whether the attempts of an event have failed for as long as they may. In an outage the time begins anew.
