@@ -22,7 +22,9 @@ pub struct RunReport {
     pub parked: u64,
     /// Attempts that were not the first of their event. An event that waits for the end of an outage makes none.
     pub retried: u64,
-    /// Attempts that may have had an effect although they failed: timeouts, and processes that died.
+    /// Attempts that did not succeed and may have had an effect all the same
+    /// ([`Effect::Unknown`](crate::handler::Effect)): timeouts, connections lost after the event was sent, processes and
+    /// handlers that died with the event in hand, attempts that a stop has cut off.
     pub repeated_at_most: u64,
     /// Restarts of workers and worker processes.
     pub restarts: u64,

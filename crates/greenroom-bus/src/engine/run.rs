@@ -294,6 +294,9 @@ impl Run {
             tokio::select! {
                 stopped = stops.next() => match stopped {
                     Some(Ok((pool, report))) => {
+                        // What they have in hand is refused, and may be done all the same.
+                        let in_hand = report.wedged.len() as u64;
+                        engine.shared.ledger.unanswered.fetch_add(in_hand, Ordering::Relaxed);
                         report.wedged.iter().for_each(|worker| self.wedged(worker));
                         if !overtaken {
                             self.unhandled(engine, pool, &report.left_over);
@@ -415,8 +418,8 @@ impl Run {
             handler: shared.handlers[line.handler as usize].name.to_string(),
             longest,
         });
-        let crashes: u64 =
-            shared.handlers.iter().map(|handler| handler.config.factory.crashes()).sum();
+        let given_anew: u64 =
+            shared.handlers.iter().map(|handler| handler.config.factory.unanswered()).sum();
         RunReport {
             taken: counts.taken,
             handled: counts.handled,
@@ -426,7 +429,7 @@ impl Run {
             refused: counts.refused + counts.unsettled(),
             parked: self.left_parked + refused_parked,
             retried: shared.pools.iter().map(|pool| load(&pool.further_attempts)).sum(),
-            repeated_at_most: load(&ledger.timed_out) + crashes,
+            repeated_at_most: load(&ledger.unanswered) + given_anew,
             restarts: stats.iter().map(|stats| stats.restarts).sum::<u64>() + processes,
             out_of_order: load(&ledger.out_of_order),
             lost_outputs,

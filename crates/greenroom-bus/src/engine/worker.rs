@@ -24,7 +24,7 @@ use super::{
 use crate::{
     dead_letter::Reason,
     event::Event,
-    handler::{self, Attempt, Failure, FailureKind, Handling, Outputs, Settlement},
+    handler::{self, Attempt, Effect, Failure, FailureKind, Handling, Outputs, Settlement},
     name::Name,
     settlement::{Ack, Refusal},
     sink::Outgoing,
@@ -132,10 +132,12 @@ impl BusWorker {
             Err(failure) => jobs.iter().map(|_| Err(failure.clone())).collect(),
             Ok(handler) => {
                 let told: Vec<&Job> = jobs.iter().map(|job| &**job).collect();
-                let _told = TellsPanic { shared, jobs: &told };
+                let in_hand = InHand { shared, jobs: &told };
                 let events: Vec<_> =
                     jobs.iter().zip(attempts).map(|(job, attempt)| (&job.event, attempt)).collect();
-                match within(pool.timeout, handler.handle_all(&events)).await {
+                let made = within(pool.timeout, handler.handle_all(&events)).await;
+                in_hand.answered();
+                match made {
                     Ok(results) => results,
                     Err(late) => jobs.iter().map(|_| Err(late.clone())).collect(),
                 }
@@ -172,7 +174,7 @@ impl BusWorker {
         let attempt = begin(job, entry, pool, *slot);
         if !has_room(job, entry.config.loopback) {
             let error = "there is no room on the way back for what its handler may send there";
-            let failure = Failure::new(FailureKind::LoopbackFull, error);
+            let failure = Failure::new(FailureKind::LoopbackFull, error).with_effect(Effect::None);
             return Err(failed(shared, pool, job, failure, probe));
         }
         let result = match built(&mut handlers[job.handler], entry, *slot) {
@@ -180,17 +182,19 @@ impl BusWorker {
             Ok(handler) => {
                 let settlement = settlement(job, entry);
                 let job = &*job;
-                let _told = TellsPanic { shared, jobs: &[job] };
+                let in_hand = InHand { shared, jobs: &[job] };
                 let handling = match settlement {
                     None => handler.handle(&job.event, &attempt),
                     Some(settlement) => handler.handle_and_settle(&job.event, &attempt, settlement),
                 };
-                match handling {
+                let result = match handling {
                     Handling::Done(result) => result,
                     Handling::Later(result) => {
                         within(pool.timeout, result).await.and_then(|done| done)
                     }
-                }
+                };
+                in_hand.answered();
+                result
             }
         };
         result
@@ -200,14 +204,23 @@ impl BusWorker {
     }
 }
 
-/// Tells of a handler that panics, while it unwinds: the pool, which catches that, has no event to tell of.
-struct TellsPanic<'a> {
+/// Events that a handler has in hand. Dropped before it has said what became of them (it panics, or is dropped by a stop), nobody
+/// knows what it did: that is counted, and a panic is told, because the pool, which catches that, has no event to tell of.
+struct InHand<'a> {
     shared: &'a Shared,
     jobs: &'a [&'a Job],
 }
 
-impl Drop for TellsPanic<'_> {
+impl InHand<'_> {
+    /// The handler has said what became of them.
+    fn answered(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for InHand<'_> {
     fn drop(&mut self) {
+        self.shared.ledger.unanswered.fetch_add(self.jobs.len() as u64, Ordering::Relaxed);
         if std::thread::panicking() {
             let tell = |job: &&Job| self.shared.tell_failure(job, "the handler panicked", None);
             self.jobs.iter().for_each(tell);
@@ -228,7 +241,8 @@ fn may_send_back(shared: &Shared, job: &Job, outputs: Outputs) -> Result<Outputs
         return Ok(outputs);
     }
     let error = format!("{back} events would come back in, and its handler declares {declared}");
-    Err(Failure::new(FailureKind::LoopbackFull, error))
+    // The handler has done what it does, and does it again in the next attempt.
+    Err(Failure::new(FailureKind::LoopbackFull, error).with_effect(Effect::Unknown))
 }
 
 /// What a handler settles the event with, where it does that itself. The same one for each attempt.
@@ -287,7 +301,7 @@ fn built<'a>(
         Some(handler) => Ok(handler),
         None => match entry.config.factory.build(slot) {
             Ok(handler) => Ok(place.insert(handler)),
-            Err(error) => Err(Failure::new(FailureKind::Pause, error)),
+            Err(error) => Err(Failure::new(FailureKind::Pause, error).with_effect(Effect::None)),
         },
     }
 }
@@ -328,12 +342,7 @@ fn failed(
             let why = || format!("stopped by the handler {:?}: {}", entry.name, failure.error);
             shared.inputs.at(job.origin.input).stop.stop(why);
         }
-        FailureKind::Released => {
-            if job.attempts > 1 {
-                pool.further_attempts.fetch_sub(1, Ordering::Relaxed);
-            }
-            job.attempts -= 1;
-        }
+        FailureKind::Released => take_back(job, pool),
         _ => blame = blamed(shared, job, &failure, probe, now),
     }
     let (waits, holds) = match blame {
@@ -348,12 +357,24 @@ fn failed(
             job.tries.failed(streak, now);
         }
     }
-    if failure.kind == FailureKind::Timeout {
-        shared.ledger.timed_out.fetch_add(1, Ordering::Relaxed);
+    if failure.effect == Effect::Unknown {
+        shared.ledger.unanswered.fetch_add(1, Ordering::Relaxed);
+    }
+    if failure.kind == FailureKind::Pause && failure.effect == Effect::None {
+        // Nobody has had the event: the next attempt is the same one again.
+        take_back(job, pool);
     }
     let failures = job.tries.failures();
     let over = failure.kind != FailureKind::Released && job.tries.is_over(retry.total, now);
     BusError { failure, retry, waits, holds, failures, over }
+}
+
+/// Does not count an attempt that [`begin`] has counted.
+fn take_back(job: &mut Job, pool: &PoolSettings) {
+    if job.attempts > 1 {
+        pool.further_attempts.fetch_sub(1, Ordering::Relaxed);
+    }
+    job.attempts = job.attempts.saturating_sub(1);
 }
 
 /// Reports a failure to the handler's health. In an outage, nothing that its event has failed of counts.
