@@ -74,8 +74,9 @@ pub(crate) struct Budget {
     held_back: AtomicU64,
     /// Events that were taken and wait for room here, when last looked at.
     rest: AtomicU64,
-    /// Bytes of all that was ever taken, for the size of an event on average.
-    taken_bytes: AtomicU64,
+    /// Of all that was ever handed on, for the size of an event on average.
+    passed: AtomicU64,
+    passed_bytes: AtomicU64,
     /// Events behind its parked keys, when last looked at, and about how many bytes they have.
     parked: AtomicU64,
     parked_bytes: AtomicU64,
@@ -94,7 +95,8 @@ impl Budget {
             freed: Notify::new(),
             held_back: AtomicU64::new(0),
             rest: AtomicU64::new(0),
-            taken_bytes: AtomicU64::new(0),
+            passed: AtomicU64::new(0),
+            passed_bytes: AtomicU64::new(0),
             parked: AtomicU64::new(0),
             parked_bytes: AtomicU64::new(0),
             refuses_parked: AtomicBool::new(false),
@@ -103,7 +105,7 @@ impl Budget {
 
     /// A turn of the intake.
     pub(crate) fn turn(&self) -> Turn<'_> {
-        Turn { budget: self, free: self.free(), taken: 0 }
+        Turn { budget: self, free: self.free(), taken: 0, events: 0 }
     }
 
     /// What an event that passes now may have. All there is, where nothing is in flight.
@@ -160,10 +162,11 @@ impl Budget {
         wants_room || self.held_back.load(Ordering::Relaxed) >= self.run_ahead as u64
     }
 
-    /// So many of its events wait behind parked keys, of so many that were ever taken. With half of the bytes there, they take no
+    /// So many of its events wait behind parked keys. With half of the bytes there, they take no
     /// more, until it is a quarter: otherwise events that nobody handles would keep those out that somebody does.
-    pub(crate) fn hold_parked(&self, events: u64, taken: u64) {
-        let average = self.taken_bytes.load(Ordering::Relaxed) as f64 / taken.max(1) as f64;
+    pub(crate) fn hold_parked(&self, events: u64) {
+        let passed = self.passed.load(Ordering::Relaxed).max(1);
+        let average = self.passed_bytes.load(Ordering::Relaxed) as f64 / passed as f64;
         let bytes = (events as f64 * average) as u64;
         self.parked.store(events, Ordering::Relaxed);
         self.parked_bytes.store(bytes, Ordering::Relaxed);
@@ -200,6 +203,7 @@ pub(crate) struct Turn<'a> {
     budget: &'a Budget,
     free: i64,
     taken: i64,
+    events: u64,
 }
 
 impl Turn<'_> {
@@ -216,12 +220,14 @@ impl Turn<'_> {
         // What passes alone leaves room for nothing.
         self.free = self.free.min(self.budget.limit) - bytes;
         self.taken += bytes;
+        self.events += 1;
         true
     }
 
     fn count(&mut self) {
         let taken = std::mem::take(&mut self.taken);
-        self.budget.taken_bytes.fetch_add(taken.unsigned_abs(), Ordering::Relaxed);
+        self.budget.passed.fetch_add(std::mem::take(&mut self.events), Ordering::Relaxed);
+        self.budget.passed_bytes.fetch_add(taken.unsigned_abs(), Ordering::Relaxed);
         let before = self.budget.in_flight.fetch_add(taken, Ordering::AcqRel);
         self.budget.peak.fetch_max(before + taken, Ordering::Relaxed);
     }
@@ -366,5 +372,19 @@ mod tests {
         assert!(turn.try_take(70));
         drop(turn);
         assert_eq!(in_flight(&budget), 70);
+    }
+
+    #[test]
+    fn d03_parked_keys_take_half_and_may_take_more_again_below_a_quarter() {
+        let budget = budget(1_000);
+        let mut turn = budget.turn();
+        assert!((0..60).all(|_| turn.try_take(10)));
+        drop(turn);
+        for (parked, refuses) in [(49, false), (50, true), (25, true), (24, false), (49, false)] {
+            budget.hold_parked(parked);
+            assert_eq!(budget.refuses_parked(), refuses, "{parked}");
+            let view = budget.view("", "");
+            assert_eq!((view.parked, view.parked_bytes), (parked, parked * 10));
+        }
     }
 }

@@ -399,7 +399,7 @@ impl Inputs {
     pub(crate) fn hold_parked(&self, events: &[u64]) {
         for (place, input) in self.all.read().iter().enumerate() {
             let events = events.get(place).copied().unwrap_or_default();
-            input.budget.hold_parked(events, input.taken.load(Ordering::Relaxed));
+            input.budget.hold_parked(events);
         }
     }
 
