@@ -214,7 +214,7 @@ fn k08_an_input_that_parked_keys_hold_up_is_not_ready_until_somebody_decides() {
     let stage = Stage::with(&format!(
         "
 inputs:
-  i: {{ file: {{ path: in, follow: true }}, in_flight: 10KiB }}
+  i: {{ file: {{ path: in }}, in_flight: 10KiB }}
   g: {{ generator: {{ rate: 20/s, types: [tick] }} }}
 pools: {{ default: {{ on_final_failure: park }} }}
 handlers:
