@@ -7,7 +7,7 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Answer, Cause, Context, DeadLetter, DeadLetterReason, Delivery, ExitReason,
+    Actor, Answer, Backoff, Cause, Context, DeadLetter, DeadLetterReason, Delivery, ExitReason,
     FailedAttempt, Finally, Row, Verdict,
 };
 use tokio::time::Instant;
@@ -63,15 +63,16 @@ pub(crate) struct BusWorker {
 #[derive(Debug)]
 pub(crate) struct BusError {
     pub(crate) failure: Failure,
-    retry: Retry,
     /// The handler is in outage: the attempt does not count.
     waits: Option<Duration>,
     /// The next attempt waits for so long at least.
     holds: Duration,
+    /// Between attempts.
+    backoff: Backoff,
     /// Attempts that failed and count, this one included.
     failures: u32,
-    /// They have failed for as long as they may.
-    over: bool,
+    /// No other is made.
+    is_last: bool,
 }
 
 impl BusWorker {
@@ -274,8 +275,8 @@ fn paused(entry: &shared::Handler) -> BusError {
 /// No attempt was made.
 fn waiting(entry: &shared::Handler, why: &str, wait: Duration) -> BusError {
     let failure = Failure::new(FailureKind::Released, why);
-    let (retry, holds) = (entry.retry(), Duration::ZERO);
-    BusError { failure, retry, waits: Some(wait), holds, failures: 0, over: false }
+    let (backoff, holds) = (entry.retry().backoff, Duration::ZERO);
+    BusError { failure, waits: Some(wait), holds, backoff, failures: 0, is_last: false }
 }
 
 /// Awaits an attempt as long as its pool lets it take.
@@ -365,8 +366,8 @@ fn failed(
         take_back(job, pool);
     }
     let failures = job.tries.failures();
-    let over = failure.kind != FailureKind::Released && job.tries.is_over(retry.total, now);
-    BusError { failure, retry, waits, holds, failures, over }
+    let is_last = failures >= retry.attempts || job.tries.is_over(retry.total, now);
+    BusError { failure, waits, holds, backoff: retry.backoff, failures, is_last }
 }
 
 /// Does not count an attempt that [`begin`] has counted.
@@ -612,8 +613,12 @@ pub(crate) fn policy(attempt: FailedAttempt<'_, BusError>, chance: f64) -> Verdi
         // Spread, so that what waits does not come back in one instant.
         return Verdict::Retry { after: after.mul_f64(0.5 + 0.5 * chance), counted: false };
     }
-    let attempts = if error.over { 1 } else { error.retry.attempts };
-    let retried = row(Retry { attempts, ..error.retry }).verdict(error.failures, chance);
+    let retried = match error.is_last {
+        true => Verdict::DeadLetter,
+        false => {
+            Verdict::Retry { after: error.backoff.wait(error.failures, chance), counted: true }
+        }
+    };
     let verdict = match error.failure.kind {
         // Dropped, its settlement refuses it.
         FailureKind::Fatal => Verdict::Drop,
