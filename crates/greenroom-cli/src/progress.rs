@@ -17,7 +17,8 @@ const REDRAW: Duration = Duration::from_millis(200);
 const LOG_EVERY: Duration = Duration::from_secs(5);
 /// The bar counts in this many steps.
 const STEPS: u64 = 10_000;
-/// So long nothing is settled, before the rest is not estimated any more. Less than the time between two log lines.
+/// So long nothing is settled, before the rest is not estimated any more. Less than the time
+/// between two log lines.
 const STANDS: Duration = Duration::from_secs(3);
 /// How much the last interval weighs in the rate shown, so that it is steady and still follows.
 const NEWEST: f64 = 0.3;
@@ -210,7 +211,8 @@ impl Pace {
         rate
     }
 
-    /// As much time for what is left as for what was read, in proportion. None while nothing is settled: nobody knows then.
+    /// As much time for what is left as for what was read, in proportion. None while nothing is
+    /// settled: nobody knows then.
     fn left(&self, fraction: f64, now: Instant) -> Option<Duration> {
         const TOO_EARLY: f64 = 0.01;
         let stands = now - self.moved >= STANDS;

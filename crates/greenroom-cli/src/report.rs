@@ -28,8 +28,8 @@ pub struct RunReport {
     pub parked: u64,
     /// Attempts that were followed by another.
     pub retried: u64,
-    /// Attempts that did not succeed and may have had an effect: timeouts, lost connections, processes that died with the event,
-    /// attempts that a stop has cut off.
+    /// Attempts that did not succeed and may have had an effect: timeouts, lost connections,
+    /// processes that died with the event, attempts that a stop has cut off.
     pub repeated_at_most: u64,
     /// Workers restarted, processes included.
     pub restarts: u64,

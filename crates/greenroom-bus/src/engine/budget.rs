@@ -11,8 +11,9 @@
 //! stand still over the size of an event. Memory is bounded by the budget, or by that one event, and by a batch of the
 //! source.
 //!
-//! Events behind parked keys are in flight as well, for as long as nobody decides about them. They may have half of the bytes;
-//! then later events of these keys are refused, and only events that park further keys can take the rest.
+//! Events behind parked keys are in flight as well, for as long as nobody decides about them. They
+//! may have half of the bytes; then later events of these keys are refused, and only events that
+//! park further keys can take the rest.
 //!
 //! The price: an addition for each turn of the intake, and one for each event that is settled.
 
@@ -163,7 +164,8 @@ impl Budget {
     }
 
     /// So many of its events wait behind parked keys. With half of the bytes there, they take no
-    /// more, until it is a quarter: otherwise events that nobody handles would keep those out that somebody does.
+    /// more, until it is a quarter: otherwise events that nobody handles would keep those out that
+    /// somebody does.
     pub(crate) fn hold_parked(&self, events: u64) {
         let passed = self.passed.load(Ordering::Relaxed).max(1);
         let average = self.passed_bytes.load(Ordering::Relaxed) as f64 / passed as f64;
@@ -266,11 +268,13 @@ pub struct InputView {
     pub held_back: u64,
     /// With so many, the input pauses.
     pub run_ahead: u64,
-    /// Events that wait behind parked keys, the one that has failed included; looked at twice a second.
+    /// Events that wait behind parked keys, the one that has failed included; looked at twice a
+    /// second.
     pub parked: u64,
     /// About how many of the bytes in flight are theirs.
     pub parked_bytes: u64,
-    /// True where parked keys hold so much (half of the bytes that may be in flight) that later events of theirs are refused.
+    /// True where parked keys hold so much (half of the bytes that may be in flight) that later
+    /// events of theirs are refused.
     pub refuses_parked: bool,
     /// True where it is not read on before something is settled.
     stands: bool,
@@ -284,7 +288,8 @@ impl InputView {
             || self.held_back >= self.run_ahead
     }
 
-    /// Whether it is paused because of parked keys: three quarters of what it may have in flight is theirs.
+    /// Whether it is paused because of parked keys: three quarters of what it may have in flight is
+    /// theirs.
     pub fn waits_for_parked_keys(&self) -> bool {
         self.is_paused() && self.parked_bytes >= self.in_flight_limit / 4 * 3 && self.parked > 0
     }

@@ -485,8 +485,8 @@ fn limited(pool: PoolBuilder<BusWorker>, config: &PoolConfig) -> PoolBuilder<Bus
     }
 }
 
-/// What waits behind a key holds room in the pool, so one that waits for an attempt may have a part of it only. What waits for an
-/// operator holds none: the budget of its input bounds it.
+/// What waits behind a key holds room in the pool, so one that waits for an attempt may have a part
+/// of it only. What waits for an operator holds none: the budget of its input bounds it.
 fn ordered(
     pool: PoolBuilder<BusWorker, Line>,
     config: &PoolConfig,

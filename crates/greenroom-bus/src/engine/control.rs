@@ -171,8 +171,8 @@ impl Control {
         }
     }
 
-    /// Why nothing goes on, where all that is under way waits behind parked keys and no input can be read on. A run of inputs whose
-    /// ends are known ends then.
+    /// Why nothing goes on, where all that is under way waits behind parked keys and no input can
+    /// be read on. A run of inputs whose ends are known ends then.
     pub fn standstill(&self) -> Option<String> {
         self.shared.parked.standstill()
     }

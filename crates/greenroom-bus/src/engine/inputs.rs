@@ -371,7 +371,8 @@ impl Inputs {
         there.map(|input| input.budget.view(&input.name, &input.label)).collect()
     }
 
-    /// True where none is read on before something is settled. The way back is no such input, nor is one that has ended.
+    /// True where none is read on before something is settled. The way back is no such input, nor
+    /// is one that has ended.
     pub(crate) fn all_stand(&self) -> bool {
         let all = self.all.read();
         all.iter().all(|input| !input.is_read() || input.budget.stands())

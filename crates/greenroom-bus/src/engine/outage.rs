@@ -7,9 +7,10 @@
 //!   └──────────────── a probe that succeeds ────────────────┘ the others wait uncounted
 //! ```
 //!
-//! Enough are so many, or those of so much time; and, where events come too slowly for either, those that would have an event
-//! given up. No event is given up while its handler has had nothing but failures, of others too, since the event's first one.
-//! Where it is the only one, nobody can tell the two apart: its last attempt waits until the time is over that makes an outage of
+//! Enough are so many, or those of so much time; and, where events come too slowly for either,
+//! those that would have an event given up. No event is given up while its handler has had nothing
+//! but failures, of others too, since the event's first one. Where it is the only one, nobody can
+//! tell the two apart: its last attempt waits until the time is over that makes an outage of
 //! several, and is its last.
 
 use std::{
@@ -30,7 +31,8 @@ const PROBES: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_
 /// a success releases them all.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
-/// How long the last attempt of the only event that fails may wait for another one, however long a window is set.
+/// How long the last attempt of the only event that fails may wait for another one, however long a
+/// window is set.
 const ALONE: Duration = Duration::from_secs(10);
 
 /// The health of one handler.
@@ -144,7 +146,8 @@ pub(crate) enum Admission {
 pub(crate) enum Blame {
     /// The event's: the attempt counts.
     Event,
-    /// Nobody knows yet: the attempt counts, and the next one, which is the last, waits for so long at least.
+    /// Nobody knows yet: the attempt counts, and the next one, which is the last, waits for so long
+    /// at least.
     Unknown(Duration),
     /// The handler's, since this attempt.
     NewOutage,
@@ -193,8 +196,8 @@ impl Outage {
         ended
     }
 
-    /// The failures that there are since the last success. What an event has failed of before, `since` its first failure, is
-    /// forgiven where an outage has ended meanwhile: then true.
+    /// The failures that there are since the last success. What an event has failed of before,
+    /// `since` its first failure, is forgiven where an outage has ended meanwhile: then true.
     pub(crate) fn streak(&self, since: Option<Streak>) -> (Streak, bool) {
         let state = self.state.lock();
         let forgiven = since.zip(state.outage).is_some_and(|(since, outage)| since.0 <= outage);

@@ -1,4 +1,5 @@
-//! Keys that are parked, as a run sees them: what they hold, whose room they take, and when nothing else is left.
+//! Keys that are parked, as a run sees them: what they hold, whose room they take, and when nothing
+//! else is left.
 //!
 //! ```text
 //! final failure ──▶ the pool parks the key ──▶ told here: a log line with key, handler, event, error
@@ -6,10 +7,11 @@
 //!                        │ what waits behind it takes no room of the pool, but bytes of its input
 //!                        ▼
 //!   half of an input's bytes ──▶ later events of its parked keys are refused, the others go on
-//!   all of them, and nothing else is under way ──▶ a standstill: the run ends, or says so until somebody decides
+//!   all of them, and nothing else is under way ──▶ a standstill: the run ends, or says so
 //! ```
 //!
-//! Nothing is counted while events pass. Once a key was parked, the run asks its pools for their parked keys twice a second.
+//! Nothing is counted while events pass. Once a key was parked, the run asks its pools for their
+//! parked keys twice a second.
 
 use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
@@ -141,7 +143,8 @@ impl LeftParked {
         self.events
     }
 
-    /// For example: `12 events are not handled, because their keys are parked (2 keys: "a" of "push", whose event ...)`.
+    /// For example: `12 events are not handled, because their keys are parked (2 keys: "a" of
+    /// "push", whose event ...)`.
     pub(super) fn in_words(&self) -> String {
         let more = if self.keys > self.named.len() as u64 { "; ..." } else { "" };
         let keys = if self.keys == 1 { "key" } else { "keys" };
@@ -165,7 +168,8 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Looks, where it is time to. Why the run has to end, where it stands still and nothing can change that.
+    /// Looks, where it is time to. Why the run has to end, where it stands still and nothing can
+    /// change that.
     pub(super) fn look(&mut self, engine: &Parts, ending: bool) -> Option<String> {
         if !engine.shared.parked.any() {
             return None;
@@ -237,14 +241,15 @@ pub(super) fn look_at_keys(engine: &Parts) {
     engine.shared.inputs.hold_parked(&of_inputs);
 }
 
-/// True where all that was taken and is not settled waits behind parked keys, or for room that these have, and no input can be
-/// read on.
+/// True where all that was taken and is not settled waits behind parked keys, or for room that
+/// these have, and no input can be read on.
 fn stands_still(engine: &Parts) -> bool {
     let shared = &engine.shared;
     if !shared.inputs.all_stand() || !super::run::is_parked(engine) {
         return false;
     }
-    // Nothing is on its way to an output, to the dead letters, or in the hands of a handler that settles later.
+    // Nothing is on its way to an output, to the dead letters, or in the hands of a handler that
+    // settles later.
     let waits = shared.parked.counts().events + shared.inputs.waiting();
     shared.ledger.counts().unsettled() <= waits
 }

@@ -146,7 +146,8 @@ impl Routing {
         }
     }
 
-    /// Parked keys hold so much of what its input may have under way that they take no more, and this is one of them.
+    /// Parked keys hold so much of what its input may have under way that they take no more, and
+    /// this is one of them.
     fn may_not_wait(&self, line: &Line, handler: usize) -> bool {
         if !self.budget_of.budget.refuses_parked() {
             return false;

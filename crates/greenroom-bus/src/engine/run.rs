@@ -252,8 +252,9 @@ impl Run {
         }
     }
 
-    /// A handler whose outage has outlasted the limit while nothing more can be read (D09): an outage from before that is given
-    /// the whole limit from there. Inputs count as ended although their last events may still wait beside a full pool.
+    /// A handler whose outage has outlasted the limit while nothing more can be read (D09): an
+    /// outage from before that is given the whole limit from there. Inputs count as ended although
+    /// their last events may still wait beside a full pool.
     fn long_outage(&self, engine: &Parts) -> Option<String> {
         if self.all_read_at?.elapsed() < engine.outage_limit {
             return None;

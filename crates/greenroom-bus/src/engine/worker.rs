@@ -205,8 +205,9 @@ impl BusWorker {
     }
 }
 
-/// Events that a handler has in hand. Dropped before it has said what became of them (it panics, or is dropped by a stop), nobody
-/// knows what it did: that is counted, and a panic is told, because the pool, which catches that, has no event to tell of.
+/// Events that a handler has in hand. Dropped before it has said what became of them (it panics, or
+/// is dropped by a stop), nobody knows what it did: that is counted, and a panic is told, because
+/// the pool, which catches that, has no event to tell of.
 struct InHand<'a> {
     shared: &'a Shared,
     jobs: &'a [&'a Job],
@@ -378,7 +379,8 @@ fn take_back(job: &mut Job, pool: &PoolSettings) {
     job.attempts = job.attempts.saturating_sub(1);
 }
 
-/// Reports a failure to the handler's health. In an outage, nothing that its event has failed of counts.
+/// Reports a failure to the handler's health. In an outage, nothing that its event has failed of
+/// counts.
 fn blamed(
     shared: &Shared,
     job: &mut Job,

@@ -191,7 +191,8 @@ async fn d09_a_poison_event_among_good_ones_is_given_up_after_its_attempts() {
 
 #[tokio::test(start_paused = true)]
 async fn d09_events_that_failed_before_an_outage_was_known_have_all_attempts_after_it() {
-    // Four of five attempts fail before the outage is known, which takes another event; then one more fails.
+    // Four of five attempts fail before the outage is known, which takes another event; then one
+    // more fails.
     let up = Instant::now() + Duration::from_secs(30);
     let after = Mutex::new(0);
     let factory = answer(move |event, _| {
@@ -211,8 +212,8 @@ async fn d09_events_that_failed_before_an_outage_was_known_have_all_attempts_aft
 
 #[tokio::test(start_paused = true)]
 async fn d09_the_limit_of_an_outage_begins_when_the_inputs_have_ended() {
-    // The target is down from the start and comes back 60 s after the last input has ended: within the limit of 90 s, although the
-    // outage is older than that by then.
+    // The target is down from the start and comes back 60 s after the last input has ended: within
+    // the limit of 90 s, although the outage is older than that by then.
     let attempts = Attempts::default();
     let factory = down(Duration::from_secs(180), FailureKind::Retry { after: None }, &attempts);
     let source = Script::of(events(50)).then(Step::Wait(Duration::from_secs(120)));

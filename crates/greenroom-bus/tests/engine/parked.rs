@@ -145,7 +145,8 @@ async fn d03_parked_keys_leave_half_of_the_bytes_in_flight_to_others() {
     );
 }
 
-/// A new bad key each time: nothing can be refused in time, and all that may be in flight is parked.
+/// A new bad key each time: nothing can be refused in time, and all that may be in flight is
+/// parked.
 fn all_bad() -> Vec<Event> {
     (0..1_000).map(|n| sized(n, "t", Some(&format!("bad-{n}")), KIB)).collect()
 }

@@ -11,7 +11,8 @@ use super::answer::Json;
 enum Colour {
     /// Well.
     Green,
-    /// Something is wrong that may pass, or was meant: a handler in outage, a pool that was paused, a key that is parked.
+    /// Something is wrong that may pass, or was meant: a handler in outage, a pool that was paused,
+    /// a key that is parked.
     Yellow,
     /// Something is wrong that somebody has to mend.
     Red,

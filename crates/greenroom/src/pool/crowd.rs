@@ -33,7 +33,8 @@ pub(crate) struct KeyBounds {
 }
 
 impl KeyBounds {
-    /// A parked key may have no more than others where it holds room of the pool: it cannot fill it either.
+    /// A parked key may have no more than others where it holds room of the pool: it cannot fill it
+    /// either.
     fn of_parked(self) -> usize {
         if self.apart { self.parked } else { self.parked.min(self.waiting) }
     }

@@ -218,7 +218,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
         self.core.replay_key(key)
     }
 
-    /// Whether this key is parked: so cheap that a sender may ask before each message, as it costs a lock of one shard.
+    /// Whether this key is parked: so cheap that a sender may ask before each message, as it costs
+    /// a lock of one shard.
     pub fn is_parked(&self, key: &K) -> bool {
         self.core.is_parked(key)
     }

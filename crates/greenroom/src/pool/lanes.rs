@@ -63,8 +63,9 @@ pub(crate) struct Lane<M, R, E, K> {
     pub(crate) wanted: Option<(usize, Arc<Notify>)>,
     /// Why it is parked, where it is.
     pub(crate) failed: Option<Arc<Failed<E>>>,
-    /// It is parked, and what waits in it holds no permit. Set and cleared by whoever gives the permits of the whole lane
-    /// back or takes them again, under the same lock: else a permit is counted twice, or never.
+    /// It is parked, and what waits in it holds no permit. Set and cleared by whoever gives the
+    /// permits of the whole lane back or takes them again, under the same lock: else a permit is
+    /// counted twice, or never.
     pub(crate) apart: bool,
 }
 

@@ -238,8 +238,8 @@ fn start(
     Ok(Start::at_the_beginning())
 }
 
-/// Above the last line that the file has, looking from this place on and no further than to `most`: a checkpoint allows for more
-/// lines than there may be.
+/// Above the last line that the file has, looking from this place on and no further than to `most`:
+/// a checkpoint allows for more lines than there may be.
 fn lines_below(file: &mut File, mark: Mark, most: u64) -> io::Result<u64> {
     file.seek(SeekFrom::Start(mark.byte))?;
     let (mut lines, mut below) = (BufReader::new(file), mark.line);

@@ -74,10 +74,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// What waits behind parked keys takes no room of the pool: others go on however many keys are parked. Only
-    /// [`max_parked`](Self::max_parked) bounds it, for each key by itself; so this is for senders that bound what they have
-    /// sent and not seen settled, and for those who stop sending when [`PoolStats::parked`](crate::PoolStats) is too high. A key
-    /// that goes on takes room again, and what comes from outside waits until it has some.
+    /// What waits behind parked keys takes no room of the pool: others go on however many keys are
+    /// parked. Only [`max_parked`](Self::max_parked) bounds it, for each key by itself; so this is
+    /// for senders that bound what they have sent and not seen settled, and for those who stop
+    /// sending when [`PoolStats::parked`](crate::PoolStats) is too high. A key that goes on takes
+    /// room again, and what comes from outside waits until it has some.
     ///
     /// ```
     /// # use greenroom::{prelude::*, Finally};
@@ -104,9 +105,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Tells of each message that parks its key, before it waits there: the message, where it is not gone, and what it has failed
-    /// of, the handler's error or the panic's message. Who is told logs it: the pool does not. It runs on the worker, so it must not
-    /// block; one that panics is logged, and changes nothing.
+    /// Tells of each message that parks its key, before it waits there: the message, where it is
+    /// not gone, and what it has failed of, the handler's error or the panic's message. Who is told
+    /// logs it: the pool does not. It runs on the worker, so it must not block; one that panics is
+    /// logged, and changes nothing.
     pub fn on_parked(
         mut self,
         tell: impl Fn(Option<&mut A::Message>, Option<&A::Error>, Option<&str>) + Send + Sync + 'static,

@@ -8,9 +8,9 @@
 //!
 //! What is queued of a parked key goes to its lane as it does behind any owner; nobody waits for a reply there.
 //!
-//! Where parked keys stand apart, a message gives its permit up when it comes into the lane of a parked key, and takes one
-//! again, in debt where none is free, when the key goes on: nobody handles it meanwhile, so it must not stop those that
-//! somebody does.
+//! Where parked keys stand apart, a message gives its permit up when it comes into the lane of a
+//! parked key, and takes one again, in debt where none is free, when the key goes on: nobody
+//! handles it meanwhile, so it must not stop those that somebody does.
 
 use std::{
     hash::Hash,
@@ -75,7 +75,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         place
     }
 
-    /// The messages of a lane that was parked hold no permits any more. Returns how many the caller gives back, under no lock.
+    /// The messages of a lane that was parked hold no permits any more. Returns how many the caller
+    /// gives back, under no lock.
     fn set_apart(&self, outbox: &mut OutboxOf<A, K>, id: LaneId) -> u64 {
         let Some(lane) = outbox.lanes.get(id).filter(|_| self.key_bounds().apart) else { return 0 };
         lane.apart = true;
@@ -90,7 +91,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// A message came into this lane. Whoever took it there looks for those who wait for room before it rests.
+    /// A message came into this lane. Whoever took it there looks for those who wait for room
+    /// before it rests.
     pub(super) fn came_behind(&self, outbox: &mut OutboxOf<A, K>, id: LaneId) {
         if outbox.lanes.get(id).is_some_and(|lane| lane.apart) {
             self.permits.return_unused(1);
