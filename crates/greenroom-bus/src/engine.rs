@@ -30,6 +30,7 @@ mod loopback;
 mod order_audit;
 mod outage;
 mod outputs;
+mod parked;
 mod phase;
 mod report;
 mod routing;
@@ -37,6 +38,7 @@ mod run;
 mod shared;
 mod shares;
 mod tasks;
+mod tries;
 mod waiting;
 mod worker;
 

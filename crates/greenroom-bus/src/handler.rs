@@ -47,8 +47,14 @@ pub trait HandlerFactory: Send + Sync + 'static {
         0
     }
 
-    /// How often a worker process died with an event in hand: attempts whose effect is not known.
+    /// How often a worker process died, or was killed for what it answered.
     fn crashes(&self) -> u64 {
+        0
+    }
+
+    /// How often a handler gave an event to the other side anew, within one call of [`Handler::handle`], although the
+    /// first time [may have taken effect](Effect::Unknown). What a [`Failure`] says is not counted here.
+    fn unanswered(&self) -> u64 {
         0
     }
 
@@ -162,6 +168,20 @@ pub struct Failure {
     pub kind: FailureKind,
     /// What happened, where, in words for an operator.
     pub error: String,
+    /// What the attempt may have done.
+    pub effect: Effect,
+}
+
+/// What a failed attempt may have done on the other side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// The other side has never had the event: no connection was made, or no process was there.
+    None,
+    /// The other side had the event and said that it failed.
+    Answered,
+    /// The other side had the event, or a part of it, and what it did is not known: the connection was lost, the process
+    /// died, the time was over. The report counts these as `repeated at most`.
+    Unknown,
 }
 
 /// What the engine does after a failed attempt.
@@ -202,9 +222,19 @@ impl FailureKind {
 }
 
 impl Failure {
-    /// A failure of this kind.
+    /// A failure of this kind. Its effect is not known after a timeout or a crash; every other is taken for an answer.
     pub fn new(kind: FailureKind, error: impl Into<String>) -> Self {
-        Self { kind, error: error.into() }
+        let effect = match kind {
+            FailureKind::Timeout | FailureKind::Crash => Effect::Unknown,
+            _ => Effect::Answered,
+        };
+        Self { kind, error: error.into(), effect }
+    }
+
+    /// The same with this effect.
+    #[must_use]
+    pub fn with_effect(self, effect: Effect) -> Self {
+        Self { effect, ..self }
     }
 
     /// A failure that another attempt may mend.

@@ -17,6 +17,9 @@ const REDRAW: Duration = Duration::from_millis(200);
 const LOG_EVERY: Duration = Duration::from_secs(5);
 /// The bar counts in this many steps.
 const STEPS: u64 = 10_000;
+/// So long nothing is settled, before the rest is not estimated any more. Less than the time
+/// between two log lines.
+const STANDS: Duration = Duration::from_secs(3);
 /// How much the last interval weighs in the rate shown, so that it is steady and still follows.
 const NEWEST: f64 = 0.3;
 
@@ -29,6 +32,12 @@ pub struct Snapshot {
     pub settled: u64,
     /// Those of them that became dead letters.
     pub dead_lettered: u64,
+    /// Keys that wait for an operator.
+    pub parked_keys: u64,
+    /// Events behind them.
+    pub parked_events: u64,
+    /// Somebody can decide about them, through the admin listener.
+    pub has_admin: bool,
     /// How much of all finite inputs was read, between 0 and 1; `None` where an end is not known.
     pub fraction: Option<f64>,
 }
@@ -159,11 +168,13 @@ struct Pace {
     last: Instant,
     settled: u64,
     rate: Option<f64>,
+    /// When something was settled last.
+    moved: Instant,
 }
 
 impl Pace {
     fn new(now: Instant) -> Self {
-        Self { started: now, last: now, settled: 0, rate: None }
+        Self { started: now, last: now, settled: 0, rate: None, moved: now }
     }
 
     fn line(&mut self, snapshot: &Snapshot, now: Instant) -> String {
@@ -180,6 +191,9 @@ impl Pace {
         if let Some(left) = snapshot.fraction.and_then(|fraction| self.left(fraction, now)) {
             line.push_str(&format!(", about {} left", human(left)));
         }
+        if snapshot.parked_keys > 0 {
+            line.push_str(&parked(snapshot));
+        }
         line
     }
 
@@ -190,19 +204,37 @@ impl Pace {
         }
         let newest = settled.saturating_sub(self.settled) as f64 / seconds;
         let rate = self.rate.map_or(newest, |old| old + NEWEST * (newest - old));
+        if settled > self.settled {
+            self.moved = now;
+        }
         (self.last, self.settled, self.rate) = (now, settled, Some(rate));
         rate
     }
 
-    /// As much time for what is left as for what was read, in proportion.
+    /// As much time for what is left as for what was read, in proportion. None while nothing is
+    /// settled: nobody knows then.
     fn left(&self, fraction: f64, now: Instant) -> Option<Duration> {
         const TOO_EARLY: f64 = 0.01;
-        if !(TOO_EARLY..1.0).contains(&fraction) {
+        let stands = now - self.moved >= STANDS;
+        if stands || !(TOO_EARLY..1.0).contains(&fraction) {
             return None;
         }
         let elapsed = (now - self.started).as_secs_f64();
         Duration::try_from_secs_f64(elapsed * (1.0 - fraction) / fraction).ok()
     }
+}
+
+/// What waits for an operator, and what the operator can do.
+fn parked(snapshot: &Snapshot) -> String {
+    let (keys, events) = (grouped(snapshot.parked_keys), grouped(snapshot.parked_events));
+    let plural = if snapshot.parked_keys == 1 { "" } else { "s" };
+    let next = match snapshot.has_admin {
+        true => {
+            "GET /api/keys lists them, POST /api/keys/resume, skip or drop with ?key=KEY lets one go on"
+        }
+        false => "without `admin` nobody can decide about them, and they are refused in the end",
+    };
+    format!(", {keys} key{plural} parked with {events} of the events: {next}")
 }
 
 fn human(duration: Duration) -> String {
@@ -218,7 +250,7 @@ mod tests {
     use super::*;
 
     fn snapshot(settled: u64, fraction: Option<f64>) -> Snapshot {
-        Snapshot { taken: settled + 10, settled, dead_lettered: 0, fraction }
+        Snapshot { taken: settled + 10, settled, fraction, ..Snapshot::default() }
     }
 
     #[test]
@@ -227,6 +259,29 @@ mod tests {
         let mut pace = Pace::new(start);
         let line = pace.line(&snapshot(5_000, Some(0.25)), start + Duration::from_secs(5));
         assert_eq!(line, "5,000 events, 1,000/s, 10 in flight, about 15 s left");
+    }
+
+    #[test]
+    fn o08_parked_keys_are_told_and_no_time_is_invented_while_nothing_moves() {
+        let start = Instant::now();
+        let mut pace = Pace::new(start);
+        pace.line(&snapshot(5_000, Some(0.25)), start + Duration::from_secs(5));
+        let parked = Snapshot {
+            parked_keys: 1,
+            parked_events: 10,
+            has_admin: true,
+            ..snapshot(5_000, Some(0.25))
+        };
+        let line = pace.line(&parked, start + Duration::from_secs(10));
+        assert_eq!(
+            line,
+            "5,000 events, 700/s, 10 in flight, 1 key parked with 10 of the events: GET /api/keys lists them, POST \
+             /api/keys/resume, skip or drop with ?key=KEY lets one go on"
+        );
+        let without = Snapshot { parked_keys: 2, has_admin: false, ..parked };
+        let line = pace.line(&without, start + Duration::from_secs(15));
+        assert!(line.contains("2 keys parked") && line.contains("without `admin`"), "{line}");
+        assert!(!line.contains("left"), "{line}");
     }
 
     #[test]

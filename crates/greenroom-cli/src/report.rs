@@ -24,9 +24,12 @@ pub struct RunReport {
     pub dead_lettered: u64,
     /// Given back to their source, or lost with it where it cannot replay.
     pub refused: u64,
+    /// Of the refused ones, events of parked keys.
+    pub parked: u64,
     /// Attempts that were followed by another.
     pub retried: u64,
-    /// Attempts that failed and may have had an effect: timeouts, and worker processes that died with the event.
+    /// Attempts that did not succeed and may have had an effect: timeouts, lost connections,
+    /// processes that died with the event, attempts that a stop has cut off.
     pub repeated_at_most: u64,
     /// Workers restarted, processes included.
     pub restarts: u64,
@@ -447,6 +450,7 @@ mod tests {
             "ignored",
             "dead_lettered",
             "refused",
+            "parked",
             "retried",
             "repeated_at_most",
             "restarts",

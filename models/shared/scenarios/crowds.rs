@@ -18,7 +18,7 @@ fn plan(workers: usize, awake: usize, bound: usize) -> Plan {
         hashes: 4,
         quick: false,
         calls: false,
-        bounds: KeyBounds { waiting: bound, parked: 8 },
+        bounds: KeyBounds { waiting: bound, parked: 8, apart: false },
         credit: 1,
     }
 }

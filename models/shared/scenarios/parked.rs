@@ -21,7 +21,7 @@ fn plan(workers: usize, awake: usize) -> Plan {
         hashes: 4,
         quick: false,
         calls: false,
-        bounds: KeyBounds { waiting: 8, parked: 8 },
+        bounds: KeyBounds { waiting: 8, parked: 8, apart: false },
         credit: 1,
     }
 }
@@ -99,7 +99,7 @@ pub fn a_parked_key_whose_line_is_taken_out() {
 /// Senders that wait behind a key that is parked look again: there is room, or they are told, and come back later.
 pub fn senders_that_wait_behind_a_key_that_is_parked() {
     check(Effort::Large, || {
-        let plan = Plan { bounds: KeyBounds { waiting: 1, parked: 8 }, ..plan(1, 1) };
+        let plan = Plan { bounds: KeyBounds { waiting: 1, parked: 8, apart: false }, ..plan(1, 1) };
         let pool = Pool::new(plan, 5, |number| match number {
             11 => Handler::ParksKey,
             _ => Handler::Returns,

@@ -11,9 +11,13 @@
 //! stand still over the size of an event. Memory is bounded by the budget, or by that one event, and by a batch of the
 //! source.
 //!
+//! Events behind parked keys are in flight as well, for as long as nobody decides about them. They
+//! may have half of the bytes; then later events of these keys are refused, and only events that
+//! park further keys can take the rest.
+//!
 //! The price: an addition for each turn of the intake, and one for each event that is settled.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use tokio::sync::Notify;
 
@@ -69,6 +73,16 @@ pub(crate) struct Budget {
     freed: Notify,
     /// Events that wait beside full pools, when last looked at.
     held_back: AtomicU64,
+    /// Events that were taken and wait for room here, when last looked at.
+    rest: AtomicU64,
+    /// Of all that was ever handed on, for the size of an event on average.
+    passed: AtomicU64,
+    passed_bytes: AtomicU64,
+    /// Events behind its parked keys, when last looked at, and about how many bytes they have.
+    parked: AtomicU64,
+    parked_bytes: AtomicU64,
+    /// Parked keys take no more of its events.
+    refuses_parked: AtomicBool,
 }
 
 impl Budget {
@@ -81,12 +95,18 @@ impl Budget {
             wanted: AtomicI64::new(NOBODY),
             freed: Notify::new(),
             held_back: AtomicU64::new(0),
+            rest: AtomicU64::new(0),
+            passed: AtomicU64::new(0),
+            passed_bytes: AtomicU64::new(0),
+            parked: AtomicU64::new(0),
+            parked_bytes: AtomicU64::new(0),
+            refuses_parked: AtomicBool::new(false),
         }
     }
 
     /// A turn of the intake.
     pub(crate) fn turn(&self) -> Turn<'_> {
-        Turn { budget: self, free: self.free(), taken: 0 }
+        Turn { budget: self, free: self.free(), taken: 0, events: 0 }
     }
 
     /// What an event that passes now may have. All there is, where nothing is in flight.
@@ -112,6 +132,10 @@ impl Budget {
     pub(crate) async fn room(&self, bytes: u32) {
         let at_most = (self.limit - i64::from(bytes)).max(0);
         if self.in_flight.load(Ordering::Acquire) <= at_most {
+            // Of a wait that was dropped.
+            if self.wanted.load(Ordering::Relaxed) != NOBODY {
+                self.wanted.store(NOBODY, Ordering::SeqCst);
+            }
             return;
         }
         self.wanted.store(at_most, Ordering::SeqCst);
@@ -121,8 +145,40 @@ impl Budget {
         self.wanted.store(NOBODY, Ordering::SeqCst);
     }
 
-    pub(crate) fn show_held_back(&self, events: usize) {
-        self.held_back.store(events as u64, Ordering::Relaxed);
+    /// So many events wait beside full pools, and so many for room here.
+    pub(crate) fn show_waiting(&self, held_back: usize, rest: usize) {
+        self.held_back.store(held_back as u64, Ordering::Relaxed);
+        self.rest.store(rest as u64, Ordering::Relaxed);
+    }
+
+    /// Events that no pool has taken yet.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.held_back.load(Ordering::Relaxed) + self.rest.load(Ordering::Relaxed)
+    }
+
+    /// True where it is not read on before something is settled.
+    pub(crate) fn stands(&self) -> bool {
+        let wants_room = self.in_flight.load(Ordering::SeqCst) > self.wanted.load(Ordering::SeqCst);
+        let wants_room = wants_room && self.wanted.load(Ordering::SeqCst) != NOBODY;
+        wants_room || self.held_back.load(Ordering::Relaxed) >= self.run_ahead as u64
+    }
+
+    /// So many of its events wait behind parked keys. With half of the bytes there, they take no
+    /// more, until it is a quarter: otherwise events that nobody handles would keep those out that
+    /// somebody does.
+    pub(crate) fn hold_parked(&self, events: u64) {
+        let passed = self.passed.load(Ordering::Relaxed).max(1);
+        let average = self.passed_bytes.load(Ordering::Relaxed) as f64 / passed as f64;
+        let bytes = (events as f64 * average) as u64;
+        self.parked.store(events, Ordering::Relaxed);
+        self.parked_bytes.store(bytes, Ordering::Relaxed);
+        let part = if self.refuses_parked() { 4 } else { 2 };
+        let refuses = bytes >= (self.limit as u64 / part).max(1);
+        self.refuses_parked.store(refuses, Ordering::Relaxed);
+    }
+
+    pub(crate) fn refuses_parked(&self) -> bool {
+        self.refuses_parked.load(Ordering::Relaxed)
     }
 
     pub(crate) fn view(&self, name: &str, source: &str) -> InputView {
@@ -135,6 +191,10 @@ impl Budget {
             in_flight_limit: self.limit as u64,
             held_back: self.held_back.load(Ordering::Relaxed),
             run_ahead: self.run_ahead as u64,
+            parked: self.parked.load(Ordering::Relaxed),
+            parked_bytes: self.parked_bytes.load(Ordering::Relaxed),
+            refuses_parked: self.refuses_parked(),
+            stands: self.stands(),
         }
     }
 }
@@ -145,6 +205,7 @@ pub(crate) struct Turn<'a> {
     budget: &'a Budget,
     free: i64,
     taken: i64,
+    events: u64,
 }
 
 impl Turn<'_> {
@@ -161,11 +222,14 @@ impl Turn<'_> {
         // What passes alone leaves room for nothing.
         self.free = self.free.min(self.budget.limit) - bytes;
         self.taken += bytes;
+        self.events += 1;
         true
     }
 
     fn count(&mut self) {
         let taken = std::mem::take(&mut self.taken);
+        self.budget.passed.fetch_add(std::mem::take(&mut self.events), Ordering::Relaxed);
+        self.budget.passed_bytes.fetch_add(taken.unsigned_abs(), Ordering::Relaxed);
         let before = self.budget.in_flight.fetch_add(taken, Ordering::AcqRel);
         self.budget.peak.fetch_max(before + taken, Ordering::Relaxed);
     }
@@ -204,12 +268,30 @@ pub struct InputView {
     pub held_back: u64,
     /// With so many, the input pauses.
     pub run_ahead: u64,
+    /// Events that wait behind parked keys, the one that has failed included; looked at twice a
+    /// second.
+    pub parked: u64,
+    /// About how many of the bytes in flight are theirs.
+    pub parked_bytes: u64,
+    /// True where parked keys hold so much (half of the bytes that may be in flight) that later
+    /// events of theirs are refused.
+    pub refuses_parked: bool,
+    /// True where it is not read on before something is settled.
+    stands: bool,
 }
 
 impl InputView {
     /// Whether it is asked for nothing more until something is settled.
     pub fn is_paused(&self) -> bool {
-        self.in_flight_bytes >= self.in_flight_limit || self.held_back >= self.run_ahead
+        self.stands
+            || self.in_flight_bytes >= self.in_flight_limit
+            || self.held_back >= self.run_ahead
+    }
+
+    /// Whether it is paused because of parked keys: three quarters of what it may have in flight is
+    /// theirs.
+    pub fn waits_for_parked_keys(&self) -> bool {
+        self.is_paused() && self.parked_bytes >= self.in_flight_limit / 4 * 3 && self.parked > 0
     }
 }
 
@@ -295,5 +377,19 @@ mod tests {
         assert!(turn.try_take(70));
         drop(turn);
         assert_eq!(in_flight(&budget), 70);
+    }
+
+    #[test]
+    fn d03_parked_keys_take_half_and_may_take_more_again_below_a_quarter() {
+        let budget = budget(1_000);
+        let mut turn = budget.turn();
+        assert!((0..60).all(|_| turn.try_take(10)));
+        drop(turn);
+        for (parked, refuses) in [(49, false), (50, true), (25, true), (24, false), (49, false)] {
+            budget.hold_parked(parked);
+            assert_eq!(budget.refuses_parked(), refuses, "{parked}");
+            let view = budget.view("", "");
+            assert_eq!((view.parked, view.parked_bytes), (parked, parked * 10));
+        }
     }
 }

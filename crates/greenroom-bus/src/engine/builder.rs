@@ -27,6 +27,7 @@ use super::{
     order_audit::Line,
     outage::Outage,
     outputs::{Output, Outputs},
+    parked::Parked,
     run::SharedPool,
     shared::{Handler, Job, PoolSettings, Shared},
     shares::Shares,
@@ -352,6 +353,7 @@ impl EngineBuilder {
             handler_rejected: self.handler_rejected,
             letter_log: LogLimit::default(),
             failures: Failures::new(self.on_failure.take()),
+            parked: Parked::default(),
             ledger: Arc::new(Ledger::new(pools.len())),
             inputs,
             router: self.router,
@@ -440,7 +442,7 @@ async fn spawn(
     config: &PoolConfig,
     line_of: LineOf,
 ) -> Result<SharedPool, BuildError> {
-    let (workers, letters) = (shared.clone(), shared.clone());
+    let (workers, letters, parked) = (shared.clone(), shared.clone(), shared.clone());
     let notices = if config.event_stream { Notices::global() } else { Notices::off() };
     let pool = Pool::new(move |slot| BusWorker::new(workers.clone(), place, slot))
         .name(name)
@@ -450,7 +452,8 @@ async fn spawn(
         .restarts(config.restarts)
         .notices(notices)
         .failure_policy(worker::policy)
-        .on_dead_letter(move |letter| worker::bury(&letters, letter));
+        .on_dead_letter(move |letter| worker::bury(&letters, letter))
+        .on_parked(move |job, error, panic| worker::parks(&parked, job, error, panic));
     let pool = limited(pool, config);
     let pool = match config.engine {
         event_pool::Engine::Keyed => ordered(pool.ordered_by_opt(line_of), config).spawn().await?,
@@ -482,15 +485,15 @@ fn limited(pool: PoolBuilder<BusWorker>, config: &PoolConfig) -> PoolBuilder<Bus
     }
 }
 
-/// What waits behind a key holds room in the pool, so that one key that waits cannot fill it, be it for an attempt or for an
-/// operator.
+/// What waits behind a key holds room in the pool, so one that waits for an attempt may have a part
+/// of it only. What waits for an operator holds none: the budget of its input bounds it.
 fn ordered(
     pool: PoolBuilder<BusWorker, Line>,
     config: &PoolConfig,
 ) -> PoolBuilder<BusWorker, Line> {
     let most = config.max_per_key.unwrap_or(config.queue.div_ceil(SHARE_OF_A_KEY));
-    let pool = pool.max_per_key(most).max_parked(most).finally(config.on_final_failure);
-    batched(pool, config)
+    let pool = pool.max_per_key(most).max_parked(most).parked_apart();
+    batched(pool.finally(config.on_final_failure), config)
 }
 
 /// Each event of a batch is settled by itself.

@@ -156,7 +156,10 @@ impl Control {
         let read = self.shared.inputs.read();
         let known = read.iter().all(|read| *read <= 1_000_000);
         let mean = read.iter().sum::<u64>() as f64 / (read.len().max(1) as f64 * 1e6);
+        let parked = self.shared.parked.counts();
         Progress {
+            parked_keys: parked.keys,
+            parked_events: parked.events,
             taken: counts.taken,
             settled: counts.settled(),
             dead_lettered: counts.dead_lettered,
@@ -166,6 +169,12 @@ impl Control {
             queued: ledger.queued.load(Ordering::Relaxed),
             read: known.then_some(mean),
         }
+    }
+
+    /// Why nothing goes on, where all that is under way waits behind parked keys and no input can
+    /// be read on. A run of inputs whose ends are known ends then.
+    pub fn standstill(&self) -> Option<String> {
+        self.shared.parked.standstill()
     }
 
     /// The pool of this name.

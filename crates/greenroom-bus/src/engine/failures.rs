@@ -55,19 +55,34 @@ impl Failures {
     pub(crate) fn tell(&self, failed: &FailedEvent<'_>) {
         let Some(on_failure) = &self.on_failure else { return self.log(failed) };
         if catch_unwind(AssertUnwindSafe(|| on_failure(failed))).is_err()
-            && let Some(held_back) = self.log.line(Instant::now())
+            && let Some(left_out) = self.log.line(Instant::now())
         {
             let (id, handler) = (failed.event.id(), &*failed.handler);
-            tracing::error!(id, handler, held_back, "what is told of failures panicked");
+            tracing::error!(
+                id,
+                handler,
+                lines_left_out = left_out,
+                "what is told of failures panicked"
+            );
         }
     }
 
     fn log(&self, failed: &FailedEvent<'_>) {
-        let Some(held_back) = self.log.line(Instant::now()) else { return };
+        let Some(left_out) = self.log.line(Instant::now()) else { return };
         let (ty, id, key) = (failed.event.ty(), failed.event.id(), failed.key);
         let (pool, handler, attempt) = (&*failed.pool, &*failed.handler, failed.attempt);
         let error = failed.error;
-        tracing::warn!(ty, id, key, pool, handler, attempt, error, held_back, "an attempt failed");
+        tracing::warn!(
+            ty,
+            id,
+            key,
+            pool,
+            handler,
+            attempt,
+            error,
+            lines_left_out = left_out,
+            "an attempt failed"
+        );
     }
 }
 

@@ -65,6 +65,8 @@ pub(crate) struct Input {
     pub(crate) label: Arc<str>,
     /// Whether somebody gave it a source: it is neither the way back nor the callers of a router.
     has_source: bool,
+    /// Its source may give more.
+    is_read: AtomicBool,
     pub(crate) stop: InputStop,
     /// The part of it that has been read, in millionths; above that where it is not known.
     pub(crate) read: AtomicU64,
@@ -98,6 +100,7 @@ impl Drop for Reading {
         if std::thread::panicking() {
             self.input.fate.lock().error.get_or_insert_with(|| "its source panicked".to_owned());
         }
+        self.input.is_read.store(false, Ordering::Release);
         self.all.fetch_sub(1, Ordering::AcqRel);
     }
 }
@@ -130,6 +133,7 @@ impl Input {
             name,
             label,
             has_source,
+            is_read: AtomicBool::new(has_source),
             stop: InputStop::default(),
             read: AtomicU64::new(UNKNOWN),
             taken: AtomicU64::new(0),
@@ -150,6 +154,11 @@ impl Input {
 
     fn is_removed(&self) -> bool {
         self.fate.lock().removed
+    }
+
+    /// True while its source may give more.
+    fn is_read(&self) -> bool {
+        self.is_read.load(Ordering::Acquire)
     }
 
     fn is_done(&self) -> bool {
@@ -360,6 +369,39 @@ impl Inputs {
         let all = self.all.read();
         let there = all.iter().filter(|input| input.has_source && !input.is_removed());
         there.map(|input| input.budget.view(&input.name, &input.label)).collect()
+    }
+
+    /// True where none is read on before something is settled. The way back is no such input, nor
+    /// is one that has ended.
+    pub(crate) fn all_stand(&self) -> bool {
+        let all = self.all.read();
+        all.iter().all(|input| !input.is_read() || input.budget.stands())
+    }
+
+    pub(crate) fn names_of_those_that_stand(&self) -> Vec<String> {
+        let all = self.all.read();
+        let stand = all.iter().filter(|input| input.is_read() && input.budget.stands());
+        stand.map(|input| format!("the input {:?}", input.name)).collect()
+    }
+
+    /// True where the end of each that is read is known.
+    pub(crate) fn all_are_finite(&self) -> bool {
+        let all = self.all.read();
+        let known = |input: &Arc<Input>| input.read.load(Ordering::Relaxed) <= 1_000_000;
+        all.iter().all(|input| !input.is_read() || known(input))
+    }
+
+    /// Events that were taken and that no pool has yet.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.all.read().iter().map(|input| input.budget.waiting()).sum()
+    }
+
+    /// So many events of each, by its place, wait behind parked keys.
+    pub(crate) fn hold_parked(&self, events: &[u64]) {
+        for (place, input) in self.all.read().iter().enumerate() {
+            let events = events.get(place).copied().unwrap_or_default();
+            input.budget.hold_parked(events);
+        }
     }
 
     /// The most bytes that one of them had in flight, those that were removed included.

@@ -14,6 +14,7 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{
     budget,
+    control::Managed,
     inputs::{Arrival, Input, Reading, UnderWay},
     ledger::{Batch, PlacedTicket, Ticket},
     order_audit::Line,
@@ -64,11 +65,16 @@ pub(crate) struct Intake {
 }
 
 impl Intake {
-    pub(crate) fn new(shared: Arc<Shared>, arrival: Arrival, pools: Vec<JobAddress>) -> Self {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        arrival: Arrival,
+        pools: Vec<JobAddress>,
+        managed: Arc<[Managed]>,
+    ) -> Self {
         let Arrival { place, source, takes, reading, under_way } = arrival;
         let (input, taken_at) = (shared.inputs.at(place), Instant::now());
         let batch = Batch::of(&shared.ledger, &input, taken_at, None);
-        let routing = Routing::new(shared.clone(), place, pools);
+        let routing = Routing::new(shared.clone(), place, pools, managed);
         Self {
             shared,
             place,
@@ -140,6 +146,7 @@ impl Intake {
 
     /// Hands over what was taken, unless the run is told to stop now: what is left then is refused.
     async fn finish(&mut self, phase: &mut watch::Receiver<Phase>) {
+        self.show_progress();
         while self.rest.peek().is_some() && *phase.borrow_and_update() != Phase::Now {
             tokio::select! {
                 biased;
@@ -147,6 +154,7 @@ impl Intake {
                 () = fits(&self.input.budget, &mut self.rest) => self.go_on().await,
                 () = self.routing.go_on() => {}
             }
+            self.show_progress();
         }
         for taken in self.rest.by_ref() {
             drop(settlement(&self.batch, (taken.position, 0), None));
@@ -155,7 +163,7 @@ impl Intake {
     }
 
     fn show_progress(&self) {
-        self.input.budget.show_held_back(self.routing.held_back());
+        self.input.budget.show_waiting(self.routing.held_back(), self.rest.len());
         if let Some(part) = self.source.as_ref().and_then(|source| source.progress()) {
             self.input.read.store((part.clamp(0.0, 1.0) * 1e6) as u64, Ordering::Relaxed);
         }

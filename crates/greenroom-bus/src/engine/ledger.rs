@@ -37,8 +37,8 @@ pub(crate) struct Ledger {
     pub(crate) dead_lettered: AtomicU64,
     pub(crate) ignored: AtomicU64,
     pub(crate) refused: AtomicU64,
-    /// Attempts that timed out: their effect is not known.
-    pub(crate) timed_out: AtomicU64,
+    /// Attempts that failed, and whose effect is not known.
+    pub(crate) unanswered: AtomicU64,
     pub(crate) out_of_order: AtomicU64,
     /// Events that were acknowledged before their outputs were lost.
     pub(crate) lost_outputs: AtomicU64,
@@ -65,7 +65,7 @@ impl Ledger {
             dead_lettered: zero(),
             ignored: zero(),
             refused: zero(),
-            timed_out: zero(),
+            unanswered: zero(),
             out_of_order: zero(),
             lost_outputs: zero(),
             queued: zero(),

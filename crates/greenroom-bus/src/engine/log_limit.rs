@@ -13,7 +13,7 @@ pub(crate) struct LogLimit(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     last: Option<Instant>,
-    held_back: u64,
+    left_out: u64,
 }
 
 impl LogLimit {
@@ -21,11 +21,11 @@ impl LogLimit {
     pub(crate) fn line(&self, now: Instant) -> Option<u64> {
         let mut state = self.0.lock();
         if state.last.is_some_and(|last| now.duration_since(last) < EVERY) {
-            state.held_back += 1;
+            state.left_out += 1;
             return None;
         }
         state.last = Some(now);
-        Some(std::mem::take(&mut state.held_back))
+        Some(std::mem::take(&mut state.left_out))
     }
 }
 
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_line_a_second_says_how_many_were_held_back() {
+    fn one_line_a_second_says_how_many_were_left_out() {
         let (limit, start) = (LogLimit::default(), Instant::now());
         let at = |ms| start + Duration::from_millis(ms);
         assert_eq!(limit.line(at(0)), Some(0));

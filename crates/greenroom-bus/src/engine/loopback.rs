@@ -30,11 +30,11 @@ use tokio::{
 };
 
 use super::{
-    intake::{EVENTS_PER_TURN, JobAddress},
+    intake::EVENTS_PER_TURN,
     order_audit::Line,
     phase::Phase,
     routing::Routing,
-    shared::{Job, Origin, Shared},
+    shared::{Job, Origin},
 };
 use crate::{event::Event, pattern::Pattern, settlement::Ack};
 
@@ -131,12 +131,10 @@ impl Loopback {
 /// The task that takes what comes back to the pools. It has an input's place, behind all of them.
 pub(crate) async fn carry(
     loopback: Arc<Loopback>,
-    shared: Arc<Shared>,
-    input: u32,
-    pools: Vec<JobAddress>,
+    mut routing: Routing,
     mut phase: watch::Receiver<Phase>,
 ) {
-    let mut routing = Routing::new(shared, input, pools);
+    let input = routing.input;
     let mut number = 0;
     while *phase.borrow_and_update() != Phase::Now {
         let returning = tokio::select! {

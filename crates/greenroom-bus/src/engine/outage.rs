@@ -6,6 +6,12 @@
 //!   ▲                                                       │ one event probes at a time,
 //!   └──────────────── a probe that succeeds ────────────────┘ the others wait uncounted
 //! ```
+//!
+//! Enough are so many, or those of so much time; and, where events come too slowly for either,
+//! those that would have an event given up. No event is given up while its handler has had nothing
+//! but failures, of others too, since the event's first one. Where it is the only one, nobody can
+//! tell the two apart: its last attempt waits until the time is over that makes an outage of
+//! several, and is its last.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -25,6 +31,10 @@ const PROBES: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_
 /// a success releases them all.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
+/// How long the last attempt of the only event that fails may wait for another one, however long a
+/// window is set.
+const ALONE: Duration = Duration::from_secs(10);
+
 /// The health of one handler.
 #[derive(Debug)]
 pub(crate) struct Outage {
@@ -34,8 +44,32 @@ pub(crate) struct Outage {
     state: Mutex<State>,
 }
 
+/// Failures of a handler without a success between them: a number that grows with each success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Streak(u64);
+
+/// An attempt that failed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Failing<'a> {
+    /// The position of its event.
+    pub(crate) event: (u32, u64),
+    /// Its target refuses greenroom itself.
+    pub(crate) refused: bool,
+    pub(crate) error: &'a str,
+    pub(crate) probe: bool,
+    /// Attempts that are left after it.
+    pub(crate) left: u32,
+    /// Among which failures the first of its event was, where this is not the first.
+    pub(crate) since: Option<Streak>,
+    /// Others may be attempted, now or later.
+    pub(crate) others_may_come: bool,
+}
+
 #[derive(Debug, Default)]
 struct State {
+    streak: u64,
+    /// The last streak that was an outage.
+    outage: Option<u64>,
     /// Failed attempts since the last success.
     failures: u32,
     /// When the first of them ended.
@@ -73,6 +107,13 @@ impl State {
     }
 }
 
+impl State {
+    /// For how long there was nothing but failures.
+    fn lasted(&self, now: Instant) -> Duration {
+        self.since.map_or(Duration::ZERO, |since| now.duration_since(since))
+    }
+}
+
 impl Down {
     fn begin(error: &str, refused: bool, now: Instant) -> Self {
         let next_probe = now + PROBES.wait(1, 1.0);
@@ -105,6 +146,9 @@ pub(crate) enum Admission {
 pub(crate) enum Blame {
     /// The event's: the attempt counts.
     Event,
+    /// Nobody knows yet: the attempt counts, and the next one, which is the last, waits for so long
+    /// at least.
+    Unknown(Duration),
     /// The handler's, since this attempt.
     NewOutage,
     /// The handler's, for longer.
@@ -146,20 +190,23 @@ impl Outage {
         }
         let mut state = self.state.lock();
         let ended = state.down.is_some();
-        *state = State::default();
+        let outage = if ended { Some(state.streak) } else { state.outage };
+        *state = State { streak: state.streak + 1, outage, ..State::default() };
         self.troubled.store(false, Ordering::Relaxed);
         ended
     }
 
+    /// The failures that there are since the last success. What an event has failed of before,
+    /// `since` its first failure, is forgiven where an outage has ended meanwhile: then true.
+    pub(crate) fn streak(&self, since: Option<Streak>) -> (Streak, bool) {
+        let state = self.state.lock();
+        let forgiven = since.zip(state.outage).is_some_and(|(since, outage)| since.0 <= outage);
+        (Streak(state.streak), forgiven)
+    }
+
     /// An attempt failed. Those that began before the outage say nothing of how it goes on: only a `probe` does.
-    pub(crate) fn failed(
-        &self,
-        event: (u32, u64),
-        refused: bool,
-        error: &str,
-        probe: bool,
-        now: Instant,
-    ) -> Blame {
+    pub(crate) fn failed(&self, failing: Failing<'_>, now: Instant) -> Blame {
+        let Failing { event, refused, error, probe, .. } = failing;
         let mut state = self.state.lock();
         self.troubled.store(true, Ordering::Relaxed);
         if let Some(down) = &mut state.down {
@@ -169,7 +216,15 @@ impl Outage {
             return Blame::Outage;
         }
         if !state.failed(&self.config, event, now) && !refused {
-            return Blame::Event;
+            let only_failures = failing.since.is_none_or(|since| since.0 == state.streak);
+            let undecided = self.config.window.min(ALONE).saturating_sub(state.lasted(now));
+            match failing.left {
+                0 if only_failures && state.several => {}
+                1 if only_failures && failing.others_may_come && !undecided.is_zero() => {
+                    return Blame::Unknown(undecided);
+                }
+                _ => return Blame::Event,
+            }
         }
         state.down = Some(Down::begin(error, refused, now));
         Blame::NewOutage
@@ -206,7 +261,19 @@ mod tests {
     }
 
     fn fail(outage: &Outage, event: u64, now: Instant) -> Blame {
-        outage.failed((0, event), false, "503", false, now)
+        outage.failed(failing(event), now)
+    }
+
+    fn failing(event: u64) -> Failing<'static> {
+        Failing {
+            event: (0, event),
+            refused: false,
+            error: "503",
+            probe: false,
+            left: 9,
+            since: None,
+            others_may_come: true,
+        }
     }
 
     #[test]
@@ -238,9 +305,39 @@ mod tests {
     }
 
     #[test]
+    fn d09_no_event_is_given_up_while_there_is_nothing_but_failures_of_several() {
+        let outage = Outage::new(OutageConfig::default());
+        let now = Instant::now();
+        let since = Some(outage.streak(None).0);
+        assert_eq!(fail(&outage, 1, now), Blame::Event);
+        let before_the_last = Failing { left: 1, since, ..failing(1) };
+        let (later, latest) = (now + Duration::from_secs(3), now + Duration::from_secs(10));
+        let wait = Blame::Unknown(Duration::from_secs(7));
+        assert_eq!(outage.failed(before_the_last, later), wait, "it is the only one");
+        let alone = Failing { others_may_come: false, ..before_the_last };
+        assert_eq!(outage.failed(alone, later), Blame::Event, "and nobody will tell");
+        assert_eq!(outage.failed(before_the_last, latest), Blame::Event);
+        let last = Failing { left: 0, ..before_the_last };
+        assert_eq!(outage.failed(last, latest), Blame::Event, "it is still the only one");
+        assert_eq!(fail(&outage, 2, later), Blame::Event);
+        assert_eq!(outage.failed(last, later), Blame::NewOutage, "another one has failed as well");
+    }
+
+    #[test]
+    fn d09_an_event_is_given_up_where_others_have_succeeded_since_its_first_failure() {
+        let outage = Outage::new(OutageConfig::default());
+        let now = Instant::now();
+        let since = Some(outage.streak(None).0);
+        assert_eq!(fail(&outage, 1, now), Blame::Event);
+        assert!(!outage.succeeded());
+        assert_eq!(fail(&outage, 2, now), Blame::Event);
+        assert_eq!(outage.failed(Failing { left: 0, since, ..failing(1) }, now), Blame::Event);
+    }
+
+    #[test]
     fn d09_one_event_probes_at_a_time_and_a_success_releases_all() {
         let (outage, now) = outage();
-        let refused = |probe, at| outage.failed((0, 1), true, "401", probe, at);
+        let refused = |probe, at| outage.failed(Failing { refused: true, probe, ..failing(1) }, at);
         assert_eq!(refused(false, now), Blame::NewOutage, "refused: no event is blamed");
         assert!(matches!(outage.admit(now), Admission::Wait(_)));
         let later = now + Duration::from_secs(1);
@@ -261,7 +358,8 @@ mod tests {
     #[test]
     fn d09_attempts_from_before_the_outage_neither_delay_nor_double_the_probe() {
         let (outage, now) = outage();
-        assert_eq!(outage.failed((0, 1), true, "401", false, now), Blame::NewOutage);
+        let refused = Failing { refused: true, ..failing(1) };
+        assert_eq!(outage.failed(refused, now), Blame::NewOutage);
         for event in 0..50 {
             assert_eq!(fail(&outage, event, now), Blame::Outage);
         }

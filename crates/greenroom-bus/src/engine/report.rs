@@ -18,9 +18,15 @@ pub struct RunReport {
     pub dead_lettered: u64,
     /// Events given back to their source: not handled, and not stored anywhere.
     pub refused: u64,
+    /// Of those, events that waited behind parked keys in the end, or came when no more could wait
+    /// there.
+    pub parked: u64,
     /// Attempts that were not the first of their event. An event that waits for the end of an outage makes none.
     pub retried: u64,
-    /// Attempts that may have had an effect although they failed: timeouts, and processes that died.
+    /// Attempts that did not succeed and may have had an effect all the same
+    /// ([`Effect::Unknown`](crate::handler::Effect)): timeouts, connections lost after the event
+    /// was sent, processes and handlers that died with the event in hand, attempts that a stop has
+    /// cut off.
     pub repeated_at_most: u64,
     /// Restarts of workers and worker processes.
     pub restarts: u64,
@@ -166,6 +172,11 @@ pub struct Progress {
     /// Events queued in pools or waiting for another attempt. Pools are looked at in turn, sixteen every 50 ms: with more of them the
     /// depth of each is of when its last turn was.
     pub queued: u64,
+    /// Keys that wait for an operator, and the events that wait behind them, in flight all of them.
+    /// Looked at twice a second.
+    pub parked_keys: u64,
+    /// See there.
+    pub parked_events: u64,
     /// The part of all inputs that has been read, between 0 and 1, where every input knows its end.
     pub read: Option<f64>,
 }

@@ -8,6 +8,8 @@ use tokio::sync::watch;
 use super::{
     beside::BesidePools,
     config::{NoHandler, OnFull},
+    control::Managed,
+    inputs::Input,
     intake::JobAddress,
     loopback::Reserved,
     order_audit::Line,
@@ -28,6 +30,9 @@ pub(super) struct Routing {
     /// The place of the input.
     pub(super) input: u32,
     pools: BesidePools,
+    /// By the place of the pool.
+    managed: Arc<[Managed]>,
+    budget_of: Arc<Input>,
     /// Events that wait for room on the way back, by the place of their handler.
     unreserved: Vec<VecDeque<Job>>,
 }
@@ -36,10 +41,16 @@ pub(super) struct Routing {
 pub(super) type Settles<'a> = &'a dyn Fn(Option<&Line>) -> Ack;
 
 impl Routing {
-    pub(super) fn new(shared: Arc<Shared>, input: u32, pools: Vec<JobAddress>) -> Self {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        input: u32,
+        pools: Vec<JobAddress>,
+        managed: Arc<[Managed]>,
+    ) -> Self {
         let pools = BesidePools::new(shared.clone(), pools);
+        let budget_of = shared.inputs.at(input);
         let unreserved = shared.handlers.iter().map(|_| VecDeque::new()).collect();
-        Self { shared, input, pools, unreserved }
+        Self { shared, input, pools, managed, budget_of, unreserved }
     }
 
     /// Events that no pool has taken yet.
@@ -118,6 +129,11 @@ impl Routing {
         settles: Settles<'_>,
     ) {
         match self.shared.line(&event, handler, self.input) {
+            // Dropped, its settlement refuses the event.
+            Ok(Some(line)) if self.may_not_wait(&line, handler) => {
+                self.shared.parked.refuses();
+                drop(settles(None));
+            }
             Ok(line) => {
                 let ack = settles(line.as_ref());
                 let job = Job::new(event, handler, line, origin, ack);
@@ -128,6 +144,16 @@ impl Routing {
                 self.shared.give_up(job, Reason::KeyMissing, error);
             }
         }
+    }
+
+    /// Parked keys hold so much of what its input may have under way that they take no more, and
+    /// this is one of them.
+    fn may_not_wait(&self, line: &Line, handler: usize) -> bool {
+        if !self.budget_of.budget.refuses_parked() {
+            return false;
+        }
+        let keys = self.managed[self.shared.handlers[handler].pool].keys.as_ref();
+        keys.is_some_and(|keys| keys.is_parked(line))
     }
 
     fn unhandled(

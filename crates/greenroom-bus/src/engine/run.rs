@@ -24,7 +24,9 @@ use super::{
     depths::Depths,
     intake::{Intake, JobAddress},
     loopback,
+    parked::{self, LeftParked, Watch},
     report::peak_rss_bytes,
+    routing::Routing,
     shared::Job,
     tasks::Tasks,
 };
@@ -77,6 +79,11 @@ struct Run {
     finishes: Tasks<Result<(), SinkError>>,
     commits: Commits,
     depths: Depths,
+    parked: Watch,
+    /// When it was first seen that nothing more is read.
+    all_read_at: Option<Instant>,
+    /// Events that were left behind parked keys.
+    left_parked: u64,
     errors: Vec<String>,
 }
 
@@ -92,6 +99,9 @@ impl Run {
             finishes: Tasks::new(),
             commits: Commits::new(),
             depths: Depths::default(),
+            parked: Watch::default(),
+            all_read_at: None,
+            left_parked: 0,
             errors: Vec::new(),
         }
     }
@@ -102,7 +112,8 @@ impl Run {
             let (input, shared) = (engine.shared.loopback_place, engine.shared.clone());
             let pools = engine.pools.iter().map(|pool| pool.address()).collect();
             let phase = engine.phase.subscribe();
-            let carried = loopback::carry(loopback.clone(), shared, input, pools, phase);
+            let routing = Routing::new(shared, input, pools, engine.managed.clone());
+            let carried = loopback::carry(loopback.clone(), routing, phase);
             way_back.spawn("loopback", carried);
         }
         self.read_all(engine).await;
@@ -229,11 +240,32 @@ impl Run {
             self.error(format!("the pool {pool:?} has stopped: {reason}"));
             self.control.drain();
         }
-        if let Some(reason) = stuck_output(engine).or_else(|| long_outage(engine)) {
+        let reads = engine.shared.inputs.reading() > 0;
+        if !reads {
+            self.all_read_at.get_or_insert_with(Instant::now);
+        }
+        let ends = stuck_output(engine).or_else(|| self.long_outage(engine));
+        if let Some(reason) = ends.or_else(|| self.parked.look(engine, !reads)) {
             self.error(reason);
             self.control.stop_now();
             self.look_at_phase(engine);
         }
+    }
+
+    /// A handler whose outage has outlasted the limit while nothing more can be read (D09): an
+    /// outage from before that is given the whole limit from there. Inputs count as ended although
+    /// their last events may still wait beside a full pool.
+    fn long_outage(&self, engine: &Parts) -> Option<String> {
+        if self.all_read_at?.elapsed() < engine.outage_limit {
+            return None;
+        }
+        engine.shared.handlers.iter().find_map(|handler| {
+            let (since, error) = handler.outage.down_since()?;
+            let (down, name) = (since.elapsed(), &handler.name);
+            (down >= engine.outage_limit).then(|| {
+                format!("the handler {name:?} has been in outage for {} s: {error}", down.as_secs())
+            })
+        })
     }
 
     /// Ends the outputs that were removed.
@@ -253,6 +285,7 @@ impl Run {
             self.look_at(engine);
             if self.stopped_at.is_some() && !overtaken {
                 overtaken = true;
+                self.left_parked = parked_now(engine);
                 stop_pools(engine, &mut stops, Duration::ZERO);
             }
             if self.waited(POOLS_LET_GO) {
@@ -262,9 +295,12 @@ impl Run {
             tokio::select! {
                 stopped = stops.next() => match stopped {
                     Some(Ok((pool, report))) => {
+                        // What they have in hand is refused, and may be done all the same.
+                        let in_hand = report.wedged.len() as u64;
+                        engine.shared.ledger.unanswered.fetch_add(in_hand, Ordering::Relaxed);
                         report.wedged.iter().for_each(|worker| self.wedged(worker));
                         if !overtaken {
-                            self.unhandled(engine, pool, report.left_over.len());
+                            self.unhandled(engine, pool, &report.left_over);
                         }
                     }
                     Some(Err((pool, error))) => self.error(format!("{pool}: the pool failed: {error}")),
@@ -279,13 +315,13 @@ impl Run {
     }
 
     /// What a pool gives back that had all the time it wanted: it waits for somebody to decide, and nobody will.
-    fn unhandled(&mut self, engine: &Parts, pool: usize, events: usize) {
+    fn unhandled(&mut self, engine: &Parts, pool: usize, events: &[Job]) {
         let name = &engine.shared.pools[pool].name;
         let stopped = engine.pools[pool].erase().exit_reason().is_some_and(|end| has_failed(&end));
-        if events > 0 && !stopped {
-            self.error(format!(
-                "the pool {name:?}: {events} events are not handled, because their keys are parked"
-            ));
+        if !events.is_empty() && !stopped {
+            let left = LeftParked::of(&engine.shared, events);
+            self.left_parked += left.events();
+            self.error(format!("the pool {name:?}: {}", left.in_words()));
         }
     }
 
@@ -365,6 +401,12 @@ impl Run {
         let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Acquire);
         let counts = ledger.counts();
         let lost_outputs = load(&ledger.lost_outputs);
+        let refused_parked = shared.parked.refused();
+        if refused_parked > 0 {
+            self.error(format!(
+                "{refused_parked} events are refused, because their keys are parked and may have no more waiting"
+            ));
+        }
         if lost_outputs > 0 {
             self.error(format!(
                 "{lost_outputs} events were acknowledged before what was made of them was lost"
@@ -377,8 +419,8 @@ impl Run {
             handler: shared.handlers[line.handler as usize].name.to_string(),
             longest,
         });
-        let crashes: u64 =
-            shared.handlers.iter().map(|handler| handler.config.factory.crashes()).sum();
+        let given_anew: u64 =
+            shared.handlers.iter().map(|handler| handler.config.factory.unanswered()).sum();
         RunReport {
             taken: counts.taken,
             handled: counts.handled,
@@ -386,8 +428,9 @@ impl Run {
             dead_lettered: counts.dead_lettered,
             // What a wedged worker or an output that gave up still holds counts as refused: nothing has confirmed it.
             refused: counts.refused + counts.unsettled(),
+            parked: self.left_parked + refused_parked,
             retried: shared.pools.iter().map(|pool| load(&pool.further_attempts)).sum(),
-            repeated_at_most: load(&ledger.timed_out) + crashes,
+            repeated_at_most: load(&ledger.unanswered) + given_anew,
             restarts: stats.iter().map(|stats| stats.restarts).sum::<u64>() + processes,
             out_of_order: load(&ledger.out_of_order),
             lost_outputs,
@@ -429,21 +472,6 @@ fn stuck_output(engine: &Parts) -> Option<String> {
     outputs.chain([dead_letters]).flatten().next().map(|error| error.to_string())
 }
 
-/// A handler whose outage has outlasted the limit while nothing more can be read (D09). Inputs count as ended although
-/// their last events may still wait beside a full pool.
-fn long_outage(engine: &Parts) -> Option<String> {
-    if engine.shared.inputs.reading() > 0 {
-        return None;
-    }
-    engine.shared.handlers.iter().find_map(|handler| {
-        let (since, error) = handler.outage.down_since()?;
-        let (down, name) = (since.elapsed(), &handler.name);
-        (down >= engine.outage_limit).then(|| {
-            format!("the handler {name:?} has been in outage for {} s: {error}", down.as_secs())
-        })
-    })
-}
-
 /// Pools that have ended by themselves, because an event failed for good, and why.
 fn stopped_pools(engine: &Parts) -> Vec<(Name, ExitReason)> {
     let pools = engine.shared.pools.iter().zip(&engine.pools);
@@ -455,8 +483,16 @@ fn has_failed(end: &ExitReason) -> bool {
     matches!(end, ExitReason::Failed { .. })
 }
 
+/// Events behind parked keys, of a run that is told to stop now.
+fn parked_now(engine: &Parts) -> u64 {
+    if engine.shared.parked.any() {
+        parked::look_at_keys(engine);
+    }
+    engine.shared.parked.counts().events
+}
+
 /// True where all that the pools still hold waits for somebody to decide, and something does.
-fn is_parked(engine: &Parts) -> bool {
+pub(super) fn is_parked(engine: &Parts) -> bool {
     let stats = engine.pools.iter().map(|pool| pool.stats());
     let (held, parked) = stats.fold((0, 0), |(held, parked), stats| {
         (held + stats.queued + stats.waiting + stats.in_hand, parked + stats.parked)
@@ -473,7 +509,8 @@ fn begin(engine: &Parts, intakes: &mut Intakes, commits: &mut Commits) {
     for arrival in arrivals {
         let pools: Vec<JobAddress> = engine.pools.iter().map(|pool| pool.address()).collect();
         let label = engine.shared.inputs.label(arrival.place);
-        let intake = Intake::new(engine.shared.clone(), arrival, pools);
+        let managed = engine.managed.clone();
+        let intake = Intake::new(engine.shared.clone(), arrival, pools, managed);
         intakes.spawn(&*label, intake.run(engine.phase.subscribe()));
     }
 }

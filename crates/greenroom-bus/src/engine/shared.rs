@@ -23,7 +23,9 @@ use super::{
     order_audit::Line,
     outage::Outage,
     outputs::Outputs,
+    parked::Parked,
     shares::Shares,
+    tries::Tries,
 };
 use crate::{
     dead_letter::{DeadLetter, DeadLetterStore, Reason},
@@ -98,6 +100,7 @@ pub(crate) struct Shared {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) letter_log: LogLimit,
     pub(crate) failures: Failures,
+    pub(crate) parked: Parked,
     pub(crate) inputs: Inputs,
 }
 
@@ -159,8 +162,10 @@ pub(crate) struct Job {
     pub(crate) ack: Ack,
     /// Room on the way back for what its handler may send there.
     pub(crate) reserved: Option<Reserved>,
-    /// Since when its attempts fail, where that is limited.
-    pub(crate) failing_since: Option<Instant>,
+    /// Its attempts that failed.
+    pub(crate) tries: Tries,
+    /// Why it has parked its key, where it has.
+    pub(crate) parked_for: Option<Arc<str>>,
     /// In its handler's hands, where that settles it itself.
     pub(crate) manual: Option<Settlement>,
     /// Who wants to know what its handler makes of it, instead of the outputs.
@@ -183,7 +188,8 @@ impl Job {
             attempts: 0,
             ack,
             reserved: None,
-            failing_since: None,
+            tries: Tries::default(),
+            parked_for: None,
             manual: None,
             produced: None,
         }
@@ -264,7 +270,7 @@ impl Shared {
     }
 
     fn log_letter(&self, origin: Origin, given: &Given) {
-        let Some(held_back) = self.letter_log.line(Instant::now()) else { return };
+        let Some(left_out) = self.letter_log.line(Instant::now()) else { return };
         let source = &*self.inputs.label(origin.input);
         let (reason, error) = (given.reason.as_str(), &given.error);
         let id = given.event.as_ref().map(Event::id);
@@ -278,7 +284,7 @@ impl Shared {
             reason,
             attempts,
             error,
-            held_back,
+            lines_left_out = left_out,
             "dead letter"
         );
     }

@@ -90,7 +90,9 @@ impl Waiting {
             match Then::of(why) {
                 Then::Waits => return,
                 Then::WaitsBehindKey => self.set_first_aside(pool),
-                Then::Refused => drop(self.queue.pop_front()),
+                Then::Refused => {
+                    self.queue.pop_front().into_iter().for_each(|job| refuse(shared, job))
+                }
                 Then::Gone => self.queue.drain(..).for_each(|job| gone(shared, why, job)),
             }
         }
@@ -125,7 +127,7 @@ impl Waiting {
                 self.queue.push_front(job);
                 self.set_first_aside(pool);
             }
-            Then::Refused => drop(job),
+            Then::Refused => refuse(shared, job),
             Then::Gone => gone(shared, why, job),
         }
     }
@@ -192,8 +194,17 @@ fn not_sent(shared: &Shared, error: SendError<Job>) {
     }
 }
 
+/// An event comes behind a parked key that may have no more: its source may deliver it again.
+pub(super) fn refuse(shared: &Shared, job: Job) {
+    shared.parked.refuses();
+    drop(job);
+}
+
 /// A pool takes nothing any more: the event is a dead letter when its workers are gone, and refused by a stop.
 pub(crate) fn gone(shared: &Shared, why: NotAccepted, job: Job) {
+    if why == NotAccepted::Parked {
+        return refuse(shared, job);
+    }
     if why == NotAccepted::NoWorkers {
         let error = "every worker of its pool was disabled after too many restarts";
         shared.give_up(job, Reason::NoWorkers, error.to_owned());

@@ -7,7 +7,7 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Answer, Cause, Context, DeadLetter, DeadLetterReason, Delivery, ExitReason,
+    Actor, Answer, Backoff, Cause, Context, DeadLetter, DeadLetterReason, Delivery, ExitReason,
     FailedAttempt, Finally, Row, Verdict,
 };
 use tokio::time::Instant;
@@ -16,14 +16,15 @@ use super::{
     config::{AckWhen, Retry},
     ledger::OutputsTicket,
     loopback::{Reserved, Returning, has_room},
-    outage::{Admission, Blame},
+    outage::{Admission, Blame, Failing},
     outputs::{self, Inside},
+    parked,
     shared::{self, Job, PoolSettings, Shared},
 };
 use crate::{
     dead_letter::Reason,
     event::Event,
-    handler::{self, Attempt, Failure, FailureKind, Handling, Outputs, Settlement},
+    handler::{self, Attempt, Effect, Failure, FailureKind, Handling, Outputs, Settlement},
     name::Name,
     settlement::{Ack, Refusal},
     sink::Outgoing,
@@ -62,11 +63,16 @@ pub(crate) struct BusWorker {
 #[derive(Debug)]
 pub(crate) struct BusError {
     pub(crate) failure: Failure,
-    retry: Retry,
     /// The handler is in outage: the attempt does not count.
     waits: Option<Duration>,
-    /// Attempts have failed for as long as they may.
-    over: bool,
+    /// The next attempt waits for so long at least.
+    holds: Duration,
+    /// Between attempts.
+    backoff: Backoff,
+    /// Attempts that failed and count, this one included.
+    failures: u32,
+    /// No other is made.
+    is_last: bool,
 }
 
 impl BusWorker {
@@ -127,10 +133,12 @@ impl BusWorker {
             Err(failure) => jobs.iter().map(|_| Err(failure.clone())).collect(),
             Ok(handler) => {
                 let told: Vec<&Job> = jobs.iter().map(|job| &**job).collect();
-                let _told = TellsPanic { shared, jobs: &told };
+                let in_hand = InHand { shared, jobs: &told };
                 let events: Vec<_> =
                     jobs.iter().zip(attempts).map(|(job, attempt)| (&job.event, attempt)).collect();
-                match within(pool.timeout, handler.handle_all(&events)).await {
+                let made = within(pool.timeout, handler.handle_all(&events)).await;
+                in_hand.answered();
+                match made {
                     Ok(results) => results,
                     Err(late) => jobs.iter().map(|_| Err(late.clone())).collect(),
                 }
@@ -167,7 +175,7 @@ impl BusWorker {
         let attempt = begin(job, entry, pool, *slot);
         if !has_room(job, entry.config.loopback) {
             let error = "there is no room on the way back for what its handler may send there";
-            let failure = Failure::new(FailureKind::LoopbackFull, error);
+            let failure = Failure::new(FailureKind::LoopbackFull, error).with_effect(Effect::None);
             return Err(failed(shared, pool, job, failure, probe));
         }
         let result = match built(&mut handlers[job.handler], entry, *slot) {
@@ -175,17 +183,19 @@ impl BusWorker {
             Ok(handler) => {
                 let settlement = settlement(job, entry);
                 let job = &*job;
-                let _told = TellsPanic { shared, jobs: &[job] };
+                let in_hand = InHand { shared, jobs: &[job] };
                 let handling = match settlement {
                     None => handler.handle(&job.event, &attempt),
                     Some(settlement) => handler.handle_and_settle(&job.event, &attempt, settlement),
                 };
-                match handling {
+                let result = match handling {
                     Handling::Done(result) => result,
                     Handling::Later(result) => {
                         within(pool.timeout, result).await.and_then(|done| done)
                     }
-                }
+                };
+                in_hand.answered();
+                result
             }
         };
         result
@@ -195,14 +205,24 @@ impl BusWorker {
     }
 }
 
-/// Tells of a handler that panics, while it unwinds: the pool, which catches that, has no event to tell of.
-struct TellsPanic<'a> {
+/// Events that a handler has in hand. Dropped before it has said what became of them (it panics, or
+/// is dropped by a stop), nobody knows what it did: that is counted, and a panic is told, because
+/// the pool, which catches that, has no event to tell of.
+struct InHand<'a> {
     shared: &'a Shared,
     jobs: &'a [&'a Job],
 }
 
-impl Drop for TellsPanic<'_> {
+impl InHand<'_> {
+    /// The handler has said what became of them.
+    fn answered(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for InHand<'_> {
     fn drop(&mut self) {
+        self.shared.ledger.unanswered.fetch_add(self.jobs.len() as u64, Ordering::Relaxed);
         if std::thread::panicking() {
             let tell = |job: &&Job| self.shared.tell_failure(job, "the handler panicked", None);
             self.jobs.iter().for_each(tell);
@@ -223,7 +243,8 @@ fn may_send_back(shared: &Shared, job: &Job, outputs: Outputs) -> Result<Outputs
         return Ok(outputs);
     }
     let error = format!("{back} events would come back in, and its handler declares {declared}");
-    Err(Failure::new(FailureKind::LoopbackFull, error))
+    // The handler has done what it does, and does it again in the next attempt.
+    Err(Failure::new(FailureKind::LoopbackFull, error).with_effect(Effect::Unknown))
 }
 
 /// What a handler settles the event with, where it does that itself. The same one for each attempt.
@@ -244,14 +265,19 @@ fn worked(entry: &shared::Handler) {
 
 /// What an event waits for whose handler is in outage.
 fn waits_for_handler(entry: &shared::Handler, wait: Duration) -> BusError {
-    let failure = Failure::new(FailureKind::Released, "the handler is in outage");
-    BusError { failure, retry: entry.retry(), waits: Some(wait), over: false }
+    waiting(entry, "the handler is in outage", wait)
 }
 
 /// What an event waits for whose handler is paused.
 fn paused(entry: &shared::Handler) -> BusError {
-    let failure = Failure::new(FailureKind::Released, "the handler is paused");
-    BusError { failure, retry: entry.retry(), waits: Some(PAUSED), over: false }
+    waiting(entry, "the handler is paused", PAUSED)
+}
+
+/// No attempt was made.
+fn waiting(entry: &shared::Handler, why: &str, wait: Duration) -> BusError {
+    let failure = Failure::new(FailureKind::Released, why);
+    let (backoff, holds) = (entry.retry().backoff, Duration::ZERO);
+    BusError { failure, waits: Some(wait), holds, backoff, failures: 0, is_last: false }
 }
 
 /// Awaits an attempt as long as its pool lets it take.
@@ -277,7 +303,7 @@ fn built<'a>(
         Some(handler) => Ok(handler),
         None => match entry.config.factory.build(slot) {
             Ok(handler) => Ok(place.insert(handler)),
-            Err(error) => Err(Failure::new(FailureKind::Pause, error)),
+            Err(error) => Err(Failure::new(FailureKind::Pause, error).with_effect(Effect::None)),
         },
     }
 }
@@ -302,7 +328,12 @@ fn failed(
     probe: Probe<'_>,
 ) -> BusError {
     let entry = &shared.handlers[job.handler];
-    let mut waits = None;
+    let (retry, now) = (entry.retry(), Instant::now());
+    let (streak, forgiven) = entry.outage.streak(job.tries.streak());
+    if forgiven {
+        job.tries.begin_anew();
+    }
+    let mut blame = Blame::Event;
     match failure.kind {
         FailureKind::Reject | FailureKind::Park => {
             entry.outage.succeeded();
@@ -313,46 +344,62 @@ fn failed(
             let why = || format!("stopped by the handler {:?}: {}", entry.name, failure.error);
             shared.inputs.at(job.origin.input).stop.stop(why);
         }
-        FailureKind::Released => {
-            if job.attempts > 1 {
-                pool.further_attempts.fetch_sub(1, Ordering::Relaxed);
-            }
-            job.attempts -= 1;
-        }
-        _ => waits = blame(entry, job, &failure, probe),
+        FailureKind::Released => take_back(job, pool),
+        _ => blame = blamed(shared, job, &failure, probe, now),
     }
+    let (waits, holds) = match blame {
+        Blame::Event => (None, Duration::ZERO),
+        Blame::Unknown(undecided) => (None, undecided),
+        Blame::Outage | Blame::NewOutage => (Some(OUTAGE), Duration::ZERO),
+    };
     if failure.kind != FailureKind::Released {
         shared.tell_failure(job, &failure.error, Some(failure.kind));
         pool.failed_attempts.fetch_add(1, Ordering::Relaxed);
+        if waits.is_none() {
+            job.tries.failed(streak, now);
+        }
     }
-    if failure.kind == FailureKind::Timeout {
-        shared.ledger.timed_out.fetch_add(1, Ordering::Relaxed);
+    if failure.effect == Effect::Unknown {
+        shared.ledger.unanswered.fetch_add(1, Ordering::Relaxed);
     }
-    let retry = entry.retry();
-    let over = failure.kind != FailureKind::Released && is_over(job, retry, waits.is_some());
-    BusError { failure, retry, waits, over }
+    if failure.kind == FailureKind::Pause && failure.effect == Effect::None {
+        // Nobody has had the event: the next attempt is the same one again.
+        take_back(job, pool);
+    }
+    let failures = job.tries.failures();
+    let is_last = failures >= retry.attempts || job.tries.is_over(retry.total, now);
+    BusError { failure, waits, holds, backoff: retry.backoff, failures, is_last }
 }
 
-/// Whether the attempts of an event have failed for as long as they may. In an outage the time begins anew.
-fn is_over(job: &mut Job, retry: Retry, in_outage: bool) -> bool {
-    let Some(total) = retry.total else { return false };
-    if in_outage {
-        job.failing_since = None;
-        return false;
+/// Does not count an attempt that [`begin`] has counted.
+fn take_back(job: &mut Job, pool: &PoolSettings) {
+    if job.attempts > 1 {
+        pool.further_attempts.fetch_sub(1, Ordering::Relaxed);
     }
-    job.failing_since.get_or_insert_with(Instant::now).elapsed() >= total
+    job.attempts = job.attempts.saturating_sub(1);
 }
 
-/// Reports a failure to the handler's health. In an outage, returns how long the event waits.
-fn blame(
-    entry: &shared::Handler,
-    job: &Job,
+/// Reports a failure to the handler's health. In an outage, nothing that its event has failed of
+/// counts.
+fn blamed(
+    shared: &Shared,
+    job: &mut Job,
     failure: &Failure,
     probe: Probe<'_>,
-) -> Option<Duration> {
-    let event = (job.origin.input, job.origin.position);
-    let refused = failure.kind == FailureKind::Pause;
-    let blame = entry.outage.failed(event, refused, &failure.error, probe.done(), Instant::now());
+    now: Instant,
+) -> Blame {
+    let entry = &shared.handlers[job.handler];
+    let left = job.tries.left(entry.retry(), now);
+    let failing = Failing {
+        event: (job.origin.input, job.origin.position),
+        refused: failure.kind == FailureKind::Pause,
+        error: &failure.error,
+        probe: probe.done(),
+        left,
+        since: job.tries.streak(),
+        others_may_come: left == 1 && may_have_others(shared),
+    };
+    let blame = entry.outage.failed(failing, now);
     if blame == Blame::NewOutage {
         let (handler, error) = (&*entry.name, &failure.error);
         tracing::error!(
@@ -361,7 +408,15 @@ fn blame(
             "the handler is in outage: its events wait, one at a time probes"
         );
     }
-    (blame != Blame::Event).then_some(OUTAGE)
+    if matches!(blame, Blame::NewOutage | Blame::Outage) {
+        job.tries.begin_anew();
+    }
+    blame
+}
+
+/// Whether there are other events, or may be.
+fn may_have_others(shared: &Shared) -> bool {
+    shared.inputs.reading() > 0 || shared.ledger.counts().unsettled() > 1
 }
 
 /// Hands what a handler produced to the outputs, in order, and confirms the event's own part.
@@ -560,26 +615,54 @@ pub(crate) fn policy(attempt: FailedAttempt<'_, BusError>, chance: f64) -> Verdi
         // Spread, so that what waits does not come back in one instant.
         return Verdict::Retry { after: after.mul_f64(0.5 + 0.5 * chance), counted: false };
     }
-    let attempts = if error.over { 1 } else { error.retry.attempts };
-    let retried = row(Retry { attempts, ..error.retry }).verdict(attempt.failures, chance);
-    match error.failure.kind {
+    let retried = match error.is_last {
+        true => Verdict::DeadLetter,
+        false => {
+            Verdict::Retry { after: error.backoff.wait(error.failures, chance), counted: true }
+        }
+    };
+    let verdict = match error.failure.kind {
         // Dropped, its settlement refuses it.
         FailureKind::Fatal => Verdict::Drop,
         FailureKind::Reject | FailureKind::Crash => Verdict::DeadLetter,
         FailureKind::Park => Verdict::ParkKey,
         FailureKind::Released => Verdict::Retry { after: RELEASED, counted: false },
-        FailureKind::Retry { after: Some(asked) } => match retried {
-            Verdict::Retry { counted, .. } => {
-                Verdict::Retry { after: asked.min(LONGEST_ASKED), counted }
-            }
-            other => other,
-        },
+        FailureKind::Retry { after: Some(asked) } => {
+            with_wait(retried, |_| asked.min(LONGEST_ASKED))
+        }
         _ => retried,
+    };
+    with_wait(verdict, |after| after.max(error.holds))
+}
+
+/// Another attempt waits for as long as this says.
+fn with_wait(verdict: Verdict, wait: impl Fn(Duration) -> Duration) -> Verdict {
+    match verdict {
+        Verdict::Retry { after, counted } => Verdict::Retry { after: wait(after), counted },
+        other => other,
     }
 }
 
 fn row(retry: Retry) -> Row {
     Row::Retry { attempts: retry.attempts, backoff: retry.backoff, finally: Finally::DeadLetter }
+}
+
+/// A job has failed for good, and parks its key.
+pub(crate) fn parks(
+    shared: &Shared,
+    job: Option<&mut Job>,
+    error: Option<&BusError>,
+    panic: Option<&str>,
+) {
+    // Otherwise it was dropped in the middle of its outputs, which is told as that.
+    let Some(job) = job else { return };
+    match (error, panic) {
+        (Some(error), _) => parked::parks(shared, job, &error.failure.error),
+        (None, panic) => {
+            let error = format!("the handler panicked: {}", panic.unwrap_or_default());
+            parked::parks(shared, job, &error);
+        }
+    }
 }
 
 /// Stores what the pool has given up.

@@ -81,6 +81,11 @@ pub fn read(headers: &[(&str, &[u8])], body: &Bytes) -> Result<Vec<Event>, Event
     }
 }
 
+/// Whether the headers announce events, in any mode: only then is a body of interest to [`read`].
+pub fn announces_events(headers: &[(&str, &[u8])]) -> bool {
+    mode(headers).is_some()
+}
+
 /// The mode that the headers announce, `None` for a message that carries no event.
 fn mode(headers: &[(&str, &[u8])]) -> Option<Mode> {
     let mut mode = None;

@@ -15,7 +15,8 @@
 //!
 //! The events that the response carries go to the outputs: one in binary mode (`ce-*` headers) or structured mode
 //! (`application/cloudevents+json`), or several as a batch (`application/cloudevents-batch+json`). Any other
-//! successful response settles the event and hands nothing on, or the event itself where `pass` is set.
+//! successful response settles the event and hands nothing on, or the event itself where `pass` is set. Nobody needs its body:
+//! it is read for a second at most, so that the connection can be used again, and may break off.
 //! What follows from another status, from no answer in time and from a lost connection is in [`STATUS_MAP`], which a
 //! [`StatusMap`] overrides row by row. A response header [`OUTCOME`] that says `retry`, `reject` or `park` goes before its
 //! status, also before one of success. Where an event is to be tried again, `Retry-After` says when.
@@ -25,8 +26,9 @@
 //! its source and id. The status is that of all of them, but where it rejects or parks: then each is posted by itself.
 //! A response with events is refused, because it does not say to which of them they belong.
 //!
-//! After a timeout the target may still be at work on the event while the next attempt arrives. The idempotency key,
-//! which is the same in all attempts at an event, lets the target notice.
+//! After a timeout the target may still be at work on the event while the next attempt arrives, and after a connection that
+//! is lost it may have handled it. The idempotency key, which is the same in all attempts at an event, lets the target notice;
+//! the report counts such attempts as `repeated at most`.
 
 mod request;
 mod response;
@@ -46,10 +48,12 @@ use reqwest::{
 use tokio::time::Instant;
 
 pub use status::{NoRow, NoVerdict, On, Row, STATUS_MAP, StatusMap, StatusMapError, Verdict};
+pub use target::{NoTarget, check_url};
 
 use self::target::Target;
 use super::{
-    Attempt, Failure, FailureKind, Handler, HandlerFactory, HandlerResult, Handling, Outputs,
+    Attempt, Effect, Failure, FailureKind, Handler, HandlerFactory, HandlerResult, Handling,
+    Outputs,
 };
 use crate::{BoxFuture, event::Event};
 
@@ -79,7 +83,7 @@ pub struct HttpConfig {
     pub connect_timeout: Duration,
     /// Headers added to each request, such as `authorization`. They win over those of the event.
     pub headers: Vec<(String, String)>,
-    /// The longest response body in bytes that is read. Default: 16 MiB.
+    /// The longest response body in bytes that is read, where it carries events. Default: 16 MiB.
     pub max_response: usize,
     /// Whether the event itself goes on after a successful response that carries no event. Default: no.
     pub pass: bool,
@@ -241,11 +245,17 @@ impl Shared {
         let is_connecting = error.is_connect();
         if error.is_timeout() && !is_connecting {
             let text = format!("http: no answer from {shown} within {:?}", self.config.timeout);
-            return unanswered(self.config.status.timeout(), FailureKind::Timeout, text);
+            let failure = unanswered(self.config.status.timeout(), FailureKind::Timeout, text);
+            return failure.with_effect(Effect::Unknown);
         }
-        let what = if is_connecting { "cannot connect to" } else { "lost the connection to" };
+        // The one failure of which it is known that the target has had nothing of the event.
+        let (what, effect) = match is_connecting {
+            true => ("cannot connect to", Effect::None),
+            false => ("lost the connection to", Effect::Unknown),
+        };
         let text = format!("http: {what} {shown}: {}", causes(&error.without_url()));
-        unanswered(self.config.status.connection(), FailureKind::Retry { after: None }, text)
+        let retry = FailureKind::Retry { after: None };
+        unanswered(self.config.status.connection(), retry, text).with_effect(effect)
     }
 }
 

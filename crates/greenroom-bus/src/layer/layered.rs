@@ -46,6 +46,10 @@ impl HandlerFactory for LayeredFactory {
         self.inner.crashes()
     }
 
+    fn unanswered(&self) -> u64 {
+        self.inner.unanswered()
+    }
+
     fn watches_settlement(&self) -> bool {
         true
     }

@@ -18,6 +18,7 @@ mod look;
 mod loopback;
 mod outage;
 mod outputs;
+mod parked;
 mod positions;
 mod random_runs;
 mod retries;

@@ -6,13 +6,18 @@ use std::{
 };
 
 use greenroom_bus::{
-    engine::OutageConfig,
+    engine::{HandlerConfig, OutageConfig, Retry},
     event::Event,
     handler::{Failure, FailureKind, HandlerFactory, Outputs},
 };
 use tokio::time::Instant;
 
-use crate::support::{Bench, event, handlers::answer, ms, on, pool, source::Script};
+use crate::support::{
+    Bench, event,
+    handlers::answer,
+    ms, on, pool,
+    source::{Script, Step},
+};
 
 fn events(count: usize) -> Vec<Event> {
     (0..count).map(|n| event(n, "t", Some(&format!("key-{n}")))).collect()
@@ -122,4 +127,105 @@ async fn d09_a_handler_in_outage_leaves_another_of_its_pool_alone() {
     });
     assert_eq!(bench.run().await.handled, 100);
     assert!(*last.lock().unwrap() - started < ms(1_000));
+}
+
+/// One event a second, each with a key of its own.
+fn a_second_apart(count: usize, every: u64) -> Script {
+    let steps = events(count)
+        .into_iter()
+        .flat_map(|event| [Step::Batch(vec![Ok(event)]), Step::Wait(ms(every))]);
+    Script::new("slow", steps.collect::<Vec<_>>())
+}
+
+fn slow_bench(factory: Arc<dyn HandlerFactory>, source: Script, retry: Retry) -> Bench {
+    Bench::new().set(|engine| {
+        let handler = HandlerConfig { retry: Some(retry), ..on(&["t"], factory) };
+        engine.input(Box::new(source)).pool("default", pool(8, 100)).handler("h", handler)
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn d09_a_target_that_is_down_makes_no_dead_letters_of_one_event_a_second() {
+    let total = Some(Duration::from_secs(2));
+    for (every, retry) in [
+        (1_000, Retry::default()),
+        (1_000, Retry { total, ..Retry::default() }),
+        (4_000, Retry::default()),
+        (9_000, Retry { attempts: 2, ..Retry::default() }),
+    ] {
+        let factory =
+            down(Duration::from_secs(60), FailureKind::Retry { after: None }, &Attempts::default());
+        let report = slow_bench(factory, a_second_apart(20, every), retry).run().await;
+        assert_eq!((report.handled, report.dead_lettered), (20, 0), "{every}: {report:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn d09_a_single_failing_event_of_an_endless_input_is_given_up_after_the_window() {
+    let attempts = Attempts::default();
+    let factory = down(Duration::from_secs(36_000), FailureKind::Retry { after: None }, &attempts);
+    let source = Script::of(events(1)).then(Step::Never);
+    let bench = slow_bench(factory, source, Retry::default());
+    let letters = bench.letters.clone();
+    let engine = bench.engine.build().await.unwrap();
+    let control = engine.control();
+    let run = tokio::spawn(engine.run());
+    tokio::time::sleep(Duration::from_secs(9)).await;
+    assert!(letters.stored().is_empty(), "another one may come and say who is to blame");
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert_eq!(letters.stored().len(), 1);
+    assert!(attempts.lock().unwrap().len() < 20, "it is no busy loop");
+    control.drain();
+    assert_eq!(run.await.unwrap().dead_lettered, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d09_a_poison_event_among_good_ones_is_given_up_after_its_attempts() {
+    let factory = answer(|event, _| match event.id() {
+        "3" => Err(Failure::retry("500")),
+        _ => Ok(Outputs::Same),
+    });
+    let report = slow_bench(factory, a_second_apart(20, 500), Retry::default()).run().await;
+    assert_eq!((report.handled, report.dead_lettered, report.retried), (19, 1, 4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn d09_events_that_failed_before_an_outage_was_known_have_all_attempts_after_it() {
+    // Four of five attempts fail before the outage is known, which takes another event; then one
+    // more fails.
+    let up = Instant::now() + Duration::from_secs(30);
+    let after = Mutex::new(0);
+    let factory = answer(move |event, _| {
+        if Instant::now() < up {
+            return Err(Failure::retry("503"));
+        }
+        let mut after = after.lock().unwrap();
+        *after += 1;
+        match *after {
+            2 | 3 if event.id() == "0" || event.id() == "1" => Err(Failure::retry("503")),
+            _ => Ok(Outputs::Same),
+        }
+    });
+    let report = slow_bench(factory, a_second_apart(4, 1_000), Retry::default()).run().await;
+    assert_eq!((report.handled, report.dead_lettered), (4, 0), "{report:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn d09_the_limit_of_an_outage_begins_when_the_inputs_have_ended() {
+    // The target is down from the start and comes back 60 s after the last input has ended: within
+    // the limit of 90 s, although the outage is older than that by then.
+    let attempts = Attempts::default();
+    let factory = down(Duration::from_secs(180), FailureKind::Retry { after: None }, &attempts);
+    let source = Script::of(events(50)).then(Step::Wait(Duration::from_secs(120)));
+    let bench = Bench::new().set(|engine| {
+        let limit = Duration::from_secs(90);
+        let engine = engine.outage(OutageConfig { limit, ..OutageConfig::default() });
+        engine
+            .input(Box::new(source))
+            .pool("default", pool(8, 100))
+            .handler("h", on(&["t"], factory))
+    });
+    let report = bench.run().await;
+    assert_eq!((report.handled, report.refused), (50, 0), "{:?}", report.errors);
+    assert!(report.elapsed > Duration::from_secs(180));
 }

@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Backoff, Restarts};
+use greenroom::{Backoff, Finally, Restarts};
 use greenroom_bus::{
     engine::{
         HandlerConfig, LoopbackConfig, NoHandler, OnFull, OutageConfig, PoolConfig, Retry,
@@ -64,6 +64,7 @@ struct World {
     program: Program,
     deeds: HashMap<At, Deed>,
     seen: Mutex<Seen>,
+    started: tokio::time::Instant,
 }
 
 /// Takes the line out of the handler's hands, however the attempt ends.
@@ -116,12 +117,22 @@ impl World {
         *times - 1
     }
 
+    /// Whether the target of the handler for this type is down now.
+    fn is_down(&self, ty: usize) -> bool {
+        let Some((handler, from, until)) = self.program.down else { return false };
+        let now = self.started.elapsed();
+        handler_of(ty) == Some(handler) && (ms(from)..ms(until)).contains(&now)
+    }
+
     async fn handle(&self, event: Event, attempt: u32) -> HandlerResult {
         let at = at(&event);
         let _in_hand = self.take_in_hand(at);
-        let Item::Event { ms: latency, .. } = self.item(at) else { unreachable!() };
+        let Item::Event { ms: latency, ty, .. } = self.item(at) else { unreachable!() };
         if latency > 0 {
             tokio::time::sleep(ms(latency)).await;
+        }
+        if self.is_down(ty) {
+            return Err(Failure::retry("nobody is there"));
         }
         let fails = |times, kind| match attempt <= times {
             true => Err(Failure::new(kind, "on purpose")),
@@ -208,7 +219,16 @@ fn pool(program: &Program, row: Row) -> PoolConfig {
     let (workers, queue, on_full) = (row.workers, row.queue, row.on_full);
     // Every other one has the narrowest bound there is behind its keys.
     let max_per_key = queue.is_multiple_of(2).then_some(1);
-    PoolConfig { workers, queue, on_full, max_per_key, restarts, ..PoolConfig::default() }
+    let on_final_failure = if row.parks { Finally::ParkKey } else { Finally::DeadLetter };
+    PoolConfig {
+        workers,
+        queue,
+        on_full,
+        max_per_key,
+        on_final_failure,
+        restarts,
+        ..PoolConfig::default()
+    }
 }
 
 fn deeds(program: &Program) -> HashMap<At, Deed> {
@@ -315,6 +335,10 @@ impl World {
         prop_assert_eq!(&self.seen.lock().unwrap().violations, &Vec::<String>::new());
         prop_assert_eq!(report.dead_lettered, letters.len() as u64);
         prop_assert_eq!(report.dead_letters_by_reason.values().sum::<u64>(), report.dead_lettered);
+        if !self.program.rows.iter().any(|row| row.parks) {
+            prop_assert_eq!(report.parked, 0, "{:?}", report);
+        }
+        prop_assert!(report.parked == 0 || !report.is_clean(), "{report:?}");
         self.check_time(report)?;
         self.check_bounds(report)?;
         let dead = self.check_letters(letters)?;
@@ -361,7 +385,7 @@ impl World {
         let outage = report.errors.iter().any(|error| error.contains("in outage"));
         let broken = report.errors.iter().any(|error| error.contains("full for good"));
         let refuses = rejects || matches!(program.no_handler, NoHandler::Refuse);
-        program.halt.is_none() && !refuses && !outage && !broken
+        program.halt.is_none() && !refuses && !outage && !broken && report.parked == 0
     }
 
     /// A run that was stopped returns within a second after its deadline.
@@ -380,6 +404,10 @@ impl World {
 
     /// What had started and waits for another attempt may exceed the bound by the workers.
     fn check_bounds(&self, report: &RunReport) -> Result<(), TestCaseError> {
+        // What is parked takes no room.
+        if self.program.rows.iter().any(|row| row.parks) {
+            return Ok(());
+        }
         // The pool `default`, which nothing is for, is empty.
         let most = self.program.rows.iter().enumerate().map(|(at, row)| {
             let changes = self.program.changes.iter().map(|(_, change)| *change);
@@ -486,9 +514,11 @@ fn tried(program: Program) -> Result<(), TestCaseError> {
     std::thread::spawn(move || {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-        let deeds = deeds(&program);
-        let world = Arc::new(World { program, deeds, seen: Mutex::default() });
-        let remains = runtime.unwrap().block_on(run(&world));
+        let runtime = runtime.unwrap();
+        let (deeds, _time) = (deeds(&program), runtime.enter());
+        let started = tokio::time::Instant::now();
+        let world = Arc::new(World { program, deeds, seen: Mutex::default(), started });
+        let remains = runtime.block_on(run(&world));
         let _ = tell.send(world.check(&remains));
     });
     told.recv_timeout(HANGS)

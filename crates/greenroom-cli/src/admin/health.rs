@@ -11,7 +11,8 @@ use super::answer::Json;
 enum Colour {
     /// Well.
     Green,
-    /// Something is wrong that may pass, or was meant: a handler in outage, a pool that was paused.
+    /// Something is wrong that may pass, or was meant: a handler in outage, a pool that was paused,
+    /// a key that is parked.
     Yellow,
     /// Something is wrong that somebody has to mend.
     Red,
@@ -76,8 +77,35 @@ fn found(control: &Control) -> (Colour, Vec<String>) {
             all.push((Colour::Yellow, format!("the pool `{name}` is paused")));
         }
     }
+    all.extend(parked(control));
     all.extend(control.failures().into_iter().map(|failure| (Colour::Red, failure)));
     all.sort_by_key(|(colour, _)| std::cmp::Reverse(*colour));
     let worst = all.first().map_or(Colour::Green, |(colour, _)| *colour);
     (worst, all.into_iter().map(|(_, reason)| reason).collect())
+}
+
+/// Keys that wait for an operator; and where nothing is taken because of them, who is.
+fn parked(control: &Control) -> Vec<(Colour, String)> {
+    let progress = control.progress();
+    if progress.parked_keys == 0 {
+        return Vec::new();
+    }
+    let next = "`GET /api/keys` lists them, `POST /api/keys/resume`, `skip` or `drop` with `?key=KEY` lets one go on";
+    let (keys, events) = (progress.parked_keys, progress.parked_events);
+    let plural = if keys == 1 { " is" } else { "s are" };
+    let mut all =
+        vec![(Colour::Yellow, format!("{keys} key{plural} parked with {events} events: {next}"))];
+    all.extend(control.standstill().map(|why| (Colour::Red, why)));
+    for input in control.input_views() {
+        let (name, parked) = (&input.name, input.parked);
+        if input.waits_for_parked_keys() {
+            let why = format!("{parked} events of parked keys hold what it may have in flight");
+            all.push((Colour::Red, format!("the input `{name}` is not read: {why}")));
+        } else if input.refuses_parked {
+            let why = format!("{parked} hold half of what it may have in flight");
+            let what = format!("further events of parked keys of the input `{name}` are refused");
+            all.push((Colour::Yellow, format!("{what}: {why}")));
+        }
+    }
+    all
 }

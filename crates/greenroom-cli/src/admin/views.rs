@@ -32,6 +32,9 @@ pub(super) fn run(control: &Control) -> Value {
         "dead_letters_open": progress.dead_letters_open,
         "dead_letters_lost": progress.dead_letters_lost,
         "queued": progress.queued,
+        "parked_keys": progress.parked_keys,
+        "parked_events": progress.parked_events,
+        "standstill": control.standstill(),
         "in_flight_bytes": progress.in_flight_bytes,
         "inputs": control.input_views().iter().map(input).collect::<Value>(),
         "read": progress.read,
@@ -48,6 +51,8 @@ fn input(view: &InputView) -> Value {
         "in_flight": view.in_flight_limit,
         "held_back": view.held_back,
         "run_ahead": view.run_ahead,
+        "parked": view.parked,
+        "refuses_parked": view.refuses_parked,
     })
 }
 

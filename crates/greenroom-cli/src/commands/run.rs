@@ -58,6 +58,7 @@ async fn run_to_the_end(config: Config, source: &Source) -> Result<RunReport, St
     let layers = Arc::new(layers);
     let (control, deadline) = (engine.control(), config.shutdown_deadline);
     let dead_letters = config.dead_letters.clone();
+    let has_admin = config.admin.is_some();
     let runtime = tokio::runtime::Handle::current();
     let reload = Arc::new(Reload::new(source.clone(), control.clone(), config, runtime));
     let _watch = interrupt::watch(control.clone(), deadline, reload.clone())?;
@@ -69,16 +70,19 @@ async fn run_to_the_end(config: Config, source: &Source) -> Result<RunReport, St
             layers.conclude();
             Ok(report)
         }
-        () = progress::show(move || snapshot(&control)) => unreachable!("progress is shown until it is dropped"),
+        () = progress::show(move || snapshot(&control, has_admin)) => unreachable!("progress is shown until it is dropped"),
     }
 }
 
-fn snapshot(control: &Control) -> Snapshot {
+fn snapshot(control: &Control, has_admin: bool) -> Snapshot {
     let progress = control.progress();
     Snapshot {
         taken: progress.taken,
         settled: progress.settled,
         dead_lettered: progress.dead_lettered,
+        parked_keys: progress.parked_keys,
+        parked_events: progress.parked_events,
+        has_admin,
         fraction: progress.read,
     }
 }

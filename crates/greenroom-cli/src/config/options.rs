@@ -258,7 +258,7 @@ pub(super) static POOL: Group = group(
             Optional,
             "How many events may wait behind one key (a value of `order_by`) that is being handled, waits for another attempt or \
              is parked, so that one key cannot fill the queue; a quarter of it when this is not given. What comes above that is \
-             treated as `on_full` says, and delays no other key.",
+             refused behind a parked key, and otherwise treated as `on_full` says; it delays no other key.",
         ),
         opt(
             "engine",
@@ -298,8 +298,9 @@ pub(super) static POOL: Group = group(
             Choice { words: &["skip", "park", "stop"], later: &[] },
             Default("skip"),
             "What happens to a key whose event failed for good: `skip` stores the event as a dead letter and goes on with the \
-             next; `park` keeps the event and all that follow it of its key until somebody decides (docs/admin.md), and refuses them when the run ends, so that nothing \
-             of the key is ever handled out of order; `stop` stores the event, stops the pool, and ends the run.",
+             next; `park` keeps the event and all that follow it of its key until somebody decides (docs/admin.md), and refuses \
+             them when the run ends, so that nothing of the key is ever handled out of order; other keys go on meanwhile \
+             (docs/order.md); `stop` stores the event, stops the pool, and ends the run.",
         ),
         opt(
             "rate",
@@ -961,13 +962,14 @@ static OUTAGE: Group = group(
             "window",
             Duration { min_ms: 1, max_ms: DAY_MS },
             Default("10s"),
-            "So long with failures only is an outage.",
+            "So long with failures only, of at least two events, is an outage.",
         ),
         opt(
             "limit",
             Duration { min_ms: 1, max_ms: DAY_MS },
             Default("5m"),
-            "Once all inputs have ended, a run gives up on a handler that has been in outage for so long: the rest is refused, exit code 3.",
+            "Once all inputs have ended, a run waits for a handler in outage so long, from that moment on. Then it gives up: the \
+             rest is refused, exit code 3.",
         ),
     ],
 );

@@ -1,6 +1,6 @@
 //! What a pool's configuration makes of it: sizes, order, what it tells.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     order::{Repeats, assert_all_in_order},
@@ -125,6 +125,29 @@ fn k08_an_event_that_fails_for_good_is_skipped_or_parks_its_key() {
     let expected = format!("{refused} events are not handled, because their keys are parked");
     assert!(report["errors"][0].as_str().unwrap().contains(&expected), "{report}");
     assert!(run.stderr.contains("a key waits for an operator"), "{}", run.stderr);
+}
+
+#[test]
+fn k08_a_run_whose_keys_are_all_parked_ends_and_says_so() {
+    let server = Server::start(|_, _| Answer::Status(404, ""));
+    let events: Vec<_> = (0..2_000)
+        .map(|n| {
+            crate::stage::event(
+                &format!("e{n}"),
+                "test",
+                &format!("s{}", n % 10),
+                json!({ "n": n }),
+            )
+        })
+        .collect();
+    let run = posting(&server, "workers: 4, on_final_failure: park", &events).run();
+    let report = run.counted(3, [2_000, 0, 0, 2_000]);
+    assert_eq!(report["parked"], 2_000, "{report}");
+    let error = report["errors"][0].as_str().unwrap();
+    assert!(
+        error.contains("2000 events are not handled, because their keys are parked (10 keys: "),
+        "{error}"
+    );
 }
 
 #[test]

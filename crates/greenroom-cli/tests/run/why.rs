@@ -183,3 +183,58 @@ fn u04_a_target_that_says_park_parks_the_key_whatever_the_pool_says() {
     );
     drop(daemon);
 }
+
+#[test]
+fn k08_health_says_that_a_key_is_parked_and_the_log_names_it() {
+    let (server, refuses) = refusing(422);
+    let (stage, _) = stage(&server.url, "attempts: 1", "on_final_failure: park");
+    let daemon = parked(&stage);
+    let said = |health: &Value| {
+        health["reasons"][0].as_str().is_some_and(|why| why.contains("1 key is parked"))
+    };
+    let health = daemon.wait_for("/healthz", said);
+    assert_eq!(health["health"], "yellow", "{health}");
+    assert!(health["reasons"][0].as_str().unwrap().contains("with 20 events"), "{health}");
+    assert_eq!(daemon.get("/readyz").0, 200, "the others go on");
+    let run = daemon.get("/api/run").1;
+    assert_eq!((&run["parked_keys"], &run["parked_events"]), (&json!(1), &json!(20)), "{run}");
+    refuses.store(false, std::sync::atomic::Ordering::SeqCst);
+    assert_eq!(daemon.post(&format!("/api/keys/resume?{KEY}")).0, 200);
+    daemon.wait_for("/healthz", |health| health["health"] == "green");
+    let log = daemon.log();
+    let line = log.lines().find(|line| line.contains("a key waits for an operator")).unwrap();
+    for part in [BAD, "push", "id=\"e1\"", "422", "greenroom why KEY", "/api/keys/resume"] {
+        assert!(line.contains(part), "{part} is missing in {line}");
+    }
+}
+
+#[test]
+fn k08_an_input_that_parked_keys_hold_up_is_not_ready_until_somebody_decides() {
+    let (server, _) = refusing(422);
+    let stage = Stage::with(&format!(
+        "
+inputs:
+  i: {{ file: {{ path: in }}, in_flight: 10KiB }}
+  g: {{ generator: {{ rate: 20/s, types: [tick] }} }}
+pools: {{ default: {{ on_final_failure: park }} }}
+handlers:
+  push: {{ on: test, order_by: subject, http: {{ url: '{}' }}, retry: {{ attempts: 1 }} }}
+  ticks: {{ on: tick, drop: }}
+admin: {{ listen: 127.0.0.1:0 }}
+",
+        server.url
+    ));
+    let bad =
+        |n: usize| event(&format!("e{n}"), "test", &format!("bad-{n}"), json!("x".repeat(1_000)));
+    stage.write_events("in", &(0..100).map(bad).collect::<Vec<_>>());
+    let daemon = Daemon::start(&stage);
+    let ready = daemon.wait_for("/readyz", |ready| ready["ready"] == false);
+    let why = ready["reasons"][0].as_str().unwrap();
+    assert!(why.contains("the input `i` is not read") && why.contains("parked keys"), "{ready}");
+    let keys = daemon.get("/api/keys").1;
+    for parked in keys["parked"].as_array().unwrap() {
+        let key = parked["key"].as_str().unwrap();
+        assert_eq!(daemon.post(&format!("/api/keys/skip?key={key}")).0, 200);
+    }
+    wait(|| (stage.read("dead-letters.ndjson").len() > 5).then_some(()));
+}

@@ -131,6 +131,13 @@ pub(crate) type CopyOf<A> = fn(&<A as Actor>::Message) -> <A as Actor>::Message;
 pub(crate) type OnDeadLetter<A> =
     Box<dyn Fn(DeadLetter<<A as Actor>::Message, <A as Actor>::Error>) + Send + Sync>;
 
+/// Who is told of messages that park their keys.
+pub(crate) type OnParked<A> = Box<
+    dyn Fn(Option<&mut <A as Actor>::Message>, Option<&<A as Actor>::Error>, Option<&str>)
+        + Send
+        + Sync,
+>;
+
 /// What the builder has settled.
 pub(crate) struct Settings<A: Actor, K> {
     pub(crate) name: Arc<str>,
@@ -195,6 +202,8 @@ pub(crate) struct Settings<A: Actor, K> {
     /// How long a handler may take.
     pub(crate) time_limit: Option<Duration>,
     pub(crate) on_dead_letter: Option<OnDeadLetter<A>>,
+    /// Is told of each message that parks its key.
+    pub(crate) on_parked: Option<OnParked<A>>,
     /// How many dead letters the pool keeps, where no hook takes them.
     pub(crate) dead_letters: usize,
     /// Who is told what happens.

@@ -28,16 +28,19 @@ pub(crate) struct KeyBounds {
     pub(crate) waiting: usize,
     /// Of a parked one.
     pub(crate) parked: usize,
+    /// What waits behind parked keys holds no permit of the pool.
+    pub(crate) apart: bool,
 }
 
 impl KeyBounds {
-    /// A parked key may have no more than others: it cannot fill the pool either.
+    /// A parked key may have no more than others where it holds room of the pool: it cannot fill it
+    /// either.
     fn of_parked(self) -> usize {
-        self.parked.min(self.waiting)
+        if self.apart { self.parked } else { self.parked.min(self.waiting) }
     }
 
     /// Of pools without keys.
-    pub(crate) const NONE: Self = Self { waiting: usize::MAX, parked: usize::MAX };
+    pub(crate) const NONE: Self = Self { waiting: usize::MAX, parked: usize::MAX, apart: false };
 }
 
 /// What waits of the keys of one shard.
@@ -225,7 +228,7 @@ mod tests {
     use super::*;
 
     fn crowd() -> Crowd {
-        Crowd::new(KeyBounds { waiting: 2, parked: 3 })
+        Crowd::new(KeyBounds { waiting: 2, parked: 3, apart: false })
     }
 
     fn entry(hash: u32) -> Entry<u8, (), (), u8> {
@@ -277,9 +280,17 @@ mod tests {
         crowd.unpark(1, false);
         assert_eq!(crowd.admit(1, false), Err(Refused::KeyFull));
         assert!(crowd.is_needless(0) && !crowd.is_needless(1));
-        let mut crowd = Crowd::new(KeyBounds { waiting: 2, parked: 1 });
+        let mut crowd = Crowd::new(KeyBounds { waiting: 2, parked: 1, apart: false });
         crowd.park(1);
         assert!(crowd.admit(1, false).is_ok());
+        assert_eq!(crowd.admit(1, false), Err(Refused::Parked));
+    }
+
+    #[test]
+    fn a_parked_key_apart_has_its_own_bound_and_no_other() {
+        let mut crowd = Crowd::new(KeyBounds { waiting: 2, parked: 3, apart: true });
+        crowd.park(1);
+        assert!((0..3).all(|_| crowd.admit(1, false).is_ok()));
         assert_eq!(crowd.admit(1, false), Err(Refused::Parked));
     }
 

@@ -218,6 +218,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
         self.core.replay_key(key)
     }
 
+    /// Whether this key is parked: so cheap that a sender may ask before each message, as it costs
+    /// a lock of one shard.
+    pub fn is_parked(&self, key: &K) -> bool {
+        self.core.is_parked(key)
+    }
+
     /// Takes the line of a parked key out, the message that has failed first; the messages count as returned. What
     /// comes later of the key is handled. `None` where it is not parked.
     pub fn remove(&self, key: &K) -> Option<Vec<A::Message>> {

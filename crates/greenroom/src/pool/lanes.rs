@@ -63,6 +63,10 @@ pub(crate) struct Lane<M, R, E, K> {
     pub(crate) wanted: Option<(usize, Arc<Notify>)>,
     /// Why it is parked, where it is.
     pub(crate) failed: Option<Arc<Failed<E>>>,
+    /// It is parked, and what waits in it holds no permit. Set and cleared by whoever gives the
+    /// permits of the whole lane back or takes them again, under the same lock: else a permit is
+    /// counted twice, or never.
+    pub(crate) apart: bool,
 }
 
 impl<M, R, E, K> Lane<M, R, E, K> {
@@ -164,6 +168,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
             urgent_run: 0,
             wanted: None,
             failed: None,
+            apart: false,
         };
         self.by_hash.entry(hash).or_default().push(lane);
         id
@@ -252,7 +257,9 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     /// Takes a message of this class that has waited in some lane without having been attempted: the first of them. For who
     /// needs its room. Names the lane where nobody runs it and nothing is left in it: the caller closes it.
     pub(crate) fn evict(&mut self, class: Class) -> Option<Evicted<M, R, E, K>> {
-        let evicted = self.by_hash.values_mut().flatten().find_map(|lane| {
+        // What holds no room makes none.
+        let mut lanes = self.by_hash.values_mut().flatten().filter(|lane| !lane.apart);
+        let evicted = lanes.find_map(|lane| {
             let entry = lane.evict(class)?;
             let emptied = lane.state == LaneState::Ready && lane.queue.is_empty();
             Some((entry, emptied.then_some(lane.id)))
@@ -264,7 +271,8 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     /// As `evict`, a normal message of a lane with this hash that is not ready: one that is may be left without a message.
     pub(crate) fn evict_of(&mut self, hash: u32) -> Option<Entry<M, R, E, K>> {
         let chain = self.by_hash.get_mut(&hash)?;
-        let mut owned = chain.iter_mut().filter(|lane| lane.state != LaneState::Ready);
+        let mut owned =
+            chain.iter_mut().filter(|lane| lane.state != LaneState::Ready && !lane.apart);
         let entry = owned.find_map(|lane| lane.evict(Class::Normal))?;
         self.queued -= 1;
         Some(entry)
@@ -313,6 +321,11 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         let all: Vec<_> = lane.queue.drain(..).collect();
         self.queued -= all.len();
         all
+    }
+
+    /// Messages that hold no permit.
+    pub(crate) fn apart(&self) -> usize {
+        self.iter().filter(|lane| lane.apart).map(|lane| lane.queue.len()).sum()
     }
 
     /// Every lane, in no order.

@@ -1082,7 +1082,7 @@ mod tests {
     }
 
     fn keyed(keys: &[u64]) -> Keyed {
-        let bounds = KeyBounds { waiting: 1_000, parked: 1_000 };
+        let bounds = KeyBounds { waiting: 1_000, parked: 1_000, apart: false };
         let shard = Keyed::new(Turns::OF_KEYS, bounds);
         // A key before which there was none may look like several.
         send_of(&shard, keys[0]);
@@ -1212,7 +1212,7 @@ mod tests {
 
     #[test]
     fn permits_for_easy_messages_leave_no_more_headroom_than_credit() {
-        let bounds = KeyBounds { waiting: 20, parked: 20 };
+        let bounds = KeyBounds { waiting: 20, parked: 20, apart: false };
         let shard = Numbers::new(Turns::OF_A_SENDER, bounds);
         shard.inbox.lock().credit = 8;
         for number in 0..8 {

@@ -25,6 +25,66 @@ async fn k10_a_parked_key_does_not_fill_the_pool_either() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn k10_keys_that_are_parked_apart_leave_the_pool_its_room() {
+    let clerk = Clerk::new();
+    let pool = parking(&clerk).capacity(8).max_per_key(4).parked_apart().spawn().await.unwrap();
+    // Forty keys, of which each has more than one message in the pool when it is parked.
+    for key in 0..40 {
+        for number in 0..3 {
+            pool.send((key, number, if number == 0 { Fail } else { Nothing })).await.unwrap();
+        }
+    }
+    settle().await;
+    let stats = pool.stats();
+    assert_eq!((stats.parked, stats.handled), (120, 0), "{stats:?}");
+    assert!(stats.ledger_holds(), "{stats:?}");
+    for number in 0..100 {
+        pool.send((100, number, Nothing)).await.unwrap();
+    }
+    settle().await;
+    assert_eq!(clerk.handled().len(), 100);
+    let free =
+        |from: u64| (from..from + 20).filter(|n| pool.try_send((*n, 0, Wait)).is_ok()).count();
+    assert_eq!(free(200), 8, "the whole room is free, and no more than that");
+    clerk.gate.add_permits(8);
+    settle().await;
+    // What goes on takes room again, however it goes on.
+    let keys = pool.keys::<u64>().unwrap();
+    assert!((0..10).all(|key| keys.release(&key)));
+    assert!((10..20).all(|key| keys.remove(&key).is_some_and(|line| line.len() == 3)));
+    assert!((20..30).all(|key| keys.replay(&key)));
+    settle().await;
+    assert_eq!(pool.stats().parked, 60, "replayed, they have failed again");
+    assert_eq!(free(300), 8);
+    clerk.gate.add_permits(8);
+    let report = pool.stop(PATIENCE).await;
+    assert_eq!(report.left_over.len(), 60);
+    assert!(report.stats.ledger_holds(), "{report:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn k10_who_waits_for_room_has_it_when_a_key_is_parked_apart() {
+    let clerk = Clerk::new();
+    let pool = parking(&clerk).workers(1).capacity(4).max_per_key(4).parked_apart();
+    let pool = std::sync::Arc::new(pool.spawn().await.unwrap());
+    pool.send((1, 0, crate::clerk::Wish::FailLater)).await.unwrap();
+    settle().await;
+    for number in 1..=4 {
+        pool.try_send((1, number, Nothing)).unwrap();
+    }
+    let waiting = tokio::spawn({
+        let pool = pool.clone();
+        async move { pool.send((2, 0, Nothing)).await }
+    });
+    settle().await;
+    assert!(!waiting.is_finished(), "the pool is full");
+    clerk.gate.add_permits(1);
+    waiting.await.unwrap().unwrap();
+    settle().await;
+    assert_eq!(clerk.handled(), [(2, 0)]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn k10_p07_with_drop_oldest_a_full_key_makes_its_own_room_in_a_full_pool() {
     let clerk = Clerk::new();
     let pool = clerk.pool().workers(1).capacity(4).overflow(Overflow::DropOldest);

@@ -24,6 +24,7 @@ async fn k08_a_message_that_fails_for_good_parks_its_key_and_no_other() {
     assert_eq!(clerk.handled(), [(2, 0)]);
     let keys = pool.keys::<u64>().unwrap();
     let parked = keys.parked();
+    assert!(keys.is_parked(&1) && !keys.is_parked(&2));
     assert_eq!((parked.len(), *parked[0].key, parked[0].waiting), (1, 1, 1));
     assert_eq!(parked[0].reason, DeadLetterReason::Failed);
     let stats = pool.stats();
@@ -36,8 +37,27 @@ async fn k08_a_message_that_fails_for_good_parks_its_key_and_no_other() {
     let letter = letters.remove(letters.list(None, 1)[0].id).unwrap();
     assert_eq!((letter.message, letter.reason), (Some((1, 0, Fail)), DeadLetterReason::Failed));
     assert_eq!((letter.error.as_deref(), letter.attempts), (Some("no 0"), 1));
-    assert!(!keys.release(&1), "it is not parked any more");
+    assert!(!keys.release(&1) && !keys.is_parked(&1), "it is not parked any more");
     assert!(pool.stop(PATIENCE).await.stats.ledger_holds());
+}
+
+#[tokio::test(start_paused = true)]
+async fn k08_who_wants_to_know_is_told_which_message_parks_its_key_and_why() {
+    let clerk = Clerk::new();
+    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let tell = told.clone();
+    let pool = parking(&clerk).on_parked(move |message, error: Option<&String>, panic| {
+        let message = message.map(|job| (job.0, job.1));
+        tell.lock().unwrap().push((message, error.cloned(), panic.map(str::to_owned)));
+    });
+    let pool = pool.spawn().await.unwrap();
+    pool.send((1, 0, Fail)).await.unwrap();
+    pool.send((2, 0, Panic)).await.unwrap();
+    settle().await;
+    let mut told = told.lock().unwrap().clone();
+    told.sort();
+    let failed = (Some((1, 0)), Some("no 0".to_owned()), None);
+    assert_eq!(told, [failed, (Some((2, 0)), None, Some("boom 0".to_owned()))]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -72,6 +72,7 @@ fn configured<A: Actor<Message = Message, Reply = u32, Error = u32>>(
     let builder = builder
         .ordered_by_opt(move |message: &Message| message.key.map(|key| program::Key(key, hashes)))
         .max_parked(program.max_parked);
+    let builder = if program.apart { builder.parked_apart() } else { builder };
     let builder = if program.key_required { builder.key_required() } else { builder };
     match program.max_per_key {
         Some(messages) => builder.max_per_key(messages),

@@ -134,6 +134,8 @@ pub(crate) struct Program {
     pub(crate) capacity: usize,
     pub(crate) max_per_key: Option<usize>,
     pub(crate) max_parked: usize,
+    /// Parked keys take no room.
+    pub(crate) apart: bool,
     pub(crate) key_required: bool,
     /// Keys hash to this many values.
     pub(crate) hashes: u8,
@@ -175,6 +177,10 @@ impl Program {
             1 => Row::Once(finally),
             attempts => Row::Retry { attempts, backoff, finally },
         })
+    }
+
+    pub(crate) fn max_behind_parked(&self) -> usize {
+        if self.apart { self.max_parked } else { self.max_parked.min(self.max_per_key()) }
     }
 
     pub(crate) fn max_per_key(&self) -> usize {
@@ -274,19 +280,20 @@ pub(crate) fn program() -> impl Strategy<Value = Program> {
     let per_key = prop_oneof![1 => Just(None), 4 => (1usize..6).prop_map(Some)];
     let bounds = (1usize..30, per_key, 1usize..6, prop_oneof![Just(1u8), Just(2), Just(255)]);
     let failing = (1u32..4, 0u8..11, telling(), 1u32..5, 0u32..3);
-    let flags = (prop::array::uniform5(any::<bool>()), full(), sizes());
+    let flags = (prop::array::uniform6(any::<bool>()), full(), sizes());
     let steps = prop::collection::vec(step(), 0..70);
     (any::<u64>(), 1usize..9, bounds, failing, flags, steps, ending()).prop_map(
         |(seed, workers, bounds, failing, flags, steps, ending)| {
             let (capacity, max_per_key, max_parked, hashes) = bounds;
             let (attempts, finally, telling, poison_limit, max_restarts) = failing;
-            let ([key_required, holds, limited, quick, in_place], full, batches) = flags;
+            let ([key_required, holds, limited, quick, in_place, apart], full, batches) = flags;
             Program {
                 seed,
                 workers,
                 capacity,
                 max_per_key,
                 max_parked,
+                apart,
                 key_required,
                 hashes,
                 attempts,

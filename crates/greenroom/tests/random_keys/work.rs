@@ -47,7 +47,7 @@ impl<A: Actor<Message = Message, Reply = u32, Error = u32>> Desk<A> {
         }
         let parked = self.is_parked(key);
         let bound = match parked {
-            true => self.program.max_parked.min(self.program.max_per_key()),
+            true => self.program.max_behind_parked(),
             false => self.program.max_per_key(),
         };
         // What is collected for a batch waits no more, and is not seen in hand yet.
@@ -67,7 +67,7 @@ impl<A: Actor<Message = Message, Reply = u32, Error = u32>> Desk<A> {
             (NotAccepted::KeyRequired, None) if self.program.key_required => return,
             (NotAccepted::KeyFull, Some(_)) => self.program.max_per_key(),
             (NotAccepted::Parked, Some(key)) if self.is_parked(key) => {
-                self.program.max_parked.min(self.program.max_per_key())
+                self.program.max_behind_parked()
             }
             (NotAccepted::KeyRequired | NotAccepted::KeyFull | NotAccepted::Parked, _) => {
                 return self.violation(format!("{number} is refused: {why:?}"));

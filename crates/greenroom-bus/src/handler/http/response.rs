@@ -11,12 +11,12 @@ use reqwest::{
     header::{HeaderValue, RETRY_AFTER},
 };
 
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::{OUTCOME, Shared, Verdict, retry_after};
 use crate::{
     event::http,
-    handler::{Failure, FailureKind, HandlerResult, Outputs},
+    handler::{Effect, Failure, FailureKind, HandlerResult, Outputs},
 };
 
 /// How much of an error's body is quoted, in bytes.
@@ -24,6 +24,10 @@ const QUOTED: usize = 200;
 
 /// How much of an error's body is read: to its end where it is short, so that the connection can be used again.
 const ERROR_BODY: usize = 64 * 1024;
+
+/// How long the rest of a body is waited for that nobody needs. Longer than a round trip, so that a connection is worth
+/// it; a target that takes longer gets a new one for each event.
+const REST: Duration = Duration::from_secs(1);
 
 /// Turns the response to an event into the result of the attempt.
 pub(super) async fn settle(
@@ -69,16 +73,19 @@ fn not_understood(shared: &Shared, word: &HeaderValue) {
 }
 
 async fn settled(shared: &Shared, mut response: Response) -> HandlerResult {
-    let (body, is_whole) = read(shared, &mut response, shared.config.max_response).await?;
-    if !is_whole {
+    if !http::announces_events(&headers(&response)) {
+        // It is handled: whatever becomes of the body, nobody needs it.
+        read_some(&mut response, shared.config.max_response, 0).await;
+        return Ok(if shared.config.pass { Outputs::Same } else { Outputs::None });
+    }
+    let Some(body) = read_whole(shared, &mut response).await? else {
         return Err(Failure::reject(format!(
-            "http: the response of {} is longer than {} bytes; raise `max_response` if that is meant",
+            "http: {} has handled the event, and its response, which carries events, is longer than {} bytes; \
+             raise `http.max_response` if that is meant",
             shared.target.shown, shared.config.max_response
         )));
-    }
-    let headers: Vec<_> =
-        response.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
-    let events = http::read(&headers, &body).map_err(|error| {
+    };
+    let events = http::read(&headers(&response), &body).map_err(|error| {
         Failure::reject(format!(
             "http: the response of {} is no CloudEvent: {error}",
             shared.target.shown
@@ -91,6 +98,10 @@ async fn settled(shared: &Shared, mut response: Response) -> HandlerResult {
     })
 }
 
+fn headers(response: &Response) -> Vec<(&str, &[u8])> {
+    response.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect()
+}
+
 async fn refused(
     shared: &Shared,
     response: &mut Response,
@@ -98,17 +109,20 @@ async fn refused(
     kind: FailureKind,
 ) -> Failure {
     // The status says enough where its body cannot be read.
-    let (body, _) = read(shared, response, ERROR_BODY).await.unwrap_or_default();
+    let body = read_some(response, ERROR_BODY, QUOTED).await;
     let (status, shown, took) = (response.status(), &shared.target.shown, took.as_millis());
     let mut error = format!("http: {status} after {took} ms from {shown}");
     if !body.is_empty() {
-        let shown = String::from_utf8_lossy(&body[..body.len().min(QUOTED)]);
+        let shown = String::from_utf8_lossy(&body);
         error.push_str(&format!(": {}", shown.trim_end().escape_debug()));
     }
-    if matches!(response.status().as_u16(), 401 | 403) {
+    let status = status.as_u16();
+    if matches!(status, 401 | 403) {
         error.push_str("; check the credentials in the configuration");
     }
-    Failure::new(kind, error)
+    let failure = Failure::new(kind, error);
+    // A gateway answers where the target has not, and does not know what that has done.
+    if matches!(status, 502 | 504) { failure.with_effect(Effect::Unknown) } else { failure }
 }
 
 /// The wait that the target asked for.
@@ -117,24 +131,36 @@ fn wait(response: &Response) -> Option<Duration> {
     retry_after::parse(value, SystemTime::now())
 }
 
-/// Reads the body up to `limit` bytes, and says whether that was all of it.
-async fn read(
-    shared: &Shared,
-    response: &mut Response,
-    limit: usize,
-) -> Result<(Bytes, bool), Failure> {
-    let Some(first) = chunk(shared, response).await? else { return Ok((Bytes::new(), true)) };
-    let mut body = BytesMut::from(first);
-    while body.len() <= limit {
-        match chunk(shared, response).await? {
-            Some(more) => body.extend_from_slice(&more),
-            None => return Ok((body.freeze(), true)),
+/// Reads the body; none if it is longer than what may be read.
+async fn read_whole(shared: &Shared, response: &mut Response) -> Result<Option<Bytes>, Failure> {
+    let limit = shared.config.max_response;
+    if response.content_length().is_some_and(|length| length > limit as u64) {
+        return Ok(None);
+    }
+    let mut body = BytesMut::new();
+    while let Some(more) = response.chunk().await.map_err(|error| shared.broken(error))? {
+        body.extend_from_slice(&more);
+        if body.len() > limit {
+            return Ok(None);
         }
     }
-    body.truncate(limit);
-    Ok((body.freeze(), false))
+    Ok(Some(body.freeze()))
 }
 
-async fn chunk(shared: &Shared, response: &mut Response) -> Result<Option<Bytes>, Failure> {
-    response.chunk().await.map_err(|error| shared.broken(error))
+/// Reads a body that nobody needs, so that the connection can be used again: to its end where that is near, otherwise up to
+/// `limit` bytes and no longer than [`REST`]. The connection of one that was not read to its end is closed. Returns the first
+/// `quoted` bytes.
+async fn read_some(response: &mut Response, limit: usize, quoted: usize) -> BytesMut {
+    let (mut kept, mut read) = (BytesMut::new(), 0);
+    let reading = async {
+        while read <= limit
+            && let Ok(Some(more)) = response.chunk().await
+        {
+            read += more.len();
+            kept.extend_from_slice(&more[..more.len().min(quoted - kept.len())]);
+        }
+    };
+    // Late or broken off, it is not needed.
+    let _ = timeout(REST, reading).await;
+    kept
 }

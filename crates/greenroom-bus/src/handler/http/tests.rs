@@ -28,6 +28,15 @@ struct Server {
 impl Server {
     /// `None` takes requests and never answers.
     async fn start(response: Option<String>) -> Self {
+        Self::serving(response, false).await
+    }
+
+    /// Answers this, and closes the connection.
+    async fn breaking(response: &str) -> Self {
+        Self::serving(Some(response.to_owned()), true).await
+    }
+
+    async fn serving(response: Option<String>, closes: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://me:secret@{}/in?key=secret", listener.local_addr().unwrap());
         let (sender, requests) = mpsc::unbounded_channel();
@@ -36,7 +45,7 @@ impl Server {
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 counted.fetch_add(1, SeqCst);
-                tokio::spawn(serve(stream, response.clone(), sender.clone()));
+                tokio::spawn(serve(stream, response.clone(), closes, sender.clone()));
             }
         });
         Self { url, requests, connections }
@@ -61,6 +70,7 @@ impl Server {
 async fn serve(
     mut stream: TcpStream,
     response: Option<String>,
+    closes: bool,
     seen: mpsc::UnboundedSender<String>,
 ) {
     let mut bytes = Vec::new();
@@ -74,7 +84,11 @@ async fn serve(
         bytes.clear();
         let _ = seen.send(text);
         if let Some(response) = &response {
-            stream.write_all(response.as_bytes()).await.unwrap();
+            // Fails where the handler has heard enough.
+            let _ = stream.write_all(response.as_bytes()).await;
+        }
+        if closes {
+            return;
         }
     }
 }
@@ -157,14 +171,120 @@ async fn u01_a_response_that_claims_events_and_has_none_rejects() {
     assert!(failure.error.contains("no CloudEvent: required attribute"), "{}", failure.error);
 }
 
+const CARRIES_EVENTS: &str = "ce-specversion: 1.0\r\nce-id: out\r\nce-source: s\r\nce-type: t\r\n";
+
 #[tokio::test]
-async fn u01_a_response_beyond_the_limit_rejects() {
-    let server = Server::answering("200 OK", "", &"x".repeat(1000)).await;
+async fn u01_a_response_with_events_beyond_the_limit_rejects_and_names_the_option() {
+    let server = Server::answering("200 OK", CARRIES_EVENTS, &"x".repeat(1000)).await;
     let config = |max_response| HttpConfig { max_response, ..server.config() };
     assert!(post(config(1000)).await.is_ok());
     let failure = post(config(999)).await.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Reject);
-    assert!(failure.error.contains("max_response"), "{}", failure.error);
+    assert!(failure.error.contains("raise `http.max_response`"), "{}", failure.error);
+    // Without a length that is said beforehand.
+    let body = format!("3e8\r\n{}\r\n0\r\n\r\n", "x".repeat(1000));
+    let head = format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n{CARRIES_EVENTS}\r\n");
+    let server = Server::start(Some(head + &body)).await;
+    let config = |max_response| HttpConfig { max_response, ..server.config() };
+    assert!(post(config(1000)).await.is_ok());
+    assert_eq!(post(config(999)).await.unwrap_err().kind, FailureKind::Reject);
+}
+
+#[tokio::test]
+async fn a_2xx_settles_whatever_becomes_of_a_body_that_nobody_needs() {
+    let long = format!("content-length: 1000\r\n\r\n{}", "x".repeat(1000));
+    for rest in [
+        &long,
+        "content-length: 1000\r\n\r\nhalf",
+        "content-length: 1000\r\n\r\n",
+        "transfer-encoding: chunked\r\n\r\n5\r\nhalf",
+        "transfer-encoding: chunked\r\n\r\nno chunk at all\r\n",
+        "transfer-encoding: chunked\r\n\r\nffffffffffffffffffff\r\n",
+        "content-type: application/json\r\n\r\nuntil the end",
+    ] {
+        let server = Server::breaking(&format!("HTTP/1.1 200 OK\r\n{rest}")).await;
+        let config = HttpConfig { max_response: 100, ..server.config() };
+        assert!(matches!(post(config).await, Ok(Outputs::None)), "{rest:?}");
+        let config = HttpConfig { max_response: 100, pass: true, ..server.config() };
+        assert!(matches!(post(config).await, Ok(Outputs::Same)), "{rest:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_connection_of_a_body_that_nobody_needs_is_used_again_where_it_was_read() {
+    let server = Server::answering("200 OK", "", &"x".repeat(10_000)).await;
+    let factory = HttpFactory::new(server.config()).unwrap();
+    let (event, attempt) = (samples::event("a", "{}"), samples::attempt());
+    for worker in 0..10 {
+        let mut handler = factory.build(worker).unwrap();
+        samples::settle(handler.handle(&event, &attempt)).await.unwrap();
+    }
+    assert_eq!(server.connections.load(SeqCst), 1);
+}
+
+/// What an attempt ends in, and what it may have done, where the target writes this and closes the connection.
+async fn broken_off(response: &str) -> Failure {
+    Server::breaking(response).await.post().await.expect_err(response)
+}
+
+#[tokio::test]
+async fn a_connection_that_is_lost_once_the_event_was_sent_may_have_had_an_effect() {
+    let events = format!("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n{CARRIES_EVENTS}\r\n");
+    for response in [
+        "",
+        "HTTP/1.1 20",
+        "HTTP/1.1 200 OK\r\ncontent-le",
+        "HTTP/1.1 100 Continue\r\n\r\n",
+        "not HTTP at all\r\n\r\n",
+        "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab",
+        "HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\nab",
+        &events,
+        &format!("{events}half"),
+        &events.replace("content-length: 9\r\n", "transfer-encoding: chunked\r\n"),
+        &format!("HTTP/1.1 200 OK\r\n{}\r\n", "x-many: headers\r\n".repeat(1_000)),
+        &format!("HTTP/1.1 200 OK\r\nx-long: {}\r\n\r\n", "x".repeat(2_000_000)),
+    ] {
+        let (failure, shown) = (broken_off(response).await, &response[..response.len().min(99)]);
+        assert_eq!(failure.kind, FailureKind::Retry { after: None }, "{shown:?}: {failure}");
+        assert_eq!(failure.effect, Effect::Unknown, "{shown:?}: {failure}");
+        assert!(failure.error.contains("lost the connection to http://127"), "{failure}");
+    }
+    for gateway in ["502 Bad Gateway", "504 Gateway Timeout"] {
+        assert_eq!(failure(gateway, "").await.effect, Effect::Unknown, "{gateway}");
+    }
+    for answered in ["500 No", "503 Busy", "404 Not Found", "401 Unauthorized"] {
+        assert_eq!(failure(answered, "").await.effect, Effect::Answered, "{answered}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_is_reset_may_have_had_an_effect() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            // Closed with bytes that nobody has read, it is reset.
+            let _ = stream.read(&mut [0; 10]).await;
+        }
+    });
+    let failure = post(HttpConfig { url, ..HttpConfig::default() }).await.unwrap_err();
+    assert_eq!(failure.effect, Effect::Unknown, "{failure}");
+}
+
+#[tokio::test]
+async fn answers_before_the_answer_are_passed_over() {
+    let flood = "HTTP/1.1 103 Early Hints\r\nlink: <a>\r\n\r\n".repeat(1_000);
+    let server = Server::start(Some(flood + "HTTP/1.1 204 No Content\r\n\r\n")).await;
+    assert!(matches!(server.post().await, Ok(Outputs::None)));
+}
+
+#[tokio::test]
+async fn a_target_that_speaks_no_tls_has_had_nothing() {
+    let server = Server::answering("200 OK", "", "").await;
+    let url = server.url.replace("http://", "https://");
+    let failure = post(HttpConfig { url, ..HttpConfig::default() }).await.unwrap_err();
+    assert_eq!(failure.effect, Effect::None, "{failure}");
+    assert!(failure.error.contains("cannot connect to"), "{failure}");
 }
 
 #[tokio::test]
@@ -200,16 +320,20 @@ async fn u04_no_answer_in_time_is_a_timeout() {
     let server = Server::start(None).await;
     let config = HttpConfig { timeout: Duration::from_millis(100), ..server.config() };
     let failure = post(config).await.unwrap_err();
-    assert_eq!(failure.kind, FailureKind::Timeout);
+    assert_eq!((failure.kind, failure.effect), (FailureKind::Timeout, Effect::Unknown));
     assert!(failure.error.contains("within 100ms"), "{}", failure.error);
     assert!(!failure.error.contains("secret"), "{}", failure.error);
 }
 
 #[tokio::test]
-async fn u04_a_body_that_stalls_is_a_timeout() {
-    let server = Server::start(Some("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nab".into())).await;
-    let config = HttpConfig { timeout: Duration::from_millis(100), ..server.config() };
-    assert_eq!(post(config).await.unwrap_err().kind, FailureKind::Timeout);
+async fn u04_a_body_with_events_that_stalls_is_a_timeout_and_another_one_is_not_waited_for() {
+    let stalls = |headers| format!("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n{headers}\r\nab");
+    let timeout = Duration::from_millis(500);
+    let server = Server::start(Some(stalls(CARRIES_EVENTS))).await;
+    let failure = post(HttpConfig { timeout, ..server.config() }).await.unwrap_err();
+    assert_eq!((failure.kind, failure.effect), (FailureKind::Timeout, Effect::Unknown));
+    let server = Server::start(Some(stalls(""))).await;
+    assert!(post(HttpConfig { timeout, ..server.config() }).await.is_ok());
 }
 
 #[tokio::test]
@@ -219,6 +343,7 @@ async fn u04_a_refused_connection_is_tried_again() {
     drop(listener);
     let failure = post(HttpConfig { url, ..HttpConfig::default() }).await.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Retry { after: None });
+    assert_eq!(failure.effect, Effect::None, "nobody has had it");
     assert!(failure.error.contains("cannot connect to http://127.0.0.1:"), "{}", failure.error);
     assert!(failure.error.contains("refused") && !failure.error.contains("secret"));
 }

@@ -206,6 +206,23 @@ async fn d01_no_more_is_taken_than_the_checkpoint_says_may_be() {
     assert_eq!(source.pull(&mut items).await.unwrap(), Pull::More);
 }
 
+/// A checkpoint says that 16,384 lines more may have been taken, however few there are.
+#[tokio::test]
+async fn d01_no_more_is_announced_to_come_again_than_the_file_has() {
+    for done in [0, 40, 100] {
+        let (_directory, path) = file(&lines(1..=100));
+        let mut run = Run::start(&path).await;
+        if done > 0 {
+            run.pull().await;
+            run.settle(1..=done);
+            run.committer.commit().await.unwrap();
+        }
+        let after = Run::start(&path).await;
+        let again = after.standing().resumed.unwrap().again_at_most;
+        assert_eq!(again, 100 - done, "of 100 lines, with {done} done");
+    }
+}
+
 #[tokio::test]
 async fn d01_a_commit_is_due_when_much_was_settled() {
     let (_directory, path) = file(&lines(1..=10_000));

@@ -12,7 +12,7 @@
 
 use std::{
     fs::File,
-    io,
+    io::{self, BufRead, BufReader, Seek, SeekFrom},
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -109,8 +109,9 @@ impl Start {
         Self { mark: Mark::START, done, resumed: None }
     }
 
-    fn after(stored: &Stored, done: Positions) -> Self {
-        let again = done.count_open() + stored.taken_below - done.next();
+    /// `taken_below` is above all lines that may have been taken.
+    fn after(stored: &Stored, done: Positions, taken_below: u64) -> Self {
+        let again = done.count_open() + taken_below.saturating_sub(done.next());
         let resumed = Resumed { partitions: 1, done: done.count_done(), again_at_most: again };
         Self { mark: stored.mark, done, resumed: Some(resumed) }
     }
@@ -130,7 +131,7 @@ impl FilePositions {
     ) -> Result<(Self, Start), String> {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let checkpoint = Checkpoint::at(checkpoint);
-        let start = start(&path, &mut file, &checkpoint)?;
+        let start = start(&path, &mut file, &checkpoint, seeks)?;
         let identity = Identity::of(&mut file).map_err(|error| error.to_string())?;
         let mut watermark = Watermark::default();
         let epoch = watermark.assign(&start.done);
@@ -200,7 +201,12 @@ impl FilePositions {
 
 /// What the checkpoint says of the file. One of another content is told, and the file is read from its start: its lines are not
 /// those that were done.
-fn start(path: &Path, file: &mut File, checkpoint: &Checkpoint) -> Result<Start, String> {
+fn start(
+    path: &Path,
+    file: &mut File,
+    checkpoint: &Checkpoint,
+    seeks: bool,
+) -> Result<Start, String> {
     let shown = checkpoint.path().display();
     let unusable = |why: String| {
         format!(
@@ -213,7 +219,12 @@ fn start(path: &Path, file: &mut File, checkpoint: &Checkpoint) -> Result<Start,
     let done = stored.positions().map_err(|why| unusable(why.to_string()))?;
     let difference = stored.identity.difference(file, &stored.tail);
     let Some(why) = difference.map_err(|error| error.to_string())? else {
-        return Ok(Start::after(&stored, done));
+        let taken_below = match seeks {
+            true => lines_below(file, stored.mark, stored.taken_below),
+            false => Ok(stored.taken_below),
+        };
+        let taken_below = taken_below.map_err(|error| error.to_string())?;
+        return Ok(Start::after(&stored, done, taken_below));
     };
     if Path::new(&stored.input) != path {
         return Err(unusable(format!("it is of another input, {}", stored.input)));
@@ -225,6 +236,17 @@ fn start(path: &Path, file: &mut File, checkpoint: &Checkpoint) -> Result<Start,
         "the input is not the file that its checkpoint is of: it is read from its start"
     );
     Ok(Start::at_the_beginning())
+}
+
+/// Above the last line that the file has, looking from this place on and no further than to `most`:
+/// a checkpoint allows for more lines than there may be.
+fn lines_below(file: &mut File, mark: Mark, most: u64) -> io::Result<u64> {
+    file.seek(SeekFrom::Start(mark.byte))?;
+    let (mut lines, mut below) = (BufReader::new(file), mark.line);
+    while below < most && lines.skip_until(b'\n')? > 0 {
+        below += 1;
+    }
+    Ok(below)
 }
 
 impl State {

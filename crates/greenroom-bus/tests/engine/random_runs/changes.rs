@@ -122,6 +122,11 @@ impl Changes {
             Change::ResumeHandler(at) => {
                 handler(at)?.resume();
             }
+            Change::Decide(decision) => {
+                for parked in self.control.parked() {
+                    self.control.decide(&parked.key, Some(&parked.handler), decision);
+                }
+            }
             Change::AddInput => return self.add_input(program),
             Change::RemoveInput(at) => {
                 if let Some(place) = at.checked_rem(self.inputs.len()) {

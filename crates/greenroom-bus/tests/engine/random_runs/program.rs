@@ -1,6 +1,6 @@
 //! Random engines: what is in them, and what their handlers do.
 
-use greenroom_bus::engine::{NoHandler, OnFull};
+use greenroom_bus::engine::{Decision, NoHandler, OnFull};
 use proptest::prelude::*;
 
 use crate::support::{ms, sink::Behaviour};
@@ -52,6 +52,8 @@ pub(super) struct Row {
     pub(super) on_full: OnFull,
     pub(super) ordered: bool,
     pub(super) key_required: bool,
+    /// What fails for good parks its key.
+    pub(super) parks: bool,
     /// The place of its pool.
     pub(super) pool: usize,
 }
@@ -76,6 +78,8 @@ pub(super) enum Change {
     ResumePool(usize),
     PauseHandler(usize),
     ResumeHandler(usize),
+    /// About every key that is parked.
+    Decide(Decision),
     /// The next one that is late.
     AddInput,
     RemoveInput(usize),
@@ -94,6 +98,8 @@ pub(super) struct Program {
     pub(super) no_handler: NoHandler,
     /// Whether handlers may be taken to be in outage for failures in a row.
     pub(super) outages: bool,
+    /// The target of this handler is down, from this moment until that.
+    pub(super) down: Option<(usize, u64, u64)>,
     /// A small budget of restarts.
     pub(super) fragile: bool,
     pub(super) halt: Option<(u64, Halt)>,
@@ -143,14 +149,15 @@ fn input() -> impl Strategy<Value = Input> {
 
 fn row() -> impl Strategy<Value = Row> {
     let on_full = prop_oneof![4 => Just(OnFull::Pause), 1 => Just(OnFull::Reject), 1 => Just(OnFull::DeadLetter)];
-    let ordered = (prop::bool::weighted(0.8), prop::bool::weighted(0.2));
+    let ordered = (prop::bool::weighted(0.8), prop::bool::weighted(0.2), prop::bool::weighted(0.3));
     (1usize..5, prop_oneof![Just(1usize), 2usize..9, Just(100)], on_full, ordered, 0usize..3)
-        .prop_map(|(workers, queue, on_full, (ordered, key_required), pool)| Row {
+        .prop_map(|(workers, queue, on_full, (ordered, key_required, parks), pool)| Row {
             workers,
             queue,
             on_full,
             ordered,
             key_required,
+            parks,
             pool,
         })
 }
@@ -178,11 +185,16 @@ fn change() -> impl Strategy<Value = Change> {
         1 => three.clone().prop_map(Change::ResumePool),
         1 => three.clone().prop_map(Change::PauseHandler),
         1 => three.prop_map(Change::ResumeHandler),
+        1 => decision().prop_map(Change::Decide),
         2 => Just(Change::AddInput),
         2 => (0usize..4).prop_map(Change::RemoveInput),
         4 => any::<bool>().prop_map(Change::AddOutput),
         4 => (0usize..4).prop_map(Change::RemoveOutput),
     ]
+}
+
+fn decision() -> impl Strategy<Value = Decision> {
+    prop_oneof![Just(Decision::Resume), Just(Decision::Skip), Just(Decision::Drop)]
 }
 
 /// Half of the programs are left as they are.
@@ -220,7 +232,11 @@ pub(super) fn program() -> impl Strategy<Value = Program> {
         [row(), row(), row()],
         (store(), store()),
         no_handler,
-        (prop::bool::weighted(0.2), prop::bool::weighted(0.2)),
+        (
+            prop::bool::weighted(0.2),
+            prop::bool::weighted(0.2),
+            prop::option::weighted(0.2, (0usize..3, 0u64..300, 1u64..20_000)),
+        ),
         // One event that is never done, in programs that are stopped.
         (halt(), any::<prop::sample::Index>(), prop::bool::weighted(0.3)),
         prop_oneof![Just(0u64), 1u64..2_000],
@@ -232,7 +248,8 @@ pub(super) fn program() -> impl Strategy<Value = Program> {
             if halt.is_some() && stuck {
                 get_stuck(&mut inputs, place);
             }
-            let (outages, fragile) = modes;
+            let (outages, fragile, down) = modes;
+            let down = down.map(|(handler, from, time)| (handler, from, from + time));
             Program {
                 inputs,
                 rows,
@@ -240,6 +257,7 @@ pub(super) fn program() -> impl Strategy<Value = Program> {
                 letters,
                 no_handler,
                 outages,
+                down,
                 fragile,
                 halt,
                 deadline,

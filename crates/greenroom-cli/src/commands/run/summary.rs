@@ -14,6 +14,7 @@ pub(super) fn of(report: &engine::RunReport) -> RunReport {
         ignored: report.ignored,
         dead_lettered: report.dead_lettered,
         refused: report.refused,
+        parked: report.parked,
         retried: report.retried,
         repeated_at_most: report.repeated_at_most,
         restarts: report.restarts,

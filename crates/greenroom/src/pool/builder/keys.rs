@@ -74,6 +74,49 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
+    /// What waits behind parked keys takes no room of the pool: others go on however many keys are
+    /// parked. Only [`max_parked`](Self::max_parked) bounds it, for each key by itself; so this is
+    /// for senders that bound what they have sent and not seen settled, and for those who stop
+    /// sending when [`PoolStats::parked`](crate::PoolStats) is too high. A key that goes on takes
+    /// room again, and what comes from outside waits until it has some.
+    ///
+    /// ```
+    /// # use greenroom::{prelude::*, Finally};
+    /// # struct Till; impl Actor for Till { type Message = (u32, i64); type Reply = (); type Error = &'static str;
+    /// # async fn handle(&mut self, (_, cents): (u32, i64), _: &mut Context<Self>) -> Result<(), &'static str> {
+    /// #     if cents < 0 { Err("overdrawn") } else { Ok(()) } } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tills = Pool::new(|_slot| Till)
+    ///     .capacity(2)
+    ///     .ordered_by(|entry: &(u32, i64)| entry.0)
+    ///     .on_final_failure(Finally::ParkKey)
+    ///     .parked_apart()
+    ///     .spawn()
+    ///     .await?;
+    /// for account in 0..10 {
+    ///     tills.send((account, -1)).await?; // fails, and waits for an operator
+    /// }
+    /// tills.call((10, 5)).await?; // finds room
+    /// assert_eq!(tills.stats().parked, 10);
+    /// # Ok(()) }
+    /// ```
+    pub fn parked_apart(mut self) -> Self {
+        self.parked_apart = true;
+        self
+    }
+
+    /// Tells of each message that parks its key, before it waits there: the message, where it is
+    /// not gone, and what it has failed of, the handler's error or the panic's message. Who is told
+    /// logs it: the pool does not. It runs on the worker, so it must not block; one that panics is
+    /// logged, and changes nothing.
+    pub fn on_parked(
+        mut self,
+        tell: impl Fn(Option<&mut A::Message>, Option<&A::Error>, Option<&str>) + Send + Sync + 'static,
+    ) -> Self {
+        self.on_parked = Some(Box::new(tell));
+        self
+    }
+
     /// How many bytes may wait in the pool, of what `size` says of each message: a bound beside the one on messages. A sender
     /// waits, or is told that the pool is full, as it is at that. A message that is larger than the bound is accepted where
     /// nothing else waits. What waits for another attempt is not counted any more; nor is what was sent to a single worker.
@@ -122,7 +165,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             Some((setting, value)) => {
                 Err(SpawnError::OutOfRange { setting, value, range: "1 or more" })
             }
-            None => Ok(KeyBounds { waiting, parked: self.max_parked }),
+            None => Ok(KeyBounds { waiting, parked: self.max_parked, apart: self.parked_apart }),
         }
     }
 }

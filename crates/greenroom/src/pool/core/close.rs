@@ -147,6 +147,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         for (index, shard) in self.shards.iter().enumerate() {
             let mut outbox = shard.outbox.lock();
             outbox.forget_ready();
+            // Whoever drains counts a permit for each.
+            (0..outbox.lanes.apart()).for_each(|_| self.permits.take_back());
             let unowned = outbox.lanes.drain(&mut drained);
             drained.extend(std::iter::from_fn(|| outbox.queue.pop_front()));
             let mut inbox = shard.inbox.lock();

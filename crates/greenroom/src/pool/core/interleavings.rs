@@ -127,6 +127,7 @@ impl Stage {
             key_share: None,
             batches: None,
             batch_bytes: None,
+            on_parked: None,
             key_bounds: crate::pool::crowd::KeyBounds::NONE,
             finally: None,
             key_of: Some(Box::new(|message: &Message| message.0.map(Key))),

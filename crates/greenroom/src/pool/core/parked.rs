@@ -7,6 +7,10 @@
 //! ```
 //!
 //! What is queued of a parked key goes to its lane as it does behind any owner; nobody waits for a reply there.
+//!
+//! Where parked keys stand apart, a message gives its permit up when it comes into the lane of a
+//! parked key, and takes one again, in debt where none is free, when the key goes on: nobody
+//! handles it meanwhile, so it must not stop those that somebody does.
 
 use std::{
     hash::Hash,
@@ -59,12 +63,40 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             ports.extend(extras.filter_map(|extra| extra.port.take()));
         }
         let freed = self.count_parked(index, &mut outbox, id);
+        let room = self.set_apart(&mut outbox, id);
         drop(outbox);
+        if room > 0 {
+            self.permits.give(room, self);
+        }
         ports.into_iter().for_each(|port: PortOf<A>| port.resolve(CallError::Parked));
         freed.into_iter().for_each(|room| room.notify_one());
         self.tell(Happening::KeyParked);
         self.tell_progress();
         place
+    }
+
+    /// The messages of a lane that was parked hold no permits any more. Returns how many the caller
+    /// gives back, under no lock.
+    fn set_apart(&self, outbox: &mut OutboxOf<A, K>, id: LaneId) -> u64 {
+        let Some(lane) = outbox.lanes.get(id).filter(|_| self.key_bounds().apart) else { return 0 };
+        lane.apart = true;
+        lane.queue.len() as u64
+    }
+
+    /// The messages of a parked lane hold permits again.
+    fn take_in_again(&self, outbox: &mut OutboxOf<A, K>, id: LaneId) {
+        if let Some(lane) = outbox.lanes.get(id).filter(|lane| lane.apart) {
+            lane.apart = false;
+            lane.queue.iter().for_each(|_| self.permits.take_back());
+        }
+    }
+
+    /// A message came into this lane. Whoever took it there looks for those who wait for room
+    /// before it rests.
+    pub(super) fn came_behind(&self, outbox: &mut OutboxOf<A, K>, id: LaneId) {
+        if outbox.lanes.get(id).is_some_and(|lane| lane.apart) {
+            self.permits.return_unused(1);
+        }
     }
 
     /// Puts messages that have failed before all others of a lane, in order.
@@ -139,6 +171,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parked.then_some((index, id, outbox))
     }
 
+    pub(crate) fn is_parked(&self, key: &K) -> bool {
+        self.parked_lane(key).is_some()
+    }
+
     /// The lane is not parked any more: nobody owns it, or it is closed where nothing waits in it.
     fn unpark(&self, index: usize, id: LaneId, mut outbox: Outboxed<'_, A, K>) {
         let others = outbox.lanes.has_other_parked(id);
@@ -163,6 +199,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Lets a parked key go on without what has failed for good, which becomes a dead letter. False where it is not parked.
     pub(crate) fn release_key(&self, key: &K) -> bool {
         let Some((index, id, mut outbox)) = self.parked_lane(key) else { return false };
+        self.take_in_again(&mut outbox, id);
         let failed = outbox.lanes.take_failed(id);
         self.tally.waiting.fetch_sub(failed.len(), Ordering::Relaxed);
         let freed = failed.len() as u64;
@@ -194,6 +231,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Lets a parked key go on with the message that has failed, as if it had not. False where the key is not parked.
     pub(crate) fn replay_key(&self, key: &K) -> bool {
         let Some((index, id, mut outbox)) = self.parked_lane(key) else { return false };
+        self.take_in_again(&mut outbox, id);
         let line = outbox.lanes.get(id).into_iter().flat_map(|lane| &mut lane.queue);
         let failed = line.filter(|entry| entry.has_failed_for_good());
         for extra in failed.filter_map(|entry| entry.extra.as_mut()) {
@@ -206,6 +244,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Takes the line of a parked key out, the message that has failed first. `None` where the key is not parked.
     pub(crate) fn remove_key(&self, key: &K) -> Option<Vec<A::Message>> {
         let (index, id, mut outbox) = self.parked_lane(key)?;
+        self.take_in_again(&mut outbox, id);
         let line = outbox.lanes.empty(id);
         line.iter().for_each(|entry| outbox.left(entry));
         let failed = line.iter().filter(|entry| entry.is_retry()).count();

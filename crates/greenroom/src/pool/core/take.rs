@@ -466,6 +466,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             Some(id) => outbox.lanes.push_back(id, entry).map(|()| id),
             None => Err(entry),
         };
+        if let Ok(id) = &placed {
+            self.came_behind(&mut outbox, *id);
+        }
         let full = lane.and_then(|id| outbox.lanes.get(id)).and_then(Lane::is_as_long_as_wanted);
         if let Some(full) = full {
             drop(outbox);

@@ -18,7 +18,28 @@ use crate::{
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn tell(&self, what: Happening) {
-        self.settings.notices.emit(&self.settings.name, what);
+        match (&what, &self.settings.on_parked) {
+            // Logged by who is told which message it is.
+            (Happening::KeyParked, Some(_)) => {
+                self.settings.notices.emit_unlogged(&self.settings.name, what);
+            }
+            _ => self.settings.notices.emit(&self.settings.name, what),
+        }
+    }
+
+    /// A message parks its key.
+    pub(crate) fn tell_parked(
+        &self,
+        message: Option<&mut A::Message>,
+        error: Option<&A::Error>,
+        panic: Option<&str>,
+    ) {
+        let Some(tell) = &self.settings.on_parked else { return };
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| tell(message, error, panic))) {
+            discard(panic);
+            let pool = &*self.settings.name;
+            tracing::error!(pool, "what is told of parked keys panicked");
+        }
     }
 
     /// The pool is to have another size.

@@ -349,7 +349,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if !has_key || self.post.core.ended.load(Ordering::SeqCst) {
             return self.bury(failure);
         }
-        let Some(message) = self.take_message() else {
+        let mut message = self.take_message();
+        let (error, panic) = (failure.error.as_ref(), failure.panic.as_deref());
+        self.post.core.tell_parked(message.as_mut(), error, panic);
+        let Some(message) = message else {
             let kept = Failed::new(failure.reason, None, failure.panic.clone(), self.post.worker);
             // First: what is settled gives its key up.
             if let Some(deferred) = &mut self.deferred {
