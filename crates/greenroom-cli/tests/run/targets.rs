@@ -118,6 +118,19 @@ fn what_a_target_has_handled_twice_is_within_what_the_report_says() {
 }
 
 #[test]
+fn u01_events_go_where_the_configuration_says_whatever_proxy_the_environment_names() {
+    let server = Server::start(|_, _| Answer::Status(204, ""));
+    let stage = Stage::new();
+    set(&stage, &server.url, &events(3), "", "");
+    let mut command = stage.command("run greenroom.yaml --report json");
+    for name in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
+        command.env(name, Server::refusing());
+    }
+    let started = std::time::Instant::now();
+    Run::of(command.output().unwrap(), started).counted(0, [3, 3, 0, 0]);
+}
+
+#[test]
 fn u04_404_is_a_dead_letter_at_once() {
     let server = Server::start(|_, _| Answer::Status(404, ""));
     let stage = Stage::new();
