@@ -95,7 +95,9 @@ impl Drop for Group {
 
 #[cfg(unix)]
 mod system {
-    use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+    use rustix::process::{
+        Pid, Signal, WaitOptions, kill_process_group, test_kill_process_group, waitpgid,
+    };
 
     /// An error means that the group is gone.
     pub(super) fn kill(id: i32) {
@@ -106,8 +108,13 @@ mod system {
         Pid::from_raw(id).is_some_and(|group| kill_process_group(group, Signal::TERM).is_ok())
     }
 
+    /// The dead are members until somebody has waited for them. That is us where nobody else is: as the first process of
+    /// a container, greenroom inherits what its workers leave behind.
     pub(super) fn is_there(id: i32) -> bool {
-        Pid::from_raw(id).is_some_and(|group| test_kill_process_group(group).is_ok())
+        Pid::from_raw(id).is_some_and(|group| {
+            while let Ok(Some(_)) = waitpgid(group, WaitOptions::NOHANG) {}
+            test_kill_process_group(group).is_ok()
+        })
     }
 }
 

@@ -34,6 +34,10 @@ pub(super) const LONGEST_ANSWER: usize = 16 * 1024 * 1024;
 /// can tell a recycle from a crash.
 const EXIT_GRACE: Duration = Duration::from_secs(1);
 
+/// How long an answer of a process that is gone is looked for in its pipe. It is at its end at once, unless something that
+/// the process has started holds it open.
+const LAST_ANSWER: Duration = Duration::from_millis(100);
+
 /// How long a process that was asked to end (SIGTERM) may take, and then what it started, before they are killed.
 const END_GRACE: Duration = Duration::from_secs(1);
 
@@ -156,7 +160,16 @@ impl Process {
         request::write(self.token, attempt, event, &mut self.line);
         let stdin = self.stdin.as_mut().ok_or(Broken::Closed)?;
         let write = write(stdin, &self.line, &mut self.written);
-        let ((), result) = tokio::try_join!(write, answer(&mut self.stdout, self.token))?;
+        let exchange = async { tokio::try_join!(write, answer(&mut self.stdout, self.token)) };
+        tokio::pin!(exchange);
+        let ((), result) = tokio::select! {
+            biased;
+            done = &mut exchange => done?,
+            // What it started may hold its pipes open: they do not tell that it is gone.
+            _ = self.child.wait() => {
+                timeout(LAST_ANSWER, exchange).await.map_err(|_| Broken::Closed)??
+            }
+        };
         self.answered += 1;
         Ok(result)
     }

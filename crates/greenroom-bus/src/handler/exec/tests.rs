@@ -444,9 +444,9 @@ const BROKEN: [(&str, &str); 7] = [
     ),
     ("exit 0", "exit status: 0"),
     ("kill -9 $$", "signal: 9"),
-    ("echo Welcome to worker 2.0; cat >/dev/null", "Welcome to worker 2.0"),
+    ("echo Welcome to worker 2.0; exec cat >/dev/null", "Welcome to worker 2.0"),
     ("printf '\\0\\1\\2garbage\\n'; exit 1", "garbage"),
-    ("exec >&-; cat >/dev/null", "closed its stdin or stdout"),
+    ("exec >&-; exec sleep 60", "closed its stdin or stdout"),
     ("read line; exit 1", "exit status: 1"),
 ];
 
@@ -454,21 +454,22 @@ const BROKEN: [(&str, &str); 7] = [
 async fn a_worker_program_that_cannot_start_blames_no_event() {
     for (script, why) in BROKEN {
         let mut worker = Worker::new(program(&["sh", "-c", script]));
-        for id in ["a", "b"] {
-            let failure = worker.failure(id).await;
-            assert_eq!(failure.kind, FailureKind::Pause, "{script}: {failure}");
-            let says = |text: &str| failure.error.contains(text);
-            assert!(
-                says(why) && says("\"sh\" does not work") && says("by hand"),
-                "{script}: {failure}"
-            );
-        }
-        assert_eq!(
-            worker.counts(),
-            (3, 4, 0),
-            "{script}: two starts for each, none from the budget"
-        );
+        let failure = worker.failure("a").await;
+        assert_eq!(failure.kind, FailureKind::Pause, "{script}: {failure}");
+        let all = [why, "\"sh\" does not work", "no event is blamed", "by hand"];
+        assert!(all.iter().all(|says| failure.error.contains(says)), "{script}: {failure}");
+        assert_eq!(worker.counts(), (1, 2, 0), "{script}: two starts");
+        assert_eq!(worker.failure("b").await.kind, FailureKind::Pause, "{script}");
+        assert_eq!(worker.counts(), (3, 4, 0), "{script}: none from the budget, which is 3");
     }
+}
+
+#[tokio::test]
+async fn a_crash_is_noticed_though_a_child_holds_the_pipes_open() {
+    let mut worker = Worker::proven("sleep 300 & exit 3").await;
+    let failure = worker.failure("a").await;
+    assert_eq!(failure.kind, FailureKind::Crash, "{failure}");
+    assert!(failure.error.contains("exit status: 3"), "{failure}");
 }
 
 #[tokio::test]
@@ -587,7 +588,7 @@ async fn what_a_crashed_worker_has_started_is_gone_before_its_event_is_tried_aga
         let dir = TempDir::new().unwrap();
         let config = with_dir(except_good(&with_child(child, "exit 3")), &dir);
         let mut worker = Worker::has_answered(config).await;
-        worker.failure("a").await;
+        assert_eq!(worker.failure("a").await.kind, FailureKind::Crash, "it is not waited for");
         until_the_child_is_gone(&dir).await;
     }
 }
