@@ -65,8 +65,6 @@ pub(crate) struct BusError {
     retry: Retry,
     /// The handler is in outage: the attempt does not count.
     waits: Option<Duration>,
-    /// Attempts have failed for as long as they may.
-    over: bool,
 }
 
 impl BusWorker {
@@ -246,13 +244,13 @@ fn worked(entry: &shared::Handler) {
 /// What an event waits for whose handler is in outage.
 fn waits_for_handler(entry: &shared::Handler, wait: Duration) -> BusError {
     let failure = Failure::new(FailureKind::Released, "the handler is in outage");
-    BusError { failure, retry: entry.retry(), waits: Some(wait), over: false }
+    BusError { failure, retry: entry.retry(), waits: Some(wait) }
 }
 
 /// What an event waits for whose handler is paused.
 fn paused(entry: &shared::Handler) -> BusError {
     let failure = Failure::new(FailureKind::Released, "the handler is paused");
-    BusError { failure, retry: entry.retry(), waits: Some(PAUSED), over: false }
+    BusError { failure, retry: entry.retry(), waits: Some(PAUSED) }
 }
 
 /// Awaits an attempt as long as its pool lets it take.
@@ -328,9 +326,12 @@ fn failed(
         // Nobody has had the event: the next attempt is the same one again.
         take_back(job, pool);
     }
-    let retry = entry.retry();
-    let over = failure.kind != FailureKind::Released && is_over(job, retry, waits.is_some());
-    BusError { failure, retry, waits, over }
+    let mut retry = entry.retry();
+    if failure.kind != FailureKind::Released && is_over(job, retry, waits.is_some()) {
+        // This one was the last.
+        retry.attempts = 1;
+    }
+    BusError { failure, retry, waits }
 }
 
 /// Does not count an attempt that [`begin`] has counted.
@@ -568,8 +569,7 @@ pub(crate) fn policy(attempt: FailedAttempt<'_, BusError>, chance: f64) -> Verdi
         // Spread, so that what waits does not come back in one instant.
         return Verdict::Retry { after: after.mul_f64(0.5 + 0.5 * chance), counted: false };
     }
-    let attempts = if error.over { 1 } else { error.retry.attempts };
-    let retried = row(Retry { attempts, ..error.retry }).verdict(attempt.failures, chance);
+    let retried = row(error.retry).verdict(attempt.failures, chance);
     match error.failure.kind {
         // Dropped, its settlement refuses it.
         FailureKind::Fatal => Verdict::Drop,

@@ -8,7 +8,7 @@ use crate::handler::{Attempt, Effect, Failure, FailureKind};
 /// The program could not be run at all.
 pub(super) fn cannot_start(config: &ExecConfig, error: &io::Error) -> Failure {
     let error = format!(
-        "exec: cannot start {}: {error}; check `command` in the configuration",
+        "exec: cannot start {}: {error}; check `command` and `cwd` in the configuration",
         command(config)
     );
     unsent(FailureKind::Pause, error)

@@ -25,7 +25,7 @@ static ALIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 /// to its own process.
 pub fn kill_all() {
     let alive = std::mem::take(&mut *ALIVE.lock());
-    alive.into_iter().for_each(|id| system::kill(id));
+    alive.into_iter().for_each(system::kill);
 }
 
 /// A group that may have members. Dropped, it is killed.
@@ -64,7 +64,7 @@ impl Group {
         }
         match is_there {
             true => drop(self),
-            false => self.is_gone(),
+            false => self.forget(),
         }
     }
 
@@ -72,12 +72,12 @@ impl Group {
     pub(super) fn end_in_background(self, patience: Duration) {
         match self.ask() {
             true => drop(tokio::spawn(self.end(patience))),
-            false => self.is_gone(),
+            false => self.forget(),
         }
     }
 
     /// Nobody is left to be killed.
-    fn is_gone(mut self) {
+    fn forget(mut self) {
         if let Some(id) = self.0.take() {
             ALIVE.lock().remove(&id);
         }
