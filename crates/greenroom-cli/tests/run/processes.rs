@@ -259,3 +259,40 @@ printf '{"token":"%s","outcome":"pass"}\n' "${token%%\"*}"; done"#;
         assert!(stage.path(seen).exists(), "{seen}");
     }
 }
+
+/// Notes each event in `handled`, and ends every fifth time in another way than with an answer.
+const ENDS: &str = r#"
+import json, os, sys
+handled = open("handled", "a")
+for n, line in enumerate(sys.stdin, 1):
+    job = json.loads(line)
+    print(job["event"]["id"], file=handled, flush=True)
+    answer = json.dumps({"token": job["token"], "outcome": "pass"})
+    if n % 5 == 0:
+        ENDS
+    print(answer, flush=True)
+"#;
+
+#[test]
+fn what_workers_have_handled_twice_is_within_what_the_report_says() {
+    for ends in [
+        "os._exit(0)",
+        "os._exit(3)",
+        "os.kill(os.getpid(), 9)",
+        "print(answer[:9], end='', flush=True); os._exit(0)",
+        "print('garbage', flush=True)",
+        "print(answer, flush=True)",
+    ] {
+        let restart = "restart: { max: 1000, window: 60s }";
+        let stage = Stage::with(&exec(4, "[python3, -IS, w.py]", restart, ""));
+        stage.write("w.py", ENDS.replace("ENDS", ends));
+        let events = events(60);
+        stage.write_events("in", &events);
+        let report = stage.run().counted(0, [60, 60, 0, 0]);
+        assert_all_in_order(&events, &stage.read("done"), Repeats::None);
+        let handled = std::fs::read_to_string(stage.path("handled")).unwrap().lines().count();
+        let twice = handled as u64 - 60;
+        let bound = report["repeated_at_most"].as_u64().unwrap();
+        assert!(twice <= bound && bound <= 2 * twice + 20, "{ends}: {twice} of {bound}");
+    }
+}

@@ -279,6 +279,18 @@ async fn answers_before_the_answer_are_passed_over() {
 }
 
 #[tokio::test]
+async fn a_target_that_cannot_be_found_or_reached_has_had_nothing() {
+    // A name and an address that nobody may have (RFC 2606, RFC 5737).
+    for url in ["http://target.invalid/", "http://192.0.2.1/"] {
+        let connect_timeout = Duration::from_millis(50);
+        let config = HttpConfig { url: url.into(), connect_timeout, ..HttpConfig::default() };
+        let failure = post(config).await.unwrap_err();
+        assert_eq!(failure.effect, Effect::None, "{failure}");
+        assert!(failure.error.contains("cannot connect to http://"), "{failure}");
+    }
+}
+
+#[tokio::test]
 async fn a_target_that_speaks_no_tls_has_had_nothing() {
     let server = Server::answering("200 OK", "", "").await;
     let url = server.url.replace("http://", "https://");
