@@ -69,6 +69,7 @@ mod restarts;
 mod running;
 mod standing;
 mod stderr;
+mod watch;
 
 use std::{
     collections::BTreeMap,

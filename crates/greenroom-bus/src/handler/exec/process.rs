@@ -21,6 +21,7 @@ use super::{
     request,
     running::Running,
     stderr::Stderr,
+    watch::Watch,
 };
 use crate::{
     event::Event,
@@ -46,6 +47,8 @@ const END_GRACE: Duration = Duration::from_secs(1);
 /// Dropping it kills the whole process group at once; the process is reaped in the background.
 #[derive(Debug)]
 pub(super) struct Process {
+    /// Ends before anybody waits for the child.
+    _watch: Watch,
     /// Goes before the child, whose number is that of the group for as long as it was not waited for.
     group: Group,
     child: Child,
@@ -117,6 +120,7 @@ impl Process {
             return Err(io::Error::other("the process has no pipes"));
         };
         Ok(Self {
+            _watch: Watch::over(&child, &group, END_GRACE),
             group,
             child,
             stdin: Some(stdin),

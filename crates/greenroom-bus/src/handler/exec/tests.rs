@@ -586,6 +586,19 @@ async fn what_a_recycled_worker_has_started_does_not_live_on() {
 }
 
 #[tokio::test]
+async fn what_a_recycled_worker_has_started_does_not_wait_for_the_next_event() {
+    for child in [SLEEPS, STAYS] {
+        let dir = TempDir::new().unwrap();
+        let config = with_dir(shell(&with_child(child, "reply pass; exit 0")), &dir);
+        let mut worker = Worker::new(config);
+        assert!(worker.handle("a").await.is_ok());
+        until_the_child_is_gone(&dir).await;
+        assert!(worker.handle("b").await.is_ok());
+        assert_eq!(worker.counts(), (0, 0, 1));
+    }
+}
+
+#[tokio::test]
 async fn what_a_crashed_worker_has_started_is_gone_before_its_event_is_tried_again() {
     for child in [SLEEPS, STAYS] {
         let dir = TempDir::new().unwrap();
