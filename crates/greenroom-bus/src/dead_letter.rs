@@ -83,6 +83,21 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Every reason.
+    pub const ALL: [Self; 11] = [
+        Self::Malformed,
+        Self::TooLarge,
+        Self::NoHandler,
+        Self::HandlerRejected,
+        Self::KeyMissing,
+        Self::Rejected,
+        Self::RetriesExhausted,
+        Self::Poisoned,
+        Self::NoWorkers,
+        Self::PoolFull,
+        Self::Dropped,
+    ];
+
     /// The spelling used in stored letters, reports and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -98,5 +113,45 @@ impl Reason {
             Self::PoolFull => "pool_full",
             Self::Dropped => "dropped",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// The reason after this one. Who adds a reason is made to add it here.
+    fn after(reason: Reason) -> Option<Reason> {
+        Some(match reason {
+            Reason::Malformed => Reason::TooLarge,
+            Reason::TooLarge => Reason::NoHandler,
+            Reason::NoHandler => Reason::HandlerRejected,
+            Reason::HandlerRejected => Reason::KeyMissing,
+            Reason::KeyMissing => Reason::Rejected,
+            Reason::Rejected => Reason::RetriesExhausted,
+            Reason::RetriesExhausted => Reason::Poisoned,
+            Reason::Poisoned => Reason::NoWorkers,
+            Reason::NoWorkers => Reason::PoolFull,
+            Reason::PoolFull => Reason::Dropped,
+            Reason::Dropped => return None,
+        })
+    }
+
+    #[test]
+    fn every_reason_is_listed() {
+        let all = std::iter::successors(Some(Reason::Malformed), |reason| after(*reason));
+        assert!(all.eq(Reason::ALL));
+    }
+
+    #[test]
+    fn the_page_on_order_says_what_each_reason_means_and_knows_no_other() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/order.md");
+        let page = fs::read_to_string(path).unwrap();
+        let table = page.split_once("| reason of a dead letter |").unwrap().1;
+        let table = table.split_once("\n\n").unwrap().0;
+        let named: Vec<&str> = table.lines().filter_map(|row| row.split('`').nth(1)).collect();
+        assert_eq!(named, Reason::ALL.map(Reason::as_str));
     }
 }

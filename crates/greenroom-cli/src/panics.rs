@@ -6,6 +6,8 @@ use std::{
     process, thread,
 };
 
+use greenroom_bus::handler::exec::kill_all;
+
 /// Replaces the hook that prints a stack trace. A panic of the main thread ends the process with exit code 1; in
 /// other threads it is caught by whoever runs them.
 pub(crate) fn install() {
@@ -13,6 +15,7 @@ pub(crate) fn install() {
         // Nothing is left to be told when standard error is gone.
         let _ = writeln!(io::stderr(), "{}", line(info));
         if thread::current().name() == Some("main") {
+            kill_all();
             process::exit(1);
         }
     }));

@@ -6,6 +6,7 @@ mod acks;
 mod bounds;
 mod counts;
 mod drain;
+mod effects;
 mod ends;
 mod failing_parts;
 mod failures;

@@ -46,7 +46,7 @@ impl Guard {
     fn authorised(&self, headers: &HeaderMap, path: &str) -> Result<(), Refusal> {
         let Some(token) = &self.token else { return named_as_this_machine(headers, path) };
         let shown = text(headers, header::AUTHORIZATION);
-        let shown = shown.and_then(|shown| shown.strip_prefix("Bearer "));
+        let shown = shown.and_then(bearer);
         if shown.is_some_and(|shown| same(shown.trim().as_bytes(), token.as_bytes())) {
             return Ok(());
         }
@@ -55,6 +55,12 @@ impl Guard {
                     `greenroom why` takes it from GREENROOM_ADMIN_TOKEN";
         Err(Refusal::new(StatusCode::UNAUTHORIZED, what, path, next))
     }
+}
+
+/// The token of credentials of the scheme `Bearer`, which may be written in any case (RFC 9110, 11.1).
+fn bearer(credentials: &str) -> Option<&str> {
+    let (scheme, token) = credentials.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token)
 }
 
 /// Takes as long wherever two texts of one length differ.
@@ -137,6 +143,19 @@ mod tests {
         }
         assert_eq!(status(&guard, Method::GET, &[("host", "127.0.0.1")]), 401);
         assert!(guard.admit(&Method::GET, &HeaderMap::new(), "/healthz", true).is_ok());
+    }
+
+    #[test]
+    fn a_scheme_in_lower_case_is_no_wrong_token() {
+        let guard = Guard { token: Some("sesame".to_owned()) };
+        let with = |value| status(&guard, Method::GET, &[("authorization", value)]);
+        for right in ["bearer sesame", "BEARER sesame", "bEaReR  sesame"] {
+            assert_eq!(with(right), 200, "{right}");
+        }
+        for wrong in ["bearer SESAME", "bearersesame", "bearer", "bearer\tsesame", "digest sesame"]
+        {
+            assert_eq!(with(wrong), 401, "{wrong}");
+        }
     }
 
     #[test]

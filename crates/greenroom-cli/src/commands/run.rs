@@ -9,7 +9,10 @@ mod summary;
 
 use std::{process::ExitCode, sync::Arc, time::Duration};
 
-use greenroom_bus::engine::{Control, RunReport};
+use greenroom_bus::{
+    engine::{Control, RunReport},
+    handler::exec::kill_all,
+};
 
 pub(crate) use self::{
     layers::HandlerLayers,
@@ -45,6 +48,8 @@ fn run(config: Config, source: &Source, format: ReportFormat) -> ExitCode {
     };
     let ended = runtime.block_on(run_to_the_end(config, source));
     runtime.shutdown_timeout(LAST_TASKS);
+    // Those of handlers that could not be dropped, because a thread is held up.
+    kill_all();
     match ended {
         Ok(report) => conclude(&report, format),
         Err(why) => Exit::CouldNotRun.because(why),

@@ -387,6 +387,7 @@ fn http(mut record: Record) -> Option<HttpConfig> {
     Some(HttpConfig {
         url: record.text("url")?,
         timeout: record.duration("timeout")?,
+        max_response: record.count("max_response")?,
         mode: if structured { HttpMode::Structured } else { HttpMode::Binary },
         pass: record.flag("pass")?,
         status: record.variables("status")?,

@@ -4,8 +4,7 @@
 use std::{collections::HashMap, path::Path};
 
 use greenroom::event_pool::Engine;
-use greenroom_bus::handler::http::{On, StatusMap, Verdict};
-use url::Url;
+use greenroom_bus::handler::http::{NoTarget, On, StatusMap, Verdict, check_url};
 
 use super::{
     pattern,
@@ -283,10 +282,16 @@ impl Checker<'_> {
 
     fn url(&mut self, path: &str, text: &str) {
         let help = "for example `http://localhost:9000/path`";
-        match Url::parse(text) {
-            Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {}
-            Ok(_) => self.error(path, "this is not an http or https URL", help),
-            Err(error) => self.error(path, format!("this is not a URL: {error}"), help),
+        match check_url(text) {
+            Ok(()) => {}
+            Err(NoTarget::Unreadable(why)) => {
+                self.error(path, format!("this is not a URL: {why}"), help);
+            }
+            Err(NoTarget::Host) => {
+                let help = format!("write the host after two slashes, {help}");
+                self.error(path, "this URL has no host", help);
+            }
+            Err(_) => self.error(path, "this is not an http or https URL", help),
         }
     }
 

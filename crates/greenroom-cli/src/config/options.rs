@@ -815,6 +815,12 @@ static HTTP: Group = group(
             "How long one attempt may take.",
         ),
         opt(
+            "max_response",
+            Size { min: 1024, max: GIB },
+            Default("16MiB"),
+            "The longest answer with events that is read; a longer one makes a dead letter. An answer without events may have any length.",
+        ),
+        opt(
             "mode",
             Choice { words: &["binary", "structured"], later: &[] },
             Default("binary"),

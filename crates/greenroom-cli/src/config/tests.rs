@@ -273,7 +273,21 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
             handler,
             "http",
             "{ url: 'http://a/b' }",
-            &["{}", "{ url: a }", "{ url: 'ftp://a' }", "{ url: 5 }", "{ url: 'http://' }"],
+            &[
+                "{}",
+                "{ url: a }",
+                "{ url: 'ftp://a' }",
+                "{ url: 5 }",
+                "{ url: 'http://' }",
+                "{ url: 'http:///x' }",
+                "{ url: 'http:x' }",
+            ],
+        ),
+        (
+            handler,
+            "http",
+            "{ url: 'https://a', max_response: 1MiB }",
+            &["{ url: 'https://a', max_response: 0 }", "{ url: 'https://a', max_response: 5s }"],
         ),
         (
             handler,

@@ -299,6 +299,8 @@ pub struct HttpConfig {
     pub url: String,
     /// How long one attempt may take.
     pub timeout: Duration,
+    /// The longest answer with events that is read, in bytes.
+    pub max_response: u64,
     /// How the event is written.
     pub mode: HttpMode,
     /// True when an accepted event goes on although the answer holds none.

@@ -131,13 +131,17 @@ printf '{"token":"%s","outcome":"pass"}\n' "$token"; done"#,
 #[test]
 fn u02_a_worker_that_answers_nonsense_is_replaced_and_its_event_given_up() {
     let stage = Stage::with(&exec(1, "[sh, w.sh]", "restart: { max: 100, window: 60s }", ""));
-    stage.write("w.sh", "while read -r line; do echo 'Hello, world!'; done");
+    stage.write(
+        "w.sh",
+        r#"while IFS= read -r line; do token=${line#*\"token\":\"}; token=${token%%\"*}
+case $line in *'"id":"e0"'*) printf '{"token":"%s","outcome":"pass"}\n' "$token";; *) echo 'Hello, world!';; esac; done"#,
+    );
     stage.write_events("in", &events(3));
     let run = stage.run();
-    let report = run.counted(0, [3, 0, 3, 0]);
-    assert_eq!(report["dead_letters_by_reason"]["poisoned"], 3);
+    let report = run.counted(0, [3, 1, 2, 0]);
+    assert_eq!(report["dead_letters_by_reason"]["poisoned"], 2);
     let letters = stage.read("dead-letters.ndjson");
-    assert_eq!(letters[0]["event"]["id"], "e0");
+    assert_eq!(letters[0]["event"]["id"], "e1");
     assert!(letters[0]["error"].as_str().unwrap().contains("Hello, world!"), "{}", letters[0]);
     assert!(run.stderr.contains("worker process crashed"), "{}", run.stderr);
 }
@@ -145,7 +149,8 @@ fn u02_a_worker_that_answers_nonsense_is_replaced_and_its_event_given_up() {
 #[test]
 fn d09_workers_that_all_die_pause_the_handler_and_no_event_is_blamed() {
     let restart = "restart: { max: 0, window: 60s }";
-    let stage = Stage::with(&exec(2, "[sh, -c, 'exit 7']", restart, "outage: { limit: 300ms }"));
+    let rest = "outage: { limit: 300ms }";
+    let stage = Stage::with(&exec(2, "[sh, -c, 'echo no luck >&2; exit 7']", restart, rest));
     stage.write_events("in", &events(10));
     let run = stage.run();
     let report = run.report();
@@ -154,7 +159,57 @@ fn d09_workers_that_all_die_pause_the_handler_and_no_event_is_blamed() {
         (3, &json!(10), &json!(0))
     );
     let error = report["errors"][0].as_str().unwrap();
-    assert!(error.contains("in outage") && error.contains("crashed more than 0 times"), "{error}");
+    let says =
+        ["in outage", "\"sh\"", "no event is blamed", "exit status: 7", "no luck", "by hand"];
+    assert!(says.iter().all(|says| error.contains(says)), "{error}");
+    assert!(run.stderr.contains("no luck") && !stage.path("dead-letters.ndjson").exists());
+}
+
+#[test]
+fn a_program_that_cannot_start_for_a_while_costs_no_event_its_attempt_or_its_place() {
+    let stage = Stage::with(&exec(4, "[sh, w.sh]", "", ""));
+    stage.write(
+        "w.sh",
+        r#"echo x >> starts; [ $(wc -l < starts) -gt 12 ] || { echo no such module >&2; exit 1; }
+while IFS= read -r line; do token=${line#*\"token\":\"}; token=${token%%\"*}
+printf '{"token":"%s","outcome":"pass"}\n' "$token"; done"#,
+    );
+    let events = events(100);
+    stage.write_events("in", &events);
+    let run = stage.run_with("--set handlers.h.retry.attempts=1", b"");
+    let report = run.counted(0, [100, 100, 0, 0]);
+    assert_eq!((&report["repeated_at_most"], &report["retried"]), (&json!(0), &json!(0)));
+    let done = stage.read("done");
+    assert_all_in_order(&events, &done, Repeats::None);
+    assert!(done.iter().all(|event| event["greenroomattempt"] == 1), "{}", done[0]);
+    let says = ["in outage", "no such module", "works again"];
+    assert!(says.iter().all(|says| run.stderr.contains(says)), "{}", run.stderr);
+}
+
+#[test]
+fn workers_that_find_no_descriptors_left_do_not_stop_the_others() {
+    let stage = Stage::with(&exec(60, "[sh, w.sh]", "", ""));
+    stage.write(
+        "w.sh",
+        r#"while IFS= read -r line; do token=${line#*\"token\":\"}; token=${token%%\"*}
+printf '{"token":"%s","outcome":"pass"}\n' "$token"; done"#,
+    );
+    let events = events(1_000);
+    stage.write_events("in", &events);
+    let binary = stage.command("run greenroom.yaml --report json");
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", "ulimit -n 80; exec \"$@\"", "sh"]).arg(binary.get_program());
+    limited.args(binary.get_args()).current_dir(stage.path(""));
+    let started = Instant::now();
+    let run = Run::of(limited.output().unwrap(), started);
+    run.counted(0, [1_000, 1_000, 0, 0]);
+    assert_all_in_order(&events, &stage.read("done"), Repeats::None);
+    assert!(run.stderr.contains("Too many open files"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("ulimit -n") && !run.stderr.contains("in outage"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -202,5 +257,42 @@ printf '{"token":"%s","outcome":"pass"}\n' "${token%%\"*}"; done"#;
         let output = stage.command(&words).output().unwrap();
         Run::of(output, started).counted(0, [1, 1, 0, 0]);
         assert!(stage.path(seen).exists(), "{seen}");
+    }
+}
+
+/// Notes each event in `handled`, and ends every fifth time in another way than with an answer.
+const ENDS: &str = r#"
+import json, os, sys
+handled = open("handled", "a")
+for n, line in enumerate(sys.stdin, 1):
+    job = json.loads(line)
+    print(job["event"]["id"], file=handled, flush=True)
+    answer = json.dumps({"token": job["token"], "outcome": "pass"})
+    if n % 5 == 0:
+        ENDS
+    print(answer, flush=True)
+"#;
+
+#[test]
+fn what_workers_have_handled_twice_is_within_what_the_report_says() {
+    for ends in [
+        "os._exit(0)",
+        "os._exit(3)",
+        "os.kill(os.getpid(), 9)",
+        "print(answer[:9], end='', flush=True); os._exit(0)",
+        "print('garbage', flush=True)",
+        "print(answer, flush=True)",
+    ] {
+        let restart = "restart: { max: 1000, window: 60s }";
+        let stage = Stage::with(&exec(4, "[python3, -IS, w.py]", restart, ""));
+        stage.write("w.py", ENDS.replace("ENDS", ends));
+        let events = events(60);
+        stage.write_events("in", &events);
+        let report = stage.run().counted(0, [60, 60, 0, 0]);
+        assert_all_in_order(&events, &stage.read("done"), Repeats::None);
+        let handled = std::fs::read_to_string(stage.path("handled")).unwrap().lines().count();
+        let twice = handled as u64 - 60;
+        let bound = report["repeated_at_most"].as_u64().unwrap();
+        assert!(twice <= bound && bound <= 2 * twice + 20, "{ends}: {twice} of {bound}");
     }
 }

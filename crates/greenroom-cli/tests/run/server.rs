@@ -25,6 +25,8 @@ impl Request {
 pub(crate) enum Answer {
     /// A status, and headers with a line end each.
     Status(u16, &'static str),
+    /// The status 200 and these headers, the first half of a body, and the end of the connection.
+    Half(&'static str),
     /// No answer for a minute.
     Never,
 }
@@ -79,6 +81,11 @@ fn serve(
             Answer::Status(status, headers) => {
                 let answer = format!("HTTP/1.1 {status} So\r\ncontent-length: 0\r\n{headers}\r\n");
                 writer.write_all(answer.as_bytes())?;
+            }
+            Answer::Half(headers) => {
+                let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: 8\r\n{headers}\r\nhalf");
+                writer.write_all(answer.as_bytes())?;
+                return Ok(());
             }
             Answer::Never => thread::sleep(Duration::from_secs(60)),
         }

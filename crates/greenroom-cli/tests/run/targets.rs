@@ -97,6 +97,40 @@ fn u04_a_target_that_always_answers_500_to_one_event_gets_it_dead_lettered() {
 }
 
 #[test]
+fn what_a_target_has_handled_twice_is_within_what_the_report_says() {
+    for (half, counts) in
+        [("", 0), ("ce-specversion: 1.0\r\nce-id: x\r\nce-source: s\r\nce-type: t\r\n", 99)]
+    {
+        let seen = Mutex::new(HashSet::new());
+        let server = Server::start(move |_, request| {
+            let id = request.header("ce-id").unwrap_or_default().to_owned();
+            let first = seen.lock().unwrap().insert(id);
+            if first { Answer::Half(half) } else { Answer::Status(200, "") }
+        });
+        let (stage, events) = (Stage::new(), events(99));
+        // Apart from each other: an outage would have no end to wait for.
+        let run = post(&stage, &server.url, &events, "", "outage: { failures: 1000, window: 1h }");
+        let report = run.counted(0, [99, 99, 0, 0]);
+        assert_eq!(report["repeated_at_most"], counts, "{report}");
+        let handled = server.requests.lock().unwrap().len() as u64;
+        assert_eq!(handled, 99 + counts);
+    }
+}
+
+#[test]
+fn u01_events_go_where_the_configuration_says_whatever_proxy_the_environment_names() {
+    let server = Server::start(|_, _| Answer::Status(204, ""));
+    let stage = Stage::new();
+    set(&stage, &server.url, &events(3), "", "");
+    let mut command = stage.command("run greenroom.yaml --report json");
+    for name in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
+        command.env(name, Server::refusing());
+    }
+    let started = std::time::Instant::now();
+    Run::of(command.output().unwrap(), started).counted(0, [3, 3, 0, 0]);
+}
+
+#[test]
 fn u04_404_is_a_dead_letter_at_once() {
     let server = Server::start(|_, _| Answer::Status(404, ""));
     let stage = Stage::new();

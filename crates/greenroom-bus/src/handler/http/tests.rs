@@ -279,6 +279,18 @@ async fn answers_before_the_answer_are_passed_over() {
 }
 
 #[tokio::test]
+async fn a_target_that_cannot_be_found_or_reached_has_had_nothing() {
+    // A name and an address that nobody may have (RFC 2606, RFC 5737).
+    for url in ["http://target.invalid/", "http://192.0.2.1/"] {
+        let connect_timeout = Duration::from_millis(50);
+        let config = HttpConfig { url: url.into(), connect_timeout, ..HttpConfig::default() };
+        let failure = post(config).await.unwrap_err();
+        assert_eq!(failure.effect, Effect::None, "{failure}");
+        assert!(failure.error.contains("cannot connect to http://"), "{failure}");
+    }
+}
+
+#[tokio::test]
 async fn a_target_that_speaks_no_tls_has_had_nothing() {
     let server = Server::answering("200 OK", "", "").await;
     let url = server.url.replace("http://", "https://");
@@ -480,4 +492,97 @@ async fn k12_a_response_to_a_batch_that_carries_events_is_refused() {
     let results = post_all(server.config(), &["a", "b"]).await;
     let error = results[0].as_ref().unwrap_err();
     assert!(error.error.contains("carries events"), "{error}");
+}
+
+#[tokio::test]
+async fn k12_a_batch_names_the_highest_attempt_and_has_no_idempotency_key() {
+    let mut server = Server::answering("200 OK", "", "").await;
+    let mut handler = HttpFactory::new(server.config()).unwrap().build(0).unwrap();
+    let events = [samples::event("a", "{}"), samples::event("b", "{}")];
+    let attempt = |number| Attempt { number, ..samples::attempt() };
+    handler.handle_all(&[(&events[0], attempt(3)), (&events[1], attempt(1))]).await;
+    let request = server.requests.recv().await.unwrap();
+    assert!(request.contains("greenroom-attempt: 3\r\n"), "{request}");
+    assert!(!request.contains("idempotency-key") && !request.contains("ce-id:"), "{request}");
+}
+
+#[tokio::test]
+async fn an_answer_may_have_a_hundred_headers() {
+    let with = |count| format!("HTTP/1.1 204 Yes\r\n{}\r\n", "x-one: more\r\n".repeat(count));
+    assert!(Server::start(Some(with(100))).await.post().await.is_ok());
+    assert_eq!(
+        Server::start(Some(with(101))).await.post().await.unwrap_err().effect,
+        Effect::Unknown
+    );
+}
+
+#[tokio::test]
+async fn u01_binary_data_and_no_data_are_sent_as_they_are() {
+    let mut server = Server::answering("204 No Content", "", "").await;
+    let attributes = r#""specversion":"1.0","id":"1","source":"s","type":"t""#;
+    for (data, content_type, body) in [
+        (
+            r#","datacontenttype":"text/plain","data_base64":"aGVsbG8=""#,
+            Some("text/plain"),
+            "hello",
+        ),
+        (r#","datacontenttype":"text/plain","data":"hello""#, Some("text/plain"), "hello"),
+        (r#","data":"hello""#, Some("application/json"), "\"hello\""),
+        ("", None, ""),
+    ] {
+        let event = Event::parse(format!("{{{attributes}{data}}}").as_bytes()).unwrap();
+        let request = received(&mut server, Mode::Binary, &event).await;
+        let (head, sent) = request.split_once("\r\n\r\n").unwrap();
+        let named = head.lines().find_map(|line| line.strip_prefix("content-type: "));
+        assert_eq!((named, sent), (content_type, body), "{data}");
+    }
+}
+
+/// What the target receives of a first attempt at this event.
+async fn received(server: &mut Server, mode: Mode, event: &Event) -> String {
+    let url = server.url.replace("me:secret@", "").replace("/in?key=secret", "/prices");
+    let factory = HttpFactory::new(HttpConfig { url, mode, ..HttpConfig::default() }).unwrap();
+    let (mut handler, attempt) = (factory.build(0).unwrap(), samples::attempt());
+    samples::settle(handler.handle(event, &attempt)).await.unwrap();
+    server.requests.recv().await.unwrap()
+}
+
+/// The examples of one kind on the page.
+fn shown<'a>(page: &'a str, kind: &str) -> Vec<&'a str> {
+    let begins = format!("```{kind}\n");
+    page.split(&begins).skip(1).map(|rest| rest.split_once("\n```").unwrap().0).collect()
+}
+
+/// A request without the headers that differ from run to run: its first line, its headers, and its body.
+fn parts(request: &str) -> (String, Vec<String>, String) {
+    let request = request.replace("\r\n", "\n");
+    let (head, body) = request.split_once("\n\n").unwrap();
+    let mut lines = head.lines().map(str::to_owned);
+    let first = lines.next().unwrap();
+    let varies = |line: &String| line.starts_with("host: ") || line.starts_with("user-agent: ");
+    let mut headers: Vec<_> = lines.filter(|line| !varies(line)).collect();
+    headers.sort_unstable();
+    (first, headers, body.to_owned())
+}
+
+#[tokio::test]
+async fn u01_the_page_on_targets_shows_what_they_receive() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/http-targets.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let event = Event::parse(shown(&page, "json")[0].as_bytes()).unwrap();
+    let mut server = Server::answering("204 No Content", "", "").await;
+    let modes = [Mode::Binary, Mode::Structured];
+    let requests = shown(&page, "http");
+    assert_eq!(requests.len(), modes.len());
+    for (mode, shown) in modes.into_iter().zip(requests) {
+        let request = received(&mut server, mode, &event).await;
+        assert_eq!(parts(&request), parts(shown), "{mode:?}");
+    }
+    let config = HttpConfig::default();
+    assert_eq!(config.timeout, Duration::from_secs(5));
+    assert_eq!(config.connect_timeout, Duration::from_secs(2));
+    assert_eq!(config.max_response, 16 * 1024 * 1024);
+    for stated in ["`timeout` (5 s)", "two seconds", "`max_response` (16 MiB)", "first 200 bytes"] {
+        assert!(page.contains(stated), "{stated}");
+    }
 }

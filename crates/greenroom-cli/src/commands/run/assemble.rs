@@ -228,6 +228,7 @@ fn factory(kind: &HandlerKind) -> Result<Arc<dyn HandlerFactory>, String> {
         HandlerKind::Http(config) => Arc::new(HttpFactory::new(HttpConfig {
             url: config.url.clone(),
             timeout: config.timeout,
+            max_response: usize::try_from(config.max_response).unwrap_or(usize::MAX),
             mode: match config.mode {
                 HttpMode::Binary => Mode::Binary,
                 HttpMode::Structured => Mode::Structured,

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom_bus::engine::Control;
+use greenroom_bus::{engine::Control, handler::exec::kill_all};
 use tokio::{signal, task::JoinHandle};
 
 use super::Reload;
@@ -101,6 +101,7 @@ fn end_by(limit: Duration) -> mpsc::Sender<()> {
                 std::io::stderr(),
                 "error: the run did not end in time; what was not settled is refused"
             );
+            kill_all();
             std::process::exit(3);
         }
     };

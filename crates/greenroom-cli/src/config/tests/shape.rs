@@ -41,6 +41,15 @@ admin: { listen: nowhere }
 }
 
 #[test]
+fn a_url_without_a_host_is_refused_with_its_place_and_what_to_write() {
+    for url in ["http:///x", "https:x", "http:/x", "http:////x"] {
+        let shown = load(&handler(&format!("http: {{ url: '{url}' }}"))).text();
+        assert!(shown.contains("this URL has no host\n --> c.yaml:"), "{shown}");
+        assert!(shown.contains("after two slashes, for example `http://"), "{shown}");
+    }
+}
+
+#[test]
 fn problems_are_shown_like_those_of_rustc() {
     let text = load(&pool("wokers: 3")).text();
     let expected = "\
