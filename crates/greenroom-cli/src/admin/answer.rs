@@ -45,14 +45,20 @@ impl Refusal {
 
 impl IntoResponse for Json {
     fn into_response(self) -> Response {
-        let mut response = Response::new(Body::from(format!("{:#}\n", self.1)));
+        let mut response = as_json(Body::from(format!("{:#}\n", self.1)));
         *response.status_mut() = self.0;
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         response
     }
+}
+
+/// A body that is JSON already.
+pub(super) fn as_json(body: Body) -> Response {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
 }
 
 impl IntoResponse for Refusal {

@@ -5,21 +5,25 @@
 //! ```
 //!
 //! It has a thread and a runtime of its own, so it answers while every worker computes, blocks its thread or is stuck, and
-//! while every queue is full. What takes time, reading dead letters, is done on further threads.
+//! while every queue is full. What takes time, reading dead letters, is done on further threads. Connections are bounded in
+//! number, and each in time and size ([`serve`]).
 
 mod answer;
 pub(crate) mod ask;
+mod connections;
 mod guard;
 mod health;
 mod letters;
+mod moving;
 mod reloaded;
 mod routes;
 mod sentence;
+mod serve;
 #[cfg(test)]
 mod tests;
 mod views;
 
-use std::{net::TcpListener, path::PathBuf, sync::Arc, thread};
+use std::{convert::Infallible, io, net::TcpListener, path::PathBuf, sync::Arc, thread};
 
 use greenroom_bus::engine::Control;
 use tokio::sync::oneshot;
@@ -81,9 +85,9 @@ impl Listener {
         let serve = move || {
             runtime.block_on(async move {
                 tokio::select! {
-                    served = self.serve(daemon) => if let Err(error) = served {
+                    Err(error) = self.serve(daemon) => {
                         tracing::error!(%error, "the admin listener has ended");
-                    },
+                    }
                     _ = ended => {}
                 }
             });
@@ -94,8 +98,9 @@ impl Listener {
         Ok(Open { _end: end })
     }
 
-    async fn serve(self, daemon: Daemon) -> std::io::Result<()> {
+    async fn serve(self, daemon: Daemon) -> io::Result<Infallible> {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
-        axum::serve(listener, routes::all(Arc::new(daemon), Arc::new(self.guard))).await
+        let routes = routes::all(Arc::new(daemon), Arc::new(self.guard));
+        Ok(serve::serve(listener, routes, connections::most()).await)
     }
 }

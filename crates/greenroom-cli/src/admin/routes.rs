@@ -3,7 +3,7 @@
 use std::{str::FromStr, sync::Arc};
 
 use axum::{
-    Router,
+    Extension, Router,
     extract::{Path, RawQuery, Request, State},
     http::{Method, StatusCode, Uri},
     middleware::{self, Next},
@@ -12,6 +12,7 @@ use axum::{
 };
 use greenroom_bus::engine::{ChangeError, Decision};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 use url::form_urlencoded;
 
 use super::{
@@ -43,7 +44,7 @@ const PATHS: &[(&str, &str)] = &[
     ("POST /api/keys/drop?key=KEY[&handler=NAME]", "makes dead letters of all that waits there"),
     (
         "GET /api/dead-letters[?after=N&limit=N&reason=R&pool=P&handler=H]",
-        "the dead letters, oldest first",
+        "the dead letters, oldest first, a page at a time; long texts are cut, `bytes` is the size",
     ),
     ("GET /api/dead-letters/NUMBER", "one of them, whole"),
     ("POST /api/reload", "reads the configuration again"),
@@ -74,6 +75,7 @@ pub(super) fn all(daemon: Arc<Daemon>, guard: Arc<Guard>) -> Router {
         .route("/api/reload", post(reload))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
+        .layer(Extension(Readers(Arc::new(Semaphore::new(READERS)))))
         .layer(middleware::from_fn_with_state(guard.clone(), admit))
         .with_state(daemon)
 }
@@ -210,7 +212,11 @@ async fn decide(
     Ok(Json::ok(json!({ "key": key, "decided": decided })))
 }
 
-async fn dead_letters(State(daemon): Asked, RawQuery(query): RawQuery) -> Answer {
+async fn dead_letters(
+    State(daemon): Asked,
+    Extension(readers): Extension<Readers>,
+    RawQuery(query): RawQuery,
+) -> Answer {
     let at = "/api/dead-letters";
     let query = Query::of(query, at, &["after", "limit", "reason", "pool", "handler"])?;
     let text = |name| query.one(name).map(str::to_owned);
@@ -223,17 +229,52 @@ async fn dead_letters(State(daemon): Asked, RawQuery(query): RawQuery) -> Answer
         handler: text("handler"),
     };
     let path = daemon.dead_letters.clone();
-    apart(at, move || letters::list(&path, &wanted)).await
+    readers.read(at, move || letters::list(&path, &wanted)).await
 }
 
-async fn dead_letter(State(daemon): Asked, Path(number): Path<String>, uri: Uri) -> Answer {
+async fn dead_letter(
+    State(daemon): Asked,
+    Extension(readers): Extension<Readers>,
+    Path(number): Path<String>,
+    uri: Uri,
+) -> Result<Response, Refusal> {
     let number = number.parse().map_err(|_| not_a_number("a dead letter", &number, uri.path()))?;
     let path = daemon.dead_letters.clone();
-    apart(uri.path(), move || letters::show(&path, number)).await
+    readers.read(uri.path(), move || letters::show(&path, number)).await
+}
+
+/// Those who read the file of dead letters, which takes as long as the file is large: few at a time.
+#[derive(Clone)]
+struct Readers(Arc<Semaphore>);
+
+/// So many read at a time.
+const READERS: usize = 4;
+
+impl Readers {
+    async fn read<T: Send + 'static>(
+        &self,
+        at: &str,
+        read: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let Ok(turn) = self.0.clone().try_acquire_owned() else {
+            let what = format!("the dead letters are being read for {READERS} requests already");
+            let next = "ask again when those are answered";
+            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, what, at, next));
+        };
+        // The turn ends with the reading, also where the one who asked has gone.
+        let read = move || {
+            let _turn = turn;
+            read()
+        };
+        apart(at, read).await
+    }
 }
 
 /// Reads files on another thread, so that others are answered meanwhile.
-async fn apart(at: &str, read: impl FnOnce() -> Answer + Send + 'static) -> Answer {
+async fn apart<T: Send + 'static>(
+    at: &str,
+    read: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
     let lost = |error| {
         let (status, what) = (StatusCode::INTERNAL_SERVER_ERROR, format!("not read: {error}"));
         Refusal::new(status, what, at, "please report this")

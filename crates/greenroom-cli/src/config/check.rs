@@ -7,7 +7,7 @@ use greenroom::event_pool::Engine;
 use greenroom_bus::handler::http::{NoTarget, On, StatusMap, Verdict, check_url};
 
 use super::{
-    pattern,
+    near, pattern,
     problem::{Problem, Problems},
     record::Places,
     types::{Config, HandlerConfig, HandlerKind, InputKind, PoolConfig},
@@ -29,7 +29,6 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     if let Some(loopback) = &config.loopback {
         checker.patterns("loopback.on", &loopback.on);
     }
-    checker.unreached_handlers();
 }
 
 struct Checker<'a> {
@@ -73,8 +72,10 @@ impl Checker<'_> {
             self.pool(pool);
             let path = format!("pools.{}", pool.name);
             let used = self.config.handlers.iter().any(|handler| handler.pool == pool.name);
-            // A pool of a handler that could not be read may be named there.
-            let unread = self.incomplete_handlers();
+            // A pool of a handler that could not be read may be named there, and one whose name is
+            // misspelt may be meant.
+            let misspelt = self.config.handlers.iter().any(|handler| !self.is_pool(&handler.pool));
+            let unread = misspelt || self.incomplete_handlers();
             if !used && !unread && self.places.has(&path) {
                 let text = format!("no handler names the pool `{}`", pool.name);
                 self.warning(
@@ -116,7 +117,8 @@ impl Checker<'_> {
     }
 
     fn incomplete_handlers(&self) -> bool {
-        self.places.names_in("handlers").count() != self.config.handlers.len()
+        !self.places.has("handlers")
+            || self.places.names_in("handlers").count() != self.config.handlers.len()
     }
 
     fn types_taken_twice(&mut self) {
@@ -169,7 +171,11 @@ impl Checker<'_> {
             let path = format!("{path}.{name}");
             if !is_attribute(name) {
                 let shown = self.places.at(&path).show(name);
-                let help = "lower-case letters and digits, for example `subject`";
+                let help = lower_case(name)
+                    .filter(|_| self.places.at(&path).origin.is_none())
+                    .unwrap_or_else(|| {
+                        "lower-case letters and digits, for example `subject`".to_owned()
+                    });
                 self.error(&path, format!("`{shown}` is not the name of an attribute"), help);
             } else if like.is_empty() {
                 let help =
@@ -193,18 +199,23 @@ impl Checker<'_> {
         }
     }
 
+    fn is_pool(&self, pool: &str) -> bool {
+        pool == "default" || self.places.has(&format!("pools.{pool}"))
+    }
+
     fn pool_exists(&mut self, path: &str, pool: &str) {
-        if pool == "default" || self.places.has(&format!("pools.{pool}")) {
+        if self.is_pool(pool) {
             return;
         }
         let shown = self.places.at(path).show(pool);
-        let known: Vec<_> =
-            self.places.names_in("pools").filter(|name| *name != "default").collect();
-        let near = known.iter().find(|name| strsim::jaro_winkler(name, pool) > 0.8);
-        let help = match near {
-            Some(name) => format!("did you mean `{name}`?"),
-            None => "name it under `pools`, or leave `pool` out for `default`".to_owned(),
-        };
+        let mut known: Vec<_> = self.places.names_in("pools").collect();
+        known.push("default");
+        known.sort_unstable();
+        // What came from a reference may be a secret: no name is told to be near it.
+        let near = self.places.at(path).origin.is_none().then(|| near::suggestion(pool, known));
+        let help = near.flatten().unwrap_or_else(|| {
+            "name it under `pools`, or leave `pool` out for `default`".to_owned()
+        });
         self.error(path, format!("there is no pool `{shown}`"), help);
     }
 
@@ -271,8 +282,12 @@ impl Checker<'_> {
                     Some(inner) => {
                         format!("for a field of the data write `/{}`", inner.replace('.', "/"))
                     }
-                    None => "lower-case letters and digits, or a JSON pointer that begins with `/`"
-                        .to_owned(),
+                    None => lower_case(name)
+                        .filter(|_| self.places.at(at).origin.is_none())
+                        .unwrap_or_else(|| {
+                            "lower-case letters and digits, or a JSON pointer that begins with `/`"
+                                .to_owned()
+                        }),
                 };
                 self.error(at, format!("`{shown}` is not the name of an attribute"), help);
             }
@@ -301,14 +316,17 @@ impl Checker<'_> {
             let path = format!("{path}.{on}");
             let row = match (on.parse::<On>(), verdict.parse::<Verdict>()) {
                 (Ok(on), Ok(verdict)) => (on, verdict),
-                (on, verdict) => {
-                    let why = on.err().map(|why| why.to_string());
-                    let why = why.or(verdict.err().map(|why| why.to_string())).unwrap_or_default();
-                    self.error(
-                        &path,
-                        why,
-                        "for example `404: retry`, `5xx: park` or `timeout: reject`",
-                    );
+                (found, because) => {
+                    let usual =
+                        || "for example `404: retry`, `5xx: park` or `timeout: reject`".to_owned();
+                    if let Err(why) = found {
+                        let near = near::suggestion(on, ["timeout", "connection"]);
+                        self.error(&path, why.to_string(), near.unwrap_or_else(usual));
+                    }
+                    if let Err(why) = because {
+                        let near = near::suggestion(verdict, Verdict::ALL.map(Verdict::as_str));
+                        self.error(&path, why.to_string(), near.unwrap_or_else(usual));
+                    }
                     continue;
                 }
             };
@@ -332,35 +350,18 @@ impl Checker<'_> {
             }
         }
     }
-
-    /// Decided only where every event type is known: all inputs are generators.
-    fn unreached_handlers(&mut self) {
-        let mut types = Vec::new();
-        for input in &self.config.inputs {
-            let InputKind::Generator(generator) = &input.kind else { return };
-            types.extend(generator.types.iter().map(String::as_str));
-        }
-        if self.places.names_in("inputs").count() != self.config.inputs.len() || types.is_empty() {
-            return;
-        }
-        if self.config.loopback.is_some() {
-            return;
-        }
-        for handler in &self.config.handlers {
-            let reached = types.iter().any(|t| handler.on.iter().any(|on| pattern::matches(on, t)));
-            if !reached {
-                let text = format!("nothing reaches the handler `{}`", handler.name);
-                let help = format!("the generators make {} only", types.join(", "));
-                self.warning(&format!("handlers.{}.on", handler.name), text, help);
-            }
-        }
-    }
 }
 
 /// CloudEvents 1.0: names are lower-case letters and digits. The data is no attribute.
 fn is_attribute(name: &str) -> bool {
     let valid = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
     !name.is_empty() && valid && name != "data"
+}
+
+/// The attribute that was meant, where its letters are only written in another case or parted by something.
+fn lower_case(name: &str) -> Option<String> {
+    let meant: String = name.to_lowercase().chars().filter(|c| !matches!(c, '_' | '-')).collect();
+    is_attribute(&meant).then(|| format!("did you mean `{meant}`?"))
 }
 
 /// RFC 6901, section 3.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::{
     interpolate::is_unresolved,
+    meant, near,
     problem::{Problem, Problems},
     record::{Places, Record, Typed},
     scalar,
@@ -32,13 +33,15 @@ impl Decoder<'_> {
     /// `at` is where a missing key is reported: the key of the mapping.
     fn group(&mut self, node: &Node, at: &Place, group: &'static Group, path: &str) -> Record {
         let mut record = Record::default();
-        let Some(entries) = self.entries(node, group.title) else { return record };
+        let Some(entries) = self.entries(node, |found| not_a_group(node, group, found)) else {
+            return record;
+        };
         let mut given: Vec<(&str, &Entry)> = Vec::new();
-        let mut misspelt = false;
+        // The options that were probably meant by keys that are not known: these are not missing.
+        let mut misspelt: Vec<&str> = Vec::new();
         for entry in entries {
             let Some(opt) = group.options.iter().find(|opt| opt.is_named(&entry.key)) else {
-                let near = nearest(&entry.key, group);
-                misspelt |= near.is_some_and(|near| is_kind(group, &near));
+                misspelt.extend(nearest(&entry.key, group).map(|(opt, _)| opt.name));
                 self.problems.push(unknown(entry, group));
                 continue;
             };
@@ -54,21 +57,27 @@ impl Decoder<'_> {
                 record.fields.insert(opt.name, value);
             }
         }
-        if !(misspelt && given.iter().all(|(name, _)| !group.one_of.contains(name))) {
+        let kind_is_misspelt = misspelt.iter().any(|name| group.one_of.contains(name));
+        if !(kind_is_misspelt && given.iter().all(|(name, _)| !group.one_of.contains(name))) {
             self.one_of(&given, at, group);
         }
-        self.left_out(&given, at, group, path, &mut record);
+        let known: Vec<_> = given.iter().map(|(name, _)| *name).chain(misspelt).collect();
+        self.left_out(&known, at, group, path, &mut record);
         record
     }
 
-    fn entries<'n>(&mut self, node: &'n Node, title: &str) -> Option<&'n [Entry]> {
+    /// `wrong` says what is wrong with what is found instead of a mapping.
+    fn entries<'n>(
+        &mut self,
+        node: &'n Node,
+        wrong: impl FnOnce(&str) -> Problem,
+    ) -> Option<&'n [Entry]> {
         match &node.value {
             Value::Map(entries) => Some(entries),
             Value::Null => Some(&[]),
             _ if is_unresolved(node) => None,
             _ => {
-                let text = format!("{title} is a mapping, but this is {}", node.describe());
-                self.problems.push(Problem::error(text, node.place.clone()));
+                self.problems.push(wrong(&node.describe()));
                 None
             }
         }
@@ -86,13 +95,17 @@ impl Decoder<'_> {
                 self.problems.push(Problem::error(text, entry.place.clone()));
                 None
             }
+            Kind::Group(group) if group.options.is_empty() && is_scalar(&entry.node) => {
+                self.problems.push(takes_nothing(entry));
+                Some(Typed::Group(Record::default()))
+            }
             Kind::Group(group) => {
                 Some(Typed::Group(self.group(&entry.node, &entry.place, group, path)))
             }
             Kind::CountOr { group, .. } if is_map(&entry.node) => {
                 Some(Typed::Group(self.group(&entry.node, &entry.place, group, path)))
             }
-            Kind::Named(group) => Some(self.named(&entry.node, group, path)),
+            Kind::Named(group) => Some(self.named(&entry.node, opt, group, path)),
             Kind::List(group) => self.list(&entry.node, opt, group, path),
             Kind::Texts | Kind::Command => self.texts(&entry.node, opt, path),
             Kind::Variables => self.variables(&entry.node, opt, path),
@@ -113,8 +126,8 @@ impl Decoder<'_> {
         }
     }
 
-    fn named(&mut self, node: &Node, group: &'static Group, path: &str) -> Typed {
-        let entries = self.entries(node, "this").unwrap_or_default();
+    fn named(&mut self, node: &Node, opt: &Opt, group: &'static Group, path: &str) -> Typed {
+        let entries = self.entries(node, |_| not_named(node, opt)).unwrap_or_default();
         let mut records = Vec::new();
         for entry in entries {
             if !is_name(&entry.key) {
@@ -169,7 +182,7 @@ impl Decoder<'_> {
             }
             Some(opt) => format!("write `{{ {word}: … }}`, with {} in it", opt.kind.expected()),
             None => match nearest(word, group) {
-                Some(name) => format!("did you mean `{name}`?"),
+                Some((_, name)) => near::did_you_mean(word, &name),
                 None => format!("one of {}", listed(group.one_of)),
             },
         };
@@ -209,7 +222,7 @@ impl Decoder<'_> {
     }
 
     fn variables(&mut self, node: &Node, opt: &Opt, path: &str) -> Option<Typed> {
-        let entries = self.entries(node, &format!("`{}`", opt.name))?;
+        let entries = self.entries(node, |_| wrong(node, opt, None))?;
         let mut pairs = Vec::new();
         for entry in entries {
             self.places.note(&join(path, &entry.key), &entry.place, entry.node.origin.as_ref());
@@ -258,7 +271,7 @@ impl Decoder<'_> {
 
     fn left_out(
         &mut self,
-        given: &[(&str, &Entry)],
+        given: &[&str],
         at: &Place,
         group: &'static Group,
         path: &str,
@@ -266,7 +279,7 @@ impl Decoder<'_> {
     ) {
         let mut defaults = Vec::new();
         for opt in group.options.iter().filter(|opt| !record.fields.contains_key(opt.name)) {
-            let given = given.iter().any(|(name, _)| *name == opt.name);
+            let given = given.contains(&opt.name);
             match opt.presence {
                 Presence::Required if !given => self.problems.push(missing(opt, group, at)),
                 // Also instead of a value that was wrong, so that the checks after this one see the rest.
@@ -296,10 +309,44 @@ fn is_map(node: &Node) -> bool {
     matches!(node.value, Value::Map(_))
 }
 
-/// True when this is a spelling of one of the kinds of a group with a choice.
-fn is_kind(group: &Group, spelling: &str) -> bool {
-    let mut kinds = group.options.iter().filter(|opt| group.one_of.contains(&opt.name));
-    kinds.any(|opt| opt.is_named(spelling))
+fn is_scalar(node: &Node) -> bool {
+    !matches!(node.value, Value::Null | Value::Map(_)) && !is_unresolved(node)
+}
+
+/// A kind or layer that is named, and nothing more.
+fn takes_nothing(entry: &Entry) -> Problem {
+    let text = format!("`{}` takes no settings, but this is {}", entry.key, entry.node.describe());
+    Problem::error(text, entry.node.place.clone()).help(format!("write `{}: {{}}`", entry.key))
+}
+
+/// Something else stands for a mapping with known keys.
+fn not_a_group(node: &Node, group: &Group, found: &str) -> Problem {
+    let text = format!("{} is a mapping, but this is {found}", group.title);
+    let built = group.options.iter().filter(|opt| opt.is_built());
+    let word = match &node.value {
+        Value::Text(word) if node.origin.is_none() => word.as_str(),
+        _ => "",
+    };
+    let help = match built.clone().find(|opt| opt.is_named(word)) {
+        Some(opt) => format!("write `{{ {}: … }}`", opt.name),
+        None => format!("it knows {}", listed(&built.map(|opt| opt.name).collect::<Vec<_>>())),
+    };
+    Problem::error(text, node.place.clone()).help(help)
+}
+
+/// Something else stands for a mapping from names.
+fn not_named(node: &Node, opt: &Opt) -> Problem {
+    let problem = wrong(node, opt, None);
+    let name = match &node.value {
+        Value::Text(name) if node.origin.is_none() => name,
+        Value::List(items) => match items.first().map(|item| &item.value) {
+            Some(Value::Text(name)) => name,
+            _ => "NAME",
+        },
+        _ => "NAME",
+    };
+    let name = if is_name(name) { name } else { "NAME" };
+    problem.help(format!("write `{}: {{ {name}: {{ … }} }}`", opt.name))
 }
 
 /// Kinds of later versions stand among the options of groups with a choice.
@@ -313,7 +360,7 @@ fn unknown(entry: &Entry, group: &Group) -> Problem {
         entry.place.clone(),
     );
     match nearest(&entry.key, group) {
-        Some(name) => problem.help(format!("did you mean `{name}`?")),
+        Some((_, name)) => problem.help(near::did_you_mean(&entry.key, &name)),
         None => {
             let built: Vec<_> =
                 group.options.iter().filter(|o| o.is_built()).map(|o| o.name).collect();
@@ -326,24 +373,22 @@ fn unknown(entry: &Entry, group: &Group) -> Problem {
     }
 }
 
-/// The known key that looks most like this one.
-fn nearest(key: &str, group: &Group) -> Option<String> {
-    const ALIKE: f64 = 0.75;
-    let wanted = key.to_lowercase();
-    let spellings = group.options.iter().filter(|opt| opt.is_built()).flat_map(Opt::spellings);
-    spellings
-        .map(|name| (strsim::jaro_winkler(&name.to_lowercase(), &wanted), name))
-        .filter(|(likeness, _)| *likeness > ALIKE)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, name)| name)
+/// The option that was probably meant by this key, and the spelling of it that is nearest.
+fn nearest<'g>(key: &str, group: &'g Group) -> Option<(&'g Opt, String)> {
+    let built = group.options.iter().filter(|opt| opt.is_built());
+    let spellings: Vec<_> =
+        built.flat_map(|opt| opt.spellings().into_iter().map(move |name| (opt, name))).collect();
+    let name = near::nearest(key, spellings.iter().map(|(_, name)| name.as_str()))?;
+    spellings.iter().find(|(_, spelling)| spelling == name).cloned()
 }
 
 fn wrong(node: &Node, opt: &Opt, why: Option<String>) -> Problem {
     let found = why.unwrap_or_else(|| format!("this is {}", node.describe()));
     let text = format!("`{}` has to be {}, but {found}", opt.name, opt.kind.expected());
     let problem = Problem::error(text, node.place.clone());
-    match opt.kind.example() {
-        Some(example) => problem.help(format!("for example {example}")),
+    let example = || opt.kind.example().map(|example| format!("for example {example}"));
+    match meant::suggestion(node, &opt.kind).or_else(example) {
+        Some(help) => problem.help(help),
         None => problem,
     }
 }

@@ -7,9 +7,13 @@
 mod build;
 mod check;
 mod decode;
+mod effect;
+mod flow;
 mod interpolate;
 mod json_schema;
 mod layers;
+mod meant;
+mod near;
 mod options;
 mod overrides;
 mod pattern;
@@ -27,7 +31,7 @@ mod types;
 mod units;
 mod yaml;
 
-use std::{collections::HashMap, env, fs, path::Path};
+use std::{collections::HashMap, env, fs, io::Read, path::Path};
 
 use self::{build::Builder, interpolate::World, tree::Node};
 pub use self::{
@@ -58,9 +62,9 @@ const MAX_FILE: u64 = 16 << 20;
 pub fn load(file: &Path, settings: &[String]) -> (Option<Config>, Problems) {
     let text = match read(file) {
         Ok(text) => text,
-        Err(problem) => {
-            let mut problems = Problems::new(file.display().to_string(), "");
-            problems.push(problem);
+        Err(unread) => {
+            let mut problems = Problems::new(file.display().to_string(), &unread.text);
+            problems.push(unread.problem);
             return (None, problems);
         }
     };
@@ -72,23 +76,52 @@ pub fn load(file: &Path, settings: &[String]) -> (Option<Config>, Problems) {
     (config.filter(|_| problems.errors() == 0), problems)
 }
 
-fn read(file: &Path) -> Result<String, Problem> {
-    let unread = |why: String| {
-        Problem::error(format!("cannot read the configuration: {why}"), Place::whole_file())
-            .help("`greenroom init` writes one to start from")
+/// Why there is no text, and what of it can be shown.
+struct Unread {
+    problem: Problem,
+    text: String,
+}
+
+fn read(file: &Path) -> Result<String, Unread> {
+    let unread = |why: String| Unread {
+        problem: Problem::error(
+            format!("cannot read the configuration: {why}"),
+            Place::whole_file(),
+        )
+        .help("`greenroom init` writes one to start from"),
+        text: String::new(),
     };
     let found = fs::metadata(file).map_err(|error| unread(error.to_string()))?;
     if found.is_dir() {
         return Err(unread("it is a directory".to_owned()));
     }
-    if found.len() > MAX_FILE {
-        return Err(unread(format!("it holds {} bytes, more than {MAX_FILE}", found.len())));
+    let mut bytes = Vec::new();
+    let opened = fs::File::open(file).map_err(|error| unread(error.to_string()))?;
+    let read = opened.take(MAX_FILE + 1).read_to_end(&mut bytes);
+    read.map_err(|error| unread(error.to_string()))?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(unread(format!("it holds more than {} MiB", MAX_FILE >> 20)));
     }
-    let bytes = fs::read(file).map_err(|error| unread(error.to_string()))?;
     String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        unread(format!("it is not UTF-8 text (byte {at})"))
+        let valid = error.utf8_error().valid_up_to();
+        not_text(error.as_bytes(), valid)
     })
+}
+
+/// `valid`: how many bytes of it are UTF-8.
+fn not_text(bytes: &[u8], valid: usize) -> Unread {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let (what, place) = match bytes {
+        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => ("this is UTF-16, not UTF-8", Place::whole_file()),
+        _ => {
+            let before = String::from_utf8_lossy(&bytes[..valid]);
+            let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+            let column = before[line_start..].chars().count() + 1;
+            let line = before.matches('\n').count() + 1;
+            ("this is not UTF-8 text", Place::Source(Span { line, column, width: 1 }))
+        }
+    };
+    Unread { problem: Problem::error(what, place).help("save the file as UTF-8"), text }
 }
 
 /// All that a configuration is made from.
@@ -112,6 +145,11 @@ impl Source<'_> {
             .config(record)?;
         check::check(&config, &places, problems);
         reach::check(&config, self.file, &places, problems);
+        // Both look at the configuration as a whole, of which parts are missing where there were errors.
+        if problems.errors() == 0 {
+            flow::check(&config, &places, problems);
+            effect::check(&config, &places, problems);
+        }
         Some(config)
     }
 

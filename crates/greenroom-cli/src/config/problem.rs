@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::tree::Place;
+use super::tree::{Place, Span};
 
 /// How bad a problem is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -134,17 +134,18 @@ impl Problems {
             out,
             "{}: {}",
             paint.with(code, word),
-            paint.with(BOLD, &printable(&problem.message))
+            paint.with(BOLD, &shortened(&problem.message))
         );
         let _ = writeln!(out, " {} {}", paint.with(BLUE, "-->"), self.place(problem));
         if let Place::Source(span) = &problem.place
             && let Some(line) = self.lines.get(span.line - 1).filter(|_| span.width > 0)
         {
-            let caret = underline(line, span.column, span.width);
-            snippet(span.line, line, &paint.with(code, &caret), paint, out);
+            let excerpt = Excerpt::of(line, *span);
+            let caret = underline(&excerpt.line, excerpt.column, excerpt.width);
+            snippet(span.line, &excerpt.line, &paint.with(code, &caret), paint, out);
         }
         if let Some(help) = &problem.help {
-            let _ = writeln!(out, "  {} help: {}", paint.with(BLUE, "="), printable(help));
+            let _ = writeln!(out, "  {} help: {}", paint.with(BLUE, "="), shortened(help));
         }
         out.push('\n');
     }
@@ -157,6 +158,49 @@ fn snippet(number: usize, line: &str, caret: &str, paint: &Paint, out: &mut Stri
     let number = paint.with(BLUE, &number);
     let _ = writeln!(out, "{gutter} {bar}\n{number} {bar} {}", printable(line.trim_end()));
     let _ = writeln!(out, "{gutter} {bar} {caret}");
+}
+
+/// The part of a line that is shown: of a long one, what lies around the place.
+struct Excerpt {
+    line: String,
+    column: usize,
+    width: usize,
+}
+
+/// The longest line that is shown whole, in characters, and what is shown of a longer one.
+const LONGEST_LINE: usize = 160;
+const BEFORE: usize = 40;
+const SHOWN: usize = 100;
+
+impl Excerpt {
+    fn of(line: &str, Span { column, width, .. }: Span) -> Self {
+        let line = line.trim_end();
+        if line.chars().nth(LONGEST_LINE).is_none() {
+            return Self { line: line.to_owned(), column, width };
+        }
+        let start = (column - 1).saturating_sub(BEFORE);
+        let mut shown: String = line.chars().skip(start).take(SHOWN).collect();
+        let mut column = column - start;
+        let width = width.min((SHOWN + 1).saturating_sub(column));
+        if line.chars().nth(start + SHOWN).is_some() {
+            shown.push('…');
+        }
+        if start > 0 {
+            shown.insert(0, '…');
+            column += 1;
+        }
+        Self { line: shown, column, width }
+    }
+}
+
+/// A message has at most so many characters: what it quotes may be of any length.
+const LONGEST_MESSAGE: usize = 600;
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_MESSAGE) {
+        Some((end, _)) => printable(&text[..end]) + "…",
+        None => printable(text),
+    }
 }
 
 /// What a file holds must not steer the terminal. Tabs stay, one character for one.

@@ -40,7 +40,7 @@ pub(super) fn decode(node: &Node, kind: &Kind) -> Result<Typed, Why> {
             _ => Err(None),
         },
         Kind::Path => text(&value).map(|text| Typed::Text(text.to_owned())),
-        Kind::Choice { words, later } => choice(node, text(&value)?, words, later),
+        Kind::Choice { words, later } => choice(text(&value)?, words, later),
         Kind::Duration { min_ms, max_ms } => {
             let duration =
                 units::duration(text(&value).map_err(|_| unitless(&value))?).ok_or(None)?;
@@ -110,15 +110,9 @@ fn size(value: &Value) -> Result<u64, Why> {
     }
 }
 
-fn choice(node: &Node, text: &str, words: &[&str], later: &[&str]) -> Result<Typed, Why> {
+fn choice(text: &str, words: &[&str], later: &[&str]) -> Result<Typed, Why> {
     if words.contains(&text) {
         return Ok(Typed::Text(text.to_owned()));
     }
-    if later.contains(&text) {
-        return Err(Some(format!("`{text}` is not part of this version")));
-    }
-    let near = words.iter().find(|word| strsim::jaro_winkler(word, text) > 0.8);
-    Err(near
-        .filter(|_| node.origin.is_none())
-        .map(|word| format!("this is {}; did you mean `{word}`?", node.describe())))
+    Err(later.contains(&text).then(|| format!("`{text}` is not part of this version")))
 }

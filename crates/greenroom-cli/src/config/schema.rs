@@ -192,7 +192,8 @@ impl Kind {
             Self::CountOr { min, max, .. } => {
                 format!("a whole number from {min} to {max}, or a mapping")
             }
-            Self::Group(_) | Self::Named(_) => "a mapping".to_owned(),
+            Self::Group(_) => "a mapping".to_owned(),
+            Self::Named(group) => format!("a mapping from names, each to {}", group.title),
             Self::List(_) => "a list of mappings".to_owned(),
             Self::Later(_) => "nothing".to_owned(),
         }

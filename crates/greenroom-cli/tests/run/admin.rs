@@ -1,6 +1,8 @@
 //! The admin listener: what it answers, to whom, and that nothing holds it up.
 
 use std::time::{Duration, Instant};
+#[cfg(target_os = "linux")]
+use std::{io::Write, net::TcpStream};
 
 use serde_json::json;
 
@@ -241,4 +243,31 @@ admin: { listen: 127.0.0.1:0 }
     assert_eq!(shown["letter"]["event"]["type"], "y", "{shown}");
     assert_eq!(daemon.get("/api/dead-letters/7").0, 404);
     assert_eq!(daemon.get("/api/dead-letters/one").0, 400);
+}
+
+/// As the process of the daemon, under a limit on its descriptors.
+#[cfg(target_os = "linux")]
+fn descriptors(daemon: &Daemon<'_>) -> usize {
+    std::fs::read_dir(format!("/proc/{}/fd", daemon.pid())).unwrap().count()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn three_hundred_half_requests_hold_up_no_operator_and_take_few_descriptors() {
+    let stage = stuck();
+    let daemon = Daemon::start(&stage);
+    daemon.wait_for("/api/pools/default", |pool| pool["in_hand"] == 2);
+    let before = descriptors(&daemon);
+    let half: Vec<_> = (0..300)
+        .map(|_| {
+            let mut half = TcpStream::connect(&daemon.address).unwrap();
+            half.write_all(b"GET /api/pools HTTP/1.1\r\nHost: localh").unwrap();
+            half
+        })
+        .collect();
+    assert_eq!(daemon.get("/api/pools").0, 200);
+    let now = descriptors(&daemon);
+    assert!(now <= before + 70, "{before} before, {now} beside {} half requests", half.len());
+    drop(half);
+    daemon.stop();
 }

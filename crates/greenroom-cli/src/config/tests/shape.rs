@@ -24,9 +24,7 @@ admin: { listen: nowhere }
     assert_eq!(
         load(text).lines(),
         [
-            "3:5 a file input needs `path`",
             "3:13 unknown key `pth` in a file input",
-            "5:3 no handler names the pool `erp`",
             "5:19 `workers` has to be a whole number from 1 to 65536, but this is the text `five`",
             "5:31 `rate` has to be a rate above zero, but this is the number 20",
             "8:25 `a*` is not a type or pattern: `*` stands for a whole segment",
@@ -89,7 +87,6 @@ pass = {}
     assert_eq!(
         loaded.lines(),
         [
-            "5:8 no handler names the pool `erp`",
             "7:1 `autotune` is not part of this version",
             "11:8 there is no pool `er`",
             "12:42 `attempts` has to be a whole number from 1 to 1000000, but this is the text `x`",

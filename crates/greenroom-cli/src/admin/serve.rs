@@ -1,0 +1,137 @@
+//! Takes connections and answers their requests, within bounds on number, time and size.
+//!
+//! ```text
+//! accept ──▶ place among the connections ──▶ headers (10 s, 64 KiB) ──▶ body (10 s, 64 KiB) ──▶ routes ──▶ answer
+//!                │                              └─ also the time between two requests                 │
+//!                └─ the longest waiting goes for a new one              nothing taken for 30 s: closed ┘
+//! ```
+
+use std::{convert::Infallible, io, sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    body::{Body, HttpBody, to_bytes},
+    http::{Request, StatusCode},
+    response::{IntoResponse, Response},
+};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpListener,
+    time::{sleep, timeout},
+};
+use tower_service::Service;
+
+use super::{
+    answer::Refusal,
+    connections::{Connections, Place},
+    moving::Moving,
+};
+
+/// How long a client may take to send the headers of a request, counted from the connection or the
+/// last answer: so a connection that is kept is closed after the same time.
+const HEADERS_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long it may take to send the body of a request.
+const BODY_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long it may leave an answer where it is.
+const STANDS_STILL: Duration = Duration::from_secs(30);
+
+/// The largest headers, in bytes: room for a long key in the path.
+const LARGEST_HEADERS: usize = 64 << 10;
+
+/// The largest body, in bytes. No request needs one, but some clients send one.
+const LARGEST_BODY: usize = 64 << 10;
+
+/// The pause after a connection could not be taken: the cause (no descriptor is free) lasts.
+const AFTER_AN_ERROR: Duration = Duration::from_millis(100);
+
+/// Answers until it is dropped.
+pub(super) async fn serve(listener: TcpListener, router: Router, most: usize) -> Infallible {
+    let connections = Connections::up_to(most);
+    let mut told = false;
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                told = false;
+                if let Some(place) = connections.enter() {
+                    tokio::spawn(converse(stream, place, router.clone()));
+                }
+                // Those that were taken get their turn before the next one pushes them out.
+                tokio::task::yield_now().await;
+            }
+            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) => {
+                if !told {
+                    tracing::warn!(%error, "the admin listener cannot take a connection");
+                }
+                told = true;
+                connections.close_longest_waiting();
+                sleep(AFTER_AN_ERROR).await;
+            }
+        }
+    }
+}
+
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+/// Answers the requests of one connection until it ends, or has to.
+async fn converse<S>(stream: S, place: Place, router: Router)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let place = Arc::new(place);
+    let (stream, last_move) = Moving::new(stream);
+    let answering = place.clone();
+    let service = service_fn(move |request| {
+        let (router, place) = (router.clone(), answering.clone());
+        async move { Ok::<_, Infallible>(answer(router, &place, request).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS_WITHIN)
+        .max_buf_size(LARGEST_HEADERS)
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::select! {
+        // Whoever broke it off, or was too slow, is told nothing more.
+        _ = connection => {}
+        () = place.taken_over() => {}
+        () = last_move.stands_still(STANDS_STILL, || place.is_answering()) => {}
+    }
+}
+
+async fn answer(mut router: Router, place: &Place, request: Request<Incoming>) -> Response {
+    let (head, body) = request.into_parts();
+    if let Err(refusal) = swallow(Body::new(body), head.uri.path()).await {
+        return refusal.into_response();
+    }
+    let _answering = place.answering();
+    let Ok(answer) = router.call(Request::from_parts(head, Body::empty())).await;
+    answer
+}
+
+/// Reads a body to its end: nothing here needs one, and the next request comes behind it.
+async fn swallow(body: Body, path: &str) -> Result<(), Refusal> {
+    let next = "leave the body out: what is asked stands in the path and behind its `?`";
+    let refused = |status, what| Err(Refusal::new(status, what, path, next));
+    let too_large = format!("the body is larger than {LARGEST_BODY} bytes, or broke off");
+    if body.size_hint().lower() > LARGEST_BODY as u64 {
+        return refused(StatusCode::PAYLOAD_TOO_LARGE, too_large);
+    }
+    match timeout(BODY_WITHIN, to_bytes(body, LARGEST_BODY)).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(_)) => refused(StatusCode::PAYLOAD_TOO_LARGE, too_large),
+        Err(_) => {
+            let what = format!("the body did not come within {} s", BODY_WITHIN.as_secs());
+            refused(StatusCode::REQUEST_TIMEOUT, what)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,231 @@
+//! Where events flow: handlers and outputs that nothing reaches, events that nobody takes, ways back that lead nowhere or
+//! go round for ever.
+//!
+//! All of it is told as a warning, and only where it is certain: what `exec` and `http` make of an event is not known, and
+//! the types of events only where generators make them all.
+
+use greenroom_bus::pattern::Pattern;
+
+use super::{
+    pattern::{covers, matches, overlap},
+    problem::{Problem, Problems},
+    record::Places,
+    types::{Config, HandlerConfig, HandlerKind, InputKind, LoopbackConfig, OutputConfig},
+};
+
+/// Reports what is never reached, and what comes back to no end.
+pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
+    let mut flow = Flow { config, places, problems };
+    flow.unreached_handlers();
+    flow.unhandled_types();
+    if let Some(loopback) = &config.loopback {
+        flow.nothing_comes_back();
+        flow.nobody_takes_what_comes_back(loopback);
+        for (place, handler) in config.handlers.iter().enumerate() {
+            flow.loops(place, handler);
+        }
+    }
+    for (place, output) in config.outputs.iter().enumerate() {
+        flow.unreached_output(place, output);
+    }
+    for handler in &config.handlers {
+        flow.no_output(handler);
+    }
+}
+
+struct Flow<'a> {
+    config: &'a Config,
+    places: &'a Places,
+    problems: &'a mut Problems,
+}
+
+impl<'a> Flow<'a> {
+    fn warning(&mut self, path: &str, message: impl Into<String>, help: impl Into<String>) {
+        self.problems.push(Problem::warning(message, self.places.at(path).place).help(help));
+    }
+
+    /// The types of all events, where they are known: all inputs are generators, and nothing comes back.
+    fn types(&self) -> Option<Vec<&'a str>> {
+        let mut types = Vec::new();
+        for input in &self.config.inputs {
+            let InputKind::Generator(generator) = &input.kind else { return None };
+            types.extend(generator.types.iter().map(String::as_str));
+        }
+        self.config.loopback.is_none().then_some(types)
+    }
+
+    fn unreached_handlers(&mut self) {
+        let types = self.types();
+        for (place, handler) in self.config.handlers.iter().enumerate() {
+            let path = format!("handlers.{}.on", handler.name);
+            let text = format!("nothing reaches the handler `{}`", handler.name);
+            let reached = |t: &&str| handler.on.iter().any(|on| matches(on, t));
+            if let Some(types) = types.as_ref().filter(|types| !types.iter().any(|t| reached(t))) {
+                let help = format!("the generators make {} only", types.join(", "));
+                self.warning(&path, text, help);
+            } else if let Some(first) = self.takes_it_all(place, handler) {
+                let help = format!(
+                    "`{first}` gets all of it first; write a `match` for `{first}`, or remove one \
+                     of the two"
+                );
+                self.warning(&path, text, help);
+            }
+        }
+    }
+
+    /// The handler that is asked before this one, and takes whatever this one is for.
+    fn takes_it_all(&self, place: usize, handler: &HandlerConfig) -> Option<&'a str> {
+        if handler.fan_out {
+            return None;
+        }
+        let others = self.config.handlers.iter().enumerate().filter(|(other, greedy)| {
+            *other != place && !greedy.fan_out && greedy.matches.is_empty()
+        });
+        let goes_first = |(other, greedy): &(usize, &HandlerConfig), on: &str| {
+            greedy.on.iter().any(|first| covers(first, on) && is_before(first, *other, on, place))
+        };
+        others
+            .filter(|other| handler.on.iter().all(|on| goes_first(other, on)))
+            .map(|(_, greedy)| greedy.name.as_str())
+            .next()
+    }
+
+    /// Unless it is said what becomes of them.
+    fn unhandled_types(&mut self) {
+        let Some(types) = self.types().filter(|_| !self.places.has("no_handler")) else { return };
+        let handlers = &self.config.handlers;
+        let handled = |t: &str| handlers.iter().any(|h| h.on.iter().any(|on| matches(on, t)));
+        let Some(lost) = types.into_iter().find(|t| !handled(t)) else { return };
+        let text = format!("no handler takes the events of the type `{lost}`");
+        let help = "each becomes a dead letter; name a handler for it, or say `no_handler: ignore`";
+        self.warning("inputs", text, help);
+    }
+
+    fn nothing_comes_back(&mut self) {
+        let declared = self.config.handlers.iter().any(|handler| handler.loopback > 0);
+        // What certainly comes back without room is told at its handler.
+        let mut handlers = self.config.handlers.iter().enumerate();
+        let told = handlers.any(|(place, handler)| self.sends_back(place, handler));
+        if !declared && !told {
+            let text = "no handler has room for what comes back in: each event that does fails";
+            let help = "say in the handler that makes them how many it makes of one: `loopback: 1`";
+            self.warning("loopback", text, help);
+        }
+    }
+
+    fn nobody_takes_what_comes_back(&mut self, loopback: &LoopbackConfig) {
+        for (index, back) in loopback.on.iter().enumerate() {
+            let mut on = self.config.handlers.iter().flat_map(|handler| &handler.on);
+            if !on.any(|on| overlap(on, back)) {
+                let text = format!("no handler takes what comes back in as `{back}`");
+                let help = "name a handler for it, or leave it out here";
+                self.warning(&format!("loopback.on.{index}"), text, help);
+            }
+        }
+    }
+
+    /// A handler whose events come back as they are: there is no room for them, or no end of them.
+    fn loops(&mut self, place: usize, handler: &HandlerConfig) {
+        if !self.sends_back(place, handler) {
+            return;
+        }
+        let name = &handler.name;
+        if handler.loopback == 0 {
+            let text =
+                format!("what `{name}` passes comes back in, for which it has no room: it fails");
+            let help = "leave its types out of `loopback.on`, so that they go to an output";
+            return self.warning(&format!("handlers.{name}.on"), text, help);
+        }
+        let text = format!("what `{name}` passes comes back in, and to `{name}` again, for ever");
+        let help = "leave its types out of `loopback.on`, or have another handler take them";
+        self.warning(&format!("handlers.{name}.loopback"), text, help);
+    }
+
+    /// True when it takes events that come back in as they are. Where another handler may take these first, it is not told.
+    fn sends_back(&self, place: usize, handler: &HandlerConfig) -> bool {
+        let backs = self.config.loopback.iter().flat_map(|loopback| &loopback.on);
+        let others = self.config.handlers.iter().enumerate().filter(|(other, _)| *other != place);
+        let taken_first = |on: &str, back: &str| {
+            let mut others =
+                others.clone().flat_map(|(at, one)| one.on.iter().map(move |on| (at, on)));
+            others.any(|(at, first)| overlap(first, back) && is_before(first, at, on, place))
+        };
+        let mut pairs = backs.flat_map(|back| handler.on.iter().map(move |on| (on, back)));
+        passes(handler)
+            && pairs
+                .any(|(on, back)| overlap(on, back) && (handler.fan_out || !taken_first(on, back)))
+    }
+
+    fn unreached_output(&mut self, place: usize, output: &OutputConfig) {
+        let text = format!("nothing reaches the output `{}`", output.name);
+        let path = format!("outputs.{}.on", output.name);
+        if let Some(first) = self.goes_elsewhere(place, output) {
+            let help = format!(
+                "events go to the first output that matches, and `{first}` takes all of these: put \
+                 `{}` before it, or write `all_outputs: true`, at the top",
+                output.name
+            );
+            self.warning(&path, text, help);
+        } else if let Some(loopback) = &self.config.loopback
+            && covers_all(&loopback.on, &output.on)
+        {
+            let help = "all of these come back in (`loopback.on`)";
+            self.warning(&path, text, help);
+        } else if !self.config.handlers.iter().any(|handler| may_emit(handler, output)) {
+            let help = "no handler makes such events; `log` and `drop` make none, and what `pass` \
+                        and `simulate` make has the type that they take";
+            self.warning(&path, text, help);
+        }
+    }
+
+    /// The output before this one that takes all that this one is for.
+    fn goes_elsewhere(&self, place: usize, output: &OutputConfig) -> Option<&'a str> {
+        if self.config.all_outputs {
+            return None;
+        }
+        let mut before = self.config.outputs[..place].iter();
+        before.find(|first| covers_all(&first.on, &output.on)).map(|first| first.name.as_str())
+    }
+
+    /// Where there are outputs, a handler whose events none of them takes is a slip.
+    fn no_output(&mut self, handler: &HandlerConfig) {
+        let back = self.config.loopback.iter().flat_map(|loopback| &loopback.on);
+        let outputs = self.config.outputs.iter().flat_map(|output| &output.on);
+        let takes = |on: &String| outputs.clone().chain(back.clone()).any(|to| overlap(to, on));
+        if self.config.outputs.is_empty()
+            || !passes(handler)
+            || handler.on.iter().any(|on| takes(on))
+        {
+            return;
+        }
+        let text = format!("no output takes what the handler `{}` passes", handler.name);
+        let help = "name an output for it, or write `drop` if it is to go nowhere";
+        self.warning(&format!("handlers.{}.on", handler.name), text, help);
+    }
+}
+
+/// True when the router asks for the first before it asks for the second.
+fn is_before(first: &str, first_place: usize, second: &str, second_place: usize) -> bool {
+    let rank = |on: &str| on.parse::<Pattern>().ok().map(|on| on.specificity());
+    let (first, second) = (rank(first), rank(second));
+    first > second || (first == second && first_place < second_place)
+}
+
+fn covers_all(outer: &[String], inner: &[String]) -> bool {
+    inner.iter().all(|inner| outer.iter().any(|outer| covers(outer, inner)))
+}
+
+/// True when the events go on as they came.
+fn passes(handler: &HandlerConfig) -> bool {
+    matches!(handler.kind, HandlerKind::Pass | HandlerKind::Simulate { .. })
+}
+
+fn may_emit(handler: &HandlerConfig, output: &OutputConfig) -> bool {
+    match handler.kind {
+        HandlerKind::Log | HandlerKind::Drop => false,
+        HandlerKind::Pass | HandlerKind::Simulate { .. } => {
+            handler.on.iter().any(|on| output.on.iter().any(|to| overlap(on, to)))
+        }
+        HandlerKind::Exec(_) | HandlerKind::Http(_) => true,
+    }
+}
