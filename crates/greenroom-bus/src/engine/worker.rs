@@ -23,6 +23,7 @@ use super::{
 use crate::{
     dead_letter::Reason,
     event::Event,
+    excerpt::excerpt,
     handler::{self, Attempt, Failure, FailureKind, Handling, Outputs, Settlement},
     name::Name,
     settlement::{Ack, Refusal},
@@ -354,7 +355,7 @@ fn blame(
     let refused = failure.kind == FailureKind::Pause;
     let blame = entry.outage.failed(event, refused, &failure.error, probe.done(), Instant::now());
     if blame == Blame::NewOutage {
-        let (handler, error) = (&*entry.name, &failure.error);
+        let (handler, error) = (&*entry.name, &*excerpt(&failure.error));
         tracing::error!(
             handler,
             error,

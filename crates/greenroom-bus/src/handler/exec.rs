@@ -75,7 +75,7 @@ use self::{
     restarts::Restarts,
 };
 use super::{Attempt, Failure, FailureKind, Handler, HandlerFactory, HandlerResult, Handling};
-use crate::{BoxFuture, event::Event};
+use crate::{BoxFuture, event::Event, excerpt::excerpt};
 
 /// How long one attempt may take when the configuration does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -308,6 +308,7 @@ impl Exec {
     }
 
     fn crashed(&mut self, why: &str, attempt: &Attempt) {
+        let why = excerpt(why);
         tracing::warn!(pool = %attempt.pool, worker = attempt.worker, "worker process crashed: {why}");
         self.counters.crashes.fetch_add(1, Relaxed);
         self.next = NextStart::AfterCrash;
