@@ -177,7 +177,10 @@ impl Checkpoint {
         let text = envelope(stored)?;
         let create = |path: &Path| OpenOptions::new().append(true).create(true).open(path);
         let mut file = open_locked(&self.beside, create)?;
-        self.nobody_else_has_it()?;
+        if let Err(error) = self.nobody_else_has_it() {
+            fs::remove_file(&self.beside)?;
+            return Err(error);
+        }
         file.set_len(0)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;

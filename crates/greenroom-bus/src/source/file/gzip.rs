@@ -4,8 +4,6 @@ use std::io::{self, BufRead, Read};
 
 use flate2::bufread::GzDecoder;
 
-const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
-
 /// The content of all members. Zeros behind the last one, with which tape archives are filled up, are passed over with a
 /// warning, as gzip(1) does; anything else there is an error.
 pub(super) struct GzipMembers<R: BufRead> {
@@ -30,11 +28,12 @@ impl<R: BufRead> GzipMembers<R> {
     /// False at the end of the input.
     fn begin_member(&self, input: &mut R) -> io::Result<bool> {
         let ahead = input.fill_buf()?;
-        match ahead.first() {
-            None => Ok(false),
-            Some(0) => self.pass_zeros(input).map(|()| false),
-            Some(first) if *first == GZIP_MAGIC[0] => Ok(true),
-            Some(_) => Err(garbage()),
+        // Where what is read ahead ends after the first byte, the header itself tells.
+        match ahead {
+            [] => Ok(false),
+            [0, ..] => self.pass_zeros(input).map(|()| false),
+            [0x1f] | [0x1f, 0x8b, ..] => Ok(true),
+            _ => Err(garbage()),
         }
     }
 

@@ -241,7 +241,7 @@ fn d04_a_line_of_any_length_takes_no_more_memory_than_an_event_may() {
         }
         true
     });
-    chunks.observe(&mut OneLine { left: 300 << 20 }, |pending| {
+    chunks.observe(&mut OneLine { left: 40 << 20 }, |pending| {
         assert!(pending.capacity() <= MOST + 2 * 256 * 1024, "{}", pending.capacity());
     });
     drop(chunks);
