@@ -39,6 +39,8 @@ struct Letter<'a> {
     attempts: u64,
     first_at: String,
     last_at: String,
+    /// Letters of earlier versions have none.
+    input: Option<String>,
     source: String,
     position: u64,
     pool: Option<String>,
@@ -117,6 +119,7 @@ fn shown(number: u64, line: &[u8], wanted: &Wanted) -> Option<Value> {
             "attempts": letter.attempts,
             "first_at": letter.first_at,
             "last_at": letter.last_at,
+            "input": letter.input,
             "source": letter.source,
             "position": letter.position,
             "pool": letter.pool,
