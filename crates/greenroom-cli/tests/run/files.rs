@@ -162,7 +162,7 @@ fn a_line_of_many_megabytes_is_cut_told_and_not_printed() {
     run.counted(0, [4, 3, 1, 0]);
     let letter = &stage.read("dead-letters.ndjson")[0];
     assert_eq!(letter["reason"], "too_large");
-    assert_eq!(letter["raw_base64"].as_str().unwrap().len(), (64 << 10_usize).div_ceil(3) * 4);
+    assert_eq!(letter["raw_base64"].as_str().unwrap().len(), (64_usize << 10).div_ceil(3) * 4);
     let error = letter["error"].as_str().unwrap();
     let said = "the line has 31457280 bytes, more than `max_event` (65536): it is cut";
     assert!(error.starts_with(said) && error.contains("sha256 of the whole line: "), "{error}");

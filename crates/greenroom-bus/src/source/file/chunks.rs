@@ -111,17 +111,17 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         result
     }
 
-    /// Room for a chunk more. While a line grows, its bytes are moved: the last move is made from at most half of what a line
-    /// may take, so that both together stay well within twice as much.
+    /// Room for a chunk more. While a line grows, its bytes are moved; from an eighth of what a line may take, it gets room for
+    /// all of that, so that no more than a small part is ever there twice.
     fn make_room(&mut self) {
         let wanted = self.pending.len() + CHUNK_BYTES;
         if wanted <= self.pending.capacity() {
             return;
         }
         let most = self.max_event.saturating_add(CHUNK_BYTES + 1).max(wanted);
-        let capacity = match wanted > most / 2 {
+        let capacity = match wanted > most / 8 {
             true => most,
-            false => (2 * self.pending.capacity()).clamp(wanted, most / 2),
+            false => (2 * self.pending.capacity()).clamp(wanted, most / 8),
         };
         self.pending.reserve_exact(capacity - self.pending.len());
     }
