@@ -23,6 +23,14 @@ pub trait DeadLetterStore: Send + Sync + 'static {
 
     /// Why the store cannot store any more, once that has happened.
     fn failure(&self) -> Option<SinkError>;
+
+    /// As [`Sink::reopen`](crate::sink::Sink::reopen).
+    fn reopen(&self) {}
+
+    /// As [`Sink::remark`](crate::sink::Sink::remark).
+    fn remark(&self) -> Option<String> {
+        None
+    }
 }
 
 /// One dead letter, with all that an operator needs to judge and replay it.
@@ -42,7 +50,9 @@ pub struct DeadLetter {
     pub first_at: SystemTime,
     /// When it was given up.
     pub last_at: SystemTime,
-    /// The source that it came from.
+    /// The name of the input that it came from.
+    pub input: Arc<str>,
+    /// What that input reads, for example `file:orders.ndjson`.
     pub source: Arc<str>,
     /// Its position there.
     pub position: u64,

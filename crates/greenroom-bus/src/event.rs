@@ -35,7 +35,7 @@ pub use error::{DataError, EventError};
 pub use model::{Data, Event, ExtensionValue};
 pub use order_key::{KeyError, OrderBy, OrderByError};
 pub use write::ExtraValue;
-pub(crate) use write::{write_base64, write_integer, write_text};
+pub(crate) use write::{write_bare_base64, write_integer, write_text};
 
 #[cfg(test)]
 mod tests;

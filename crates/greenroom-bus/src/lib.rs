@@ -8,6 +8,7 @@ pub mod codec;
 pub mod dead_letter;
 pub mod engine;
 pub mod event;
+mod excerpt;
 pub mod handler;
 pub mod layer;
 pub mod name;

@@ -2,6 +2,7 @@
 
 pub mod file;
 pub(crate) mod line_writer;
+pub(crate) mod lock;
 pub(crate) mod storage;
 
 use crate::{BoxFuture, event::Event, name::Name, settlement::Ack};
@@ -32,6 +33,15 @@ pub trait Sink: Send + Sync + 'static {
 
     /// Why the sink cannot store any more, once that has happened: the engine then stops its inputs.
     fn failure(&self) -> Option<SinkError>;
+
+    /// Looks whether what it writes to is still in its place, and opens it anew where it is not: after files were rotated. Never
+    /// waits; what comes of it is told as a failure or a remark.
+    fn reopen(&self) {}
+
+    /// What happened to what it writes to that somebody should know, in words: for example that it was rotated.
+    fn remark(&self) -> Option<String> {
+        None
+    }
 }
 
 /// An event on its way out.

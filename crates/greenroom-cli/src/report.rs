@@ -63,6 +63,8 @@ pub struct RunReport {
     pub positions: Vec<PositionsRow>,
     /// Where dead letters are stored.
     pub dead_letters: String,
+    /// What somebody should know, although nothing was lost by it.
+    pub warnings: Vec<String>,
     /// What went wrong, in words; not empty means exit code 3.
     pub errors: Vec<String>,
 }
@@ -163,6 +165,9 @@ impl RunReport {
         let mut out = self.verdict();
         for error in &self.errors {
             let _ = writeln!(out, "error: {error}");
+        }
+        for warning in &self.warnings {
+            let _ = writeln!(out, "warning: {warning}");
         }
         if self.refused > 0 {
             out.push_str(

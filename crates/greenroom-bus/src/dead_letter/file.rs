@@ -1,16 +1,16 @@
 //! Dead letters in a file, one a line (D06).
 
-use std::{path::Path, time::Duration};
+use std::{io, path::Path, time::Duration};
 
 use super::{DeadLetter, DeadLetterStore};
 use crate::{
     BoxFuture,
-    event::{rfc3339::format_utc, write_base64, write_integer, write_text},
+    event::{rfc3339::format_utc, write_bare_base64, write_integer, write_text},
     settlement::Ack,
     sink::{
         SinkError,
         file::cannot_open,
-        line_writer::{Line, LineWriter},
+        line_writer::{Line, LineWriter, Pass},
         storage::LazyFile,
     },
 };
@@ -19,12 +19,15 @@ use crate::{
 /// second, a tenth of another pool's p99 (`bench/isolation`).
 const PAUSE: Duration = Duration::from_millis(10);
 
+/// Raw bytes are encoded in pieces of this size: a multiple of three, so that the pieces put together are the whole.
+const RAW_PIECE: usize = 3 * 64 * 1024;
+
 /// Writes each dead letter as a line of NDJSON, all fields in every line, null where there is nothing:
-/// `event`, `raw_base64`, `reason`, `error`, `attempts`, `first_at`, `last_at`, `source`, `position`, `pool`,
+/// `event`, `raw_base64`, `reason`, `error`, `attempts`, `first_at`, `last_at`, `input`, `source`, `position`, `pool`,
 /// `handler`. Times are RFC 3339 in UTC.
 ///
 /// A letter is confirmed when its line is synced to the disk: some 20 ms after it came, or up to 100 ms where letters keep
-/// coming, so that many share a sync. The file is made when the first letter comes.
+/// coming, so that many share a sync. The file is made when the first letter comes; from then on nobody else may write it.
 pub struct FileDeadLetterStore {
     writer: LineWriter<DeadLetter>,
 }
@@ -34,7 +37,7 @@ impl FileDeadLetterStore {
     /// is cut off: it was never confirmed.
     ///
     /// # Errors
-    /// Its directory is missing or not writable, or the file ends in something that is no torn letter.
+    /// Its directory is missing or not writable, the file ends in something that is no torn letter, or somebody else writes it.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SinkError> {
         let path = path.as_ref();
         let name = format!("file:{}", path.display());
@@ -60,6 +63,14 @@ impl DeadLetterStore for FileDeadLetterStore {
     fn failure(&self) -> Option<SinkError> {
         self.writer.failure()
     }
+
+    fn reopen(&self) {
+        self.writer.reopen();
+    }
+
+    fn remark(&self) -> Option<String> {
+        self.writer.remark()
+    }
 }
 
 impl Line for DeadLetter {
@@ -68,17 +79,29 @@ impl Line for DeadLetter {
         event + self.raw.as_ref().map_or(0, Vec::len) + self.error.len()
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
+    /// Raw bytes may be many: they are passed on in pieces, so that there is never a second copy of them.
+    fn write(&self, out: &mut Vec<u8>, pass: &mut Pass<'_>) -> io::Result<()> {
         out.extend_from_slice(b"{\"event\":");
         optional(self.event.as_ref(), out, |event, out| event.write_json(out));
         out.extend_from_slice(b",\"raw_base64\":");
-        optional(self.raw.as_deref(), out, write_base64);
+        match &self.raw {
+            None => out.extend_from_slice(b"null"),
+            Some(raw) => {
+                out.push(b'"');
+                for piece in raw.chunks(RAW_PIECE) {
+                    write_bare_base64(piece, out);
+                    pass(out)?;
+                }
+                out.push(b'"');
+            }
+        }
         text("reason", self.reason.as_str(), out);
         text("error", &self.error, out);
         out.extend_from_slice(b",\"attempts\":");
         write_integer(self.attempts, out);
         text("first_at", &format_utc(self.first_at), out);
         text("last_at", &format_utc(self.last_at), out);
+        text("input", &self.input, out);
         text("source", &self.source, out);
         out.extend_from_slice(b",\"position\":");
         write_integer(self.position, out);
@@ -87,6 +110,7 @@ impl Line for DeadLetter {
         out.extend_from_slice(b",\"handler\":");
         optional(self.handler.as_deref(), out, write_text);
         out.push(b'}');
+        Ok(())
     }
 
     fn into_ack(self) -> Ack {

@@ -58,7 +58,7 @@ impl Commits {
         let _ = timeout(LET_GO, self.tasks.shutdown()).await;
         let last = |Kept { input, committer }| {
             let is_made = !input.is_keeping();
-            LastCommit { input: input.label.clone(), committer, is_made }
+            LastCommit { input: input.name(), committer, is_made }
         };
         self.kept.into_iter().map(last).collect()
     }
@@ -112,6 +112,7 @@ async fn keep(Kept { input, committer }: Kept) {
             return input.stop.stop(|| error.reason);
         }
         if is_done {
+            committer.end();
             return input.positions_are_stored();
         }
     }

@@ -9,7 +9,7 @@ use std::{
 use tokio::time::Instant;
 
 use super::log_limit::LogLimit;
-use crate::{event::Event, handler::FailureKind, name::Name};
+use crate::{event::Event, excerpt::excerpt, handler::FailureKind, name::Name};
 
 /// A failed attempt, with its event.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +57,7 @@ impl Failures {
         if catch_unwind(AssertUnwindSafe(|| on_failure(failed))).is_err()
             && let Some(left_out) = self.log.line(Instant::now())
         {
-            let (id, handler) = (failed.event.id(), &*failed.handler);
+            let (id, handler) = (&*excerpt(failed.event.id()), &*failed.handler);
             tracing::error!(
                 id,
                 handler,
@@ -69,9 +69,11 @@ impl Failures {
 
     fn log(&self, failed: &FailedEvent<'_>) {
         let Some(left_out) = self.log.line(Instant::now()) else { return };
-        let (ty, id, key) = (failed.event.ty(), failed.event.id(), failed.key);
+        let (ty, id) = (&*excerpt(failed.event.ty()), &*excerpt(failed.event.id()));
+        let key = failed.key.map(excerpt);
+        let key = key.as_deref();
         let (pool, handler, attempt) = (&*failed.pool, &*failed.handler, failed.attempt);
-        let error = failed.error;
+        let error = &*excerpt(failed.error);
         tracing::warn!(
             ty,
             id,

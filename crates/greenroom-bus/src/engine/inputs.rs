@@ -60,8 +60,8 @@ pub(crate) struct Arrival {
 
 /// One input, for as long as the engine lives.
 pub(crate) struct Input {
-    name: String,
-    /// What logs, dead letters and reports call it.
+    name: Arc<str>,
+    /// What it reads.
     pub(crate) label: Arc<str>,
     /// Whether somebody gave it a source: it is neither the way back nor the callers of a router.
     has_source: bool,
@@ -130,7 +130,7 @@ impl Drop for UnderWay {
 impl Input {
     fn new(name: String, label: Arc<str>, has_source: bool, config: &InputConfig) -> Arc<Self> {
         Arc::new(Self {
-            name,
+            name: name.into(),
             label,
             has_source,
             is_read: AtomicBool::new(has_source),
@@ -204,6 +204,11 @@ impl Input {
         self.keeping.load(Ordering::Acquire)
     }
 
+    /// What the configuration calls it.
+    pub(crate) fn name(&self) -> Arc<str> {
+        self.name.clone()
+    }
+
     /// All that it gave was settled before, and its source has stored that.
     pub(crate) fn positions_are_stored(&self) {
         self.keeping.store(false, Ordering::Release);
@@ -213,7 +218,7 @@ impl Input {
     pub(crate) fn report(&self) -> InputReport {
         let fate = self.fate.lock();
         InputReport {
-            name: self.name.clone(),
+            name: self.name.to_string(),
             source: self.label.to_string(),
             taken: self.taken.load(Ordering::Acquire),
             removed: fate.removed,
@@ -242,7 +247,7 @@ impl Inputs {
 
     /// A name that none has yet: this one, or this one with a number.
     pub(crate) fn free_name(&self, like: String) -> String {
-        let taken = |name: &str| self.all.read().iter().any(|input| input.name == name);
+        let taken = |name: &str| self.all.read().iter().any(|input| *input.name == *name);
         let numbered = (2_u32..).map(|number| format!("{like} ({number})"));
         let mut names = std::iter::once(like.clone()).chain(numbered);
         names.find(|name| !taken(name)).unwrap_or(like)
@@ -282,7 +287,7 @@ impl Inputs {
 
     fn is_free(&self, all: &[Arc<Input>], name: &str) -> Result<(), ChangeError> {
         Kind::Input.usable(name)?;
-        let other = all.iter().rev().find(|input| input.name == name);
+        let other = all.iter().rev().find(|input| *input.name == *name);
         match other {
             Some(other) if !other.is_removed() => Err(Kind::Input.name_taken(name, false)),
             Some(other) if !other.is_gone() => Err(Kind::Input.name_taken(name, true)),
@@ -300,7 +305,7 @@ impl Inputs {
         }
         let all = self.all.read();
         let there = all.iter().filter(|input| input.has_source && !input.is_removed());
-        let Some(input) = there.clone().find(|input| input.name == name) else {
+        let Some(input) = there.clone().find(|input| *input.name == *name) else {
             return Err(Kind::Input.unknown(name, known(there.map(|input| &*input.name))));
         };
         input.fate.lock().removed = true;
@@ -347,14 +352,19 @@ impl Inputs {
         self.all.read()[place as usize].clone()
     }
 
-    /// What the input at this place is called.
+    /// What the configuration calls the input at this place.
+    pub(crate) fn name(&self, place: u32) -> Arc<str> {
+        self.all.read()[place as usize].name.clone()
+    }
+
+    /// What the input at this place reads.
     pub(crate) fn label(&self, place: u32) -> Arc<str> {
         self.all.read()[place as usize].label.clone()
     }
 
-    /// What each is called, by its place.
-    pub(crate) fn labels(&self) -> Vec<Arc<str>> {
-        self.all.read().iter().map(|input| input.label.clone()).collect()
+    /// What the configuration calls each, by its place.
+    pub(crate) fn names(&self) -> Vec<Arc<str>> {
+        self.all.read().iter().map(|input| input.name()).collect()
     }
 
     /// The part that has been read of each that is not removed, in millionths, or more where that is not known.

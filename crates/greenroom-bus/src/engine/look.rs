@@ -19,7 +19,7 @@ use super::{
     shared::Handler,
     worker::{BusError, BusWorker},
 };
-use crate::{dead_letter::Reason, event::OrderBy, pattern::Pattern};
+use crate::{dead_letter::Reason, event::OrderBy, excerpt::excerpt, pattern::Pattern};
 
 /// What a pool does.
 #[derive(Debug, Clone)]
@@ -254,7 +254,7 @@ impl Control {
             }
         };
         let (handler, input) = self.names(line);
-        let (key, handler) = (&*line.key, handler.name.to_string());
+        let (key, handler) = (&*excerpt(&line.key), handler.name.to_string());
         tracing::info!(
             key,
             handler,
@@ -309,7 +309,7 @@ impl Control {
     /// Every line that this key can stand in: one for each handler that keeps order, and each input.
     fn lines(&self, key: &str) -> Vec<Line> {
         let key: Arc<str> = key.into();
-        let inputs = 0..self.shared.inputs.labels().len() as u32;
+        let inputs = 0..self.shared.inputs.names().len() as u32;
         let ordered = self.shared.handlers.iter().enumerate().filter(|(_, handler)| {
             handler.config.order_by.is_some() && self.shared.pools[handler.pool].keeps_order
         });
@@ -326,7 +326,7 @@ impl Control {
 
     /// The handler of a line, and the name of its input.
     fn names(&self, line: &Line) -> (&Handler, String) {
-        let input = self.shared.inputs.label(line.input).to_string();
+        let input = self.shared.inputs.name(line.input).to_string();
         (&self.shared.handlers[line.handler as usize], input)
     }
 }

@@ -296,6 +296,15 @@ impl Outputs {
     }
 
     /// A row for each that there is or was.
+    /// What happened to them that somebody should know.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let door = self.door.lock();
+        let remark = |output: &Arc<Output>| {
+            output.sink.remark().map(|what| format!("{}: {what}", output.sink.describe()))
+        };
+        door.all.iter().filter_map(remark).collect()
+    }
+
     pub(crate) fn report(&self) -> Vec<OutputReport> {
         self.door.lock().all.iter().map(|output| output.report()).collect()
     }

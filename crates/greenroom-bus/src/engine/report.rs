@@ -60,6 +60,8 @@ pub struct RunReport {
     pub positions: Vec<PositionsReport>,
     /// Where dead letters went.
     pub dead_letters: String,
+    /// What somebody should know, although nothing was lost by it: for example that an output was rotated.
+    pub warnings: Vec<String>,
     /// What went wrong with inputs, outputs, dead letters or workers, in words.
     pub errors: Vec<String>,
 }
@@ -146,7 +148,7 @@ pub struct OutputReport {
 /// How far an input that keeps its positions has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PositionsReport {
-    /// What reports call the input.
+    /// The name of the input.
     pub input: String,
     /// How it stands after the last commit.
     pub standing: Standing,

@@ -459,9 +459,18 @@ impl Run {
             outputs: shared.outputs.report(),
             positions: Vec::new(),
             dead_letters: shared.dead_letters.describe(),
+            warnings: warnings(engine),
             errors: self.errors,
         }
     }
+}
+
+/// What happened to outputs and dead letters that somebody should know.
+fn warnings(engine: &Parts) -> Vec<String> {
+    let mut warnings = engine.shared.outputs.remarks();
+    let letters = &engine.shared.dead_letters;
+    warnings.extend(letters.remark().map(|what| format!("{}: {what}", letters.describe())));
+    warnings
 }
 
 /// An output or the dead letters that cannot store any more: whatever is handled from now on would be refused.

@@ -30,6 +30,7 @@ use super::{
 use crate::{
     dead_letter::{DeadLetter, DeadLetterStore, Reason},
     event::Event,
+    excerpt::excerpt,
     handler::{FailureKind, Settlement},
     name::Name,
     router::{HandlerFailure, Router},
@@ -261,6 +262,7 @@ impl Shared {
             attempts: given.attempts,
             first_at: last_at.checked_sub(origin.taken_at.elapsed()).unwrap_or(last_at),
             last_at,
+            input: self.inputs.name(origin.input),
             source: self.inputs.label(origin.input),
             position: origin.position,
             pool: pool.map(|pool| Arc::from(&*self.pools[pool].name)),
@@ -271,13 +273,14 @@ impl Shared {
 
     fn log_letter(&self, origin: Origin, given: &Given) {
         let Some(left_out) = self.letter_log.line(Instant::now()) else { return };
-        let source = &*self.inputs.label(origin.input);
-        let (reason, error) = (given.reason.as_str(), &given.error);
-        let id = given.event.as_ref().map(Event::id);
+        let input = &*self.inputs.name(origin.input);
+        let (reason, error) = (given.reason.as_str(), &*excerpt(&given.error));
+        let id = given.event.as_ref().map(|event| excerpt(event.id()));
+        let id = id.as_deref();
         let handler = given.handler.map(|place| self.handlers[place].name.as_str());
         let (position, attempts) = (origin.position, given.attempts);
         tracing::warn!(
-            source,
+            input,
             position,
             id,
             handler,

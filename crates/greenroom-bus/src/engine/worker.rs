@@ -24,6 +24,7 @@ use super::{
 use crate::{
     dead_letter::Reason,
     event::Event,
+    excerpt::excerpt,
     handler::{self, Attempt, Effect, Failure, FailureKind, Handling, Outputs, Settlement},
     name::Name,
     settlement::{Ack, Refusal},
@@ -401,7 +402,7 @@ fn blamed(
     };
     let blame = entry.outage.failed(failing, now);
     if blame == Blame::NewOutage {
-        let (handler, error) = (&*entry.name, &failure.error);
+        let (handler, error) = (&*entry.name, &*excerpt(&failure.error));
         tracing::error!(
             handler,
             error,

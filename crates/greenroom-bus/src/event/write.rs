@@ -107,15 +107,20 @@ fn write_extension(value: &ExtensionValue, out: &mut Vec<u8>) {
 const BASE64_PIECE: usize = 48 * 1024;
 
 /// Appends bytes as a JSON string of standard base64.
-pub(crate) fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
-    let mut encoded = String::new();
+fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
+    write_bare_base64(bytes, out);
+    out.push(b'"');
+}
+
+/// As [`write_base64`], without the quotes.
+pub(crate) fn write_bare_base64(bytes: &[u8], out: &mut Vec<u8>) {
+    let mut encoded = String::new();
     for piece in bytes.chunks(BASE64_PIECE) {
         encoded.clear();
         BASE64_STANDARD.encode_string(piece, &mut encoded);
         out.extend_from_slice(encoded.as_bytes());
     }
-    out.push(b'"');
 }
 
 /// Appends a whole number.

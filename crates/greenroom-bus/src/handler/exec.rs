@@ -96,7 +96,7 @@ use self::{
 use super::{
     Attempt, Effect, Failure, FailureKind, Handler, HandlerFactory, HandlerResult, Handling,
 };
-use crate::{BoxFuture, event::Event};
+use crate::{BoxFuture, event::Event, excerpt::excerpt};
 
 /// How long one attempt may take when the configuration does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -367,10 +367,11 @@ impl Exec {
     }
 
     fn crashed(&mut self, why: &str, attempt: &Attempt, next: NextStart) {
+        let why = excerpt(why);
         tracing::warn!(pool = %attempt.pool, worker = attempt.worker, "worker process crashed: {why}");
         self.counters.crashes.fetch_add(1, Relaxed);
         self.next = next;
-        why.clone_into(&mut self.last_crash);
+        self.last_crash = why.into_owned();
     }
 }
 

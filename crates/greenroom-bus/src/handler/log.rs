@@ -5,7 +5,10 @@
 
 use std::borrow::Cow;
 
-use crate::event::{Data, Event};
+use crate::{
+    event::{Data, Event},
+    excerpt::excerpt,
+};
 
 use super::{Attempt, Handler, HandlerFactory, Handling, Outputs};
 
@@ -28,11 +31,12 @@ impl HandlerFactory for LogFactory {
 
 impl Handler for Log {
     fn handle<'a>(&'a mut self, event: &'a Event, attempt: &'a Attempt) -> Handling<'a> {
-        let subject = event.subject().map_or("-", |subject| &**subject);
-        tracing::info!(handler = %attempt.handler, r#type = event.ty(), subject, id = event.id(), "event");
+        let subject = event.subject().map_or("-".into(), |subject| excerpt(subject));
+        let (ty, id) = (excerpt(event.ty()), excerpt(event.id()));
+        tracing::info!(handler = %attempt.handler, r#type = &*ty, subject = &*subject, id = &*id, "event");
         if tracing::enabled!(tracing::Level::DEBUG) {
             let data = shown(event.data());
-            tracing::debug!(handler = %attempt.handler, id = event.id(), %data, "data");
+            tracing::debug!(handler = %attempt.handler, id = &*id, %data, "data");
         }
         Handling::Done(Ok(Outputs::None))
     }

@@ -1,10 +1,10 @@
 //! Events into a file, one a line, in the order in which they were handled (B05, C12).
 
-use std::{path::Path, time::Duration};
+use std::{io, path::Path, time::Duration};
 
 use super::{
     Outgoing, Sink, SinkError,
-    line_writer::{Line, LineWriter},
+    line_writer::{Line, LineWriter, Pass},
     storage::{DiskFile, StandardOutput, Storage},
 };
 use crate::{BoxFuture, event::ExtraValue, settlement::Ack};
@@ -24,6 +24,9 @@ pub struct FileSinkOptions {
 /// An event is confirmed when its line is synced to the disk; many lines share a sync. Memory: at most 8,192 lines
 /// and 8 MiB are queued, or one line that is larger. When the file cannot be written any more it is cut back to what
 /// was confirmed, the rest is refused, and so is all that comes later.
+///
+/// Nobody else may write the file meanwhile. One that was renamed or removed is noticed before anything more is confirmed: what
+/// was not confirmed goes to a new file at its path, and so does all that comes later.
 pub struct FileSink {
     writer: LineWriter<Outgoing>,
 }
@@ -33,7 +36,7 @@ impl FileSink {
     /// left by a crash, is cut off: it was never confirmed.
     ///
     /// # Errors
-    /// The file cannot be opened for writing, or ends in something that is no torn event.
+    /// The file cannot be opened for writing, ends in something that is no torn event, or somebody else writes it.
     pub fn open(path: impl AsRef<Path>, options: FileSinkOptions) -> Result<Self, SinkError> {
         let path = path.as_ref();
         let name = format!("file:{}", path.display());
@@ -54,11 +57,12 @@ impl FileSink {
 }
 
 /// The error of a file that cannot be opened.
-pub(crate) fn cannot_open(name: String, error: &std::io::Error) -> SinkError {
-    SinkError::new(
-        name,
-        format!("cannot be opened for writing: {error}; check the path and its permissions"),
-    )
+pub(crate) fn cannot_open(name: String, error: &io::Error) -> SinkError {
+    let next = match error.kind() {
+        io::ErrorKind::ResourceBusy => "wait for its end, or choose another path",
+        _ => "check the path and its permissions",
+    };
+    SinkError::new(name, format!("cannot be opened for writing: {error}; {next}"))
 }
 
 impl Sink for FileSink {
@@ -81,6 +85,14 @@ impl Sink for FileSink {
     fn failure(&self) -> Option<SinkError> {
         self.writer.failure()
     }
+
+    fn reopen(&self) {
+        self.writer.reopen();
+    }
+
+    fn remark(&self) -> Option<String> {
+        self.writer.remark()
+    }
 }
 
 impl Line for Outgoing {
@@ -88,12 +100,13 @@ impl Line for Outgoing {
         self.event.approximate_bytes()
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut Vec<u8>, _: &mut Pass<'_>) -> io::Result<()> {
         let extra = [
             ("greenroompool", ExtraValue::Text(&self.pool)),
             ("greenroomattempt", ExtraValue::Integer(self.attempt.into())),
         ];
         self.event.write_json_with(&extra, out);
+        Ok(())
     }
 
     fn into_ack(self) -> Ack {

@@ -35,13 +35,19 @@ const BATCH_BYTES: usize = 512 * 1024;
 /// Serialised bytes are handed to the storage in pieces of about this size.
 const APPEND_BYTES: usize = 256 * 1024;
 
+/// Takes what the buffer holds, and leaves it empty.
+pub(crate) type Pass<'a> = dyn FnMut(&mut Vec<u8>) -> io::Result<()> + 'a;
+
 /// Something that becomes a line.
 pub(crate) trait Line: Send + 'static {
     /// About how many bytes it takes while it is queued.
     fn bytes(&self) -> usize;
 
-    /// Appends the line, without the line feed.
-    fn write(&self, out: &mut Vec<u8>);
+    /// Appends the line, without the line feed. What is large may be passed on in pieces.
+    ///
+    /// # Errors
+    /// What was passed on could not be written.
+    fn write(&self, out: &mut Vec<u8>, pass: &mut Pass<'_>) -> io::Result<()>;
 
     /// What to confirm once the line is safe. The rest is dropped.
     fn into_ack(self) -> Ack;
@@ -74,13 +80,18 @@ struct State<L> {
     /// The thread wants to be woken when so many bytes are queued. `usize::MAX` while it is awake.
     wake_at: usize,
     finishing: bool,
+    /// The thread is to look whether its file is still in its place.
+    reopening: bool,
     failure: Option<SinkError>,
+    /// How often something happened to the place, and what it was the last time.
+    remarks: (u64, String),
 }
 
 /// What the thread does next.
 enum Next {
     Write,
     Pause,
+    Reopen,
     End,
 }
 
@@ -95,7 +106,9 @@ impl<L: Line> LineWriter<L> {
             bytes: 0,
             wake_at: usize::MAX,
             finishing: false,
+            reopening: false,
             failure: None,
+            remarks: (0, String::new()),
         };
         let shared = Arc::new(Shared {
             name,
@@ -154,6 +167,22 @@ impl<L: Line> LineWriter<L> {
     pub(crate) fn failure(&self) -> Option<SinkError> {
         self.shared.state.lock().failure.clone()
     }
+
+    /// The thread looks whether its file is still in its place.
+    pub(crate) fn reopen(&self) {
+        self.shared.state.lock().reopening = true;
+        self.shared.work.notify_one();
+    }
+
+    /// What happened to the place.
+    pub(crate) fn remark(&self) -> Option<String> {
+        let state = self.shared.state.lock();
+        match &state.remarks {
+            (0, _) => None,
+            (1, what) => Some(what.clone()),
+            (times, what) => Some(format!("{what} ({times} times such a thing happened)")),
+        }
+    }
 }
 
 impl<L: Line> Drop for LineWriter<L> {
@@ -200,7 +229,7 @@ impl<L: Line> Shared<L> {
     /// Waits for lines, and moves them to `into`.
     fn next(&self, into: &mut Vec<(L, usize)>, unsynced: bool) -> Next {
         let mut state = self.state.lock();
-        while state.queue.is_empty() && !state.finishing {
+        while state.queue.is_empty() && !state.finishing && !state.reopening {
             state.wake_at = 1;
             if !unsynced {
                 self.work.wait(&mut state);
@@ -209,6 +238,10 @@ impl<L: Line> Shared<L> {
             {
                 return Next::Pause;
             }
+        }
+        if std::mem::take(&mut state.reopening) {
+            state.wake_at = usize::MAX;
+            return Next::Reopen;
         }
         if state.queue.is_empty() {
             return Next::End;
@@ -221,6 +254,13 @@ impl<L: Line> Shared<L> {
         state.bytes = 0;
         std::mem::swap(&mut state.queue, into);
         Next::Write
+    }
+
+    /// Something happened to the place.
+    fn remark(&self, what: String) {
+        tracing::warn!(output = self.name, "{what}");
+        let mut state = self.state.lock();
+        state.remarks = (state.remarks.0 + 1, what);
     }
 
     /// Nothing is stored from here on; what is queued is refused.
@@ -272,6 +312,7 @@ impl<L: Line, S: Storage> Thread<L, S> {
             match self.shared.next(&mut batch, !self.unsynced.is_empty()) {
                 Next::Write => self.append(&mut batch, &mut buffer)?,
                 Next::Pause => self.sync()?,
+                Next::Reopen => self.reopen()?,
                 Next::End => return self.sync(),
             }
             if self.unsynced_since.is_some_and(|since| since.elapsed() >= SYNC_EVERY) {
@@ -284,7 +325,9 @@ impl<L: Line, S: Storage> Thread<L, S> {
         self.unsynced_since.get_or_insert_with(Instant::now);
         let mut room = 0;
         for (line, permits) in batch.drain(..) {
-            line.write(buffer);
+            let storage = &mut self.storage;
+            let mut pass = |buffer: &mut Vec<u8>| hand_over(storage, buffer);
+            line.write(buffer, &mut pass).map_err(|error| self.give_up(&error))?;
             buffer.push(b'\n');
             room += permits;
             self.unsynced.push(line.into_ack());
@@ -298,21 +341,31 @@ impl<L: Line, S: Storage> Thread<L, S> {
         Ok(())
     }
 
-    /// Leaves the buffer empty, and no larger than usual after a line of unusual size.
     fn hand_over(&mut self, buffer: &mut Vec<u8>) -> Result<(), GaveUp> {
-        self.storage.append(buffer).map_err(|error| self.give_up(&error))?;
-        buffer.clear();
-        buffer.shrink_to(2 * APPEND_BYTES);
-        Ok(())
+        hand_over(&mut self.storage, buffer).map_err(|error| self.give_up(&error))
     }
 
     fn sync(&mut self) -> Result<(), GaveUp> {
         if !self.unsynced.is_empty() {
             self.storage.sync().map_err(|error| self.give_up(&error))?;
             self.unsynced.drain(..).for_each(Ack::confirm);
+            self.remark();
         }
         self.unsynced_since = None;
         Ok(())
+    }
+
+    fn reopen(&mut self) -> Result<(), GaveUp> {
+        self.sync()?;
+        self.storage.reopen().map_err(|error| self.give_up(&error))?;
+        self.remark();
+        Ok(())
+    }
+
+    fn remark(&mut self) {
+        if let Some(what) = self.storage.take_remark() {
+            self.shared.remark(what);
+        }
     }
 
     /// Tells the failure before the lines that it concerns are dropped, and so refused.
@@ -328,6 +381,14 @@ impl<L: Line, S: Storage> Thread<L, S> {
     }
 }
 
+/// Leaves the buffer empty, and no larger than usual after a line of unusual size.
+fn hand_over(storage: &mut impl Storage, buffer: &mut Vec<u8>) -> io::Result<()> {
+    storage.append(buffer)?;
+    buffer.clear();
+    buffer.shrink_to(2 * APPEND_BYTES);
+    Ok(())
+}
+
 /// However the thread ends, nothing that it held or that comes later waits for ever.
 impl<L: Line, S: Storage> Drop for Thread<L, S> {
     fn drop(&mut self) {
@@ -336,6 +397,8 @@ impl<L: Line, S: Storage> Drop for Thread<L, S> {
         }
         self.unsynced.drain(..).for_each(|ack| ack.refuse(Refusal::NotStored));
         self.shared.room.close();
+        // Who waits for the end may open it anew at once.
+        self.storage.close();
         self.shared.ended.send_replace(true);
     }
 }

@@ -6,6 +6,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::lock::{is_at, open_locked};
+
+/// Copied at once from one file to the next.
+const PIECE: u64 = 256 * 1024;
+
+const RENAMED: &str =
+    "it was renamed or replaced while it was written, and goes on in the file at its path";
+
 /// Takes bytes, makes them safe, and takes them back. Behind a trait so that tests can make each step fail.
 pub(crate) trait Storage: Send + 'static {
     /// Appends all of these bytes.
@@ -16,27 +24,45 @@ pub(crate) trait Storage: Send + 'static {
 
     /// Takes back what was appended since the last successful sync, where that is possible.
     fn revert(&mut self) -> io::Result<()>;
+
+    /// Looks whether what is written to is still in its place, and opens it anew where it is not. Only asked while all is safe.
+    fn reopen(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// What happened to the place since this was asked last, and what became of it.
+    fn take_remark(&mut self) -> Option<String> {
+        None
+    }
+
+    /// Lets others write. Nothing is appended afterwards.
+    fn close(&mut self) {}
 }
 
 /// A regular file that is appended to, or a device or pipe, which can be neither synced nor cut.
+///
+/// Others may rename, remove or cut a regular file while it is written. After each sync its path is compared with it, and only what
+/// is then in the file at the path counts as safe: what is not goes to a new file there.
 #[derive(Debug)]
 pub(crate) struct DiskFile {
+    path: PathBuf,
     file: File,
     regular: bool,
     length: u64,
     /// All before this is whole and safe.
     synced: u64,
+    remark: Option<String>,
 }
 
 impl DiskFile {
-    /// Opens or creates a file. A torn last line, which a crash may have left, is cut off.
+    /// Opens or creates a file that nobody else writes. A torn last line, which a crash may have left, is cut off.
     pub(crate) fn open(path: &Path, truncate: bool) -> io::Result<Self> {
         let is_new = !path.exists();
-        let mut file = OpenOptions::new()
-            .read(is_regular_or_new(path))
-            .append(true)
-            .create(true)
-            .open(path)?;
+        let open = |path: &Path| {
+            let mut options = OpenOptions::new();
+            options.read(is_regular_or_new(path)).append(true).create(true).open(path)
+        };
+        let mut file = open_locked(path, open)?;
         let regular = file.metadata()?.is_file();
         if is_new {
             sync_directory(path)?;
@@ -49,8 +75,83 @@ impl DiskFile {
         if regular && file.metadata()?.len() != length {
             file.set_len(length)?;
         }
-        Ok(Self { file, regular, length, synced: length })
+        let path = path.to_owned();
+        Ok(Self { path, file, regular, length, synced: length, remark: None })
     }
+
+    fn is_in_place(&self) -> io::Result<bool> {
+        Ok(!self.regular || is_at(&self.file, &self.path)?)
+    }
+
+    /// Goes on in a new file at the path, which gets what is not safe yet. The other one keeps what is.
+    fn move_on(&mut self) -> io::Result<()> {
+        let mut next = Self::open(&self.path, false)?;
+        next.remark = Some(self.what_became_of_it()?);
+        if let Err(error) = self.copy_unsafe_lines(&mut next) {
+            next.revert()?;
+            return Err(error);
+        }
+        // Unless somebody else has written to it since: that would be cut as well.
+        if self.file.metadata()?.len() == self.length {
+            self.file.set_len(self.synced)?;
+        }
+        *self = next;
+        Ok(())
+    }
+
+    fn copy_unsafe_lines(&mut self, next: &mut Self) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(self.synced))?;
+        let mut piece = Vec::new();
+        loop {
+            piece.clear();
+            if (&self.file).take(PIECE).read_to_end(&mut piece)? == 0 {
+                break;
+            }
+            next.append(&piece)?;
+        }
+        let (copied, wanted) = (next.length - next.synced, self.length - self.synced);
+        if copied < wanted { Err(lost(wanted - copied)) } else { Ok(()) }
+    }
+
+    #[cfg(unix)]
+    fn what_became_of_it(&self) -> io::Result<String> {
+        use std::os::unix::fs::MetadataExt;
+        if self.file.metadata()?.nlink() > 0 {
+            return Ok(RENAMED.to_owned());
+        }
+        Ok(format!(
+            "it was removed while it was written, with {} bytes that were confirmed before; the rest is in a new file at its \
+             path",
+            self.synced
+        ))
+    }
+
+    #[cfg(not(unix))]
+    fn what_became_of_it(&self) -> io::Result<String> {
+        Ok(RENAMED.to_owned())
+    }
+
+    /// Somebody else may have cut the file, or written to it. What was appended last, at the end, must be there.
+    fn look_at_length(&mut self) -> io::Result<()> {
+        let (length, unconfirmed) = (self.file.metadata()?.len(), self.length - self.synced);
+        if length < unconfirmed {
+            return Err(lost(unconfirmed - length));
+        }
+        if length < self.length {
+            self.remark = Some(format!(
+                "it was cut to {length} bytes while it was written, from {}: what was confirmed before is in it no more",
+                self.length
+            ));
+        }
+        self.length = length;
+        Ok(())
+    }
+}
+
+fn lost(bytes: u64) -> io::Error {
+    io::Error::other(format!(
+        "somebody cut it while it was written, and {bytes} bytes that were not confirmed are lost (to rotate a file, rename it)"
+    ))
 }
 
 /// A pipe opened for reading as well would wait for itself.
@@ -116,8 +217,13 @@ impl Storage for DiskFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        if self.regular {
+        while self.regular {
             self.file.sync_data()?;
+            if self.is_in_place()? {
+                self.look_at_length()?;
+                break;
+            }
+            self.move_on()?;
         }
         self.synced = self.length;
         Ok(())
@@ -125,10 +231,26 @@ impl Storage for DiskFile {
 
     fn revert(&mut self) -> io::Result<()> {
         if self.regular {
-            self.file.set_len(self.synced)?;
+            let length = self.file.metadata()?.len();
+            self.file.set_len(self.synced.min(length))?;
         }
         self.length = self.synced;
         Ok(())
+    }
+
+    fn reopen(&mut self) -> io::Result<()> {
+        if self.is_in_place()? { Ok(()) } else { self.sync() }
+    }
+
+    fn take_remark(&mut self) -> Option<String> {
+        self.remark.take()
+    }
+
+    fn close(&mut self) {
+        if self.regular {
+            // Closed, it is let go of in any case.
+            let _ = self.file.unlock();
+        }
     }
 }
 
@@ -137,6 +259,7 @@ impl Storage for DiskFile {
 pub(crate) struct LazyFile {
     path: PathBuf,
     file: Option<DiskFile>,
+    remark: Option<String>,
 }
 
 impl LazyFile {
@@ -149,7 +272,7 @@ impl LazyFile {
             std::fs::remove_file(path)?;
             None
         };
-        Ok(Self { path: path.to_owned(), file })
+        Ok(Self { path: path.to_owned(), file, remark: None })
     }
 }
 
@@ -168,6 +291,27 @@ impl Storage for LazyFile {
 
     fn revert(&mut self) -> io::Result<()> {
         self.file.as_mut().map_or(Ok(()), DiskFile::revert)
+    }
+
+    /// A file that is gone from its place is made again when it is needed again.
+    fn reopen(&mut self) -> io::Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        if self.path.exists() {
+            return file.reopen();
+        }
+        self.remark = Some(file.what_became_of_it()?);
+        self.file = None;
+        Ok(())
+    }
+
+    fn take_remark(&mut self) -> Option<String> {
+        self.remark.take().or_else(|| self.file.as_mut().and_then(DiskFile::take_remark))
+    }
+
+    fn close(&mut self) {
+        if let Some(file) = &mut self.file {
+            file.close();
+        }
     }
 }
 

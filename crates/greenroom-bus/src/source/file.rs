@@ -15,11 +15,14 @@
 mod checkpoint;
 mod chunks;
 mod decompress;
+mod gzip;
 mod identity;
+mod input;
 mod lines;
 mod marks;
 mod positions;
 mod skip;
+mod too_long;
 
 use std::{
     fs::File,
@@ -35,7 +38,9 @@ use std::{
 use tokio::sync::mpsc;
 
 use self::{
+    checkpoint::Checkpoint,
     chunks::Chunks,
+    input::{Counted, Pipe, Regular},
     lines::{Batch, Items, Lines},
     positions::FilePositions,
 };
@@ -54,7 +59,8 @@ type Give = Box<dyn FnMut(chunks::Chunk) -> bool + Send>;
 /// How a [`FileSource`] reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileSourceOptions {
-    /// The longest line that is taken for an event, in bytes; a longer one is malformed. Default: 16 MiB.
+    /// The longest line that is taken for an event, in bytes. Of a longer one this many are kept, with its length and its
+    /// SHA-256, for a dead letter. Default: 16 MiB.
     pub max_event: usize,
 }
 
@@ -67,7 +73,11 @@ impl Default for FileSourceOptions {
 /// Reads NDJSON, plain, gzip or zstd, told apart by the first bytes. Positions are line numbers, from 1; blank lines
 /// count, and are skipped. A byte order mark and carriage returns are tolerated.
 ///
-/// Dropped, it ends its thread; one that waits for standard input ends when that gives something or closes.
+/// An input that cannot be read to its end (a truncated archive, a failing disk, a file that is cut while it is read) ends
+/// with an error that names the line at hand. That line is not taken, however much of it was read: with a checkpoint, the next
+/// run goes on with it.
+///
+/// Dropped, it ends its thread; one that waits for standard input or a pipe ends when that gives something or closes.
 pub struct FileSource {
     name: String,
     replayable: bool,
@@ -87,6 +97,8 @@ pub struct FileSource {
 impl FileSource {
     /// Opens a file; `-` is standard input.
     ///
+    /// A named pipe is opened by the reading thread, which waits for a writer.
+    ///
     /// # Errors
     /// There is no such file, it cannot be read, or it is a directory.
     pub fn open(path: impl AsRef<Path>, options: FileSourceOptions) -> Result<Self, SourceError> {
@@ -94,9 +106,17 @@ impl FileSource {
         let name = format!("file:{}", path.display());
         let opened = if path.as_os_str() == "-" {
             Self::start(name.clone(), options, io::stdin(), false, None)
+        } else if is_pipe(path) {
+            let pipe = Pipe::at(path, name.clone());
+            Self::start(name.clone(), options, pipe, true, None)
         } else {
-            open_file(path)
-                .and_then(|(file, length)| Self::start(name.clone(), options, file, true, length))
+            open_file(path).and_then(|(file, length)| match length {
+                Some(length) => {
+                    let input = Regular::new(file, 0, length);
+                    Self::start(name.clone(), options, input, true, Some(length))
+                }
+                None => Self::start(name.clone(), options, file, true, None),
+            })
         };
         opened.map_err(|error| {
             SourceError::new(
@@ -123,22 +143,45 @@ impl FileSource {
     ) -> Result<Self, SourceError> {
         let path = path.as_ref();
         let name = format!("file:{}", path.display());
-        let opened = Self::go_on(name.clone(), path, checkpoint.as_ref(), options);
+        let checkpoint = Checkpoint::at(checkpoint.as_ref());
+        let claimed = checkpoint.claimed();
+        let opened =
+            claimed.and_then(|checkpoint| Self::go_on(name.clone(), path, checkpoint, options));
+        opened.map_err(|reason| SourceError::new(name, reason))
+    }
+
+    /// As [`with_checkpoint`](Self::with_checkpoint), for somebody who only looks: another run may be using the checkpoint, and
+    /// nothing may be committed.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn looking(
+        path: impl AsRef<Path>,
+        checkpoint: impl AsRef<Path>,
+        options: FileSourceOptions,
+    ) -> Result<Self, SourceError> {
+        let path = path.as_ref();
+        let name = format!("file:{}", path.display());
+        let checkpoint = Checkpoint::at(checkpoint.as_ref());
+        let opened = Self::go_on(name.clone(), path, checkpoint, options);
         opened.map_err(|reason| SourceError::new(name, reason))
     }
 
     fn go_on(
         name: String,
         path: &Path,
-        checkpoint: &Path,
+        checkpoint: Checkpoint,
         options: FileSourceOptions,
     ) -> Result<Self, String> {
         let unreadable =
             |error| format!("cannot be read: {error}; check the path and its permissions");
-        let (mut file, length) = open_file(path).map_err(unreadable)?;
-        if length.is_none() {
-            return Err("only a regular file can be read on: leave its checkpoint out".to_owned());
+        let not_regular =
+            || "only a regular file can be read on: leave its checkpoint out".to_owned();
+        if is_pipe(path) {
+            return Err(not_regular());
         }
+        let (mut file, length) = open_file(path).map_err(unreadable)?;
+        let length = length.ok_or_else(not_regular)?;
         let mut beginning = Vec::new();
         (&file).take(MAGIC).read_to_end(&mut beginning).map_err(unreadable)?;
         let is_plain = decompress::is_plain(&beginning);
@@ -151,8 +194,10 @@ impl FileSource {
         let lines = Lines::going_on(options.max_event, start.mark, positions.skip(&start));
         let offset = start.mark.byte;
         file.seek(SeekFrom::Start(offset)).map_err(unreadable)?;
-        let mut source = Self::reading(name, lines, true, length, move |chunks, read| {
-            let input = Counted { input: file, read };
+        let input = Regular::new(file, offset, length);
+        let parts = (name, options.max_event, true, Some(length));
+        let mut source = Self::reading(parts, lines, move |chunks, read| {
+            let input = Counted { input, read };
             if is_plain { chunks.read_on(input, offset) } else { chunks.read(input) }
         })
         .map_err(unreadable)?;
@@ -169,26 +214,23 @@ impl FileSource {
         length: Option<u64>,
     ) -> io::Result<Self> {
         let lines = Lines::new(options.max_event);
-        Self::reading(name, lines, replayable, length, |chunks, read| {
-            chunks.read(Counted { input, read })
-        })
+        let parts = (name, options.max_event, replayable, length);
+        Self::reading(parts, lines, |chunks, read| chunks.read(Counted { input, read }))
     }
 
     fn reading(
-        name: String,
+        (name, max_event, replayable, length): (String, usize, bool, Option<u64>),
         mut lines: Lines,
-        replayable: bool,
-        length: Option<u64>,
         read: impl FnOnce(Chunks<Give>, Arc<AtomicU64>) + Send + 'static,
     ) -> io::Result<Self> {
         let (sender, batches) = mpsc::channel(BATCHES);
         let give: Give =
             Box::new(move |chunk| lines.of(chunk, |batch| sender.blocking_send(batch).is_ok()));
         let count = Arc::new(AtomicU64::new(0));
-        let counted = count.clone();
+        let (counted, called) = (count.clone(), name.clone());
         thread::Builder::new()
             .name("greenroom-reader".to_owned())
-            .spawn(move || read(Chunks::new(give), counted))?;
+            .spawn(move || read(Chunks::new(called, max_event, give), counted))?;
         Ok(Self {
             name,
             replayable,
@@ -229,11 +271,26 @@ impl FileSource {
 
     fn fail(&mut self, reason: &str) -> Result<Pull, SourceError> {
         self.end();
+        let next = match self.positions {
+            Some(_) => "restore its content in place, then run again, which goes on with this line",
+            None => "restore it, then run again, which reads it from its start",
+        };
         let reason = format!(
-            "reading failed {reason}; what was whole before it was delivered: restore the file, then run again"
+            "reading failed {reason}; the lines before it were delivered, and it was not taken: {next}"
         );
         Err(SourceError::new(self.name.clone(), reason))
     }
+}
+
+#[cfg(unix)]
+fn is_pipe(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    path.metadata().is_ok_and(|found| found.file_type().is_fifo())
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_: &Path) -> bool {
+    false
 }
 
 fn open_file(path: &Path) -> io::Result<(File, Option<u64>)> {
@@ -262,10 +319,12 @@ impl Source for FileSource {
                 match self.batches.recv().await {
                     Some(Batch::Items(items)) => self.held = Some(items),
                     Some(Batch::End) => self.end(),
-                    Some(Batch::Failed { reason, line }) => {
-                        return self.fail(&format!("after line {line}: {reason}"));
+                    Some(Batch::Failed { reason, line, at }) => {
+                        return self.fail(&format!("in line {line}, from byte {at} on: {reason}"));
                     }
-                    None => return self.fail("because its reading thread ended unexpectedly"),
+                    None => {
+                        return self.fail("in some line: its reading thread ended unexpectedly");
+                    }
                 }
             }
             Ok(Pull::End)
@@ -297,20 +356,6 @@ impl Source for FileSource {
 impl Drop for FileSource {
     fn drop(&mut self) {
         self.end();
-    }
-}
-
-/// Counts what is read, before it is decompressed.
-struct Counted<R> {
-    input: R,
-    read: Arc<AtomicU64>,
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.input.read(buffer)?;
-        self.read.fetch_add(count as u64, Ordering::Relaxed);
-        Ok(count)
     }
 }
 

@@ -55,6 +55,8 @@ struct Letter {
     attempts: u64,
     first_at: String,
     last_at: String,
+    /// Letters of earlier versions have none.
+    input: Option<String>,
     source: String,
     position: u64,
     pool: Option<String>,
@@ -179,6 +181,7 @@ fn shown(number: u64, bytes: u64, letter: Option<Letter>, wanted: &Wanted) -> Op
             "attempts": letter.attempts,
             "first_at": letter.first_at,
             "last_at": letter.last_at,
+            "input": letter.input,
             "source": letter.source,
             "position": letter.position,
             "pool": letter.pool,

@@ -162,7 +162,7 @@ static FILE_INPUT: Group = group(
             "max_event",
             Size { min: 1024, max: GIB },
             Default("16MiB"),
-            "The longest line that is read as an event; a longer one becomes a dead letter.",
+            "The longest line that is read as an event. Of a longer one, a dead letter keeps so many bytes, and its length and SHA-256.",
         ),
         later("follow", "`follow` (tailing a growing file) is not part of this version"),
         opt(

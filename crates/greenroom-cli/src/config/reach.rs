@@ -18,7 +18,7 @@ use super::{
 /// Reports every file, directory and program that cannot be reached from here.
 pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mut Problems) {
     let mut reach = Reach { places, problems, read: HashMap::new(), written: HashMap::new() };
-    reach.read.insert(identity(file), "the configuration file".to_owned());
+    reach.reads(file, "the configuration file".to_owned());
     for input in &config.inputs {
         if let InputKind::File { path, .. } = &input.kind {
             reach.input(&format!("inputs.{}.file.path", input.name), path);
@@ -44,8 +44,34 @@ pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mu
 struct Reach<'a> {
     places: &'a Places,
     problems: &'a mut Problems,
-    read: HashMap<PathBuf, String>,
-    written: HashMap<PathBuf, String>,
+    read: HashMap<Known, String>,
+    written: HashMap<Known, String>,
+}
+
+/// What a file is known by: one that has several names (hard links) is one file all the same.
+#[derive(PartialEq, Eq, Hash)]
+enum Known {
+    Path(PathBuf),
+    #[cfg(unix)]
+    Inode(u64, u64),
+}
+
+impl Known {
+    fn all(path: &Path) -> Vec<Self> {
+        let by_path = Self::Path(identity(path));
+        [by_path].into_iter().chain(Self::inode(path)).collect()
+    }
+
+    #[cfg(unix)]
+    fn inode(path: &Path) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        fs::metadata(path).ok().map(|found| Self::Inode(found.dev(), found.ino()))
+    }
+
+    #[cfg(not(unix))]
+    fn inode(_: &Path) -> Option<Self> {
+        None
+    }
 }
 
 impl Reach<'_> {
@@ -53,10 +79,15 @@ impl Reach<'_> {
         self.problems.push(Problem::error(message, at.place.clone()).help(help));
     }
 
+    fn reads(&mut self, path: &Path, what: String) {
+        self.read.extend(Known::all(path).into_iter().map(|known| (known, what.clone())));
+    }
+
     fn input(&mut self, key: &str, path: &Path) {
         let at = self.places.at(key);
         if path == Path::new("-") {
-            if self.read.insert(path.to_owned(), key.to_owned()).is_some() {
+            let stdin = Known::Path(path.to_owned());
+            if self.read.insert(stdin, key.to_owned()).is_some() {
                 self.error(&at, "standard input is read twice".to_owned(), "one input can read it");
             }
             return;
@@ -70,7 +101,7 @@ impl Reach<'_> {
             Ok(found) => {
                 match if found.is_file() { fs::File::open(path).map(drop) } else { Ok(()) } {
                     Ok(()) => {
-                        self.read.insert(identity(path), format!("`{key}`"));
+                        self.reads(path, format!("`{key}`"));
                     }
                     Err(error) => {
                         self.error(
@@ -111,15 +142,16 @@ impl Reach<'_> {
             self.error(&at, "standard output is not an output".to_owned(), "name a file");
             return;
         }
-        let identity = identity(path);
-        if let Some(reader) = self.read.get(&identity) {
+        let known = Known::all(path);
+        if let Some(reader) = known.iter().find_map(|known| self.read.get(known)) {
             let text = format!("`{shown}` would be written over {reader}, which is read");
             self.error(&at, text, "choose another file");
             return;
         }
         // Several writers share a device (`/dev/null`), but no file.
         let device = fs::metadata(path).is_ok_and(|found| !found.is_file());
-        let other = self.written.insert(identity, key.to_owned());
+        let other = known.iter().find_map(|known| self.written.get(known)).cloned();
+        self.written.extend(known.into_iter().map(|known| (known, key.to_owned())));
         if let Some(other) = other.filter(|_| !device) {
             let text = format!("`{shown}` is written by `{other}` too");
             self.error(&at, text, "choose another file");

@@ -10,6 +10,7 @@ mod configuration;
 mod daemon;
 mod dry_run;
 mod examples;
+mod files;
 mod inheritance;
 mod layers;
 mod limits;

@@ -28,6 +28,7 @@ fn letter(tell: &mpsc::Sender<bool>) -> DeadLetter {
         attempts: 5,
         first_at: UNIX_EPOCH,
         last_at: UNIX_EPOCH + Duration::from_millis(1_500),
+        input: "orders".into(),
         source: "file:in".into(),
         position: 7,
         pool: Some("erp".into()),
@@ -55,12 +56,12 @@ async fn d06_letters_have_exactly_the_documented_fields() {
         r#"{"event":{"specversion":"1.0","id":"1","source":"s","type":"t","data":1.5},"raw_base64":null,"#,
         r#""reason":"retries_exhausted","error":"503 \"busy\"\nlater","attempts":5,"#,
         r#""first_at":"1970-01-01T00:00:00.000Z","last_at":"1970-01-01T00:00:01.500Z","#,
-        r#""source":"file:in","position":7,"pool":"erp","handler":"prices"}"#,
+        r#""input":"orders","source":"file:in","position":7,"pool":"erp","handler":"prices"}"#,
         "\n",
         r#"{"event":null,"raw_base64":"/wo=","#,
         r#""reason":"malformed","error":"503 \"busy\"\nlater","attempts":5,"#,
         r#""first_at":"1970-01-01T00:00:00.000Z","last_at":"1970-01-01T00:00:01.500Z","#,
-        r#""source":"file:in","position":7,"pool":null,"handler":null}"#,
+        r#""input":"orders","source":"file:in","position":7,"pool":null,"handler":null}"#,
         "\n",
     );
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);

@@ -155,7 +155,7 @@ impl PoolControl {
             let why = keys.why(&line, |error| error.failure.error.clone())?;
             Some((name.to_string(), why))
         };
-        Ok(shared.inputs.labels().into_iter().enumerate().filter_map(why).collect())
+        Ok(shared.inputs.names().into_iter().enumerate().filter_map(why).collect())
     }
 
     fn fixed(&self, what: &str) -> ChangeError {

@@ -1,5 +1,6 @@
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write},
     sync::{Arc, mpsc},
     time::Duration,
 };
@@ -319,4 +320,123 @@ async fn m03_a_panic_of_who_is_told_does_not_stop_the_writer() {
     sink.accept(outgoing(2, &tell)).await;
     sink.finish().await.unwrap();
     assert_eq!(told.recv_timeout(PATIENCE), Ok(true));
+}
+
+/// Accepts an event and waits until it is confirmed.
+async fn confirmed(sink: &FileSink, id: u32) {
+    let (tell, told) = mpsc::channel();
+    sink.accept(outgoing(id, &tell)).await;
+    assert_eq!(told.recv_timeout(PATIENCE), Ok(true), "{:?}", sink.failure());
+}
+
+#[tokio::test]
+async fn two_writers_of_one_file_are_refused_before_the_second_cuts_anything() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, link) = (dir.path().join("done"), dir.path().join("link"));
+    let sink = open(&path);
+    confirmed(&sink, 1).await;
+    fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"under way").unwrap();
+    fs::hard_link(&path, &link).unwrap();
+    let before = fs::read(&path).unwrap();
+    for name in [&path, &link] {
+        for truncate in [false, true] {
+            let error = FileSink::open(name, FileSinkOptions { truncate }).err().unwrap();
+            assert!(error.reason.contains("writes it; wait for its end"), "{error}");
+        }
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+    sink.finish().await.unwrap();
+    open(&link).finish().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_output_that_was_removed_goes_on_in_a_new_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("done");
+    let sink = open(&path);
+    confirmed(&sink, 1).await;
+    assert_eq!(sink.remark(), None);
+    fs::remove_file(&path).unwrap();
+    confirmed(&sink, 2).await;
+    confirmed(&sink, 3).await;
+    assert_eq!(ids(&path), ["2", "3"]);
+    let remark = sink.remark().unwrap();
+    assert!(remark.starts_with("it was removed while it was written"), "{remark}");
+    sink.finish().await.unwrap();
+}
+
+#[tokio::test]
+async fn rotated_files_hold_together_what_was_confirmed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("done");
+    let sink = Arc::new(open(&path));
+    let (tell, told) = mpsc::channel();
+    let mut rotated = Vec::new();
+    for id in 0..20_000 {
+        if id % 1_000 == 999 && path.exists() {
+            rotated.push(dir.path().join(format!("done.{}", rotated.len())));
+            fs::rename(&path, rotated.last().unwrap()).unwrap();
+            if id % 2_000 == 999 {
+                sink.reopen();
+            }
+        }
+        sink.accept(outgoing(id, &tell)).await;
+    }
+    sink.finish().await.unwrap();
+    assert_eq!(told.try_iter().filter(|confirmed| *confirmed).count(), 20_000);
+    let found: Vec<_> = rotated.iter().chain([&path]).flat_map(|path| ids(path)).collect();
+    let expected: Vec<String> = (0..20_000).map(|id: u32| id.to_string()).collect();
+    assert_eq!(found, expected);
+    assert!(rotated.len() > 1);
+}
+
+#[tokio::test]
+async fn reopening_makes_the_new_file_though_nothing_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, old) = (dir.path().join("done"), dir.path().join("done.1"));
+    let sink = open(&path);
+    confirmed(&sink, 1).await;
+    sink.reopen();
+    confirmed(&sink, 2).await;
+    assert_eq!(sink.remark(), None);
+    fs::rename(&path, &old).unwrap();
+    sink.reopen();
+    sink.finish().await.unwrap();
+    assert_eq!((ids(&old), ids(&path)), (vec!["1".to_owned(), "2".to_owned()], Vec::new()));
+    assert!(sink.remark().unwrap().contains("renamed or replaced"));
+}
+
+#[tokio::test]
+async fn an_output_that_was_cut_while_it_is_written_is_told_and_gets_no_hole() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("done");
+    let sink = open(&path);
+    confirmed(&sink, 1).await;
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(0).unwrap();
+    confirmed(&sink, 2).await;
+    assert_eq!(ids(&path), ["2"]);
+    assert!(sink.remark().unwrap().contains("it was cut to"));
+    sink.finish().await.unwrap();
+}
+
+#[test]
+fn what_was_not_confirmed_is_not_left_in_a_file_that_was_renamed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, old) = (dir.path().join("done"), dir.path().join("old"));
+    let mut file = DiskFile::open(&path, false).unwrap();
+    file.append(b"{1}\n").unwrap();
+    file.sync().unwrap();
+    file.append(b"{2}\n").unwrap();
+    fs::rename(&path, &old).unwrap();
+    file.append(b"{3}\n").unwrap();
+    file.sync().unwrap();
+    assert_eq!(fs::read(&old).unwrap(), b"{1}\n");
+    assert_eq!(fs::read(&path).unwrap(), b"{2}\n{3}\n");
+    file.append(b"{4}\n").unwrap();
+    file.revert().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"{2}\n{3}\n");
+    file.append(b"{5}\n").unwrap();
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(0).unwrap();
+    let error = file.sync().unwrap_err().to_string();
+    assert!(error.contains("4 bytes that were not confirmed are lost"), "{error}");
 }

@@ -8,7 +8,7 @@
 
 use std::{
     ffi::OsString,
-    fs::{self, File},
+    fs::{self, File, OpenOptions},
     io::{self, Write},
     ops::Range,
     path::{Path, PathBuf},
@@ -22,7 +22,13 @@ use super::{
     identity::{Fingerprint, Identity},
     marks::Mark,
 };
-use crate::{sink::storage::sync_directory, watermark::Positions};
+use crate::{
+    sink::{
+        lock::{is_at, open_locked},
+        storage::sync_directory,
+    },
+    watermark::Positions,
+};
 
 /// The form that this version writes, and the only one that it reads.
 const FORM: u32 = 1;
@@ -33,6 +39,8 @@ pub(super) struct Checkpoint {
     path: PathBuf,
     /// Written, then renamed to `path`.
     beside: PathBuf,
+    /// The file at `path`, locked: nobody else may store there. Each new one is locked before it takes the place of the last.
+    held: Option<File>,
 }
 
 /// What is stored in it.
@@ -123,7 +131,31 @@ impl Checkpoint {
     pub(super) fn at(path: &Path) -> Self {
         let mut beside = OsString::from(path);
         beside.push(".tmp");
-        Self { path: path.to_owned(), beside: beside.into() }
+        Self { path: path.to_owned(), beside: beside.into(), held: None }
+    }
+
+    /// Takes it for oneself, until it is let go of or dropped.
+    ///
+    /// # Errors
+    /// Somebody else has it, and who.
+    pub(super) fn claimed(mut self) -> Result<Self, String> {
+        self.held = match open_locked(&self.path, |path| File::open(path)) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                let path = self.path.display();
+                return Err(format!(
+                    "its checkpoint {path} is in use: {error}; wait for its end, or name another checkpoint"
+                ));
+            }
+            // Whoever reads it says what is wrong with it.
+            Err(_) => None,
+        };
+        Ok(self)
+    }
+
+    /// Lets others have it. Nothing more is stored.
+    pub(super) fn let_go(&mut self) {
+        self.held = None;
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -141,13 +173,34 @@ impl Checkpoint {
     }
 
     /// Returns when what is stored from now on, also after a crash of the machine, is this.
-    pub(super) fn write(&self, stored: &Stored) -> io::Result<()> {
+    pub(super) fn write(&mut self, stored: &Stored) -> io::Result<()> {
         let text = envelope(stored)?;
-        let mut file = File::create(&self.beside)?;
+        let create = |path: &Path| OpenOptions::new().append(true).create(true).open(path);
+        let mut file = open_locked(&self.beside, create)?;
+        if let Err(error) = self.nobody_else_has_it() {
+            fs::remove_file(&self.beside)?;
+            return Err(error);
+        }
+        file.set_len(0)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&self.beside, &self.path)?;
+        self.held = Some(file);
         sync_directory(&self.path)
+    }
+
+    /// While the file beside it is locked, nobody can put another one in its place: one that is there and is not ours was stored by
+    /// another run.
+    fn nobody_else_has_it(&self) -> io::Result<()> {
+        let is_ours = match &self.held {
+            Some(held) => is_at(held, &self.path)? || !self.path.exists(),
+            None => !self.path.exists(),
+        };
+        if is_ours {
+            return Ok(());
+        }
+        drop(open_locked(&self.path, |path| File::open(path))?);
+        Err(io::Error::other("another run has stored its own there meanwhile"))
     }
 }
 
@@ -197,7 +250,7 @@ mod tests {
     #[test]
     fn b01_what_is_written_is_read() {
         let directory = tempfile::tempdir().unwrap();
-        let checkpoint = Checkpoint::at(&directory.path().join("checkpoint"));
+        let mut checkpoint = Checkpoint::at(&directory.path().join("checkpoint"));
         assert!(checkpoint.read().unwrap().is_none());
         let stored = stored(directory.path());
         checkpoint.write(&stored).unwrap();

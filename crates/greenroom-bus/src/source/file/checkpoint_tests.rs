@@ -79,6 +79,7 @@ async fn b01_a_later_run_takes_what_was_open_and_nothing_else() {
         first.committer.commit().await.unwrap();
         assert_eq!(first.standing().repeated_at_most, 3);
 
+        first.committer.end();
         let mut second = Run::start(&path).await;
         let resumed = Resumed { partitions: 1, done: 9_993, again_at_most: 3 };
         assert_eq!(second.standing().resumed, Some(resumed));
@@ -87,6 +88,7 @@ async fn b01_a_later_run_takes_what_was_open_and_nothing_else() {
         second.settle(open);
         second.committer.commit().await.unwrap();
         assert_eq!(second.standing().repeated_at_most, 0);
+        second.committer.end();
         assert!(Run::start(&path).await.drain().await.is_empty());
     }
 }
@@ -99,6 +101,7 @@ async fn b01_a_plain_file_is_read_from_near_the_first_open_line() {
     first.drain().await;
     first.settle(1..54_000);
     first.committer.commit().await.unwrap();
+    first.committer.end();
     let mut second = Run::start(&path).await;
     let skipped_bytes = second.source.read.load(Ordering::Relaxed);
     assert!(skipped_bytes > length * 7 / 10, "{skipped_bytes} of {length}");
@@ -199,8 +202,9 @@ async fn d01_no_more_is_taken_than_the_checkpoint_says_may_be() {
     let taken = items.len() as u64;
     assert!((1..=16_384).contains(&taken), "{taken}");
 
-    let after = Run::start(&path).await;
-    let resumed = after.standing().resumed.unwrap();
+    let checkpoint = path.with_file_name("checkpoint");
+    let after = FileSource::looking(&path, checkpoint, FileSourceOptions::default());
+    let resumed = after.unwrap().committer().unwrap().standing().resumed.unwrap();
     assert!((taken..=16_384).contains(&resumed.again_at_most), "{taken} of {resumed:?}");
     committer.commit().await.unwrap();
     assert_eq!(source.pull(&mut items).await.unwrap(), Pull::More);
@@ -259,5 +263,53 @@ async fn b01_lines_without_an_event_keep_their_numbers() {
     assert_eq!(run.drain().await, [2, 5, 6]);
     run.settle([2, 6]);
     run.committer.commit().await.unwrap();
+    drop(run);
     assert_eq!(Run::start(&path).await.drain().await, [5]);
+}
+
+#[tokio::test]
+async fn a_checkpoint_is_used_by_one_run_at_a_time() {
+    let (directory, path) = file(&lines(1..=3));
+    let (first, late) = (open(&path).unwrap(), open(&path).unwrap());
+    let mut committers = [first, late].map(|mut source| source.committer().unwrap()).into_iter();
+    let (first, late) = (committers.next().unwrap(), committers.next().unwrap());
+    first.commit().await.unwrap();
+    let error = late.commit().await.unwrap_err().to_string();
+    assert!(error.contains("cannot be stored: another"), "{error}");
+    let error = open(&path).err().unwrap().to_string();
+    assert!(error.contains("is in use: another") && error.contains("name another"), "{error}");
+    drop(first);
+    let error = late.commit().await.unwrap_err().to_string();
+    assert!(error.contains("another run has stored its own"), "{error}");
+    assert!(!directory.path().join("checkpoint.tmp").exists());
+    drop(late);
+    assert_eq!(handled(&path).await, [1, 2, 3]);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "nothing is left beside it");
+}
+
+/// The archive is cut, and restored in place.
+#[tokio::test]
+async fn the_line_that_a_truncated_archive_cut_is_taken_once_it_is_restored() {
+    let noise = |n: u32| line(n.wrapping_mul(2_654_435_761)) + "\n";
+    let plain: String = (1..=20_000).map(noise).collect();
+    for whole in [gzip(plain.as_bytes()), zstd(plain.as_bytes())] {
+        let (_directory, path) = file(&whole[..whole.len() / 2]);
+        let mut run = Run::start(&path).await;
+        let mut items = Vec::new();
+        let error = loop {
+            match run.source.pull(&mut items).await {
+                Ok(_) => run.committer.commit().await.unwrap(),
+                Err(error) => break error.to_string(),
+            }
+        };
+        let last = items.last().unwrap().position;
+        let next = format!("in line {}, ", last + 1);
+        assert!(error.contains(&next) && error.contains("goes on with this line"), "{error}");
+        run.settle(1..=last);
+        run.committer.commit().await.unwrap();
+        drop(run);
+        fs::write(&path, &whole).unwrap();
+        let rest = handled(&path).await;
+        assert_eq!((rest.first(), rest.last()), (Some(&(last + 1)), Some(&20_000)));
+    }
 }

@@ -2,12 +2,13 @@
 
 use std::io::{self, Read};
 
-use super::decompress::decompressed;
+use super::{
+    decompress::decompressed,
+    too_long::{Measured, TooLong},
+};
 
 /// Read at once, and the usual size of a chunk.
 const CHUNK_BYTES: usize = 256 * 1024;
-/// Of a line without end, so much is kept for the dead letters.
-const RAW_LIMIT: usize = 256 * 1024 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What the thread hands over.
@@ -19,17 +20,17 @@ pub(super) enum Chunk {
         /// Where they begin in the decompressed input.
         at: u64,
     },
-    /// One line that cannot be an event.
-    NoLine {
-        /// Its bytes, or as many as are kept.
-        raw: Vec<u8>,
-        /// Why.
-        reason: String,
-    },
+    /// One line that is longer than an event may be.
+    TooLong(TooLong),
     /// The input has been read to its end.
     End,
-    /// The input cannot be read any further.
-    Failed(String),
+    /// The input cannot be read any further. What was read of the line at hand is no line, and is kept by nobody.
+    Failed {
+        /// Why.
+        reason: String,
+        /// Where the line at hand begins in the decompressed input.
+        at: u64,
+    },
 }
 
 /// The receiver is gone: nobody wants more.
@@ -42,29 +43,27 @@ pub(super) struct Chunks<F> {
     pending: Vec<u8>,
     /// Where what is read next begins.
     offset: u64,
-    /// How many bytes of the line at hand were thrown away because it has passed [`RAW_LIMIT`].
-    thrown_away: u64,
-    raw_limit: usize,
+    /// What the line at hand comes to, once it is longer than an event may be: `pending` holds its beginning.
+    too_long: Option<Measured>,
+    /// The longest event. So much of a longer line is kept.
+    max_event: usize,
     at_start: bool,
+    /// What log lines call the input.
+    name: String,
 }
 
 impl<F: FnMut(Chunk) -> bool> Chunks<F> {
-    pub(super) fn new(give: F) -> Self {
+    pub(super) fn new(name: String, max_event: usize, give: F) -> Self {
         let pending = Vec::new();
-        Self { give, pending, offset: 0, thrown_away: 0, raw_limit: RAW_LIMIT, at_start: true }
-    }
-
-    #[cfg(test)]
-    pub(super) fn with_raw_limit(self, raw_limit: usize) -> Self {
-        Self { raw_limit, ..self }
+        Self { give, pending, offset: 0, too_long: None, max_event, at_start: true, name }
     }
 
     /// Reads to the end, to the first error, or until nobody wants more.
     pub(super) fn read(mut self, input: impl Read + Send + 'static) {
         // Whoever has dropped the receiver needs no word.
-        let _ = match decompressed(input) {
+        let _ = match decompressed(input, &self.name) {
             Ok(mut input) => self.read_all(&mut *input),
-            Err(error) => self.send(Chunk::Failed(error.to_string())),
+            Err(error) => self.fail(&error),
         };
     }
 
@@ -91,14 +90,40 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         }
     }
 
+    /// As [`read_on`](Self::read_on), of what somebody looks at after each step.
+    #[cfg(test)]
+    pub(super) fn observe(&mut self, input: &mut dyn Read, look: impl Fn(&Vec<u8>)) {
+        while matches!(self.fill(input), Ok(1..)) {
+            look(&self.pending);
+            let _ = self.hand_over_lines(0);
+        }
+        let _ = self.finish();
+    }
+
     fn fill(&mut self, input: &mut dyn Read) -> io::Result<usize> {
         let start = self.pending.len();
+        self.make_room();
         self.pending.resize(start + CHUNK_BYTES, 0);
         let result = input.read(&mut self.pending[start..]);
         let count = result.as_ref().copied().unwrap_or(0);
         self.pending.truncate(start + count);
         self.offset += count as u64;
         result
+    }
+
+    /// Room for a chunk more. While a line grows, its bytes are moved; from an eighth of what a line may take, it gets room for
+    /// all of that, so that no more than a small part is ever there twice.
+    fn make_room(&mut self) {
+        let wanted = self.pending.len() + CHUNK_BYTES;
+        if wanted <= self.pending.capacity() {
+            return;
+        }
+        let most = self.max_event.saturating_add(CHUNK_BYTES + 1).max(wanted);
+        let capacity = match wanted > most / 8 {
+            true => most,
+            false => (2 * self.pending.capacity()).clamp(wanted, most / 8),
+        };
+        self.pending.reserve_exact(capacity - self.pending.len());
     }
 
     fn skip_byte_order_mark(&mut self) {
@@ -116,7 +141,7 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         match memchr::memrchr(b'\n', &self.pending[start..]) {
             Some(at) => self.hand_over(start + at + 1),
             None => {
-                self.throw_away_excess();
+                self.keep_the_beginning();
                 Ok(())
             }
         }
@@ -127,29 +152,34 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         let end_at = self.offset - rest.len() as u64;
         let mut lines = std::mem::replace(&mut self.pending, rest);
         lines.truncate(end);
-        if self.thrown_away > 0 {
-            let first = memchr::memchr(b'\n', &lines).map_or(lines.len(), |at| at + 1);
+        if let Some(measured) = self.too_long.take() {
+            let first = memchr::memchr(b'\n', &lines[self.max_event..])
+                .map_or(lines.len(), |at| self.max_event + at + 1);
             let others = lines.split_off(first);
             lines.pop();
-            self.send_endless(lines)?;
+            self.send_too_long(measured, lines)?;
             lines = others;
         }
-        self.send_lines(lines, end_at)
+        self.send_lines(lines, end_at)?;
+        self.keep_the_beginning();
+        Ok(())
     }
 
-    /// Only called while the pending bytes are one unended line.
-    fn throw_away_excess(&mut self) {
-        if self.pending.len() > self.raw_limit {
-            self.thrown_away += (self.pending.len() - self.raw_limit) as u64;
-            self.pending.truncate(self.raw_limit);
+    /// Only called while the pending bytes are one unended line. A carriage return at its end may be no part of it.
+    fn keep_the_beginning(&mut self) {
+        if self.pending.len() <= self.max_event.saturating_add(1) {
+            return;
         }
+        let (kept, excess) = self.pending.split_at(self.max_event);
+        self.too_long.get_or_insert_with(|| Measured::of(kept)).add(excess);
+        self.pending.truncate(self.max_event);
     }
 
-    fn send_endless(&mut self, mut raw: Vec<u8>) -> Result<(), Unwanted> {
-        let length = raw.len() as u64 + std::mem::take(&mut self.thrown_away);
-        raw.truncate(self.raw_limit);
-        let reason = format!("the line has {length} bytes; the first {} are kept", raw.len());
-        self.send(Chunk::NoLine { raw, reason })
+    /// The end of the line, without its line feed, comes behind what is kept of it.
+    fn send_too_long(&mut self, mut measured: Measured, mut line: Vec<u8>) -> Result<(), Unwanted> {
+        measured.add(&line[self.max_event..]);
+        line.truncate(self.max_event);
+        self.send(Chunk::TooLong(measured.line(line)))
     }
 
     fn send_lines(&mut self, bytes: Vec<u8>, end_at: u64) -> Result<(), Unwanted> {
@@ -159,21 +189,18 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
 
     fn finish(&mut self) -> Result<(), Unwanted> {
         let rest = std::mem::take(&mut self.pending);
-        if self.thrown_away > 0 {
-            self.send_endless(rest)?;
-        } else {
-            self.send_lines(rest, self.offset)?;
+        match self.too_long.take() {
+            Some(measured) => self.send_too_long(measured, rest)?,
+            None => self.send_lines(rest, self.offset)?,
         }
         self.send(Chunk::End)
     }
 
+    /// What is pending may be the beginning of a line whose rest cannot be read: nobody may take it for one.
     fn fail(&mut self, error: &io::Error) -> Result<(), Unwanted> {
-        let raw = std::mem::take(&mut self.pending);
-        if !raw.is_empty() {
-            let reason = format!("the line is cut off: {error}");
-            self.send(Chunk::NoLine { raw, reason })?;
-        }
-        self.send(Chunk::Failed(error.to_string()))
+        let pending = self.too_long.as_ref().map_or(self.pending.len() as u64, Measured::bytes);
+        let at = self.offset - pending;
+        self.send(Chunk::Failed { reason: error.to_string(), at })
     }
 
     fn send(&mut self, chunk: Chunk) -> Result<(), Unwanted> {

@@ -1,12 +1,16 @@
 //! Plain, gzip and zstd, told apart by their first bytes.
 
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::{
+    error::Error,
+    io::{self, BufRead, BufReader, Cursor, Read},
+};
 
-use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::{
     BlockDecodingStrategy, FrameDecoder,
     errors::{FrameDecoderError, ReadFrameHeaderError},
 };
+
+use super::gzip::GzipMembers;
 
 /// Read from the system at once, before decompression.
 const READ_BYTES: usize = 128 * 1024;
@@ -15,11 +19,14 @@ const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 /// A skippable zstd frame, which may stand first, begins with `0x184d2a5?`, little endian.
 const ZSTD_SKIPPABLE: &[u8] = &[0x2a, 0x4d, 0x18];
 
-/// The input's content, whichever way it is compressed.
+/// The content of the input of this name, whichever way it is compressed.
 ///
 /// # Errors
 /// The first bytes cannot be read.
-pub(super) fn decompressed(mut input: impl Read + Send + 'static) -> io::Result<Box<dyn Read>> {
+pub(super) fn decompressed(
+    mut input: impl Read + Send + 'static,
+    name: &str,
+) -> io::Result<Box<dyn Read>> {
     let mut magic = Vec::with_capacity(ZSTD_MAGIC.len());
     (&mut input).take(ZSTD_MAGIC.len() as u64).read_to_end(&mut magic)?;
     let kind = Kind::of(&magic);
@@ -28,7 +35,7 @@ pub(super) fn decompressed(mut input: impl Read + Send + 'static) -> io::Result<
         Kind::Plain => Box::new(input),
         Kind::Gzip => {
             let input = BufReader::with_capacity(READ_BYTES, input);
-            Box::new(Damaged { kind: "gzip", input: MultiGzDecoder::new(input) })
+            Box::new(Damaged { kind: "gzip", input: GzipMembers::new(input, name.to_owned()) })
         }
         Kind::Zstd => {
             let input = BufReader::with_capacity(READ_BYTES, input);
@@ -70,14 +77,31 @@ struct Damaged<R> {
 impl<R: Read> Read for Damaged<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.input.read(buffer).map_err(|error| {
-            let what = match error.kind() {
-                io::ErrorKind::UnexpectedEof => "truncated",
-                io::ErrorKind::Interrupted => return error,
-                _ => "damaged",
-            };
-            io::Error::other(format!("the {} archive is {what}: {error}", self.kind))
+            let kind = self.kind;
+            match error.kind() {
+                io::ErrorKind::Interrupted => error,
+                io::ErrorKind::UnexpectedEof => io::Error::other(format!(
+                    "the {kind} archive is truncated: it ends in the middle"
+                )),
+                _ => io::Error::other(format!("the {kind} archive is damaged: {error}")),
+            }
         })
     }
+}
+
+/// The decoder's own words are for its developers. What the input itself failed with is kept.
+fn in_words(what: &str, error: impl Error + 'static) -> io::Error {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            return match error.kind() {
+                io::ErrorKind::UnexpectedEof => io::ErrorKind::UnexpectedEof.into(),
+                _ => io::Error::other(error.to_string()),
+            };
+        }
+        cause = error.source();
+    }
+    io::Error::other(what.to_owned())
 }
 
 /// One zstd frame after the other; the decoder itself knows only one.
@@ -104,7 +128,7 @@ impl<R: BufRead> ZstdFrames<R> {
                     length,
                     ..
                 })) => self.skip(length)?,
-                Err(error) => return Err(io::Error::other(error)),
+                Err(error) => return Err(in_words("the header of a frame cannot be read", error)),
             }
         }
         Ok(false)
@@ -135,7 +159,7 @@ impl<R: BufRead> ZstdFrames<R> {
         self.decoder
             .decode_blocks(&mut self.input, BlockDecodingStrategy::UptoBlocks(1))
             .map(drop)
-            .map_err(io::Error::other)
+            .map_err(|error| in_words("a block cannot be decoded", error))
     }
 }
 

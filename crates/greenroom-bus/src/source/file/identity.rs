@@ -58,9 +58,9 @@ impl Identity {
         Ok(Self { inode: inode(file)?, length, head })
     }
 
-    /// As large as the file is now: it may have grown.
+    /// As large as the file is now, where it has grown. One that was cut is not what it was.
     pub(super) fn grown(&self, file: &File) -> io::Result<Self> {
-        Ok(Self { length: file.metadata()?.len(), ..self.clone() })
+        Ok(Self { length: file.metadata()?.len().max(self.length), ..self.clone() })
     }
 
     /// Why this file is another one, or one whose content is not what it was; `None` where it is the same, or has grown at its

@@ -1,6 +1,6 @@
 //! From chunks to items: lines are numbered and parsed, still on the reading thread.
 
-use super::{chunks::Chunk, marks::Mark, skip::Skip};
+use super::{chunks::Chunk, marks::Mark, skip::Skip, too_long::TooLong};
 use crate::{
     event::Event,
     source::{Malformed, Taken},
@@ -22,8 +22,10 @@ pub(super) enum Batch {
     Failed {
         /// Why.
         reason: String,
-        /// The number of the last line before.
+        /// The number of the line at hand, which was not taken.
         line: u64,
+        /// Where it begins in the decompressed input.
+        at: u64,
     },
 }
 
@@ -56,17 +58,14 @@ impl Lines {
     pub(super) fn of(&mut self, chunk: Chunk, mut give: impl FnMut(Batch) -> bool) -> bool {
         match chunk {
             Chunk::Lines { bytes, at } => self.parse(&bytes, at, give),
-            Chunk::NoLine { raw, reason } => {
-                let no_event = match raw.len() > self.max_event {
-                    true => Malformed::too_large(raw, reason),
-                    false => Malformed::new(raw, reason),
-                };
+            Chunk::TooLong(too_long) => {
                 let line = self.next_line();
-                let item = line.map(|position| Taken { position, event: Err(no_event) });
+                let item =
+                    line.map(|position| Taken { position, event: Err(too_long.malformed()) });
                 give(Batch::Items(Items { items: item.into_iter().collect(), mark: None }))
             }
             Chunk::End => give(Batch::End),
-            Chunk::Failed(reason) => give(Batch::Failed { reason, line: self.line }),
+            Chunk::Failed { reason, at } => give(Batch::Failed { reason, line: self.line + 1, at }),
         }
     }
 
@@ -100,12 +99,10 @@ impl Lines {
 }
 
 /// None for a blank line.
-fn read_line(line: &[u8], max_event: usize) -> Option<Result<Event, Malformed>> {
-    let line = line.strip_suffix(&[CARRIAGE_RETURN]).unwrap_or(line);
+fn read_line(whole: &[u8], max_event: usize) -> Option<Result<Event, Malformed>> {
+    let line = whole.strip_suffix(&[CARRIAGE_RETURN]).unwrap_or(whole);
     if line.len() > max_event {
-        let reason =
-            format!("the line has {} bytes, more than `max_event` ({max_event})", line.len());
-        return Some(Err(Malformed::too_large(line.to_vec(), reason)));
+        return Some(Err(TooLong::of(whole, max_event).malformed()));
     }
     match Event::parse(line) {
         Ok(event) => Some(Ok(event)),

@@ -126,11 +126,10 @@ impl FilePositions {
         name: String,
         path: &Path,
         mut file: File,
-        checkpoint: &Path,
+        checkpoint: Checkpoint,
         seeks: bool,
     ) -> Result<(Self, Start), String> {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let checkpoint = Checkpoint::at(checkpoint);
         let start = start(&path, &mut file, &checkpoint, seeks)?;
         let identity = Identity::of(&mut file).map_err(|error| error.to_string())?;
         let mut watermark = Watermark::default();
@@ -293,8 +292,8 @@ impl Shared {
     fn failed(&self, error: impl std::fmt::Display) -> SourceError {
         let checkpoint = self.store.lock().checkpoint.path().display().to_string();
         let reason = format!(
-            "its checkpoint {checkpoint} cannot be stored: {error}; free space or make the directory writable, then run \
-             again: it goes on from the last one that was stored"
+            "its checkpoint {checkpoint} cannot be stored: {error}; mend that (free space, a writable directory, one run at a \
+             time), then run again: it goes on from the last one that was stored"
         );
         SourceError::new(self.name.clone(), reason)
     }
@@ -351,6 +350,10 @@ impl Committer for FilePositions {
 
     fn due<'a>(&'a self) -> BoxFuture<'a, ()> {
         Box::pin(self.0.due.notified())
+    }
+
+    fn end(&self) {
+        self.0.store.lock().checkpoint.let_go();
     }
 
     fn standing(&self) -> Standing {

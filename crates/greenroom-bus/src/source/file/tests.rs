@@ -100,12 +100,10 @@ async fn b01_what_was_whole_of_a_truncated_archive_is_delivered_then_an_error() 
         let (taken, error) = read_with(&bytes[..bytes.len() / 2], 1 << 20).await;
         let error = error.unwrap().to_string();
         assert!(error.contains(&format!("the {kind} archive is")), "{error}");
-        let (torn, whole) = taken.split_last().unwrap();
-        assert!(whole.len() > 10_000, "{}", whole.len());
-        assert_eq!(shape(whole), counted(whole.len() as u32));
-        if let Err(malformed) = &torn.event {
-            assert!(malformed.reason.contains("cut off"), "{}", malformed.reason);
-        }
+        assert!(taken.len() > 10_000, "{}", taken.len());
+        assert_eq!(shape(&taken), counted(taken.len() as u32));
+        let next = format!("in line {}, from byte ", taken.len() + 1);
+        assert!(error.contains(&next) && error.contains("run again"), "{error}");
     }
 }
 
@@ -174,46 +172,197 @@ async fn d04_malformed_lines_keep_their_bytes_and_do_not_stop_the_source() {
     assert_eq!((raw(1), raw(2)), (&b"{\"id\":\"\xff\"}"[..], &b"{]"[..]));
 }
 
+/// The letter's words for a line of so many bytes, all of them the same.
+fn cut(line: &[u8], max_event: usize) -> String {
+    let hash = ring::digest::digest(&ring::digest::SHA256, line);
+    let hash: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!(
+        "the line has {} bytes, more than `max_event` ({max_event}): it is cut, and its first {max_event} bytes are kept; \
+         sha256 of the whole line: {hash}",
+        line.len()
+    )
+}
+
 #[tokio::test]
-async fn d04_a_line_above_max_event_is_malformed_with_its_bytes() {
-    let long = vec![b'x'; 20 << 20];
-    let bytes = [&lines(1..=1)[..], &long, b"\n", &lines(3..=3)].concat();
-    let (taken, error) = read_with(&bytes, 1 << 20).await;
+async fn d04_of_a_line_above_max_event_the_beginning_is_kept_with_its_length_and_hash() {
+    const MOST: usize = 1 << 20;
+    for (length, end) in [(20 << 20, "\n"), (MOST + 1, "\n"), (MOST + 1, "\r\n"), (2 << 20, "")] {
+        let long: Vec<u8> = (0..length).map(|n: usize| b'a' + (n % 26) as u8).collect();
+        let mut bytes = [&lines(1..=1)[..], &long, end.as_bytes()].concat();
+        if !end.is_empty() {
+            bytes.extend(lines(3..=3));
+        }
+        let (taken, error) = read_with(&bytes, MOST).await;
+        assert!(error.is_none(), "{error:?}");
+        let no_event = taken[1].event.as_ref().unwrap_err();
+        assert!(no_event.too_large && no_event.raw == long[..MOST]);
+        let whole = [&long[..], end.strip_suffix('\n').unwrap_or(end).as_bytes()].concat();
+        assert_eq!(no_event.reason, cut(&whole, MOST));
+        let after = taken.get(2).map(|taken| taken.position);
+        assert_eq!(after, (!end.is_empty()).then_some(3));
+    }
+}
+
+#[tokio::test]
+async fn d04_lines_of_exactly_max_event_are_read_whole_with_whatever_line_end() {
+    let line = line(1);
+    for end in ["\n", "\r\n", "", "\r"] {
+        let (taken, error) = read_with((line.clone() + end).as_bytes(), line.len()).await;
+        assert!(error.is_none() && taken[0].event.is_ok(), "{end:?}: {taken:?}");
+        let (taken, _) = read_with((line.clone() + end).as_bytes(), line.len() - 1).await;
+        let no_event = taken[0].event.as_ref().unwrap_err();
+        assert!(no_event.too_large && no_event.raw.len() == line.len() - 1, "{end:?}");
+    }
+}
+
+/// A line that never ends, as large as anybody reads.
+struct OneLine {
+    left: usize,
+}
+
+impl Read for OneLine {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = buffer.len().min(self.left);
+        buffer[..count].fill(b'x');
+        self.left -= count;
+        Ok(count)
+    }
+}
+
+#[test]
+fn d04_a_line_of_any_length_takes_no_more_memory_than_an_event_may() {
+    const MOST: usize = 4 << 20;
+    let mut given = 0;
+    let mut capacity = 0;
+    let mut chunks = Chunks::new("a".to_owned(), MOST, |chunk| {
+        if let chunks::Chunk::TooLong(line) = chunk {
+            capacity = line.malformed().raw.capacity();
+            given += 1;
+        }
+        true
+    });
+    chunks.observe(&mut OneLine { left: 40 << 20 }, |pending| {
+        assert!(pending.capacity() <= MOST + 2 * 256 * 1024, "{}", pending.capacity());
+    });
+    drop(chunks);
+    assert_eq!(given, 1);
+    assert!(capacity <= MOST + 2 * 256 * 1024, "{capacity}");
+}
+
+#[tokio::test]
+async fn a_truncated_archive_never_settles_the_line_it_cut() {
+    let plain = lines(1..=3);
+    for whole in [gzip(&plain), zstd(&plain)] {
+        for cut in 5..whole.len() {
+            let (taken, error) = read_with(&whole[..cut], 1 << 20).await;
+            assert!(error.is_some(), "cut at {cut}");
+            let events = taken.iter().filter(|taken| taken.event.is_ok()).count();
+            assert_eq!(shape(&taken), counted(events as u32), "cut at {cut}");
+        }
+    }
+}
+
+/// Gives some bytes, and then fails.
+struct Failing(io::Cursor<Vec<u8>>);
+
+impl Read for Failing {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(buffer)? {
+            0 => Err(io::Error::other("the disk is gone")),
+            count => Ok(count),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_line_that_a_read_error_cut_is_not_taken() {
+    let mut bytes = lines(1..=2);
+    let at = bytes.len();
+    bytes.extend_from_slice(line(3).as_bytes());
+    for more in [0, 3 << 20] {
+        let mut bytes = bytes.clone();
+        bytes.resize(bytes.len() + more, b' ');
+        let options = FileSourceOptions { max_event: 1 << 20 };
+        let input = Failing(io::Cursor::new(bytes));
+        let mut source = FileSource::start("file:x".into(), options, input, true, None).unwrap();
+        let (taken, error) = drain(&mut source).await;
+        assert_eq!(shape(&taken), counted(2));
+        let error = error.unwrap().to_string();
+        let place =
+            format!("file:x: reading failed in line 3, from byte {at} on: the disk is gone");
+        assert!(error.starts_with(&place) && error.contains("run again"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_input_that_is_cut_while_it_is_read_ends_with_an_error() {
+    let bytes = lines(1..=50_000);
+    let (_dir, path) = file(&bytes);
+    let mut source = FileSource::open(&path, FileSourceOptions::default()).unwrap();
+    let mut taken = Vec::new();
+    source.pull(&mut taken).await.unwrap();
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(10).unwrap();
+    let (rest, error) = drain(&mut source).await;
+    let error = error.unwrap().to_string();
+    let expected = format!("it has 10 bytes, and had {}", bytes.len());
+    assert!(error.contains("cut while it was read") && error.contains(&expected), "{error}");
+    taken.extend(rest);
+    assert_eq!(shape(&taken), counted(taken.len() as u32), "no line was torn");
+}
+
+#[tokio::test]
+async fn zeros_behind_a_gzip_archive_are_passed_over() {
+    let plain = lines(1..=10);
+    for zeros in [1, 10_240, 3 << 20] {
+        let padded = [gzip(&plain), gzip(b""), vec![0; zeros]].concat();
+        assert_eq!(shape(&read(&padded).await), counted(10));
+    }
+}
+
+#[tokio::test]
+async fn what_else_follows_a_gzip_archive_is_an_error_after_its_lines() {
+    let archive = gzip(&lines(1..=10));
+    for garbage in [&b"garbage"[..], b"\0\0garbage", b"\x1fgarbage"] {
+        let (taken, error) = read_with(&[&archive[..], garbage].concat(), 1 << 20).await;
+        assert_eq!(shape(&taken), counted(10));
+        let error = error.unwrap().to_string();
+        assert!(error.contains("the gzip archive is damaged: "), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn errors_of_zstd_are_sentences() {
+    let whole = zstd(&lines(1..=1_000));
+    for at in 4..whole.len().min(200) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x55;
+        let (_, Some(error)) = read_with(&bytes, 1 << 20).await else { continue };
+        let error = error.to_string();
+        let debug = ["{", "Error", "Failed to", "::"];
+        assert!(!debug.iter().any(|mark| error.contains(mark)), "{error}");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_pipe_without_a_writer_holds_up_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+    assert!(made.success());
+    let mut source = FileSource::open(&path, FileSourceOptions::default()).unwrap();
+    let mut taken = Vec::new();
+    {
+        let mut pull = source.pull(&mut taken);
+        let polled =
+            std::future::poll_fn(|context| std::task::Poll::Ready(pull.as_mut().poll(context)));
+        assert!(polled.await.is_pending());
+    }
+    let writer = thread::spawn(move || fs::write(path, lines(1..=2)).unwrap());
+    let (taken, error) = drain(&mut source).await;
+    writer.join().unwrap();
     assert!(error.is_none());
-    let malformed = taken[1].event.as_ref().unwrap_err();
-    assert_eq!(malformed.raw.len(), long.len());
-    assert_eq!(malformed.reason, "the line has 20971520 bytes, more than `max_event` (1048576)");
-    assert_eq!((taken[0].position, taken[2].position, taken.len()), (1, 3, 3));
-}
-
-#[tokio::test]
-async fn d04_of_a_line_without_end_the_beginning_is_kept() {
-    let long = vec![b'x'; 2 << 20];
-    for ended in [true, false] {
-        let mut bytes = [&lines(1..=1)[..], &long].concat();
-        if ended {
-            bytes.extend_from_slice(&[b"\n", &lines(3..=3)[..]].concat());
-        }
-        let (sender, mut chunks) = mpsc::channel(100);
-        Chunks::new(move |chunk| sender.blocking_send(chunk).is_ok())
-            .with_raw_limit(1 << 20)
-            .spawn(io::Cursor::new(bytes));
-        let mut endless = None;
-        while let Some(chunk) = chunks.recv().await {
-            if let chunks::Chunk::NoLine { raw, reason } = chunk {
-                endless = Some((raw.len(), reason));
-            }
-        }
-        let (kept, reason) = endless.unwrap();
-        assert_eq!(kept, 1 << 20);
-        assert_eq!(reason, "the line has 2097152 bytes; the first 1048576 are kept");
-    }
-}
-
-impl<F: FnMut(chunks::Chunk) -> bool + Send + 'static> Chunks<F> {
-    fn spawn(self, input: impl Read + Send + 'static) {
-        thread::spawn(move || self.read(input));
-    }
+    assert_eq!(shape(&taken), counted(2));
 }
 
 #[test]

@@ -116,6 +116,18 @@ pub(super) fn source(kind: &InputKind) -> Result<Box<dyn Source>, String> {
     }
 }
 
+/// As [`source`], for somebody who only looks.
+pub(super) fn looking(kind: &InputKind) -> Result<Box<dyn Source>, String> {
+    match kind {
+        InputKind::File { path, max_event, checkpoint: Some(checkpoint) } => {
+            let max_event = usize::try_from(*max_event).unwrap_or(usize::MAX);
+            let source = FileSource::looking(path, checkpoint, FileSourceOptions { max_event });
+            Ok(Box::new(source.map_err(|error| error.to_string())?))
+        }
+        kind => source(kind),
+    }
+}
+
 fn generator(config: &GeneratorConfig) -> Result<GeneratorSource, String> {
     let options = GeneratorOptions {
         seed: config.seed,

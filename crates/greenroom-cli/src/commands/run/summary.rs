@@ -33,6 +33,7 @@ pub(super) fn of(report: &engine::RunReport) -> RunReport {
         outputs: report.outputs.iter().map(output).collect(),
         positions: report.positions.iter().map(positions).collect(),
         dead_letters: report.dead_letters.clone(),
+        warnings: report.warnings.clone(),
         errors: report.errors.clone(),
     }
 }

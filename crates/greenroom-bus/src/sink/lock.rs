@@ -1,0 +1,142 @@
+//! One writer a file.
+//!
+//! The lock is the system's, on the file itself: it holds for every name of the file, it needs no other file, and it is gone with
+//! the process that has it, however that ends. It is advisory: other programs may write all the same.
+
+use std::{
+    fs::{self, File, TryLockError},
+    io,
+    path::Path,
+};
+
+/// Opens a file and locks it, until it is closed. A file that is neither regular nor new is not locked: devices and pipes are
+/// shared.
+///
+/// # Errors
+/// It cannot be opened; or somebody else writes it: of the kind `ResourceBusy`, and who that is.
+pub(crate) fn open_locked(
+    path: &Path,
+    open: impl Fn(&Path) -> io::Result<File>,
+) -> io::Result<File> {
+    loop {
+        let file = open(path)?;
+        if !file.metadata()?.is_file() {
+            return Ok(file);
+        }
+        lock(&file, path)?;
+        // Whoever had the lock may have put another file there before it was let go of.
+        if is_at(&file, path)? {
+            return Ok(file);
+        }
+    }
+}
+
+fn lock(file: &File, path: &Path) -> io::Result<()> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => {
+            Err(io::Error::new(io::ErrorKind::ResourceBusy, format!("{} writes it", holder(file))))
+        }
+        Err(TryLockError::Error(error)) => {
+            tracing::warn!(
+                path = %path.display(),
+                %error,
+                "files cannot be locked there: see to it that nobody else writes this one"
+            );
+            Ok(())
+        }
+    }
+}
+
+/// Whether the path leads to this very file.
+///
+/// # Errors
+/// The path cannot be looked at.
+#[cfg(unix)]
+pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let there = match fs::metadata(path) {
+        Ok(there) => there,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let here = file.metadata()?;
+    Ok((here.dev(), here.ino()) == (there.dev(), there.ino()))
+}
+
+/// As far as can be told here.
+#[cfg(not(unix))]
+pub(crate) fn is_at(_: &File, path: &Path) -> io::Result<bool> {
+    fs::exists(path)
+}
+
+/// Who has the lock, in words.
+fn holder(file: &File) -> String {
+    match holding_process(file) {
+        Some(pid) if pid == std::process::id() => "another part of this very process".to_owned(),
+        Some(pid) => format!("another process ({pid})"),
+        None => "another process".to_owned(),
+    }
+}
+
+/// The kernel's own list of locks, which knows processes, and forgets those that are gone.
+#[cfg(target_os = "linux")]
+fn holding_process(file: &File) -> Option<u32> {
+    let place = place(file).ok()?;
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    locks.lines().find_map(|line| {
+        // `1: FLOCK  ADVISORY  WRITE 2893 fd:02:3801102 0 EOF`, or with `->` in front of the kind for one that waits.
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [_, "FLOCK", _, _, pid, at, ..] = *words else { return None };
+        (at == place).then(|| pid.parse().ok()).flatten()
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn holding_process(_: &File) -> Option<u32> {
+    None
+}
+
+/// Device and inode, as the list has them.
+#[cfg(target_os = "linux")]
+fn place(file: &File) -> io::Result<String> {
+    use std::os::unix::fs::MetadataExt;
+    let found = file.metadata()?;
+    let (major, minor) = (rustix::fs::major(found.dev()), rustix::fs::minor(found.dev()));
+    Ok(format!("{major:02x}:{minor:02x}:{}", found.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+
+    use super::*;
+
+    fn open(path: &Path) -> io::Result<File> {
+        open_locked(path, |path| OpenOptions::new().append(true).create(true).open(path))
+    }
+
+    #[test]
+    fn a_file_has_one_writer_under_whatever_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, link) = (dir.path().join("a"), dir.path().join("b"));
+        let first = open(&path).unwrap();
+        fs::hard_link(&path, &link).unwrap();
+        for name in [&path, &link] {
+            let error = open(name).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
+            #[cfg(target_os = "linux")]
+            assert_eq!(error.to_string(), "another part of this very process writes it");
+        }
+        drop(first);
+        drop(open(&link).unwrap());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "nothing is left beside it");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn devices_are_shared() {
+        let open = || open(Path::new("/dev/null")).unwrap();
+        let _both = (open(), open());
+    }
+}
