@@ -79,7 +79,8 @@ impl Change {
         let mut pending: BTreeSet<usize> =
             self.added.iter().chain(&self.removed).copied().collect();
         while !pending.is_empty()
-            && let Ok(Some(outcome)) = timed::until(&self.runtime, deadline, self.outcomes.recv()).await
+            && let Ok(Some(outcome)) =
+                timed::until(&self.runtime, deadline, self.outcomes.recv()).await
         {
             pending.remove(&report.note(outcome));
         }
