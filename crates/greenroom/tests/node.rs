@@ -129,7 +129,8 @@ impl Actor for Wedge {
 
 /// Pools on threads of their own, each with a handler that does not let go, shut down on virtual time.
 fn shut_down_wedged(within: Duration) {
-    let busy = runtime::Builder::new_multi_thread().worker_threads(4).build().unwrap();
+    let busy =
+        runtime::Builder::new_multi_thread().worker_threads(4).enable_time().build().unwrap();
     // Dropped first, also when the test fails: the runtime waits for its handlers.
     let mut let_go = Vec::new();
     let node = Node::new();

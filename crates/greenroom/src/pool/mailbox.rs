@@ -23,6 +23,7 @@ use super::{
     parcel::ParcelOf,
     permits::{Closed, Permits, Queues, Refused},
     seat::{HAND_OVER, MAIL, SIGNAL, Seat},
+    shard::LONG_AGO,
     stamp::Stamp,
 };
 use crate::{
@@ -58,7 +59,7 @@ struct Letters<A: Actor, K> {
     /// Urgent messages taken in a row.
     urgent_run: u32,
     /// How many had been taken when a message that is attempted again was last put before the others.
-    put_first: Option<u64>,
+    put_first: u64,
     accepted: u64,
     /// Nothing more is accepted. Set once.
     closed: bool,
@@ -75,7 +76,7 @@ impl<A: Actor, K> Mailbox<A, K> {
             urgent: VecDeque::new(),
             normal: BlockQueue::new(),
             urgent_run: 0,
-            put_first: None,
+            put_first: LONG_AGO,
             accepted: 0,
             closed: false,
             left: false,
@@ -199,8 +200,8 @@ impl<A: Actor, K> Mailbox<A, K> {
         }
         self.permits.take_back();
         let taken = self.taken.load(Ordering::Relaxed);
-        if letters.put_first.is_none_or(|then| taken.wrapping_sub(then) >= 2) {
-            letters.put_first = Some(taken);
+        if taken.wrapping_sub(letters.put_first) >= 2 {
+            letters.put_first = taken;
             letters.normal.push_front(entry);
         } else {
             letters.normal.push_back(entry);

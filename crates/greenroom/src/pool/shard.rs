@@ -106,6 +106,9 @@ impl Turns {
 /// looked at under a lock.
 pub(crate) const LOOK_AHEAD: usize = 64;
 
+/// Before the first message was taken: as if others had had their turn since.
+pub(crate) const LONG_AGO: u64 = u64::MAX - 1;
+
 pub(crate) struct Shard<M, R, E, K> {
     pub(crate) inbox: Padded<Lock<Inbox<M, R, E, K>>>,
     pub(crate) outbox: Padded<Lock<Outbox<M, R, E, K>>>,
@@ -210,7 +213,7 @@ pub(crate) struct Outbox<M, R, E, K> {
     /// Messages taken so far, from the queue and from lanes: what the watch sees of progress.
     pub(crate) taken: u64,
     /// What `taken` was when a message that is attempted again was last put before the others.
-    put_first: Option<u64>,
+    put_first: u64,
     /// What the watch saw at its last tick.
     seen: Option<(u64, u64)>,
     /// Of what lies in the queue, with keys.
@@ -277,7 +280,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             next_epoch: 0,
             from_afar: false,
             taken: 0,
-            put_first: None,
+            put_first: LONG_AGO,
             seen: None,
             variety: Variety::default(),
             streak: (0, 0),
@@ -380,7 +383,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     /// attempted at once again take every other turn at most, however many they are.
     pub(crate) fn put_again(&self, outbox: &mut Outbox<M, R, E, K>, entry: Entry<M, R, E, K>) {
         if outbox.may_put_first() {
-            outbox.put_first = Some(outbox.taken);
+            outbox.put_first = outbox.taken;
             return outbox.queue.push_front(entry);
         }
         if !self.inbox.lock().queue.is_empty() {
@@ -735,7 +738,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
 
     /// True where the last message that was put before the others has been taken, and another one besides.
     fn may_put_first(&self) -> bool {
-        self.put_first.is_none_or(|then| self.taken.wrapping_sub(then) >= 2)
+        self.taken.wrapping_sub(self.put_first) >= 2
     }
 
     /// A message that waited here is started, or taken out.
