@@ -25,9 +25,9 @@
 //! - A line that is not understood is a crash of that process: no JSON, an unknown field, a field that does not go with the
 //!   outcome, an unknown outcome, another token than the one in hand, more than 16 MiB. The process is killed. An
 //!   entry of `events` that is no CloudEvent rejects the event instead.
-//! - The end of stdin means drain: the process finishes and exits. After the pool's patience it is killed.
-//! - The process leads a process group of its own: Ctrl-C in a terminal does not reach it, and a kill reaches all
-//!   that it started.
+//! - The end of stdin means drain: the process finishes and exits. After the pool's patience it is ended.
+//! - The process leads a process group of its own: Ctrl-C in a terminal does not reach it. When it ends or is ended, so
+//!   are all that it started: SIGTERM, and SIGKILL a second later.
 //!
 //! # When a process dies
 //!
@@ -36,52 +36,69 @@
 //! | idle | code 0 | a recycle: a fresh one at the next event, not counted |
 //! | idle | anything else | a restart: a fresh one at the next event, which is not blamed |
 //! | with an event in hand, after earlier answers | code 0 | taken as a recycle that crossed the event: the event goes to a fresh process, not blamed |
-//! | with an event in hand | anything else | a crash: the event goes to a fresh process at once, in place, so that the order of its key holds; the second crash in a row is [`FailureKind::Crash`] |
-//! | killed at its timeout | | gone before [`FailureKind::Timeout`] is returned; a fresh one at the next event |
+//! | with an event in hand, of a program that works | anything else | a crash: the event goes to a fresh process at once, in place, so that the order of its key holds; the second crash in a row is [`FailureKind::Crash`] |
+//! | before it could work | anything | a failed start: once more at once; the second in a row is [`FailureKind::Pause`], and no event is blamed |
+//! | ended at its timeout | | gone before [`FailureKind::Timeout`] is returned, or [`FailureKind::Pause`] where it could not have worked; a fresh one at the next event |
 //!
 //! "In hand" begins when the first byte is written: a process that ended before is noticed first. A pipe that breaks
 //! while the event is written counts like an end with the event in hand.
 //!
+//! A process "could not work" that has never answered and has not read the event (where the system tells how much lies
+//! in a pipe), or whose program has not shown that it works. It has when any worker's process has answered. That is good for
+//! three events to be given up in a row, over all workers; with the next, the program is taken to be broken until
+//! it has answered again.
+//!
 //! Restarts after crashes draw on a budget ([`RestartLimit`]); once it is used up the handler answers
 //! [`FailureKind::Pause`] until the window has passed, and no event is blamed. Kills at the timeout do not draw on
-//! it, for the timeout limits them already. A command that cannot be started pauses the handler too.
+//! it, for the timeout limits them already; nor do failed starts, which pause the handler. A command that cannot be started
+//! pauses the handler too, unless it is for want of files, processes or memory and other workers have a process:
+//! then the event is given back.
 //!
 //! Price: two system calls and two context switches an event, some tens of microseconds. A worker that wants more
 //! throughput per process needs the `http` handler or Rust.
 
+mod blame;
+mod errors;
+mod group;
 mod lines;
+mod printable;
 mod process;
 mod reply;
 mod request;
 mod restarts;
+mod running;
+mod standing;
 mod stderr;
 
 use std::{
     collections::BTreeMap,
+    io,
     path::PathBuf,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
 };
 
 use tokio::time::{Instant, sleep, timeout};
 
+pub use group::kill_all;
 pub use restarts::RestartLimit;
 
 use self::{
-    process::{Broken, End, Process},
+    blame::{Blame, Follows},
+    process::{Broken, How, Process},
     restarts::Restarts,
+    standing::Standing,
 };
-use super::{Attempt, Failure, FailureKind, Handler, HandlerFactory, HandlerResult, Handling};
+use super::{
+    Attempt, Effect, Failure, FailureKind, Handler, HandlerFactory, HandlerResult, Handling,
+};
 use crate::{BoxFuture, event::Event};
 
 /// How long one attempt may take when the configuration does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// An event that crashed this many processes in a row is given up as the cause.
-const CRASHES_TO_BLAME: u32 = 2;
 
 /// What to run, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,6 +136,11 @@ struct Counters {
     crashes: AtomicU64,
     /// Processes that ended with code 0 and nothing in hand.
     recycles: AtomicU64,
+    /// Processes that ended without an answer, may have read the event, and were followed by another within the attempt.
+    unanswered: AtomicU64,
+    /// Processes that run.
+    running: AtomicUsize,
+    standing: Standing,
 }
 
 /// Builds [`Exec`] handlers and counts what happens to their processes.
@@ -160,6 +182,8 @@ impl HandlerFactory for ExecFactory {
             restarts: Restarts::new(self.config.restart),
             process: None,
             next: NextStart::Free,
+            is_short: false,
+            last_crash: String::new(),
         }))
     }
 
@@ -171,6 +195,10 @@ impl HandlerFactory for ExecFactory {
     fn crashes(&self) -> u64 {
         self.counters.crashes.load(Relaxed)
     }
+
+    fn unanswered(&self) -> u64 {
+        self.counters.unanswered.load(Relaxed)
+    }
 }
 
 /// What the next start of a process counts as.
@@ -178,8 +206,9 @@ impl HandlerFactory for ExecFactory {
 enum NextStart {
     /// The first, or one after a recycle: not counted.
     Free,
-    /// It replaces a process that was killed at its timeout or whose attempt was cancelled: counted as a restart.
-    AfterKill,
+    /// It replaces a process that was ended at its timeout, whose attempt was cancelled, or that could not begin: counted as
+    /// a restart.
+    Counted,
     /// It replaces a process that crashed: counted, and taken from the budget.
     AfterCrash,
 }
@@ -194,6 +223,10 @@ pub struct Exec {
     /// cancelled attempt drops it, which kills it: nobody knows how far it got.
     process: Option<Process>,
     next: NextStart,
+    /// No process could be started for want of something, and the log has said so.
+    is_short: bool,
+    /// What was said of the last process that crashed.
+    last_crash: String,
 }
 
 impl Handler for Exec {
@@ -212,25 +245,20 @@ impl Handler for Exec {
 }
 
 impl Exec {
-    /// One attempt: at most [`CRASHES_TO_BLAME`] processes see the event, one after the other.
+    /// One attempt: a process that ends without an answer is followed by another one, which gets the event in its place.
     async fn attempt(&mut self, event: &Event, attempt: &Attempt) -> HandlerResult {
-        let mut crashes = 0;
+        let mut blame = Blame::default();
         loop {
             let mut process = self.ready(attempt).await?;
-            self.next = NextStart::AfterKill;
+            self.next = NextStart::Counted;
             let broken =
                 match timeout(self.config.timeout, process.ask(event, attempt.number)).await {
                     Ok(Ok(result)) => return self.answered(process, result),
                     Ok(Err(broken)) => broken,
                     Err(_) => return Err(self.timed_out(process, attempt).await),
                 };
-            let Some(why) = self.bury(process, broken, attempt).await else { continue };
-            crashes += 1;
-            if crashes == CRASHES_TO_BLAME {
-                let error = format!(
-                    "exec: the worker process crashed twice in a row with this event in hand: {why}"
-                );
-                return Err(Failure::new(FailureKind::Crash, error));
+            if let Some(failure) = self.bury(process, broken, attempt, &mut blame).await {
+                return Err(failure);
             }
         }
     }
@@ -238,33 +266,45 @@ impl Exec {
     fn answered(&mut self, process: Process, result: HandlerResult) -> HandlerResult {
         self.process = Some(process);
         self.restarts.answered();
+        self.counters.standing.answered();
         result
     }
 
-    async fn timed_out(&self, mut process: Process, attempt: &Attempt) -> Failure {
-        process.kill().await;
-        let error = format!(
-            "exec: worker {} of pool \"{}\" gave no answer within {:?} and was killed; if the work takes longer, raise `timeout`",
-            attempt.worker, attempt.pool, self.config.timeout
-        );
-        Failure::new(FailureKind::Timeout, error)
+    async fn timed_out(&self, process: Process, attempt: &Attempt) -> Failure {
+        let (had_event, had_answered, words) = process.give_up().await;
+        let failure = match had_answered || had_event && self.counters.standing.is_good() {
+            true => errors::timed_out(&self.config, attempt),
+            false => errors::hangs(&self.config, had_event, &words),
+        };
+        failure.with_effect(effect(had_event))
     }
 
-    /// Waits until a process that gave no answer is gone; returns why it crashed, or `None` after a recycle.
+    /// Waits until a process that gave no answer is gone, and returns the failure if no other one is to follow.
     async fn bury(
         &mut self,
         process: Process,
         broken: Broken,
         attempt: &Attempt,
-    ) -> Option<String> {
-        match process.bury(broken).await {
-            End::Recycled => {
-                self.recycled();
+        blame: &mut Blame,
+    ) -> Option<Failure> {
+        let end = process.bury(broken).await;
+        let follows = blame.judge(&end, &self.counters.standing);
+        match &end.how {
+            How::Recycled => self.recycled(),
+            How::Crashed(why) if follows.is_a_crash() => {
+                self.crashed(why, attempt, NextStart::AfterCrash);
+            }
+            How::Crashed(why) => self.crashed(why, attempt, NextStart::Counted),
+        }
+        match follows {
+            Follows::Again { .. } => {
+                self.counters.unanswered.fetch_add(u64::from(end.had_event), Relaxed);
                 None
             }
-            End::Crashed(why) => {
-                self.crashed(&why, attempt);
-                Some(why)
+            Follows::Event => Some(errors::event_crashes(&self.last_crash)),
+            Follows::Program => {
+                let failure = errors::does_not_work(&self.config, &self.last_crash);
+                Some(failure.with_effect(effect(end.had_event)))
             }
         }
     }
@@ -272,11 +312,13 @@ impl Exec {
     /// A process that runs and has nothing in hand, taken out of `self`.
     async fn ready(&mut self, attempt: &Attempt) -> Result<Process, Failure> {
         if let Some(mut process) = self.process.take() {
-            match process.ended() {
-                None => return Ok(process),
-                Some(status) if status.success() => self.recycled(),
-                Some(status) => {
-                    self.crashed(&format!("it ended with {status} while idle"), attempt)
+            let Some(status) = process.ended() else { return Ok(process) };
+            process.clear_away();
+            match status.success() {
+                true => self.recycled(),
+                false => {
+                    let why = format!("it ended with {status} while idle");
+                    self.crashed(&why, attempt, NextStart::AfterCrash);
                 }
             }
         }
@@ -286,20 +328,36 @@ impl Exec {
     async fn start(&mut self, attempt: &Attempt) -> Result<Process, Failure> {
         if self.next == NextStart::AfterCrash {
             let now = Instant::now();
-            let delay =
-                self.restarts.take(now, &mut rand::rng()).map_err(|wait| self.exhausted(wait))?;
+            let delay = self
+                .restarts
+                .take(now, &mut rand::rng())
+                .map_err(|wait| errors::exhausted(&self.config, &self.last_crash, wait))?;
             // The restart is taken: an attempt that is cancelled while it waits does not pay twice.
-            self.next = NextStart::AfterKill;
+            self.next = NextStart::Counted;
             if !delay.is_zero() {
                 sleep(delay).await;
             }
         }
-        let process =
-            Process::start(&self.config, attempt).map_err(|error| self.cannot_start(&error))?;
-        if self.next == NextStart::AfterKill {
+        let process = Process::start(&self.config, &self.counters, attempt)
+            .map_err(|error| self.cannot_start(&error, attempt))?;
+        self.is_short = false;
+        if self.next == NextStart::Counted {
             self.counters.restarts.fetch_add(1, Relaxed);
         }
         Ok(process)
+    }
+
+    fn cannot_start(&mut self, error: &io::Error, attempt: &Attempt) -> Failure {
+        if !is_for_want_of_something(error) {
+            return errors::cannot_start(&self.config, error);
+        }
+        let failure = errors::is_short(&self.config, error, self.counters.running.load(Relaxed));
+        // An event that is given back is told of nowhere else.
+        if failure.kind == FailureKind::Released && !std::mem::replace(&mut self.is_short, true) {
+            let (pool, worker) = (attempt.pool, attempt.worker);
+            tracing::warn!(pool = %pool, worker, "{failure}; meanwhile this worker gives its events back");
+        }
+        failure
     }
 
     fn recycled(&mut self) {
@@ -307,37 +365,30 @@ impl Exec {
         self.next = NextStart::Free;
     }
 
-    fn crashed(&mut self, why: &str, attempt: &Attempt) {
+    fn crashed(&mut self, why: &str, attempt: &Attempt, next: NextStart) {
         tracing::warn!(pool = %attempt.pool, worker = attempt.worker, "worker process crashed: {why}");
         self.counters.crashes.fetch_add(1, Relaxed);
-        self.next = NextStart::AfterCrash;
+        self.next = next;
+        why.clone_into(&mut self.last_crash);
     }
+}
 
-    fn exhausted(&self, wait: Duration) -> Failure {
-        let RestartLimit { max, window } = self.config.restart;
-        let error = format!(
-            "exec: {} crashed more than {max} times within {window:?}; paused, next start in {wait:.0?}; see its stderr in the log, or raise `restart.max`",
-            self.program()
-        );
-        Failure::new(FailureKind::Pause, error)
-    }
+/// What an attempt may have done, by whether its process may have read the event.
+fn effect(had_event: bool) -> Effect {
+    if had_event { Effect::Unknown } else { Effect::None }
+}
 
-    fn cannot_start(&self, error: &std::io::Error) -> Failure {
-        let place = match &self.config.cwd {
-            Some(cwd) => format!(" in {}", cwd.display()),
-            None => String::new(),
-        };
-        let error = format!(
-            "exec: cannot start {}{place}: {error}; check `command` in the configuration",
-            self.program()
-        );
-        Failure::new(FailureKind::Pause, error)
-    }
+/// Whether a process cannot be started because files, processes or memory are used up, which says nothing of the program.
+#[cfg(unix)]
+fn is_for_want_of_something(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let wanting = [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|error| wanting.contains(&error))
+}
 
-    /// The program without its arguments, which may hold secrets.
-    fn program(&self) -> String {
-        format!("{:?}", self.config.command.first().map_or("", String::as_str))
-    }
+#[cfg(not(unix))]
+fn is_for_want_of_something(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::OutOfMemory
 }
 
 #[cfg(unix)]

@@ -18,33 +18,54 @@ pub(super) enum Line {
     End,
 }
 
+/// A line that is shortened ends here at the latest: what goes on is taken for the next one, so that a line without an end
+/// is heard of, too.
+const LONGEST_REST: u64 = 1024 * 1024;
+
+/// What becomes of a line that is longer than its bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beyond {
+    /// It is [`Line::TooLong`].
+    Refused,
+    /// The rest is read and counted, and nothing more.
+    LeftOut,
+}
+
 /// Reads line after line into one buffer.
 #[derive(Debug)]
 pub(super) struct Lines<R> {
     input: BufReader<R>,
     /// The line that was read last, without its end.
     line: Vec<u8>,
+    /// How many bytes of it are not there.
+    left_out: u64,
+    /// A part of the next line has been read: `next` was cancelled.
+    unfinished: bool,
     /// Longest line in bytes.
     longest: usize,
-    /// Whether a longer line comes in pieces rather than as [`Line::TooLong`].
-    cuts: bool,
+    beyond: Beyond,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
     /// Lines of `longest` bytes at most; a longer one is [`Line::TooLong`].
     pub(super) fn bounded(input: R, longest: usize) -> Self {
-        let input = BufReader::with_capacity(READ_BUFFER, input);
-        Self { input, line: Vec::new(), longest, cuts: false }
+        let (input, line) = (BufReader::with_capacity(READ_BUFFER, input), Vec::new());
+        Self { input, line, left_out: 0, unfinished: false, longest, beyond: Beyond::Refused }
     }
 
-    /// Lines of `longest` bytes at most; a longer one comes as several.
-    pub(super) fn cutting(input: R, longest: usize) -> Self {
-        Self { cuts: true, ..Self::bounded(input, longest) }
+    /// Lines of which `longest` bytes are kept at most.
+    pub(super) fn shortening(input: R, longest: usize) -> Self {
+        Self { beyond: Beyond::LeftOut, ..Self::bounded(input, longest) }
     }
 
     /// The line that [`Lines::next`] read last, without its end.
     pub(super) fn current(&self) -> &[u8] {
         &self.line
+    }
+
+    /// How many more bytes that line has.
+    pub(super) fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// Reads the next line.
@@ -53,28 +74,33 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     /// What the pipe answered.
     ///
     /// # Cancel safety
-    /// Not safe: a part of a line may be lost.
+    /// Nothing is lost: the next call goes on with the line.
     pub(super) async fn next(&mut self) -> io::Result<Line> {
-        self.line.clear();
+        if !std::mem::replace(&mut self.unfinished, true) {
+            self.line.clear();
+            self.left_out = 0;
+        }
+        let line = self.read_on().await?;
+        self.unfinished = false;
+        Ok(line)
+    }
+
+    async fn read_on(&mut self) -> io::Result<Line> {
         loop {
             let bytes = self.input.fill_buf().await?;
             if bytes.is_empty() {
                 return Ok(if self.line.is_empty() { Line::End } else { Line::Whole });
             }
             let end = bytes.iter().position(|byte| *byte == b'\n');
-            let taken = end.unwrap_or(bytes.len());
-            let room = self.longest - self.line.len();
-            if taken > room {
-                if !self.cuts {
-                    return Ok(Line::TooLong);
-                }
-                self.line.extend_from_slice(&bytes[..room]);
-                self.input.consume(room);
-                return Ok(Line::Whole);
+            let came = end.unwrap_or(bytes.len());
+            let kept = came.min(self.longest - self.line.len());
+            if kept < came && self.beyond == Beyond::Refused {
+                return Ok(Line::TooLong);
             }
-            self.line.extend_from_slice(&bytes[..taken]);
-            self.input.consume(taken + usize::from(end.is_some()));
-            if end.is_some() {
+            self.line.extend_from_slice(&bytes[..kept]);
+            self.left_out += (came - kept) as u64;
+            self.input.consume(came + usize::from(end.is_some()));
+            if end.is_some() || self.left_out >= LONGEST_REST {
                 return Ok(Line::Whole);
             }
         }
@@ -83,6 +109,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncWriteExt;
+
     use super::*;
 
     #[tokio::test]
@@ -103,12 +131,36 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_cutting_reader_loses_nothing_of_a_long_line() {
-        let mut lines = Lines::cutting(&b"1234567\nx"[..], 3);
+    async fn u02_the_rest_of_a_long_line_is_counted() {
+        let mut lines = Lines::shortening(&b"1234567\nx\n\n123"[..], 3);
         let mut seen = Vec::new();
         while lines.next().await.unwrap() == Line::Whole {
-            seen.push(String::from_utf8(lines.current().to_vec()).unwrap());
+            seen.push((String::from_utf8(lines.current().to_vec()).unwrap(), lines.left_out()));
         }
-        assert_eq!(seen, ["123", "456", "7", "x"]);
+        let expected = [("123", 4), ("x", 0), ("", 0), ("123", 0)];
+        assert_eq!(seen, expected.map(|(line, rest)| (line.to_owned(), rest)));
+    }
+
+    #[tokio::test]
+    async fn u02_a_line_without_an_end_is_heard_of() {
+        let mut lines = Lines::shortening(tokio::io::repeat(b'x'), 3);
+        for _ in 0..3 {
+            assert_eq!(lines.next().await.unwrap(), Line::Whole);
+            assert!(lines.current() == b"xxx" && lines.left_out() >= LONGEST_REST);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_line_that_was_waited_for_and_given_up_is_read_on() {
+        let (read, mut write) = tokio::io::duplex(64);
+        let mut lines = Lines::bounded(read, 10);
+        for part in [&b"on"[..], b"e"] {
+            write.write_all(part).await.unwrap();
+            let waited = tokio::time::timeout(std::time::Duration::from_millis(1), lines.next());
+            assert!(waited.await.is_err());
+        }
+        write.write_all(b"\n").await.unwrap();
+        assert_eq!(lines.next().await.unwrap(), Line::Whole);
+        assert_eq!(lines.current(), b"one");
     }
 }

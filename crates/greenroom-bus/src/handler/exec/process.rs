@@ -3,6 +3,7 @@
 use std::{
     io,
     process::{ExitStatus, Stdio},
+    sync::Arc,
     time::Duration,
 };
 
@@ -13,10 +14,12 @@ use tokio::{
 };
 
 use super::{
-    ExecConfig,
+    Counters, ExecConfig,
+    group::Group,
     lines::{Line, Lines},
     reply::{self, Reply},
     request,
+    running::Running,
     stderr::Stderr,
 };
 use crate::{
@@ -31,11 +34,16 @@ pub(super) const LONGEST_ANSWER: usize = 16 * 1024 * 1024;
 /// can tell a recycle from a crash.
 const EXIT_GRACE: Duration = Duration::from_secs(1);
 
+/// How long a process that was asked to end (SIGTERM) may take, and then what it started, before they are killed.
+const END_GRACE: Duration = Duration::from_secs(1);
+
 /// A running worker process and its pipes.
 ///
 /// Dropping it kills the whole process group at once; the process is reaped in the background.
 #[derive(Debug)]
 pub(super) struct Process {
+    /// Goes before the child, whose number is that of the group for as long as it was not waited for.
+    group: Group,
     child: Child,
     /// Gone once the process was told to finish.
     stdin: Option<ChildStdin>,
@@ -43,10 +51,13 @@ pub(super) struct Process {
     stderr: Option<Stderr>,
     /// The line that is written, kept for its memory.
     line: Vec<u8>,
+    /// How many bytes of it were written.
+    written: u64,
     /// The token of the attempt in hand, or of the last one; counts from 1.
     token: u64,
     /// Answers so far: a process that answered once may end with code 0 just when the next event is on its way.
     answered: u64,
+    _running: Running,
 }
 
 /// Why no answer came.
@@ -58,10 +69,20 @@ pub(super) enum Broken {
     Misbehaved(String),
 }
 
+/// The end of a process that gave no answer.
+#[derive(Debug)]
+pub(super) struct End {
+    pub(super) how: How,
+    /// Whether it may have read anything of the event in hand.
+    pub(super) had_event: bool,
+    /// Whether it had answered before.
+    pub(super) had_answered: bool,
+}
+
 /// What the end of a process means.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// It asked to be replaced: code 0, nothing in hand.
+pub(super) enum How {
+    /// It asked to be replaced: code 0, after an answer.
     Recycled,
     /// It died, or was killed for what it answered; the words are for the operator.
     Crashed(String),
@@ -79,27 +100,40 @@ impl Process {
     ///
     /// # Errors
     /// What the system answered.
-    pub(super) fn start(config: &ExecConfig, attempt: &Attempt) -> io::Result<Self> {
+    pub(super) fn start(
+        config: &ExecConfig,
+        counters: &Arc<Counters>,
+        attempt: &Attempt,
+    ) -> io::Result<Self> {
         let mut child = command(config)?.spawn()?;
+        let group = Group::led_by(&child);
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err(io::Error::other("the process has no pipes"));
         };
         Ok(Self {
+            group,
             child,
             stdin: Some(stdin),
             stdout: Lines::bounded(stdout, LONGEST_ANSWER),
             stderr: Some(Stderr::log(stderr, attempt)),
             line: Vec::new(),
+            written: 0,
             token: 0,
             answered: 0,
+            _running: Running::one_of(counters),
         })
     }
 
     /// How the process ended, if it did while nothing was in hand.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
+    }
+
+    /// Ends what a process that has ended left behind, in the background.
+    pub(super) fn clear_away(self) {
+        self.group.end_in_background(END_GRACE);
     }
 
     /// Hands the event to the process and reads its answer.
@@ -118,92 +152,125 @@ impl Process {
         attempt: u32,
     ) -> Result<HandlerResult, Broken> {
         self.token += 1;
+        self.written = 0;
         request::write(self.token, attempt, event, &mut self.line);
         let stdin = self.stdin.as_mut().ok_or(Broken::Closed)?;
-        let write = async { stdin.write_all(&self.line).await.map_err(Broken::from) };
+        let write = write(stdin, &self.line, &mut self.written);
         let ((), result) = tokio::try_join!(write, answer(&mut self.stdout, self.token))?;
         self.answered += 1;
         Ok(result)
     }
 
-    /// Ends a process that gave no answer, waits until it is gone, and says what its end means.
+    /// Ends a process that gave no answer, waits until it and what it started are gone, and says what its end means.
     pub(super) async fn bury(mut self, broken: Broken) -> End {
-        self.stdin = None;
         let status = match &broken {
+            // Its stdin stays open, so that what it has not read by its end is still there to be looked at.
             Broken::Closed => {
                 timeout(EXIT_GRACE, self.child.wait()).await.ok().and_then(Result::ok)
             }
             Broken::Misbehaved(_) => None,
         };
-        match (status, broken) {
-            (Some(status), _) if status.success() && self.answered > 0 => End::Recycled,
+        if status.is_none() {
+            self.terminate().await;
+        }
+        let (had_event, had_answered) = (self.may_have_read(), self.answered > 0);
+        self.group.end(END_GRACE).await;
+        let how = match (status, broken) {
+            (Some(status), _) if status.success() && had_answered => How::Recycled,
             (Some(status), _) => {
-                End::Crashed(format!("it ended with {status}{}", self.last_words().await))
+                How::Crashed(format!("it ended with {status}{}", last_words(self.stderr).await))
             }
+            (None, Broken::Misbehaved(why)) => How::Crashed(why),
             (None, Broken::Closed) => {
-                self.kill().await;
-                End::Crashed("it closed its stdin or stdout but did not exit".into())
+                let words = last_words(self.stderr).await;
+                How::Crashed(format!("it closed its stdin or stdout but did not exit{words}"))
             }
-            (None, Broken::Misbehaved(why)) => {
+        };
+        End { how, had_event, had_answered }
+    }
+
+    /// Ends a process that is late with its answer, waits until it and what it started are gone, and says whether it may
+    /// have read anything of the event, and whether it had answered before; then its last words.
+    pub(super) async fn give_up(mut self) -> (bool, bool, String) {
+        self.terminate().await;
+        let (had_event, had_answered) = (self.may_have_read(), self.answered > 0);
+        self.group.end(END_GRACE).await;
+        (had_event, had_answered, last_words(self.stderr).await)
+    }
+
+    /// Closes the process's stdin, which tells it to finish, and waits for its exit; then ends what it started. Whoever
+    /// is still there after `patience` is killed.
+    pub(super) async fn drain(mut self, patience: Duration) {
+        let grace = END_GRACE.min(patience / 3);
+        self.stdin = None;
+        if timeout(patience - grace * 2, self.exit()).await.is_err() {
+            self.group.ask();
+            if timeout(grace, self.exit()).await.is_err() {
                 self.kill().await;
-                End::Crashed(why)
             }
+        }
+        self.group.end(grace).await;
+    }
+
+    /// Waits until the process is gone. One that still writes heartbeats while it finishes must not wait for a full pipe.
+    async fn exit(&mut self) {
+        tokio::select! {
+            _ = self.child.wait() => {}
+            () = read_to_nowhere(&mut self.stdout) => {}
         }
     }
 
-    /// Kills the process with all that it started, and waits until it is gone.
-    pub(super) async fn kill(&mut self) {
-        self.kill_group();
-        // An error means that there is nothing left to wait for.
-        let _ = self.child.wait().await;
-    }
-
-    /// Closes the process's stdin, which tells it to finish, and waits for its exit; kills it after `patience`.
-    pub(super) async fn drain(mut self, patience: Duration) {
-        self.stdin = None;
-        let exit = async {
-            tokio::select! {
-                _ = self.child.wait() => {}
-                () = read_to_nowhere(&mut self.stdout) => {}
-            }
-        };
-        if timeout(patience, exit).await.is_err() {
+    /// Asks the process and all that it started to end, kills them if it does not, and waits until it is gone.
+    async fn terminate(&mut self) {
+        if !self.group.ask() || timeout(END_GRACE, self.child.wait()).await.is_err() {
             self.kill().await;
         }
     }
 
-    /// The last line on stderr, as the end of a sentence.
-    async fn last_words(&mut self) -> String {
-        match self.stderr.take() {
-            Some(stderr) => match stderr.last_words().await {
-                words if words.is_empty() => String::new(),
-                words => format!("; last on its stderr: {words}"),
-            },
-            None => String::new(),
-        }
-    }
-
-    #[cfg(unix)]
-    fn kill_group(&mut self) {
-        use rustix::process::{Pid, Signal, kill_process_group};
-        // `id` is there until the process has been reaped, so it cannot name somebody else's group.
-        let group = self.child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        if let Some(group) = group {
-            // An error means that the group is gone.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-    }
-
-    #[cfg(not(unix))]
-    fn kill_group(&mut self) {
-        // An error means that the process is gone.
+    async fn kill(&mut self) {
+        self.group.kill();
+        // An error means that there is nothing left to kill or to wait for.
         let _ = self.child.start_kill();
+        let _ = self.child.wait().await;
+    }
+
+    /// Whether the process may have read anything of the event in hand: no, where the pipe still holds all that was
+    /// written. Looked at once it is gone, as it could read on before.
+    fn may_have_read(&self) -> bool {
+        let unread = self.stdin.as_ref().and_then(unread);
+        unread.is_none_or(|unread| unread < self.written)
     }
 }
 
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.kill_group();
+/// How many bytes lie in a pipe, where the system tells.
+#[cfg(unix)]
+fn unread(pipe: &ChildStdin) -> Option<u64> {
+    rustix::io::ioctl_fionread(pipe).ok()
+}
+
+#[cfg(not(unix))]
+fn unread(_pipe: &ChildStdin) -> Option<u64> {
+    None
+}
+
+/// Writes the whole line, and counts while it does.
+async fn write(stdin: &mut ChildStdin, mut line: &[u8], written: &mut u64) -> Result<(), Broken> {
+    while !line.is_empty() {
+        let taken = stdin.write(line).await?;
+        *written += taken as u64;
+        line = line.get(taken..).filter(|_| taken > 0).ok_or(Broken::Closed)?;
+    }
+    Ok(())
+}
+
+/// The last lines on stderr of a process that is gone, as the end of a sentence.
+async fn last_words(stderr: Option<Stderr>) -> String {
+    match stderr {
+        Some(stderr) => match stderr.last_words().await {
+            words if words.is_empty() => String::new(),
+            words => format!("; last on its stderr: {words}"),
+        },
+        None => String::new(),
     }
 }
 
@@ -234,7 +301,8 @@ async fn answer(stdout: &mut Lines<ChildStdout>, token: u64) -> Result<HandlerRe
         match stdout.next().await? {
             Line::End => return Err(Broken::Closed),
             Line::TooLong => {
-                let why = format!("it wrote a line of more than {LONGEST_ANSWER} bytes");
+                let why =
+                    format!("it wrote a line of more than {LONGEST_ANSWER} bytes to its stdout");
                 return Err(Broken::Misbehaved(why));
             }
             Line::Whole if stdout.current().trim_ascii().is_empty() => {}

@@ -5,6 +5,7 @@ use std::{borrow::Cow, time::Duration};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::printable::printable;
 use crate::{
     event::Event,
     handler::{Failure, FailureKind, HandlerResult, Outputs},
@@ -118,12 +119,20 @@ fn outputs(events: Vec<&RawValue>) -> HandlerResult {
 }
 
 fn failure(kind: FailureKind, error: Option<String>) -> Failure {
-    let mut error = error.unwrap_or_else(|| "exec: the worker gave no reason".into());
+    let mut error = match error {
+        Some(error) => lines(&error),
+        None => "exec: the worker gave no reason".into(),
+    };
     if error.len() > LONGEST_ERROR {
         error.truncate(error.floor_char_boundary(LONGEST_ERROR));
         error.push('…');
     }
     Failure::new(kind, error)
+}
+
+/// The text with its line breaks, and everything else escaped that a terminal would obey.
+fn lines(text: &str) -> String {
+    text.lines().map(printable).collect::<Vec<_>>().join("\n")
 }
 
 fn quote(line: &[u8]) -> String {
@@ -204,6 +213,12 @@ mod tests {
     #[test]
     fn u05_a_heartbeat_settles_nothing() {
         assert!(matches!(read(br#"{"heartbeat":true}"#, 7), Ok(Reply::Heartbeat)));
+    }
+
+    #[test]
+    fn an_error_text_keeps_its_lines_and_no_escape_sequences() {
+        let line = r#"{"token":"7","outcome":"reject","error":"Traceback:\n\u001b[31mbad\u0000"}"#;
+        assert_eq!(settled(line).unwrap_err().error, "Traceback:\n\\u{1b}[31mbad\\0");
     }
 
     #[test]

@@ -31,6 +31,17 @@ impl Worker {
         samples::settle(self.handler.handle(&event, &attempt)).await
     }
 
+    /// A shell that passes the event `good` on and gives this answer to all others; it has handled `good`.
+    async fn proven(answer: &str) -> Self {
+        Self::has_answered(except_good(answer)).await
+    }
+
+    async fn has_answered(config: ExecConfig) -> Self {
+        let mut worker = Self::new(config);
+        assert!(worker.handle("good").await.is_ok());
+        worker
+    }
+
     async fn failure(&mut self, id: &str) -> Failure {
         self.handle(id).await.expect_err(id)
     }
@@ -54,6 +65,10 @@ while IFS= read -r line; do t=${{line#*\"token\":\"}}; t=${{t%%\"*}}
 done"#
     );
     program(&["sh", "-c", &script])
+}
+
+fn except_good(answer: &str) -> ExecConfig {
+    shell(&format!(r#"case $line in *'"id":"good"'*) reply pass; continue;; esac; {answer}"#))
 }
 
 fn with_dir(mut config: ExecConfig, dir: &TempDir) -> ExecConfig {
@@ -134,8 +149,9 @@ async fn u05_heartbeats_and_blank_lines_are_passed_over() {
 
 #[tokio::test]
 async fn u05_heartbeats_do_not_extend_the_timeout() {
-    let config = shell("while :; do echo '{\"heartbeat\":true}'; sleep 0.02; done");
-    let mut worker = Worker::new(ExecConfig { timeout: Duration::from_millis(200), ..config });
+    let config = except_good("while :; do echo '{\"heartbeat\":true}'; sleep 0.02; done");
+    let config = ExecConfig { timeout: Duration::from_millis(500), ..config };
+    let mut worker = Worker::has_answered(config).await;
     assert_eq!(worker.failure("a").await.kind, FailureKind::Timeout);
 }
 
@@ -170,7 +186,7 @@ async fn u05_a_line_that_is_not_understood_is_a_crash() {
         ("reply fine", "fine"),
         ("reply pass-; ", "pass-"),
     ] {
-        let mut worker = Worker::shell(answer);
+        let mut worker = Worker::proven(answer).await;
         let failure = worker.failure("a").await;
         assert_eq!(failure.kind, FailureKind::Crash, "{answer}");
         assert!(failure.error.contains(why), "{answer}: {}", failure.error);
@@ -189,7 +205,7 @@ async fn u05_an_answer_of_a_past_token_is_a_crash() {
 
 #[tokio::test]
 async fn u05_an_endless_line_is_a_crash() {
-    let mut worker = Worker::shell("head -c 17000000 /dev/zero");
+    let mut worker = Worker::proven("head -c 17000000 /dev/zero").await;
     let failure = worker.failure("a").await;
     assert_eq!(failure.kind, FailureKind::Crash);
     assert!(failure.error.contains("16777216 bytes"), "{}", failure.error);
@@ -199,16 +215,16 @@ async fn u05_an_endless_line_is_a_crash() {
 async fn u02_a_hung_process_is_gone_before_its_timeout_is_reported() {
     let dir = TempDir::new().unwrap();
     // The child hangs too: the kill has to reach the group.
-    let config = shell(r#"sleep 60 & echo "$$ $!" > "$DIR/pids"; wait"#);
-    let config = ExecConfig { timeout: Duration::from_millis(300), ..with_dir(config, &dir) };
-    let mut worker = Worker::new(config);
+    let config = except_good(r#"sleep 60 & echo "$$ $!" > "$DIR/pids"; wait"#);
+    let config = ExecConfig { timeout: Duration::from_millis(500), ..with_dir(config, &dir) };
+    let mut worker = Worker::has_answered(config).await;
     let failure = worker.failure("a").await;
-    assert_eq!(failure.kind, FailureKind::Timeout);
-    assert!(failure.error.contains("300ms"), "{}", failure.error);
+    assert_eq!((failure.kind, failure.effect), (FailureKind::Timeout, Effect::Unknown));
+    assert!(failure.error.contains("500ms"), "{}", failure.error);
     let pids = fs::read_to_string(dir.path().join("pids")).unwrap();
     let (process, child) = pids.split_once(' ').unwrap();
     assert!(!is_alive(process), "the process outlived its timeout");
-    // Nobody here can reap the child: it got the signal with the process and dies in its own time.
+    // Nobody here can reap the child: it got the signal with the process, and is reaped in its own time.
     until(|| !is_alive(child)).await;
     assert_eq!(worker.counts().1, 0);
 }
@@ -216,8 +232,8 @@ async fn u02_a_hung_process_is_gone_before_its_timeout_is_reported() {
 #[tokio::test]
 async fn u02_a_timeout_is_followed_by_a_fresh_process() {
     let config = shell(r#"case $line in *'"id":"slow"'*) sleep 60;; esac; reply pass"#);
-    let config = ExecConfig { timeout: Duration::from_millis(300), ..config };
-    let mut worker = Worker::new(config);
+    let config = ExecConfig { timeout: Duration::from_millis(500), ..config };
+    let mut worker = Worker::has_answered(config).await;
     assert_eq!(worker.failure("slow").await.kind, FailureKind::Timeout);
     assert!(worker.handle("fast").await.is_ok());
     assert_eq!(worker.counts(), (1, 0, 0));
@@ -264,23 +280,33 @@ async fn u02_an_exit_with_code_0_between_events_is_a_recycle() {
 }
 
 #[tokio::test]
-async fn u02_a_first_event_swallowed_with_code_0_is_a_crash() {
+async fn u02_a_first_event_swallowed_with_code_0_is_a_program_that_does_not_work() {
     let mut worker = Worker::shell("exit 0");
-    assert_eq!(worker.failure("a").await.kind, FailureKind::Crash);
+    let failure = worker.failure("a").await;
+    assert_eq!((failure.kind, failure.effect), (FailureKind::Pause, Effect::Unknown));
+    assert!(failure.error.contains("exit status: 0"), "{failure}");
     assert_eq!(worker.counts(), (1, 2, 0));
+    assert_eq!(
+        worker.factory.unanswered(),
+        1,
+        "the first of them; the failure says it of the other"
+    );
 }
 
 #[tokio::test]
 async fn p17_a_budget_used_up_pauses_the_handler_until_the_window_has_passed() {
     let dir = TempDir::new().unwrap();
     let restart = RestartLimit { max: 1, window: Duration::from_millis(400) };
-    let config = shell(r#"[ -e "$DIR/well" ] || exit 3; reply pass"#);
-    let mut worker = Worker::new(ExecConfig { restart, ..with_dir(config, &dir) });
+    let config = except_good(r#"[ -e "$DIR/well" ] || exit 3; reply pass"#);
+    let config = ExecConfig { restart, ..with_dir(config, &dir) };
+    let mut worker = Worker::has_answered(config).await;
     let start = Instant::now();
     assert_eq!(worker.failure("a").await.kind, FailureKind::Crash);
     let failure = worker.failure("a").await;
     assert_eq!(failure.kind, FailureKind::Pause);
     assert!(failure.error.contains("more than 1 times within 400ms"), "{}", failure.error);
+    assert!(failure.error.contains("exit status: 3"), "{}", failure.error);
+    assert_eq!(failure.effect, Effect::None, "no process was there to have it");
     fs::write(dir.path().join("well"), "").unwrap();
     tokio::time::sleep_until(start + Duration::from_millis(900)).await;
     assert!(worker.handle("a").await.is_ok());
@@ -321,7 +347,7 @@ async fn u02_stderr_and_crashes_reach_the_log_with_pool_and_worker() {
     let recorder = samples::Recorder::default();
     let _guard = tracing::subscriber::set_default(recorder.clone());
     let mut worker = Worker::shell("echo out of cheese >&2; exit 3");
-    assert_eq!(worker.failure("a").await.kind, FailureKind::Crash);
+    assert_eq!(worker.failure("a").await.kind, FailureKind::Pause);
     let lines = recorder.lines();
     let said = "INFO message=out of cheese pool=default worker=0";
     assert!(lines.iter().any(|line| line == said), "{lines:#?}");
@@ -408,4 +434,195 @@ fn u05_the_page_on_the_protocol_shows_the_example_workers_and_every_outcome() {
     for outcome in ["success", "pass", "failure", "reject", "released"] {
         assert!(page.contains(&format!("| `{outcome}` |")), "{outcome}");
     }
+}
+
+/// Programs that cannot work, with what is said of each.
+const BROKEN: [(&str, &str); 7] = [
+    (
+        "echo no such module >&2; echo line 7 >&2; exit 1",
+        "exit status: 1; last on its stderr: no such module | line 7",
+    ),
+    ("exit 0", "exit status: 0"),
+    ("kill -9 $$", "signal: 9"),
+    ("echo Welcome to worker 2.0; cat >/dev/null", "Welcome to worker 2.0"),
+    ("printf '\\0\\1\\2garbage\\n'; exit 1", "garbage"),
+    ("exec >&-; cat >/dev/null", "closed its stdin or stdout"),
+    ("read line; exit 1", "exit status: 1"),
+];
+
+#[tokio::test]
+async fn a_worker_program_that_cannot_start_blames_no_event() {
+    for (script, why) in BROKEN {
+        let mut worker = Worker::new(program(&["sh", "-c", script]));
+        for id in ["a", "b"] {
+            let failure = worker.failure(id).await;
+            assert_eq!(failure.kind, FailureKind::Pause, "{script}: {failure}");
+            let says = |text: &str| failure.error.contains(text);
+            assert!(
+                says(why) && says("\"sh\" does not work") && says("by hand"),
+                "{script}: {failure}"
+            );
+        }
+        assert_eq!(
+            worker.counts(),
+            (3, 4, 0),
+            "{script}: two starts for each, none from the budget"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_breaks_later_blames_no_event_that_it_has_not_read() {
+    let dir = TempDir::new().unwrap();
+    let mut config = with_dir(shell("reply pass; : > \"$DIR/broken\"; exit 0"), &dir);
+    config.command[2].insert_str(0, "[ -e \"$DIR/broken\" ] && exit 5\n");
+    let mut worker = Worker::new(config);
+    assert!(worker.handle("a").await.is_ok());
+    for id in ["b", "c", "d", "e", "f"] {
+        let failure = worker.failure(id).await;
+        assert_eq!((failure.kind, failure.effect), (FailureKind::Pause, Effect::None), "{failure}");
+    }
+    assert_eq!(worker.factory.unanswered(), 0);
+    fs::remove_file(dir.path().join("broken")).unwrap();
+    assert!(worker.handle("b").await.is_ok(), "and is back at once when it works again");
+}
+
+#[tokio::test]
+async fn a_program_that_dies_of_every_event_gives_up_a_few_and_then_blames_itself() {
+    let restart = RestartLimit { max: 1000, ..RestartLimit::default() };
+    let config = ExecConfig { restart, ..except_good("exit 9") };
+    let mut worker = Worker::has_answered(config).await;
+    for id in ["a", "b", "c"] {
+        assert_eq!(worker.failure(id).await.kind, FailureKind::Crash, "{id}");
+    }
+    for id in ["d", "e"] {
+        assert_eq!(worker.failure(id).await.kind, FailureKind::Pause, "{id}");
+    }
+    assert!(worker.handle("good").await.is_ok());
+    assert_eq!(worker.failure("d").await.kind, FailureKind::Crash, "it works, but for this event");
+}
+
+#[tokio::test]
+async fn answers_of_one_worker_say_of_another_one_that_its_program_works() {
+    let mut worker = Worker::proven("exit 9").await;
+    let mut other = Worker { handler: worker.factory.build(1).unwrap(), ..worker };
+    assert_eq!(other.failure("poison").await.kind, FailureKind::Crash);
+    worker = other;
+    assert!(worker.handle("good").await.is_ok());
+}
+
+#[tokio::test]
+async fn a_program_that_hangs_at_its_start_blames_no_event() {
+    for (script, says, effect) in [
+        ("echo loading >&2; exec sleep 60", "has not read an event", Effect::None),
+        ("read line; echo loading >&2; exec sleep 60", "not answered it", Effect::Unknown),
+    ] {
+        let timeout = Duration::from_millis(500);
+        let config = ExecConfig { timeout, ..program(&["sh", "-c", script]) };
+        let failure = Worker::new(config).failure("a").await;
+        assert_eq!((failure.kind, failure.effect), (FailureKind::Pause, effect), "{failure}");
+        let all = [says, "last on its stderr: loading", "500ms", "raise `timeout`"];
+        assert!(all.iter().all(|says| failure.error.contains(says)), "{failure}");
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_ends_with_an_event_it_has_read_may_have_handled_it() {
+    let dir = TempDir::new().unwrap();
+    let once = r#"[ -e "$DIR/done" ] || { : > "$DIR/done"; exit 0; }; reply pass"#;
+    let mut worker = Worker::has_answered(with_dir(except_good(once), &dir)).await;
+    assert!(worker.handle("a").await.is_ok());
+    assert_eq!(worker.factory.unanswered(), 1, "a recycle as it says, and nobody knows");
+    let mut idle = Worker::shell("reply pass; exit 0");
+    for id in ["a", "b", "c"] {
+        assert!(idle.handle(id).await.is_ok());
+    }
+    assert_eq!(idle.factory.unanswered(), 0, "it had answered, and has read no other");
+}
+
+#[tokio::test]
+async fn a_want_of_descriptors_gives_the_event_back_while_others_run() {
+    let config = program(&["w"]);
+    let error = || io::Error::from_raw_os_error(24);
+    assert!(is_for_want_of_something(&error()));
+    assert!(!is_for_want_of_something(&io::Error::from_raw_os_error(2)));
+    let failure = errors::is_short(&config, &error(), 3);
+    assert_eq!((failure.kind, failure.effect), (FailureKind::Released, Effect::None));
+    assert!(
+        failure.error.contains("3 of its processes run") && failure.error.contains("ulimit -n")
+    );
+    assert_eq!(errors::is_short(&config, &error(), 0).kind, FailureKind::Pause, "nobody is left");
+}
+
+/// Starts a child that does as told, and notes its number in `$DIR/child`.
+fn with_child(child: &str, answer: &str) -> String {
+    format!(r#"[ -e "$DIR/child" ] || {{ sh -c '{child}' & echo $! > "$DIR/child"; }}; {answer}"#)
+}
+
+/// Whether the child that a worker had started is gone.
+async fn until_the_child_is_gone(dir: &TempDir) {
+    let child = fs::read_to_string(dir.path().join("child")).unwrap();
+    until(|| !is_alive(&child)).await;
+}
+
+const SLEEPS: &str = "exec sleep 300";
+const STAYS: &str = "trap \"\" TERM; while :; do sleep 300; done";
+
+#[tokio::test]
+async fn what_a_recycled_worker_has_started_does_not_live_on() {
+    for child in [SLEEPS, STAYS] {
+        let dir = TempDir::new().unwrap();
+        let config = with_dir(shell(&with_child(child, "reply pass; exit 0")), &dir);
+        let mut worker = Worker::new(config);
+        assert!(worker.handle("a").await.is_ok());
+        // Whether it is seen between events or with one in hand.
+        assert!(worker.handle("b").await.is_ok());
+        until_the_child_is_gone(&dir).await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_crashed_worker_has_started_is_gone_before_its_event_is_tried_again() {
+    for child in [SLEEPS, STAYS] {
+        let dir = TempDir::new().unwrap();
+        let config = with_dir(except_good(&with_child(child, "exit 3")), &dir);
+        let mut worker = Worker::has_answered(config).await;
+        worker.failure("a").await;
+        until_the_child_is_gone(&dir).await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_worker_has_started_ends_with_it_when_it_is_stopped() {
+    for (child, end) in [(SLEEPS, ""), (STAYS, ""), (STAYS, "trap '' TERM; sleep 60")] {
+        let dir = TempDir::new().unwrap();
+        let mut config = with_dir(shell(&with_child(child, "reply pass")), &dir);
+        config.command[2].push_str(&format!("\n{end}"));
+        let mut worker = Worker::new(config);
+        assert!(worker.handle("a").await.is_ok());
+        worker.handler.stop(Duration::from_millis(600)).await;
+        until_the_child_is_gone(&dir).await;
+    }
+}
+
+#[tokio::test]
+async fn a_worker_that_is_late_is_asked_to_end_before_it_is_killed() {
+    let dir = TempDir::new().unwrap();
+    let config = except_good(r#"trap ': > "$DIR/asked"; exit' TERM; sleep 60 & wait"#);
+    let config = ExecConfig { timeout: Duration::from_millis(500), ..with_dir(config, &dir) };
+    let mut worker = Worker::has_answered(config).await;
+    assert_eq!(worker.failure("a").await.kind, FailureKind::Timeout);
+    assert!(dir.path().join("asked").exists());
+}
+
+#[tokio::test]
+async fn a_worker_whose_attempt_is_dropped_leaves_no_child() {
+    let dir = TempDir::new().unwrap();
+    let config = with_dir(shell(&with_child(STAYS, "sleep 60")), &dir);
+    let mut worker = Worker::new(config);
+    tokio::select! {
+        _ = worker.handle("slow") => panic!("it answered"),
+        () = until(|| fs::read_to_string(dir.path().join("child")).is_ok_and(|pid| pid.ends_with('\n'))) => {}
+    }
+    until_the_child_is_gone(&dir).await;
 }

@@ -1,0 +1,112 @@
+//! Who is to blame for a process that ends without an answer: the program, or the event that it had in hand.
+
+use super::{
+    process::{End, How},
+    standing::Standing,
+};
+
+/// An event that crashed this many processes in a row is given up as the cause, and a program of which this many in a
+/// row could not begin is taken to be broken.
+const IN_A_ROW: u32 = 2;
+
+/// What the processes that ended during one attempt say.
+#[derive(Debug, Default)]
+pub(super) struct Blame {
+    /// Processes that died with the event in hand, of a program that works.
+    crashes: u32,
+    /// Processes that died before they could be asked for anything: of themselves, as far as one can know.
+    failed_starts: u32,
+}
+
+/// What follows from the end of a process.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Follows {
+    /// The event goes to a fresh process.
+    Again {
+        /// Whether the process died while it worked.
+        crashed: bool,
+    },
+    /// The event is given up.
+    Event,
+    /// The program is broken: no event is blamed.
+    Program,
+}
+
+impl Follows {
+    /// Whether the restart is taken from the budget.
+    pub(super) fn is_a_crash(&self) -> bool {
+        matches!(self, Self::Again { crashed: true } | Self::Event)
+    }
+}
+
+impl Blame {
+    /// Judges the end of a process.
+    pub(super) fn judge(&mut self, end: &End, standing: &Standing) -> Follows {
+        let again = |crashed| Follows::Again { crashed };
+        match end.how {
+            How::Recycled => again(false),
+            // It died between two events, just before it would have been noticed.
+            How::Crashed(_) if end.had_answered && !end.had_event => again(true),
+            How::Crashed(_) if end.had_answered || end.had_event && standing.is_good() => {
+                self.crashes += 1;
+                self.verdict(true, standing)
+            }
+            How::Crashed(_) => {
+                self.failed_starts += 1;
+                self.verdict(false, standing)
+            }
+        }
+    }
+
+    fn verdict(&self, crashed: bool, standing: &Standing) -> Follows {
+        match self.crashes + self.failed_starts {
+            ..IN_A_ROW => Follows::Again { crashed },
+            _ if self.failed_starts == 0 && standing.blame() => Follows::Event,
+            _ => Follows::Program,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn crash(had_event: bool, had_answered: bool) -> End {
+        End { how: How::Crashed("3".into()), had_event, had_answered }
+    }
+
+    fn good() -> Standing {
+        let standing = Standing::default();
+        standing.answered();
+        standing
+    }
+
+    #[test]
+    fn p18_two_crashes_of_a_program_that_works_are_the_event_s() {
+        let (mut blame, standing) = (Blame::default(), good());
+        assert_eq!(blame.judge(&crash(true, true), &standing), Follows::Again { crashed: true });
+        assert_eq!(blame.judge(&crash(true, false), &standing), Follows::Event);
+    }
+
+    #[test]
+    fn p18_processes_that_never_answered_are_the_program_s() {
+        let (mut blame, standing) = (Blame::default(), Standing::default());
+        assert_eq!(blame.judge(&crash(true, false), &standing), Follows::Again { crashed: false });
+        assert_eq!(blame.judge(&crash(true, false), &standing), Follows::Program);
+    }
+
+    #[test]
+    fn p18_processes_that_did_not_read_the_event_are_the_program_s_whatever_it_answered_before() {
+        let (mut blame, standing) = (Blame::default(), good());
+        assert_eq!(blame.judge(&crash(false, true), &standing), Follows::Again { crashed: true });
+        assert_eq!(blame.judge(&crash(false, false), &standing), Follows::Again { crashed: false });
+        assert_eq!(blame.judge(&crash(false, false), &standing), Follows::Program);
+    }
+
+    #[test]
+    fn p18_one_crash_and_one_failed_start_blame_no_event() {
+        let (mut blame, standing) = (Blame::default(), good());
+        blame.judge(&crash(true, true), &standing);
+        assert_eq!(blame.judge(&crash(false, false), &standing), Follows::Program);
+    }
+}

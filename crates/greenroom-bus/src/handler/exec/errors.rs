@@ -1,0 +1,91 @@
+//! What failed, in words for an operator: which command, what happened, what to do.
+
+use std::{io, time::Duration};
+
+use super::{ExecConfig, RestartLimit};
+use crate::handler::{Attempt, Effect, Failure, FailureKind};
+
+/// The program could not be run at all.
+pub(super) fn cannot_start(config: &ExecConfig, error: &io::Error) -> Failure {
+    let error = format!(
+        "exec: cannot start {}: {error}; check `command` in the configuration",
+        command(config)
+    );
+    unsent(FailureKind::Pause, error)
+}
+
+/// The program could not be run for now; `others` of its processes run.
+pub(super) fn is_short(config: &ExecConfig, error: &io::Error, others: usize) -> Failure {
+    let kind = if others > 0 { FailureKind::Released } else { FailureKind::Pause };
+    let error = format!(
+        "exec: cannot start {}: {error}; {others} of its processes run; raise the limit of greenroom's process \
+         (`ulimit -n` for files, `ulimit -u` for processes, or its memory), or lower the pool's `workers`",
+        command(config)
+    );
+    unsent(kind, error)
+}
+
+/// Processes end without an answer, and no event is the cause.
+pub(super) fn does_not_work(config: &ExecConfig, why: &str) -> Failure {
+    let error = format!(
+        "exec: {} does not work, and no event is blamed: its processes end before they have answered: {why}; run it by \
+         hand, and see that it reads events from its stdin and writes nothing but answers to its stdout",
+        command(config)
+    );
+    Failure::new(FailureKind::Pause, error)
+}
+
+/// A process has not answered in time, and no event is the cause.
+pub(super) fn hangs(config: &ExecConfig, had_event: bool, words: &str) -> Failure {
+    let what = match had_event {
+        true => "has read its first event and not answered it",
+        false => "has not read an event",
+    };
+    let error = format!(
+        "exec: {} does not work, and no event is blamed: its process {what} within {:?} and was killed{words}; if it takes \
+         longer to start, raise `timeout`, and see that it flushes its stdout after each answer",
+        command(config),
+        config.timeout
+    );
+    Failure::new(FailureKind::Pause, error)
+}
+
+/// One of a program that works has not answered in time.
+pub(super) fn timed_out(config: &ExecConfig, attempt: &Attempt) -> Failure {
+    let error = format!(
+        "exec: worker {} of pool \"{}\" gave no answer within {:?} and was killed; if the work takes longer, raise `timeout`",
+        attempt.worker, attempt.pool, config.timeout
+    );
+    Failure::new(FailureKind::Timeout, error)
+}
+
+/// The event kills those who have it in hand.
+pub(super) fn event_crashes(why: &str) -> Failure {
+    let error =
+        format!("exec: the worker process crashed twice in a row with this event in hand: {why}");
+    Failure::new(FailureKind::Crash, error)
+}
+
+/// Restarts are used up.
+pub(super) fn exhausted(config: &ExecConfig, last: &str, wait: Duration) -> Failure {
+    let RestartLimit { max, window } = config.restart;
+    let error = format!(
+        "exec: {} crashed more than {max} times within {window:?}, at last because {last}; paused, next start in \
+         {wait:.0?}; see its stderr in the log, or raise `restart.max`",
+        command(config)
+    );
+    unsent(FailureKind::Pause, error)
+}
+
+fn unsent(kind: FailureKind, error: String) -> Failure {
+    Failure::new(kind, error).with_effect(Effect::None)
+}
+
+/// The program without its arguments, which may hold secrets, and where it runs.
+fn command(config: &ExecConfig) -> String {
+    let program = config.command.first().map_or("", String::as_str);
+    match &config.cwd {
+        Some(cwd) => format!("{program:?} in {}", cwd.display()),
+        None => format!("{program:?}"),
+    }
+}

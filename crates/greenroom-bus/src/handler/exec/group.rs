@@ -1,0 +1,126 @@
+//! The process group of a worker: the worker itself, and all that it started and that did not leave the group.
+//!
+//! A group is ended in two steps: SIGTERM, and after a while SIGKILL for those that are still there. Its number is that of
+//! the worker. The system gives it to nobody else while the group has a member, and a worker that has not been waited
+//! for is one. After that, a signal is sent at once or while there are members; that a number goes round all others and
+//! becomes that of a new group between two looks, 10 ms apart, is not to be feared.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use parking_lot::Mutex;
+use tokio::{
+    process::Child,
+    time::{Instant, sleep},
+};
+
+/// How often it is looked whether a group that was told to end is gone.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The groups of this program that were not ended: those that would live on if it ended now.
+static ALIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+/// Kills every worker process of this program, with all that they started, at once.
+///
+/// For the moment before [`std::process::exit`], which runs no destructors. A handler that is stopped or dropped has seen
+/// to its own process.
+pub fn kill_all() {
+    let alive = std::mem::take(&mut *ALIVE.lock());
+    alive.into_iter().for_each(|id| system::kill(id));
+}
+
+/// A group that may have members. Dropped, it is killed.
+#[derive(Debug)]
+pub(super) struct Group(Option<i32>);
+
+impl Group {
+    /// The group that a process leads which was started as its leader.
+    pub(super) fn led_by(child: &Child) -> Self {
+        let id = child.id().and_then(|id| i32::try_from(id).ok());
+        if let Some(id) = id {
+            ALIVE.lock().insert(id);
+        }
+        Self(id)
+    }
+
+    /// Asks all members to end. True where there are any.
+    pub(super) fn ask(&self) -> bool {
+        self.0.is_some_and(system::terminate)
+    }
+
+    /// Kills all members. The group is still there to be asked while its leader was not waited for.
+    pub(super) fn kill(&self) {
+        if let Some(id) = self.0 {
+            system::kill(id);
+        }
+    }
+
+    /// Ends what a leader that is gone has left behind, and waits until that is gone; kills it after `patience`.
+    pub(super) async fn end(self, patience: Duration) {
+        let end = Instant::now() + patience;
+        let mut is_there = self.ask();
+        while is_there && Instant::now() < end {
+            sleep(LOOK).await;
+            is_there = self.0.is_some_and(system::is_there);
+        }
+        match is_there {
+            true => drop(self),
+            false => self.is_gone(),
+        }
+    }
+
+    /// As [`end`](Self::end), beside whatever follows.
+    pub(super) fn end_in_background(self, patience: Duration) {
+        match self.ask() {
+            true => drop(tokio::spawn(self.end(patience))),
+            false => self.is_gone(),
+        }
+    }
+
+    /// Nobody is left to be killed.
+    fn is_gone(mut self) {
+        if let Some(id) = self.0.take() {
+            ALIVE.lock().remove(&id);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(id) = self.0.take() {
+            system::kill(id);
+            ALIVE.lock().remove(&id);
+        }
+    }
+}
+
+#[cfg(unix)]
+mod system {
+    use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+
+    /// An error means that the group is gone.
+    pub(super) fn kill(id: i32) {
+        let _ = Pid::from_raw(id).map(|group| kill_process_group(group, Signal::KILL));
+    }
+
+    pub(super) fn terminate(id: i32) -> bool {
+        Pid::from_raw(id).is_some_and(|group| kill_process_group(group, Signal::TERM).is_ok())
+    }
+
+    pub(super) fn is_there(id: i32) -> bool {
+        Pid::from_raw(id).is_some_and(|group| test_kill_process_group(group).is_ok())
+    }
+}
+
+/// Elsewhere there are no groups: a process is killed when it is dropped, and what it started lives on.
+#[cfg(not(unix))]
+mod system {
+    pub(super) fn kill(_id: i32) {}
+
+    pub(super) fn terminate(_id: i32) -> bool {
+        false
+    }
+
+    pub(super) fn is_there(_id: i32) -> bool {
+        false
+    }
+}

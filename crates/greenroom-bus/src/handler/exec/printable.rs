@@ -1,0 +1,46 @@
+//! What a worker wrote, made fit for a terminal and a log.
+
+use std::borrow::Cow;
+
+/// The text with everything escaped that a terminal would obey or a reader would not see: control characters, the
+/// escape sequences of terminals among them, and the characters that turn the direction of what follows.
+pub(super) fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_escaped) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        match character {
+            control if control.is_control() => shown.extend(control.escape_debug()),
+            hidden if is_escaped(hidden) => shown.extend(hidden.escape_unicode()),
+            plain => shown.push(plain),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+fn is_escaped(character: char) -> bool {
+    let hidden = matches!(
+        character,
+        '\u{200E}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{FEFF}'
+    );
+    hidden || character.is_control()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn u02_what_a_terminal_would_obey_is_shown_instead() {
+        let text = "a\0b\u{1b}[31mred\u{1b}[0m\tc\rd\u{7f}\u{9b}2J\u{202e}txet";
+        let shown = r"a\0b\u{1b}[31mred\u{1b}[0m\tc\rd\u{7f}\u{9b}2J\u{202e}txet";
+        assert_eq!(printable(text), shown);
+        assert!(!printable(text).contains(char::is_control));
+    }
+
+    #[test]
+    fn u02_text_is_left_as_it_is() {
+        assert!(matches!(printable("größe: 5 µm, \"ok\" \\ 漢字"), Cow::Borrowed(_)));
+    }
+}

@@ -1,0 +1,63 @@
+//! Whether the program is known to work: what tells an event that kills its worker from a program that is broken.
+//!
+//! A process that dies with its first event in hand may have died of the event, or of itself. It is the event that is to
+//! blame if the program works otherwise, and that it does is shown by answers alone: those of all workers count, as they
+//! run the same program. An answer stands for a few events to blame and no more, so that a program that ceases to work
+//! (its database is gone, a new version of it is broken) does not take one event after the other with it.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// So many events may be given up in a row, over all workers, without an answer in between. Then it is the program that
+/// is broken, until it has answered again.
+pub(super) const BLAMED_IN_A_ROW: u32 = 3;
+
+/// What the answers so far say of the program; shared by all workers.
+#[derive(Debug, Default)]
+pub(super) struct Standing {
+    /// How many more events may be blamed. Nothing hangs on the order of these accesses to others.
+    blames: AtomicU32,
+}
+
+impl Standing {
+    /// A process has answered.
+    pub(super) fn answered(&self) {
+        // Read first: with many answers, the line of the cache stays with all workers.
+        if self.blames.load(Relaxed) != BLAMED_IN_A_ROW {
+            self.blames.store(BLAMED_IN_A_ROW, Relaxed);
+        }
+    }
+
+    /// True where a process that dies or hangs is not the program's own fault.
+    pub(super) fn is_good(&self) -> bool {
+        self.blames.load(Relaxed) > 0
+    }
+
+    /// Blames an event. False where it is the program that is broken.
+    pub(super) fn blame(&self) -> bool {
+        self.blames.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p18_a_program_that_has_never_answered_blames_nobody() {
+        let standing = Standing::default();
+        assert!(!standing.is_good() && !standing.blame());
+    }
+
+    #[test]
+    fn p18_answers_are_good_for_a_few_events_in_a_row() {
+        let standing = Standing::default();
+        for _ in 0..2 {
+            standing.answered();
+            standing.answered();
+            for _ in 0..BLAMED_IN_A_ROW {
+                assert!(standing.is_good() && standing.blame());
+            }
+            assert!(!standing.is_good() && !standing.blame());
+        }
+    }
+}
