@@ -8,10 +8,11 @@
 //! ```
 //!
 //! Enough are so many, or those of so much time; and, where events come too slowly for either,
-//! those that would have an event given up. No event is given up while its handler has had nothing
-//! but failures, of others too, since the event's first one. Where it is the only one, nobody can
-//! tell the two apart: its last attempt waits until the time is over that makes an outage of
-//! several, and is its last.
+//! those that would have an event given up. While inputs are read, no event is given up as long as
+//! its handler has had nothing but failures, of others too, since the event's first one. Where it is
+//! the only one, nobody can tell the two apart: its last attempt waits until the time is over that
+//! makes an outage of several, and is its last. Once the inputs have ended, nothing slow is to come:
+//! the number and the time decide alone, and a few events that always fail end a short run soon.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -61,7 +62,7 @@ pub(crate) struct Failing<'a> {
     pub(crate) left: u32,
     /// Among which failures the first of its event was, where this is not the first.
     pub(crate) since: Option<Streak>,
-    /// Others may be attempted, now or later.
+    /// Inputs are read: others may come.
     pub(crate) others_may_come: bool,
 }
 
@@ -219,7 +220,7 @@ impl Outage {
             let only_failures = failing.since.is_none_or(|since| since.0 == state.streak);
             let undecided = self.config.window.min(ALONE).saturating_sub(state.lasted(now));
             match failing.left {
-                0 if only_failures && state.several => {}
+                0 if only_failures && state.several && failing.others_may_come => {}
                 1 if only_failures && failing.others_may_come && !undecided.is_zero() => {
                     return Blame::Unknown(undecided);
                 }
@@ -320,6 +321,8 @@ mod tests {
         let last = Failing { left: 0, ..before_the_last };
         assert_eq!(outage.failed(last, latest), Blame::Event, "it is still the only one");
         assert_eq!(fail(&outage, 2, later), Blame::Event);
+        let ended = Failing { others_may_come: false, ..last };
+        assert_eq!(outage.failed(ended, later), Blame::Event, "these few are all there are");
         assert_eq!(outage.failed(last, later), Blame::NewOutage, "another one has failed as well");
     }
 

@@ -398,7 +398,7 @@ fn blamed(
         probe: probe.done(),
         left,
         since: job.tries.streak(),
-        others_may_come: left == 1 && may_have_others(shared),
+        others_may_come: shared.inputs.reading() > 0,
     };
     let blame = entry.outage.failed(failing, now);
     if blame == Blame::NewOutage {
@@ -413,11 +413,6 @@ fn blamed(
         job.tries.begin_anew();
     }
     blame
-}
-
-/// Whether there are other events, or may be.
-fn may_have_others(shared: &Shared) -> bool {
-    shared.inputs.reading() > 0 || shared.ledger.counts().unsettled() > 1
 }
 
 /// Hands what a handler produced to the outputs, in order, and confirms the event's own part.

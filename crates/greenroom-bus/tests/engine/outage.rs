@@ -206,7 +206,8 @@ async fn d09_events_that_failed_before_an_outage_was_known_have_all_attempts_aft
             _ => Ok(Outputs::Same),
         }
     });
-    let report = slow_bench(factory, a_second_apart(4, 1_000), Retry::default()).run().await;
+    let source = a_second_apart(4, 1_000).then(Step::Wait(Duration::from_secs(10)));
+    let report = slow_bench(factory, source, Retry::default()).run().await;
     assert_eq!((report.handled, report.dead_lettered), (4, 0), "{report:?}");
 }
 
