@@ -20,8 +20,9 @@ pub struct RunReport {
     pub refused: u64,
     /// Attempts that were not the first of their event. An event that waits for the end of an outage makes none.
     pub retried: u64,
-    /// Attempts that failed and may have had an effect all the same ([`Effect::Unknown`](crate::handler::Effect)):
-    /// timeouts, connections lost after the event was sent, processes and handlers that died with the event in hand.
+    /// Attempts that failed and may have had an effect all the same
+    /// ([`Effect::Unknown`](crate::handler::Effect)): timeouts, connections lost after the event
+    /// was sent, processes and handlers that died with the event in hand.
     pub repeated_at_most: u64,
     /// Restarts of workers and worker processes.
     pub restarts: u64,
