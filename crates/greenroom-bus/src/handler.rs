@@ -52,8 +52,9 @@ pub trait HandlerFactory: Send + Sync + 'static {
         0
     }
 
-    /// How often a handler gave an event to the other side anew, within one call of [`Handler::handle`], although the
-    /// first time [may have taken effect](Effect::Unknown). What a [`Failure`] says is not counted here.
+    /// How often a handler gave an event to the other side anew, within one call of
+    /// [`Handler::handle`], although the first time [may have taken effect](Effect::Unknown). What
+    /// a [`Failure`] says is not counted here.
     fn unanswered(&self) -> u64 {
         0
     }
@@ -179,8 +180,9 @@ pub enum Effect {
     None,
     /// The other side had the event and said that it failed.
     Answered,
-    /// The other side had the event, or a part of it, and what it did is not known: the connection was lost, the process
-    /// died, the time was over. The report counts these as `repeated at most`.
+    /// The other side had the event, or a part of it, and what it did is not known: the connection
+    /// was lost, the process died, the time was over. The report counts these as `repeated at
+    /// most`.
     Unknown,
 }
 
@@ -222,7 +224,8 @@ impl FailureKind {
 }
 
 impl Failure {
-    /// A failure of this kind. Its effect is not known after a timeout or a crash; every other is taken for an answer.
+    /// A failure of this kind. Its effect is not known after a timeout or a crash; every other is
+    /// taken for an answer.
     pub fn new(kind: FailureKind, error: impl Into<String>) -> Self {
         let effect = match kind {
             FailureKind::Timeout | FailureKind::Crash => Effect::Unknown,

@@ -25,9 +25,10 @@
 //! - A line that is not understood is a crash of that process: no JSON, an unknown field, a field that does not go with the
 //!   outcome, an unknown outcome, another token than the one in hand, more than 16 MiB. The process is killed. An
 //!   entry of `events` that is no CloudEvent rejects the event instead.
-//! - The end of stdin means drain: the process finishes and exits. After the pool's patience it is ended.
-//! - The process leads a process group of its own: Ctrl-C in a terminal does not reach it. When it ends or is ended, so
-//!   are all that it started: SIGTERM, and SIGKILL a second later.
+//! - The end of stdin means drain: the process finishes and exits. After the pool's patience it is
+//!   ended.
+//! - The process leads a process group of its own: Ctrl-C in a terminal does not reach it. When it
+//!   ends or is ended, so are all that it started: SIGTERM, and SIGKILL a second later.
 //!
 //! # When a process dies
 //!
@@ -43,16 +44,17 @@
 //! "In hand" begins when the first byte is written: a process that ended before is noticed first. A pipe that breaks
 //! while the event is written counts like an end with the event in hand.
 //!
-//! A process "could not work" that has never answered and has not read the event (where the system tells how much lies
-//! in a pipe), or whose program has not shown that it works. It has when any worker's process has answered. That is good for
-//! three events to be given up in a row, over all workers; with the next, the program is taken to be broken until
-//! it has answered again.
+//! A process "could not work" that has never answered and has not read the event (where the system
+//! tells how much lies in a pipe), or whose program has not shown that it works. It has when any
+//! worker's process has answered. That is good for three events to be given up in a row, over all
+//! workers; with the next, the program is taken to be broken until it has answered again.
 //!
-//! Restarts after crashes draw on a budget ([`RestartLimit`]); once it is used up the handler answers
-//! [`FailureKind::Pause`] until the window has passed, and no event is blamed. Kills at the timeout do not draw on
-//! it, for the timeout limits them already; nor do failed starts, which pause the handler. A command that cannot be started
-//! pauses the handler too, unless it is for want of files, processes or memory and other workers have a process:
-//! then the event is given back.
+//! Restarts after crashes draw on a budget ([`RestartLimit`]); once it is used up the handler
+//! answers [`FailureKind::Pause`] until the window has passed, and no event is blamed. Kills at the
+//! timeout do not draw on it, for the timeout limits them already; nor do failed starts, which
+//! pause the handler. A command that cannot be started pauses the handler too, unless it is for
+//! want of files, processes or memory and other workers have a process: then the event is given
+//! back.
 //!
 //! Price: two system calls and two context switches an event, some tens of microseconds. A worker that wants more
 //! throughput per process needs the `http` handler or Rust.
@@ -137,7 +139,8 @@ struct Counters {
     crashes: AtomicU64,
     /// Processes that ended with code 0 and nothing in hand.
     recycles: AtomicU64,
-    /// Processes that ended without an answer, may have read the event, and were followed by another within the attempt.
+    /// Processes that ended without an answer, may have read the event, and were followed by
+    /// another within the attempt.
     unanswered: AtomicU64,
     /// Processes that run.
     running: AtomicUsize,
@@ -207,8 +210,8 @@ impl HandlerFactory for ExecFactory {
 enum NextStart {
     /// The first, or one after a recycle: not counted.
     Free,
-    /// It replaces a process that was ended at its timeout, whose attempt was cancelled, or that could not begin: counted as
-    /// a restart.
+    /// It replaces a process that was ended at its timeout, whose attempt was cancelled, or that
+    /// could not begin: counted as a restart.
     Counted,
     /// It replaces a process that crashed: counted, and taken from the budget.
     AfterCrash,
@@ -246,7 +249,8 @@ impl Handler for Exec {
 }
 
 impl Exec {
-    /// One attempt: a process that ends without an answer is followed by another one, which gets the event in its place.
+    /// One attempt: a process that ends without an answer is followed by another one, which gets
+    /// the event in its place.
     async fn attempt(&mut self, event: &Event, attempt: &Attempt) -> HandlerResult {
         let mut blame = Blame::default();
         loop {
@@ -280,7 +284,8 @@ impl Exec {
         failure.with_effect(effect(had_event))
     }
 
-    /// Waits until a process that gave no answer is gone, and returns the failure if no other one is to follow.
+    /// Waits until a process that gave no answer is gone, and returns the failure if no other one
+    /// is to follow.
     async fn bury(
         &mut self,
         process: Process,
@@ -380,7 +385,8 @@ fn effect(had_event: bool) -> Effect {
     if had_event { Effect::Unknown } else { Effect::None }
 }
 
-/// Whether a process cannot be started because files, processes or memory are used up, which says nothing of the program.
+/// Whether a process cannot be started because files, processes or memory are used up, which says
+/// nothing of the program.
 #[cfg(unix)]
 fn is_for_want_of_something(error: &io::Error) -> bool {
     use rustix::io::Errno;

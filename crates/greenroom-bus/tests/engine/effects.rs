@@ -1,4 +1,5 @@
-//! What an attempt may have done although it failed: what bounds how often an event is handled again (D01).
+//! What an attempt may have done although it failed: what bounds how often an event is handled
+//! again (D01).
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +10,8 @@ use greenroom_bus::{
 
 use crate::support::{Bench, event, handlers::answer, on, source::Script};
 
-/// The attempts that were seen, and the report, where the first three attempts of a handler end like this.
+/// The attempts that were seen, and the report, where the first three attempts of a handler end
+/// like this.
 async fn run(fails: impl Fn() -> HandlerResult + Send + Sync + 'static) -> (Vec<u32>, u64) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let noted = seen.clone();

@@ -57,7 +57,8 @@ impl Guard {
     }
 }
 
-/// The token of credentials of the scheme `Bearer`, which may be written in any case (RFC 9110, 11.1).
+/// The token of credentials of the scheme `Bearer`, which may be written in any case (RFC 9110,
+/// 11.1).
 fn bearer(credentials: &str) -> Option<&str> {
     let (scheme, token) = credentials.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(token)

@@ -11,7 +11,8 @@ const NONE: usize = usize::MAX;
 pub(crate) struct Roster {
     /// Slots with a worker, or disabled, in the order of joining; [`NONE`] where one has left.
     row: Vec<usize>,
-    /// Of each slot ever made: where in the row it is; [`NONE`] when its worker is no member.
+    /// Of each slot ever made: where in the row it is; [`NONE`] when its worker is no member. Empty until the first one leaves: each
+    /// slot has its own place until then, and most actors stand alone.
     places: Vec<usize>,
     /// How many in the row are members.
     members: usize,
@@ -28,7 +29,7 @@ impl Roster {
     pub(crate) fn new(workers: usize, bounds: RangeInclusive<usize>) -> Self {
         Self {
             row: (0..workers).collect(),
-            places: (0..workers).collect(),
+            places: Vec::new(),
             members: workers,
             vacant: BTreeSet::new(),
             bounds,
@@ -43,7 +44,10 @@ impl Roster {
     }
 
     pub(crate) fn has(&self, slot: usize) -> bool {
-        self.places.get(slot).is_some_and(|place| *place != NONE)
+        match self.places.is_empty() {
+            true => slot < self.row.len(),
+            false => self.places.get(slot).is_some_and(|place| *place != NONE),
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -56,16 +60,20 @@ impl Roster {
 
     /// Slots ever made.
     pub(crate) fn made(&self) -> usize {
-        self.places.len()
+        match self.places.is_empty() {
+            true => self.row.len(),
+            false => self.places.len(),
+        }
     }
 
     /// A new member takes the lowest vacant slot, and stands behind the others.
     pub(crate) fn join(&mut self) -> usize {
-        let slot = self.vacant.pop_first().unwrap_or_else(|| {
-            self.places.push(NONE);
-            self.places.len() - 1
-        });
-        self.places[slot] = self.row.len();
+        let slot = self.vacant.pop_first().unwrap_or_else(|| self.made());
+        if slot < self.places.len() {
+            self.places[slot] = self.row.len();
+        } else if !self.places.is_empty() {
+            self.places.push(self.row.len());
+        }
         self.row.push(slot);
         self.members += 1;
         slot
@@ -75,6 +83,9 @@ impl Roster {
     pub(crate) fn leave(&mut self, slot: usize) -> bool {
         if !self.has(slot) {
             return false;
+        }
+        if self.places.is_empty() {
+            self.places = (0..self.row.len()).collect();
         }
         let place = std::mem::replace(&mut self.places[slot], NONE);
         self.row[place] = NONE;

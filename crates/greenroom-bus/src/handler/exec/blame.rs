@@ -1,12 +1,13 @@
-//! Who is to blame for a process that ends without an answer: the program, or the event that it had in hand.
+//! Who is to blame for a process that ends without an answer: the program, or the event that it had
+//! in hand.
 
 use super::{
     process::{End, How},
     standing::Standing,
 };
 
-/// An event that crashed this many processes in a row is given up as the cause, and a program of which this many in a
-/// row could not begin is taken to be broken.
+/// An event that crashed this many processes in a row is given up as the cause, and a program of
+/// which this many in a row could not begin is taken to be broken.
 const IN_A_ROW: u32 = 2;
 
 /// What the processes that ended during one attempt say.
@@ -14,7 +15,7 @@ const IN_A_ROW: u32 = 2;
 pub(super) struct Blame {
     /// Processes that died with the event in hand, of a program that works.
     crashes: u32,
-    /// Processes that died before they could be asked for anything: of themselves, as far as one can know.
+    /// Processes that died of themselves, as far as one can know, before they had answered anything.
     failed_starts: u32,
 }
 

@@ -1,9 +1,11 @@
-//! The process group of a worker: the worker itself, and all that it started and that did not leave the group.
+//! The process group of a worker: the worker itself, and all that it started and that did not leave
+//! the group.
 //!
-//! A group is ended in two steps: SIGTERM, and after a while SIGKILL for those that are still there. Its number is that of
-//! the worker. The system gives it to nobody else while the group has a member, and a worker that has not been waited
-//! for is one. After that, a signal is sent at once or while there are members; that a number goes round all others and
-//! becomes that of a new group between two looks, 10 ms apart, is not to be feared.
+//! A group is ended in two steps: SIGTERM, and after a while SIGKILL for those that are still
+//! there. Its number is that of the worker. The system gives it to nobody else while the group has
+//! a member, and a worker that has not been waited for is one. After that, a signal is sent at once
+//! or while there are members; that a number goes round all others and becomes that of a new group
+//! between two looks, 10 ms apart, is not to be feared.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -21,8 +23,8 @@ static ALIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 /// Kills every worker process of this program, with all that they started, at once.
 ///
-/// For the moment before [`std::process::exit`], which runs no destructors. A handler that is stopped or dropped has seen
-/// to its own process.
+/// For the moment before [`std::process::exit`], which runs no destructors. A handler that is
+/// stopped or dropped has seen to its own process.
 pub fn kill_all() {
     let alive = std::mem::take(&mut *ALIVE.lock());
     alive.into_iter().for_each(system::kill);
@@ -75,7 +77,8 @@ impl Group {
         }
     }
 
-    /// Ends what a leader that is gone has left behind, and waits until that is gone; kills it after `patience`.
+    /// Ends what a leader that is gone has left behind, and waits until that is gone; kills it
+    /// after `patience`.
     pub(super) async fn end(self, patience: Duration) {
         let end = Instant::now() + patience;
         let mut is_there = self.ask();
@@ -129,8 +132,8 @@ mod system {
         Pid::from_raw(id).is_some_and(|group| kill_process_group(group, Signal::TERM).is_ok())
     }
 
-    /// The dead are members until somebody has waited for them. That is us where nobody else is: as the first process of
-    /// a container, greenroom inherits what its workers leave behind.
+    /// The dead are members until somebody has waited for them. That is us where nobody else is: as
+    /// the first process of a container, greenroom inherits what its workers leave behind.
     pub(super) fn is_there(id: i32) -> bool {
         Pid::from_raw(id).is_some_and(|group| {
             while let Ok(Some(_)) = waitpgid(group, WaitOptions::NOHANG) {}
@@ -139,7 +142,8 @@ mod system {
     }
 }
 
-/// Elsewhere there are no groups: a process is killed when it is dropped, and what it started lives on.
+/// Elsewhere there are no groups: a process is killed when it is dropped, and what it started lives
+/// on.
 #[cfg(not(unix))]
 mod system {
     pub(super) fn kill(_id: i32) {}

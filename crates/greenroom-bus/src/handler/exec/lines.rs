@@ -18,8 +18,8 @@ pub(super) enum Line {
     End,
 }
 
-/// A line that is shortened ends here at the latest: what goes on is taken for the next one, so that a line without an end
-/// is heard of, too.
+/// A line that is shortened ends here at the latest: what goes on is taken for the next one, so
+/// that a line without an end is heard of, too.
 const LONGEST_REST: u64 = 1024 * 1024;
 
 /// What becomes of a line that is longer than its bound.

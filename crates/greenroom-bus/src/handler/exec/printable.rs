@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-/// The text with everything escaped that a terminal would obey or a reader would not see: control characters, the
-/// escape sequences of terminals among them, and the characters that turn the direction of what follows.
+/// The text with everything escaped that a terminal would obey or a reader would not see: control
+/// characters, the escape sequences of terminals among them, and the characters that turn the
+/// direction of what follows.
 pub(super) fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(is_escaped) {
         return Cow::Borrowed(text);

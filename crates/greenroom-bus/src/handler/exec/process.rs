@@ -35,11 +35,12 @@ pub(super) const LONGEST_ANSWER: usize = 16 * 1024 * 1024;
 /// can tell a recycle from a crash.
 const EXIT_GRACE: Duration = Duration::from_secs(1);
 
-/// How long an answer of a process that is gone is looked for in its pipe. It is at its end at once, unless something that
-/// the process has started holds it open.
+/// How long an answer of a process that is gone is looked for in its pipe. It is at its end at
+/// once, unless something that the process has started holds it open.
 const LAST_ANSWER: Duration = Duration::from_millis(100);
 
-/// How long a process that was asked to end (SIGTERM) may take, and then what it started, before they are killed.
+/// How long a process that was asked to end (SIGTERM) may take, and then what it started, before
+/// they are killed.
 const END_GRACE: Duration = Duration::from_secs(1);
 
 /// A running worker process and its pipes.
@@ -49,7 +50,8 @@ const END_GRACE: Duration = Duration::from_secs(1);
 pub(super) struct Process {
     /// Ends before anybody waits for the child.
     _watch: Watch,
-    /// Goes before the child, whose number is that of the group for as long as it was not waited for.
+    /// Goes before the child, whose number is that of the group for as long as it was not waited
+    /// for.
     group: Group,
     child: Child,
     /// Gone once the process was told to finish.
@@ -178,10 +180,12 @@ impl Process {
         Ok(result)
     }
 
-    /// Ends a process that gave no answer, waits until it and what it started are gone, and says what its end means.
+    /// Ends a process that gave no answer, waits until it and what it started are gone, and says
+    /// what its end means.
     pub(super) async fn bury(mut self, broken: Broken) -> End {
         let status = match &broken {
-            // Its stdin stays open, so that what it has not read by its end is still there to be looked at.
+            // Its stdin stays open, so that what it has not read by its end is still there to be
+            // looked at.
             Broken::Closed => {
                 timeout(EXIT_GRACE, self.child.wait()).await.ok().and_then(Result::ok)
             }
@@ -206,8 +210,9 @@ impl Process {
         End { how, had_event, had_answered }
     }
 
-    /// Ends a process that is late with its answer, waits until it and what it started are gone, and says whether it may
-    /// have read anything of the event, and whether it had answered before; then its last words.
+    /// Ends a process that is late with its answer, waits until it and what it started are gone,
+    /// and says whether it may have read anything of the event, and whether it had answered before;
+    /// then its last words.
     pub(super) async fn give_up(mut self) -> (bool, bool, String) {
         self.terminate().await;
         let (had_event, had_answered) = (self.may_have_read(), self.answered > 0);
@@ -215,8 +220,8 @@ impl Process {
         (had_event, had_answered, last_words(self.stderr).await)
     }
 
-    /// Closes the process's stdin, which tells it to finish, and waits for its exit; then ends what it started. Whoever
-    /// is still there after `patience` is killed.
+    /// Closes the process's stdin, which tells it to finish, and waits for its exit; then ends what
+    /// it started. Whoever is still there after `patience` is killed.
     pub(super) async fn drain(mut self, patience: Duration) {
         let grace = END_GRACE.min(patience / 3);
         self.stdin = None;
@@ -229,7 +234,8 @@ impl Process {
         self.group.end(grace).await;
     }
 
-    /// Waits until the process is gone. One that still writes heartbeats while it finishes must not wait for a full pipe.
+    /// Waits until the process is gone. One that still writes heartbeats while it finishes must not
+    /// wait for a full pipe.
     async fn exit(&mut self) {
         tokio::select! {
             _ = self.child.wait() => {}
@@ -237,7 +243,8 @@ impl Process {
         }
     }
 
-    /// Asks the process and all that it started to end, kills them if it does not, and waits until it is gone.
+    /// Asks the process and all that it started to end, kills them if it does not, and waits until
+    /// it is gone.
     async fn terminate(&mut self) {
         if !self.group.ask() || timeout(END_GRACE, self.child.wait()).await.is_err() {
             self.kill().await;
@@ -251,8 +258,8 @@ impl Process {
         let _ = self.child.wait().await;
     }
 
-    /// Whether the process may have read anything of the event in hand: no, where the pipe still holds all that was
-    /// written. Looked at once it is gone, as it could read on before.
+    /// Whether the process may have read anything of the event in hand: no, where the pipe still
+    /// holds all that was written. Looked at once it is gone, as it could read on before.
     fn may_have_read(&self) -> bool {
         let unread = self.stdin.as_ref().and_then(unread);
         unread.is_none_or(|unread| unread < self.written)

@@ -1,14 +1,16 @@
-//! Whether the program is known to work: what tells an event that kills its worker from a program that is broken.
+//! Whether the program is known to work: what tells an event that kills its worker from a program
+//! that is broken.
 //!
-//! A process that dies with its first event in hand may have died of the event, or of itself. It is the event that is to
-//! blame if the program works otherwise, and that it does is shown by answers alone: those of all workers count, as they
-//! run the same program. An answer stands for a few events to blame and no more, so that a program that ceases to work
-//! (its database is gone, a new version of it is broken) does not take one event after the other with it.
+//! A process that dies with its first event in hand may have died of the event, or of itself. It is
+//! the event that is to blame if the program works otherwise, and that it does is shown by answers
+//! alone: those of all workers count, as they run the same program. An answer stands for a few
+//! events to blame and no more, so that a program that ceases to work (its database is gone, a new
+//! version of it is broken) does not take one event after the other with it.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// So many events may be given up in a row, over all workers, without an answer in between. Then it is the program that
-/// is broken, until it has answered again.
+/// So many events may be given up in a row, over all workers, without an answer in between. Then it
+/// is the program that is broken, until it has answered again.
 pub(super) const BLAMED_IN_A_ROW: u32 = 3;
 
 /// What the answers so far say of the program; shared by all workers.

@@ -1,7 +1,8 @@
 //! A worker's stderr: read to its end so that the process never waits for it, line by line into the log.
 //!
-//! The log gets no more than [`RATE`] lines a second of each process, none longer than [`LONGEST_LINE`], and nothing that
-//! a terminal would obey. What is left out is counted, and the log says how much it was.
+//! The log gets no more than [`RATE`] lines a second of each process, none longer than
+//! [`LONGEST_LINE`], and nothing that a terminal would obey. What is left out is counted, and the
+//! log says how much it was.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -22,8 +23,8 @@ use crate::{handler::Attempt, name::Name};
 /// Longest line of the log in bytes, before what is escaped: a stack trace has shorter ones.
 const LONGEST_LINE: usize = 4 * 1024;
 
-/// Lines within one [`WINDOW`]: a long stack trace is logged whole, and a process that writes without end fills no disk
-/// by it.
+/// Lines within one [`WINDOW`]: a long stack trace is logged whole, and a process that writes
+/// without end fills no disk by it.
 const RATE: u32 = 100;
 
 /// How long the lines of the [`RATE`] are counted together.
@@ -164,7 +165,8 @@ impl Rate {
         (self.left_out > 0).then(|| self.since + WINDOW)
     }
 
-    /// Begins the next second where this one is over; returns how many lines were left out of it, if any were.
+    /// Begins the next second where this one is over; returns how many lines were left out of it,
+    /// if any were.
     fn move_on(&mut self, now: Instant) -> Option<u64> {
         if now.duration_since(self.since) < WINDOW {
             return None;

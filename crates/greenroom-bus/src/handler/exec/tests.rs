@@ -31,7 +31,8 @@ impl Worker {
         samples::settle(self.handler.handle(&event, &attempt)).await
     }
 
-    /// A shell that passes the event `good` on and gives this answer to all others; it has handled `good`.
+    /// A shell that passes the event `good` on and gives this answer to all others; it has handled
+    /// `good`.
     async fn proven(answer: &str) -> Self {
         Self::has_answered(except_good(answer)).await
     }
@@ -227,7 +228,8 @@ async fn u02_a_hung_process_is_gone_before_its_timeout_is_reported() {
     let pids = fs::read_to_string(dir.path().join("pids")).unwrap();
     let (process, child) = pids.split_once(' ').unwrap();
     assert!(!is_alive(process), "the process outlived its timeout");
-    // Nobody here can reap the child: it got the signal with the process, and is reaped in its own time.
+    // Nobody here can reap the child: it got the signal with the process, and is reaped in its own
+    // time.
     until(|| !is_alive(child)).await;
     assert_eq!(worker.counts().1, 0);
 }

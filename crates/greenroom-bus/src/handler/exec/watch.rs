@@ -6,7 +6,8 @@ use tokio::{process::Child, task::JoinHandle, time::sleep};
 
 use super::group::Group;
 
-/// How often it is looked whether the process still runs. What it leaves behind lives on for as long as that.
+/// How often it is looked whether the process still runs. What it leaves behind lives on for as
+/// long as that.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Ends what a process leaves behind that ends by itself, for as long as this is kept.

@@ -25,8 +25,8 @@ const QUOTED: usize = 200;
 /// How much of an error's body is read: to its end where it is short, so that the connection can be used again.
 const ERROR_BODY: usize = 64 * 1024;
 
-/// How long the rest of a body is waited for that nobody needs. Longer than a round trip, so that a connection is worth
-/// it; a target that takes longer gets a new one for each event.
+/// How long the rest of a body is waited for that nobody needs. Longer than a round trip, so that a
+/// connection is worth it; a target that takes longer gets a new one for each event.
 const REST: Duration = Duration::from_secs(1);
 
 /// Turns the response to an event into the result of the attempt.
@@ -147,9 +147,9 @@ async fn read_whole(shared: &Shared, response: &mut Response) -> Result<Option<B
     Ok(Some(body.freeze()))
 }
 
-/// Reads a body that nobody needs, so that the connection can be used again: to its end where that is near, otherwise up to
-/// `limit` bytes and no longer than [`REST`]. The connection of one that was not read to its end is closed. Returns the first
-/// `quoted` bytes.
+/// Reads a body that nobody needs, so that the connection can be used again: to its end where that
+/// is near, otherwise up to `limit` bytes and no longer than [`REST`]. The connection of one that
+/// was not read to its end is closed. Returns the first `quoted` bytes.
 async fn read_some(response: &mut Response, limit: usize, quoted: usize) -> BytesMut {
     let (mut kept, mut read) = (BytesMut::new(), 0);
     let reading = async {

@@ -67,8 +67,8 @@ pub fn check_url(url: &str) -> Result<(), NoTarget> {
     read(url).map(drop)
 }
 
-/// Browsers look for a host further to the right where there is none after the two slashes, and so does the parser:
-/// `http:///events` would be posted to a host of the name `events`.
+/// Browsers look for a host further to the right where there is none after the two slashes, and so
+/// does the parser: `http:///events` would be posted to a host of the name `events`.
 fn read(text: &str) -> Result<Url, NoTarget> {
     let url = Url::parse(text).map_err(|error| NoTarget::Unreadable(error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {

@@ -222,7 +222,8 @@ async fn the_connection_of_a_body_that_nobody_needs_is_used_again_where_it_was_r
     assert_eq!(server.connections.load(SeqCst), 1);
 }
 
-/// What an attempt ends in, and what it may have done, where the target writes this and closes the connection.
+/// What an attempt ends in, and what it may have done, where the target writes this and closes the
+/// connection.
 async fn broken_off(response: &str) -> Failure {
     Server::breaking(response).await.post().await.expect_err(response)
 }
@@ -553,7 +554,8 @@ fn shown<'a>(page: &'a str, kind: &str) -> Vec<&'a str> {
     page.split(&begins).skip(1).map(|rest| rest.split_once("\n```").unwrap().0).collect()
 }
 
-/// A request without the headers that differ from run to run: its first line, its headers, and its body.
+/// A request without the headers that differ from run to run: its first line, its headers, and its
+/// body.
 fn parts(request: &str) -> (String, Vec<String>, String) {
     let request = request.replace("\r\n", "\n");
     let (head, body) = request.split_once("\n\n").unwrap();
