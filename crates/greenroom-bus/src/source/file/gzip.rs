@@ -13,7 +13,7 @@ pub(super) struct GzipMembers<R: BufRead> {
 }
 
 enum At<R: BufRead> {
-    Member(GzDecoder<R>),
+    Member(Box<GzDecoder<R>>),
     /// Between members, or behind the last.
     Between(R),
     /// Only while one becomes the other.
@@ -72,7 +72,7 @@ impl<R: BufRead> Read for GzipMembers<R> {
                     let read = member.read(buffer);
                     let is_over = matches!(read, Ok(0)) && !buffer.is_empty();
                     self.at = match is_over {
-                        true => At::Between(member.into_inner()),
+                        true => At::Between((*member).into_inner()),
                         false => At::Member(member),
                     };
                     if !is_over {
@@ -82,7 +82,7 @@ impl<R: BufRead> Read for GzipMembers<R> {
                 At::Between(mut input) => {
                     let begins = self.begin_member(&mut input);
                     self.at = match begins {
-                        Ok(true) => At::Member(GzDecoder::new(input)),
+                        Ok(true) => At::Member(Box::new(GzDecoder::new(input))),
                         _ => At::Between(input),
                     };
                     if !begins? {
