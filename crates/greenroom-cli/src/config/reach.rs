@@ -204,6 +204,7 @@ fn try_to_write(path: &Path) -> io::Result<()> {
         // Opening a pipe would wait for its reader.
         Ok(found) if !found.is_file() => Ok(()),
         Ok(_) => OpenOptions::new().append(true).open(path).map(drop),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         Err(_) => {
             OpenOptions::new().write(true).create_new(true).open(path)?;
             fs::remove_file(path)

@@ -136,10 +136,11 @@ fn b01_a_line_of_64_mib_is_a_dead_letter_and_memory_stays_sane() {
     input.write_all(format!("\"}}\n{good}").as_bytes()).unwrap();
     let report = stage.run().counted(0, [3, 2, 1, 0]);
     let letter = std::fs::read_to_string(stage.path("dead-letters.ndjson")).unwrap();
-    assert!(letter.len() > LENGTH / 3 * 4, "the bytes are there");
+    let kept = 16_usize << 20;
+    assert!((kept / 3 * 4..kept / 3 * 4 + 1_024).contains(&letter.len()), "its beginning is there");
     assert!(letter.contains("more than `max_event`"), "and the reason");
     if let Some(peak) = report["peak_rss_bytes"].as_u64() {
-        assert!(peak < 512 << 20, "{} MiB", peak >> 20);
+        assert!(peak < 160 << 20, "{} MiB", peak >> 20);
     }
     assert_eq!(stage.read("done").len(), 2);
 }
@@ -164,8 +165,5 @@ fn b01_an_input_that_breaks_off_is_an_error_after_what_was_whole() {
     let report = run.report();
     assert_eq!((run.code, &report["refused"]), (3, &json!(0)), "{report}");
     assert!(report["handled"].as_u64() > Some(100), "{report}");
-    assert!(
-        report["errors"][0].as_str().unwrap().contains("reading failed after line"),
-        "{report}"
-    );
+    assert!(report["errors"][0].as_str().unwrap().contains("reading failed in line"), "{report}");
 }
