@@ -60,7 +60,7 @@ impl<'a> Flow<'a> {
             let path = format!("handlers.{}.on", handler.name);
             let text = format!("nothing reaches the handler `{}`", handler.name);
             let reached = |t: &&str| handler.on.iter().any(|on| matches(on, t));
-            if let Some(types) = types.as_ref().filter(|types| !types.iter().any(|t| reached(t))) {
+            if let Some(types) = types.as_ref().filter(|types| !types.iter().any(reached)) {
                 let help = format!("the generators make {} only", types.join(", "));
                 self.warning(&path, text, help);
             } else if let Some(first) = self.takes_it_all(place, handler) {
@@ -192,10 +192,7 @@ impl<'a> Flow<'a> {
         let back = self.config.loopback.iter().flat_map(|loopback| &loopback.on);
         let outputs = self.config.outputs.iter().flat_map(|output| &output.on);
         let takes = |on: &String| outputs.clone().chain(back.clone()).any(|to| overlap(to, on));
-        if self.config.outputs.is_empty()
-            || !passes(handler)
-            || handler.on.iter().any(|on| takes(on))
-        {
+        if self.config.outputs.is_empty() || !passes(handler) || handler.on.iter().any(takes) {
             return;
         }
         let text = format!("no output takes what the handler `{}` passes", handler.name);

@@ -232,7 +232,7 @@ fn of_a_long_line_only_what_lies_around_the_place_is_shown() {
     let text = root(&format!("no_handler: {{ {}: 1, wrong: 2 }}", "x".repeat(1_000_000)));
     let shown = load(&text.replace("no_handler: {", "admin: {")).text();
     assert!(shown.len() < 4_000, "{}", shown.len());
-    let caret = shown.lines().filter(|line| line.contains("^^^^^")).next_back().unwrap();
+    let caret = shown.lines().rfind(|line| line.contains("^^^^^")).unwrap();
     let line = shown.lines().find(|line| line.contains("wrong: 2")).unwrap();
     let column = |text: &str, what: &str| text[..text.find(what).unwrap()].chars().count();
     assert_eq!(column(caret, "^"), column(line, "wrong"), "{shown}");
