@@ -299,7 +299,7 @@ pub(super) static POOL: Group = group(
             Default("skip"),
             "What happens to a key whose event failed for good: `skip` stores the event as a dead letter and goes on with the \
              next; `park` keeps the event and all that follow it of its key until somebody decides (docs/admin.md), and refuses them when the run ends, so that nothing \
-             of the key is ever handled out of order; `stop` stores the event, stops the pool, and ends the run.",
+             of the key is ever handled out of order, which needs `engine: keyed`; `stop` stores the event, stops the pool, and ends the run.",
         ),
         opt(
             "rate",
