@@ -1,4 +1,5 @@
-//! Options of which one is without effect beside another. What is senseless is an error, what is merely useless a warning.
+//! Options of which one is without effect beside another. What is senseless is an error, what is
+//! merely useless a warning.
 
 use std::time::Duration;
 

@@ -1,7 +1,9 @@
-//! Where events flow: handlers and outputs that nothing reaches, events that nobody takes, ways back that lead nowhere or
+//! Where events flow: handlers and outputs that nothing reaches, events that nobody takes, ways
+//! back that lead nowhere or
 //! go round for ever.
 //!
-//! All of it is told as a warning, and only where it is certain: what `exec` and `http` make of an event is not known, and
+//! All of it is told as a warning, and only where it is certain: what `exec` and `http` make of an
+//! event is not known, and
 //! the types of events only where generators make them all.
 
 use greenroom_bus::pattern::Pattern;
@@ -44,7 +46,8 @@ impl<'a> Flow<'a> {
         self.problems.push(Problem::warning(message, self.places.at(path).place).help(help));
     }
 
-    /// The types of all events, where they are known: all inputs are generators, and nothing comes back.
+    /// The types of all events, where they are known: all inputs are generators, and nothing comes
+    /// back.
     fn types(&self) -> Option<Vec<&'a str>> {
         let mut types = Vec::new();
         for input in &self.config.inputs {
@@ -141,7 +144,8 @@ impl<'a> Flow<'a> {
         self.warning(&format!("handlers.{name}.loopback"), text, help);
     }
 
-    /// True when it takes events that come back in as they are. Where another handler may take these first, it is not told.
+    /// True when it takes events that come back in as they are. Where another handler may take
+    /// these first, it is not told.
     fn sends_back(&self, place: usize, handler: &HandlerConfig) -> bool {
         let backs = self.config.loopback.iter().flat_map(|loopback| &loopback.on);
         let others = self.config.handlers.iter().enumerate().filter(|(other, _)| *other != place);

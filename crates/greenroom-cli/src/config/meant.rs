@@ -7,7 +7,8 @@ use super::{
     units,
 };
 
-/// What to write instead, where that can be told. A value from a reference may be a secret: nothing is told of it.
+/// What to write instead, where that can be told. A value from a reference may be a secret: nothing
+/// is told of it.
 pub(super) fn suggestion(node: &Node, kind: &Kind) -> Option<String> {
     if node.origin.is_some() {
         return None;

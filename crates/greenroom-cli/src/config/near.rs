@@ -14,7 +14,8 @@ pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, name)| name)
 }
 
-/// The suggestion as a sentence. Letters that only look Latin are named: the two words may look the same.
+/// The suggestion as a sentence. Letters that only look Latin are named: the two words may look the
+/// same.
 pub(super) fn did_you_mean(word: &str, name: &str) -> String {
     match word.chars().find(|c| latin(*c).is_some()) {
         Some(other) => format!("did you mean `{name}`? `{other}` is no Latin letter"),
