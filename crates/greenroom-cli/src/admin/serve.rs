@@ -1,9 +1,11 @@
 //! Takes connections and answers their requests, within bounds on number, time and size.
 //!
 //! ```text
-//! accept ──▶ place among the connections ──▶ headers (10 s, 64 KiB) ──▶ body (10 s, 64 KiB) ──▶ routes ──▶ answer
-//!                │                              └─ also the time between two requests                 │
-//!                └─ the longest waiting goes for a new one              nothing taken for 30 s: closed ┘
+//! accept ──▶ place ──▶ headers ──▶ body ──▶ routes ──▶ answer
+//!              │        10 s,       10 s,                └─ closed when nothing of it is taken for 30 s
+//!              │        64 KiB      64 KiB
+//!              │        └─ also the time between two requests
+//!              └─ the connection that has waited longest goes for a new one
 //! ```
 
 use std::{convert::Infallible, io, sync::Arc, time::Duration};

@@ -77,7 +77,11 @@ impl Builder<'_> {
         let at = self.places.at("admin.listen");
         let Some(listen) = units::listen_address(&written) else {
             let text = format!("`{}` is no address to listen at", at.show(&written));
-            let help = "an IP address and a port, such as `127.0.0.1:7070`";
+            let port = written.trim_start_matches(':').parse::<u16>().ok();
+            let help = match port.filter(|_| at.origin.is_none()) {
+                Some(port) => format!("did you mean `127.0.0.1:{port}`?"),
+                None => "an IP address and a port, such as `127.0.0.1:7070`".to_owned(),
+            };
             self.problems.push(Problem::error(text, at.place).help(help));
             return None;
         };

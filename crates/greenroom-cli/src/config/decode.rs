@@ -41,7 +41,9 @@ impl Decoder<'_> {
         let mut misspelt: Vec<&str> = Vec::new();
         for entry in entries {
             let Some(opt) = group.options.iter().find(|opt| opt.is_named(&entry.key)) else {
-                misspelt.extend(nearest(&entry.key, group).map(|(opt, _)| opt.name));
+                let kind = named_kind(entry, group);
+                let near = kind.or_else(|| nearest(&entry.key, group).map(|(opt, _)| opt));
+                misspelt.extend(near.map(|opt| opt.name));
                 self.problems.push(unknown(entry, group));
                 continue;
             };
@@ -319,6 +321,13 @@ fn takes_nothing(entry: &Entry) -> Problem {
     Problem::error(text, entry.node.place.clone()).help(format!("write `{}: {{}}`", entry.key))
 }
 
+/// The kind that an unknown key has as its value: `kind: pass`.
+fn named_kind<'g>(entry: &Entry, group: &'g Group) -> Option<&'g Opt> {
+    let Value::Text(word) = &entry.node.value else { return None };
+    let mut kinds = group.options.iter().filter(|opt| group.one_of.contains(&opt.name));
+    kinds.find(|opt| opt.is_named(word) && entry.node.origin.is_none())
+}
+
 /// Something else stands for a mapping with known keys.
 fn not_a_group(node: &Node, group: &Group, found: &str) -> Problem {
     let text = format!("{} is a mapping, but this is {found}", group.title);
@@ -329,9 +338,23 @@ fn not_a_group(node: &Node, group: &Group, found: &str) -> Problem {
     };
     let help = match built.clone().find(|opt| opt.is_named(word)) {
         Some(opt) => format!("write `{{ {}: … }}`", opt.name),
+        None if is_scalar(node) && main_option(group).is_some() => {
+            let name = main_option(group).map(|opt| opt.name).unwrap_or_default();
+            format!("write `{{ {name}: … }}`, with it in place of the dots")
+        }
         None => format!("it knows {}", listed(&built.map(|opt| opt.name).collect::<Vec<_>>())),
     };
     Problem::error(text, node.place.clone()).help(help)
+}
+
+/// The only option that has to be given, or that there is: a single value is probably meant for it.
+fn main_option(group: &Group) -> Option<&Opt> {
+    let built = || group.options.iter().filter(|opt| opt.is_built());
+    let mut required = built().filter(|opt| opt.presence == Presence::Required);
+    match (required.next(), required.next()) {
+        (Some(only), None) => Some(only),
+        _ => built().next().filter(|_| built().count() == 1),
+    }
 }
 
 /// Something else stands for a mapping from names.
@@ -359,6 +382,9 @@ fn unknown(entry: &Entry, group: &Group) -> Problem {
         format!("unknown key `{}` in {}", entry.key, group.title),
         entry.place.clone(),
     );
+    if let Some(kind) = named_kind(entry, group) {
+        return problem.help(format!("the kind is a key itself: write `{}: {{ … }}`", kind.name));
+    }
     match nearest(&entry.key, group) {
         Some((_, name)) => problem.help(near::did_you_mean(&entry.key, &name)),
         None => {

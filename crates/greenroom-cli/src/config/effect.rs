@@ -1,4 +1,5 @@
-//! Options of which one is without effect beside another. What is senseless is an error, what is merely useless a warning.
+//! Options of which one is without effect beside another. What is senseless is an error, what is
+//! merely useless a warning.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use greenroom_bus::handler::http::Verdict;
 
 use super::{
     layers::LayerConfig,
-    problem::{Problem, Problems},
+    problem::{Problem, Problems, plural},
     record::Places,
     types::{
         Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig, InputKind,
@@ -95,6 +96,10 @@ impl<'a> Effect<'a> {
             let text = "with a single key there is nothing to be uneven";
             self.useless(&format!("{path}.zipf"), text, "leave `zipf` out, or raise `keys`");
         }
+        for (index, ty) in generator.types.iter().enumerate().filter(|(_, ty)| ty.contains('*')) {
+            let text = format!("events are made of the type `{ty}` as it stands: it is no pattern");
+            self.useless(&format!("{path}.types.{index}"), text, "name the types one by one");
+        }
     }
 
     fn pool(&mut self, path: &str, pool: &PoolConfig) {
@@ -140,7 +145,8 @@ impl<'a> Effect<'a> {
         let most = pool.autoscale.map_or(pool.workers, |autoscale| autoscale.max);
         let help = "a limit is below the workers; lower it, leave it out, or raise `workers`";
         if let Some(limit) = pool.limit.filter(|limit| *limit >= most) {
-            let text = format!("a limit of {limit} holds nothing back: there are {most} workers");
+            let text =
+                format!("a limit of {limit} holds nothing back, of {}", plural(most, "worker"));
             self.useless(&format!("{path}.limit"), text, help);
         }
         let Some(adaptive) = pool.adaptive else { return };
@@ -152,7 +158,7 @@ impl<'a> Effect<'a> {
             self.useless(&format!("{path}.limit"), text, help);
         } else if adaptive.max > most {
             let text =
-                format!("a limit of {} is never reached: there are {most} workers", adaptive.max);
+                format!("a limit of {} is never reached: of {most} workers in all", adaptive.max);
             let help = format!("write `max: {most}`, or raise `workers`");
             self.useless(&format!("{path}.limit.adaptive.max"), text, help);
         }

@@ -1,7 +1,9 @@
-//! Where events flow: handlers and outputs that nothing reaches, events that nobody takes, ways back that lead nowhere or
+//! Where events flow: handlers and outputs that nothing reaches, events that nobody takes, ways
+//! back that lead nowhere or
 //! go round for ever.
 //!
-//! All of it is told as a warning, and only where it is certain: what `exec` and `http` make of an event is not known, and
+//! All of it is told as a warning, and only where it is certain: what `exec` and `http` make of an
+//! event is not known, and
 //! the types of events only where generators make them all.
 
 use greenroom_bus::pattern::Pattern;
@@ -44,7 +46,8 @@ impl<'a> Flow<'a> {
         self.problems.push(Problem::warning(message, self.places.at(path).place).help(help));
     }
 
-    /// The types of all events, where they are known: all inputs are generators, and nothing comes back.
+    /// The types of all events, where they are known: all inputs are generators, and nothing comes
+    /// back.
     fn types(&self) -> Option<Vec<&'a str>> {
         let mut types = Vec::new();
         for input in &self.config.inputs {
@@ -60,7 +63,7 @@ impl<'a> Flow<'a> {
             let path = format!("handlers.{}.on", handler.name);
             let text = format!("nothing reaches the handler `{}`", handler.name);
             let reached = |t: &&str| handler.on.iter().any(|on| matches(on, t));
-            if let Some(types) = types.as_ref().filter(|types| !types.iter().any(|t| reached(t))) {
+            if let Some(types) = types.as_ref().filter(|types| !types.iter().any(reached)) {
                 let help = format!("the generators make {} only", types.join(", "));
                 self.warning(&path, text, help);
             } else if let Some(first) = self.takes_it_all(place, handler) {
@@ -141,7 +144,8 @@ impl<'a> Flow<'a> {
         self.warning(&format!("handlers.{name}.loopback"), text, help);
     }
 
-    /// True when it takes events that come back in as they are. Where another handler may take these first, it is not told.
+    /// True when it takes events that come back in as they are. Where another handler may take
+    /// these first, it is not told.
     fn sends_back(&self, place: usize, handler: &HandlerConfig) -> bool {
         let backs = self.config.loopback.iter().flat_map(|loopback| &loopback.on);
         let others = self.config.handlers.iter().enumerate().filter(|(other, _)| *other != place);
@@ -192,10 +196,7 @@ impl<'a> Flow<'a> {
         let back = self.config.loopback.iter().flat_map(|loopback| &loopback.on);
         let outputs = self.config.outputs.iter().flat_map(|output| &output.on);
         let takes = |on: &String| outputs.clone().chain(back.clone()).any(|to| overlap(to, on));
-        if self.config.outputs.is_empty()
-            || !passes(handler)
-            || handler.on.iter().any(|on| takes(on))
-        {
+        if self.config.outputs.is_empty() || !passes(handler) || handler.on.iter().any(takes) {
             return;
         }
         let text = format!("no output takes what the handler `{}` passes", handler.name);

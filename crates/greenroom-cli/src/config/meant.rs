@@ -1,13 +1,14 @@
 //! What was probably meant by a value that an option does not take.
 
 use super::{
-    near,
-    schema::Kind,
-    tree::{Node, Value},
+    near, scalar,
+    schema::{Group, Kind},
+    tree::{Node, Place, Value, plain_scalar},
     units,
 };
 
-/// What to write instead, where that can be told. A value from a reference may be a secret: nothing is told of it.
+/// What to write instead, where that can be told. A value from a reference may be a secret: nothing
+/// is told of it.
 pub(super) fn suggestion(node: &Node, kind: &Kind) -> Option<String> {
     if node.origin.is_some() {
         return None;
@@ -17,29 +18,59 @@ pub(super) fn suggestion(node: &Node, kind: &Kind) -> Option<String> {
         (Kind::Choice { words, .. }, Value::Text(text)) => {
             near::suggestion(text, words.iter().copied())
         }
-        (Kind::CountOr { group, .. }, Value::Text(text)) => {
-            let name = near::nearest(text, group.options.iter().map(|opt| opt.name))?;
-            Some(format!("did you mean `{{ {name}: {{ … }} }}`?"))
+        (Kind::CountOr { group, .. }, Value::Text(text)) => group_or_count(text, group, kind),
+        (Kind::Count { .. }, Value::Text(text)) => said(kind, digits(text)),
+        (Kind::Number { .. }, Value::Text(text)) => said(kind, percent(text)),
+        (Kind::Duration { .. }, Value::Text(text)) => said(kind, with_unit(text, DURATIONS)),
+        (Kind::DurationRange, Value::Text(text)) => said(kind, range(text)),
+        (Kind::Size { .. }, Value::Text(text)) => said(kind, with_unit(text, SIZES)),
+        (Kind::Rate, Value::Text(text)) => said(kind, rate(text)),
+        (Kind::Duration { .. } | Kind::DurationRange, Value::Int(number)) => {
+            whole(*number, &["s", "ms"])
         }
-        (Kind::Duration { .. }, Value::Text(text)) => {
-            corrected(text, DURATIONS, |text| units::duration(text).is_some())
-        }
-        (Kind::Duration { .. }, Value::Int(number)) => whole(*number, &["s", "ms"]),
-        (Kind::DurationRange, Value::Text(text)) => range(text),
-        (Kind::DurationRange, Value::Int(number)) => whole(*number, &["s", "ms"]),
-        (Kind::Size { .. }, Value::Text(text)) => {
-            corrected(text, SIZES, |text| units::size(text).is_some())
-        }
-        (Kind::Rate, Value::Text(text)) => rate(text),
         (Kind::Rate, Value::Int(number)) => whole(*number, &["/s", "/min"]),
         (Kind::Count { .. } | Kind::CountOr { .. } | Kind::Size { .. }, Value::Float(number)) => {
-            written_out(*number)
+            said(kind, Some(number.to_string()))
         }
         (
             Kind::Text | Kind::Path | Kind::Texts | Kind::Command,
             Value::Int(_) | Value::Float(_) | Value::Bool(_),
         ) => Some("put it into quotes if it is text".to_owned()),
         _ => None,
+    }
+}
+
+/// The suggestion, where the option takes it.
+fn said(kind: &Kind, meant: Option<String>) -> Option<String> {
+    let meant = meant?;
+    let node = Node::new(plain_scalar(&meant), Place::whole_file());
+    scalar::decode(&node, kind).is_ok().then(|| format!("did you mean `{meant}`?"))
+}
+
+fn group_or_count(text: &str, group: &Group, kind: &Kind) -> Option<String> {
+    match near::nearest(text, group.options.iter().map(|opt| opt.name)) {
+        Some(name) => Some(format!("did you mean `{{ {name}: {{ … }} }}`?")),
+        None => said(kind, digits(text)),
+    }
+}
+
+/// `'5'`, `1,000`, `10k`.
+fn digits(text: &str) -> Option<String> {
+    let text: String = text.chars().filter(|c| !matches!(c, ' ' | ',' | '_' | '\'')).collect();
+    let (number, zeros) = match text.strip_suffix(['k', 'K']) {
+        Some(number) => (number, "000"),
+        None => (text.strip_suffix(['m', 'M']).unwrap_or(&text), ""),
+    };
+    let zeros = if text.ends_with(['m', 'M']) { "000000" } else { zeros };
+    let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    is_number.then(|| format!("{number}{zeros}"))
+}
+
+/// `5%`.
+fn percent(text: &str) -> Option<String> {
+    match text.strip_suffix('%') {
+        Some(number) => Some((number.trim().parse::<f64>().ok()? / 100.0).to_string()),
+        None => text.parse::<f64>().ok().map(|number| number.to_string()),
     }
 }
 
@@ -96,35 +127,21 @@ fn with_unit(text: &str, units: Units) -> Option<String> {
     Some(format!("{}{}", number.trim().replace(',', "."), unit(word, units)?))
 }
 
-fn corrected(text: &str, units: Units, is_good: impl Fn(&str) -> bool) -> Option<String> {
-    let meant = with_unit(text, units).filter(|meant| is_good(meant))?;
-    Some(format!("did you mean `{meant}`?"))
-}
-
 fn range(text: &str) -> Option<String> {
     let ends = ["...", "..", " to ", "-", ","].iter().find_map(|between| text.split_once(between));
     let (from, to) = ends?;
     let (from, to) = (with_unit(from, DURATIONS)?, with_unit(to, DURATIONS)?);
-    let shorter = units::duration(&from)? <= units::duration(&to)?;
-    let meant = if shorter { format!("{from}..{to}") } else { format!("{to}..{from}") };
-    Some(format!("did you mean `{meant}`?"))
+    let ordered = units::duration(&from)? <= units::duration(&to)?;
+    Some(if ordered { format!("{from}..{to}") } else { format!("{to}..{from}") })
 }
 
 fn rate(text: &str) -> Option<String> {
     let (number, per) = ["/", " per ", "p"].iter().find_map(|between| text.split_once(between))?;
-    let meant = format!("{}/{}", number.trim(), unit(per, TIMES)?);
-    units::rate(&meant)?;
-    Some(format!("did you mean `{meant}`?"))
+    Some(format!("{}/{}", number.trim(), unit(per, TIMES)?))
 }
 
 /// A number without its unit.
 fn whole(number: i64, units: &[&str]) -> Option<String> {
     let each: Vec<_> = units.iter().map(|unit| format!("`{number}{unit}`")).collect();
     (number > 0).then(|| format!("did you mean {}?", each.join(" or ")))
-}
-
-/// `1e9`: counts are written in digits.
-fn written_out(number: f64) -> Option<String> {
-    let whole = number.fract() == 0.0 && (0.0..1e15).contains(&number);
-    whole.then(|| format!("write it in digits, without a point or an exponent: `{number}`"))
 }

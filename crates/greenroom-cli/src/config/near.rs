@@ -14,7 +14,8 @@ pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, name)| name)
 }
 
-/// The suggestion as a sentence. Letters that only look Latin are named: the two words may look the same.
+/// The suggestion as a sentence. Letters that only look Latin are named: the two words may look the
+/// same.
 pub(super) fn did_you_mean(word: &str, name: &str) -> String {
     match word.chars().find(|c| latin(*c).is_some()) {
         Some(other) => format!("did you mean `{name}`? `{other}` is no Latin letter"),
@@ -42,7 +43,21 @@ fn likeness(one: &str, other: &str) -> Option<f64> {
     };
     let alike = strsim::jaro_winkler(one, other);
     let share = 1.0 - slips as f64 / letters.max(1) as f64;
+    if is_short_for(one, other) {
+        return Some(alike.max(share).max(SHORT_FOR));
+    }
     (slips <= most || (alike > ALIKE && letters > 2)).then(|| alike.max(share))
+}
+
+/// How alike a word and its abbreviation are, at least.
+const SHORT_FOR: f64 = 0.9;
+
+/// `cmd` is short for `command`.
+fn is_short_for(short: &str, word: &str) -> bool {
+    let mut rest = word.chars();
+    let ends = short.chars().next() == word.chars().next()
+        && short.chars().next_back() == word.chars().next_back();
+    short.len() > 2 && ends && short.chars().all(|c| rest.any(|other| other == c))
 }
 
 /// Upper and lower case, `-` and `_`, and letters that look the same are the same.
@@ -90,6 +105,8 @@ mod tests {
             ("еrр", Some("erp")),
             ("adaptiv", Some("adaptive")),
             ("ture", Some("true")),
+            ("adptv", Some("adaptive")),
+            ("wb", Some("web")),
             ("other", None),
             ("x", None),
             ("", None),

@@ -300,7 +300,7 @@ pub(super) static POOL: Group = group(
             "What happens to a key whose event failed for good: `skip` stores the event as a dead letter and goes on with the \
              next; `park` keeps the event and all that follow it of its key until somebody decides (docs/admin.md), and refuses \
              them when the run ends, so that nothing of the key is ever handled out of order; other keys go on meanwhile \
-             (docs/order.md); `stop` stores the event, stops the pool, and ends the run.",
+             (docs/order.md); that needs `engine: keyed`; `stop` stores the event, stops the pool, and ends the run.",
         ),
         opt(
             "rate",

@@ -208,6 +208,7 @@ impl Kind {
             Self::Rate => Some("`20/s` or `100/min`"),
             Self::List(_) => Some("`[{ timeout: 5s }, { rate: 20/s }]`"),
             Self::Command => Some("`[\"python3\", \"worker.py\"]`"),
+            Self::Variables => Some("`{ name: text }`"),
             Self::Url => Some("`http://localhost:9000/path`"),
             _ => None,
         }

@@ -1,6 +1,8 @@
 //! The configuration as a whole, from text to problems or structs.
 
+mod flow;
 mod layers;
+mod messages;
 mod pools;
 mod shape;
 mod values;

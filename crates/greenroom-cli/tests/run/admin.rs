@@ -174,6 +174,8 @@ admin: {{ listen: 127.0.0.1:0 }}
 fn o10_it_is_ready_until_it_ends() {
     let stage = stuck();
     let daemon = Daemon::start(&stage);
+    // A run that has taken nothing yet ends at once.
+    daemon.wait_for("/api/pools/default", |pool| pool["in_hand"] == 2);
     assert_eq!(daemon.get("/healthz"), (200, json!({ "health": "green", "reasons": [] })));
     assert_eq!(daemon.get("/readyz"), (200, json!({ "ready": true, "reasons": [] })));
     daemon.signal(rustix::process::Signal::INT);
