@@ -74,7 +74,7 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     max_per_key: Option<usize>,
     max_parked: usize,
     parked_apart: bool,
-    on_parked: Option<OnParked<A>>,
+    on_parked: Option<Box<OnParked<A>>>,
     /// What follows when no further attempt is made, whatever the policy says.
     finally: Option<Finally>,
     policy: Box<dyn FailurePolicy<A::Error>>,
@@ -746,7 +746,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             capacity,
             mailbox: self.mailbox,
             autoscale: self.autoscale,
-            advisor: self.advisor,
+            advisor: self.advisor.map(Box::new),
             gate,
             overflow: self.overflow,
             dispatch: self.dispatch,

@@ -196,14 +196,14 @@ pub(crate) struct Settings<A: Actor, K> {
     /// Present where the pool sizes itself; in range.
     pub(crate) autoscale: Option<super::autoscale::Autoscale>,
     /// Present where the pool is advised; in range.
-    pub(crate) advisor: Option<super::advisor::Advisor>,
+    pub(crate) advisor: Option<Box<super::advisor::Advisor>>,
     /// Present where the pool has limits, or may come to have some.
     pub(crate) gate: Option<Arc<super::limits::Gate>>,
     /// How long a handler may take.
     pub(crate) time_limit: Option<Duration>,
     pub(crate) on_dead_letter: Option<OnDeadLetter<A>>,
-    /// Is told of each message that parks its key.
-    pub(crate) on_parked: Option<OnParked<A>>,
+    /// Is told of each message that parks its key. In a box of its own: hardly any pool has one, and actors are many.
+    pub(crate) on_parked: Option<Box<OnParked<A>>>,
     /// How many dead letters the pool keeps, where no hook takes them.
     pub(crate) dead_letters: usize,
     /// Who is told what happens.

@@ -34,7 +34,7 @@ struct Before {
 
 /// Looks after a pool that is set up to.
 pub(crate) fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
-    let Some(settings) = core.settings.advisor else { return };
+    let Some(settings) = core.settings.advisor.as_deref().copied() else { return };
     // Each worker's own mailbox keeps its size, so there the advice is for who sets the pool up.
     let acts = settings.acts && core.settings.dispatch.is_none();
     if let Ok(judge) = Judge::new(Advisor { acts, ..settings }) {

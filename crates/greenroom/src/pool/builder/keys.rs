@@ -113,7 +113,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         mut self,
         tell: impl Fn(Option<&mut A::Message>, Option<&A::Error>, Option<&str>) + Send + Sync + 'static,
     ) -> Self {
-        self.on_parked = Some(Box::new(tell));
+        self.on_parked = Some(Box::new(Box::new(tell)));
         self
     }
 
