@@ -68,12 +68,10 @@ impl Listener {
         let taken = |error| format!("admin: cannot listen at {at}: {error}; {next}");
         let listener = TcpListener::bind(at).map_err(taken)?;
         listener.set_nonblocking(true).map_err(taken)?;
-        let address = listener.local_addr().map_err(taken)?;
-        tracing::info!(%address, "the admin listener is open");
         Ok(Self { listener, guard: Guard::new(config) })
     }
 
-    /// Begins to answer, on a thread of its own.
+    /// Begins to answer, on a thread of its own. Says so only now: who has read it may send signals.
     ///
     /// # Errors
     /// There is no thread for it.
@@ -81,6 +79,10 @@ impl Listener {
         let no_thread = |error| format!("admin: no thread for the listener: {error}");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(no_thread)?;
+        let address = self.listener.local_addr();
+        let address =
+            address.map_err(|error| format!("admin: the listener has no address: {error}"))?;
+        tracing::info!(%address, "the admin listener is open");
         let (end, ended) = oneshot::channel();
         let serve = move || {
             runtime.block_on(async move {

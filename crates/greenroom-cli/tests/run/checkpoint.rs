@@ -157,7 +157,7 @@ fn z09_a_stop_under_load_leaves_the_rest_to_the_next_run() {
     assert!(run.took < Duration::from_millis(2_300), "by the deadline and a second: {run:?}");
     assert_eq!(run.code, 3, "{run:?}");
     let (taken, handled) = (report["taken"].as_u64().unwrap(), report["handled"].as_u64().unwrap());
-    assert!(taken >= 10_000, "{report}");
+    assert!(taken > handled, "{report}");
     assert_eq!(report["refused"].as_u64().unwrap(), taken - handled);
     assert_eq!(
         report["positions"][0]["delivered_again_at_most"].as_u64().unwrap(),
