@@ -15,6 +15,8 @@ pub(crate) struct Tries {
     since: Option<Instant>,
     /// The failures of its handler among which its first one was.
     streak: Option<Streak>,
+    /// Its last attempt is made then, or as soon as no others come that could say who is to blame.
+    held_until: Option<Instant>,
 }
 
 impl Tries {
@@ -28,6 +30,17 @@ impl Tries {
     /// An outage was to blame: nothing that failed so far counts.
     pub(crate) fn begin_anew(&mut self) {
         *self = Self::default();
+    }
+
+    /// Nobody knows yet who is to blame: the next attempt, which is the last, waits for so long.
+    pub(crate) fn hold(&mut self, until: Instant) {
+        self.held_until = Some(until);
+    }
+
+    /// How long the next attempt is to wait still, where others may come meanwhile.
+    pub(crate) fn held_for(&self, others_may_come: impl FnOnce() -> bool) -> Option<Duration> {
+        let left = self.held_until?.saturating_duration_since(Instant::now());
+        (!left.is_zero() && others_may_come()).then_some(left)
     }
 
     pub(crate) fn failures(&self) -> u32 {

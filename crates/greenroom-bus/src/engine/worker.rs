@@ -46,6 +46,9 @@ const OVERTIME: Duration = Duration::from_secs(1);
 /// The wait of an event whose handler is paused, before it looks again.
 const PAUSED: Duration = Duration::from_secs(1);
 
+/// How long an event waits at a time before its last attempt.
+const HELD: Duration = Duration::from_millis(100);
+
 /// The wait of an event whose attempt failed in an outage, before it asks again whether the outage is over.
 const OUTAGE: Duration = Duration::from_millis(200);
 
@@ -66,8 +69,6 @@ pub(crate) struct BusError {
     pub(crate) failure: Failure,
     /// The handler is in outage: the attempt does not count.
     waits: Option<Duration>,
-    /// The next attempt waits for so long at least.
-    holds: Duration,
     /// Between attempts.
     backoff: Backoff,
     /// Attempts that failed and count, this one included.
@@ -88,7 +89,9 @@ impl BusWorker {
         let mut results = Vec::with_capacity(jobs.len());
         for of_handler in jobs.chunk_by_mut(|one, next| one.handler == next.handler) {
             let config = &self.shared.handlers[of_handler[0].handler].config;
-            let alone = config.ack == AckWhen::Manual || config.loopback > 0;
+            // One that is to wait does not hold the others up.
+            let any_held = of_handler.iter().any(|job| held(&self.shared, job).is_some());
+            let alone = any_held || config.ack == AckWhen::Manual || config.loopback > 0;
             match of_handler {
                 several if alone => {
                     for job in several {
@@ -167,6 +170,13 @@ impl BusWorker {
         }
         if entry.brake.is_on() {
             return Err(paused(entry));
+        }
+        if let Some(wait) = held(shared, job) {
+            return Err(waiting(
+                entry,
+                "its last attempt waits for others to say who is to blame",
+                wait,
+            ));
         }
         let admission = entry.outage.admit_now();
         if let Admission::Wait(wait) = admission {
@@ -277,8 +287,14 @@ fn paused(entry: &shared::Handler) -> BusError {
 /// No attempt was made.
 fn waiting(entry: &shared::Handler, why: &str, wait: Duration) -> BusError {
     let failure = Failure::new(FailureKind::Released, why);
-    let (backoff, holds) = (entry.retry().backoff, Duration::ZERO);
-    BusError { failure, waits: Some(wait), holds, backoff, failures: 0, is_last: false }
+    let backoff = entry.retry().backoff;
+    BusError { failure, waits: Some(wait), backoff, failures: 0, is_last: false }
+}
+
+/// How long an event waits before its last attempt, a part at a time: inputs may end meanwhile, and then nobody else comes.
+fn held(shared: &Shared, job: &Job) -> Option<Duration> {
+    let left = job.tries.held_for(|| shared.inputs.reading() > 0)?;
+    Some(left.min(HELD))
 }
 
 /// Awaits an attempt as long as its pool lets it take.
@@ -348,11 +364,13 @@ fn failed(
         FailureKind::Released => take_back(job, pool),
         _ => blame = blamed(shared, job, &failure, probe, now),
     }
-    let (waits, holds) = match blame {
-        Blame::Event => (None, Duration::ZERO),
-        Blame::Unknown(undecided) => (None, undecided),
-        Blame::Outage | Blame::NewOutage => (Some(OUTAGE), Duration::ZERO),
+    let waits = match blame {
+        Blame::Event | Blame::Unknown(_) => None,
+        Blame::Outage | Blame::NewOutage => Some(OUTAGE),
     };
+    if let Blame::Unknown(undecided) = blame {
+        job.tries.hold(now + undecided);
+    }
     if failure.kind != FailureKind::Released {
         shared.tell_failure(job, &failure.error, Some(failure.kind));
         pool.failed_attempts.fetch_add(1, Ordering::Relaxed);
@@ -369,7 +387,7 @@ fn failed(
     }
     let failures = job.tries.failures();
     let is_last = failures >= retry.attempts || job.tries.is_over(retry.total, now);
-    BusError { failure, waits, holds, backoff: retry.backoff, failures, is_last }
+    BusError { failure, waits, backoff: retry.backoff, failures, is_last }
 }
 
 /// Does not count an attempt that [`begin`] has counted.
@@ -617,7 +635,7 @@ pub(crate) fn policy(attempt: FailedAttempt<'_, BusError>, chance: f64) -> Verdi
             Verdict::Retry { after: error.backoff.wait(error.failures, chance), counted: true }
         }
     };
-    let verdict = match error.failure.kind {
+    match error.failure.kind {
         // Dropped, its settlement refuses it.
         FailureKind::Fatal => Verdict::Drop,
         FailureKind::Reject | FailureKind::Crash => Verdict::DeadLetter,
@@ -627,8 +645,7 @@ pub(crate) fn policy(attempt: FailedAttempt<'_, BusError>, chance: f64) -> Verdi
             with_wait(retried, |_| asked.min(LONGEST_ASKED))
         }
         _ => retried,
-    };
-    with_wait(verdict, |after| after.max(error.holds))
+    }
 }
 
 /// Another attempt waits for as long as this says.

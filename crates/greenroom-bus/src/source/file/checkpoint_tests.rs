@@ -221,6 +221,7 @@ async fn d01_no_more_is_announced_to_come_again_than_the_file_has() {
             run.settle(1..=done);
             run.committer.commit().await.unwrap();
         }
+        run.committer.end();
         let after = Run::start(&path).await;
         let again = after.standing().resumed.unwrap().again_at_most;
         assert_eq!(again, 100 - done, "of 100 lines, with {done} done");

@@ -261,7 +261,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if up {
             self.tell_down(slot, reason);
         }
-        if drops_out && self.live.load(Ordering::SeqCst) == 0 {
+        // A pool that is stopped gives back what nobody has handled.
+        let is_running = self.check_running().is_ok();
+        if drops_out && is_running && self.live.load(Ordering::SeqCst) == 0 {
             self.bury_deserted();
         }
         if let Some(outcomes) = on_left {
@@ -419,7 +421,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Nobody is left, and nobody comes by what anybody has asked for: what is queued is not handled any more, unless it is to be
     /// held.
     fn bury_deserted(&self) {
-        if self.settings.holds_when_empty || self.check_running().is_err() {
+        if self.settings.holds_when_empty {
             return;
         }
         tracing::error!(
