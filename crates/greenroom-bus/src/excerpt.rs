@@ -1,4 +1,5 @@
-//! What came from outside and is shown to people is cut where it is long: a line of the log is no place for a megabyte.
+//! What came from outside and is shown to people is cut where it is long: a line of the log is no
+//! place for a megabyte.
 
 use std::borrow::Cow;
 

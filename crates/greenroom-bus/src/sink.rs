@@ -34,11 +34,12 @@ pub trait Sink: Send + Sync + 'static {
     /// Why the sink cannot store any more, once that has happened: the engine then stops its inputs.
     fn failure(&self) -> Option<SinkError>;
 
-    /// Looks whether what it writes to is still in its place, and opens it anew where it is not: after files were rotated. Never
-    /// waits; what comes of it is told as a failure or a remark.
+    /// Looks whether what it writes to is still in its place, and opens it anew where it is not:
+    /// after files were rotated. Never waits; what comes of it is told as a failure or a remark.
     fn reopen(&self) {}
 
-    /// What happened to what it writes to that somebody should know, in words: for example that it was rotated.
+    /// What happened to what it writes to that somebody should know, in words: for example that it
+    /// was rotated.
     fn remark(&self) -> Option<String> {
         None
     }

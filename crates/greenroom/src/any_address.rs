@@ -81,10 +81,11 @@ impl AnyAddress {
         self.life.end_of().await
     }
 
-    /// Sends an exit signal. A pool stops with all its workers, whatever the reason, after the messages in hand; an actor,
-    /// and a worker of a pool, are asked first ([`Actor::exited`](crate::Actor::exited)), unless the reason is
-    /// [`ExitReason::Killed`]: that one cannot be trapped, and drops a handler at its next await; what it had in hand follows the
-    /// failure table ([`Cause::Kill`](crate::Cause::Kill)).
+    /// Sends an exit signal. A pool stops with all its workers, whatever the reason, after the
+    /// messages in hand; an actor, and a worker of a pool, are asked first
+    /// ([`Actor::exited`](crate::Actor::exited)), unless the reason is [`ExitReason::Killed`]: that
+    /// one cannot be trapped, and drops a handler at its next await; what it had in hand follows
+    /// the failure table ([`Cause::Kill`](crate::Cause::Kill)).
     pub fn exit(&self, reason: ExitReason) {
         self.signal(Signal::Exit { from: None, reason });
     }

@@ -17,7 +17,8 @@ use crate::{
 
 /// Where a handler runs. Lent to each call of a handler.
 ///
-/// A handler that waits for another pool's reply keeps its worker: see [Calls in a circle](crate::pool#calls-in-a-circle).
+/// A handler that waits for another pool's reply keeps its worker: see [Calls in a
+/// circle](crate::pool#calls-in-a-circle).
 #[derive(Debug)]
 pub struct Context<A> {
     /// All that it knows, whoever's context it is: an actor inside another is lent it whole.

@@ -32,10 +32,11 @@ pub enum DeadLetterReason {
     Poisoned,
     /// It was a call, and its caller had gone before it was handled.
     Abandoned,
-    /// Its worker was killed while it handled the message, and the policy makes no further attempt; or its handler was dropped at
-    /// the deadline of a stop, and had consumed the message.
+    /// Its worker was killed while it handled the message, and the policy makes no further attempt;
+    /// or its handler was dropped at the deadline of a stop, and had consumed the message.
     Killed,
-    /// No worker was left to handle it, or none of those that were [adopted](crate::Management::adopt) takes it.
+    /// No worker was left to handle it, or none of those that were
+    /// [adopted](crate::Management::adopt) takes it.
     NoWorkers,
     /// It had to make room for a later message.
     Evicted,

@@ -203,7 +203,8 @@ pub enum CallError<E> {
     /// The handler panicked, and the failure policy makes no further attempt.
     #[error("the handler panicked: {0}")]
     Panicked(String),
-    /// The worker was killed while it handled the message, and the failure policy makes no further attempt.
+    /// The worker was killed while it handled the message, and the failure policy makes no further
+    /// attempt.
     #[error("the worker was killed while it handled the message")]
     Killed,
     /// The message killed as many workers as the poison limit allows.
@@ -274,7 +275,8 @@ pub enum SpawnError {
         /// The pool's name.
         pool: String,
     },
-    /// The tokio runtime has no time, which a pool needs for its stop, for time limits, retries and restarts.
+    /// The tokio runtime has no time, which a pool needs for its stop, for time limits, retries and
+    /// restarts.
     #[error(
         "pool {pool} was spawned in a tokio runtime without time: build the runtime with `enable_time` or \
          `enable_all`, or give the pool threads of its own with `dedicated_threads`"

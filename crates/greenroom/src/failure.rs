@@ -53,8 +53,9 @@ pub enum Cause<'a, E> {
     /// Whoever did the work for the handler has died of it ([`Delivery::crashed`](crate::Delivery::crashed)); the handler
     /// returned this error.
     Crash(&'a E),
-    /// The worker was killed while it handled the message, or its supervisor put it to rest and it did not let go in time: the
-    /// handler was dropped. Nobody says that it was the message's fault, so this does not count towards the poison limit.
+    /// The worker was killed while it handled the message, or its supervisor put it to rest and it
+    /// did not let go in time: the handler was dropped. Nobody says that it was the message's
+    /// fault, so this does not count towards the poison limit.
     Kill,
 }
 
@@ -169,7 +170,8 @@ impl FailureTable {
 }
 
 impl Default for FailureTable {
-    /// Errors return to the caller; after a panic, a timeout, a crash or a kill the message is a dead letter.
+    /// Errors return to the caller; after a panic, a timeout, a crash or a kill the message is a
+    /// dead letter.
     fn default() -> Self {
         Self { error: Row::Once(Finally::Return), ..Self::all(Row::Once(Finally::DeadLetter)) }
     }

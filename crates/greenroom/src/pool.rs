@@ -39,16 +39,18 @@
 //!
 //! # Calls in a circle
 //! A handler that calls its own pool, when no other worker is free to answer, hears
-//! [`WouldDeadlock`](crate::CallError::WouldDeadlock). A circle over several pools is not found out, because that would cost every
-//! call between pools a look at all others: if a handler of pool *a* calls pool *b*, a handler there calls *a*, and each has
-//! one worker, both wait for ever. With more workers it takes as many such calls at once. What helps:
+//! [`WouldDeadlock`](crate::CallError::WouldDeadlock). A circle over several pools is not found
+//! out, because that would cost every call between pools a look at all others: if a handler of pool
+//! *a* calls pool *b*, a handler there calls *a*, and each has one worker, both wait for ever. With
+//! more workers it takes as many such calls at once. What helps:
 //!
-//! * **A time limit** for calls that handlers make: [`call_timeout`](Address::call_timeout). The circle then ends with
-//!   [`TimedOut`](crate::CallError::TimedOut).
-//! * **Sends instead of calls** in one direction: *b* sends its question and returns; the answer comes as a message.
+//! * **A time limit** for calls that handlers make: [`call_timeout`](Address::call_timeout). The
+//!   circle then ends with [`TimedOut`](crate::CallError::TimedOut).
+//! * **Sends instead of calls** in one direction: *b* sends its question and returns; the answer
+//!   comes as a message.
 //! * **A reply that comes later**: the handler takes the port of its own caller
-//!   ([`Delivery::take_reply_port`](crate::Delivery::take_reply_port)), makes the call in a task, and is free for the next message
-//!   meanwhile.
+//!   ([`Delivery::take_reply_port`](crate::Delivery::take_reply_port)), makes the call in a task,
+//!   and is free for the next message meanwhile.
 //!
 //! ```
 //! # use greenroom::{prelude::*, CallError};
@@ -84,9 +86,10 @@
 //! ```
 //!
 //! # Senders that block their thread
-//! A message is handled by a task of the runtime. A sender that shares its thread with the worker and computes or blocks
-//! after a send, without an await, delays that message, and with one worker all that follow: on a runtime of one thread until it
-//! awaits, on several until another thread takes the worker over. Let it await something after the send, block in
+//! A message is handled by a task of the runtime. A sender that shares its thread with the worker
+//! and computes or blocks after a send, without an await, delays that message, and with one worker
+//! all that follow: on a runtime of one thread until it awaits, on several until another thread
+//! takes the worker over. Let it await something after the send, block in
 //! [`spawn_blocking`](tokio::task::spawn_blocking), or give the pool threads of its own with
 //! [`dedicated_threads`](PoolBuilder::dedicated_threads).
 //!

@@ -119,8 +119,8 @@ impl Supervisor {
     /// Starts the children in order, each when the one before is up.
     ///
     /// # Errors
-    /// One did not start; those that had are stopped, the last one first, and nothing is left running. A supervisor needs a
-    /// tokio runtime with time enabled.
+    /// One did not start; those that had are stopped, the last one first, and nothing is left
+    /// running. A supervisor needs a tokio runtime with time enabled.
     ///
     /// # Cancel safety
     /// A dropped future stops what has been started, as [`Stop::Now`](crate::Stop::Now) does.

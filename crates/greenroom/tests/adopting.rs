@@ -288,7 +288,8 @@ fn is_an_outcome(reply: &Result<&'static str, CallError<String>>) -> bool {
     matches!(reply, Ok(_) | Err(CallError::Stopped | CallError::NoWorkers | CallError::Dropped))
 }
 
-/// Adopts one pool after the other, and lets each go in another way, while the pool itself grows and shrinks.
+/// Adopts one pool after the other, and lets each go in another way, while the pool itself grows
+/// and shrinks.
 async fn comes_and_goes(all: &Pool<Clerk>) {
     for round in 0..120_usize {
         let other = pool("other", 1 + round % 2).await;

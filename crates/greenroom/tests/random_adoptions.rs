@@ -1,5 +1,6 @@
-//! Random programs on virtual time with pools that adopt pools, which stop, shrink, refuse and are adopted by one another, and with
-//! messages that are attempted again at once: each message has one outcome, all ledgers add up, and no caller waits for ever.
+//! Random programs on virtual time with pools that adopt pools, which stop, shrink, refuse and are
+//! adopted by one another, and with messages that are attempted again at once: each message has one
+//! outcome, all ledgers add up, and no caller waits for ever.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

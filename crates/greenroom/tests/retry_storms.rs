@@ -1,4 +1,5 @@
-//! Messages that are attempted again at once, for as long as they like: what else there is has its turn between their attempts.
+//! Messages that are attempted again at once, for as long as they like: what else there is has its
+//! turn between their attempts.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -120,7 +121,8 @@ where
     spawned.unwrap()
 }
 
-/// So many messages that fail whenever they are attempted, each of a key of its own, and one behind each.
+/// So many messages that fail whenever they are attempted, each of a key of its own, and one behind
+/// each.
 #[derive(Debug, Clone, Copy)]
 struct Storm {
     messages: u32,

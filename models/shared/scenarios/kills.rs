@@ -1,5 +1,6 @@
-//! Workers that are killed: by an order, which a worker finds by itself, and by the abort of its task, whichever it meets first. The next
-//! one begins, and neither a wake-up nor what was announced or handed over is lost.
+//! Workers that are killed: by an order, which a worker finds by itself, and by the abort of its
+//! task, whichever it meets first. The next one begins, and neither a wake-up nor what was
+//! announced or handed over is lost.
 
 use std::{
     pin::Pin,
@@ -198,7 +199,8 @@ pub fn a_worker_that_is_killed_wherever_it_is() {
     });
 }
 
-/// Its caller polls it, and has its work or is about to: the caller comes back, and the next one begins.
+/// Its caller polls it, and has its work or is about to: the caller comes back, and the next one
+/// begins.
 pub fn a_worker_that_is_killed_while_its_caller_polls_it() {
     check(Effort::Changes(3), || {
         let slot = Slot::open();
@@ -208,7 +210,8 @@ pub fn a_worker_that_is_killed_while_its_caller_polls_it() {
     });
 }
 
-/// A worker at a counter that is killed, while another goes on. Returns what a caller was told, when all is over.
+/// A worker at a counter that is killed, while another goes on. Returns what a caller was told,
+/// when all is over.
 fn kill_at_the_counter<T>(call: impl FnOnce(&Counter) -> T) -> T {
     let (counter, task) = Counter::with(false, 2);
     let other = counter.pool.asleep(1);

@@ -19,15 +19,17 @@ use crate::{
 /// second, a tenth of another pool's p99 (`bench/isolation`).
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Raw bytes are encoded in pieces of this size: a multiple of three, so that the pieces put together are the whole.
+/// Raw bytes are encoded in pieces of this size: a multiple of three, so that the pieces put
+/// together are the whole.
 const RAW_PIECE: usize = 3 * 64 * 1024;
 
-/// Writes each dead letter as a line of NDJSON, all fields in every line, null where there is nothing:
-/// `event`, `raw_base64`, `reason`, `error`, `attempts`, `first_at`, `last_at`, `input`, `source`, `position`, `pool`,
-/// `handler`. Times are RFC 3339 in UTC.
+/// Writes each dead letter as a line of NDJSON, all fields in every line, null where there is
+/// nothing: `event`, `raw_base64`, `reason`, `error`, `attempts`, `first_at`, `last_at`, `input`,
+/// `source`, `position`, `pool`, `handler`. Times are RFC 3339 in UTC.
 ///
-/// A letter is confirmed when its line is synced to the disk: some 20 ms after it came, or up to 100 ms where letters keep
-/// coming, so that many share a sync. The file is made when the first letter comes; from then on nobody else may write it.
+/// A letter is confirmed when its line is synced to the disk: some 20 ms after it came, or up to
+/// 100 ms where letters keep coming, so that many share a sync. The file is made when the first
+/// letter comes; from then on nobody else may write it.
 pub struct FileDeadLetterStore {
     writer: LineWriter<DeadLetter>,
 }
@@ -37,7 +39,8 @@ impl FileDeadLetterStore {
     /// is cut off: it was never confirmed.
     ///
     /// # Errors
-    /// Its directory is missing or not writable, the file ends in something that is no torn letter, or somebody else writes it.
+    /// Its directory is missing or not writable, the file ends in something that is no torn letter,
+    /// or somebody else writes it.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SinkError> {
         let path = path.as_ref();
         let name = format!("file:{}", path.display());
@@ -79,7 +82,8 @@ impl Line for DeadLetter {
         event + self.raw.as_ref().map_or(0, Vec::len) + self.error.len()
     }
 
-    /// Raw bytes may be many: they are passed on in pieces, so that there is never a second copy of them.
+    /// Raw bytes may be many: they are passed on in pieces, so that there is never a second copy of
+    /// them.
     fn write(&self, out: &mut Vec<u8>, pass: &mut Pass<'_>) -> io::Result<()> {
         out.extend_from_slice(b"{\"event\":");
         optional(self.event.as_ref(), out, |event, out| event.write_json(out));

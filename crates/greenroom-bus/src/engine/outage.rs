@@ -9,10 +9,11 @@
 //!
 //! Enough are so many, or those of so much time; and, where events come too slowly for either,
 //! those that would have an event given up. While inputs are read, no event is given up as long as
-//! its handler has had nothing but failures, of others too, since the event's first one. Where it is
-//! the only one, nobody can tell the two apart: its last attempt waits until the time is over that
-//! makes an outage of several, and is its last. Once the inputs have ended, nothing slow is to come:
-//! the number and the time decide alone, and a few events that always fail end a short run soon.
+//! its handler has had nothing but failures, of others too, since the event's first one. Where it
+//! is the only one, nobody can tell the two apart: its last attempt waits until the time is over
+//! that makes an outage of several, and is its last. Once the inputs have ended, nothing slow is to
+//! come: the number and the time decide alone, and a few events that always fail end a short run
+//! soon.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},

@@ -60,7 +60,8 @@ pub struct RunReport {
     pub positions: Vec<PositionsReport>,
     /// Where dead letters went.
     pub dead_letters: String,
-    /// What somebody should know, although nothing was lost by it: for example that an output was rotated.
+    /// What somebody should know, although nothing was lost by it: for example that an output was
+    /// rotated.
     pub warnings: Vec<String>,
     /// What went wrong with inputs, outputs, dead letters or workers, in words.
     pub errors: Vec<String>,

@@ -291,7 +291,8 @@ fn waiting(entry: &shared::Handler, why: &str, wait: Duration) -> BusError {
     BusError { failure, waits: Some(wait), backoff, failures: 0, is_last: false }
 }
 
-/// How long an event waits before its last attempt, a part at a time: inputs may end meanwhile, and then nobody else comes.
+/// How long an event waits before its last attempt, a part at a time: inputs may end meanwhile, and
+/// then nobody else comes.
 fn held(shared: &Shared, job: &Job) -> Option<Duration> {
     let left = job.tries.held_for(|| shared.inputs.reading() > 0)?;
     Some(left.min(HELD))

@@ -25,8 +25,9 @@ pub struct FileSinkOptions {
 /// and 8 MiB are queued, or one line that is larger. When the file cannot be written any more it is cut back to what
 /// was confirmed, the rest is refused, and so is all that comes later.
 ///
-/// Nobody else may write the file meanwhile. One that was renamed or removed is noticed before anything more is confirmed: what
-/// was not confirmed goes to a new file at its path, and so does all that comes later.
+/// Nobody else may write the file meanwhile. One that was renamed or removed is noticed before
+/// anything more is confirmed: what was not confirmed goes to a new file at its path, and so does
+/// all that comes later.
 pub struct FileSink {
     writer: LineWriter<Outgoing>,
 }
@@ -36,7 +37,8 @@ impl FileSink {
     /// left by a crash, is cut off: it was never confirmed.
     ///
     /// # Errors
-    /// The file cannot be opened for writing, ends in something that is no torn event, or somebody else writes it.
+    /// The file cannot be opened for writing, ends in something that is no torn event, or somebody
+    /// else writes it.
     pub fn open(path: impl AsRef<Path>, options: FileSinkOptions) -> Result<Self, SinkError> {
         let path = path.as_ref();
         let name = format!("file:{}", path.display());

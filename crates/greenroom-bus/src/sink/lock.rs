@@ -1,7 +1,8 @@
 //! One writer a file.
 //!
-//! The lock is the system's, on the file itself: it holds for every name of the file, it needs no other file, and it is gone with
-//! the process that has it, however that ends. It is advisory: other programs may write all the same.
+//! The lock is the system's, on the file itself: it holds for every name of the file, it needs no
+//! other file, and it is gone with the process that has it, however that ends. It is advisory:
+//! other programs may write all the same.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -9,8 +10,8 @@ use std::{
     path::Path,
 };
 
-/// Opens a file and locks it, until it is closed. A file that is neither regular nor new is not locked: devices and pipes are
-/// shared.
+/// Opens a file and locks it, until it is closed. A file that is neither regular nor new is not
+/// locked: devices and pipes are shared.
 ///
 /// # Errors
 /// It cannot be opened; or somebody else writes it: of the kind `ResourceBusy`, and who that is.
@@ -85,7 +86,8 @@ fn holding_process(file: &File) -> Option<u32> {
     let place = place(file).ok()?;
     let locks = fs::read_to_string("/proc/locks").ok()?;
     locks.lines().find_map(|line| {
-        // `1: FLOCK  ADVISORY  WRITE 2893 fd:02:3801102 0 EOF`, or with `->` in front of the kind for one that waits.
+        // `1: FLOCK  ADVISORY  WRITE 2893 fd:02:3801102 0 EOF`, or with `->` in front of the kind
+        // for one that waits.
         let words: Vec<&str> = line.split_whitespace().collect();
         let [_, "FLOCK", _, _, pid, at, ..] = *words else { return None };
         (at == place).then(|| pid.parse().ok()).flatten()

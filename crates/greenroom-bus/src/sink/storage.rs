@@ -25,7 +25,8 @@ pub(crate) trait Storage: Send + 'static {
     /// Takes back what was appended since the last successful sync, where that is possible.
     fn revert(&mut self) -> io::Result<()>;
 
-    /// Looks whether what is written to is still in its place, and opens it anew where it is not. Only asked while all is safe.
+    /// Looks whether what is written to is still in its place, and opens it anew where it is not.
+    /// Only asked while all is safe.
     fn reopen(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -41,8 +42,9 @@ pub(crate) trait Storage: Send + 'static {
 
 /// A regular file that is appended to, or a device or pipe, which can be neither synced nor cut.
 ///
-/// Others may rename, remove or cut a regular file while it is written. After each sync its path is compared with it, and only what
-/// is then in the file at the path counts as safe: what is not goes to a new file there.
+/// Others may rename, remove or cut a regular file while it is written. After each sync its path is
+/// compared with it, and only what is then in the file at the path counts as safe: what is not goes
+/// to a new file there.
 #[derive(Debug)]
 pub(crate) struct DiskFile {
     path: PathBuf,
@@ -55,7 +57,8 @@ pub(crate) struct DiskFile {
 }
 
 impl DiskFile {
-    /// Opens or creates a file that nobody else writes. A torn last line, which a crash may have left, is cut off.
+    /// Opens or creates a file that nobody else writes. A torn last line, which a crash may have
+    /// left, is cut off.
     pub(crate) fn open(path: &Path, truncate: bool) -> io::Result<Self> {
         let is_new = !path.exists();
         let open = |path: &Path| {
@@ -83,7 +86,8 @@ impl DiskFile {
         Ok(!self.regular || is_at(&self.file, &self.path)?)
     }
 
-    /// Goes on in a new file at the path, which gets what is not safe yet. The other one keeps what is.
+    /// Goes on in a new file at the path, which gets what is not safe yet. The other one keeps what
+    /// is.
     fn move_on(&mut self) -> io::Result<()> {
         let mut next = Self::open(&self.path, false)?;
         next.remark = Some(self.what_became_of_it()?);
@@ -131,7 +135,8 @@ impl DiskFile {
         Ok(RENAMED.to_owned())
     }
 
-    /// Somebody else may have cut the file, or written to it. What was appended last, at the end, must be there.
+    /// Somebody else may have cut the file, or written to it. What was appended last, at the end,
+    /// must be there.
     fn look_at_length(&mut self) -> io::Result<()> {
         let (length, unconfirmed) = (self.file.metadata()?.len(), self.length - self.synced);
         if length < unconfirmed {

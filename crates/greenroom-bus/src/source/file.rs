@@ -59,8 +59,8 @@ type Give = Box<dyn FnMut(chunks::Chunk) -> bool + Send>;
 /// How a [`FileSource`] reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileSourceOptions {
-    /// The longest line that is taken for an event, in bytes. Of a longer one this many are kept, with its length and its
-    /// SHA-256, for a dead letter. Default: 16 MiB.
+    /// The longest line that is taken for an event, in bytes. Of a longer one this many are kept,
+    /// with its length and its SHA-256, for a dead letter. Default: 16 MiB.
     pub max_event: usize,
 }
 
@@ -73,11 +73,12 @@ impl Default for FileSourceOptions {
 /// Reads NDJSON, plain, gzip or zstd, told apart by the first bytes. Positions are line numbers, from 1; blank lines
 /// count, and are skipped. A byte order mark and carriage returns are tolerated.
 ///
-/// An input that cannot be read to its end (a truncated archive, a failing disk, a file that is cut while it is read) ends
-/// with an error that names the line at hand. That line is not taken, however much of it was read: with a checkpoint, the next
-/// run goes on with it.
+/// An input that cannot be read to its end (a truncated archive, a failing disk, a file that is cut
+/// while it is read) ends with an error that names the line at hand. That line is not taken,
+/// however much of it was read: with a checkpoint, the next run goes on with it.
 ///
-/// Dropped, it ends its thread; one that waits for standard input or a pipe ends when that gives something or closes.
+/// Dropped, it ends its thread; one that waits for standard input or a pipe ends when that gives
+/// something or closes.
 pub struct FileSource {
     name: String,
     replayable: bool,
@@ -150,8 +151,8 @@ impl FileSource {
         opened.map_err(|reason| SourceError::new(name, reason))
     }
 
-    /// As [`with_checkpoint`](Self::with_checkpoint), for somebody who only looks: another run may be using the checkpoint, and
-    /// nothing may be committed.
+    /// As [`with_checkpoint`](Self::with_checkpoint), for somebody who only looks: another run may
+    /// be using the checkpoint, and nothing may be committed.
     ///
     /// # Errors
     /// As there.

@@ -1,8 +1,9 @@
 //! Dead letters, read from their file while it is written.
 //!
-//! A letter is known by the number of its line: the file is only ever appended to, so that stays the same. A letter may be
-//! of any size, so none is held in memory: the list decodes them with their long texts cut, a page of it has a largest size,
-//! and a single letter is handed out in pieces.
+//! A letter is known by the number of its line: the file is only ever appended to, so that stays
+//! the same. A letter may be of any size, so none is held in memory: the list decodes them with
+//! their long texts cut, a page of it has a largest size, and a single letter is handed out in
+//! pieces.
 
 mod lines;
 mod shortened;

@@ -4,9 +4,10 @@
 //! greenroom why, curl ──▶ thread "admin" ──▶ guard ──▶ routes ──▶ Control (locks for a moment, no queue, no worker)
 //! ```
 //!
-//! It has a thread and a runtime of its own, so it answers while every worker computes, blocks its thread or is stuck, and
-//! while every queue is full. What takes time, reading dead letters, is done on further threads. Connections are bounded in
-//! number, and each in time and size ([`serve`]).
+//! It has a thread and a runtime of its own, so it answers while every worker computes, blocks its
+//! thread or is stuck, and while every queue is full. What takes time, reading dead letters, is
+//! done on further threads. Connections are bounded in number, and each in time and size
+//! ([`serve`]).
 
 mod answer;
 pub(crate) mod ask;
@@ -71,7 +72,8 @@ impl Listener {
         Ok(Self { listener, guard: Guard::new(config) })
     }
 
-    /// Begins to answer, on a thread of its own. Says so only now: who has read it may send signals.
+    /// Begins to answer, on a thread of its own. Says so only now: who has read it may send
+    /// signals.
     ///
     /// # Errors
     /// There is no thread for it.

@@ -243,7 +243,8 @@ async fn dead_letter(
     readers.read(uri.path(), move || letters::show(&path, number)).await
 }
 
-/// Those who read the file of dead letters, which takes as long as the file is large: few at a time.
+/// Those who read the file of dead letters, which takes as long as the file is large: few at a
+/// time.
 #[derive(Clone)]
 struct Readers(Arc<Semaphore>);
 

@@ -358,7 +358,8 @@ fn is_attribute(name: &str) -> bool {
     !name.is_empty() && valid && name != "data"
 }
 
-/// The attribute that was meant, where its letters are only written in another case or parted by something.
+/// The attribute that was meant, where its letters are only written in another case or parted by
+/// something.
 fn lower_case(name: &str) -> Option<String> {
     let meant: String = name.to_lowercase().chars().filter(|c| !matches!(c, '_' | '-')).collect();
     is_attribute(&meant).then(|| format!("did you mean `{meant}`?"))

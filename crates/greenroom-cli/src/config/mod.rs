@@ -145,7 +145,8 @@ impl Source<'_> {
             .config(record)?;
         check::check(&config, &places, problems);
         reach::check(&config, self.file, &places, problems);
-        // Both look at the configuration as a whole, of which parts are missing where there were errors.
+        // Both look at the configuration as a whole, of which parts are missing where there were
+        // errors.
         if problems.errors() == 0 {
             flow::check(&config, &places, problems);
             effect::check(&config, &places, problems);

@@ -37,8 +37,8 @@ fn segments_match(pattern: &[&str], segments: &[&str]) -> bool {
     }
 }
 
-/// True when every type that `inner` stands for is one that `outer` stands for. False also for a few pairs of which that is
-/// true: nothing that is said to be covered is not.
+/// True when every type that `inner` stands for is one that `outer` stands for. False also for a
+/// few pairs of which that is true: nothing that is said to be covered is not.
 pub(super) fn covers(outer: &str, inner: &str) -> bool {
     let (outer, inner): (Vec<_>, Vec<_>) = (outer.split('.').collect(), inner.split('.').collect());
     segments_cover(&outer, &inner)

@@ -452,9 +452,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Accepts messages up to the capacity while there is no worker, and keeps them for the next one. Without this, a pool
-    /// without workers refuses messages with `NoWorkers`, and what waits when the last slot is disabled are dead letters; what
-    /// waits when the last worker is [removed](crate::Management::remove) is kept for the next.
+    /// Accepts messages up to the capacity while there is no worker, and keeps them for the next
+    /// one. Without this, a pool without workers refuses messages with `NoWorkers`, and what waits
+    /// when the last slot is disabled are dead letters; what waits when the last worker is
+    /// [removed](crate::Management::remove) is kept for the next.
     pub fn hold_when_empty(mut self) -> Self {
         self.holds_when_empty = true;
         self
@@ -490,7 +491,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// Attempts a message that fails or panics up to `attempts` times in all. In a keyed pool the key waits meanwhile
     /// and the worker goes on. Keeps a copy of each message while it is in hand.
     ///
-    /// Messages that are attempted again take turns with the others, also where there is no wait between attempts.
+    /// Messages that are attempted again take turns with the others, also where there is no wait
+    /// between attempts.
     pub fn retry(self, attempts: u32, backoff: Backoff) -> Self
     where
         A::Message: Clone,
@@ -653,8 +655,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// Starts the workers, all at once, and returns as soon as one of them runs; the others follow.
     ///
     /// # Errors
-    /// A setting out of range, or no worker that could be started; nothing is left running then. Without threads of its own, a pool
-    /// needs a tokio runtime with time enabled: [`SpawnError::NoRuntime`] and [`SpawnError::NoTime`] say so.
+    /// A setting out of range, or no worker that could be started; nothing is left running then.
+    /// Without threads of its own, a pool needs a tokio runtime with time enabled:
+    /// [`SpawnError::NoRuntime`] and [`SpawnError::NoTime`] say so.
     pub async fn spawn(self) -> Result<Pool<A>, SpawnError> {
         self.spawn_core().await.map(Pool::spawned)
     }

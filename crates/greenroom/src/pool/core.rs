@@ -202,7 +202,8 @@ pub(crate) struct Settings<A: Actor, K> {
     /// How long a handler may take.
     pub(crate) time_limit: Option<Duration>,
     pub(crate) on_dead_letter: Option<OnDeadLetter<A>>,
-    /// Is told of each message that parks its key. In a box of its own: hardly any pool has one, and actors are many.
+    /// Is told of each message that parks its key. In a box of its own: hardly any pool has one,
+    /// and actors are many.
     pub(crate) on_parked: Option<Box<OnParked<A>>>,
     /// How many dead letters the pool keeps, where no hook takes them.
     pub(crate) dead_letters: usize,

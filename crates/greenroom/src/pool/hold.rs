@@ -108,7 +108,8 @@ pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     spares: SpareExtras<A::Reply, A::Error>,
     /// A message has been started whose outcome is not settled.
     pub(crate) in_hand: bool,
-    /// The worker awaits something before it begins what is in hand: where it is killed there, nothing was attempted.
+    /// The worker awaits something before it begins what is in hand: where it is killed there,
+    /// nothing was attempted.
     pub(crate) begins_later: bool,
     /// Present where the times of the message in hand are measured.
     measurement: Option<Measurement>,
@@ -203,8 +204,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.post.core.release(self.post.worker, source);
     }
 
-    /// Settles what is in hand when the worker is dropped, and gives up the place. Where the worker alone has been killed, or is to
-    /// rest, the failure table decides; where its pool ends, or its runtime, the message is given back.
+    /// Settles what is in hand when the worker is dropped, and gives up the place. Where the worker
+    /// alone has been killed, or is to rest, the failure table decides; where its pool ends, or its
+    /// runtime, the message is given back.
     fn let_go(&mut self) {
         let goes_on = !self.post.core.ended.load(Ordering::SeqCst) && self.seat.has(KILLED | REST);
         let end = if goes_on { batch::BatchEnd::Killed } else { batch::BatchEnd::Stopped };

@@ -58,7 +58,8 @@ struct Letters<A: Actor, K> {
     normal: BlockQueue<Queued<A, K>>,
     /// Urgent messages taken in a row.
     urgent_run: u32,
-    /// How many had been taken when a message that is attempted again was last put before the others.
+    /// How many had been taken when a message that is attempted again was last put before the
+    /// others.
     put_first: u64,
     accepted: u64,
     /// Nothing more is accepted. Set once.
@@ -191,8 +192,8 @@ impl<A: Actor, K> Mailbox<A, K> {
         queues.into_iter().chain(held).flatten().min_by_key(|stamp| stamp.nanos())
     }
 
-    /// Queues a message that has been taken before: before the others, where a message besides the last such one has been taken
-    /// since that was put there, and otherwise behind them.
+    /// Queues a message that has been taken before: before the others, where a message besides the
+    /// last such one has been taken since that was put there, and otherwise behind them.
     pub(crate) fn put_again(&self, entry: Queued<A, K>) -> Result<(), Queued<A, K>> {
         let mut letters = self.letters.lock();
         if letters.left {
@@ -346,8 +347,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.desks.at(slot).lock().clone()
     }
 
-    /// Takes back what a worker is told of a mailbox, where it has none. Under the lock under which one is made: whoever writes
-    /// into that one says so afterwards.
+    /// Takes back what a worker is told of a mailbox, where it has none. Under the lock under which
+    /// one is made: whoever writes into that one says so afterwards.
     #[cold]
     pub(crate) fn forget_mail(&self, slot: usize) {
         let desk = self.desks.at(slot).lock();

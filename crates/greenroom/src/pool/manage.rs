@@ -255,15 +255,16 @@ impl<A: Actor> Management<A> {
         self.control.clone().add(workers)
     }
 
-    /// Takes an actor or another pool in as a worker: it is handed deliveries whole, one at a time, as fast as it has room for
-    /// them, and its replies go straight to the callers. It stays until it is removed or has stopped, and leaves then by
-    /// itself. This pool does not stop it.
+    /// Takes an actor or another pool in as a worker: it is handed deliveries whole, one at a time,
+    /// as fast as it has room for them, and its replies go straight to the callers. It stays until
+    /// it is removed or has stopped, and leaves then by itself. This pool does not stop it.
     ///
-    /// A message that it does not take (it has stopped, has no workers, or its policy or keys speak against it) is for
-    /// another worker, at once. Where none takes it, its caller hears why, and a send is a dead letter for the reason
-    /// [`NoWorkers`](crate::DeadLetterReason::NoWorkers); a pool that [holds](crate::PoolBuilder::hold_when_empty) its messages
-    /// asks all of its workers again ten times a second, as long as they only lack workers. What is queued when the last worker
-    /// has left because it has stopped are dead letters as well.
+    /// A message that it does not take (it has stopped, has no workers, or its policy or keys speak
+    /// against it) is for another worker, at once. Where none takes it, its caller hears why, and a
+    /// send is a dead letter for the reason [`NoWorkers`](crate::DeadLetterReason::NoWorkers); a
+    /// pool that [holds](crate::PoolBuilder::hold_when_empty) its messages asks all of its workers
+    /// again ten times a second, as long as they only lack workers. What is queued when the last
+    /// worker has left because it has stopped are dead letters as well.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -289,9 +290,10 @@ impl<A: Actor> Management<A> {
     /// Tells so many workers to leave: idle ones first, then those that joined last. Each finishes the message in hand. Where
     /// there are fewer, all of them leave, and the change says so.
     ///
-    /// A pool whose last worker was removed refuses messages, unless it [holds](crate::PoolBuilder::hold_when_empty) them; what
-    /// is queued by then waits for the next worker that is [added](Self::add) or adopted, or for a stop, which returns it. So do
-    /// its callers: give a call a time limit where that may take long.
+    /// A pool whose last worker was removed refuses messages, unless it
+    /// [holds](crate::PoolBuilder::hold_when_empty) them; what is queued by then waits for the next
+    /// worker that is [added](Self::add) or adopted, or for a stop, which returns it. So do its
+    /// callers: give a call a time limit where that may take long.
     ///
     /// # Errors
     /// The pool is not running, or would have fewer workers than it may.

@@ -5,13 +5,14 @@ use std::{collections::BTreeSet, ops::RangeInclusive};
 /// In the place of one that is nowhere.
 const NONE: usize = usize::MAX;
 
-/// The members of a pool. One comes or goes in constant time, on average, because thousands may go one by one: who goes leaves a
-/// gap in the row, and the row is closed up when half of it is gaps.
+/// The members of a pool. One comes or goes in constant time, on average, because thousands may go
+/// one by one: who goes leaves a gap in the row, and the row is closed up when half of it is gaps.
 #[derive(Debug)]
 pub(crate) struct Roster {
     /// Slots with a worker, or disabled, in the order of joining; [`NONE`] where one has left.
     row: Vec<usize>,
-    /// Present once somebody has left. Until then each slot stands at its own place; most actors stand alone.
+    /// Present once somebody has left. Until then each slot stands at its own place; most actors
+    /// stand alone.
     left: Option<Box<Left>>,
     /// Slots whose workers have gone: the lowest is taken first.
     vacant: BTreeSet<usize>,

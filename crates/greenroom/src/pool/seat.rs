@@ -36,7 +36,8 @@ pub(crate) const REST: u32 = 16;
 /// The pool has ended: nothing more is started.
 pub(crate) const END: u32 = 64;
 
-/// The worker has been killed: its task ends at its next await, or when it looks at its orders, whichever comes first.
+/// The worker has been killed: its task ends at its next await, or when it looks at its orders,
+/// whichever comes first.
 pub(crate) const KILLED: u32 = 8;
 
 /// In the place of when a message was started: nobody has looked at the clock for it.
@@ -54,7 +55,8 @@ pub(crate) struct Seat {
     pub(crate) attempt: AtomicU32,
     pub(crate) attempt_of: AtomicU64,
     pub(crate) place: Mutex<Place>,
-    /// Tasks that were begun for its workers, so that a handle which comes late is known for one of an earlier task.
+    /// Tasks that were begun for its workers, so that a handle which comes late is known for one of
+    /// an earlier task.
     pub(crate) tasks: AtomicU64,
     /// What the worker has published.
     pub(crate) published: Published,
@@ -131,7 +133,8 @@ impl Seat {
         self.orders.fetch_or(order, Ordering::SeqCst);
     }
 
-    /// Nobody is in the slot any more: nothing is left of what its last worker was told, but that the pool has ended.
+    /// Nobody is in the slot any more: nothing is left of what its last worker was told, but that
+    /// the pool has ended.
     pub(crate) fn forget_orders(&self) {
         self.orders.fetch_and(END, Ordering::SeqCst);
     }

@@ -378,9 +378,10 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         inbox.beyond = outbox.queued();
     }
 
-    /// Queues a message without a key that has waited for its next attempt. It comes before the others where a message besides
-    /// the last such one has been taken since that was put there; otherwise behind all that wait by now. So messages that are
-    /// attempted at once again take every other turn at most, however many they are.
+    /// Queues a message without a key that has waited for its next attempt. It comes before the
+    /// others where a message besides the last such one has been taken since that was put there;
+    /// otherwise behind all that wait by now. So messages that are attempted at once again take
+    /// every other turn at most, however many they are.
     pub(crate) fn put_again(&self, outbox: &mut Outbox<M, R, E, K>, entry: Entry<M, R, E, K>) {
         if outbox.may_put_first() {
             outbox.put_first = outbox.taken;
@@ -736,7 +737,8 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         self.queue.pop_of_run()
     }
 
-    /// True where the last message that was put before the others has been taken, and another one besides.
+    /// True where the last message that was put before the others has been taken, and another one
+    /// besides.
     fn may_put_first(&self) -> bool {
         self.taken.wrapping_sub(self.put_first) >= 2
     }

@@ -11,11 +11,13 @@
 //! ```
 //!
 //! # The price
-//! **Keys of one worker wait for one another**, by design: one slow order stops all orders that share its worker, also while
-//! others are idle; a message that waits for its next attempt stops its worker's mailbox (only urgent messages go before it), and one
-//! that is attempted again without a wait shares its worker with the other keys by turns. A key
-//! cannot be parked here either: [`Finally::ParkKey`](crate::Finally::ParkKey) makes a dead letter. Where a key needs order and no worker of its own, take [`ordered_by`](crate::PoolBuilder::ordered_by): there any free worker takes
-//! the next key.
+//! **Keys of one worker wait for one another**, by design: one slow order stops all orders that
+//! share its worker, also while others are idle; a message that waits for its next attempt stops
+//! its worker's mailbox (only urgent messages go before it), and one that is attempted again
+//! without a wait shares its worker with the other keys by turns. A key cannot be parked here
+//! either: [`Finally::ParkKey`](crate::Finally::ParkKey) makes a dead letter. Where a key needs
+//! order and no worker of its own, take [`ordered_by`](crate::PoolBuilder::ordered_by): there any
+//! free worker takes the next key.
 //!
 //! Take sticky workers where a worker has something that others would have to fetch first: a cache per key, a connection or a
 //! file per key, state that lives in the worker.

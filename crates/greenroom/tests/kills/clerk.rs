@@ -97,7 +97,8 @@ pub(crate) fn kill(pool: &Pool<Clerk>, place: usize) {
     }
 }
 
-/// Runs this on a thread of its own, so that a runtime whose thread never comes back fails the test instead of hanging it.
+/// Runs this on a thread of its own, so that a runtime whose thread never comes back fails the test
+/// instead of hanging it.
 pub(crate) fn within_a_minute<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || tell.send(run()));

@@ -1,4 +1,5 @@
-//! Workers that are killed: awake, computing, suspended, lying idle, served in place, handed a message.
+//! Workers that are killed: awake, computing, suspended, lying idle, served in place, handed a
+//! message.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "a soak says what came of it")]

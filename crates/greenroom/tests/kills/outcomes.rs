@@ -1,4 +1,5 @@
-//! What becomes of the message that a killed worker had in hand: the failure table decides, as it does after a panic (P18).
+//! What becomes of the message that a killed worker had in hand: the failure table decides, as it
+//! does after a panic (P18).
 
 use std::{
     sync::{Arc, Mutex},

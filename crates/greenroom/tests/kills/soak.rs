@@ -1,5 +1,6 @@
-//! Workers of every kind of pool are killed at all times, while callers call and senders send: nobody waits for ever, no key is in
-//! hand twice, and the ledger is exact. A long run says for how long it is to go on, and prints the longest pause:
+//! Workers of every kind of pool are killed at all times, while callers call and senders send:
+//! nobody waits for ever, no key is in hand twice, and the ledger is exact. A long run says for how
+//! long it is to go on, and prints the longest pause:
 //!
 //! ```sh
 //! GREENROOM_SOAK_SECONDS=600 cargo test --release -p greenroom --test kills -- soak --nocapture
@@ -225,7 +226,8 @@ impl Soaked {
     }
 }
 
-/// Looks from a thread of its own for how long the calls of a pool stand still, and kills from there as well.
+/// Looks from a thread of its own for how long the calls of a pool stand still, and kills from
+/// there as well.
 fn watch(all: &[Arc<Soaked>], time: Duration) -> Duration {
     let (begun, mut longest) = (Instant::now(), Duration::ZERO);
     let mut seen: Vec<_> = all.iter().map(|_| (0, Instant::now())).collect();

@@ -73,8 +73,9 @@ impl Control {
         }))
     }
 
-    /// Has outputs and dead letters look whether their files are still in their places, and open anew those that are not: after
-    /// files were rotated. Without this they find out before they confirm anything more. Never waits.
+    /// Has outputs and dead letters look whether their files are still in their places, and open
+    /// anew those that are not: after files were rotated. Without this they find out before they
+    /// confirm anything more. Never waits.
     pub fn reopen_outputs(&self) {
         for output in &*self.shared.outputs.list() {
             output.sink.reopen();

@@ -15,7 +15,8 @@ const IN_A_ROW: u32 = 2;
 pub(super) struct Blame {
     /// Processes that died with the event in hand, of a program that works.
     crashes: u32,
-    /// Processes that died of themselves, as far as one can know, before they had answered anything.
+    /// Processes that died of themselves, as far as one can know, before they had answered
+    /// anything.
     failed_starts: u32,
 }
 

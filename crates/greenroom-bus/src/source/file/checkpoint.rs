@@ -39,7 +39,8 @@ pub(super) struct Checkpoint {
     path: PathBuf,
     /// Written, then renamed to `path`.
     beside: PathBuf,
-    /// The file at `path`, locked: nobody else may store there. Each new one is locked before it takes the place of the last.
+    /// The file at `path`, locked: nobody else may store there. Each new one is locked before it
+    /// takes the place of the last.
     held: Option<File>,
 }
 
@@ -189,8 +190,8 @@ impl Checkpoint {
         sync_directory(&self.path)
     }
 
-    /// While the file beside it is locked, nobody can put another one in its place: one that is there and is not ours was stored by
-    /// another run.
+    /// While the file beside it is locked, nobody can put another one in its place: one that is
+    /// there and is not ours was stored by another run.
     fn nobody_else_has_it(&self) -> io::Result<()> {
         let is_ours = match &self.held {
             Some(held) => is_at(held, &self.path)? || !self.path.exists(),

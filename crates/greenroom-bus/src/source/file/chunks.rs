@@ -24,7 +24,8 @@ pub(super) enum Chunk {
     TooLong(TooLong),
     /// The input has been read to its end.
     End,
-    /// The input cannot be read any further. What was read of the line at hand is no line, and is kept by nobody.
+    /// The input cannot be read any further. What was read of the line at hand is no line, and is
+    /// kept by nobody.
     Failed {
         /// Why.
         reason: String,
@@ -43,7 +44,8 @@ pub(super) struct Chunks<F> {
     pending: Vec<u8>,
     /// Where what is read next begins.
     offset: u64,
-    /// What the line at hand comes to, once it is longer than an event may be: `pending` holds its beginning.
+    /// What the line at hand comes to, once it is longer than an event may be: `pending` holds its
+    /// beginning.
     too_long: Option<Measured>,
     /// The longest event. So much of a longer line is kept.
     max_event: usize,
@@ -111,8 +113,9 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         result
     }
 
-    /// Room for a chunk more. While a line grows, its bytes are moved; from an eighth of what a line may take, it gets room for
-    /// all of that, so that no more than a small part is ever there twice.
+    /// Room for a chunk more. While a line grows, its bytes are moved; from an eighth of what a
+    /// line may take, it gets room for all of that, so that no more than a small part is ever there
+    /// twice.
     fn make_room(&mut self) {
         let wanted = self.pending.len() + CHUNK_BYTES;
         if wanted <= self.pending.capacity() {
@@ -165,7 +168,8 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         Ok(())
     }
 
-    /// Only called while the pending bytes are one unended line. A carriage return at its end may be no part of it.
+    /// Only called while the pending bytes are one unended line. A carriage return at its end may
+    /// be no part of it.
     fn keep_the_beginning(&mut self) {
         if self.pending.len() <= self.max_event.saturating_add(1) {
             return;
@@ -196,7 +200,8 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         self.send(Chunk::End)
     }
 
-    /// What is pending may be the beginning of a line whose rest cannot be read: nobody may take it for one.
+    /// What is pending may be the beginning of a line whose rest cannot be read: nobody may take it
+    /// for one.
     fn fail(&mut self, error: &io::Error) -> Result<(), Unwanted> {
         let pending = self.too_long.as_ref().map_or(self.pending.len() as u64, Measured::bytes);
         let at = self.offset - pending;

@@ -4,8 +4,8 @@ use std::io::{self, BufRead, Read};
 
 use flate2::bufread::GzDecoder;
 
-/// The content of all members. Zeros behind the last one, with which tape archives are filled up, are passed over with a
-/// warning, as gzip(1) does; anything else there is an error.
+/// The content of all members. Zeros behind the last one, with which tape archives are filled up,
+/// are passed over with a warning, as gzip(1) does; anything else there is an error.
 pub(super) struct GzipMembers<R: BufRead> {
     at: At<R>,
     /// What log lines call the input.

@@ -24,8 +24,8 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// A regular file. Where it ends before what it held when it was opened, or before what was read of it, it was cut: its end is
-/// an error then, since nobody knows what is missing.
+/// A regular file. Where it ends before what it held when it was opened, or before what was read of
+/// it, it was cut: its end is an error then, since nobody knows what is missing.
 pub(super) struct Regular {
     file: File,
     /// Where what is read next begins.

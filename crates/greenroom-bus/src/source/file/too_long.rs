@@ -1,4 +1,5 @@
-//! Lines that are longer than an event may be: their beginning is kept, and what the whole was is known by its length and a hash.
+//! Lines that are longer than an event may be: their beginning is kept, and what the whole was is
+//! known by its length and a hash.
 
 use std::fmt::Write;
 

@@ -71,7 +71,8 @@ impl Reload {
         self.config.lock().clone()
     }
 
-    /// Has outputs looked at, which may have been rotated, reads the configuration again and changes what can be. Reads files; the log tells what came of it.
+    /// Has outputs looked at, which may have been rotated, reads the configuration again and
+    /// changes what can be. Reads files; the log tells what came of it.
     pub(crate) fn now(&self) -> Reloaded {
         let _turn = self.turn.lock();
         self.control.reopen_outputs();

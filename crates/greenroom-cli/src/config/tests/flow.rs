@@ -1,4 +1,5 @@
-//! What is never reached, what comes back to no end, and options without effect: told, and not refused.
+//! What is never reached, what comes back to no end, and options without effect: told, and not
+//! refused.
 
 use super::*;
 

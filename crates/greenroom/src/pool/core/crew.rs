@@ -152,8 +152,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok((slots, size))
     }
 
-    /// A member has gone by itself, however few there may be. Where it was the last, nobody is known to come after it: what is
-    /// queued once it has left are dead letters, as where the last worker is disabled.
+    /// A member has gone by itself, however few there may be. Where it was the last, nobody is
+    /// known to come after it: what is queued once it has left are dead letters, as where the last
+    /// worker is disabled.
     pub(crate) fn drop_out(self: &Arc<Self>, slot: usize, outcomes: &Outcomes) {
         let mut roster = self.roster.lock();
         if self.check_running().is_ok() && roster.leave(slot) {
@@ -418,8 +419,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         true
     }
 
-    /// Nobody is left, and nobody comes by what anybody has asked for: what is queued is not handled any more, unless it is to be
-    /// held.
+    /// Nobody is left, and nobody comes by what anybody has asked for: what is queued is not
+    /// handled any more, unless it is to be held.
     fn bury_deserted(&self) {
         if self.settings.holds_when_empty {
             return;

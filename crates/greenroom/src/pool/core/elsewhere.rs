@@ -1,4 +1,5 @@
-//! Where a message goes that a worker does not take: one that was adopted refuses what its own pool refuses.
+//! Where a message goes that a worker does not take: one that was adopted refuses what its own pool
+//! refuses.
 
 use std::{cmp::Reverse, hash::Hash, sync::Arc};
 
@@ -20,7 +21,8 @@ enum Fitness {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// The mailbox of the worker that has least to do, of those that have not refused a message. None where no other is there.
+    /// The mailbox of the worker that has least to do, of those that have not refused a message.
+    /// None where no other is there.
     pub(crate) fn who_else(&self, refused_by: &[usize]) -> Option<Arc<Mailbox<A, K>>> {
         let roster = self.roster.lock();
         let others = roster.members().filter(|slot| !refused_by.contains(slot));

@@ -228,8 +228,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// The task with this number is the worker of a slot now, unless the next one has been begun since. One that was killed
-    /// before anybody knew its task is dropped at once.
+    /// The task with this number is the worker of a slot now, unless the next one has been begun
+    /// since. One that was killed before anybody knew its task is dropped at once.
     pub(crate) fn works_as(&self, slot: usize, number: u64, task: AbortHandle) {
         let seat = self.seats.at(slot);
         let mut place = seat.place.lock();

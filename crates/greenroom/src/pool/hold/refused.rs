@@ -1,5 +1,5 @@
-//! What becomes of a message that the worker which had it in hand does not take: one that was adopted, and whose own pool has
-//! stopped, has no workers, or wants this message not.
+//! What becomes of a message that the worker which had it in hand does not take: one that was
+//! adopted, and whose own pool has stopped, has no workers, or wants this message not.
 
 use std::{
     hash::Hash,
@@ -20,7 +20,8 @@ use crate::{
     },
 };
 
-/// How long a message waits that nobody takes just now, in a pool that keeps what nobody is there for.
+/// How long a message waits that nobody takes just now, in a pool that keeps what nobody is there
+/// for.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Who has refused a message, and why the last one did.
@@ -43,7 +44,8 @@ impl<M, R, E> Delivery<M, R, E> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
-    /// The message was not this worker's to handle: another has it, or whoever sent it hears why nobody takes it.
+    /// The message was not this worker's to handle: another has it, or whoever sent it hears why
+    /// nobody takes it.
     #[cold]
     pub(super) fn put_back(&mut self) {
         self.delivery.marks.remove(Marks::PUT_BACK);
@@ -107,7 +109,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 }
 
-/// What a caller hears whose message nobody takes: that there is no worker for it, unless there is one and it is about the message.
+/// What a caller hears whose message nobody takes: that there is no worker for it, unless there is
+/// one and it is about the message.
 fn error_of<E>(why: NotAccepted) -> CallError<E> {
     match why {
         NotAccepted::Refused => CallError::Refused,

@@ -289,7 +289,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.go_back(entry, after);
     }
 
-    /// The message in hand has not been begun, and nothing has failed: it is at the head of its key's line again.
+    /// The message in hand has not been begun, and nothing has failed: it is at the head of its
+    /// key's line again.
     pub(super) fn begin_later(&mut self) {
         let accepted = self.delivery.queued_at();
         let (class, stamp) = (self.delivery.class, self.delivery.came_at());
@@ -413,15 +414,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         })
     }
 
-    /// The worker was killed with the message in hand. That is nothing that the message has done: it does not count as one that
-    /// kills.
+    /// The worker was killed with the message in hand. That is nothing that the message has done:
+    /// it does not count as one that kills.
     pub(super) fn settle_kill(&mut self) {
         self.delivery.open_port();
         self.delivery.marks.remove(Marks::CRASHED);
         if self.delivery.marks.has(Marks::FORWARDED) {
             return self.handled(Answer::Elsewhere);
         }
-        // One that was adopted has its message on the way to somebody else, where it has not arrived.
+        // One that was adopted has its message on the way to somebody else, where it has not
+        // arrived.
         if self.begins_later || self.seat.place.lock().adopted.is_some() {
             return self.begin_later();
         }

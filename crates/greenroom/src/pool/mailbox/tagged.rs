@@ -73,8 +73,9 @@ fn bears_retry<M, R, E, K>(entry: &Entry<M, R, E, K>) -> bool {
 }
 
 impl<A: Actor, K> Tagged<A, K> {
-    /// Which of these is next, of which the first bears a tag and is attempted again. None where that waits for its attempt: the
-    /// others wait with it. A message that is due at once would have every turn, so the next one of another tag has every other.
+    /// Which of these is next, of which the first bears a tag and is attempted again. None where
+    /// that waits for its attempt: the others wait with it. A message that is due at once would
+    /// have every turn, so the next one of another tag has every other.
     #[cold]
     fn choose<'a>(&mut self, entries: impl Iterator<Item = &'a Queued<A, K>>) -> Option<usize>
     where

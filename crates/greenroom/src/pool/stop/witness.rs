@@ -1,8 +1,9 @@
 //! Why a pool is not drained yet, for little: somebody has a message in hand.
 //!
-//! Whoever drains a pool looks each time that a worker has finished something. The ledger sums the figures of all workers, and
-//! with thousands of them that would be done thousands of times. One worker who is busy is enough to know that it would not
-//! come out even; once that one has finished, the next one is looked for behind it, so each is passed about once.
+//! Whoever drains a pool looks each time that a worker has finished something. The ledger sums the
+//! figures of all workers, and with thousands of them that would be done thousands of times. One
+//! worker who is busy is enough to know that it would not come out even; once that one has
+//! finished, the next one is looked for behind it, so each is passed about once.
 
 use std::hash::Hash;
 

@@ -73,7 +73,8 @@ async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let reason = match is_over.await {
         Some(reason) => reason,
         None => {
-            // At once, and not when a message finds it gone. What it has in hand goes elsewhere first.
+            // At once, and not when a message finds it gone. What it has in hand goes elsewhere
+            // first.
             core.drop_out(slot, &outcomes);
             work.await
         }

@@ -118,7 +118,8 @@ impl<K: Hash + Eq + Send + Sync + 'static> Idle for Core<Worker, K> {
     }
 }
 
-/// An order that nothing handles would have the worker wake itself for it again and again, in one poll.
+/// An order that nothing handles would have the worker wake itself for it again and again, in one
+/// poll.
 #[tokio::test(start_paused = true)]
 async fn whatever_orders_an_idle_worker_finds_it_handles_them_and_lies_down_again() {
     // What a worker is told that stays: all but to leave, to rest, and that the pool has ended.
