@@ -44,6 +44,8 @@ mod random;
 mod tests;
 
 use std::{
+    cell::RefCell,
+    collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
@@ -202,7 +204,7 @@ impl Ack {
     /// This part is done: stored, or handled with nothing to store.
     pub fn confirm(mut self) {
         if let Some(shared) = self.shared.take() {
-            shared.release();
+            release(shared);
         }
     }
 
@@ -219,19 +221,53 @@ impl Ack {
     fn give_up(&mut self, why: Refusal) {
         if let Some(shared) = self.shared.take() {
             shared.state.fetch_max(why as u8, Ordering::Relaxed);
-            shared.release();
+            release(shared);
         }
     }
 }
 
-impl Shared {
-    /// A part goes. What it has written to the state, and to the watchers, is seen by the one that goes last.
-    fn release(&self) {
-        if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.fire(Settled::of(self.state.load(Ordering::Relaxed)));
+thread_local! {
+    /// Settlements that are to fire once the one has that fires on this thread now.
+    static BEHIND: RefCell<Option<VecDeque<Arc<Shared>>>> = const { RefCell::new(None) };
+}
+
+/// A part goes. What it has written to the state, and to the watchers, is seen by the one that goes
+/// last.
+fn release(shared: Arc<Shared>) {
+    if shared.open.fetch_sub(1, Ordering::AcqRel) == 1 {
+        fire_in_turn(shared);
+    }
+}
+
+/// Settlements may be parts of others: of an event that came back in, for as often as it did. They
+/// fire one after the other, as one inside the other would take a stack as deep as that.
+fn fire_in_turn(shared: Arc<Shared>) {
+    let mut next = Some(shared);
+    let is_first = BEHIND.try_with(|behind| match &mut *behind.borrow_mut() {
+        Some(behind) => {
+            behind.extend(next.take());
+            false
+        }
+        none => {
+            *none = Some(VecDeque::new());
+            true
+        }
+    });
+    // On a thread that ends, there is no such place any more.
+    let is_first = is_first.unwrap_or(false);
+    while let Some(shared) = next.take() {
+        shared.fire(Settled::of(shared.state.load(Ordering::Relaxed)));
+        drop(shared);
+        if is_first {
+            next = BEHIND.with(|behind| behind.borrow_mut().as_mut()?.pop_front());
         }
     }
+    if is_first {
+        BEHIND.set(None);
+    }
+}
 
+impl Shared {
     fn fire(&self, how: Settled) {
         if self.is_watched.load(Ordering::Relaxed) {
             for watcher in std::mem::take(&mut *self.watchers.lock()) {

@@ -37,6 +37,9 @@ const STANDSTILL: Duration = Duration::from_secs(5);
 /// How often a run that stands still says so.
 const SAID_AGAIN: Duration = Duration::from_secs(60);
 
+/// Keys that the log names in a second: each wants a decision.
+const LOGGED: u32 = 20;
+
 /// Keys that an error names.
 const NAMED: usize = 3;
 
@@ -94,7 +97,7 @@ pub(crate) fn parks(shared: &Shared, job: &mut Job, error: &str) {
     job.parked_for = Some(error.into());
     // A later attempt is the first again.
     job.tries.begin_anew();
-    let Some(left_out) = shared.parked.log.line(Instant::now()) else { return };
+    let Some(left_out) = shared.parked.log.one_of(LOGGED, Instant::now()) else { return };
     let handler = &shared.handlers[job.handler];
     let key = job.line.as_ref().map(|line| &*line.key);
     let (id, attempts, input) =

@@ -222,3 +222,40 @@ fn settle_part(part: Ack, mut rng: StdRng) -> u8 {
     }
     worst
 }
+
+/// A settlement that is a part of another.
+struct Inside(parking_lot::Mutex<Option<Ack>>);
+
+impl Settle for Inside {
+    fn settled(&self, how: Settled) {
+        match (self.0.lock().take(), how) {
+            (Some(outer), Settled::Acknowledged(_)) => outer.confirm(),
+            (outer, Settled::Refused(_)) => drop(outer),
+            (None, _) => {}
+        }
+    }
+}
+
+#[test]
+fn g03_an_event_that_came_back_a_hundred_thousand_times_is_settled_in_one_stack() {
+    for is_confirmed in [true, false] {
+        let told = Arc::new(parking_lot::Mutex::new(Vec::new()));
+        struct Tell(Arc<parking_lot::Mutex<Vec<Settled>>>);
+        impl Settle for Tell {
+            fn settled(&self, how: Settled) {
+                self.0.lock().push(how);
+            }
+        }
+        let mut innermost = Ack::new(Tell(told.clone()));
+        for _ in 0..100_000 {
+            innermost = Ack::new(Inside(parking_lot::Mutex::new(Some(innermost))));
+        }
+        let settle = move || if is_confirmed { innermost.confirm() } else { drop(innermost) };
+        std::thread::Builder::new().stack_size(128 << 10).spawn(settle).unwrap().join().unwrap();
+        let expected = match is_confirmed {
+            true => Settled::Acknowledged(Outcome::Handled),
+            false => Settled::Refused(Refusal::Dropped),
+        };
+        assert_eq!(*told.lock(), [expected]);
+    }
+}

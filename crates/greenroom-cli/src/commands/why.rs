@@ -15,7 +15,10 @@ use crate::{
 pub fn why(arguments: &WhyArgs) -> ExitCode {
     let key: String = form_urlencoded::byte_serialize(arguments.key.as_bytes()).collect();
     match ask::get(&arguments.address, &format!("/api/keys?key={key}")) {
-        Ok(found) => exit::answer(&told(&arguments.key, &found)),
+        Ok(found) => {
+            let next = what_next(&found, &arguments.address, &key);
+            exit::answer(&(told(&arguments.key, &found) + &next))
+        }
         Err(why) => Exit::CouldNotRun.because(why),
     }
 }
@@ -34,6 +37,19 @@ fn told(key: &str, found: &Value) -> String {
             told.collect()
         }
     }
+}
+
+/// For a key that waits for an operator: what to ask the listener for.
+fn what_next(found: &Value, address: &str, key: &str) -> String {
+    let lines = found["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if !lines.iter().any(|line| line["state"] == "parked") {
+        return String::new();
+    }
+    let address = address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/');
+    format!(
+        "next: curl -X POST 'http://{address}/api/keys/resume?key={key}' has the failed event attempted anew;\n      \
+         `skip` in its place makes a dead letter of it, `drop` of all that wait behind it as well\n"
+    )
 }
 
 /// What a target has answered must not steer the terminal.
@@ -57,5 +73,12 @@ mod tests {
         assert_eq!(told("k", &two), "a, from i: 1 waiting; x\nb, from i: 1 waiting; x\n");
         let none = json!({ "lines": [] });
         assert_eq!(told("k", &none), "nothing of `k` waits or is in hand\n");
+    }
+    #[test]
+    fn c13_for_a_key_that_is_parked_it_says_what_to_ask_for() {
+        let line = |state: &str| json!({ "lines": [{ "state": state, "text": "x" }] });
+        assert_eq!(what_next(&line("retrying"), "h:1", "k"), "");
+        let next = what_next(&line("parked"), "http://h:1/", "a%2Fb");
+        assert!(next.contains("curl -X POST 'http://h:1/api/keys/resume?key=a%2Fb'"), "{next}");
     }
 }
