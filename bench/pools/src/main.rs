@@ -31,6 +31,7 @@ mod sizes;
 mod sleepers;
 mod stage;
 mod unkeyed;
+mod waits;
 mod work;
 
 use self::{
@@ -64,6 +65,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Guard(guard) => guard::run(&guard)?,
         Command::Serve => serve::serve()?,
         Command::Growth(options) => growth::grow(&options)?,
+        Command::Waits(options) => waits::run(&options)?,
         Command::Memory(memory, side) => println!("{}", memory::measure(memory, side)?),
         Command::Rows => {
             rows::ROWS.iter().for_each(|row| println!("{} ({})", row.name, row.unit()))

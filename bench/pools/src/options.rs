@@ -10,6 +10,7 @@ use crate::{
     rounds::Side,
     rows::{ROWS, Row},
     stage::Threads,
+    waits::{Options as Waits, Shape},
 };
 
 pub const USAGE: &str = "\
@@ -18,6 +19,7 @@ usage: pools [--only ROW,..] [--messages N] [--rounds N] [--json FILE]
        pools guard [--record] [--file FILE]
        pools callgrind ROW baseline|greenroom N [current|two]
        pools growth [CURVE ..] [--rounds N] [--json FILE] [--plots FOLDER]
+       pools waits [ROW ..] [--rounds N] [--messages N] [--json FILE]
        pools serve
        pools rows
 
@@ -34,6 +36,10 @@ usage: pools [--only ROW,..] [--messages N] [--rounds N] [--json FILE]
                (current, the default) or on a runtime of two threads
   growth       what throughput and latency do as one thing grows (producers, workers, keys, size, depth, pools) and the rest
                stays; all of them unless said otherwise, 3 rounds; --plots writes a curve of each as SVG
+  waits        handlers that wait, beside channels, for_each_concurrent and a task for each message: throughput and processor
+               time. A row is named by how its handlers wait (yield, reply, sleep, sometimes), workers, keys (1M, 1k), room (plenty:
+               senders never wait) and threads (1t), as in sleep-64-1M-plenty-1t; `yield` is all whose name begins so; all of them
+               unless said otherwise, 3 rounds of a million messages where handlers only give way
   serve        takes part in the comparison with other systems: bench/PROTOCOL.md
 ";
 
@@ -58,6 +64,7 @@ pub enum Command {
     Guard(Guard),
     Serve,
     Growth(Growth),
+    Waits(Waits),
     /// Measures memory in a process of its own.
     Memory(Memory, Side),
     Rows,
@@ -83,6 +90,7 @@ pub fn parse(args: &[String]) -> Result<Command, Failure> {
         ["callgrind", row, side, messages, threads] => callgrind(row, side, messages, threads),
         ["memory", memory, of] => Ok(Command::Memory(memory.parse()?, side(of)?)),
         ["serve"] => Ok(Command::Serve),
+        ["waits", options @ ..] => waits(options).map(Command::Waits),
         ["growth", options @ ..] => growth(options).map(Command::Growth),
         options => compare(options).map(Command::Compare),
     }
@@ -167,6 +175,41 @@ fn growth(args: &[&str]) -> Result<Growth, Failure> {
         options.curves = CURVES.iter().collect();
     }
     Ok(options)
+}
+
+fn waits(args: &[&str]) -> Result<Waits, Failure> {
+    let mut options = Waits { shapes: Vec::new(), rounds: 3, messages: 1_000_000, json: None };
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
+        match *arg {
+            "--rounds" => options.rounds = usize::try_from(at_least(value()?, 1)?)?,
+            "--messages" => options.messages = at_least(value()?, 1_000)?,
+            "--json" => options.json = Some(PathBuf::from(value()?)),
+            option if option.starts_with('-') => {
+                return Err(format!("unknown option {option}\n{USAGE}").into());
+            }
+            name => options.shapes.extend(shapes(name)?),
+        }
+    }
+    if options.shapes.is_empty() {
+        options.shapes = Shape::all();
+    }
+    Ok(options)
+}
+
+/// The row of this name, or all whose names begin with it.
+fn shapes(name: &str) -> Result<Vec<Shape>, Failure> {
+    let all = Shape::all();
+    let named = |wanted: &dyn Fn(&str) -> bool| -> Vec<Shape> {
+        all.iter().copied().filter(|shape| wanted(&shape.to_string())).collect()
+    };
+    let exact = named(&|of| of == name);
+    let rows = if exact.is_empty() { named(&|of| of.starts_with(name)) } else { exact };
+    match rows.is_empty() {
+        true => Err(format!("no row {name}; one is {}", all[0]).into()),
+        false => Ok(rows),
+    }
 }
 
 fn curve(name: &str) -> Result<&'static Curve, Failure> {

@@ -32,6 +32,8 @@ impl<P: Future<Output = Result<(), Failure>> + Send + 'static> Producer for P {}
 pub enum Threads {
     /// Everything on the thread that waits: repeatable, for counting instructions.
     Current,
+    /// One thread of the runtime, and the main thread sleeps.
+    One,
     /// Two threads of the runtime, and the main thread sleeps.
     Two,
 }
@@ -46,7 +48,15 @@ impl Threads {
     {
         match self {
             Self::Current => pool.quick_handlers(true).seed(SEED),
-            Self::Two => pool,
+            Self::One | Self::Two => pool,
+        }
+    }
+
+    /// As `paced`, for handlers that wait: their pace is that of what they wait for.
+    pub fn counted<A: Actor>(self, pool: PoolBuilder<A>) -> PoolBuilder<A> {
+        match self {
+            Self::Current => pool.seed(SEED),
+            Self::One | Self::Two => pool,
         }
     }
 }
@@ -60,18 +70,26 @@ type Task = JoinHandle<Result<(), Failure>>;
 pub struct Stage {
     runtime: Option<Runtime>,
     threads: Threads,
+    look: Duration,
 }
 
 impl Stage {
     pub fn new(threads: Threads) -> Result<Self, Failure> {
         let mut builder = match threads {
             Threads::Current => Builder::new_current_thread(),
-            Threads::Two => Builder::new_multi_thread(),
+            Threads::One | Threads::Two => Builder::new_multi_thread(),
         };
-        if threads == Threads::Two {
-            builder.worker_threads(2);
+        match threads {
+            Threads::Current => {}
+            Threads::One => drop(builder.worker_threads(1)),
+            Threads::Two => drop(builder.worker_threads(2)),
         }
-        Ok(Self { runtime: Some(builder.enable_time().build()?), threads })
+        Ok(Self { runtime: Some(builder.enable_time().build()?), threads, look: LOOK })
+    }
+
+    /// Looks this often whether all is handled, once it is sent.
+    pub fn looking_every(self, look: Duration) -> Self {
+        Self { look, ..self }
     }
 
     fn runtime(&self) -> Result<&Runtime, Failure> {
@@ -129,7 +147,7 @@ impl Stage {
 
     fn pause(&self) -> Result<(), Failure> {
         match self.threads {
-            Threads::Two => thread::sleep(LOOK),
+            Threads::One | Threads::Two => thread::sleep(self.look),
             Threads::Current => self.runtime()?.block_on(tokio::task::yield_now()),
         }
         Ok(())
