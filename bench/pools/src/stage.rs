@@ -88,8 +88,9 @@ impl Stage {
     }
 
     /// Looks this often whether all is handled, once it is sent.
-    pub fn looking_every(self, look: Duration) -> Self {
-        Self { look, ..self }
+    pub fn looking_every(mut self, look: Duration) -> Self {
+        self.look = look;
+        self
     }
 
     fn runtime(&self) -> Result<&Runtime, Failure> {
