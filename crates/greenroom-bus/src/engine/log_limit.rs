@@ -27,7 +27,7 @@ impl LogLimit {
     /// As `line`, where there may be so many in a second.
     pub(crate) fn one_of(&self, most: u32, now: Instant) -> Option<u64> {
         let mut state = self.0.lock();
-        if !state.last.is_some_and(|last| now.duration_since(last) < EVERY) {
+        if state.last.is_none_or(|last| now.duration_since(last) >= EVERY) {
             (state.last, state.written) = (Some(now), 0);
         } else if state.written >= most {
             state.left_out += 1;
