@@ -276,7 +276,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         rest.extend(held.into_iter().flat_map(|held| held.urgent.into_iter().chain(held.normal)));
         let signals = std::mem::take(&mut letters.signals);
         self.waiting.store(0, Ordering::Relaxed);
-        self.seat.done(MAIL | SIGNAL | HAND_OVER);
+        self.seat.done(MAIL | SIGNAL);
         drop(letters);
         drop(signals);
         rest
@@ -382,7 +382,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.end_of_worker(&mailbox, reason);
         if self.mailbox_if_any(mailbox.slot).is_some() {
             // The next worker has the same orders: what was taken back may have been meant for it.
-            mailbox.seat.order(MAIL | SIGNAL | HAND_OVER);
+            mailbox.seat.order(MAIL | SIGNAL);
             self.wake.call(mailbox.slot, &self.clock.bell);
         }
     }

@@ -11,7 +11,7 @@ use crate::{
     Actor, Happening,
     pool::{
         mailbox::{Mailbox, tagged::Bundle},
-        seat::Status,
+        seat::{HAND_OVER, Status},
         sticky::{HeldSince, LIMBO, Moves, NOBODY, PATIENCE, Sticky},
     },
 };
@@ -45,11 +45,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The worker in this slot has nothing in hand: who waits for that goes on.
     pub(crate) fn hand_over(&self, slot: usize) {
-        let Some(sticky) = &self.sticky else { return };
+        let Some(sticky) = &self.sticky else { return self.seats.at(slot).done(HAND_OVER) };
         let mut carried = Carried::default();
         {
             let mut moves = sticky.moves.lock();
-            let Some(mailbox) = self.mailbox_if_any(slot) else { return };
+            let Some(mailbox) = self.mailbox_if_any(slot) else {
+                // Under the lock under which it is ordered.
+                return self.seats.at(slot).done(HAND_OVER);
+            };
             moves.holds.remove(&(slot as u32));
             let let_go = mailbox.let_go(|tag| sticky.set_owner(tag, LIMBO));
             if let Some((tag, bundle)) = let_go {

@@ -96,6 +96,8 @@ async fn idle_crews() -> Vec<(&'static str, Arc<dyn Idle>)> {
 const NO_WAIT: crate::Backoff = crate::Backoff::new(Duration::ZERO, Duration::ZERO);
 
 trait Idle {
+    /// The first worker has one of its own from here on.
+    fn has_mailbox(&self);
     /// Gives the first worker these orders, and wakes it for them.
     fn order(&self, orders: u32);
     fn is_at_rest(&self) -> bool;
@@ -104,6 +106,10 @@ trait Idle {
 }
 
 impl<K: Hash + Eq + Send + Sync + 'static> Idle for Core<Worker, K> {
+    fn has_mailbox(&self) {
+        let _ = self.mailbox(0);
+    }
+
     fn order(&self, orders: u32) {
         self.seats.at(0).order(orders);
         self.wake.call(0, &self.clock.bell);
@@ -130,9 +136,14 @@ async fn whatever_orders_an_idle_worker_finds_it_handles_them_and_lies_down_agai
         for (kind, crew) in idle_crews().await {
             tokio::time::sleep(Duration::from_secs(1)).await;
             assert!(crew.is_at_rest(), "{kind}");
-            crew.order(given);
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            assert!(!crew.has_orders() && crew.is_at_rest(), "{kind}: {given:#b}");
+            for has_mailbox in [false, true] {
+                if has_mailbox {
+                    crew.has_mailbox();
+                }
+                crew.order(given);
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                assert!(!crew.has_orders() && crew.is_at_rest(), "{kind}: {given:#b}");
+            }
         }
     }
 }
