@@ -1,10 +1,12 @@
-//! Workload W: handlers that wait, as almost all real ones do. Each gives way once, awaits a reply from another task, or sleeps; a
-//! row says for how many workers, with which keys, on how many threads, and whether senders wait for room.
+//! Workload W: handlers that wait, as almost all real ones do. Each gives way once, awaits a reply
+//! from another task, or sleeps; a row says for how many workers, with which keys, on how many
+//! threads, and whether senders wait for room.
 //!
-//! Beside a pool stand what people write by hand: a bounded channel and a task for each worker; `for_each_concurrent`, which reads from
-//! an iterator, without senders or a queue, and so is a lower bound rather than a peer; and a task for each message behind a
-//! semaphore. Two figures each: messages per second, and the processor time that a message took, which says more where waiting sets
-//! the pace.
+//! Beside a pool stand what people write by hand: a bounded channel and a task for each worker;
+//! `for_each_concurrent`, which reads from an iterator, without senders or a queue, and so is a
+//! lower bound rather than a peer; and a task for each message behind a semaphore. Two figures
+//! each: messages per second, and the processor time that a message took, which says more where
+//! waiting sets the pace.
 
 mod handler;
 mod sides;
@@ -84,7 +86,8 @@ impl Shape {
         all
     }
 
-    /// Sides that say something about this row: by hand, order per key is kept by a channel for each worker alone.
+    /// Sides that say something about this row: by hand, order per key is kept by a channel for
+    /// each worker alone.
     pub fn sides(&self) -> &'static [Side] {
         match self.keys {
             None => &Side::ALL,
@@ -92,7 +95,8 @@ impl Shape {
         }
     }
 
-    /// Messages of a repetition that takes about a second: as many as can be handled, or as waiting lets through.
+    /// Messages of a repetition that takes about a second: as many as can be handled, or as waiting
+    /// lets through.
     pub fn messages(&self, per_second: u64) -> u64 {
         let workers = self.workers as u64;
         match self.wait {

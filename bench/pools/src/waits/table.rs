@@ -1,4 +1,5 @@
-//! The table of workload W: every side of a row in turn, medians, and how a pool stands to what is asked of it.
+//! The table of workload W: every side of a row in turn, medians, and how a pool stands to what is
+//! asked of it.
 
 use std::{fs, path::PathBuf};
 

@@ -1,4 +1,5 @@
-//! Log lines about single events, at most one a second, or a few: a flood of bad events must not become a flood of lines.
+//! Log lines about single events, at most one a second, or a few: a flood of bad events must not
+//! become a flood of lines.
 
 use std::time::Duration;
 

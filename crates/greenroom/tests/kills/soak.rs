@@ -225,8 +225,8 @@ impl Soaked {
     }
 }
 
-/// Looks from a thread of its own for how long no handler of a pool begins, though senders always have
-/// something for it, and kills from there as well.
+/// Looks from a thread of its own for how long no handler of a pool begins, though senders always
+/// have something for it, and kills from there as well.
 fn watch(all: &[Arc<Soaked>], time: Duration) -> Duration {
     let (start, mut longest) = (Instant::now(), Duration::ZERO);
     let mut seen: Vec<_> = all.iter().map(|_| (0, Instant::now())).collect();
