@@ -24,7 +24,7 @@ const STANDS: Duration = Duration::from_secs(3);
 const NEWEST: f64 = 0.3;
 
 /// A run, at one moment.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Snapshot {
     /// Events taken.
     pub taken: u64,
@@ -40,6 +40,10 @@ pub struct Snapshot {
     pub has_admin: bool,
     /// How much of all finite inputs was read, between 0 and 1; `None` where an end is not known.
     pub fraction: Option<f64>,
+    /// The handlers in outage, and for how long each has been.
+    pub outages: Vec<(String, Duration)>,
+    /// How long an outage may last once all inputs have ended.
+    pub outage_limit: Duration,
 }
 
 /// Shows progress until the future is dropped: on standard error, as a bar if that is a terminal and as log lines
@@ -180,19 +184,22 @@ impl Pace {
     fn line(&mut self, snapshot: &Snapshot, now: Instant) -> String {
         let rate = self.observe(snapshot.settled, now);
         let mut line = format!(
-            "{} events, {}/s, {} in flight",
-            grouped(snapshot.settled),
+            "{}, {}/s, {} in flight",
+            counted(snapshot.settled, "event"),
             grouped(rate.round() as u64),
             grouped(snapshot.taken.saturating_sub(snapshot.settled)),
         );
         if snapshot.dead_lettered > 0 {
-            line.push_str(&format!(", {} dead letters", grouped(snapshot.dead_lettered)));
+            line.push_str(&format!(", {}", counted(snapshot.dead_lettered, "dead letter")));
         }
         if let Some(left) = snapshot.fraction.and_then(|fraction| self.left(fraction, now)) {
             line.push_str(&format!(", about {} left", human(left)));
         }
         if snapshot.parked_keys > 0 {
             line.push_str(&parked(snapshot));
+        }
+        if let Some(longest) = snapshot.outages.iter().max_by_key(|(_, lasted)| *lasted) {
+            line.push_str(&outage(snapshot, longest));
         }
         line
     }
@@ -226,15 +233,34 @@ impl Pace {
 
 /// What waits for an operator, and what the operator can do.
 fn parked(snapshot: &Snapshot) -> String {
-    let (keys, events) = (grouped(snapshot.parked_keys), grouped(snapshot.parked_events));
-    let plural = if snapshot.parked_keys == 1 { "" } else { "s" };
+    let (keys, events) = (counted(snapshot.parked_keys, "key"), grouped(snapshot.parked_events));
     let next = match snapshot.has_admin {
         true => {
             "GET /api/keys lists them, POST /api/keys/resume, skip or drop with ?key=KEY lets one go on"
         }
         false => "without `admin` nobody can decide about them, and they are refused in the end",
     };
-    format!(", {keys} key{plural} parked with {events} of the events: {next}")
+    format!(", {keys} parked with {events} of the events: {next}")
+}
+
+/// What the events of a handler wait for, and what ends that.
+fn outage(snapshot: &Snapshot, (name, lasted): &(String, Duration)) -> String {
+    let others = match snapshot.outages.len() - 1 {
+        0 => String::new(),
+        others => format!(" (and {})", counted(others as u64, "other")),
+    };
+    let rest = match snapshot.fraction {
+        Some(1.0..) => {
+            let limit = human(snapshot.outage_limit);
+            format!("the run ends once that has gone on for {limit} since the inputs' end")
+        }
+        _ => "its events wait until it answers again".to_owned(),
+    };
+    format!(", the handler `{name}`{others} in outage for {}: {rest}", human(*lasted))
+}
+
+fn counted(number: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
 fn human(duration: Duration) -> String {
@@ -290,7 +316,24 @@ mod tests {
         let mut pace = Pace::new(start);
         let now = Snapshot { dead_lettered: 2, ..snapshot(1, None) };
         let line = pace.line(&now, start + Duration::from_secs(1));
-        assert_eq!(line, "1 events, 1/s, 10 in flight, 2 dead letters");
+        assert_eq!(line, "1 event, 1/s, 10 in flight, 2 dead letters");
+    }
+
+    #[test]
+    fn o08_an_outage_is_told_with_what_ends_it() {
+        let mut pace = Pace::new(Instant::now());
+        let outages = vec![("a".to_owned(), Duration::from_secs(9))];
+        let limit = Duration::from_secs(300);
+        let mut now = Snapshot { outages, outage_limit: limit, ..snapshot(1, Some(0.5)) };
+        let line = pace.line(&now, Instant::now());
+        let said = ", the handler `a` in outage for 9 s: its events wait until it answers again";
+        assert!(line.ends_with(said), "{line}");
+        now.outages.push(("b".to_owned(), Duration::from_secs(70)));
+        now.fraction = Some(1.0);
+        let line = pace.line(&now, Instant::now());
+        let said = ", the handler `b` (and 1 other) in outage for 1 min 10 s: the run ends once that has gone on for \
+                    5 min 0 s since the inputs' end";
+        assert!(line.ends_with(said), "{line}");
     }
 
     #[test]

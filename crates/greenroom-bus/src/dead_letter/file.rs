@@ -11,7 +11,7 @@ use crate::{
         SinkError,
         file::cannot_open,
         line_writer::{Line, LineWriter, Pass},
-        storage::LazyFile,
+        storage::DiskFile,
     },
 };
 
@@ -28,15 +28,14 @@ const RAW_PIECE: usize = 3 * 64 * 1024;
 /// `source`, `position`, `pool`, `handler`. Times are RFC 3339 in UTC.
 ///
 /// A letter is confirmed when its line is synced to the disk: some 20 ms after it came, or up to
-/// 100 ms where letters keep coming, so that many share a sync. The file is made when the first
-/// letter comes; from then on nobody else may write it.
+/// 100 ms where letters keep coming, so that many share a sync. Nobody else may write the file
+/// meanwhile. One that was not there before and got no letter is removed at the end.
 pub struct FileDeadLetterStore {
     writer: LineWriter<DeadLetter>,
 }
 
 impl FileDeadLetterStore {
-    /// Checks that the file can be made, or opens it where it is there already. A torn last line, left by a crash,
-    /// is cut off: it was never confirmed.
+    /// Opens the file, or makes it. A torn last line, left by a crash, is cut off: it was never confirmed.
     ///
     /// # Errors
     /// Its directory is missing or not writable, the file ends in something that is no torn letter,
@@ -44,8 +43,8 @@ impl FileDeadLetterStore {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SinkError> {
         let path = path.as_ref();
         let name = format!("file:{}", path.display());
-        let writer =
-            LazyFile::open(path).and_then(|file| LineWriter::start(name.clone(), file, PAUSE));
+        let writer = DiskFile::open_unless_empty(path)
+            .and_then(|file| LineWriter::start(name.clone(), file, PAUSE));
         Ok(Self { writer: writer.map_err(|error| cannot_open(name, &error))? })
     }
 }

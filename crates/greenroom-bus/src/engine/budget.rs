@@ -9,7 +9,8 @@
 //! what was handed on and is not settled, wherever it is. An event goes on where it fits into what is left of the budget, or
 //! where nothing else of its input is in flight: so one that is larger than the whole budget passes alone, and no input can
 //! stand still over the size of an event. Memory is bounded by the budget, or by that one event, and by a batch of the
-//! source.
+//! source. What is kept of a line that is longer than an event may be passes alone as well, unless it is short: a file
+//! of nothing else would fill the budget with bytes that nobody handles.
 //!
 //! Events behind parked keys are in flight as well, for as long as nobody decides about them. They
 //! may have half of the bytes; then later events of these keys are refused, and only events that
@@ -21,7 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use tokio::sync::Notify;
 
-use crate::{event::Event, router::Matcher, source::Taken};
+use crate::{router::Matcher, source::Taken};
 
 /// Which events an input gives, and what it may have under way.
 #[derive(Clone)]
@@ -32,7 +33,7 @@ pub struct InputConfig {
     /// Events that may wait beside full pools before the input pauses; 10,000 unless said otherwise, and at least 1. More lets
     /// other pools go on for longer behind one that is full, for the memory of so many events.
     pub run_ahead: usize,
-    /// Bytes (about: [`Event::approximate_bytes`], or those of what is no event) that may be taken and not settled before the
+    /// Bytes (about: [`Event::approximate_bytes`](crate::event::Event::approximate_bytes), or those of what is no event) that may be taken and not settled before the
     /// input pauses; 64 MiB unless said otherwise. An event that is larger passes while nothing else of its input is in flight.
     pub in_flight_bytes: u64,
 }
@@ -55,6 +56,9 @@ impl From<Matcher> for InputConfig {
         Self::of(matcher)
     }
 }
+
+/// What is no event passes alone from here on.
+const ALONE: usize = 1 << 20;
 
 /// No number of bytes is so small: nobody waits.
 const NOBODY: i64 = i64::MIN;
@@ -106,7 +110,17 @@ impl Budget {
 
     /// A turn of the intake.
     pub(crate) fn turn(&self) -> Turn<'_> {
-        Turn { budget: self, free: self.free(), taken: 0, events: 0 }
+        Turn { budget: self, free: self.free(), taken: 0, events: (0, 0) }
+    }
+
+    /// What an item counts for: at least a byte, so that nothing is free, and at most four gigabytes.
+    pub(crate) fn weight(&self, taken: &Taken) -> u32 {
+        let bytes = match &taken.event {
+            Ok(event) => event.approximate_bytes(),
+            Err(malformed) if malformed.raw.len() < ALONE => malformed.raw.len(),
+            Err(malformed) => malformed.raw.len().max(self.limit as usize),
+        };
+        u32::try_from(bytes).unwrap_or(u32::MAX).max(1)
     }
 
     /// What an event that passes now may have. All there is, where nothing is in flight.
@@ -205,12 +219,28 @@ pub(crate) struct Turn<'a> {
     budget: &'a Budget,
     free: i64,
     taken: i64,
-    events: u64,
+    /// Those of them that are events, and their bytes.
+    events: (u64, u64),
 }
 
 impl Turn<'_> {
+    /// What the item counts for, where it may go on.
+    pub(crate) fn admit(&mut self, taken: &Taken) -> Option<u32> {
+        let bytes = self.budget.weight(taken);
+        let fits = self.try_take(bytes);
+        if fits && taken.event.is_ok() {
+            self.count_event(bytes);
+        }
+        fits.then_some(bytes)
+    }
+
+    fn count_event(&mut self, bytes: u32) {
+        self.events.0 += 1;
+        self.events.1 += u64::from(bytes);
+    }
+
     /// True where so many bytes may go on. What has been given back meanwhile is looked at only where it matters.
-    pub(crate) fn try_take(&mut self, bytes: u32) -> bool {
+    fn try_take(&mut self, bytes: u32) -> bool {
         let bytes = i64::from(bytes);
         if bytes > self.free {
             self.count();
@@ -222,14 +252,14 @@ impl Turn<'_> {
         // What passes alone leaves room for nothing.
         self.free = self.free.min(self.budget.limit) - bytes;
         self.taken += bytes;
-        self.events += 1;
         true
     }
 
     fn count(&mut self) {
         let taken = std::mem::take(&mut self.taken);
-        self.budget.passed.fetch_add(std::mem::take(&mut self.events), Ordering::Relaxed);
-        self.budget.passed_bytes.fetch_add(taken.unsigned_abs(), Ordering::Relaxed);
+        let (events, bytes) = std::mem::take(&mut self.events);
+        self.budget.passed.fetch_add(events, Ordering::Relaxed);
+        self.budget.passed_bytes.fetch_add(bytes, Ordering::Relaxed);
         let before = self.budget.in_flight.fetch_add(taken, Ordering::AcqRel);
         self.budget.peak.fetch_max(before + taken, Ordering::Relaxed);
     }
@@ -239,15 +269,6 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         self.count();
     }
-}
-
-/// What an item counts for: at least a byte, so that nothing is free, and at most four gigabytes.
-pub(crate) fn weight(taken: &Taken) -> u32 {
-    let bytes = match &taken.event {
-        Ok(event) => Event::approximate_bytes(event),
-        Err(malformed) => malformed.raw.len(),
-    };
-    u32::try_from(bytes).unwrap_or(u32::MAX).max(1)
 }
 
 /// What one input has under way.
@@ -339,6 +360,25 @@ mod tests {
         assert_eq!(budget.view("", "").most_in_flight_bytes, 1_000);
     }
 
+    #[test]
+    fn d03_what_is_kept_of_an_over_long_line_passes_alone_and_is_no_event_on_average() {
+        let budget = budget(64 << 20);
+        let line = |bytes| Taken {
+            position: 1,
+            event: Err(crate::source::Malformed::too_large(vec![0; bytes], "long")),
+        };
+        let mut turn = budget.turn();
+        assert_eq!(turn.admit(&line(ALONE)), Some(64 << 20));
+        assert_eq!(turn.admit(&line(1)), None, "nothing passes beside it");
+        drop(turn);
+        budget.give_back(64 << 20);
+        let mut turn = budget.turn();
+        assert_eq!(turn.admit(&line(1_000)), Some(1_000));
+        assert_eq!(turn.admit(&line(ALONE)), None, "nor does it beside others");
+        drop(turn);
+        assert_eq!(budget.passed_bytes.load(Ordering::Relaxed), 0);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn z11_who_waits_is_told_when_there_is_room_and_not_before() {
         let budget = budget(100);
@@ -383,7 +423,10 @@ mod tests {
     fn d03_parked_keys_take_half_and_may_take_more_again_below_a_quarter() {
         let budget = budget(1_000);
         let mut turn = budget.turn();
-        assert!((0..60).all(|_| turn.try_take(10)));
+        for _ in 0..60 {
+            assert!(turn.try_take(10));
+            turn.count_event(10);
+        }
         drop(turn);
         for (parked, refuses) in [(49, false), (50, true), (25, true), (24, false), (49, false)] {
             budget.hold_parked(parked);

@@ -211,8 +211,9 @@ impl Intake {
         let (mut bytes, mut fits) = (0, true);
         for _ in 0..EVENTS_PER_TURN {
             let next = from.next_if(|next| {
-                bytes = budget::weight(next);
-                fits = turn.try_take(bytes);
+                let admitted = turn.admit(next);
+                bytes = admitted.unwrap_or_default();
+                fits = admitted.is_some();
                 fits
             });
             let Some(taken) = next else { break };
@@ -295,7 +296,7 @@ async fn pull(
 /// Waits until the next of those that wait for room in the budget has some. For ever, where none waits.
 async fn fits(budget: &budget::Budget, rest: &mut Rest) {
     match rest.peek() {
-        Some(next) => budget.room(budget::weight(next)).await,
+        Some(next) => budget.room(budget.weight(next)).await,
         None => std::future::pending().await,
     }
 }

@@ -7,10 +7,39 @@
 use std::{
     fs::{self, File, TryLockError},
     io,
+    ops::{Deref, DerefMut},
     path::Path,
 };
 
-/// Opens a file and locks it, until it is closed. A file that is neither regular nor new is not
+/// A file that nobody else may write until this is dropped.
+///
+/// To close it would not do: a process that was forked and does not run its program yet has the
+/// file as well, and with it the lock.
+#[derive(Debug)]
+pub(crate) struct Locked(File);
+
+impl Deref for Locked {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl DerefMut for Locked {
+    fn deref_mut(&mut self) -> &mut File {
+        &mut self.0
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // Fails where it was never locked: a device, or a file system without locks.
+        let _ = self.0.unlock();
+    }
+}
+
+/// Opens a file and locks it, until it is dropped. A file that is neither regular nor new is not
 /// locked: devices and pipes are shared.
 ///
 /// # Errors
@@ -18,13 +47,14 @@ use std::{
 pub(crate) fn open_locked(
     path: &Path,
     open: impl Fn(&Path) -> io::Result<File>,
-) -> io::Result<File> {
+) -> io::Result<Locked> {
     loop {
         let file = open(path)?;
         if !file.metadata()?.is_file() {
-            return Ok(file);
+            return Ok(Locked(file));
         }
         lock(&file, path)?;
+        let file = Locked(file);
         // Whoever had the lock may have put another file there before it was let go of.
         if is_at(&file, path)? {
             return Ok(file);
@@ -114,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    fn open(path: &Path) -> io::Result<File> {
+    fn open(path: &Path) -> io::Result<Locked> {
         open_locked(path, |path| OpenOptions::new().append(true).create(true).open(path))
     }
 
@@ -133,6 +163,18 @@ mod tests {
         drop(first);
         drop(open(&link).unwrap());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "nothing is left beside it");
+    }
+
+    #[test]
+    fn a_file_is_let_go_of_though_a_forked_process_has_it_still() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        let first = open(&path).unwrap();
+        // What a fork makes as well: another descriptor of the same opening.
+        let forked = first.try_clone().unwrap();
+        drop(first);
+        drop(open(&path).unwrap());
+        drop(forked);
     }
 
     #[cfg(unix)]

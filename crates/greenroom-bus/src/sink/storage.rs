@@ -1,4 +1,4 @@
-//! What lines are written to: a file whose end is known to be whole, one that is made when it is needed, a stream.
+//! What lines are written to: a file whose end is known to be whole, a stream.
 
 use std::{
     fs::{File, OpenOptions},
@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::lock::{is_at, open_locked};
+use super::lock::{Locked, is_at, open_locked};
 
 /// Copied at once from one file to the next.
 const PIECE: u64 = 256 * 1024;
@@ -48,11 +48,14 @@ pub(crate) trait Storage: Send + 'static {
 #[derive(Debug)]
 pub(crate) struct DiskFile {
     path: PathBuf,
-    file: File,
+    file: Locked,
     regular: bool,
     length: u64,
     /// All before this is whole and safe.
     synced: u64,
+    /// It was not there before.
+    is_new: bool,
+    keeps_empty: bool,
     remark: Option<String>,
 }
 
@@ -78,8 +81,14 @@ impl DiskFile {
         if regular && file.metadata()?.len() != length {
             file.set_len(length)?;
         }
-        let path = path.to_owned();
-        Ok(Self { path, file, regular, length, synced: length, remark: None })
+        let (path, synced) = (path.to_owned(), length);
+        Ok(Self { path, file, regular, length, synced, is_new, keeps_empty: true, remark: None })
+    }
+
+    /// As [`open`](Self::open). A file that was not there before and got no line is removed when it
+    /// is closed; until then it is locked as any other.
+    pub(crate) fn open_unless_empty(path: &Path) -> io::Result<Self> {
+        Ok(Self { keeps_empty: false, ..Self::open(path, false)? })
     }
 
     fn is_in_place(&self) -> io::Result<bool> {
@@ -91,6 +100,7 @@ impl DiskFile {
     fn move_on(&mut self) -> io::Result<()> {
         let mut next = Self::open(&self.path, false)?;
         next.remark = Some(self.what_became_of_it()?);
+        next.keeps_empty = self.keeps_empty;
         if let Err(error) = self.copy_unsafe_lines(&mut next) {
             next.revert()?;
             return Err(error);
@@ -108,7 +118,7 @@ impl DiskFile {
         let mut piece = Vec::new();
         loop {
             piece.clear();
-            if (&self.file).take(PIECE).read_to_end(&mut piece)? == 0 {
+            if (&*self.file).take(PIECE).read_to_end(&mut piece)? == 0 {
                 break;
             }
             next.append(&piece)?;
@@ -252,71 +262,16 @@ impl Storage for DiskFile {
     }
 
     fn close(&mut self) {
-        if self.regular {
-            // Closed, it is let go of in any case.
-            let _ = self.file.unlock();
+        if !self.regular {
+            return;
         }
-    }
-}
-
-/// A file that is made when the first bytes come.
-#[derive(Debug)]
-pub(crate) struct LazyFile {
-    path: PathBuf,
-    file: Option<DiskFile>,
-    remark: Option<String>,
-}
-
-impl LazyFile {
-    /// Checks that the file can be made, or opens it where it is there already.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let file = if path.exists() {
-            Some(DiskFile::open(path, false)?)
-        } else {
-            OpenOptions::new().append(true).create_new(true).open(path)?;
-            std::fs::remove_file(path)?;
-            None
-        };
-        Ok(Self { path: path.to_owned(), file, remark: None })
-    }
-}
-
-impl Storage for LazyFile {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let file = match self.file.take() {
-            Some(file) => file,
-            None => DiskFile::open(&self.path, false)?,
-        };
-        self.file.insert(file).append(bytes)
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.file.as_mut().map_or(Ok(()), DiskFile::sync)
-    }
-
-    fn revert(&mut self) -> io::Result<()> {
-        self.file.as_mut().map_or(Ok(()), DiskFile::revert)
-    }
-
-    /// A file that is gone from its place is made again when it is needed again.
-    fn reopen(&mut self) -> io::Result<()> {
-        let Some(file) = &mut self.file else { return Ok(()) };
-        if self.path.exists() {
-            return file.reopen();
+        let is_needless = self.is_new && self.length == 0 && !self.keeps_empty;
+        if is_needless && self.is_in_place().unwrap_or(false) {
+            // An empty file in its place harms nobody.
+            let _ = std::fs::remove_file(&self.path);
         }
-        self.remark = Some(file.what_became_of_it()?);
-        self.file = None;
-        Ok(())
-    }
-
-    fn take_remark(&mut self) -> Option<String> {
-        self.remark.take().or_else(|| self.file.as_mut().and_then(DiskFile::take_remark))
-    }
-
-    fn close(&mut self) {
-        if let Some(file) = &mut self.file {
-            file.close();
-        }
+        // Closed, it is let go of in any case.
+        let _ = self.file.unlock();
     }
 }
 

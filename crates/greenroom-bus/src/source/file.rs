@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The thread keeps a disk, a pipe or a decompressor from blocking the runtime, and the parser from keeping it busy.
-//! Memory: the batches on their way (some MiB), a decompressor's window, and the longest line.
+//! Memory: the batches on their way (some MiB), a decompressor's window, and the longest line; of lines that are longer than an
+//! event may be, the one at hand and the one before it, which is taken before the thread reads on.
 //!
 //! With a [checkpoint](FileSource::with_checkpoint), the lines that are done are remembered from run to run, in whichever order
 //! they were done.

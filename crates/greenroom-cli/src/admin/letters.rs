@@ -220,7 +220,7 @@ impl Wanted {
     }
 }
 
-/// The file is made with the first letter.
+/// None where the file is not there: somebody has renamed or removed it.
 fn open(path: &Path) -> io::Result<Option<Lines>> {
     match File::open(path) {
         Ok(file) => Ok(Some(Lines::of(file))),

@@ -63,7 +63,7 @@ async fn run_to_the_end(config: Config, source: &Source) -> Result<RunReport, St
     let layers = Arc::new(layers);
     let (control, deadline) = (engine.control(), config.shutdown_deadline);
     let dead_letters = config.dead_letters.clone();
-    let has_admin = config.admin.is_some();
+    let (has_admin, outage_limit) = (config.admin.is_some(), config.outage.limit);
     let runtime = tokio::runtime::Handle::current();
     let reload = Arc::new(Reload::new(source.clone(), control.clone(), config, runtime));
     let _watch = interrupt::watch(control.clone(), deadline, reload.clone())?;
@@ -75,12 +75,14 @@ async fn run_to_the_end(config: Config, source: &Source) -> Result<RunReport, St
             layers.conclude();
             Ok(report)
         }
-        () = progress::show(move || snapshot(&control, has_admin)) => unreachable!("progress is shown until it is dropped"),
+        () = progress::show(move || snapshot(&control, has_admin, outage_limit)) => unreachable!("progress is shown until it is dropped"),
     }
 }
 
-fn snapshot(control: &Control, has_admin: bool) -> Snapshot {
+fn snapshot(control: &Control, has_admin: bool, outage_limit: Duration) -> Snapshot {
     let progress = control.progress();
+    let handlers = control.handler_views().into_iter();
+    let outages = handlers.filter_map(|handler| Some((handler.name, handler.outage?.lasted)));
     Snapshot {
         taken: progress.taken,
         settled: progress.settled,
@@ -89,6 +91,8 @@ fn snapshot(control: &Control, has_admin: bool) -> Snapshot {
         parked_events: progress.parked_events,
         has_admin,
         fraction: progress.read,
+        outages: outages.collect(),
+        outage_limit,
     }
 }
 

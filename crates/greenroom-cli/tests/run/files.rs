@@ -54,6 +54,23 @@ fn a_second_run_on_one_output_does_not_start_and_names_the_first() {
 }
 
 #[test]
+fn a_second_run_on_one_dead_letter_file_does_not_start_though_neither_has_a_letter() {
+    let stage = Stage::with(FLOW);
+    let other =
+        FLOW.replace("admin: { listen: 127.0.0.1:0 }", "").replace("path: done", "path: else");
+    stage.write("other.yaml", other);
+    let first = Daemon::start(&stage);
+    let second = stage.command("run other.yaml").output().unwrap();
+    let said = String::from_utf8(second.stderr).unwrap();
+    assert_eq!(second.status.code(), Some(1), "{said}");
+    assert!(said.contains("dead-letters.ndjson") && said.contains("another process"), "{said}");
+    let checked = stage.command("check other.yaml").output().unwrap();
+    assert_eq!(checked.status.code(), Some(0), "{checked:?}");
+    drained(first);
+    assert!(!stage.path("dead-letters.ndjson").exists());
+}
+
+#[test]
 fn a_second_run_on_one_checkpoint_does_not_start() {
     let text = "
 inputs: { i: { file: { path: in, checkpoint: kept } } }

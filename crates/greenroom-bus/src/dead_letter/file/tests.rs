@@ -85,11 +85,44 @@ async fn d06_large_raw_bytes_survive() {
 }
 
 #[tokio::test]
-async fn the_file_is_made_with_the_first_letter() {
+async fn a_file_without_a_letter_is_removed_unless_it_was_there_before() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("dead.ndjson");
     FileDeadLetterStore::open(&path).unwrap().finish().await.unwrap();
     assert!(!path.exists());
+    fs::write(&path, "").unwrap();
+    FileDeadLetterStore::open(&path).unwrap().finish().await.unwrap();
+    assert!(path.exists());
+}
+
+#[tokio::test]
+async fn two_stores_on_one_file_are_refused_before_either_has_a_letter() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("dead.ndjson");
+    let first = FileDeadLetterStore::open(&path).unwrap();
+    let error = FileDeadLetterStore::open(&path).err().unwrap().to_string();
+    assert!(error.contains("writes it; wait for its end"), "{error}");
+    let (tell, told) = mpsc::channel();
+    first.store(letter(&tell));
+    first.finish().await.unwrap();
+    assert_eq!(told.recv(), Ok(true));
+    FileDeadLetterStore::open(&path).unwrap().finish().await.unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
+}
+
+#[tokio::test]
+async fn letters_go_on_in_a_new_file_where_theirs_was_renamed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, old) = (dir.path().join("dead.ndjson"), dir.path().join("dead.1"));
+    let (tell, told) = mpsc::channel();
+    let store = FileDeadLetterStore::open(&path).unwrap();
+    store.store(letter(&tell));
+    assert_eq!(told.recv(), Ok(true));
+    fs::rename(&path, &old).unwrap();
+    store.reopen();
+    store.finish().await.unwrap();
+    assert_eq!(fs::read_to_string(&old).unwrap().lines().count(), 1);
+    assert!(!path.exists(), "none came since");
 }
 
 #[test]

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     sink::{
-        lock::{is_at, open_locked},
+        lock::{Locked, is_at, open_locked},
         storage::sync_directory,
     },
     watermark::Positions,
@@ -41,7 +41,7 @@ pub(super) struct Checkpoint {
     beside: PathBuf,
     /// The file at `path`, locked: nobody else may store there. Each new one is locked before it
     /// takes the place of the last.
-    held: Option<File>,
+    held: Option<Locked>,
 }
 
 /// What is stored in it.

@@ -1,5 +1,7 @@
 //! From chunks to items: lines are numbered and parsed, still on the reading thread.
 
+use std::sync::mpsc;
+
 use super::{chunks::Chunk, marks::Mark, skip::Skip, too_long::TooLong};
 use crate::{
     event::Event,
@@ -34,6 +36,8 @@ pub(super) struct Items {
     pub(super) items: Vec<Taken>,
     /// A place at or before the first of them from which to read on later; none in the later batches of a chunk.
     pub(super) mark: Option<Mark>,
+    /// Dropped once they have been taken: the reading thread waits for that.
+    pub(super) _awaited: Option<mpsc::Sender<()>>,
 }
 
 pub(super) struct Lines {
@@ -58,15 +62,22 @@ impl Lines {
     pub(super) fn of(&mut self, chunk: Chunk, mut give: impl FnMut(Batch) -> bool) -> bool {
         match chunk {
             Chunk::Lines { bytes, at } => self.parse(&bytes, at, give),
-            Chunk::TooLong(too_long) => {
-                let line = self.next_line();
-                let item =
-                    line.map(|position| Taken { position, event: Err(too_long.malformed()) });
-                give(Batch::Items(Items { items: item.into_iter().collect(), mark: None }))
-            }
+            Chunk::TooLong(too_long) => self.give_alone(too_long, give),
             Chunk::End => give(Batch::End),
             Chunk::Failed { reason, at } => give(Batch::Failed { reason, line: self.line + 1, at }),
         }
+    }
+
+    /// Waits until it has been taken: the next one may be as large.
+    fn give_alone(&mut self, line: TooLong, mut give: impl FnMut(Batch) -> bool) -> bool {
+        let position = self.next_line();
+        let item = position.map(|position| Taken { position, event: Err(line.malformed()) });
+        let (awaited, taken) = mpsc::channel();
+        let items = item.into_iter().collect();
+        let wanted = give(Batch::Items(Items { items, mark: None, _awaited: Some(awaited) }));
+        // Nothing is ever sent: it ends when the other side is dropped.
+        let _ = taken.recv();
+        wanted
     }
 
     /// The number of the line at hand; none where it is done.
@@ -89,12 +100,12 @@ impl Lines {
             }
             if items.len() == ITEMS_PER_BATCH {
                 let items = std::mem::take(&mut items);
-                if !give(Batch::Items(Items { items, mark: mark.take() })) {
+                if !give(Batch::Items(Items { items, mark: mark.take(), _awaited: None })) {
                     return false;
                 }
             }
         }
-        give(Batch::Items(Items { items, mark }))
+        give(Batch::Items(Items { items, mark, _awaited: None }))
     }
 }
 

@@ -204,6 +204,23 @@ async fn d04_of_a_line_above_max_event_the_beginning_is_kept_with_its_length_and
 }
 
 #[tokio::test]
+async fn d04_of_lines_above_max_event_the_next_one_is_read_and_no_further_one() {
+    const LINE: usize = 2 << 20;
+    let line = [&vec![b'x'; LINE - 1][..], b"\n"].concat();
+    let input = io::Cursor::new(line.repeat(40));
+    let options = FileSourceOptions { max_event: 1 << 20 };
+    let mut source = FileSource::start("file:x".into(), options, input, true, None).unwrap();
+    let mut taken = Vec::new();
+    source.pull(&mut taken).await.unwrap();
+    // Gives the thread the time in which it would read a quarter of the input.
+    ring::digest::digest(&ring::digest::SHA256, &line.repeat(10));
+    let read = source.read.load(Ordering::Relaxed) as usize;
+    assert!(read < 3 * LINE, "{read}");
+    let (rest, error) = drain(&mut source).await;
+    assert_eq!((taken.len() + rest.len(), error.is_none()), (40, true));
+}
+
+#[tokio::test]
 async fn d04_lines_of_exactly_max_event_are_read_whole_with_whatever_line_end() {
     let line = line(1);
     for end in ["\n", "\r\n", "", "\r"] {
