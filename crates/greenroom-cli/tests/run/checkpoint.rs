@@ -9,12 +9,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::json;
 
 use crate::{
     daemon::{Daemon, wait},
-    stage::{Run, Stage, end, event, events, lines},
+    stage::{Stage, event, events, lines},
 };
 
 const PASS: &str = "
