@@ -24,6 +24,7 @@ tried! {
         a_message_that_is_handed_to_a_worker_that_is_killed;
     permits:
         one_who_waits_and_a_worker_that_starts_a_message,
+        one_who_waits_and_two_workers_that_suspend,
         two_who_wait_and_one_of_them_goes,
         no_more_permits_than_the_bound,
         credit_left_in_a_shard_and_one_who_waits,

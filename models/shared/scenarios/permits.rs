@@ -25,17 +25,19 @@ struct Pool {
     /// Permits in use, as nobody but the model sees it.
     held: AtomicU64,
     capacity: u64,
+    awake: sync::AtomicUsize,
 }
 
 struct Counters {
-    started: sync::AtomicU64,
+    /// Of each worker.
+    started: [sync::AtomicU64; 2],
     credit_map: CreditMap,
     credit: Mutex<u64>,
 }
 
 impl Queues for Counters {
     fn started(&self) -> u64 {
-        self.started.load(Ordering::Relaxed)
+        self.started.iter().map(|started| started.load(Ordering::Relaxed)).sum()
     }
 
     fn reclaim(&self) -> u64 {
@@ -46,12 +48,13 @@ impl Queues for Counters {
 impl Pool {
     fn new(capacity: u64) -> Arc<Self> {
         let queues = Counters {
-            started: sync::AtomicU64::new(0),
+            started: [sync::AtomicU64::new(0), sync::AtomicU64::new(0)],
             credit_map: CreditMap::new(),
             credit: Mutex::new(0),
         };
         let permits = Permits::new(capacity as usize);
-        Arc::new(Self { permits, queues, held: AtomicU64::new(0), capacity })
+        let awake = sync::AtomicUsize::new(0);
+        Arc::new(Self { permits, queues, held: AtomicU64::new(0), capacity, awake })
     }
 
     /// A pool in which every permit is taken.
@@ -79,9 +82,24 @@ impl Pool {
 
     /// What a worker does that starts a message and then rests.
     fn start(&self) {
+        self.start_at(0);
+    }
+
+    fn start_at(&self, worker: usize) {
         self.held.fetch_sub(1, Ordering::Relaxed);
-        let started = self.queues.started.load(Ordering::Relaxed);
-        self.queues.started.store(started + 1, Ordering::Relaxed);
+        let counter = &self.queues.started[worker];
+        let started = counter.load(Ordering::Relaxed);
+        counter.store(started + 1, Ordering::Relaxed);
+    }
+
+    /// The steps of the core's `serve_waiters_in_blocks`, behind those of `Wake::leave`.
+    fn suspend(&self) {
+        self.awake.fetch_sub(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        let is_last = || self.awake.load(Ordering::SeqCst) == 0;
+        if self.permits.is_starved() && (self.permits.fills_block() || is_last()) {
+            self.permits.grant(&self.queues);
+        }
     }
 
     fn rest(&self) {
@@ -132,6 +150,25 @@ pub fn one_who_waits_and_a_worker_that_starts_a_message() {
         let worker = pool.worker(1);
         assert_eq!(pool.wait(), Ok(()));
         worker.join().expect("it did not panic");
+        pool.finish();
+    });
+}
+
+/// Workers that suspend serve who waits in blocks; the last one awake does for less than a block.
+pub fn one_who_waits_and_two_workers_that_suspend() {
+    check(Effort::Changes(4), || {
+        // A block is three permits.
+        let pool = Pool::full(48);
+        pool.awake.store(2, Ordering::SeqCst);
+        let workers = [0, 1].map(|worker| {
+            let pool = pool.clone();
+            spawn(move || {
+                pool.start_at(worker);
+                pool.suspend();
+            })
+        });
+        assert_eq!(pool.wait(), Ok(()));
+        workers.into_iter().for_each(|worker| worker.join().expect("it did not panic"));
         pool.finish();
     });
 }

@@ -738,6 +738,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
+    /// As `serve_waiters`, for a worker that has just been suspended: in blocks.
+    pub(crate) fn serve_waiters_in_blocks(&self) {
+        if self.permits.is_starved() && (self.permits.fills_block() || self.wake.awake() == 0) {
+            self.permits.grant(self);
+        }
+        self.serve_key_lines();
+        if self.full.is_full() {
+            self.look_now_and_then();
+        }
+    }
+
     /// As `serve_waiters`, for a worker that lies down or serves where it lies: it looks whether the pool is drained as well.
     #[inline]
     pub(crate) fn serve_waiters_at_rest(&self) {

@@ -86,6 +86,43 @@ pub(crate) struct Post<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) posture: Posture,
     /// A handler has, since somebody wanted to know.
     pub(crate) has_suspended: bool,
+    /// Present where the times of the message in hand are measured.
+    pub(crate) polls: Option<Polls>,
+}
+
+/// How long the handler of a measured message has computed: the time inside its polls. What it waited for tells nothing of
+/// how many messages may be measured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Polls {
+    /// When the one at hand began, in nanoseconds.
+    since: u64,
+    /// Those before it.
+    before: Option<Duration>,
+}
+
+impl Polls {
+    fn begin(now: u64) -> Self {
+        Self { since: now, before: None }
+    }
+
+    /// The handler suspends.
+    pub(crate) fn pause(&mut self, now: u64) {
+        self.before = Some(self.computed(now));
+    }
+
+    /// It is polled again.
+    pub(crate) fn go_on(&mut self, now: u64) {
+        self.since = now;
+    }
+
+    fn computed(&self, now: u64) -> Duration {
+        let at_hand = Duration::from_nanos(now.saturating_sub(self.since));
+        self.before.unwrap_or_default() + at_hand
+    }
+
+    fn has_waited(&self) -> bool {
+        self.before.is_some()
+    }
 }
 
 pub(crate) struct Hold<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
@@ -156,6 +193,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 source: Source::None,
                 posture: Posture::Suspended,
                 has_suspended: false,
+                polls: None,
             },
             mailbox: None,
             urgent_run: 0,

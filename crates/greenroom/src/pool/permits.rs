@@ -23,6 +23,12 @@
 //! The race is between a waiter that finds no permit, and a worker that starts a message and sees nobody waiting. The
 //! waiter raises `starved`, fences, and looks at the counters again; a worker raises its counter, fences (once a batch,
 //! and before it suspends or lies down), and looks at `starved`. One of the two sees the other.
+//!
+//! # In blocks
+//! Where every handler waits, each message that is started is the last of its batch, and to serve a waiter for each costs
+//! more than the message: counters are added up, and a sender is woken for one message. So a worker that suspends serves
+//! only where a block has come free since ([`fills_block`](Permits::fills_block)), or where it was the last one awake:
+//! while others are, one of them will suspend, rest or end its turn, or the watch finds it computing for long.
 
 use std::sync::Arc;
 
@@ -45,7 +51,15 @@ pub(crate) struct Permits {
     closed: AtomicBool,
     /// Permits that came back without a message having been started.
     returned: AtomicU64,
+    /// How many permits make a block.
+    block: AtomicU64,
     line: Mutex<Line>,
+}
+
+/// A part of the capacity, and no more: so many permits, each of a message that has been started, keep no worker waiting for
+/// messages, and serve a sender for long enough.
+fn block_of(capacity: u64) -> u64 {
+    (capacity / 16).clamp(1, 256)
 }
 
 /// What senders write, on a cache line of its own.
@@ -53,6 +67,8 @@ pub(crate) struct Permits {
 struct Count {
     reserved: AtomicU64,
     limit: AtomicU64,
+    /// Suspensions of workers while somebody waited. Here, because nothing else of this line is written then.
+    suspensions: AtomicU64,
 }
 
 struct Line {
@@ -111,10 +127,15 @@ impl Permits {
     pub(crate) fn new(capacity: usize) -> Self {
         let capacity = capacity as u64;
         Self {
-            count: Count { reserved: AtomicU64::new(0), limit: AtomicU64::new(capacity) },
+            count: Count {
+                reserved: AtomicU64::new(0),
+                limit: AtomicU64::new(capacity),
+                suspensions: AtomicU64::new(0),
+            },
             starved: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             returned: AtomicU64::new(0),
+            block: AtomicU64::new(block_of(capacity)),
             line: Mutex::new(Line {
                 capacity,
                 room: Arc::new(Semaphore::new(0)),
@@ -127,6 +148,12 @@ impl Permits {
     /// True while somebody waits for a permit.
     pub(crate) fn is_starved(&self) -> bool {
         self.starved.load(Ordering::Relaxed)
+    }
+
+    /// A worker suspends while somebody waits: true where as many have done so as make a block.
+    pub(crate) fn fills_block(&self) -> bool {
+        let before = self.count.suspensions.fetch_add(1, Ordering::Relaxed);
+        (before + 1).is_multiple_of(self.block.load(Ordering::Relaxed))
     }
 
     /// Takes up to `wanted` permits that are known to be free, perhaps none. No lock, and nothing is looked at but two
@@ -298,6 +325,7 @@ impl Permits {
     pub(crate) fn resize(&self, capacity: usize, queues: &impl Queues) {
         let mut line = self.line.lock();
         line.capacity = capacity as u64;
+        self.block.store(block_of(line.capacity), Ordering::Relaxed);
         let unused = queues.reclaim();
         self.returned.fetch_add(unused, Ordering::Relaxed);
         self.add_up(&line, queues);

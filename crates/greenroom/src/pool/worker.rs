@@ -307,8 +307,10 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         let from_lane = matches!(hold.post.source, Source::Lane { .. });
         let mut taken = hold.take_next();
         if taken == Taken::Nothing {
-            // With keys, what a sender sends goes to all shards: those that are ready come first.
-            let goes_on = core.keyed() && core.wake.any_ready();
+            // With keys, what a sender sends goes to all shards: those that are ready come first. A handler that has waited
+            // has left its shard, where others are ready most likely.
+            let has_waited = std::mem::take(&mut hold.post.has_suspended);
+            let goes_on = (core.keyed() || has_waited) && core.wake.any_ready();
             let from_afar = || !by_call && hold.is_fed_from_afar();
             let pauses = coalescing.pauses_after(in_a_row, from_afar);
             if pauses {

@@ -33,7 +33,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn measured(&mut self, done: bool) {
         if let Some(measurement) = self.measurement.take() {
             let stands_for = measurement.stands_for();
-            let took = measurement.end(self.post.core.coarse.real(), &self.post.core.measured);
+            let now = self.post.core.coarse.real();
+            let took = measurement.end(now, &self.post.core.measured);
+            let polls = self.post.polls.take();
             match (done && self.post.core.keyed(), self.deferred.is_some()) {
                 (true, false) => self.feed_sketch(stands_for, 1, took),
                 // Of a batch, others may still need the key.
@@ -43,9 +45,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             if self.post.core.settings.quick.is_some() {
                 return;
             }
-            self.post.core.coarse.tell_pace(took);
+            let computed = polls.as_ref().map_or(took, |polls| polls.computed(now));
+            self.post.core.coarse.tell_pace(computed);
             if self.post.core.keyed() {
-                self.post.core.wake.set_quick(self.post.core.coarse.measures_few());
+                // Behind one that waits, a shard is not left to a single worker, however little it computes.
+                let has_waited = polls.is_some_and(|polls| polls.has_waited());
+                let is_quick = !has_waited && self.post.core.coarse.measures_few();
+                self.post.core.wake.set_quick(is_quick);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{hash::Hash, sync::atomic::Ordering, time::Instant};
 
-use super::{Hold, Post, Source, Taken};
+use super::{Hold, Polls, Post, Source, Taken};
 use crate::{
     Actor, Class, DeadLetterReason,
     class::URGENT_RUN,
@@ -492,6 +492,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     fn measure(&mut self) {
         let now = self.post.core.coarse.real();
         self.measurement = Some(Measurement::begin(self.delivery.stamp, now));
+        self.post.polls = Some(Polls::begin(now));
     }
 
     /// Counts a retry as no longer waiting, and settles a call whose caller has gone.

@@ -181,6 +181,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future> Future for Polle
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
     #[cold]
     fn go_on(&mut self) {
+        if let Some(polls) = &mut self.polls {
+            polls.go_on(self.core.coarse.real());
+        }
         self.core.note_time();
         self.core.wake.enter(&self.core.clock.bell);
         self.posture = Posture::Awake;
@@ -208,8 +211,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
             self.source = self.core.suspend(self.worker, self.source);
             self.core.wake.leave(&self.core.clock.bell);
         }
+        if let Some(polls) = &mut self.polls {
+            polls.pause(self.core.coarse.real());
+        }
         self.posture = Posture::Suspended;
-        self.core.serve_waiters();
+        self.core.serve_waiters_in_blocks();
     }
 }
 
