@@ -78,8 +78,8 @@ pub fn a_worker_that_departs_and_leaves_work_behind() {
             let pool = pool.clone();
             pool.core.wake.enter(&pool.core.clock.bell);
             move || {
-                if let Some((index, alone)) = pool.core.wake.attend(0, false) {
-                    pool.core.wake.depart(index, alone);
+                if let Some((index, true)) = pool.core.wake.attend(0, false) {
+                    pool.core.wake.depart(index);
                 }
                 pool.core.wake.leave(&pool.core.clock.bell);
             }

@@ -30,6 +30,7 @@
 //! Without keys, workers keep to a shard each: the one who works there, or was woken for it, has its bit set in
 //! `attended`. Where handlers are quick, a shard that is attended is left to that worker; where they are not, others
 //! join it. Who departs looks at the ready map afterwards, so that no shard is left alone.
+//! Where handlers usually wait ([`waits`](Wake::waits)), nobody attends: each message is the last that its worker takes there.
 //! Every bit has somebody who clears it at departure, or the shard would be left to nobody: who gives way to another
 //! without clearing it does so only to one whose bit it is as well. Where the pace changes while a worker keeps a shard
 //! to itself, the watch finds out, and others join.
@@ -94,6 +95,9 @@ struct Signs {
     urgent: AtomicU64,
     /// Handlers return within [`QUICK`]: one worker per shard is enough, and another would only meet it there.
     quick: AtomicBool,
+    /// Handlers usually wait for something: whoever goes to a shard leaves it with its first message, and nobody keeps to
+    /// one.
+    waits: AtomicBool,
 }
 
 /// Where a worker sleeps.
@@ -187,7 +191,11 @@ impl Wake {
     pub(crate) fn new(workers: usize, limit: usize) -> Self {
         Self {
             ready: Padded(AtomicU64::new(0)),
-            signs: Padded(Signs { urgent: AtomicU64::new(0), quick: AtomicBool::new(false) }),
+            signs: Padded(Signs {
+                urgent: AtomicU64::new(0),
+                quick: AtomicBool::new(false),
+                waits: AtomicBool::new(false),
+            }),
             attended: Padded(AtomicU64::new(0)),
             awake: Padded(AtomicUsize::new(0)),
             lingering: Padded(AtomicUsize::new(NOBODY)),
@@ -276,6 +284,10 @@ impl Wake {
     pub(crate) fn attend(&self, cursor: u32, join: bool) -> Option<(usize, bool)> {
         loop {
             let ready = self.ready.load(Ordering::Acquire);
+            if self.waits() && ready != 0 {
+                let ahead = ready.rotate_right(cursor).trailing_zeros();
+                return Some(((ahead + cursor) as usize % 64, false));
+            }
             let free = ready & !self.attended.load(Ordering::Acquire);
             let shards = match free {
                 0 if join || !self.is_quick() => ready,
@@ -295,11 +307,9 @@ impl Wake {
         }
     }
 
-    /// Leaves a shard that the caller attended, alone or not.
-    pub(crate) fn depart(&self, shard: usize, alone: bool) {
-        if alone {
-            self.attended.fetch_and(!(1 << shard), Ordering::AcqRel);
-        }
+    /// Leaves a shard that the caller attended alone.
+    pub(crate) fn depart(&self, shard: usize) {
+        self.attended.fetch_and(!(1 << shard), Ordering::AcqRel);
     }
 
     /// True when work is ready that nobody is about to do, and a worker could be woken for it. A guess, for the price of a
@@ -328,6 +338,21 @@ impl Wake {
     pub(crate) fn set_quick(&self, quick: bool) {
         if quick != self.is_quick() {
             self.signs.quick.store(quick, Ordering::Relaxed);
+        }
+    }
+
+    /// True where handlers usually wait for something.
+    #[inline]
+    pub(crate) fn waits(&self) -> bool {
+        self.signs.waits.load(Ordering::Relaxed)
+    }
+
+    /// Handlers have come to wait for something, or to do so rarely.
+    #[cold]
+    pub(crate) fn set_waits(&self, waits: bool) {
+        self.signs.waits.store(waits, Ordering::Relaxed);
+        if waits {
+            self.set_quick(false);
         }
     }
 
@@ -529,7 +554,7 @@ impl Wake {
     fn pop_idle(&self, shard: Option<usize>) -> Option<Picked> {
         let mut idle = locked(&self.idle);
         let picked = idle.pop()?;
-        let errand = shard.map_or(ANY, |shard| {
+        let errand = shard.filter(|_| !self.waits()).map_or(ANY, |shard| {
             self.attended.fetch_or(1 << shard, Ordering::AcqRel);
             shard as u32
         });
@@ -637,7 +662,7 @@ impl Wake {
         }
         drop(idle);
         if let Errand::Shard(shard) = self.beds.at(worker).take_errand() {
-            self.depart(shard, true);
+            self.depart(shard);
         }
         self.leave(bell);
     }

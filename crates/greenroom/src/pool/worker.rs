@@ -36,6 +36,7 @@ mod attempt;
 mod catch_unwind;
 mod coalesce;
 mod factory;
+mod habit;
 mod pass;
 mod start;
 #[cfg(test)]
@@ -49,6 +50,7 @@ use self::{
     apart::Apart,
     attempt::{StandsFor, attempt, hear, serve},
     coalesce::{Coalescing, pause as pause_for_sender},
+    habit::Habit,
     pass::{end_pass, pass},
     start::{first_start, pause, start_again},
     turn::Turn,
@@ -275,6 +277,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
     let (mut in_a_row, mut turn) = (0_u32, Turn::default());
     let mut patience = Patience::new(&core.settings);
     let mut coalescing = Coalescing::default();
+    let (mut habit, mut has_waited) = (Habit::default(), false);
     let mut by_call = false;
     let mut permission = None;
     while !hold.is_over() {
@@ -309,7 +312,6 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         if taken == Taken::Nothing {
             // With keys, what a sender sends goes to all shards: those that are ready come first. A handler that has waited
             // has left its shard, where others are ready most likely.
-            let has_waited = std::mem::take(&mut hold.post.has_suspended);
             let goes_on = (core.keyed() || has_waited) && core.wake.any_ready();
             let from_afar = || !by_call && hold.is_fed_from_afar();
             let pauses = coalescing.pauses_after(in_a_row, from_afar);
@@ -361,6 +363,10 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                 let attempts = Apart(pin!(attempt(&core, hold, actor, cx))).await;
                 in_a_row += attempts - 1;
                 turn.count(attempts - 1);
+                has_waited = std::mem::take(&mut hold.post.has_suspended);
+                if let Some(waits) = habit.changes(has_waited, core.wake.waits()) {
+                    core.wake.set_waits(waits);
+                }
                 if let Some(permission) = permission.take() {
                     end_pass(hold, permission);
                 }

@@ -29,9 +29,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Leaves a shard without keys.
     pub(super) fn depart(&self, index: usize, worker: usize, alone: bool) {
+        if !alone {
+            return;
+        }
         // Before the bit: who sees that it is served sees somebody whose bit it is.
         self.shards[index].forget_drainer(worker);
-        self.wake.depart(index, alone);
+        self.wake.depart(index);
     }
 
     /// The handler of a message suspends: its key gets a lane, and the shard is passed on to others.

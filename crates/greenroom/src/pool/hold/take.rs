@@ -358,7 +358,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// The first message of a run is in the delivery.
     fn begin_run(&mut self, index: usize, alone: bool) -> Taken {
-        self.timed_since = self.times_this().then(Instant::now);
+        // A run of one message, and the wait of its handler, tell no pace.
+        let times = !self.post.core.wake.waits() && self.times_this();
+        self.timed_since = times.then(Instant::now);
         self.post.source = Source::Shared { index, alone };
         (self.run, self.longest_run) = (0, self.post.core.budget());
         self.start()

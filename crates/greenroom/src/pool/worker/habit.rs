@@ -1,0 +1,48 @@
+//! Whether handlers usually wait for something.
+
+/// How often more a worker's handlers have waited than not, within bounds. It changes the pool's mind only at either of
+/// them, so that handlers of both kinds do not do so with each message.
+#[derive(Debug, Default)]
+pub(super) struct Habit(i8);
+
+/// So many handlers more that waited, or that did not, are certainty.
+const CERTAIN: i8 = 16;
+
+impl Habit {
+    /// A handler has returned, and has waited or not. Present where that contradicts what the pool takes to be usual.
+    #[inline]
+    pub(super) fn changes(&mut self, has_waited: bool, usual: bool) -> Option<bool> {
+        let step = if has_waited { 1 } else { -1 };
+        self.0 = (self.0 + step).clamp(-CERTAIN, CERTAIN);
+        let is_certain = self.0.abs() == CERTAIN && has_waited == (self.0 > 0);
+        (is_certain && has_waited != usual).then_some(has_waited)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_changes_the_mind_of_the_pool_once_it_is_certain() {
+        let (mut habit, mut usual) = (Habit::default(), false);
+        let mut after = |has_waited, times| {
+            for _ in 0..times {
+                usual = habit.changes(has_waited, usual).unwrap_or(usual);
+            }
+            usual
+        };
+        assert!(!after(true, 15));
+        assert!(after(true, 100));
+        assert!(after(false, 31));
+        assert!(after(true, 31));
+        assert!(!after(false, 32));
+    }
+
+    #[test]
+    fn one_in_ten_that_waits_is_not_usual_whoever_said_so() {
+        let mut habit = Habit::default();
+        assert!((0..1_000).all(|n| habit.changes(n % 10 == 0, false).is_none()));
+        assert_eq!((0..100).find_map(|n| habit.changes(n % 10 == 0, true)), Some(false));
+    }
+}
