@@ -15,10 +15,9 @@
 //! Lanes are found by the hash of their key; keys themselves are compared by the caller, outside the lock, because
 //! comparing runs user code.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::Arc,
-};
+use std::{collections::VecDeque, sync::Arc};
+
+use hashbrown::HashTable;
 
 use super::{
     crowd::Crowd,
@@ -51,7 +50,7 @@ pub(crate) enum LaneState {
 
 pub(crate) struct Lane<M, R, E, K> {
     pub(crate) id: LaneId,
-    pub(crate) key: Arc<K>,
+    pub(crate) key: LaneKey<K>,
     pub(crate) state: LaneState,
     /// Later messages of the key, in order of acceptance; the first may be one that waits for another attempt.
     pub(crate) queue: VecDeque<Entry<M, R, E, K>>,
@@ -67,6 +66,26 @@ pub(crate) struct Lane<M, R, E, K> {
     /// permits of the whole lane back or takes them again, under the same lock: else a permit is
     /// counted twice, or never.
     pub(crate) apart: bool,
+}
+
+/// The key of a lane, which others come to hold as well where they need it under no lock: few do.
+pub(crate) struct LaneKey<K> {
+    own: Option<K>,
+    shared: Option<Arc<K>>,
+}
+
+impl<K> LaneKey<K> {
+    fn new(key: K) -> Self {
+        Self { own: Some(key), shared: None }
+    }
+
+    /// For whoever needs the key under no lock. Always present.
+    pub(crate) fn share(&mut self) -> Option<Arc<K>> {
+        if let Some(own) = self.own.take() {
+            self.shared = Some(Arc::new(own));
+        }
+        self.shared.clone()
+    }
 }
 
 impl<M, R, E, K> Lane<M, R, E, K> {
@@ -123,12 +142,9 @@ impl<M, R, E, K> Lane<M, R, E, K> {
 /// A message that was evicted, and its lane where that is to be closed.
 pub(crate) type Evicted<M, R, E, K> = (Entry<M, R, E, K>, Option<LaneId>);
 
-/// Lanes by the hash of their key, which is seeded already. Few chains are longer than one.
-type ByHash<L> = HashMap<u32, Vec<L>, foldhash::fast::FixedState>;
-
-/// The lanes of one shard.
+/// The lanes of one shard, by the hash of their key, which is seeded already.
 pub(crate) struct Lanes<M, R, E, K> {
-    by_hash: ByHash<Lane<M, R, E, K>>,
+    table: HashTable<Lane<M, R, E, K>>,
     next_number: u64,
     /// Messages in all lanes.
     queued: usize,
@@ -137,9 +153,15 @@ pub(crate) struct Lanes<M, R, E, K> {
 /// With more room than this, an empty table gives its memory back.
 pub(crate) const KEPT_WHEN_EMPTY: usize = 64;
 
+/// The table looks at the highest bits and at the lowest. A multiplicative hash (Knuth: The Art of Computer Programming 3,
+/// 6.4).
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
 impl<M, R, E, K> Lanes<M, R, E, K> {
     pub(crate) fn new() -> Self {
-        Self { by_hash: HashMap::default(), next_number: 0, queued: 0 }
+        Self { table: HashTable::new(), next_number: 0, queued: 0 }
     }
 
     pub(crate) fn queued(&self) -> usize {
@@ -147,21 +169,30 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     }
 
     /// The lanes whose keys may equal one with this hash.
-    pub(crate) fn candidates(&self, hash: u32) -> Vec<(LaneId, Arc<K>)> {
-        let chain = self.by_hash.get(&hash);
-        chain.into_iter().flatten().map(|lane| (lane.id, lane.key.clone())).collect()
+    pub(crate) fn candidates(&mut self, hash: u32) -> Vec<(LaneId, Arc<K>)> {
+        let those = self.of_hash_mut(hash);
+        those.filter_map(|lane| Some((lane.id, lane.key.share()?))).collect()
     }
 
+    #[inline]
     pub(crate) fn has(&self, hash: u32) -> bool {
-        self.by_hash.contains_key(&hash)
+        !self.table.is_empty() && self.of_hash(hash).next().is_some()
     }
 
-    pub(crate) fn open(&mut self, hash: u32, key: Arc<K>, state: LaneState) -> LaneId {
+    fn of_hash(&self, hash: u32) -> impl Iterator<Item = &Lane<M, R, E, K>> {
+        self.table.iter_hash(spread(hash)).filter(move |lane| lane.id.hash == hash)
+    }
+
+    fn of_hash_mut(&mut self, hash: u32) -> impl Iterator<Item = &mut Lane<M, R, E, K>> {
+        self.table.iter_hash_mut(spread(hash)).filter(move |lane| lane.id.hash == hash)
+    }
+
+    pub(crate) fn open(&mut self, hash: u32, key: K, state: LaneState) -> LaneId {
         let id = LaneId { hash, number: self.next_number };
         self.next_number += 1;
         let lane = Lane {
             id,
-            key,
+            key: LaneKey::new(key),
             state,
             queue: VecDeque::new(),
             urgent: 0,
@@ -170,24 +201,24 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
             failed: None,
             apart: false,
         };
-        self.by_hash.entry(hash).or_default().push(lane);
+        self.table.insert_unique(spread(hash), lane, |lane| spread(lane.id.hash));
         id
     }
 
     pub(crate) fn get(&mut self, id: LaneId) -> Option<&mut Lane<M, R, E, K>> {
-        self.by_hash.get_mut(&id.hash)?.iter_mut().find(|lane| lane.id == id)
+        self.table.find_mut(spread(id.hash), |lane| lane.id == id)
     }
 
     /// True for a lane that nobody owns.
     pub(crate) fn is_ready(&self, id: LaneId) -> bool {
-        let lane = self.by_hash.get(&id.hash).and_then(|chain| chain.iter().find(|l| l.id == id));
+        let lane = self.table.find(spread(id.hash), |lane| lane.id == id);
         lane.is_some_and(|lane| lane.state == LaneState::Ready)
     }
 
     /// The lane with this hash that this worker runs.
     pub(crate) fn run_by(&self, hash: u32, worker: usize) -> Option<LaneId> {
-        let chain = self.by_hash.get(&hash)?;
-        chain.iter().find(|lane| lane.state == LaneState::Running(worker)).map(|lane| lane.id)
+        let running = LaneState::Running(worker);
+        self.of_hash(hash).find(|lane| lane.state == running).map(|lane| lane.id)
     }
 
     pub(crate) fn push_back(
@@ -224,14 +255,9 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
 
     /// Removes a lane. What is returned holds user data: drop it outside the lock.
     pub(crate) fn close(&mut self, id: LaneId) -> Option<Lane<M, R, E, K>> {
-        let chain = self.by_hash.get_mut(&id.hash)?;
-        let place = chain.iter().position(|lane| lane.id == id)?;
-        let lane = chain.swap_remove(place);
-        if chain.is_empty() {
-            self.by_hash.remove(&id.hash);
-        }
-        if self.by_hash.is_empty() && self.by_hash.capacity() > KEPT_WHEN_EMPTY {
-            self.by_hash = HashMap::default();
+        let (lane, _) = self.table.find_entry(spread(id.hash), |lane| lane.id == id).ok()?.remove();
+        if self.table.is_empty() && self.table.capacity() > KEPT_WHEN_EMPTY {
+            self.table = HashTable::new();
         }
         self.queued -= lane.queue.len();
         Some(lane)
@@ -241,24 +267,19 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     /// holds keys: drop it outside the lock.
     pub(crate) fn drain(&mut self, into: &mut Vec<Entry<M, R, E, K>>) -> Vec<Lane<M, R, E, K>> {
         self.queued = 0;
-        let mut unowned = Vec::new();
-        for chain in self.by_hash.values_mut() {
-            chain.iter_mut().for_each(|lane| {
-                lane.urgent = 0;
-                into.extend(lane.queue.drain(..));
-            });
-            let running = |lane: &mut Lane<_, _, _, _>| matches!(lane.state, LaneState::Running(_));
-            unowned.extend(chain.extract_if(.., |lane| !running(lane)));
+        for lane in self.table.iter_mut() {
+            lane.urgent = 0;
+            into.extend(lane.queue.drain(..));
         }
-        self.by_hash.retain(|_, chain| !chain.is_empty());
-        unowned
+        let running = |lane: &mut Lane<_, _, _, _>| matches!(lane.state, LaneState::Running(_));
+        self.table.extract_if(|lane| !running(lane)).collect()
     }
 
     /// Takes a message of this class that has waited in some lane without having been attempted: the first of them. For who
     /// needs its room. Names the lane where nobody runs it and nothing is left in it: the caller closes it.
     pub(crate) fn evict(&mut self, class: Class) -> Option<Evicted<M, R, E, K>> {
         // What holds no room makes none.
-        let mut lanes = self.by_hash.values_mut().flatten().filter(|lane| !lane.apart);
+        let mut lanes = self.table.iter_mut().filter(|lane| !lane.apart);
         let evicted = lanes.find_map(|lane| {
             let entry = lane.evict(class)?;
             let emptied = lane.state == LaneState::Ready && lane.queue.is_empty();
@@ -270,9 +291,8 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
 
     /// As `evict`, a normal message of a lane with this hash that is not ready: one that is may be left without a message.
     pub(crate) fn evict_of(&mut self, hash: u32) -> Option<Entry<M, R, E, K>> {
-        let chain = self.by_hash.get_mut(&hash)?;
-        let mut owned =
-            chain.iter_mut().filter(|lane| lane.state != LaneState::Ready && !lane.apart);
+        let those = self.of_hash_mut(hash);
+        let mut owned = those.filter(|lane| lane.state != LaneState::Ready && !lane.apart);
         let entry = owned.find_map(|lane| lane.evict(Class::Normal))?;
         self.queued -= 1;
         Some(entry)
@@ -280,18 +300,18 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
 
     /// When the message was queued that has waited longest in a lane.
     pub(crate) fn oldest(&self) -> Option<Stamp> {
-        let lanes = self.by_hash.values().flatten();
+        let lanes = self.table.iter();
         lanes.filter_map(|lane| first(lane.queue.iter())).min_by_key(|stamp| stamp.nanos())
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.by_hash.is_empty()
+        self.table.is_empty()
     }
 
     /// Counts what waits in lanes by its keys.
     pub(crate) fn count_into(&self, crowd: &mut Crowd) {
-        for lane in self.by_hash.values().flatten() {
+        for lane in &self.table {
             lane.queue.iter().for_each(|entry| crowd.count_of(lane.id.hash, entry));
             if lane.state == LaneState::Parked {
                 crowd.park(lane.id.hash);
@@ -330,18 +350,22 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
 
     /// Every lane, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Lane<M, R, E, K>> {
-        self.by_hash.values().flatten()
+        self.table.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Lane<M, R, E, K>> {
+        self.table.iter_mut()
     }
 
     /// True where another lane with the hash of this one is parked too.
     pub(crate) fn has_other_parked(&self, id: LaneId) -> bool {
-        let chain = self.by_hash.get(&id.hash).into_iter().flatten();
-        chain.into_iter().any(|lane| lane.id != id && lane.state == LaneState::Parked)
+        let mut those = self.of_hash(id.hash);
+        those.any(|lane| lane.id != id && lane.state == LaneState::Parked)
     }
 
     /// How many lanes the table has room for.
     #[cfg(test)]
     pub(crate) fn room(&self) -> usize {
-        self.by_hash.capacity()
+        self.table.capacity()
     }
 }

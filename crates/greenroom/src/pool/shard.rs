@@ -826,7 +826,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     pub(crate) fn pass_on(&mut self) -> Option<LaneId> {
         let token = self.token.take()?;
         let (hash, key) = token.in_hand?;
-        Some(self.lanes.open(hash, Arc::new(key), LaneState::Running(token.worker)))
+        Some(self.lanes.open(hash, key, LaneState::Running(token.worker)))
     }
 
     /// Passes the token on when its holder has not finished a message since the last tick and others wait behind it.
@@ -913,7 +913,7 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
     /// Gives a message's key a lane of its own that is ready, behind everybody else's.
     pub(crate) fn stand_aside(&mut self, mut entry: Entry<M, R, E, K>) {
         let Some(key) = entry.key.take() else { return };
-        let id = self.lanes.open(entry.hash, Arc::new(key), LaneState::Ready);
+        let id = self.lanes.open(entry.hash, key, LaneState::Ready);
         let unplaced = self.lanes.push_back(id, entry);
         debug_assert!(unplaced.is_ok(), "a lane just opened is there");
         self.make_ready(id);
@@ -1126,7 +1126,7 @@ mod tests {
         let shard = keyed(&[0, 0]);
         let mut outbox = shard.outbox.lock();
         assert!(shard.refill(&mut outbox) && shard.is_all_of(&mut outbox, 0));
-        let id = outbox.lanes.open(8, Arc::new(8), LaneState::Ready);
+        let id = outbox.lanes.open(8, 8, LaneState::Ready);
         outbox.make_ready(id);
         assert!(!shard.is_all_of(&mut outbox, 0));
         assert_eq!(outbox.next_ready(), Some(id));

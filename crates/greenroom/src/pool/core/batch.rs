@@ -91,7 +91,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if outbox.token.is_some() {
             return;
         }
-        let Some(key) = outbox.lanes.get(id).map(|lane| lane.key.clone()) else { return };
+        let Some(key) = outbox.lanes.get(id).and_then(|lane| lane.key.share()) else { return };
         let epoch = outbox.grant(worker);
         self.shards[index].refill_behind(&mut outbox);
         loop {

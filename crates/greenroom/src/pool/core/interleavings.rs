@@ -368,6 +368,6 @@ fn k05_a_comparison_that_panics_loses_nothing() {
     }
     impl Eq for Touchy {}
     let mut lanes = crate::pool::lanes::Lanes::<(), (), (), Touchy>::new();
-    let id = lanes.open(7, Arc::new(Touchy), crate::pool::lanes::LaneState::Retrying);
+    let id = lanes.open(7, Touchy, crate::pool::lanes::LaneState::Retrying);
     assert_eq!(super::take::find_lane(lanes.candidates(7), Some(&Touchy)), Some(id));
 }

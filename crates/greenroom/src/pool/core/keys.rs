@@ -52,11 +52,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn parked_keys(&self) -> Vec<ParkedKey<K>> {
         let mut all = Vec::new();
         for shard in &self.shards {
-            let outbox = shard.outbox.lock();
-            all.extend(outbox.lanes.iter().filter_map(|lane| {
+            let mut outbox = shard.outbox.lock();
+            all.extend(outbox.lanes.iter_mut().filter_map(|lane| {
+                let key = lane.failed.is_some().then(|| lane.key.share())??;
                 let failed = lane.failed.as_ref()?;
                 Some(ParkedKey {
-                    key: lane.key.clone(),
+                    key,
                     since: failed.at.elapsed(),
                     reason: failed.reason,
                     waiting: behind(lane),
@@ -145,7 +146,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn longest_line(&self) -> Option<LongestLine<K>> {
         let mut longest: Option<(usize, u32, Option<Arc<K>>)> = None;
         for shard in &self.shards {
-            let outbox = shard.outbox.lock();
+            let mut outbox = shard.outbox.lock();
             let inbox = shard.inbox.lock();
             let mut lines: HashMap<u32, usize, foldhash::fast::FixedState> = HashMap::default();
             let queued = inbox.urgent.iter().chain(outbox.queue.iter()).chain(inbox.queue.iter());
@@ -159,8 +160,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             if let Some((hash, messages)) = most
                 && longest.as_ref().is_none_or(|(length, ..)| messages > *length)
             {
-                let lane = outbox.lanes.iter().find(|lane| lane.id.hash == hash);
-                longest = Some((messages, hash, lane.map(|lane| lane.key.clone())));
+                let lane = outbox.lanes.iter_mut().find(|lane| lane.id.hash == hash);
+                longest = Some((messages, hash, lane.and_then(|lane| lane.key.share())));
             }
         }
         let (messages, hash, key) = longest?;
@@ -178,7 +179,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
             Source::Lane { index, id, .. } => {
                 let mut outbox = self.shards[index].outbox.lock();
-                outbox.lanes.get(id).map(|lane| (id.hash, lane.key.clone()))
+                outbox.lanes.get(id).and_then(|lane| Some((id.hash, lane.key.share()?)))
             }
             _ => None,
         };

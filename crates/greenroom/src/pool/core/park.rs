@@ -73,7 +73,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         };
         match token.in_hand.take() {
             Some((hash, key)) => {
-                let id = outbox.lanes.open(hash, Arc::new(key), LaneState::Retrying);
+                let id = outbox.lanes.open(hash, key, LaneState::Retrying);
                 let unplaced = outbox.lanes.push_front(id, entry);
                 drop(outbox);
                 debug_assert!(unplaced.is_ok(), "a lane just opened is there");

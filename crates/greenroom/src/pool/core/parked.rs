@@ -128,7 +128,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 let mut outbox = self.shards[index].outbox.lock();
                 if let Some(token) = outbox.held(epoch) {
                     let (hash, key) = token.in_hand.take()?;
-                    let id = outbox.lanes.open(hash, Arc::new(key), LaneState::Parked);
+                    let id = outbox.lanes.open(hash, key, LaneState::Parked);
                     return Some((index, id, outbox, source));
                 }
                 drop(outbox);
