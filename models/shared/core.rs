@@ -376,6 +376,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.serve_key_lines();
     }
 
+    pub(crate) fn serve_waiters_in_blocks(&self) {
+        if self.permits.is_starved() && (self.permits.fills_block() || self.wake.awake() == 0) {
+            self.permits.grant(self);
+        }
+        self.serve_key_lines();
+    }
+
     pub(crate) fn age_of(&self, _entry: &Queued<A, K>) -> Option<Duration> {
         None
     }

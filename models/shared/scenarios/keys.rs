@@ -75,6 +75,48 @@ pub fn a_key_that_suspends_gets_a_lane() {
     });
 }
 
+/// The same where that is usual: the lane is there before the handler is polled, and its worker goes on in the shard.
+pub fn a_key_has_its_lane_at_once_where_handlers_usually_wait() {
+    check(Effort::Large, || {
+        let pool = Pool::new(plan(3, 2), 5, |number| match number {
+            11 | 21 => Handler::Suspends,
+            _ => Handler::Returns,
+        });
+        pool.core.wake.set_waits(true);
+        let threads = [pool.worker(0), pool.sleeper(1), pool.sleeper(2), pool.sender(0, &[21, 22])];
+        for number in [11, 12, 13] {
+            pool.send(0, number).expect("it is open");
+        }
+        pool.finish(threads);
+    });
+}
+
+/// What is usual changes while messages come.
+pub fn two_workers_and_what_is_usual_changes() {
+    check(Effort::Large, || {
+        let pool = Pool::new(plan(2, 2), 4, |number| match number {
+            11 => Handler::Suspends,
+            _ => Handler::Returns,
+        });
+        let threads = [
+            pool.worker(0),
+            pool.worker(1),
+            spawn({
+                let pool = pool.clone();
+                move || {
+                    pool.core.wake.set_waits(true);
+                    yield_now();
+                    pool.core.wake.set_waits(false);
+                }
+            }),
+        ];
+        for number in [11, 12, 21, 13] {
+            pool.send(0, number).expect("it is open");
+        }
+        pool.finish(threads);
+    });
+}
+
 /// Point 2: others go on behind a handler that computes, and the order of its key holds.
 pub fn a_token_is_taken_from_who_computes() {
     check(Effort::Large, || {

@@ -607,7 +607,8 @@ impl<'a> Player<'a> {
             Source::Attending { .. } => false,
             source => {
                 self.source = Source::None;
-                let taken = self.core.next(self.worker, source);
+                let stays = self.core.wake.waits();
+                let taken = self.core.next(self.worker, source, stays);
                 self.begin(taken)
             }
         }

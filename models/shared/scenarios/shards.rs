@@ -68,6 +68,18 @@ pub fn two_workers_of_which_one_suspends() {
     });
 }
 
+/// The same where that is usual: nobody keeps to a shard, and none is left alone.
+pub fn two_workers_whose_handlers_usually_wait() {
+    check(Effort::Changes(2), || {
+        let pool = Pool::new(plan(2, 2, 8), 2, |_| Handler::Suspends);
+        pool.core.wake.set_waits(true);
+        let threads = [pool.worker(0), pool.sleeper(1)];
+        pool.send(0, 1).expect("it is open");
+        pool.send(0, 2).expect("it is open");
+        pool.finish(threads);
+    });
+}
+
 /// A shard with messages whose attendant goes: who departs looks afterwards.
 pub fn a_worker_that_departs_and_leaves_work_behind() {
     check(Effort::Changes(2), || {

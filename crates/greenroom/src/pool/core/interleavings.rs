@@ -173,7 +173,7 @@ impl Stage {
         self.settle(index)?;
         let worker = &mut self.workers[index];
         let source = std::mem::replace(&mut worker.source, Source::None);
-        let next = self.core.next(index, source);
+        let next = self.core.next(index, source, false);
         let next = next.or_else(|| self.core.take(index, &mut worker.cursor, Class::Urgent));
         let Some((source, entry)) = next else { return Ok(false) };
         worker.source = source;

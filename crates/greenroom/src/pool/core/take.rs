@@ -60,8 +60,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         None
     }
 
-    /// The next message from where the last one came from, or `None` when its place has been given up.
-    pub(crate) fn next(&self, worker: usize, source: Source) -> Taken<A, K> {
+    /// The next message from where the last one came from, or `None` when its place has been given up. `stays` where a worker
+    /// whose lane is empty may go on with its shard.
+    pub(crate) fn next(&self, worker: usize, source: Source, stays: bool) -> Taken<A, K> {
         match source {
             Source::None | Source::Desk => None,
             Source::Shared { .. } | Source::Attending { .. } => {
@@ -79,13 +80,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                     self.release(worker, source);
                     return None;
                 }
-                self.next(worker, self.demote(worker, source))
+                self.next(worker, self.demote(worker, source), stays)
             }
             Source::Head { .. } => {
                 self.release(worker, source);
                 None
             }
-            Source::Lane { index, id, run } => self.next_in_lane(index, id, run),
+            Source::Lane { index, id, run } => {
+                self.next_in_lane(index, id, run, stays.then_some(worker))
+            }
         }
     }
 
@@ -321,13 +324,26 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 let key = entry.key.take().map(|key| (entry.hash, key));
                 let hash = key.as_ref().map(|(hash, _)| *hash);
                 outbox.publish(epoch, key);
-                (Some((Source::Head { index, epoch, hash, run }, entry)), None)
+                match self.wake.waits() {
+                    true => (Some((self.pass_on_now(index, &mut outbox), entry)), None),
+                    false => (Some((Source::Head { index, epoch, hash, run }, entry)), None),
+                }
             }
             None => (None, outbox.token.take()),
         };
         drop(outbox);
         discard((finished, token));
         taken
+    }
+
+    /// Where handlers usually wait, the key of a message gets its lane before the handler is polled, under the lock that is
+    /// taken anyway, and others go on with the shard: the handler may suspend then for nothing.
+    fn pass_on_now(&self, index: usize, outbox: &mut OutboxOf<A, K>) -> Source {
+        let lane = outbox.pass_on();
+        if outbox.has_ready() || self.shards[index].refill(outbox) {
+            self.wake.mark(index);
+        }
+        lane.map_or(Source::None, |id| Source::Lane { index, id, run: 0 })
     }
 
     /// The next message of the queue whose key nobody owns and which has not had its quota.
@@ -519,7 +535,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    fn next_in_lane(&self, index: usize, id: LaneId, run: u32) -> Taken<A, K> {
+    /// The next message of a lane; where it is empty, and `heir` goes on with the shard, which nobody drains, the next one
+    /// there, under the same lock.
+    fn next_in_lane(
+        &self,
+        index: usize,
+        id: LaneId,
+        run: u32,
+        heir: Option<usize>,
+    ) -> Taken<A, K> {
         let mut outbox = self.shards[index].outbox.lock();
         // Keys of this shard wait for a quota, those of other shards for a turn, as they do behind any shard.
         let others = run + 1 >= QUOTA
@@ -534,9 +558,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Some((Source::Lane { index, id, run: run + 1 }, entry));
         }
         let closed = outbox.lanes.close(id);
-        drop(outbox);
+        let is_free = outbox.token.is_none() && !outbox.has_ready() && !self.has_ended();
+        let taken = match heir.filter(|_| is_free) {
+            Some(worker) => {
+                let epoch = outbox.grant(worker);
+                self.advance(index, outbox, epoch, 0, Class::Urgent)
+            }
+            None => {
+                drop(outbox);
+                None
+            }
+        };
         discard(closed);
-        None
+        taken
     }
 }
 

@@ -30,6 +30,9 @@ const RUNS_IN_A_SHARD: u32 = 16;
 /// Where others are filled that nobody attends, a run of more messages counts as several.
 const MESSAGES_OF_A_RUN: u32 = 128;
 
+/// Keys of one shard in a row, where handlers usually wait.
+const LANES_IN_A_SHARD: u32 = 8;
+
 /// As `RUNS_IN_A_SHARD`, where they are not: its caches matter less, and others would wait for long.
 const LONG_RUNS_IN_A_SHARD: u32 = 2;
 
@@ -59,7 +62,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                     return taken;
                 }
                 self.post.source = Source::None;
-                match self.post.core.next(self.post.worker, source) {
+                let stays = self.stays_in_shard(source);
+                match self.post.core.next(self.post.worker, source, stays) {
                     Some((source, entry)) => self.begin(source, entry),
                     None => {
                         self.ran_dry = source.shard_drained();
@@ -69,6 +73,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 }
             }
         }
+    }
+
+    /// True for the first few lanes of one shard, one after the other: then others have their turn there, or would have to
+    /// wait until somebody comes round.
+    fn stays_in_shard(&mut self, source: Source) -> bool {
+        if !matches!(source, Source::Lane { .. }) || !self.post.core.wake.waits() {
+            return false;
+        }
+        self.runs = (self.runs + 1) % LANES_IN_A_SHARD;
+        self.runs != 0
     }
 
     /// A key that has had its quota gives way to others of its shard, not to those of all shards: otherwise the hottest key, which
