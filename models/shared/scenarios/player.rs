@@ -859,7 +859,7 @@ impl<'a> Player<'a> {
     fn suspend(&mut self) {
         self.source = self.core.suspend(self.worker, self.source);
         self.core.wake.leave(&self.core.clock.bell);
-        self.core.serve_waiters();
+        self.core.serve_waiters_in_blocks();
         yield_now();
         self.core.wake.enter(&self.core.clock.bell);
     }

@@ -364,6 +364,10 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                 in_a_row += attempts - 1;
                 turn.count(attempts - 1);
                 has_waited = std::mem::take(&mut hold.post.has_suspended);
+                if has_waited {
+                    // Others have had their turn meanwhile.
+                    turn.begin(1);
+                }
                 if let Some(waits) = habit.changes(has_waited, core.wake.waits()) {
                     core.wake.set_waits(waits);
                 }
