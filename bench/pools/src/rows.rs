@@ -15,6 +15,7 @@ use crate::{
     sleepers::Sleepers,
     stage::Threads,
     unkeyed::{Sending, Unkeyed},
+    waits::{self, Room, Shape, Wait},
     work::{Calibration, Work},
 };
 
@@ -26,14 +27,29 @@ pub type Run = Box<dyn FnMut(Side) -> Result<Figures, Failure>>;
 
 #[derive(Clone, Copy)]
 pub enum Kind {
-    Unkeyed { workers: usize, work_nanos: u32, sending: Sending },
-    Keyed { draw: fn() -> Keys },
-    Calls { callers: u64, in_place: bool },
+    Unkeyed {
+        workers: usize,
+        work_nanos: u32,
+        sending: Sending,
+    },
+    Keyed {
+        draw: fn() -> Keys,
+    },
+    Calls {
+        callers: u64,
+        in_place: bool,
+    },
     Memory(Memory),
     Flood,
     Sleepers(fn() -> Sleepers),
-    Fairness { suspends: bool },
+    Fairness {
+        suspends: bool,
+    },
     Collisions(Weak),
+    /// Each handler gives way once.
+    Waits {
+        keys: Option<u64>,
+    },
 }
 
 /// What a figure is compared with.
@@ -92,11 +108,16 @@ const fn fairness(name: &'static str, suspends: bool) -> Row {
     Row { name, kind: Kind::Fairness { suspends }, limits: at_most(16.0, 16.0) }
 }
 
+/// `pools waits` has many more, and judges them beside other baselines.
+const fn waits(name: &'static str, keys: Option<u64>) -> Row {
+    Row { name, kind: Kind::Waits { keys }, limits: Limits::None }
+}
+
 const fn collisions(name: &'static str, weak: Weak) -> Row {
     Row { name, kind: Kind::Collisions(weak), limits: ratio(0.8, 0.95) }
 }
 
-pub const ROWS: [Row; 27] = [
+pub const ROWS: [Row; 29] = [
     sends("A4", 4, 0, ratio(5.0, 7.0)),
     sends("A256", 256, 0, ratio(5.0, 7.0)),
     sends_many("A4-many", 4, ratio(9.0, 20.0)),
@@ -124,12 +145,17 @@ pub const ROWS: [Row; 27] = [
     collisions("K05-identity", Weak::Identity),
     collisions("K05-fnv", Weak::Fnv),
     Row { name: "P30", kind: Kind::Flood, limits: ratio(0.8, 0.95) },
+    waits("W64", None),
+    waits("W64-keyed", Some(1_000_000)),
 ];
 
 impl Row {
     pub fn unit(&self) -> &'static str {
         match self.kind {
-            Kind::Unkeyed { .. } | Kind::Keyed { .. } | Kind::Collisions(_) => "M/s",
+            Kind::Unkeyed { .. }
+            | Kind::Keyed { .. }
+            | Kind::Collisions(_)
+            | Kind::Waits { .. } => "M/s",
             Kind::Calls { .. } => "ns/call",
             Kind::Memory(memory) => memory.unit(),
             Kind::Flood => "ns p99",
@@ -146,7 +172,10 @@ impl Row {
     /// How many times better the second figure is than the first.
     pub fn ratio(&self, baseline: f64, greenroom: f64) -> f64 {
         match self.kind {
-            Kind::Unkeyed { .. } | Kind::Keyed { .. } | Kind::Collisions(_) => greenroom / baseline,
+            Kind::Unkeyed { .. }
+            | Kind::Keyed { .. }
+            | Kind::Collisions(_)
+            | Kind::Waits { .. } => greenroom / baseline,
             Kind::Calls { .. }
             | Kind::Memory(_)
             | Kind::Flood
@@ -167,7 +196,8 @@ impl Row {
             | Kind::Flood
             | Kind::Sleepers(_)
             | Kind::Fairness { .. }
-            | Kind::Collisions(_) => None,
+            | Kind::Collisions(_)
+            | Kind::Waits { .. } => None,
         }
     }
 
@@ -183,7 +213,7 @@ impl Row {
             Kind::Flood => messages / 50,
             // Ten seconds of arrivals, of five million.
             Kind::Sleepers(_) => messages / 25,
-            Kind::Fairness { .. } | Kind::Collisions(_) => messages / 5,
+            Kind::Fairness { .. } | Kind::Collisions(_) | Kind::Waits { .. } => messages / 5,
         }
     }
 
@@ -248,6 +278,17 @@ impl Row {
             Kind::Collisions(weak) => {
                 let collisions = Collisions::new(weak, messages, threads);
                 Box::new(move |side| collisions.run(side).map(per_micro))
+            }
+            Kind::Waits { keys } => {
+                let (wait, workers, room) = (Wait::Yields, 64, Room::Scarce);
+                let shape = Shape { wait, workers, keys, room, threads };
+                Box::new(move |side| {
+                    let side = match side {
+                        Side::Baseline => waits::Side::Channels,
+                        Side::Greenroom => waits::Side::Pool,
+                    };
+                    shape.measure(side, messages).map(|cost| per_micro(cost.time))
+                })
             }
         })
     }

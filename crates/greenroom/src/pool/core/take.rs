@@ -537,13 +537,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The next message of a lane; where it is empty, and `heir` goes on with the shard, which nobody drains, the next one
     /// there, under the same lock.
-    fn next_in_lane(
-        &self,
-        index: usize,
-        id: LaneId,
-        run: u32,
-        heir: Option<usize>,
-    ) -> Taken<A, K> {
+    fn next_in_lane(&self, index: usize, id: LaneId, run: u32, heir: Option<usize>) -> Taken<A, K> {
         let mut outbox = self.shards[index].outbox.lock();
         // Keys of this shard wait for a quota, those of other shards for a turn, as they do behind any shard.
         let others = run + 1 >= QUOTA
