@@ -291,9 +291,10 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
 
     /// As `evict`, a normal message of a lane with this hash that is not ready: one that is may be left without a message.
     pub(crate) fn evict_of(&mut self, hash: u32) -> Option<Entry<M, R, E, K>> {
-        let those = self.of_hash_mut(hash);
-        let mut owned = those.filter(|lane| lane.state != LaneState::Ready && !lane.apart);
-        let entry = owned.find_map(|lane| lane.evict(Class::Normal))?;
+        let entry = self
+            .of_hash_mut(hash)
+            .filter(|lane| lane.state != LaneState::Ready && !lane.apart)
+            .find_map(|lane| lane.evict(Class::Normal))?;
         self.queued -= 1;
         Some(entry)
     }

@@ -27,7 +27,7 @@
 //! under both locks, clears it (and, without keys, the bit with it), or one that has just filled the outbox with a single
 //! message and takes that under the same lock; the sender that sets it must set the bit. Lock order: outbox, then inbox.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::collections::VecDeque;
 
 use super::{
     block_queue::{BlockQueue, OfRun, Run},

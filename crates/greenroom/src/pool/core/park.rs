@@ -2,7 +2,7 @@
 
 use std::{
     hash::Hash,
-    sync::{Arc, atomic::Ordering},
+    sync::atomic::Ordering,
     time::Duration,
 };
 
