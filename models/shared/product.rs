@@ -40,6 +40,11 @@ pub(crate) enum NotAccepted {
     KeyRequired,
 }
 
+#[path = "../../crates/greenroom/src/step_aside.rs"]
+mod step_aside;
+
+pub(crate) use step_aside::step_aside;
+
 /// How a call ended without a reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum CallError<E> {

@@ -740,11 +740,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// As `serve_waiters`, for a worker that has just been suspended: in blocks.
     pub(crate) fn serve_waiters_in_blocks(&self) {
-        if self.permits.is_starved() && (self.permits.fills_block() || self.wake.awake() == 0) {
+        let is_starved = self.permits.is_starved();
+        let fills_block = is_starved && self.permits.fills_block();
+        if fills_block || (is_starved && self.wake.awake() == 0) {
             self.permits.grant(self);
         }
         self.serve_key_lines();
-        if self.full.is_full() {
+        if (fills_block || !is_starved) && self.full.is_full() {
             self.look_now_and_then();
         }
     }

@@ -16,6 +16,7 @@ use crate::{
         permits::{Closed, Refused},
         shard::Shard,
     },
+    step_aside,
     sync::{AtomicU64, Notify, Ordering},
 };
 
@@ -105,6 +106,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         loop {
             self.permits.take(self).await.map_err(|Closed| Refused::Closed)?;
             let mut granted = Granted(Some(self));
+            if self.wake.waits() {
+                // Workers that are about to suspend make room for more meanwhile: each wake-up is for several messages.
+                step_aside().await;
+            }
             match self.push_keyed(parcel, sender, line.is_some()) {
                 Ok(()) => {
                     granted.0 = None;

@@ -1,10 +1,6 @@
 //! Parking: messages that wait for another attempt, each at the head of its key's lane or, without a key, alone.
 
-use std::{
-    hash::Hash,
-    sync::atomic::Ordering,
-    time::Duration,
-};
+use std::{hash::Hash, sync::atomic::Ordering, time::Duration};
 
 use super::{Core, Queued};
 use crate::{
