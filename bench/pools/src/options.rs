@@ -30,7 +30,7 @@ usage: pools [--only ROW,..] [--messages N] [--rounds N] [--json FILE]
 
   instructions counts instructions per message with valgrind, everything on one thread; A4,A256,A4-many,A256-many,B,D unless
                said otherwise
-  guard        counts greenroom's instructions per message of A4, A256, A4-many, B-uniform, D and W; fails where a row grew by more than
+  guard        counts greenroom's instructions per message of A4, A256, A4-many, B-uniform and D; fails where a row grew by more than
                5 % over what bench/instructions.json (--file) records; --record writes that file
   callgrind    what `instructions` counts: runs one side of a row once with N messages (or calls), on the main thread alone
                (current, the default) or on a runtime of two threads
@@ -47,8 +47,8 @@ usage: pools [--only ROW,..] [--messages N] [--rounds N] [--json FILE]
 const COUNTED: &str = "A4,A256,A4-many,A256-many,B,D";
 
 /// Rows that the guard compares: each path that a message takes, and no path twice.
-const GUARDED: [&str; 10] =
-    ["A4", "A256", "A4-many", "B-uniform", "D1", "D64", "D1-task", "D64-task", "W64", "W64-keyed"];
+const GUARDED: [&str; 8] =
+    ["A4", "A256", "A4-many", "B-uniform", "D1", "D64", "D1-task", "D64-task"];
 /// What they are compared with, beside this package.
 const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../instructions.json");
 
