@@ -263,16 +263,18 @@ fn program() -> impl Strategy<Value = Program> {
         prop::collection::vec((step(), class()), 0..60),
         ending(),
     )
-        .prop_map(|(workers, capacity, keyed, policy, seed, hashes, steps, ending)| Program {
-            workers,
-            capacity,
-            keyed,
-            policy,
-            seed,
-            hashes,
-            steps,
-            ending,
+        .prop_map(|(workers, capacity, keyed, policy, seed, hashes, mut steps, ending)| {
+            if seed & (8 | 64) == 0 {
+                steps.splice(..0, handlers_that_wait(workers));
+            }
+            Program { workers, capacity, keyed, policy, seed, hashes, steps, ending }
         })
+}
+
+/// So many that the pool takes this for usual.
+fn handlers_that_wait(workers: usize) -> impl Iterator<Item = (Step, Class)> {
+    let key = |n: usize| (n % 7 > 0).then_some((n % 5) as u8);
+    (0..20 * workers).map(move |n| (Step::Send(key(n), Deed::YieldTwice), Class::Normal))
 }
 
 #[derive(Default)]

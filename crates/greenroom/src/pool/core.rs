@@ -729,6 +729,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
+    /// Handlers have come to wait for something, or to do so rarely. Where it was said that they are quick, that holds.
+    #[cold]
+    pub(crate) fn wait_usually(&self, waits: bool) {
+        if self.settings.quick != Some(true) {
+            self.wake.set_waits(waits);
+        }
+    }
+
     /// Grants permits to senders that wait for them. Call it after messages have been started, behind a fence where the
     /// caller then rests for long (see [`Permits`]).
     pub(crate) fn serve_waiters(&self) {

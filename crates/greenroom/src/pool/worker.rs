@@ -369,7 +369,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                     turn.begin(1);
                 }
                 if let Some(waits) = habit.changes(has_waited, core.wake.waits()) {
-                    core.wake.set_waits(waits);
+                    core.wait_usually(waits);
                 }
                 if let Some(permission) = permission.take() {
                     end_pass(hold, permission);

@@ -276,6 +276,13 @@ fn ending() -> impl Strategy<Value = Ending> {
     ]
 }
 
+/// So many that the pool takes this for usual.
+fn handlers_that_wait(workers: usize) -> impl Iterator<Item = Step> {
+    let key = |n: usize| (n % 7 > 0).then_some((n % usize::from(KEYS)) as u8);
+    let work = move |n| Step::Work(0, How::Send, key(n), Class::Normal, Deed::Yield);
+    (0..20 * workers).map(work)
+}
+
 pub(crate) fn program() -> impl Strategy<Value = Program> {
     let per_key = prop_oneof![1 => Just(None), 4 => (1usize..6).prop_map(Some)];
     let bounds = (1usize..30, per_key, 1usize..6, prop_oneof![Just(1u8), Just(2), Just(255)]);
@@ -283,10 +290,13 @@ pub(crate) fn program() -> impl Strategy<Value = Program> {
     let flags = (prop::array::uniform6(any::<bool>()), full(), sizes());
     let steps = prop::collection::vec(step(), 0..70);
     (any::<u64>(), 1usize..9, bounds, failing, flags, steps, ending()).prop_map(
-        |(seed, workers, bounds, failing, flags, steps, ending)| {
+        |(seed, workers, bounds, failing, flags, mut steps, ending)| {
             let (capacity, max_per_key, max_parked, hashes) = bounds;
             let (attempts, finally, telling, poison_limit, max_restarts) = failing;
             let ([key_required, holds, limited, quick, in_place, apart], full, batches) = flags;
+            if !quick && seed & 64 == 0 {
+                steps.splice(..0, handlers_that_wait(workers));
+            }
             Program {
                 seed,
                 workers,
