@@ -273,7 +273,7 @@ fn program() -> impl Strategy<Value = Program> {
 
 /// So many that the pool takes this for usual.
 fn handlers_that_wait(workers: usize) -> impl Iterator<Item = (Step, Class)> {
-    let key = |n: usize| (n % 7 > 0).then_some((n % 5) as u8);
+    let key = |n: usize| (!n.is_multiple_of(7)).then_some((n % 5) as u8);
     (0..20 * workers).map(move |n| (Step::Send(key(n), Deed::YieldTwice), Class::Normal))
 }
 

@@ -278,7 +278,7 @@ fn ending() -> impl Strategy<Value = Ending> {
 
 /// So many that the pool takes this for usual.
 fn handlers_that_wait(workers: usize) -> impl Iterator<Item = Step> {
-    let key = |n: usize| (n % 7 > 0).then_some((n % usize::from(KEYS)) as u8);
+    let key = |n: usize| (!n.is_multiple_of(7)).then_some((n % usize::from(KEYS)) as u8);
     let work = move |n| Step::Work(0, How::Send, key(n), Class::Normal, Deed::Yield);
     (0..20 * workers).map(work)
 }
