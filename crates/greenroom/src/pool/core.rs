@@ -729,10 +729,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Handlers have come to wait for something, or to do so rarely. Where it was said that they are quick, that holds.
+    /// Handlers have come to wait for something, or to do so rarely. Where it was said that they are quick, that holds. Batches
+    /// are collected from the queue, so that a key stays at its head until one is.
     #[cold]
     pub(crate) fn wait_usually(&self, waits: bool) {
-        if self.settings.quick != Some(true) {
+        if self.settings.quick != Some(true) && self.settings.batches.is_none() {
             self.wake.set_waits(waits);
         }
     }
