@@ -10,7 +10,7 @@ use crate::{
     rounds::Side,
     rows::{ROWS, Row},
     stage::Threads,
-    waits::{Options as Waits, Shape},
+    waits::{self, Options as Waits, Shape},
 };
 
 pub const USAGE: &str = "\
@@ -19,7 +19,7 @@ usage: pools [--only ROW,..] [--messages N] [--rounds N] [--json FILE]
        pools guard [--record] [--file FILE]
        pools callgrind ROW baseline|greenroom N [current|two]
        pools growth [CURVE ..] [--rounds N] [--json FILE] [--plots FOLDER]
-       pools waits [ROW ..] [--rounds N] [--messages N] [--json FILE]
+       pools waits [ROW ..] [--sides SIDE,..] [--rounds N] [--messages N] [--json FILE]
        pools serve
        pools rows
 
@@ -39,7 +39,8 @@ usage: pools [--only ROW,..] [--messages N] [--rounds N] [--json FILE]
   waits        handlers that wait, beside channels, for_each_concurrent and a task for each message: throughput and processor
                time. A row is named by how its handlers wait (yield, reply, sleep, sometimes), workers, keys (1M, 1k), room (plenty:
                senders never wait) and threads (1t), as in sleep-64-1M-plenty-1t; `yield` is all whose name begins so; all of them
-               unless said otherwise, 3 rounds of a million messages where handlers only give way
+               unless said otherwise, 3 rounds of a million messages where handlers only give way. --sides runs some alone (pool,
+               channels, concurrent, spawned), for a profile
   serve        takes part in the comparison with other systems: bench/PROTOCOL.md
 ";
 
@@ -90,7 +91,7 @@ pub fn parse(args: &[String]) -> Result<Command, Failure> {
         ["callgrind", row, side, messages, threads] => callgrind(row, side, messages, threads),
         ["memory", memory, of] => Ok(Command::Memory(memory.parse()?, side(of)?)),
         ["serve"] => Ok(Command::Serve),
-        ["waits", options @ ..] => waits(options).map(Command::Waits),
+        ["waits", options @ ..] => waits_options(options).map(Command::Waits),
         ["growth", options @ ..] => growth(options).map(Command::Growth),
         options => compare(options).map(Command::Compare),
     }
@@ -177,14 +178,21 @@ fn growth(args: &[&str]) -> Result<Growth, Failure> {
     Ok(options)
 }
 
-fn waits(args: &[&str]) -> Result<Waits, Failure> {
-    let mut options = Waits { shapes: Vec::new(), rounds: 3, messages: 1_000_000, json: None };
+fn waits_options(args: &[&str]) -> Result<Waits, Failure> {
+    let mut options = Waits {
+        shapes: Vec::new(),
+        sides: waits::Side::ALL.to_vec(),
+        rounds: 3,
+        messages: 1_000_000,
+        json: None,
+    };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
         match *arg {
             "--rounds" => options.rounds = usize::try_from(at_least(value()?, 1)?)?,
             "--messages" => options.messages = at_least(value()?, 1_000)?,
+            "--sides" => options.sides = sides(value()?)?,
             "--json" => options.json = Some(PathBuf::from(value()?)),
             option if option.starts_with('-') => {
                 return Err(format!("unknown option {option}\n{USAGE}").into());
@@ -196,6 +204,20 @@ fn waits(args: &[&str]) -> Result<Waits, Failure> {
         options.shapes = Shape::all();
     }
     Ok(options)
+}
+
+/// Sides of the rows of workload W, by name.
+fn sides(names: &str) -> Result<Vec<waits::Side>, Failure> {
+    let side = |name: &str| match name {
+        "pool" => Ok(waits::Side::Pool),
+        "channels" => Ok(waits::Side::Channels),
+        "concurrent" => Ok(waits::Side::Concurrent),
+        "spawned" => Ok(waits::Side::Spawned),
+        other => {
+            Err(format!("no side {other}; there are pool, channels, concurrent, spawned").into())
+        }
+    };
+    names.split(',').map(side).collect()
 }
 
 /// The row of this name, or all whose names begin with it.

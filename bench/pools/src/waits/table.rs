@@ -11,6 +11,8 @@ use crate::{Failure, report};
 
 pub struct Options {
     pub shapes: Vec<Shape>,
+    /// Sides that are run, of those that say something about a row.
+    pub sides: Vec<Side>,
     pub rounds: usize,
     /// Messages that a quick row sends in a repetition.
     pub messages: u64,
@@ -62,7 +64,12 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 impl Measured {
     fn of(shape: Shape, options: &Options) -> Result<Self, Failure> {
         let messages = shape.messages(options.messages);
-        let mut costs: Vec<_> = shape.sides().iter().map(|side| (*side, Vec::new())).collect();
+        let mut costs: Vec<_> = shape
+            .sides()
+            .iter()
+            .filter(|side| options.sides.contains(side))
+            .map(|side| (*side, Vec::new()))
+            .collect();
         let mut trips = vec![ping_pong()];
         for round in 0..=options.rounds {
             for (side, costs) in &mut costs {
