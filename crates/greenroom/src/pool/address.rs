@@ -516,7 +516,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Door<A::Message, A::Reply, 
 
     fn permit(&self) -> BoxFuture<'_, Result<(), Closed>> {
         Box::pin(async move {
-            let (mut taken, mut waits) = (pin!(self.permits.take(self)), false);
+            let (mut taken, mut waits) = (pin!(self.await_permit()), false);
             poll_fn(|task| {
                 let polled = taken.as_mut().poll(task);
                 if polled.is_pending() && self.permits.is_starved() {

@@ -747,17 +747,32 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// As `serve_waiters`, for a worker that has just been suspended: in blocks.
+    /// As `serve_waiters`, for a worker that has just been suspended: in blocks. Who waits for less
+    /// than a block is served by the watch, or where nobody watches, by the last worker awake.
     pub(crate) fn serve_waiters_in_blocks(&self) {
         let is_starved = self.permits.is_starved();
-        let fills_block = is_starved && self.permits.fills_block();
-        if fills_block || (is_starved && self.wake.awake() == 0) {
+        let has_block = is_starved && self.permits.take_block();
+        if has_block || (is_starved && !self.coarse.is_watched() && self.wake.awake() == 0) {
             self.permits.grant(self);
         }
         self.serve_key_lines();
-        if (fills_block || !is_starved) && self.full.is_full() {
+        if (has_block || !is_starved) && self.full.is_full() {
             self.look_now_and_then();
         }
+    }
+
+    /// A message was taken from this shard, to be started: now and then, that makes a block of
+    /// permits for those who wait.
+    #[inline]
+    pub(crate) fn note_taken(&self, index: usize, outbox: &OutboxOf<A, K>) {
+        self.permits.note_taken(index as u64, outbox.taken);
+    }
+
+    /// True where a worker that goes on after a wait does not count as awake. On one thread they
+    /// do: there the count says whether the clock is looked after.
+    #[inline]
+    pub(crate) fn wakes_by_search(&self) -> bool {
+        self.wake.waits() && self.coarse.is_watched()
     }
 
     /// As `serve_waiters`, for a worker that lies down or serves where it lies: it looks whether the pool is drained as well.

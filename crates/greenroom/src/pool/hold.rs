@@ -66,6 +66,9 @@ pub(crate) enum Taken {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Posture {
     Awake,
+    /// Polled, and not counted as awake: its handler has waited, as handlers here usually do. It
+    /// owes nobody a look at what is ready but when it lies down. Others rely on those that count.
+    Uncounted,
     /// Awake, and stepping aside once before it lies down.
     Lingering,
     /// In the idle list, or just taken off it by a waker. It may serve a caller there.
@@ -237,6 +240,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.give_up_place();
     }
 
+    /// Handlers usually waited when the last one of this worker went on, and do not any more: it
+    /// counts as awake again.
+    #[inline]
+    pub(crate) fn counts_again(&mut self) {
+        if self.post.posture == Posture::Uncounted && !self.post.core.wake.waits() {
+            self.wake_up();
+        }
+    }
+
     pub(crate) fn give_up_place(&mut self) {
         let source = std::mem::replace(&mut self.post.source, Source::None);
         self.post.core.release(self.post.worker, source);
@@ -279,6 +291,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 self.post.core.take_back_handed(self.post.worker);
             }
             Posture::Awake | Posture::Lingering => wake.leave(bell),
+            Posture::Uncounted => wake.pass_on(bell),
         }
         self.post.core.serve_waiters();
         self.post.core.tell_progress();
@@ -298,6 +311,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Hold<A, K> {
                 self.post.core.wake.forget(self.post.worker, &self.post.core.clock.bell);
                 self.post.core.take_back_handed(self.post.worker);
             }
+            Posture::Uncounted => self.post.core.wake.pass_on(&self.post.core.clock.bell),
             Posture::Suspended if self.post.core.wake.any_ready() => {
                 self.post.core.wake.one(&self.post.core.clock.bell);
             }

@@ -27,13 +27,14 @@
 //! # In blocks
 //! Where every handler waits, each message that is started is the last of its batch, and to serve a waiter for each costs
 //! more than the message: counters are added up, and a sender is woken for one message. So a worker that suspends serves
-//! only where a block has come free since ([`fills_block`](Permits::fills_block)), or where it was the last one awake:
-//! while others are, one of them will suspend, rest or end its turn, or the watch finds it computing for long.
+//! only where a block has come free since ([`note_taken`](Permits::note_taken), [`take_block`](Permits::take_block)). Who
+//! waits while less is free is served by the watch, or by a worker that rests or ends its turn.
 
 use std::sync::Arc;
 
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, Semaphore, fence};
 
+use super::places::SHARDS;
 use crate::NotAccepted;
 
 /// What the permits must know of the queues that they bound.
@@ -51,15 +52,18 @@ pub(crate) struct Permits {
     closed: AtomicBool,
     /// Permits that came back without a message having been started.
     returned: AtomicU64,
-    /// How many permits make a block.
+    /// How many permits make a block, less one: a power of two less one.
     block: AtomicU64,
+    /// A block has come free while somebody waited.
+    has_block: AtomicBool,
     line: Mutex<Line>,
 }
 
 /// A part of the capacity, and no more: so many permits, each of a message that has been started, keep no worker waiting for
-/// messages, and serve a sender for long enough.
+/// messages, and serve a sender for long enough. One less than that.
 fn block_of(capacity: u64) -> u64 {
-    (capacity / 16).clamp(1, 256)
+    let most = (capacity / 16).clamp(1, 256);
+    (1 << most.ilog2()) - 1
 }
 
 /// What senders write, on a cache line of its own.
@@ -67,8 +71,6 @@ fn block_of(capacity: u64) -> u64 {
 struct Count {
     reserved: AtomicU64,
     limit: AtomicU64,
-    /// Suspensions of workers while somebody waited. Here, because nothing else of this line is written then.
-    suspensions: AtomicU64,
 }
 
 struct Line {
@@ -130,12 +132,12 @@ impl Permits {
             count: Count {
                 reserved: AtomicU64::new(0),
                 limit: AtomicU64::new(capacity),
-                suspensions: AtomicU64::new(0),
             },
             starved: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             returned: AtomicU64::new(0),
             block: AtomicU64::new(block_of(capacity)),
+            has_block: AtomicBool::new(false),
             line: Mutex::new(Line {
                 capacity,
                 room: Arc::new(Semaphore::new(0)),
@@ -150,10 +152,21 @@ impl Permits {
         self.starved.load(Ordering::Relaxed)
     }
 
-    /// A worker suspends while somebody waits: true where as many have done so as make a block.
-    pub(crate) fn fills_block(&self) -> bool {
-        let before = self.count.suspensions.fetch_add(1, Ordering::Relaxed);
-        (before + 1).is_multiple_of(self.block.load(Ordering::Relaxed))
+    /// As many messages have been taken from this shard. Of so many as make a block, one says that
+    /// one has come free: over all shards that is once a block, whichever they come from, because
+    /// each shard begins to count at another number.
+    #[inline]
+    pub(crate) fn note_taken(&self, shard: u64, taken: u64) {
+        let block = self.block.load(Ordering::Relaxed);
+        let of_shard = (block + 1) * shard / SHARDS as u64;
+        if taken & block == of_shard && self.is_starved() {
+            self.has_block.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// True once for each block that has come free.
+    pub(crate) fn take_block(&self) -> bool {
+        self.has_block.load(Ordering::Relaxed) && self.has_block.swap(false, Ordering::Relaxed)
     }
 
     /// Takes up to `wanted` permits that are known to be free, perhaps none. No lock, and nothing is looked at but two
@@ -234,10 +247,18 @@ impl Permits {
         self.count.limit.store(line.capacity + queues.started() + returned, Ordering::Relaxed);
     }
 
-    /// Waits for a permit. Cancel-safe: a cancelled wait has taken none.
-    pub(crate) async fn take(&self, queues: &impl Queues) -> Result<(), Closed> {
+    /// Waits for a permit. Cancel-safe: a cancelled wait has taken none. `waits` is called once it
+    /// can be seen that somebody does.
+    pub(crate) async fn take(
+        &self,
+        queues: &impl Queues,
+        waits: impl FnOnce(),
+    ) -> Result<(), Closed> {
         let waiter = Waiter::queue_up(self);
         self.grant(queues);
+        if self.is_starved() {
+            waits();
+        }
         match waiter.room.acquire().await {
             Ok(permit) => permit.forget(),
             Err(_) => return Err(Closed),
@@ -448,7 +469,7 @@ mod tests {
     async fn close_refuses_waiters() {
         let (permits, queues) = (Permits::new(1), Counters::default());
         assert_eq!(permits.try_take(1, &queues), Ok(1));
-        let (waited, ()) = tokio::join!(permits.take(&queues), async { permits.close() });
+        let (waited, ()) = tokio::join!(permits.take(&queues, || {}), async { permits.close() });
         assert_eq!(waited, Err(Closed));
         assert_eq!(permits.try_take(1, &queues), Err(Refused::Closed));
     }
@@ -457,8 +478,8 @@ mod tests {
     async fn a04_nobody_overtakes_a_waiter_and_a_cancelled_one_passes_its_grant_on() {
         let (permits, queues) = (Permits::new(1), Counters::default());
         assert_eq!(permits.try_take(1, &queues), Ok(1));
-        let mut first = Box::pin(permits.take(&queues));
-        let mut second = Box::pin(permits.take(&queues));
+        let mut first = Box::pin(permits.take(&queues, || {}));
+        let mut second = Box::pin(permits.take(&queues, || {}));
         assert!(futures_poll(first.as_mut()).await.is_none());
         assert!(futures_poll(second.as_mut()).await.is_none());
         queues.started.store(1, Ordering::Relaxed);
@@ -467,7 +488,7 @@ mod tests {
         drop(first);
         assert_eq!(futures_poll(second.as_mut()).await, Some(Ok(())));
         // A permit that nobody takes any more is not lost.
-        let mut third = Box::pin(permits.take(&queues));
+        let mut third = Box::pin(permits.take(&queues, || {}));
         assert!(futures_poll(third.as_mut()).await.is_none());
         queues.started.store(2, Ordering::Relaxed);
         permits.grant(&queues);

@@ -71,7 +71,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SeatDoor<A, K> {
     async fn reserve(&self) -> Result<(), Closed> {
         self.mailbox.reserve().await?;
         let place = Place(Some(&self.mailbox));
-        self.core.permits.take(&*self.core).await?;
+        self.core.await_permit().await?;
         place.used();
         Ok(())
     }

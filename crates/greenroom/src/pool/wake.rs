@@ -579,6 +579,12 @@ impl Wake {
     /// The caller is not polled any more.
     pub(crate) fn leave(&self, bell: &Bell) {
         self.awake.fetch_sub(1, Ordering::SeqCst);
+        self.pass_on(bell);
+    }
+
+    /// As `leave`, for a worker that did not count as awake: wakes another for what is ready. Call
+    /// it after entering the idle list, or after marking what is left behind.
+    pub(crate) fn pass_on(&self, bell: &Bell) {
         fence(Ordering::SeqCst);
         if self.wants_attention() {
             self.one(bell);

@@ -21,6 +21,11 @@ use super::bell::Bell;
 /// per tick), short enough that neighbours of a computing key wait for milliseconds.
 pub(crate) const TICK: Duration = Duration::from_millis(2);
 
+/// As [`TICK`], while all watched pools are unhurried: who waits for room that is less than a block
+/// waits for as long, and the coarse clock is as late. A wake-up of a thread takes as long as
+/// dozens of messages, and there are few where handlers wait for milliseconds.
+const LONG_TICK: Duration = Duration::from_millis(10);
+
 /// A pool is watched for so many ticks after it has fallen asleep, so that one that works now and then does not wake the
 /// watch each time.
 const PATIENCE: u32 = 50;
@@ -30,8 +35,11 @@ pub(crate) trait Watched: Send + Sync {
     /// Takes stuck tokens away and wakes who is needed. `before` is what the last tick returned: the messages taken.
     fn tick(&self, before: u64) -> u64;
 
-    /// True while a worker is awake or work is ready.
+    /// True while a worker is awake, work is ready or a sender waits for room.
     fn is_busy(&self) -> bool;
+
+    /// True where nobody computes on behalf of others: what is left to see to has more time.
+    fn is_unhurried(&self) -> bool;
 
     fn bell(&self) -> &Bell;
 }
@@ -41,6 +49,8 @@ struct Post {
     pool: Weak<dyn Watched>,
     taken: u64,
     quiet: u32,
+    /// It was when it was looked at last.
+    is_unhurried: bool,
 }
 
 #[derive(Default)]
@@ -75,10 +85,24 @@ impl Watch {
                 // Whatever a pool's last drop does, it must not end the watch over the others.
                 catch_unwind(AssertUnwindSafe(|| post.look())).unwrap_or(false)
             });
-            if !posts.is_empty() {
-                thread::sleep(TICK);
+            self.rest(&posts);
+        }
+    }
+
+    /// Until the next look. A newcomer ends a long rest.
+    fn rest(&self, posts: &[Post]) {
+        if posts.is_empty() {
+            return;
+        }
+        if posts.iter().all(|post| post.is_unhurried) {
+            let mut newcomers = self.newcomers.lock();
+            let is_alone = newcomers.is_empty()
+                && self.called.wait_for(&mut newcomers, LONG_TICK).timed_out();
+            if is_alone {
+                return;
             }
         }
+        thread::sleep(TICK);
     }
 
     /// Adds newcomers; with nothing to watch, waits for one.
@@ -87,14 +111,19 @@ impl Watch {
         while posts.is_empty() && newcomers.is_empty() {
             self.called.wait(&mut newcomers);
         }
-        posts.extend(newcomers.drain(..).map(|pool| Post { pool, taken: 0, quiet: 0 }));
+        posts.extend(newcomers.drain(..).map(|pool| Post::new(pool)));
     }
 }
 
 impl Post {
+    fn new(pool: Weak<dyn Watched>) -> Self {
+        Self { pool, taken: 0, quiet: 0, is_unhurried: false }
+    }
+
     /// Looks after the pool. False when it need not be watched any more.
     fn look(&mut self) -> bool {
         let Some(pool) = self.pool.upgrade() else { return false };
+        self.is_unhurried = pool.is_unhurried();
         if pool.is_busy() {
             self.taken = pool.tick(self.taken);
             self.quiet = 0;

@@ -322,8 +322,11 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
             if pauses && !is_fed {
                 coalescing.was_in_vain();
             }
-            let lingers =
-                !from_lane && !goes_on && !is_fed && patience.lingers_after(in_a_row, by_call);
+            let lingers = !from_lane
+                && !goes_on
+                && !is_fed
+                && hold.post.posture == Posture::Awake
+                && patience.lingers_after(in_a_row, by_call);
             if lingers {
                 linger(hold).await;
                 turn.begin(0);
@@ -350,9 +353,11 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                 in_a_row += 1;
                 // Another worker is woken for what else is ready. The runtime puts it where only this thread looks, so
                 // this worker steps back once, before it perhaps computes for long.
+                // Where handlers usually wait, this one makes room as soon as it does.
                 if core.wake.wants_more()
                     && !in_place::is_driving()
                     && core.wake.one(&core.clock.bell)
+                    && !core.wake.waits()
                 {
                     hold.begins_later = true;
                     step_aside().await;
@@ -368,6 +373,7 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                     // Others have had their turn meanwhile.
                     turn.begin(1);
                 }
+                hold.counts_again();
                 if let Some(waits) = habit.changes(has_waited, core.wake.waits()) {
                     core.wait_usually(waits);
                 }
@@ -524,8 +530,10 @@ fn lie_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let worker = hold.post.worker;
     hold.keeps_nothing();
     let rest = core.wake.lie_down(worker, Some(waker));
-    hold.post.posture = Posture::LyingDown;
-    core.wake.leave(&core.clock.bell);
+    match std::mem::replace(&mut hold.post.posture, Posture::LyingDown) {
+        Posture::Uncounted => core.wake.pass_on(&core.clock.bell),
+        _ => core.wake.leave(&core.clock.bell),
+    }
     core.serve_waiters_at_rest();
     core.tell_progress();
     if core.ended.load(Ordering::SeqCst) {

@@ -16,7 +16,6 @@ use crate::{
         permits::{Closed, Refused},
         shard::Shard,
     },
-    step_aside,
     sync::{AtomicU64, Notify, Ordering},
 };
 
@@ -104,12 +103,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Result<(), Refused> {
         let mut line: Option<InLine<'_, A, K>> = None;
         loop {
-            self.permits.take(self).await.map_err(|Closed| Refused::Closed)?;
+            self.await_permit().await.map_err(|Closed| Refused::Closed)?;
             let mut granted = Granted(Some(self));
-            if self.wake.waits() {
-                // Workers that are about to suspend make room for more meanwhile: each wake-up is for several messages.
-                step_aside().await;
-            }
             match self.push_keyed(parcel, sender, line.is_some()) {
                 Ok(()) => {
                     granted.0 = None;
@@ -127,6 +122,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 place.woken().await;
             }
         }
+    }
+
+    /// Waits for room in the pool. Where less than a block comes free, the watch sees to it.
+    pub(crate) async fn await_permit(&self) -> Result<(), Closed> {
+        self.permits.take(self, || self.clock.bell.ring()).await
     }
 
     /// How many messages may wait behind one key.

@@ -243,7 +243,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parcel: &mut ParcelOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
-        self.permits.take(self).await.map_err(|Closed| Refused::Closed)?;
+        self.await_permit().await.map_err(|Closed| Refused::Closed)?;
         let permit = PoolPermit(Some(self));
         match self.dispatch_permitted(parcel, sender, Crowd::Never) {
             Ok(()) => permit.used(),
@@ -276,7 +276,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                     continue;
                 }
                 chosen => {
-                    self.permits.take(self).await.map_err(|Closed| Refused::Closed)?;
+                    self.await_permit().await.map_err(|Closed| Refused::Closed)?;
                     let permit = PoolPermit(Some(self));
                     match chosen {
                         Chosen::Hold(seen) => {
@@ -290,7 +290,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             };
             if member.reserve().await.is_ok() {
                 let place = Place(Some(&*member));
-                self.permits.take(self).await.map_err(|Closed| Refused::Closed)?;
+                self.await_permit().await.map_err(|Closed| Refused::Closed)?;
                 place.used();
                 if self.push_to(&member, parcel).is_ok() {
                     return Ok(());

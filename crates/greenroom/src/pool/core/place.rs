@@ -155,7 +155,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
 
     fn is_busy(&self) -> bool {
         // What was left over when the pool ended keeps its bits in the ready map.
-        self.wake.awake() > 0 || (self.wake.any_ready() && !self.ended.load(Ordering::SeqCst))
+        let is_wanted = || self.wake.any_ready() || self.permits.is_starved();
+        self.wake.awake() > 0 || (is_wanted() && !self.ended.load(Ordering::SeqCst))
+    }
+
+    fn is_unhurried(&self) -> bool {
+        self.wake.waits() && self.wake.awake() == 0
     }
 
     fn bell(&self) -> &Bell {

@@ -151,7 +151,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     async fn wait_for_permit(&self) -> Result<PoolPermit<'_, A, K>, Refused> {
-        self.permits.take(self).await.map_err(|Closed| Refused::Closed)?;
+        self.await_permit().await.map_err(|Closed| Refused::Closed)?;
         Ok(PoolPermit(Some(self)))
     }
 

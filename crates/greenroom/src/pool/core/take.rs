@@ -144,6 +144,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             match self.refill_shared(index, attendant, &mut outbox) {
                 Some(Refilled::Last(entry)) => {
                     entry.put_into(delivery);
+                    self.note_taken(index, &outbox);
                     return true;
                 }
                 Some(Refilled::More) => {}
@@ -157,6 +158,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 None => return false,
             },
         }
+        self.note_taken(index, &outbox);
         if outbox.queue.is_empty() {
             self.look_ahead(index, &outbox);
         }
@@ -269,6 +271,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             lane.state = LaneState::Running(worker);
         }
         let entry = outbox.pop_lane(id);
+        self.note_taken(index, &outbox);
         // Its only message may have made room for another.
         let empty = entry.is_none().then(|| outbox.lanes.close(id));
         self.calm_down(index, &mut outbox);
@@ -321,6 +324,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let (taken, token) = match entry {
             Some(mut entry) => {
                 outbox.left(&entry);
+                self.note_taken(index, &outbox);
                 let key = entry.key.take().map(|key| (entry.hash, key));
                 let hash = key.as_ref().map(|(hash, _)| *hash);
                 outbox.publish(epoch, key);
@@ -549,6 +553,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return None;
         }
         if let Some(entry) = outbox.pop_lane(id) {
+            self.note_taken(index, &outbox);
             return Some((Source::Lane { index, id, run: run + 1 }, entry));
         }
         let closed = outbox.lanes.close(id);

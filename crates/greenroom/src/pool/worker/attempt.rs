@@ -13,7 +13,7 @@ use crate::{
     life::Signal,
     pool::{
         core::Core,
-        hold::{Hold, Post, Posture, Taken, batch::BatchEnd},
+        hold::{Hold, Post, Posture, Source, Taken, batch::BatchEnd},
         in_place,
         seat::SIGNAL,
     },
@@ -185,6 +185,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
             polls.go_on(self.core.coarse.real());
         }
         self.core.note_time();
+        if self.core.wakes_by_search() {
+            self.posture = Posture::Uncounted;
+            return;
+        }
         self.core.wake.enter(&self.core.clock.bell);
         self.posture = Posture::Awake;
     }
@@ -208,8 +212,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
             if !tokio::task::coop::has_budget_remaining() {
                 return task.waker().wake_by_ref();
             }
-            self.source = self.core.suspend(self.worker, self.source);
-            self.core.wake.leave(&self.core.clock.bell);
+            let leaves_shard = !matches!(self.source, Source::None | Source::Lane { .. });
+            if leaves_shard {
+                self.source = self.core.suspend(self.worker, self.source);
+            }
+            match self.posture {
+                Posture::Uncounted if leaves_shard => self.core.wake.pass_on(&self.core.clock.bell),
+                Posture::Uncounted => {}
+                _ => self.core.wake.leave(&self.core.clock.bell),
+            }
         }
         if let Some(polls) = &mut self.polls {
             polls.pause(self.core.coarse.real());
