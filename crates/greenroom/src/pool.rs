@@ -174,6 +174,7 @@ mod supervised;
 mod tally;
 mod threads;
 pub(crate) mod timed;
+mod visits;
 mod wake;
 mod watch;
 mod weak_address;

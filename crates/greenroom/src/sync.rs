@@ -35,6 +35,31 @@ pub(crate) fn has_sent_elsewhere(shard: usize) -> bool {
     sent_to != 0 && sent_to != shard
 }
 
+/// Which shard the workers of a thread visit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Visit {
+    /// Whose shards they are, told by where that lies.
+    pub(crate) of: usize,
+    pub(crate) shard: u32,
+    /// Messages that are taken there before they go on.
+    pub(crate) left: u32,
+}
+
+thread_local! {
+    static VISIT: Cell<Visit> = const { Cell::new(Visit { of: 0, shard: 0, left: 0 }) };
+}
+
+/// The last visit of this thread.
+#[inline]
+pub(crate) fn visit() -> Visit {
+    VISIT.get()
+}
+
+#[inline]
+pub(crate) fn set_visit(visit: Visit) {
+    VISIT.set(visit);
+}
+
 /// The token of this thread: where one of its own variables lies.
 #[inline]
 pub(crate) fn this_thread() -> usize {

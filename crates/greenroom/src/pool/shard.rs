@@ -883,6 +883,37 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         Some(step)
     }
 
+    /// True where nothing stands before the queue or needs a look at each message: no token, no
+    /// lane that is ready, no key that is counted.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        let is_nothing_ready = self.ready.is_empty() && self.urgent_ready.is_empty();
+        self.token.is_none() && self.crowd.is_none() && is_nothing_ready
+    }
+
+    /// The next message of the queue goes into the delivery, and the hash of its key and that key
+    /// to the caller, unless the key has a lane or has had its quota; otherwise nothing has changed.
+    #[inline(always)]
+    pub(crate) fn pop_free(
+        &mut self,
+        quota: u32,
+        delivery: &mut Delivery<M, R, E>,
+    ) -> Option<(u32, Option<K>)> {
+        // As in `step`.
+        let mut entry = self.queue.pop_front()?;
+        let (count, hash) = self.streak;
+        let same = entry.key.is_some() && hash == entry.hash;
+        if (same && count >= quota) || self.lanes.has(entry.hash) {
+            self.put_back(entry);
+            return None;
+        }
+        self.streak = (if same { count + 1 } else { 1 }, entry.hash);
+        self.taken = self.taken.wrapping_add(1);
+        let of = (entry.hash, entry.key.take());
+        entry.put_into(delivery);
+        Some(of)
+    }
+
     #[cold]
     #[inline(never)]
     fn put_back(&mut self, entry: Entry<M, R, E, K>) {

@@ -60,6 +60,7 @@ use super::{
     lock::{Lock, locked},
     padded::Padded,
     seats::Seats,
+    visits::Visits,
 };
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence, this_thread};
 
@@ -70,6 +71,8 @@ pub(crate) struct Wake {
     signs: Padded<Signs>,
     /// Without keys, a bit per shard where a worker takes messages: others go elsewhere, where they can.
     attended: Padded<AtomicU64>,
+    /// Where handlers usually wait: which shards are looked at first.
+    visits: Padded<Visits>,
     /// Workers that are polled, or woken and about to be.
     awake: Padded<AtomicUsize>,
     /// The thread on which an awake worker that found nothing has stepped aside, before it looks at every shard again;
@@ -197,6 +200,7 @@ impl Wake {
                 waits: AtomicBool::new(false),
             }),
             attended: Padded(AtomicU64::new(0)),
+            visits: Padded(Visits::new()),
             awake: Padded(AtomicUsize::new(0)),
             lingering: Padded(AtomicUsize::new(NOBODY)),
             limit: limit.max(1),
@@ -236,6 +240,25 @@ impl Wake {
                 return Some(shard as usize);
             }
         }
+    }
+
+    /// As `claim`, where handlers usually wait: the shard that this thread visits first.
+    pub(crate) fn claim_near(&self) -> Option<usize> {
+        loop {
+            let ready = self.ready.load(Ordering::Acquire);
+            if ready == 0 {
+                return None;
+            }
+            let shard = self.visits.next(ready);
+            if self.claim_this(shard) {
+                return Some(shard);
+            }
+        }
+    }
+
+    /// What threads visit is forgotten.
+    pub(crate) fn end_visits(&self) {
+        self.visits.end();
     }
 
     /// There are urgent messages in this shard. Under the lock where they are.
@@ -285,8 +308,7 @@ impl Wake {
         loop {
             let ready = self.ready.load(Ordering::Acquire);
             if self.waits() && ready != 0 {
-                let ahead = ready.rotate_right(cursor).trailing_zeros();
-                return Some(((ahead + cursor) as usize % 64, false));
+                return Some((self.visits.next(ready), false));
             }
             let free = ready & !self.attended.load(Ordering::Acquire);
             let shards = match free {

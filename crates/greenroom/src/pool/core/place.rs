@@ -137,6 +137,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
             return before;
         }
         self.coarse.set();
+        self.wake.end_visits();
         let (revoked, taken) = self.revoke_stuck_tokens();
         let taken = taken.wrapping_add(self.take_back_what_is_left());
         let still = taken == before;

@@ -45,6 +45,12 @@ enum Placed {
 
 pub(crate) type Taken<A, K> = Option<(Source, Queued<A, K>)>;
 
+/// A message that was taken where handlers usually wait.
+pub(crate) enum TakenNear<A: Actor, K> {
+    InDelivery(Source),
+    Entry(Source, Queued<A, K>),
+}
+
 pub(super) type Outboxed<'a, A, K> = Locked<'a, OutboxOf<A, K>>;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
@@ -58,6 +64,76 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
         }
         None
+    }
+
+    /// As `take`, where handlers usually wait: what needs no weighing goes straight into the
+    /// delivery, and its key has its lane by then.
+    pub(crate) fn take_near(
+        &self,
+        worker: usize,
+        delivery: &mut DeliveryOf<A>,
+    ) -> Option<TakenNear<A, K>> {
+        while let Some(index) = self.wake.claim_near() {
+            let mut outbox = locked(&self.shards[index].outbox);
+            let taken = self.pop_free(index, &mut outbox, worker, delivery);
+            drop(outbox);
+            if let Some((source, more)) = taken {
+                if more {
+                    self.wake.mark(index);
+                }
+                return Some(TakenNear::InDelivery(source));
+            }
+            if let Some((source, entry)) = self.take_from(index, worker, Class::Urgent) {
+                return Some(TakenNear::Entry(source, entry));
+            }
+        }
+        None
+    }
+
+    /// As `next`, for a worker whose lane is empty, where handlers usually wait: the lane ends, and
+    /// the next message of the shard is in the delivery, under one lock. None where anything has to
+    /// be weighed: then nothing has changed.
+    pub(crate) fn next_near(
+        &self,
+        worker: usize,
+        index: usize,
+        id: LaneId,
+        delivery: &mut DeliveryOf<A>,
+    ) -> Option<Source> {
+        let mut outbox = locked(&self.shards[index].outbox);
+        if outbox.lanes.get(id).is_none_or(|lane| !lane.queue.is_empty()) {
+            return None;
+        }
+        let (source, more) = self.pop_free(index, &mut outbox, worker, delivery)?;
+        let closed = outbox.lanes.close(id);
+        drop(outbox);
+        if more {
+            self.wake.mark(index);
+        }
+        discard(closed);
+        Some(source)
+    }
+
+    /// Takes the next message of a keyed shard whose token nobody has and opens the lane of its
+    /// key, where nothing is to be weighed: no lane is ready, no key is counted, nothing is urgent,
+    /// and the message's own key is free and has not had its quota. Says whether there are more.
+    #[inline(always)]
+    fn pop_free(
+        &self,
+        index: usize,
+        outbox: &mut OutboxOf<A, K>,
+        worker: usize,
+        delivery: &mut DeliveryOf<A>,
+    ) -> Option<(Source, bool)> {
+        let is_plain = outbox.is_plain() && !self.wake.is_urged_at(index) && !self.has_ended();
+        if !is_plain || !self.shards[index].refill(outbox) {
+            return None;
+        }
+        let (hash, key) = outbox.pop_free(QUOTA, delivery)?;
+        let lane = key.map(|key| outbox.lanes.open(hash, key, LaneState::Running(worker)));
+        self.note_taken(index, outbox);
+        let more = self.shards[index].refill(outbox);
+        Some((lane.map_or(Source::None, |id| Source::Lane { index, id, run: 0 }), more))
     }
 
     /// The next message from where the last one came from, or `None` when its place has been given up. `stays` where a worker

@@ -8,7 +8,10 @@ use crate::{
     class::URGENT_RUN,
     delivery::{Extra, Marks},
     pool::{
-        core::{Core, Queued, ShardOf, take::QUOTA},
+        core::{
+            Core, Queued, ShardOf,
+            take::{QUOTA, TakenNear},
+        },
         discard::discard,
         hatch::Caller,
         lock::locked,
@@ -61,8 +64,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 if let Some(taken) = self.take_next_at_head() {
                     return taken;
                 }
-                self.post.source = Source::None;
                 let stays = self.stays_in_shard(source);
+                if stays && let Some(taken) = self.take_next_near(source) {
+                    return taken;
+                }
+                self.post.source = Source::None;
                 match self.post.core.next(self.post.worker, source, stays) {
                     Some((source, entry)) => self.begin(source, entry),
                     None => {
@@ -73,6 +79,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 }
             }
         }
+    }
+
+    /// The lane of the message that is done with ends, and the next of its shard is in hand: where
+    /// nothing is to be weighed.
+    fn take_next_near(&mut self, source: Source) -> Option<Taken> {
+        let Source::Lane { index, id, .. } = source else { return None };
+        let (core, worker) = (&self.post.core, self.post.worker);
+        self.post.source = core.next_near(worker, index, id, &mut self.delivery)?;
+        self.urgent_run = 0;
+        Some(self.start())
     }
 
     /// True for the first few lanes of one shard, one after the other: then others have their turn there, or would have to
@@ -302,7 +318,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if !self.post.core.keyed() {
             return self.take_shared();
         }
-        let first = if self.is_normal_due() { Class::Normal } else { Class::Urgent };
+        let is_normal_due = self.is_normal_due();
+        if self.post.core.wake.waits() && !is_normal_due && !self.comes_back {
+            return self.take_near();
+        }
+        let first = if is_normal_due { Class::Normal } else { Class::Urgent };
         let from = self.cursor;
         let taken = self.post.core.take(self.post.worker, &mut self.cursor, first);
         if std::mem::take(&mut self.comes_back) {
@@ -313,6 +333,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 self.longest_run = self.post.core.budget();
                 self.begin(source, entry)
             }
+            None => Taken::Nothing,
+        }
+    }
+
+    /// As `take_from_shards` with keys, where handlers usually wait.
+    fn take_near(&mut self) -> Taken {
+        self.longest_run = self.post.core.budget();
+        let (core, worker) = (&self.post.core, self.post.worker);
+        match core.take_near(worker, &mut self.delivery) {
+            Some(TakenNear::InDelivery(source)) => {
+                self.post.source = source;
+                self.urgent_run = 0;
+                self.start()
+            }
+            Some(TakenNear::Entry(source, entry)) => self.begin(source, entry),
             None => Taken::Nothing,
         }
     }
