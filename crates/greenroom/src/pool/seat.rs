@@ -43,16 +43,17 @@ pub(crate) const KILLED: u32 = 8;
 /// In the place of when a message was started: nobody has looked at the clock for it.
 const UNKNOWN: u64 = u64::MAX;
 
-/// A slot. Its first cache line belongs to the worker, which writes it for every message.
+/// A slot. Its first cache line belongs to the worker, which writes it for every message: in the
+/// order in which it stands here, so that what each message needs lies in that line.
 #[derive(Default)]
-#[repr(align(128))]
+#[repr(C, align(128))]
 pub(crate) struct Seat {
-    pub(crate) tally: WorkerTally,
     /// What the worker looks at before its next message: [`LEAVE`], [`MAIL`], [`SIGNAL`], [`REST`],
     /// [`KILLED`], [`HAND_OVER`], [`END`].
     orders: AtomicU32,
     /// Which attempt its worker had in hand when that was not the first, and of which message that was.
     pub(crate) attempt: AtomicU32,
+    pub(crate) tally: WorkerTally,
     pub(crate) attempt_of: AtomicU64,
     pub(crate) place: Mutex<Place>,
     /// Tasks that were begun for its workers, so that a handle which comes late is known for one of

@@ -7,6 +7,7 @@ use super::stats::DeadLetterTally;
 /// Counters of one seat, on a cache line of its own, written by its worker (or, once that is gone, by whoever cleans up
 /// behind it) with plain loads and stores. They go on when the next worker takes the seat.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct WorkerTally {
     /// Messages started: each gives up its permit.
     pub(crate) started: AtomicU64,
