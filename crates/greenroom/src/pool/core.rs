@@ -553,7 +553,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if inbox.credit == 0 {
             let wanted = self.credit.load(Ordering::Relaxed).min(inbox.headroom()).max(1);
             drop(inbox);
-            return load.lent(|parcel| self.search_and_push(index, wanted, parcel, key));
+            let in_blocks = urgency == Urgency::CanStepAside
+                && self.settings.overflow.waits()
+                && self.wakes_by_search();
+            return load.lent(|parcel| self.search_and_push(index, wanted, parcel, key, in_blocks));
         }
         inbox.credit -= 1;
         let is_late = self.is_late();
@@ -605,8 +608,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         wanted: u64,
         parcel: &mut ParcelOf<A>,
         key: Hashed<K>,
+        in_blocks: bool,
     ) -> Result<(), Refused> {
-        let taken = self.permits.try_take(wanted, self)?;
+        let taken = match in_blocks {
+            true => self.permits.try_take_block(wanted, self)?,
+            false => self.permits.try_take(wanted, self)?,
+        };
         let pushed = self.push(index, parcel, key);
         let unused = if pushed.is_ok() { taken - 1 } else { taken };
         self.give_credit(index, unused);
@@ -752,11 +759,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn serve_waiters_in_blocks(&self) {
         let is_starved = self.permits.is_starved();
         let has_block = is_starved && self.permits.take_block();
-        if has_block || (is_starved && !self.coarse.is_watched() && self.wake.awake() == 0) {
+        let is_unwatched = !self.coarse.is_watched();
+        if has_block || (is_starved && is_unwatched && self.wake.awake() == 0) {
             self.permits.grant(self);
         }
         self.serve_key_lines();
-        if (has_block || !is_starved) && self.full.is_full() {
+        // That costs a look at the clock, and the watch does it with each tick.
+        if (has_block || (!is_starved && is_unwatched)) && self.full.is_full() {
             self.look_now_and_then();
         }
     }

@@ -75,6 +75,7 @@ fn take_number() -> usize {
 }
 
 /// True while the caller is polled by somebody who calls it, and who waits to go on.
+#[inline]
 pub(crate) fn is_driving() -> bool {
     DRIVING.get()
 }

@@ -176,7 +176,8 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
 
     #[inline]
     pub(crate) fn has(&self, hash: u32) -> bool {
-        !self.table.is_empty() && self.of_hash(hash).next().is_some()
+        let is_it = |lane: &Lane<M, R, E, K>| lane.id.hash == hash;
+        !self.table.is_empty() && self.table.find(spread(hash), is_it).is_some()
     }
 
     fn of_hash(&self, hash: u32) -> impl Iterator<Item = &Lane<M, R, E, K>> {

@@ -152,7 +152,7 @@ impl<A: Actor, K> Mailbox<A, K> {
 
     /// Waits for a place. Cancel-safe.
     pub(crate) async fn reserve(&self) -> Result<(), Closed> {
-        self.permits.take(self, || {}).await
+        self.permits.take(self, false, || {}).await
     }
 
     /// Takes a place although there may be none: the pool has room, and this is where it is.

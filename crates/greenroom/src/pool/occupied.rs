@@ -25,12 +25,14 @@ thread_local! {
 pub(crate) struct AtWork(Option<(usize, usize)>);
 
 impl AtWork {
+    #[inline]
     pub(crate) fn begin(pool: usize, slot: usize) -> Self {
         Self(AT_WORK.replace(Some((pool, slot))))
     }
 }
 
 impl Drop for AtWork {
+    #[inline]
     fn drop(&mut self) {
         AT_WORK.set(self.0);
     }

@@ -29,6 +29,10 @@
 //! more than the message: counters are added up, and a sender is woken for one message. So a worker that suspends serves
 //! only where a block has come free since ([`note_taken`](Permits::note_taken), [`take_block`](Permits::take_block)). Who
 //! waits while less is free is served by the watch, or by a worker that rests or ends its turn.
+//!
+//! There, senders that can wait do so in blocks as well: to add up all counters for the few permits that came free while the
+//! last few were used costs more than these are worth. Once a pool was full, and until it is found half empty, such a sender
+//! waits until a block is free, or until the watch looks ([`try_take_block`](Permits::try_take_block)).
 
 use std::sync::Arc;
 
@@ -56,13 +60,15 @@ pub(crate) struct Permits {
     block: AtomicU64,
     /// A block has come free while somebody waited.
     has_block: AtomicBool,
+    /// There was no permit, and since then never half of them. A hint.
+    was_full: AtomicBool,
     line: Mutex<Line>,
 }
 
 /// A part of the capacity, and no more: so many permits, each of a message that has been started, keep no worker waiting for
 /// messages, and serve a sender for long enough. One less than that.
 fn block_of(capacity: u64) -> u64 {
-    let most = (capacity / 16).clamp(1, 256);
+    let most = (capacity / 16).clamp(1, 4096);
     (1 << most.ilog2()) - 1
 }
 
@@ -138,6 +144,7 @@ impl Permits {
             returned: AtomicU64::new(0),
             block: AtomicU64::new(block_of(capacity)),
             has_block: AtomicBool::new(false),
+            was_full: AtomicBool::new(false),
             line: Mutex::new(Line {
                 capacity,
                 room: Arc::new(Semaphore::new(0)),
@@ -148,6 +155,7 @@ impl Permits {
     }
 
     /// True while somebody waits for a permit.
+    #[inline]
     pub(crate) fn is_starved(&self) -> bool {
         self.starved.load(Ordering::Relaxed)
     }
@@ -165,12 +173,14 @@ impl Permits {
     }
 
     /// True once for each block that has come free.
+    #[inline]
     pub(crate) fn take_block(&self) -> bool {
         self.has_block.load(Ordering::Relaxed) && self.has_block.swap(false, Ordering::Relaxed)
     }
 
     /// Takes up to `wanted` permits that are known to be free, perhaps none. No lock, and nothing is looked at but two
     /// counters.
+    #[inline]
     pub(crate) fn take_known(&self, wanted: u64) -> u64 {
         if self.is_starved() {
             return 0;
@@ -217,6 +227,15 @@ impl Permits {
         }
     }
 
+    /// As `try_take`, for a sender that waits where there is nothing, by [`take`](Self::take) in
+    /// blocks.
+    pub(crate) fn try_take_block(&self, wanted: u64, queues: &impl Queues) -> Result<u64, Refused> {
+        if self.was_full.load(Ordering::Relaxed) && !self.is_closed() {
+            return Err(Refused::Full);
+        }
+        self.try_take(wanted, queues)
+    }
+
     /// As `try_take`, but takes fewer than wanted only where there are no more.
     pub(crate) fn try_take_most(&self, wanted: u64, queues: &impl Queues) -> Result<u64, Refused> {
         let mut taken = self.try_take(wanted, queues)?;
@@ -238,7 +257,22 @@ impl Permits {
         let unused = queues.reclaim();
         self.returned.fetch_add(unused, Ordering::Relaxed);
         self.add_up(line, queues);
-        self.reserve(wanted)
+        let taken = self.reserve(wanted);
+        if taken == 0 {
+            self.was_full.store(true, Ordering::Relaxed);
+        }
+        taken
+    }
+
+    /// How many permits are free, not counting those that lie unused in the shards.
+    fn count_free(&self, line: &Line, queues: &impl Queues) -> u64 {
+        self.add_up(line, queues);
+        let (limit, reserved) = (&self.count.limit, &self.count.reserved);
+        let free = limit.load(Ordering::Relaxed).saturating_sub(reserved.load(Ordering::Relaxed));
+        if free >= line.capacity / 2 {
+            self.was_full.store(false, Ordering::Relaxed);
+        }
+        free
     }
 
     /// Under the lock of the line, so that the limit follows the capacity that holds now.
@@ -247,15 +281,18 @@ impl Permits {
         self.count.limit.store(line.capacity + queues.started() + returned, Ordering::Relaxed);
     }
 
-    /// Waits for a permit. Cancel-safe: a cancelled wait has taken none. `waits` is called once it
-    /// can be seen that somebody does.
+    /// Waits for a permit. Cancel-safe: a cancelled wait has taken none. `in_blocks` where the watch
+    /// serves who waits while less than a block is free; `waits` is called once it can be seen that
+    /// somebody does.
     pub(crate) async fn take(
         &self,
         queues: &impl Queues,
+        in_blocks: bool,
         waits: impl FnOnce(),
     ) -> Result<(), Closed> {
         let waiter = Waiter::queue_up(self);
-        self.grant(queues);
+        let fewest = if in_blocks { self.block.load(Ordering::Relaxed) + 1 } else { 1 };
+        self.grant_from(fewest, queues);
         if self.is_starved() {
             waits();
         }
@@ -268,6 +305,11 @@ impl Permits {
 
     /// Hands free permits over to those who wait.
     pub(crate) fn grant(&self, queues: &impl Queues) {
+        self.grant_from(1, queues);
+    }
+
+    /// As `grant`, where at least so many are free.
+    fn grant_from(&self, fewest: u64, queues: &impl Queues) {
         loop {
             let mut line = self.line.lock();
             self.take_strays(&mut line);
@@ -278,6 +320,9 @@ impl Permits {
             }
             // Pairs with the fence of a worker that has started a message and looks whether somebody waits.
             fence(Ordering::SeqCst);
+            if fewest > 1 && self.count_free(&line, queues) < fewest {
+                return;
+            }
             let taken = self.search(&line, unserved as u64, queues) as usize;
             if taken == 0 {
                 return;
@@ -469,7 +514,7 @@ mod tests {
     async fn close_refuses_waiters() {
         let (permits, queues) = (Permits::new(1), Counters::default());
         assert_eq!(permits.try_take(1, &queues), Ok(1));
-        let (waited, ()) = tokio::join!(permits.take(&queues, || {}), async { permits.close() });
+        let (waited, ()) = tokio::join!(permits.take(&queues, false, || {}), async { permits.close() });
         assert_eq!(waited, Err(Closed));
         assert_eq!(permits.try_take(1, &queues), Err(Refused::Closed));
     }
@@ -478,8 +523,8 @@ mod tests {
     async fn a04_nobody_overtakes_a_waiter_and_a_cancelled_one_passes_its_grant_on() {
         let (permits, queues) = (Permits::new(1), Counters::default());
         assert_eq!(permits.try_take(1, &queues), Ok(1));
-        let mut first = Box::pin(permits.take(&queues, || {}));
-        let mut second = Box::pin(permits.take(&queues, || {}));
+        let mut first = Box::pin(permits.take(&queues, false, || {}));
+        let mut second = Box::pin(permits.take(&queues, false, || {}));
         assert!(futures_poll(first.as_mut()).await.is_none());
         assert!(futures_poll(second.as_mut()).await.is_none());
         queues.started.store(1, Ordering::Relaxed);
@@ -488,7 +533,7 @@ mod tests {
         drop(first);
         assert_eq!(futures_poll(second.as_mut()).await, Some(Ok(())));
         // A permit that nobody takes any more is not lost.
-        let mut third = Box::pin(permits.take(&queues, || {}));
+        let mut third = Box::pin(permits.take(&queues, false, || {}));
         assert!(futures_poll(third.as_mut()).await.is_none());
         queues.started.store(2, Ordering::Relaxed);
         permits.grant(&queues);

@@ -44,6 +44,7 @@ pub(crate) struct PoolTally {
 }
 
 /// Adds one to a counter that only the caller writes.
+#[inline]
 pub(crate) fn count(counter: &AtomicU64) {
     counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }

@@ -213,6 +213,7 @@ impl Wake {
     }
 
     /// Somebody should look at this shard.
+    #[inline]
     pub(crate) fn mark(&self, shard: usize) {
         let bit = 1 << shard;
         if self.ready.load(Ordering::Relaxed) & bit == 0 {
@@ -242,18 +243,11 @@ impl Wake {
         }
     }
 
-    /// As `claim`, where handlers usually wait: the shard that this thread visits first.
-    pub(crate) fn claim_near(&self) -> Option<usize> {
-        loop {
-            let ready = self.ready.load(Ordering::Acquire);
-            if ready == 0 {
-                return None;
-            }
-            let shard = self.visits.next(ready);
-            if self.claim_this(shard) {
-                return Some(shard);
-            }
-        }
+    /// As `claim`, where handlers usually wait: the shard that this thread visits, whose bit stays
+    /// in its place.
+    pub(crate) fn near(&self) -> Option<usize> {
+        let ready = self.ready.load(Ordering::Acquire);
+        (ready != 0).then(|| self.visits.next(ready))
     }
 
     /// What threads visit is forgotten.
@@ -278,16 +272,19 @@ impl Wake {
     }
 
     /// True when urgent messages wait in this shard.
+    #[inline]
     pub(crate) fn is_urged_at(&self, shard: usize) -> bool {
         self.urged() & (1 << shard) != 0
     }
 
     /// The shards with urgent messages.
+    #[inline]
     pub(crate) fn urged(&self) -> u64 {
         self.signs.urgent.load(Ordering::Acquire)
     }
 
     /// Takes this shard off the ready ones. False when it was not among them.
+    #[inline]
     pub(crate) fn claim_this(&self, shard: usize) -> bool {
         let bit = 1 << shard;
         self.ready.load(Ordering::Acquire) & bit != 0
@@ -304,6 +301,7 @@ impl Wake {
 
     /// Goes to the first ready shard at or behind `cursor`, going round: to one that nobody attends (true), or where all
     /// are attended and it may `join`, to any (false). Leaves its bit in place.
+    #[inline]
     pub(crate) fn attend(&self, cursor: u32, join: bool) -> Option<(usize, bool)> {
         loop {
             let ready = self.ready.load(Ordering::Acquire);
@@ -336,6 +334,7 @@ impl Wake {
 
     /// True when work is ready that nobody is about to do, and a worker could be woken for it. A guess, for the price of a
     /// few loads.
+    #[inline]
     pub(crate) fn wants_more(&self) -> bool {
         self.wants_attention()
             && self.awake.load(Ordering::Relaxed) < self.limit
@@ -343,11 +342,13 @@ impl Wake {
     }
 
     /// True when a shard is ready that nobody attends, or where another worker could join.
+    #[inline]
     fn wants_attention(&self) -> bool {
         let ready = self.ready.load(Ordering::Relaxed);
         ready != 0 && (ready & !self.attended.load(Ordering::Relaxed) != 0 || !self.is_quick())
     }
 
+    #[inline]
     pub(crate) fn is_quick(&self) -> bool {
         self.signs.quick.load(Ordering::Relaxed)
     }
@@ -399,6 +400,7 @@ impl Wake {
         self.ready.load(Ordering::Relaxed) & !(1 << shard) != 0
     }
 
+    #[inline]
     pub(crate) fn any_ready(&self) -> bool {
         self.ready.load(Ordering::Relaxed) != 0
     }
@@ -408,6 +410,7 @@ impl Wake {
         self.ready.load(Ordering::Relaxed).count_ones()
     }
 
+    #[inline]
     pub(crate) fn awake(&self) -> usize {
         self.awake.load(Ordering::SeqCst)
     }
@@ -593,12 +596,14 @@ impl Wake {
     }
 
     /// The caller is polled (again); from now on it is watched for how long.
+    #[inline]
     pub(crate) fn enter(&self, bell: &Bell) {
         self.awake.fetch_add(1, Ordering::SeqCst);
         bell.ring();
     }
 
     /// The caller is not polled any more.
+    #[inline]
     pub(crate) fn leave(&self, bell: &Bell) {
         self.awake.fetch_sub(1, Ordering::SeqCst);
         self.pass_on(bell);
@@ -606,6 +611,7 @@ impl Wake {
 
     /// As `leave`, for a worker that did not count as awake: wakes another for what is ready. Call
     /// it after entering the idle list, or after marking what is left behind.
+    #[inline]
     pub(crate) fn pass_on(&self, bell: &Bell) {
         fence(Ordering::SeqCst);
         if self.wants_attention() {
@@ -642,6 +648,7 @@ impl Wake {
     }
 
     /// True while this worker is in the idle list. A guess.
+    #[inline]
     pub(crate) fn is_lying(&self, worker: usize) -> bool {
         self.beds.at(worker).taken.load(Ordering::Relaxed)
     }

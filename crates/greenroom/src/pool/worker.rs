@@ -308,7 +308,10 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
             }
         }
         let from_lane = matches!(hold.post.source, Source::Lane { .. });
-        let mut taken = hold.take_next();
+        let mut taken = match hold.post.posture {
+            Posture::Uncounted => hold.take_after_wait(),
+            _ => hold.take_next(),
+        };
         if taken == Taken::Nothing {
             // With keys, what a sender sends goes to all shards: those that are ready come first. A handler that has waited
             // has left its shard, where others are ready most likely.

@@ -126,7 +126,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Waits for room in the pool. Where less than a block comes free, the watch sees to it.
     pub(crate) async fn await_permit(&self) -> Result<(), Closed> {
-        self.permits.take(self, || self.clock.bell.ring()).await
+        self.permits.take(self, self.wakes_by_search(), || self.clock.bell.ring()).await
     }
 
     /// How many messages may wait behind one key.

@@ -73,17 +73,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         worker: usize,
         delivery: &mut DeliveryOf<A>,
     ) -> Option<TakenNear<A, K>> {
-        while let Some(index) = self.wake.claim_near() {
+        while let Some(index) = self.wake.near() {
             let mut outbox = locked(&self.shards[index].outbox);
             let taken = self.pop_free(index, &mut outbox, worker, delivery);
             drop(outbox);
-            if let Some((source, more)) = taken {
-                if more {
-                    self.wake.mark(index);
-                }
+            if let Some(source) = taken {
                 return Some(TakenNear::InDelivery(source));
             }
-            if let Some((source, entry)) = self.take_from(index, worker, Class::Urgent) {
+            if self.wake.claim_this(index)
+                && let Some((source, entry)) = self.take_from(index, worker, Class::Urgent)
+            {
                 return Some(TakenNear::Entry(source, entry));
             }
         }
@@ -104,19 +103,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if outbox.lanes.get(id).is_none_or(|lane| !lane.queue.is_empty()) {
             return None;
         }
-        let (source, more) = self.pop_free(index, &mut outbox, worker, delivery)?;
+        let source = self.pop_free(index, &mut outbox, worker, delivery)?;
         let closed = outbox.lanes.close(id);
         drop(outbox);
-        if more {
-            self.wake.mark(index);
-        }
         discard(closed);
         Some(source)
     }
 
     /// Takes the next message of a keyed shard whose token nobody has and opens the lane of its
     /// key, where nothing is to be weighed: no lane is ready, no key is counted, nothing is urgent,
-    /// and the message's own key is free and has not had its quota. Says whether there are more.
+    /// and the message's own key is free and has not had its quota. The bit of the shard in the
+    /// ready map stays as long as there are messages: others need not be told of each.
     #[inline(always)]
     fn pop_free(
         &self,
@@ -124,16 +121,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         outbox: &mut OutboxOf<A, K>,
         worker: usize,
         delivery: &mut DeliveryOf<A>,
-    ) -> Option<(Source, bool)> {
+    ) -> Option<Source> {
         let is_plain = outbox.is_plain() && !self.wake.is_urged_at(index) && !self.has_ended();
-        if !is_plain || !self.shards[index].refill(outbox) {
+        if !is_plain || !self.shards[index].refill_or(outbox, || self.wake.clear(index)) {
             return None;
         }
         let (hash, key) = outbox.pop_free(QUOTA, delivery)?;
         let lane = key.map(|key| outbox.lanes.open(hash, key, LaneState::Running(worker)));
         self.note_taken(index, outbox);
-        let more = self.shards[index].refill(outbox);
-        Some((lane.map_or(Source::None, |id| Source::Lane { index, id, run: 0 }), more))
+        match self.shards[index].has_more_or(outbox, || self.wake.clear(index)) {
+            // Under the lock: it may have been claimed by a worker that has found the lane ready.
+            true => self.wake.mark(index),
+            false => {}
+        }
+        Some(lane.map_or(Source::None, |id| Source::Lane { index, id, run: 0 }))
     }
 
     /// The next message from where the last one came from, or `None` when its place has been given up. `stays` where a worker

@@ -81,6 +81,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
+    /// As `take_next`, for a worker whose handler has waited: it has left the shard of its last
+    /// message, and looks at those that are ready.
+    pub(crate) fn take_after_wait(&mut self) -> Taken {
+        match self.post.source {
+            Source::None if !self.is_interrupted() => self.take_from_shards(),
+            _ => self.take_next(),
+        }
+    }
+
     /// The lane of the message that is done with ends, and the next of its shard is in hand: where
     /// nothing is to be weighed.
     fn take_next_near(&mut self, source: Source) -> Option<Taken> {

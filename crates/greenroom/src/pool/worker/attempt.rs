@@ -179,7 +179,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future> Future for Polle
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
-    #[cold]
     fn go_on(&mut self) {
         if let Some(polls) = &mut self.polls {
             polls.go_on(self.core.coarse.real());
@@ -193,7 +192,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
         self.posture = Posture::Awake;
     }
 
-    #[cold]
+    /// Gives up what nobody else knows of. True where there is more to give up.
+    #[inline]
+    fn leaves_shard(&mut self) -> bool {
+        if let Source::Shared { alone: false, .. } = self.source {
+            self.source = Source::None;
+        }
+        !matches!(self.source, Source::None | Source::Lane { .. })
+    }
+
     fn suspend(&mut self, task: &task::Context<'_>) {
         self.has_suspended = true;
         if !self.core.coarse.is_watched() {
@@ -212,7 +219,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
             if !tokio::task::coop::has_budget_remaining() {
                 return task.waker().wake_by_ref();
             }
-            let leaves_shard = !matches!(self.source, Source::None | Source::Lane { .. });
+            let leaves_shard = self.leaves_shard();
             if leaves_shard {
                 self.source = self.core.suspend(self.worker, self.source);
             }
