@@ -230,7 +230,7 @@ impl Pool {
                 *lines.entry(entry.hash).or_default() += 1;
             }
             for lane in outbox.lanes.iter() {
-                *lines.entry(lane.id.hash).or_default() += lane.queue.len() - lane.retried();
+                *lines.entry(lane.id.hash).or_default() += lane.len() - lane.retried();
             }
             for lane in outbox.lanes.iter().filter(|lane| lane.state == LaneState::Parked) {
                 lines.remove(&lane.id.hash);

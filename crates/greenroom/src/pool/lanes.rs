@@ -52,20 +52,27 @@ pub(crate) struct Lane<M, R, E, K> {
     pub(crate) id: LaneId,
     pub(crate) key: LaneKey<K>,
     pub(crate) state: LaneState,
+    /// Present once a message has waited here: most lanes are of a key with a single message, and
+    /// come and go with it.
+    line: Option<Box<Line<M, R, E, K>>>,
+}
+
+/// What waits in a lane, and what is known of it.
+struct Line<M, R, E, K> {
     /// Later messages of the key, in order of acceptance; the first may be one that waits for another attempt.
-    pub(crate) queue: VecDeque<Entry<M, R, E, K>>,
+    queue: VecDeque<Entry<M, R, E, K>>,
     /// How many of them are urgent and have not been attempted: they stand before the others.
     urgent: usize,
     /// Urgent messages taken in a row.
     urgent_run: u32,
     /// Who is told when so many messages wait: a worker that collects a batch.
-    pub(crate) wanted: Option<(usize, Arc<Notify>)>,
+    wanted: Option<(usize, Arc<Notify>)>,
     /// Why it is parked, where it is.
-    pub(crate) failed: Option<Arc<Failed<E>>>,
+    failed: Option<Arc<Failed<E>>>,
     /// It is parked, and what waits in it holds no permit. Set and cleared by whoever gives the
     /// permits of the whole lane back or takes them again, under the same lock: else a permit is
     /// counted twice, or never.
-    pub(crate) apart: bool,
+    apart: bool,
 }
 
 /// The key of a lane, which others come to hold as well where they need it under no lock: few do.
@@ -89,6 +96,110 @@ impl<K> LaneKey<K> {
 }
 
 impl<M, R, E, K> Lane<M, R, E, K> {
+    fn new(id: LaneId, key: K, state: LaneState) -> Self {
+        Self { id, key: LaneKey::new(key), state, line: None }
+    }
+
+    fn line(&mut self) -> &mut Line<M, R, E, K> {
+        self.line.get_or_insert_with(|| Box::new(Line::new()))
+    }
+
+    /// The key, where nobody else holds it and no message has ever waited.
+    #[inline]
+    pub(crate) fn into_key(mut self) -> Result<K, Self> {
+        match (self.line.is_none(), self.key.own.take()) {
+            (true, Some(key)) => Ok(key),
+            (_, own) => {
+                self.key.own = own;
+                Err(self)
+            }
+        }
+    }
+
+    /// Messages that wait here, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry<M, R, E, K>> {
+        self.line.iter().flat_map(|line| &line.queue)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry<M, R, E, K>> {
+        self.line.iter_mut().flat_map(|line| &mut line.queue)
+    }
+
+    /// How many messages wait here.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.line.as_ref().map_or(0, |line| line.queue.len())
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The message that stands first.
+    pub(crate) fn front(&self) -> Option<&Entry<M, R, E, K>> {
+        self.line.as_ref()?.queue.front()
+    }
+
+    /// Whoever collects a batch is told when so many messages wait here.
+    pub(crate) fn expect(&mut self, messages: usize, full: Arc<Notify>) {
+        self.line().wanted = Some((messages, full));
+    }
+
+    /// Why it is parked, where it is.
+    pub(crate) fn failed(&self) -> Option<&Arc<Failed<E>>> {
+        self.line.as_ref()?.failed.as_ref()
+    }
+
+    pub(crate) fn set_failed(&mut self, failed: Arc<Failed<E>>) {
+        self.line().failed = Some(failed);
+    }
+
+    pub(crate) fn take_failed(&mut self) -> Option<Arc<Failed<E>>> {
+        self.line.as_mut()?.failed.take()
+    }
+
+    /// True where what waits here holds no permit.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.line.as_ref().is_some_and(|line| line.apart)
+    }
+
+    pub(crate) fn set_apart(&mut self, apart: bool) {
+        self.line().apart = apart;
+    }
+
+    /// True when the first message is urgent, or waits for another attempt and an urgent one is behind it.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.line.as_ref().is_some_and(|line| line.is_urgent())
+    }
+
+    /// Who is to be told that enough wait, once, under no lock.
+    pub(crate) fn is_as_long_as_wanted(&mut self) -> Option<Arc<Notify>> {
+        self.line.as_mut()?.is_as_long_as_wanted()
+    }
+
+    /// Messages that wait for another attempt: they stand before all others.
+    pub(crate) fn retried(&self) -> usize {
+        self.line.as_ref().map_or(0, |line| line.retried())
+    }
+
+    fn evict(&mut self, class: Class) -> Option<Entry<M, R, E, K>> {
+        self.line.as_mut()?.evict(class)
+    }
+}
+
+impl<M, R, E, K> Line<M, R, E, K> {
+    const fn new() -> Self {
+        Self {
+            queue: VecDeque::new(),
+            urgent: 0,
+            urgent_run: 0,
+            wanted: None,
+            failed: None,
+            apart: false,
+        }
+    }
+
     /// Puts a message into line: behind the urgent ones where it is one, and never before one that waits for another attempt.
     fn push(&mut self, entry: Entry<M, R, E, K>) {
         if entry.class == Class::Normal {
@@ -98,19 +209,16 @@ impl<M, R, E, K> Lane<M, R, E, K> {
         self.urgent += 1;
     }
 
-    /// True when the first message is urgent, or waits for another attempt and an urgent one is behind it.
-    pub(crate) fn is_urgent(&self) -> bool {
+    fn is_urgent(&self) -> bool {
         self.urgent > 0 || self.queue.front().is_some_and(|first| first.class == Class::Urgent)
     }
 
-    /// Who is to be told that enough wait, once, under no lock.
-    pub(crate) fn is_as_long_as_wanted(&mut self) -> Option<Arc<Notify>> {
+    fn is_as_long_as_wanted(&mut self) -> Option<Arc<Notify>> {
         let (wanted, _) = self.wanted.as_ref()?;
         (self.queue.len() >= *wanted).then(|| self.wanted.take())?.map(|(_, full)| full)
     }
 
-    /// Messages that wait for another attempt: they stand before all others.
-    pub(crate) fn retried(&self) -> usize {
+    fn retried(&self) -> usize {
         self.queue.iter().take_while(|entry| entry.is_retry()).count()
     }
 
@@ -191,17 +299,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     pub(crate) fn open(&mut self, hash: u32, key: K, state: LaneState) -> LaneId {
         let id = LaneId { hash, number: self.next_number };
         self.next_number += 1;
-        let lane = Lane {
-            id,
-            key: LaneKey::new(key),
-            state,
-            queue: VecDeque::new(),
-            urgent: 0,
-            urgent_run: 0,
-            wanted: None,
-            failed: None,
-            apart: false,
-        };
+        let lane = Lane::new(id, key, state);
         self.table.insert_unique(spread(hash), lane, |lane| spread(lane.id.hash));
         id
     }
@@ -228,7 +326,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         entry: Entry<M, R, E, K>,
     ) -> Result<(), Entry<M, R, E, K>> {
         match self.get(id) {
-            Some(lane) => lane.push(entry),
+            Some(lane) => lane.line().push(entry),
             None => return Err(entry),
         }
         self.queued += 1;
@@ -241,7 +339,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         entry: Entry<M, R, E, K>,
     ) -> Result<(), Entry<M, R, E, K>> {
         match self.get(id) {
-            Some(lane) => lane.queue.push_front(entry),
+            Some(lane) => lane.line().queue.push_front(entry),
             None => return Err(entry),
         }
         self.queued += 1;
@@ -249,7 +347,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     }
 
     pub(crate) fn pop_front(&mut self, id: LaneId) -> Option<Entry<M, R, E, K>> {
-        let entry = self.get(id)?.pop()?;
+        let entry = self.get(id)?.line.as_mut()?.pop()?;
         self.queued -= 1;
         Some(entry)
     }
@@ -260,7 +358,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         if self.table.is_empty() && self.table.capacity() > KEPT_WHEN_EMPTY {
             self.table = HashTable::new();
         }
-        self.queued -= lane.queue.len();
+        self.queued -= lane.len();
         Some(lane)
     }
 
@@ -268,9 +366,9 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     /// holds keys: drop it outside the lock.
     pub(crate) fn drain(&mut self, into: &mut Vec<Entry<M, R, E, K>>) -> Vec<Lane<M, R, E, K>> {
         self.queued = 0;
-        for lane in self.table.iter_mut() {
-            lane.urgent = 0;
-            into.extend(lane.queue.drain(..));
+        for line in self.table.iter_mut().filter_map(|lane| lane.line.as_mut()) {
+            line.urgent = 0;
+            into.extend(line.queue.drain(..));
         }
         let running = |lane: &mut Lane<_, _, _, _>| matches!(lane.state, LaneState::Running(_));
         self.table.extract_if(|lane| !running(lane)).collect()
@@ -280,10 +378,10 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     /// needs its room. Names the lane where nobody runs it and nothing is left in it: the caller closes it.
     pub(crate) fn evict(&mut self, class: Class) -> Option<Evicted<M, R, E, K>> {
         // What holds no room makes none.
-        let mut lanes = self.table.iter_mut().filter(|lane| !lane.apart);
+        let mut lanes = self.table.iter_mut().filter(|lane| !lane.is_apart());
         let evicted = lanes.find_map(|lane| {
             let entry = lane.evict(class)?;
-            let emptied = lane.state == LaneState::Ready && lane.queue.is_empty();
+            let emptied = lane.state == LaneState::Ready && lane.is_empty();
             Some((entry, emptied.then_some(lane.id)))
         })?;
         self.queued -= 1;
@@ -294,7 +392,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     pub(crate) fn evict_of(&mut self, hash: u32) -> Option<Entry<M, R, E, K>> {
         let entry = self
             .of_hash_mut(hash)
-            .filter(|lane| lane.state != LaneState::Ready && !lane.apart)
+            .filter(|lane| lane.state != LaneState::Ready && !lane.is_apart())
             .find_map(|lane| lane.evict(Class::Normal))?;
         self.queued -= 1;
         Some(entry)
@@ -303,7 +401,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     /// When the message was queued that has waited longest in a lane.
     pub(crate) fn oldest(&self) -> Option<Stamp> {
         let lanes = self.table.iter();
-        lanes.filter_map(|lane| first(lane.queue.iter())).min_by_key(|stamp| stamp.nanos())
+        lanes.filter_map(|lane| first(lane.iter())).min_by_key(|stamp| stamp.nanos())
     }
 
     #[inline]
@@ -314,7 +412,7 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     /// Counts what waits in lanes by its keys.
     pub(crate) fn count_into(&self, crowd: &mut Crowd) {
         for lane in &self.table {
-            lane.queue.iter().for_each(|entry| crowd.count_of(lane.id.hash, entry));
+            lane.iter().for_each(|entry| crowd.count_of(lane.id.hash, entry));
             if lane.state == LaneState::Parked {
                 crowd.park(lane.id.hash);
             }
@@ -323,12 +421,14 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
 
     /// Takes out what has failed for good: one message, or several of a batch, perhaps among others that have attempts left.
     pub(crate) fn take_failed(&mut self, id: LaneId) -> Vec<Entry<M, R, E, K>> {
-        let Some(lane) = self.get(id) else { return Vec::new() };
-        let (mut failed, retried) = (Vec::new(), lane.retried());
-        for entry in lane.queue.drain(..retried).collect::<Vec<_>>().into_iter().rev() {
+        let Some(line) = self.get(id).and_then(|lane| lane.line.as_mut()) else {
+            return Vec::new();
+        };
+        let (mut failed, retried) = (Vec::new(), line.retried());
+        for entry in line.queue.drain(..retried).collect::<Vec<_>>().into_iter().rev() {
             match entry.has_failed_for_good() {
                 true => failed.push(entry),
-                false => lane.queue.push_front(entry),
+                false => line.queue.push_front(entry),
             }
         }
         failed.reverse();
@@ -338,16 +438,18 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
 
     /// Takes out everything that waits in a lane.
     pub(crate) fn empty(&mut self, id: LaneId) -> Vec<Entry<M, R, E, K>> {
-        let Some(lane) = self.get(id) else { return Vec::new() };
-        (lane.urgent, lane.urgent_run) = (0, 0);
-        let all: Vec<_> = lane.queue.drain(..).collect();
+        let Some(line) = self.get(id).and_then(|lane| lane.line.as_mut()) else {
+            return Vec::new();
+        };
+        (line.urgent, line.urgent_run) = (0, 0);
+        let all: Vec<_> = line.queue.drain(..).collect();
         self.queued -= all.len();
         all
     }
 
     /// Messages that hold no permit.
     pub(crate) fn apart(&self) -> usize {
-        self.iter().filter(|lane| lane.apart).map(|lane| lane.queue.len()).sum()
+        self.iter().filter(|lane| lane.is_apart()).map(Lane::len).sum()
     }
 
     /// Every lane, in no order.

@@ -27,7 +27,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             Source::Lane { index, id, .. } => {
                 let mut outbox = self.shards[index].outbox.lock();
                 let may =
-                    outbox.lanes.get(id).and_then(|lane| lane.queue.front()).is_some_and(joins);
+                    outbox.lanes.get(id).and_then(|lane| lane.front()).is_some_and(joins);
                 may.then(|| outbox.pop_lane(id)).flatten()
             }
             Source::Head { index, epoch, hash: Some(hash), .. } => {
@@ -127,10 +127,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut outbox = self.shards[index].outbox.lock();
         let lane = outbox.lanes.get(id)?;
         let full = Arc::new(Notify::new());
-        if lane.queue.len() >= messages {
+        if lane.len() >= messages {
             full.notify_one();
         }
-        lane.wanted = Some((messages, full.clone()));
+        lane.expect(messages, full.clone());
         Some(full)
     }
 

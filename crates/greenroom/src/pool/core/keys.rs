@@ -54,8 +54,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         for shard in &self.shards {
             let mut outbox = shard.outbox.lock();
             all.extend(outbox.lanes.iter_mut().filter_map(|lane| {
-                let key = lane.failed.is_some().then(|| lane.key.share())??;
-                let failed = lane.failed.as_ref()?;
+                let key = lane.failed().is_some().then(|| lane.key.share())??;
+                let failed = lane.failed()?;
                 Some(ParkedKey {
                     key,
                     since: failed.at.elapsed(),
@@ -120,14 +120,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         });
         drop(inbox);
         if let Some(lane) = id.and_then(|id| outbox.lanes.get(id)) {
-            let first = lane.queue.iter().find(|entry| !entry.is_retry());
-            let head = lane.queue.front().filter(|head| head.is_retry());
+            let first = lane.iter().find(|entry| !entry.is_retry());
+            let head = lane.front().filter(|head| head.is_retry());
             let attempts = head.and_then(|head| head.extra.as_ref()).map_or(1, |e| e.attempts);
             let failed = head.and_then(|head| head.extra.as_ref()?.failed.clone());
             return Some(Found {
                 state: lane.state,
                 queued: false,
-                failed: failed.or(lane.failed.clone()).map(|failed| (failed, attempts)),
+                failed: failed.or(lane.failed().cloned()).map(|failed| (failed, attempts)),
                 due: head.map_or(Stamp::default(), |head| head.stamp),
                 waiting: waiting + behind(lane),
                 oldest: first.map(|entry| entry.stamp).or(oldest),
@@ -191,7 +191,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
 /// Messages that wait in a lane, behind the one that has failed.
 fn behind<M, R, E, K>(lane: &Lane<M, R, E, K>) -> usize {
-    lane.queue.len() - lane.retried()
+    lane.len() - lane.retried()
 }
 
 /// Who has a key with this hash in hand, as the holder of the token.

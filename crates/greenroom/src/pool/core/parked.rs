@@ -27,7 +27,7 @@ use crate::{
         discard::discard,
         failed::Failed,
         hold::Source,
-        lanes::{LaneId, LaneState},
+        lanes::{Lane, LaneId, LaneState},
         shard::Shard,
     },
     sync::Notify,
@@ -58,8 +58,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut ports = Vec::new();
         if let Some(lane) = outbox.lanes.get(id) {
             lane.state = LaneState::Parked;
-            lane.failed = Some(failed);
-            let extras = lane.queue.iter_mut().filter_map(|entry| entry.extra.as_mut());
+            lane.set_failed(failed);
+            let extras = lane.iter_mut().filter_map(|entry| entry.extra.as_mut());
             ports.extend(extras.filter_map(|extra| extra.port.take()));
         }
         let freed = self.count_parked(index, &mut outbox, id);
@@ -79,22 +79,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// gives back, under no lock.
     fn set_apart(&self, outbox: &mut OutboxOf<A, K>, id: LaneId) -> u64 {
         let Some(lane) = outbox.lanes.get(id).filter(|_| self.key_bounds().apart) else { return 0 };
-        lane.apart = true;
-        lane.queue.len() as u64
+        lane.set_apart(true);
+        lane.len() as u64
     }
 
     /// The messages of a parked lane hold permits again.
     fn take_in_again(&self, outbox: &mut OutboxOf<A, K>, id: LaneId) {
-        if let Some(lane) = outbox.lanes.get(id).filter(|lane| lane.apart) {
-            lane.apart = false;
-            lane.queue.iter().for_each(|_| self.permits.take_back());
+        if let Some(lane) = outbox.lanes.get(id).filter(|lane| lane.is_apart()) {
+            lane.set_apart(false);
+            lane.iter().for_each(|_| self.permits.take_back());
         }
     }
 
     /// A message came into this lane. Whoever took it there looks for those who wait for room
     /// before it rests.
     pub(super) fn came_behind(&self, outbox: &mut OutboxOf<A, K>, id: LaneId) {
-        if outbox.lanes.get(id).is_some_and(|lane| lane.apart) {
+        if outbox.lanes.get(id).is_some_and(|lane| lane.is_apart()) {
             self.permits.return_unused(1);
         }
     }
@@ -182,8 +182,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             crowd.unpark(id.hash, others);
         }
         let Some(lane) = outbox.lanes.get(id) else { return };
-        let failed = lane.failed.take();
-        let closed = lane.queue.is_empty().then(|| outbox.lanes.close(id));
+        let failed = lane.take_failed();
+        let closed = lane.is_empty().then(|| outbox.lanes.close(id));
         if closed.is_none() && outbox.make_ready(id) {
             self.wake.urge(index);
         }
@@ -232,7 +232,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn replay_key(&self, key: &K) -> bool {
         let Some((index, id, mut outbox)) = self.parked_lane(key) else { return false };
         self.take_in_again(&mut outbox, id);
-        let line = outbox.lanes.get(id).into_iter().flat_map(|lane| &mut lane.queue);
+        let line = outbox.lanes.get(id).into_iter().flat_map(Lane::iter_mut);
         let failed = line.filter(|entry| entry.has_failed_for_good());
         for extra in failed.filter_map(|entry| entry.extra.as_mut()) {
             (extra.failures, extra.kills, extra.for_good) = (0, 0, false);
@@ -263,7 +263,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn parked_messages(&self) -> u64 {
         let of = |outbox: &OutboxOf<A, K>| -> usize {
             let lanes = outbox.lanes.iter().filter(|lane| lane.state == LaneState::Parked);
-            lanes.map(|lane| lane.queue.len()).sum()
+            lanes.map(Lane::len).sum()
         };
         self.shards.iter().map(|shard| of(&shard.outbox.lock()) as u64).sum()
     }

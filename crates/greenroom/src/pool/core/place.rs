@@ -92,7 +92,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(super) fn release_lane(&self, index: usize, id: LaneId) {
         let mut outbox = self.shards[index].outbox.lock();
         let Some(lane) = outbox.lanes.get(id) else { return };
-        if lane.queue.is_empty() {
+        if lane.is_empty() {
             let closed = outbox.lanes.close(id);
             drop(outbox);
             return discard(closed);

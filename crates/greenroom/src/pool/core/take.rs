@@ -100,13 +100,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         delivery: &mut DeliveryOf<A>,
     ) -> Option<Source> {
         let mut outbox = locked(&self.shards[index].outbox);
-        if outbox.lanes.get(id).is_none_or(|lane| !lane.queue.is_empty()) {
+        if outbox.lanes.get(id).is_none_or(|lane| !lane.is_empty()) {
             return None;
         }
         let source = self.pop_free(index, &mut outbox, worker, delivery)?;
         let closed = outbox.lanes.close(id);
         drop(outbox);
-        discard(closed);
+        // Most are of a key with a single message, and have nothing else to drop.
+        match closed.map(Lane::into_key) {
+            Some(Ok(key)) => discard(key),
+            closed => discard(closed),
+        }
         Some(source)
     }
 
