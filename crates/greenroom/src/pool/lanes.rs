@@ -86,6 +86,10 @@ impl<K> LaneKey<K> {
         Self { own: Some(key), shared: None }
     }
 
+    fn get(&self) -> Option<&K> {
+        self.own.as_ref().or(self.shared.as_deref())
+    }
+
     /// For whoever needs the key under no lock. Always present.
     pub(crate) fn share(&mut self) -> Option<Arc<K>> {
         if let Some(own) = self.own.take() {
@@ -200,6 +204,12 @@ impl<M, R, E, K> Line<M, R, E, K> {
         }
     }
 
+    /// True where nothing is left of it, and it holds little memory.
+    fn is_spare(&self) -> bool {
+        let is_small = self.queue.is_empty() && self.queue.capacity() <= SMALL_LINE;
+        is_small && self.wanted.is_none() && self.failed.is_none() && !self.apart
+    }
+
     /// Puts a message into line: behind the urgent ones where it is one, and never before one that waits for another attempt.
     fn push(&mut self, entry: Entry<M, R, E, K>) {
         if entry.class == Class::Normal {
@@ -256,7 +266,15 @@ pub(crate) struct Lanes<M, R, E, K> {
     next_number: u64,
     /// Messages in all lanes.
     queued: usize,
+    /// Empty lines of lanes that have closed, for the next ones.
+    spare_lines: Vec<Box<Line<M, R, E, K>>>,
 }
+
+/// Lines that are kept: a few, because a shard that is done with its keys keeps little memory.
+const SPARE_LINES: usize = 4;
+
+/// Messages for which a line that is kept may have room.
+const SMALL_LINE: usize = 16;
 
 /// With more room than this, an empty table gives its memory back.
 pub(crate) const KEPT_WHEN_EMPTY: usize = 64;
@@ -269,11 +287,20 @@ fn spread(hash: u32) -> u64 {
 
 impl<M, R, E, K> Lanes<M, R, E, K> {
     pub(crate) fn new() -> Self {
-        Self { table: HashTable::new(), next_number: 0, queued: 0 }
+        Self { table: HashTable::new(), next_number: 0, queued: 0, spare_lines: Vec::new() }
     }
 
     pub(crate) fn queued(&self) -> usize {
         self.queued
+    }
+
+    /// The lane of this key. Compares keys: for types whose comparison may run under the lock.
+    pub(crate) fn of_key(&self, hash: u32, key: Option<&K>) -> Option<LaneId>
+    where
+        K: PartialEq,
+    {
+        let is_it = |lane: &Lane<M, R, E, K>| lane.id.hash == hash && lane.key.get() == key;
+        self.table.find(spread(hash), is_it).map(|lane| lane.id)
     }
 
     /// The lanes whose keys may equal one with this hash.
@@ -325,10 +352,12 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         id: LaneId,
         entry: Entry<M, R, E, K>,
     ) -> Result<(), Entry<M, R, E, K>> {
-        match self.get(id) {
-            Some(lane) => lane.line().push(entry),
-            None => return Err(entry),
+        let lane = self.table.find_mut(spread(id.hash), |lane| lane.id == id);
+        let Some(lane) = lane else { return Err(entry) };
+        if lane.line.is_none() {
+            lane.line = self.spare_lines.pop();
         }
+        lane.line().push(entry);
         self.queued += 1;
         Ok(())
     }
@@ -354,11 +383,17 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
 
     /// Removes a lane. What is returned holds user data: drop it outside the lock.
     pub(crate) fn close(&mut self, id: LaneId) -> Option<Lane<M, R, E, K>> {
-        let (lane, _) = self.table.find_entry(spread(id.hash), |lane| lane.id == id).ok()?.remove();
+        let found = self.table.find_entry(spread(id.hash), |lane| lane.id == id);
+        let (mut lane, _) = found.ok()?.remove();
         if self.table.is_empty() && self.table.capacity() > KEPT_WHEN_EMPTY {
             self.table = HashTable::new();
         }
         self.queued -= lane.len();
+        if lane.line.as_ref().is_some_and(|line| line.is_spare())
+            && self.spare_lines.len() < SPARE_LINES
+        {
+            self.spare_lines.extend(lane.line.take());
+        }
         Some(lane)
     }
 

@@ -8,6 +8,7 @@
 //! and whoever finds the key free must not go on with it.
 
 use std::{
+    any::TypeId,
     hash::Hash,
     panic::AssertUnwindSafe,
     sync::{Arc, atomic::Ordering},
@@ -553,11 +554,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         epoch: u64,
         entry: Queued<A, K>,
     ) -> (Outboxed<'a, A, K>, Result<Placed, Queued<A, K>>) {
-        let candidates = outbox.lanes.candidates(entry.hash);
         outbox.compare(epoch, Some(entry.hash));
-        drop(outbox);
-        let lane = find_lane(candidates, entry.key.as_ref());
-        let outbox = self.shards[index].outbox.lock();
+        let (outbox, lane) = self.lane_of(index, outbox, &entry);
         // The lane may have closed meanwhile: then the key is free. None can have opened, because only the holder of
         // the token opens lanes for messages of this queue, and the clock leaves a token alone that compares.
         let class = entry.class;
@@ -582,6 +580,24 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             Class::Normal => Placed::Behind,
         });
         (outbox, placed)
+    }
+
+    /// The lane of this message's key. Keys of types whose comparison is the standard library's are
+    /// compared where they lie; others are user code, and are compared without the lock.
+    fn lane_of<'a>(
+        &'a self,
+        index: usize,
+        mut outbox: Outboxed<'a, A, K>,
+        entry: &Queued<A, K>,
+    ) -> (Outboxed<'a, A, K>, Option<LaneId>) {
+        if is_plain_key::<K>() {
+            let lane = outbox.lanes.of_key(entry.hash, entry.key.as_ref());
+            return (outbox, lane);
+        }
+        let candidates = outbox.lanes.candidates(entry.hash);
+        drop(outbox);
+        let lane = find_lane(candidates, entry.key.as_ref());
+        (self.shards[index].outbox.lock(), lane)
     }
 
     /// Whoever waits for the reply to a message of a parked key is told so: it would wait for an operator.
@@ -652,6 +668,34 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         discard(closed);
         taken
     }
+}
+
+/// True for types of keys whose comparison is code of the standard library, and a few steps.
+#[inline]
+fn is_plain_key<K: 'static>() -> bool {
+    let key = TypeId::of::<K>();
+    let of_numbers = [
+        TypeId::of::<u8>(),
+        TypeId::of::<u16>(),
+        TypeId::of::<u32>(),
+        TypeId::of::<u64>(),
+        TypeId::of::<u128>(),
+        TypeId::of::<usize>(),
+        TypeId::of::<i8>(),
+        TypeId::of::<i16>(),
+        TypeId::of::<i32>(),
+        TypeId::of::<i64>(),
+        TypeId::of::<i128>(),
+        TypeId::of::<isize>(),
+        TypeId::of::<[u8; 16]>(),
+    ];
+    let of_texts = [
+        TypeId::of::<&'static str>(),
+        TypeId::of::<String>(),
+        TypeId::of::<Box<str>>(),
+        TypeId::of::<Arc<str>>(),
+    ];
+    of_numbers.contains(&key) || of_texts.contains(&key)
 }
 
 /// The lane whose key is this one. Where a comparison panics, the message waits behind the first lane with its hash:
