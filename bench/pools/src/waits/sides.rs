@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::{
-    Cost, Shape, Side,
+    Cost, Room, Shape, Side,
     handler::{Waiter, responder},
 };
 use crate::{
@@ -78,7 +78,11 @@ impl Run<'_> {
         let waiters = self.waiters()?;
         let pool = Pool::new(move |slot: usize| waiters[slot].clone());
         let pool = pool.quick_factory().workers(self.shape.workers);
-        let pool = pool.mailbox(self.shape.mailbox(self.messages));
+        let pool = match self.shape.room {
+            Room::Scarce => pool.mailbox(self.shape.mailbox(self.messages)),
+            // For the whole pool: a worker has no queue of its own that all could go to.
+            Room::Plenty => pool.capacity(self.messages as usize),
+        };
         let pool = self.shape.threads.counted(pool);
         let pool = match self.shape.keys {
             None => self.stage.block_on(pool.spawn())??,
