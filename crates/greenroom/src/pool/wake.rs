@@ -17,6 +17,20 @@
 //! The same holds for two wakers of which one has raised `awake` and then finds nobody idle: it lowers it and looks
 //! again.
 //!
+//! # Where handlers usually wait
+//! There ([`waits`](Wake::waits)) a worker is polled once or twice for each message, and to count it
+//! each time would have two threads write one variable twice for each message. So a worker counts as
+//! awake from when it is woken until its handler suspends for the first time; from then on it does
+//! not, until it lies down again. `awake` covers those that were woken and are about to look.
+//!
+//! A worker that does not count owes nobody anything while it goes from message to message: a sender
+//! that finds `awake` below its limit and somebody idle wakes that one. What it owes is a look after
+//! it has entered the idle list ([`pass_on`](Wake::pass_on)). The race is between a sender that marks
+//! and finds nobody idle, and a worker that enters the list and finds nothing ready; fences stand
+//! between the two steps on both sides, so one of them sees the other. Each worker that was woken
+//! wakes the next one as its handler suspends, as long as work is ready: so all come up, one after
+//! the other, without more than a few on their way at a time.
+//!
 //! # Lingering
 //! A worker that has found nothing more steps aside once before it lies down ([`linger`](Wake::linger),
 //! [`look_again`](Wake::look_again)), and meanwhile takes the place of one wake-up by a sender on its own thread: the
