@@ -22,7 +22,7 @@ use super::{
     wake::Wake,
 };
 use crate::{
-    Actor, Class, DeadLetter, ExitReason, Happening,
+    Actor, Class, DeadLetter, ExitReason, PoolEvent,
     delivery::Extra,
     life::Signal,
     sync::{AtomicBool, AtomicUsize, Handle, Mutex, Ordering},
@@ -400,7 +400,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Nobody listens.
-    fn tell(&self, _happening: Happening) {}
+    fn tell(&self, _happening: PoolEvent) {}
 
     /// Nobody stops the pool.
     fn tell_progress(&self) {}

@@ -53,7 +53,7 @@ pub(crate) enum CallError<E> {
 }
 
 /// What a pool tells of its keys.
-pub(crate) enum Happening {
+pub(crate) enum PoolEvent {
     KeyParked,
     KeyReleased,
 }

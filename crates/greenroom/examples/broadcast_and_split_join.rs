@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use greenroom::{SplitJoin, prelude::*};
+use greenroom::{gather::SplitJoin, prelude::*};
 
 const WORKERS: usize = 4;
 
@@ -50,7 +50,7 @@ fn share(all: &Ask, index: usize, of: usize) -> Option<Ask> {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pool = Pool::new(|slot| Shard { slot, forgotten: 0 }).workers(1).spawn().await?;
     // A spawn returns when one worker runs; a change tells when all of them do.
-    assert!(pool.manage().resize(WORKERS)?.done(Duration::from_secs(5)).await.is_complete());
+    assert!(pool.admin().resize(WORKERS)?.done(Duration::from_secs(5)).await.is_complete());
 
     // A copy for each. The type says that the answers are several.
     let shards = pool.broadcast();

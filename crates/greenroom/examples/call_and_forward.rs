@@ -52,7 +52,7 @@ impl Actor for Reception {
             _ => {
                 println!("{} forwards", cx.name());
                 delivery.forward(&self.experts).await.map_err(|error| error.to_string())?;
-                Ok(Answer::Elsewhere) // free for the next caller at once
+                Ok(Answer::Deferred) // free for the next caller at once
             }
         }
     }

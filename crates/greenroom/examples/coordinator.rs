@@ -8,8 +8,10 @@
 use std::{convert::Infallible, time::Duration};
 
 use greenroom::{
-    Actor, Context, Coordinator, Items, ManageError, Management, Pool, PoolNotice, Stop,
-    coordinator::Setup,
+    Actor, Context, Pool, PoolAdmin, Stop,
+    coordinator::{Coordinator, PoolNotice, Setup},
+    inspect::Items,
+    pool::AdminError,
 };
 
 const A_DISH: Duration = Duration::from_millis(20);
@@ -43,9 +45,9 @@ struct Chef;
 impl Coordinator<Cook> for Chef {
     type Command = Order;
     type Reply = usize;
-    type Error = ManageError;
+    type Error = AdminError;
 
-    async fn started(&mut self, setup: &mut Setup<Cook>) -> Result<(), ManageError> {
+    async fn started(&mut self, setup: &mut Setup<Cook>) -> Result<(), AdminError> {
         println!("chef: opening with one cook, {MOST_COOKS} at most");
         setup.workers(1).bounds(1..=MOST_COOKS).mailbox(2);
         Ok(())
@@ -54,9 +56,9 @@ impl Coordinator<Cook> for Chef {
     async fn command(
         &mut self,
         order: Order,
-        kitchen: &Management<Cook>,
+        kitchen: &PoolAdmin<Cook>,
         _cx: &mut Context<Self>,
-    ) -> Result<usize, ManageError> {
+    ) -> Result<usize, AdminError> {
         match order {
             Order::Cooks(cooks) => Ok(kitchen.resize(cooks)?.size()),
             Order::HowMany => Ok(kitchen.stats().configured),
@@ -66,9 +68,9 @@ impl Coordinator<Cook> for Chef {
     async fn notice(
         &mut self,
         notice: PoolNotice,
-        kitchen: &Management<Cook>,
+        kitchen: &PoolAdmin<Cook>,
         cx: &mut Context<Self>,
-    ) -> Result<(), ManageError> {
+    ) -> Result<(), AdminError> {
         match notice {
             PoolNotice::WorkerUp { slot } => println!("chef: cook {slot} is here"),
             PoolNotice::WorkerDown { slot, .. } => println!("chef: cook {slot} has gone"),
@@ -81,7 +83,7 @@ impl Coordinator<Cook> for Chef {
 }
 
 /// One more cook, where there may be one more: a full kitchen is no reason to close it.
-fn hire(kitchen: &Management<Cook>, cx: &Context<Chef>) {
+fn hire(kitchen: &PoolAdmin<Cook>, cx: &Context<Chef>) {
     match kitchen.add(1) {
         Ok(change) => {
             println!("chef: no room for orders, hiring: {} cooks", change.size());

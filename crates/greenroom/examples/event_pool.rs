@@ -7,8 +7,8 @@
 use std::{error::Error, time::Duration};
 
 use greenroom::{
-    CallError, EventPool, EventPoolConfig,
-    event_pool::{Keyed, Preset},
+    CallError, EventPool,
+    event_pool::{EventPoolConfig, Keyed, Preset},
     prelude::*,
 };
 

@@ -7,7 +7,10 @@
 
 use std::{convert::Infallible, time::Duration};
 
-use greenroom::{Actor, Context, Event, Pool, Producer, Stop, Topic, events::Notice};
+use greenroom::{
+    Actor, Context, Pool, Stop, Topic,
+    topic::{Event, Notice, Producer},
+};
 
 const PERIOD: Duration = Duration::from_millis(10);
 

@@ -22,8 +22,8 @@ use std::{
 };
 
 use greenroom::{
-    CallError, DeadLetterReason, FailureTable, PoolChild, Restarts, SpawnError, Strategy,
-    Supervisor, prelude::*,
+    CallError, DeadLetterReason, FailureTable, Restarts, SpawnError, Supervisor, pool::PoolChild,
+    prelude::*, supervisor::Strategy,
 };
 
 const SOON: Duration = Duration::from_secs(1);

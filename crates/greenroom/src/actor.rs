@@ -127,8 +127,8 @@ pub trait Actor: Sized + Send + 'static {
 pub enum Answer<R> {
     /// With this reply.
     Reply(R),
-    /// The reply port was taken out of the delivery and is answered from elsewhere.
-    Elsewhere,
+    /// The reply port was taken out of the delivery and is answered from elsewhere, or later.
+    Deferred,
 }
 
 pin_project! {

@@ -85,7 +85,7 @@ impl AnyAddress {
     /// messages in hand; an actor, and a worker of a pool, are asked first
     /// ([`Actor::exited`](crate::Actor::exited)), unless the reason is [`ExitReason::Killed`]: that
     /// one cannot be trapped, and drops a handler at its next await; what it had in hand follows
-    /// the failure table ([`Cause::Kill`](crate::Cause::Kill)).
+    /// the failure table ([`Cause::Kill`](crate::failure::Cause::Kill)).
     pub fn exit(&self, reason: ExitReason) {
         self.signal(Signal::Exit { from: None, reason });
     }

@@ -145,7 +145,7 @@ impl<A> Context<A> {
         life::demonitor(&self.me(), other);
     }
 
-    /// Publishes a figure or a word about this worker, which [`Management::inspect`](crate::Management::inspect) shows
+    /// Publishes a figure or a word about this worker, which [`PoolAdmin::inspect`](crate::PoolAdmin::inspect) shows
     /// whatever the worker is doing then. The last value counts; it survives a restart.
     ///
     /// # Errors

@@ -36,7 +36,7 @@ pub enum DeadLetterReason {
     /// or its handler was dropped at the deadline of a stop, and had consumed the message.
     Killed,
     /// No worker was left to handle it, or none of those that were
-    /// [adopted](crate::Management::adopt) takes it.
+    /// [adopted](crate::PoolAdmin::adopt) takes it.
     NoWorkers,
     /// It had to make room for a later message.
     Evicted,

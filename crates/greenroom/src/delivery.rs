@@ -27,7 +27,7 @@ pub struct Delivery<M, R, E> {
     /// The seat of its worker, which knows when it was started, where that may be all that is known (see [`came_at`](Self::came_at)).
     pub(crate) seat: Option<Arc<Seat>>,
     /// What is handled with it, in a pool of batches.
-    pub(crate) more: Vec<Companion<M, R, E>>,
+    pub(crate) more: Vec<BatchItem<M, R, E>>,
 }
 
 /// What is to be known of a message when its handler returns. In one byte, because it is looked at for each.
@@ -69,9 +69,9 @@ impl Marks {
     }
 }
 
-/// A message that is handled together with the first of its batch ([`Delivery::companions`]), and a result of its own.
+/// A message that is handled together with the first of its batch ([`Delivery::batch_items`]), and a result of its own.
 #[derive(Debug)]
-pub struct Companion<M, R, E> {
+pub struct BatchItem<M, R, E> {
     pub(crate) delivery: Delivery<M, R, E>,
     /// A copy for another attempt.
     pub(crate) spare: Option<M>,
@@ -79,7 +79,7 @@ pub struct Companion<M, R, E> {
     pub(crate) result: Option<Result<R, E>>,
 }
 
-impl<M, R, E> Companion<M, R, E> {
+impl<M, R, E> BatchItem<M, R, E> {
     /// The message on loan.
     pub fn delivery(&mut self) -> &mut Delivery<M, R, E> {
         &mut self.delivery
@@ -241,8 +241,8 @@ impl<M, R, E> Delivery<M, R, E> {
 
     /// The messages that are handled together with this one, behind it and in order, in a pool with
     /// [`batches`](crate::PoolBuilder::batches); none in others. Each wants a result of its own
-    /// ([`Companion::settle`]); one that has none, and whose message is still there, is attempted again by itself.
-    pub fn companions(&mut self) -> &mut [Companion<M, R, E>] {
+    /// ([`BatchItem::settle`]); one that has none, and whose message is still there, is attempted again by itself.
+    pub fn batch_items(&mut self) -> &mut [BatchItem<M, R, E>] {
         &mut self.more
     }
 
@@ -264,7 +264,7 @@ impl<M, R, E> Delivery<M, R, E> {
     }
 
     /// Takes the reply port of a call out, to be answered later from anywhere; the handler then returns
-    /// [`Answer::Elsewhere`](crate::Answer::Elsewhere). `None` for a send.
+    /// [`Answer::Deferred`](crate::Answer::Deferred). `None` for a send.
     pub fn take_reply_port(&mut self) -> Option<ReplyPort<R, E>> {
         self.open_port();
         self.extra.as_mut().and_then(|extra| extra.port.take())
@@ -288,7 +288,7 @@ impl<M, R, E> Delivery<M, R, E> {
     }
 
     /// Says, before the handler returns an error, that whoever did the work for it has died: a process, a connection. The
-    /// failure policy is asked with [`Cause::Crash`](crate::Cause::Crash) then, and the message counts as one that kills.
+    /// failure policy is asked with [`Cause::Crash`](crate::failure::Cause::Crash) then, and the message counts as one that kills.
     pub fn crashed(&mut self) {
         self.marks.add(Marks::CRASHED);
     }
@@ -299,7 +299,7 @@ impl<M, R, E> Delivery<M, R, E> {
     }
 
     /// Says when nobody wants the result any more, where the sender has given a token along: the loser of a
-    /// [hedged](crate::Hedged) or gathered call, for instance.
+    /// [hedged](crate::gather::Hedged) or gathered call, for instance.
     pub fn cancellation(&self) -> Option<&CancellationToken> {
         self.extra.as_ref()?.about.as_ref()?.token.as_ref()
     }
@@ -453,7 +453,7 @@ mod tests {
         };
         let pool = pool.unwrap_or_else(|error| panic!("{error}"));
         send_plainly(&pool).await;
-        for worker in pool.manage().workers() {
+        for worker in pool.admin().workers() {
             assert!(worker.try_send(8).is_ok());
         }
         assert!(pool.send_with(100, Envelope::new().trace("more")).await.is_ok());

@@ -208,7 +208,7 @@ impl<A: Actor> EventPool<A> {
     /// What the pool's memory is from time to time, without keeping the pool running.
     fn figures(&self) -> impl Fn() -> PoolMemory + Send + 'static {
         let Shared { pool, sizes, memory, .. } = &*self.shared;
-        let (pool, letters) = (pool.manage(), pool.dead_letters().queue().clone());
+        let (pool, letters) = (pool.admin(), pool.dead_letters().queue().clone());
         let (sizes, reading) = (sizes.clone(), memory.clone());
         move || self::memory(&pool.stats(), letters.len(), sizes.measured(), &*reading)
     }

@@ -12,7 +12,7 @@
 
 use std::{error::Error, fmt, mem::discriminant, sync::Arc};
 
-use crate::PanicLocation;
+use crate::panic_location::PanicLocation;
 
 /// Why an actor or a pool has ended.
 ///

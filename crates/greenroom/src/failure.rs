@@ -70,7 +70,7 @@ pub struct FailedAttempt<'a, E> {
 
 /// What follows from a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum FailureAction {
     /// Another attempt after this wait. In a keyed pool the key waits, not the worker.
     Retry {
         /// How long the message waits.
@@ -85,16 +85,16 @@ pub enum Verdict {
     /// Given back to the caller; a send becomes a dead letter.
     Return,
     /// The key waits for an operator, with this message at its head: no later message of it is handled before. Callers who wait
-    /// for it are told [`CallError::Parked`](crate::CallError::Parked) at once. See [`Keys`](crate::Keys). A message without
+    /// for it are told [`CallError::Parked`](crate::CallError::Parked) at once. See [`Keys`](crate::keys::Keys). A message without
     /// a key becomes a dead letter.
     ParkKey,
     /// A dead letter, and the pool stops: what is in hand is finished, and what is queued is given back.
     StopPool,
 }
 
-/// A row of the failure table.
+/// A rule of the failure table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Row {
+pub enum Rule {
     /// Up to this many attempts in all, then `finally`.
     Retry {
         /// Attempts in all, the first included.
@@ -102,70 +102,70 @@ pub enum Row {
         /// The waits between them.
         backoff: Backoff,
         /// What follows when all have failed.
-        finally: Finally,
+        finally: FinalAction,
     },
     /// No further attempt.
-    Once(Finally),
+    Once(FinalAction),
 }
 
 /// What follows when no further attempt is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Finally {
+pub enum FinalAction {
     /// A dead letter.
     DeadLetter,
     /// Dropped, and counted.
     Drop,
     /// Given back to the caller; a send becomes a dead letter.
     Return,
-    /// The key waits for an operator. See [`Verdict::ParkKey`].
+    /// The key waits for an operator. See [`FailureAction::ParkKey`].
     ParkKey,
     /// A dead letter, and the pool stops.
     StopPool,
 }
 
-impl From<Finally> for Verdict {
-    fn from(finally: Finally) -> Self {
+impl From<FinalAction> for FailureAction {
+    fn from(finally: FinalAction) -> Self {
         match finally {
-            Finally::DeadLetter => Self::DeadLetter,
-            Finally::Drop => Self::Drop,
-            Finally::Return => Self::Return,
-            Finally::ParkKey => Self::ParkKey,
-            Finally::StopPool => Self::StopPool,
+            FinalAction::DeadLetter => Self::DeadLetter,
+            FinalAction::Drop => Self::Drop,
+            FinalAction::Return => Self::Return,
+            FinalAction::ParkKey => Self::ParkKey,
+            FinalAction::StopPool => Self::StopPool,
         }
     }
 }
 
-impl Row {
-    /// The verdict on the n-th failure.
-    pub fn verdict(&self, failures: u32, chance: f64) -> Verdict {
+impl Rule {
+    /// The action on the n-th failure.
+    pub fn action(&self, failures: u32, chance: f64) -> FailureAction {
         match *self {
             Self::Retry { attempts, backoff, .. } if failures < attempts => {
-                Verdict::Retry { after: backoff.wait(failures, chance), counted: true }
+                FailureAction::Retry { after: backoff.wait(failures, chance), counted: true }
             }
             Self::Retry { finally, .. } | Self::Once(finally) => finally.into(),
         }
     }
 }
 
-/// The failure table of a pool: a row for each way in which an attempt can fail.
+/// The failure table of a pool: a rule for each way in which an attempt can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailureTable {
     /// For errors that the handler returns.
-    pub error: Row,
+    pub error: Rule,
     /// For panics.
-    pub panic: Row,
+    pub panic: Rule,
     /// For handlers that do not return within the pool's limit.
-    pub timeout: Row,
+    pub timeout: Rule,
     /// For whoever did the work for the handler and died of it.
-    pub crash: Row,
+    pub crash: Rule,
     /// For workers that were killed while they handled the message.
-    pub kill: Row,
+    pub kill: Rule,
 }
 
 impl FailureTable {
-    /// The same row for every failure.
-    pub const fn all(row: Row) -> Self {
-        Self { error: row, panic: row, timeout: row, crash: row, kill: row }
+    /// The same rule for every failure.
+    pub const fn all(rule: Rule) -> Self {
+        Self { error: rule, panic: rule, timeout: rule, crash: rule, kill: rule }
     }
 }
 
@@ -173,34 +173,37 @@ impl Default for FailureTable {
     /// Errors return to the caller; after a panic, a timeout, a crash or a kill the message is a
     /// dead letter.
     fn default() -> Self {
-        Self { error: Row::Once(Finally::Return), ..Self::all(Row::Once(Finally::DeadLetter)) }
+        Self {
+            error: Rule::Once(FinalAction::Return),
+            ..Self::all(Rule::Once(FinalAction::DeadLetter))
+        }
     }
 }
 
 /// Decides what follows from a failed attempt. A closure is one; [`FailureTable`] is another.
 pub trait FailurePolicy<E>: Send + Sync + 'static {
     /// Decides. `chance` is a random number between 0 and 1, for jitter.
-    fn decide(&self, attempt: FailedAttempt<'_, E>, chance: f64) -> Verdict;
+    fn decide(&self, attempt: FailedAttempt<'_, E>, chance: f64) -> FailureAction;
 }
 
 impl<E: 'static> FailurePolicy<E> for FailureTable {
-    fn decide(&self, attempt: FailedAttempt<'_, E>, chance: f64) -> Verdict {
-        let row = match attempt.cause {
+    fn decide(&self, attempt: FailedAttempt<'_, E>, chance: f64) -> FailureAction {
+        let rule = match attempt.cause {
             Cause::Error(_) => self.error,
             Cause::Panic(_) => self.panic,
             Cause::Timeout(_) => self.timeout,
             Cause::Crash(_) => self.crash,
             Cause::Kill => self.kill,
         };
-        row.verdict(attempt.failures, chance)
+        rule.action(attempt.failures, chance)
     }
 }
 
 impl<E, F> FailurePolicy<E> for F
 where
-    F: Fn(FailedAttempt<'_, E>, f64) -> Verdict + Send + Sync + 'static,
+    F: Fn(FailedAttempt<'_, E>, f64) -> FailureAction + Send + Sync + 'static,
 {
-    fn decide(&self, attempt: FailedAttempt<'_, E>, chance: f64) -> Verdict {
+    fn decide(&self, attempt: FailedAttempt<'_, E>, chance: f64) -> FailureAction {
         self(attempt, chance)
     }
 }
@@ -223,19 +226,19 @@ mod tests {
 
     #[test]
     fn p18_each_row_of_the_table_gives_its_verdict() {
-        let retry = Row::Retry { attempts: 3, backoff: BACKOFF, finally: Finally::Drop };
+        let retry = Rule::Retry { attempts: 3, backoff: BACKOFF, finally: FinalAction::Drop };
         let table = FailureTable { error: retry, ..FailureTable::default() };
         let error = |failures| FailedAttempt { cause: Cause::Error(&()), failures };
         let after = Duration::from_millis(200);
-        assert_eq!(table.decide(error(1), 1.0), Verdict::Retry { after, counted: true });
-        assert!(matches!(table.decide(error(2), 1.0), Verdict::Retry { .. }));
-        assert_eq!(table.decide(error(3), 1.0), Verdict::Drop);
+        assert_eq!(table.decide(error(1), 1.0), FailureAction::Retry { after, counted: true });
+        assert!(matches!(table.decide(error(2), 1.0), FailureAction::Retry { .. }));
+        assert_eq!(table.decide(error(3), 1.0), FailureAction::Drop);
         let panic = FailedAttempt::<()> { cause: Cause::Panic("boom"), failures: 1 };
-        assert_eq!(table.decide(panic, 1.0), Verdict::DeadLetter);
+        assert_eq!(table.decide(panic, 1.0), FailureAction::DeadLetter);
         let kill = FailedAttempt::<()> { cause: Cause::Kill, failures: 1 };
-        let once = FailureTable { kill: Row::Once(Finally::Drop), ..table };
-        assert_eq!(once.decide(kill, 1.0), Verdict::Drop);
+        let once = FailureTable { kill: Rule::Once(FinalAction::Drop), ..table };
+        assert_eq!(once.decide(kill, 1.0), FailureAction::Drop);
         let plain = FailureTable::default();
-        assert_eq!(plain.decide(error(1), 1.0), Verdict::Return);
+        assert_eq!(plain.decide(error(1), 1.0), FailureAction::Return);
     }
 }

@@ -31,7 +31,7 @@ pub enum ForwardError {
 
 impl<M, R, E> Delivery<M, R, E> {
     /// Hands the delivery to another address, waiting for room there. The handler then returns
-    /// [`Answer::Elsewhere`](crate::Answer::Elsewhere); an error or a panic after this changes nothing for the message.
+    /// [`Answer::Deferred`](crate::Answer::Deferred); an error or a panic after this changes nothing for the message.
     ///
     /// # Errors
     /// Why it was not accepted there; it is still here then, whole, unless the other pool drops what arrives.

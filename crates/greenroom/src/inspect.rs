@@ -8,7 +8,7 @@
 //!                                    (the last of each key)
 //! ```
 //!
-//! [`Management::inspect`](crate::Management::inspect) adds the runtime's own figures. Reading takes bounded time and runs no user code: values are plain ([`Value`]), and at most [`MOST_KEYS`] per worker.
+//! [`PoolAdmin::inspect`](crate::PoolAdmin::inspect) adds the runtime's own figures. Reading takes bounded time and runs no user code: values are plain ([`Value`]), and at most [`MOST_KEYS`] per worker.
 //! Which are wanted is said with [`Items`].
 //!
 //! # Price

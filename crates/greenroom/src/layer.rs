@@ -51,7 +51,7 @@ use crate::{Actor, Answer, Context, Delivery};
 /// A layer has a state of its own, one per worker, which starts anew with each restart.
 ///
 /// ```
-/// use greenroom::{layer, prelude::*, Layer, Next};
+/// use greenroom::{Layer, prelude::*, layer::{self, Next}};
 ///
 /// /// Answers what it has answered before.
 /// #[derive(Default)]

@@ -28,28 +28,34 @@
 //! ```
 //!
 //! # What is where
+//! The names that most programs use are here; the others are in the modules.
+//!
 //! | for | there is |
 //! |---|---|
 //! | many workers, one address, order per key | [`Pool`], [`PoolBuilder`], [`Address`], and the module [`pool`] |
-//! | failures | [`FailureTable`], [`Backoff`], [`Restarts`], [`DeadLetter`] |
+//! | keys: where they stand, which are parked | [`Pool::keys`], and the module [`keys`] |
+//! | several messages at once for one handler | [`PoolBuilder::batches`], and the module [`batch`] |
+//! | failures | [`FailureTable`], [`Backoff`], [`Restarts`], [`DeadLetter`], and the module [`failure`] |
 //! | dead letters that are kept, and replayed | [`Pool::dead_letters`], [`DeadLetters`] |
 //! | a reply that is given later, a message that stays whole | [`Delivery`], [`ReplyPort`], [`Answer`] |
-//! | parts that depend on one another, started, restarted and stopped in order | [`Supervisor`], [`Strategy`], and the module [`supervisor`] |
+//! | parts that depend on one another, started, restarted and stopped in order | [`Supervisor`], and the module [`supervisor`] |
 //! | messages with keys, from a configuration or a preset | [`EventPool`], and the module [`event_pool`] |
-//! | telling many what happens | [`Topic`], [`Producer`], and the module [`events`] |
-//! | hearing of all that happens in pools | [`Notices`], [`Happening`], and the module [`notices`] |
-//! | what a worker tells of itself, to be read while it is stuck | [`Management::inspect`], and the module [`inspect`] |
+//! | telling many what happens | [`Topic`], and the module [`topic`] |
+//! | hearing of all that happens in pools | [`PoolEvents`], [`PoolEvent`], and the module [`pool_events`] |
+//! | what a pool does, in figures | [`Pool::stats`], [`PoolStats`], and the module [`stats`] |
+//! | what a worker tells of itself, to be read while it is stuck | [`PoolAdmin::inspect`], and the module [`inspect`] |
 //! | why an actor has ended, and where it panicked | [`ExitReason`], and the module [`panic_location`] |
 //! | a message later, or again and again | [`Address::send_after`], [`Address::send_every`], and the module [`timer`] |
 //! | finding an actor by its name | [`Registry`] |
 //! | holding actors of different kinds, or without keeping them alive | [`Recipient`], [`AnyAddress`], [`WeakAddress`] |
 //! | something around every message: a limit, a span, a count | [`Layer`], and the module [`layer`] |
-//! | one end for many actors | [`Node`] |
-//! | all workers at once, parts of a request, a second attempt for a slow call | [`BroadcastAddress`], [`SplitJoin`], [`Hedged`], and the module [`pool::gather`] |
-//! | an actor that looks after a pool: sizes it, answers for it, hears what happens in it | [`Coordinator`], and the module [`coordinator`] |
-//! | servers and streams | [`PoolService`], [`PoolSink`], [`OwnedPermit`] |
-//! | limits and sizes, decided for a pool that obeys them or for a caller who acts | [`pool::limits`], [`pool::autoscale`] |
-//! | what to change in a pool's settings, said or done while it runs | [`Advisor`], and the module [`pool::advisor`] |
+//! | one end for many actors | [`System`], and the module [`system`] |
+//! | all workers at once, parts of a request, a second attempt for a slow call | the module [`gather`] |
+//! | an actor that looks after a pool: sizes it, answers for it, hears what happens in it | the module [`coordinator`] |
+//! | servers and streams | the module [`service`] |
+//! | which worker gets a message | the module [`policy`] |
+//! | limits and sizes, decided for a pool that obeys them or for a caller who acts | [`limits`], [`autoscale`] |
+//! | what to change in a pool's settings, said or done while it runs | the module [`advisor`] |
 //! | tests | the feature `test-util`: scripted workers, a clock that jumps |
 //! | what is promised, and the tests that hold it | the module [`statements`] |
 
@@ -64,17 +70,15 @@ mod delivery;
 mod envelope;
 mod error;
 pub mod event_pool;
-pub mod events;
 mod exit_reason;
-mod failure;
+pub mod failure;
 mod forward;
 pub mod inspect;
 pub mod layer;
 mod life;
-pub mod node;
-pub mod notices;
 pub mod panic_location;
 pub mod pool;
+pub mod pool_events;
 mod recipient;
 pub mod registry;
 mod reply;
@@ -82,9 +86,11 @@ mod restart_policy;
 mod step_aside;
 pub mod supervisor;
 mod sync;
+pub mod system;
 #[cfg(feature = "test-util")]
 pub mod test_util;
 pub mod timer;
+pub mod topic;
 
 pub use actor::{Actor, Answer};
 pub use any_address::AnyAddress;
@@ -93,45 +99,33 @@ pub use class::Class;
 pub use context::Context;
 pub use dead_letter::{DeadLetter, DeadLetterReason};
 pub use dead_letters::DeadLetters;
-pub use delivery::{Companion, Delivery};
+pub use delivery::Delivery;
 pub use envelope::Envelope;
 pub use error::{CallError, NotAccepted, SendError, SpawnError, TrySendError};
-pub use event_pool::{EventPool, EventPoolConfig};
-pub use events::{Event, Producer, Subscription, Topic};
+pub use event_pool::EventPool;
 pub use exit_reason::ExitReason;
-pub use failure::{
-    Backoff, Cause, FailedAttempt, FailurePolicy, FailureTable, Finally, Row, Verdict,
-};
+pub use failure::{Backoff, FailureAction, FailurePolicy, FailureTable, FinalAction, Rule};
 pub use forward::ForwardError;
-pub use inspect::Items;
-pub use layer::{Layer, Layered, Next};
+pub use layer::Layer;
 pub use life::OnExit;
-pub use node::{Node, NodeReport};
-pub use notices::{Happening, Notice, Notices};
-pub use panic_location::PanicLocation;
-pub use pool::advisor::{Advice, Advisor};
-pub use pool::coordinator::{self, CoordinatedPool, Coordinator, PoolNotice};
-pub use pool::gather::{
-    BroadcastAddress, GatherError, Gathered, HedgeBudget, Hedged, PartialPolicy, SplitJoin,
-    SplitJoinAddress, SplitJoinError,
-};
 pub use pool::{
-    Address, Batch, Batched, Batches, Call, Calling, Change, ChangeReport, DeadLetterCounts,
-    HotKey, KeyCounts, KeyState, Keys, LongestLine, ManageError, Management, Overflow, OwnedPermit,
-    ParkedKey, Pool, PoolBuilder, PoolChild, PoolDeadLetters, PoolService, PoolSink, PoolStats,
-    Restarts, Sending, SinkError, Spread, Stop, StopReport, StopSummary, WeakAddress,
-    WhenExhausted, Why, Worker, WorkerStats, WrongKeyType, policy,
+    Address, Change, Overflow, Pool, PoolAdmin, PoolBuilder, PoolStats, Restarts, Stop, StopReport,
+    WeakAddress,
 };
+#[doc(inline)]
+pub use pool::{
+    advisor, autoscale, batch, coordinator, gather, keys, limits, policy, service, stats,
+};
+pub use pool_events::{PoolEvent, PoolEvents};
 pub use recipient::Recipient;
-pub use registry::{FindError, NameTaken, Registry};
+pub use registry::Registry;
 pub use reply::ReplyPort;
 pub use restart_policy::RestartPolicy;
 pub use step_aside::step_aside;
-pub use supervisor::{
-    ChildId, ChildInfo, ChildSpec, ChildState, OnExceeded, Strategy, Supervisor, SupervisorError,
-    SupervisorHandle,
-};
-pub use timer::{Timer, TimerState};
+pub use supervisor::Supervisor;
+pub use system::System;
+pub use timer::Timer;
+pub use topic::Topic;
 
 /// What most users import.
 pub mod prelude {

@@ -32,7 +32,7 @@ use std::{
 /// A place in the source.
 ///
 /// ```
-/// # use greenroom::PanicLocation;
+/// # use greenroom::panic_location::PanicLocation;
 /// let location = PanicLocation { file: "src/main.rs".into(), line: 3, column: 9 };
 /// assert_eq!(location.to_string(), "src/main.rs:3:9");
 /// ```

@@ -111,6 +111,7 @@ use std::{
 };
 
 mod address;
+mod admin;
 pub mod advisor;
 pub mod autoscale;
 pub mod batch;
@@ -139,13 +140,12 @@ mod hatch;
 mod hold;
 mod in_place;
 mod inbox;
-mod keys;
+pub mod keys;
 mod lanes;
 mod letters;
 pub mod limits;
 mod lock;
 mod mailbox;
-mod manage;
 mod occupied;
 mod overflow;
 mod owned_permit;
@@ -161,13 +161,13 @@ mod seat;
 mod seat_door;
 mod seats;
 mod sending;
-mod service;
+pub mod service;
 mod shard;
 mod sink;
 mod sketch;
 mod spare_extras;
 mod stamp;
-mod stats;
+pub mod stats;
 pub mod sticky;
 mod stop;
 mod supervised;
@@ -181,7 +181,7 @@ mod weak_address;
 mod worker;
 
 pub use address::{Address, Permit};
-pub use batch::{Batch, Batched, Batches};
+pub use admin::{AdminError, PoolAdmin};
 pub use builder::PoolBuilder;
 pub(crate) use bytes::Claim;
 pub use call_future::Call;
@@ -196,30 +196,25 @@ pub use gather::Worker;
 pub(crate) use hatch::Hatch;
 pub(crate) use hold::Refusals;
 pub use inbox::Inbox;
-pub use keys::{KeyCounts, KeyState, Keys, LongestLine, ParkedKey, Why, WrongKeyType};
 pub use letters::PoolDeadLetters;
-pub use manage::{ManageError, Management};
 pub use overflow::Overflow;
-pub use owned_permit::OwnedPermit;
 pub(crate) use restart::RestartLog;
 pub use restart::Restarts;
 pub(crate) use seat::Seat;
 pub use sending::Sending;
-pub use service::PoolService;
-pub use sink::{PoolSink, SinkError};
-pub use sketch::HotKey;
-pub use stats::{DeadLetterCounts, PoolStats, Spread, WorkerStats};
+pub use stats::PoolStats;
 pub use stop::{Stop, StopReport};
 pub use supervised::PoolChild;
 pub use weak_address::WeakAddress;
 pub(crate) use {clock::later, core::Urgency, parcel::Parcel, permits::Refused, stamp::Stamp};
 
 use self::{
+    admin::Control,
     gather::{
         BroadcastAddress, SplitJoin, SplitJoinAddress,
         crew::{Crew, WeakCrew},
     },
-    manage::Control,
+    keys::{Keys, WrongKeyType},
     worker::Factory,
 };
 use crate::Actor;
@@ -372,8 +367,8 @@ impl<A: Actor> Pool<A> {
     }
 
     /// To look at the pool and to change it, apart from its work.
-    pub fn manage(&self) -> Management<A> {
-        Management::new(self.control.clone())
+    pub fn admin(&self) -> PoolAdmin<A> {
+        PoolAdmin::new(self.control.clone())
     }
 
     /// Stops the pool, and returns what was not handled. Works while the pool is saturated and handlers are stuck: a

@@ -51,7 +51,7 @@ pub enum FindError {
 /// Names to typed addresses. A clone is the same registry.
 ///
 /// ```
-/// # use greenroom::{prelude::*, FindError, Registry};
+/// # use greenroom::{Registry, prelude::*, registry::FindError};
 /// # struct Printer; impl Actor for Printer { type Message = String; type Reply = usize; type Error = ();
 /// # async fn handle(&mut self, page: String, _: &mut Context<Self>) -> Result<usize, ()> { Ok(page.len()) } }
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -65,7 +65,7 @@ use crate::pool::timed;
 /// [child](Self::child) of starts it.
 ///
 /// ```
-/// use greenroom::{ChildSpec, Stop, Strategy, Supervisor};
+/// use greenroom::{Stop, Supervisor, supervisor::{ChildSpec, Strategy}};
 /// use std::time::Duration;
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {

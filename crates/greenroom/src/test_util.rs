@@ -2,20 +2,20 @@
 //!
 //! | for | there is |
 //! |---|---|
-//! | workers that do as they are told | [`Scripted`], with a [`Deed`] for each message |
+//! | workers that do as they are told | [`Scripted`], with a [`Behavior`] for each message |
 //! | what they have seen | [`Log`] |
 //! | time that passes when nobody has anything to do | [`clock`]: tokio's paused clock, which pools and timers go by |
 //! | chance that repeats itself | [`PoolBuilder::seed`](crate::PoolBuilder::seed), [`Random::seeded`](crate::policy::Random::seeded) |
 //!
 //! ```
-//! use greenroom::{prelude::*, test_util::{Deed, Scripted}};
+//! use greenroom::{prelude::*, test_util::{Behavior, Scripted}};
 //! use std::time::Duration;
 //!
 //! # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let worker = Scripted::new(|number: &u64| match number {
-//!     0 => Deed::panic("on purpose"),
-//!     1 => Deed::fail("no").after(Duration::from_secs(60)),
-//!     _ => Deed::reply(*number),
+//!     0 => Behavior::panic("on purpose"),
+//!     1 => Behavior::fail("no").after(Duration::from_secs(60)),
+//!     _ => Behavior::reply(*number),
 //! });
 //! let log = worker.log();
 //! let pool = Pool::new(move |_slot| worker.clone()).workers(1).seed(7).spawn().await?;
@@ -46,7 +46,7 @@ pub mod clock {
 
 /// What a scripted worker does with a message.
 #[derive(Debug)]
-pub struct Deed<R, E> {
+pub struct Behavior<R, E> {
     /// How long it sleeps before.
     after: Duration,
     /// It leaves the message in its delivery.
@@ -64,7 +64,7 @@ enum What<R, E> {
     Exit(ExitReason),
 }
 
-impl<R, E> Deed<R, E> {
+impl<R, E> Behavior<R, E> {
     fn new(what: What<R, E>) -> Self {
         Self { after: Duration::ZERO, looks: false, what }
     }
@@ -171,7 +171,7 @@ impl Drop for InHand<'_> {
 }
 
 /// Says what is done with a message.
-type Script<M, R, E> = dyn Fn(&M) -> Deed<R, E> + Send + Sync;
+type Script<M, R, E> = dyn Fn(&M) -> Behavior<R, E> + Send + Sync;
 
 /// A worker that does what a script says about each message. Clones go by the same script and write into the same log.
 pub struct Scripted<M, R, E> {
@@ -181,7 +181,7 @@ pub struct Scripted<M, R, E> {
 
 impl<M, R, E> Scripted<M, R, E> {
     /// A worker with this script.
-    pub fn new(script: impl Fn(&M) -> Deed<R, E> + Send + Sync + 'static) -> Self {
+    pub fn new(script: impl Fn(&M) -> Behavior<R, E> + Send + Sync + 'static) -> Self {
         Self { script: Arc::new(script), log: Log::default() }
     }
 
@@ -227,8 +227,8 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Actor for Scripted
     ) -> Result<Answer<R>, E> {
         let seen = Seen { slot: cx.slot(), attempt: delivery.attempt() };
         let _in_hand = self.log.begin(seen);
-        let Some(message) = delivery.message() else { return Ok(Answer::Elsewhere) };
-        let Deed { after, looks, what } = (self.script)(message);
+        let Some(message) = delivery.message() else { return Ok(Answer::Deferred) };
+        let Behavior { after, looks, what } = (self.script)(message);
         if !looks {
             drop(delivery.take());
         }
@@ -242,11 +242,11 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Actor for Scripted
             What::Never => std::future::pending().await,
             What::DropPort => {
                 drop(delivery.take_reply_port());
-                Ok(Answer::Elsewhere)
+                Ok(Answer::Deferred)
             }
             What::Exit(reason) => {
                 cx.exit(reason);
-                Ok(Answer::Elsewhere)
+                Ok(Answer::Deferred)
             }
         }
     }

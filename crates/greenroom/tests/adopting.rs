@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use greenroom::{
-    CallError, DeadLetterReason, Envelope, ManageError, NotAccepted, Overflow, policy::RoundRobin,
-    prelude::*,
+    CallError, DeadLetterReason, Envelope, NotAccepted, Overflow, policy::RoundRobin,
+    pool::AdminError, prelude::*,
 };
 
 const SOON: Duration = Duration::from_secs(60);
@@ -35,7 +35,7 @@ async fn p13_p28_a_pool_hands_messages_on_to_those_that_it_has_adopted() {
     let all = all.spawn().await.unwrap();
     let (one, two) = (pool("one", 1).await, pool("two", 2).await);
     for other in [&one, &two] {
-        let change = all.manage().adopt(other.address()).unwrap();
+        let change = all.admin().adopt(other.address()).unwrap();
         assert!(change.done(SOON).await.is_complete());
     }
     let mut names = Vec::new();
@@ -51,25 +51,25 @@ async fn p13_p28_a_pool_hands_messages_on_to_those_that_it_has_adopted() {
 #[tokio::test(start_paused = true)]
 async fn p28_a_pool_that_would_contain_itself_is_refused() {
     let (a, b, c) = (pool("a", 1).await, pool("b", 1).await, pool("c", 1).await);
-    assert_eq!(a.manage().adopt(a.address()).unwrap_err(), ManageError::ContainsItself);
-    let own = a.manage().workers()[0].address().clone();
-    assert_eq!(a.manage().adopt(own).unwrap_err(), ManageError::ContainsItself);
-    a.manage().adopt(b.address()).unwrap().done(SOON).await;
-    b.manage().adopt(c.address()).unwrap().done(SOON).await;
-    assert_eq!(c.manage().adopt(a.address()).unwrap_err(), ManageError::ContainsItself);
+    assert_eq!(a.admin().adopt(a.address()).unwrap_err(), AdminError::ContainsItself);
+    let own = a.admin().workers()[0].address().clone();
+    assert_eq!(a.admin().adopt(own).unwrap_err(), AdminError::ContainsItself);
+    a.admin().adopt(b.address()).unwrap().done(SOON).await;
+    b.admin().adopt(c.address()).unwrap().done(SOON).await;
+    assert_eq!(c.admin().adopt(a.address()).unwrap_err(), AdminError::ContainsItself);
     // Once the ring is open, it may be closed elsewhere.
-    let slot = a.manage().workers()[1].slot();
-    a.manage().remove_worker(slot).unwrap().done(SOON).await;
-    c.manage().adopt(a.address()).unwrap().done(SOON).await;
+    let slot = a.admin().workers()[1].slot();
+    a.admin().remove_worker(slot).unwrap().done(SOON).await;
+    c.admin().adopt(a.address()).unwrap().done(SOON).await;
     let keyed = Pool::new(|_| Clerk("keyed")).ordered_by(|ms: &u64| *ms).spawn().await.unwrap();
-    assert_eq!(keyed.manage().adopt(a.address()).unwrap_err(), ManageError::Ordered);
+    assert_eq!(keyed.admin().adopt(a.address()).unwrap_err(), AdminError::Ordered);
 }
 
 #[tokio::test(start_paused = true)]
 async fn p13_who_has_stopped_is_no_member_any_more_and_what_it_could_not_take_is_for_the_others() {
     let all = pool("own", 1).await;
     let other = pool("other", 1).await;
-    all.manage().adopt(other.address()).unwrap().done(SOON).await;
+    all.admin().adopt(other.address()).unwrap().done(SOON).await;
     assert_eq!(all.stats().configured, 2);
     other.stop(Stop::Now).await;
     for _ in 0..4 {
@@ -87,13 +87,13 @@ async fn p28_a_full_one_is_waited_for_and_leaves_with_what_it_holds() {
     let reject = Overflow::Reject;
     let slow = Pool::new(|_| Clerk("slow")).workers(1).capacity(1).overflow(reject);
     let slow = slow.spawn().await.unwrap();
-    all.manage().adopt(slow.address()).unwrap().done(SOON).await;
+    all.admin().adopt(slow.address()).unwrap().done(SOON).await;
     for _ in 0..5 {
         all.send_with(1_000, Envelope::urgent()).await.unwrap();
     }
     tokio::time::sleep(10 * SOON).await;
     assert_eq!(slow.stats().handled, 5);
-    let left = all.manage().remove(1).unwrap().done(SOON).await;
+    let left = all.admin().remove(1).unwrap().done(SOON).await;
     assert_eq!(left.left.len(), 1);
     assert_eq!(all.try_send(1).unwrap_err().without_message(), NotAccepted::NoWorkers);
     assert!(all.stats().ledger_holds() && slow.stats().ledger_holds());
@@ -103,12 +103,12 @@ async fn p28_a_full_one_is_waited_for_and_leaves_with_what_it_holds() {
 async fn p28_an_adopted_one_that_is_killed_leaves_and_nobody_takes_its_place() {
     let all = pool("own", 1).await;
     let one = pool("one", 1).await;
-    assert!(all.manage().adopt(one.address()).unwrap().done(SOON).await.is_complete());
-    let adopted = all.manage().workers()[1].address().erase();
+    assert!(all.admin().adopt(one.address()).unwrap().done(SOON).await.is_complete());
+    let adopted = all.admin().workers()[1].address().erase();
     tokio::task::yield_now().await;
     adopted.exit(greenroom::ExitReason::Killed);
     adopted.ended().await;
-    assert_eq!((all.stats().configured, all.manage().workers().len()), (1, 1));
+    assert_eq!((all.stats().configured, all.admin().workers().len()), (1, 1));
     assert_eq!(all.call(0).await, Ok("own"));
     assert_eq!(one.call(0).await, Ok("one"), "it lives on by itself");
 }
@@ -156,7 +156,7 @@ async fn at_once<T>(done: impl Future<Output = T>) -> T {
 }
 
 async fn adopt(all: &Pool<Clerk>, other: &Pool<Clerk>) {
-    assert!(all.manage().adopt(other.address()).unwrap().done(SOON).await.is_complete());
+    assert!(all.admin().adopt(other.address()).unwrap().done(SOON).await.is_complete());
 }
 
 #[tokio::test(start_paused = true)]
@@ -209,7 +209,7 @@ async fn a_pool_that_holds_its_messages_does_so_until_one_that_it_has_adopted_ta
     let later = async {
         tokio::time::sleep(SOON).await;
         assert!(all.stats().ledger_holds());
-        drop(other.manage().add(1).unwrap());
+        drop(other.admin().add(1).unwrap());
     };
     assert_eq!(tokio::join!(call, later).0, Ok("other"));
     assert!(all.stats().ledger_holds());
@@ -223,7 +223,7 @@ async fn an_adopted_pool_that_has_stopped_is_no_worker_before_a_message_finds_it
     other.stop(Stop::Now).await;
     tokio::task::yield_now().await;
     let stats = all.stats();
-    assert_eq!((stats.configured, stats.live, all.manage().workers().len()), (1, 1, 1));
+    assert_eq!((stats.configured, stats.live, all.admin().workers().len()), (1, 1, 1));
     assert_eq!(at_once(all.call(0)).await, Ok("own"));
 }
 
@@ -271,15 +271,15 @@ async fn what_waits_when_the_last_worker_is_removed_by_hand_waits_for_the_next()
     let calls = [1_000, 0].map(|ms| all.call(ms));
     let change = async {
         tokio::time::sleep(Duration::from_millis(10)).await;
-        all.manage().remove(1).unwrap().done(SOON).await;
+        all.admin().remove(1).unwrap().done(SOON).await;
         assert_eq!(all.try_send(0).unwrap_err().without_message(), NotAccepted::NoWorkers);
         tokio::time::sleep(SOON).await;
         assert_eq!(all.stats().queued, 1);
-        all.manage().add(1).unwrap().done(SOON).await;
+        all.admin().add(1).unwrap().done(SOON).await;
     };
     let [first, second] = calls;
     assert_eq!(tokio::join!(first, second, change), (Ok("own"), Ok("own"), ()));
-    all.manage().remove(1).unwrap().done(SOON).await;
+    all.admin().remove(1).unwrap().done(SOON).await;
     assert!(all.stats().ledger_holds());
 }
 
@@ -293,17 +293,17 @@ fn is_an_outcome(reply: &Result<&'static str, CallError<String>>) -> bool {
 async fn comes_and_goes(all: &Pool<Clerk>) {
     for round in 0..120_usize {
         let other = pool("other", 1 + round % 2).await;
-        let Ok(change) = all.manage().adopt(other.address()) else { continue };
+        let Ok(change) = all.admin().adopt(other.address()) else { continue };
         let slot = change.added()[0];
-        let _ = all.manage().resize(1 + round % 4);
+        let _ = all.admin().resize(1 + round % 4);
         tokio::task::yield_now().await;
         match round % 5 {
             0 => drop(other.stop(Stop::Now).await),
-            1 => drop(other.manage().remove(2)),
-            2 => drop(all.manage().remove_worker(slot)),
+            1 => drop(other.admin().remove(2)),
+            2 => drop(all.admin().remove_worker(slot)),
             3 => drop(other.stop(Stop::within(SOON)).await),
             _ => {
-                for worker in all.manage().workers() {
+                for worker in all.admin().workers() {
                     if worker.slot() == slot {
                         worker.address().erase().exit(greenroom::ExitReason::Killed);
                     }
@@ -326,7 +326,7 @@ async fn nobody_waits_for_ever() {
     });
     let callers: Vec<_> = callers.collect();
     comes_and_goes(&all).await;
-    all.manage().resize(2).unwrap().done(SOON).await;
+    all.admin().resize(2).unwrap().done(SOON).await;
     for caller in callers {
         caller.await.unwrap();
     }

@@ -9,15 +9,15 @@ use std::{
 };
 
 use greenroom::{
-    Advisor, Event, Happening, Notices, Overflow, SpawnError, Stop, Strategy, Supervisor,
-    notices::{Kind, NoticeReceiver, ResizeReason},
+    Overflow, PoolEvent, PoolEvents, SpawnError, Stop, Supervisor,
+    advisor::{Advice, Advisor, Rule},
+    autoscale::Autoscale,
     policy::RoundRobin,
-    pool::{
-        Inbox,
-        advisor::{Advice, Rule},
-        autoscale::Autoscale,
-    },
+    pool::Inbox,
+    pool_events::{Kind, PoolEventReceiver, ResizeReason},
     prelude::*,
+    supervisor::Strategy,
+    topic::Event,
 };
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -50,7 +50,7 @@ impl Actor for Sleeper {
 }
 
 fn rule(pool: &Pool<Sleeper>) -> Option<Rule> {
-    pool.manage().advice().map(|advice| advice.rule)
+    pool.admin().advice().map(|advice| advice.rule)
 }
 
 fn lines(advice: &Advice) -> String {
@@ -69,10 +69,10 @@ async fn bursts(pool: &Pool<Sleeper>, of: u32, each: Duration, until: Instant) {
     }
 }
 
-fn advised(told: &mut NoticeReceiver) -> Vec<Advice> {
+fn advised(told: &mut PoolEventReceiver) -> Vec<Advice> {
     let mut advice = Vec::new();
     while let Some(Event::Item(notice)) = told.try_recv() {
-        if let Happening::Advised { advice: one } = notice.what {
+        if let PoolEvent::Advised { advice: one } = notice.what {
             advice.push(*one);
         }
     }
@@ -81,15 +81,15 @@ fn advised(told: &mut NoticeReceiver) -> Vec<Advice> {
 
 #[tokio::test(start_paused = true)]
 async fn h10_advice_is_given_after_five_minutes_told_when_it_changes_and_changes_nothing() {
-    let notices = Notices::new(10_000);
+    let notices = PoolEvents::new(10_000);
     let mut told = notices.subscribe();
-    let pool = Pool::new(|_| Sleeper::default()).workers(2).mailbox(5).notices(notices.clone());
+    let pool = Pool::new(|_| Sleeper::default()).workers(2).mailbox(5).pool_events(notices.clone());
     let pool = pool.advise(Advisor::default()).spawn().await.unwrap();
     let start = Instant::now();
     bursts(&pool, 30, ms(1), start + minutes(4) + ms(59_000)).await;
-    assert_eq!(pool.manage().advice(), None);
+    assert_eq!(pool.admin().advice(), None);
     bursts(&pool, 30, ms(1), start + minutes(16)).await;
-    let advice = pool.manage().advice().unwrap();
+    let advice = pool.admin().advice().unwrap();
     assert_eq!(
         (advice.rule, advice.acted, &*lines(&advice)),
         (Rule::Shallow, false, "inbox_size: 5 -> 10")
@@ -110,16 +110,16 @@ async fn h10_advice_is_given_after_five_minutes_told_when_it_changes_and_changes
 
 #[tokio::test(start_paused = true)]
 async fn h10_a_pool_that_acts_grows_its_inbox_until_bursts_fit_in() {
-    let notices = Notices::new(10_000);
+    let notices = PoolEvents::new(10_000);
     let mut told = notices.subscribe();
-    let pool = Pool::new(|_| Sleeper::default()).workers(2).mailbox(5).notices(notices);
+    let pool = Pool::new(|_| Sleeper::default()).workers(2).mailbox(5).pool_events(notices);
     let pool = pool.advise(Advisor::default().act()).spawn().await.unwrap();
     bursts(&pool, 30, ms(1), Instant::now() + minutes(31)).await;
     assert_eq!(pool.stats().capacity, 40, "30 in a burst");
     assert_eq!(rule(&pool), Some(Rule::Fine), "what it needs it keeps");
     let mut changes = Vec::new();
     while let Some(Event::Item(notice)) = told.try_recv() {
-        if let Happening::CapacityChanged { from, to, reason } = notice.what {
+        if let PoolEvent::CapacityChanged { from, to, reason } = notice.what {
             assert_eq!(reason, ResizeReason::Advised);
             changes.push((from, to));
         }
@@ -142,7 +142,7 @@ async fn h10_a_late_pool_with_a_long_queue_gets_a_shorter_one_and_workers_within
         0
     });
     sleep(minutes(5) + ms(2_000)).await;
-    let advice = pool.manage().advice().unwrap();
+    let advice = pool.admin().advice().unwrap();
     assert_eq!(lines(&advice), "inbox_size: 100 -> 50; pool_size: 4 -> 6", "{advice}");
     assert!(advice.acted && advice.figures.p99 > Some(ms(4_000)) && advice.figures.busy > 0.9);
     assert_eq!((pool.stats().configured, pool.stats().capacity), (6, 300));
@@ -196,7 +196,7 @@ async fn h10_an_oversized_inbox_is_halved_and_a_quiet_pool_is_left_alone() {
     }
     let first: &[usize] = if capacities[0] == 8_000 { &capacities[1..] } else { &capacities };
     assert_eq!(first[..3], [4_000, 2_000, 1_000]);
-    let advice = pool.manage().advice().unwrap();
+    let advice = pool.admin().advice().unwrap();
     assert!(lines(&advice).starts_with("queue: "), "{advice}");
 }
 
@@ -209,7 +209,7 @@ async fn h10_messages_that_wait_behind_their_key_get_no_workers() {
         pool.send((7, number, minutes(1))).await.unwrap();
     }
     sleep(minutes(6)).await;
-    let advice = pool.manage().advice().unwrap();
+    let advice = pool.admin().advice().unwrap();
     assert_eq!((advice.rule, &*lines(&advice)), (Rule::LongQueue, "inbox_size: 25 -> 13"));
     assert!((0.2..0.3).contains(&advice.figures.busy), "{advice}");
 }
@@ -222,7 +222,7 @@ async fn h10_a_pool_that_finishes_nothing_is_late_by_its_oldest_message() {
         pool.send((0, number, minutes(60))).await.unwrap();
     }
     sleep(minutes(5) + ms(1)).await;
-    let advice = pool.manage().advice().unwrap();
+    let advice = pool.admin().advice().unwrap();
     assert_eq!(advice.rule, Rule::SlowHandler);
     assert!(advice.figures.p99 > Some(minutes(4)), "{advice}");
 }
@@ -238,7 +238,7 @@ async fn h10_the_autoscaler_keeps_the_number_of_workers_to_itself() {
         let _ = pool.try_send((0, 0, ms(200)));
         sleep(ms(10)).await;
     }
-    let advice = pool.manage().advice().unwrap();
+    let advice = pool.admin().advice().unwrap();
     assert_eq!((advice.rule, &*lines(&advice)), (Rule::LongQueue, "inbox_size: 10 -> 5"));
     assert_eq!((pool.stats().configured, pool.stats().capacity), (2, 10));
 }
@@ -248,7 +248,7 @@ async fn h10_where_each_worker_has_a_mailbox_of_its_own_nothing_is_changed() {
     let pool = Pool::new(|_| Sleeper::default()).workers(2).mailbox(5).dispatch(RoundRobin::new());
     let pool = pool.advise(Advisor::default().act()).spawn().await.unwrap();
     bursts(&pool, 30, ms(1), Instant::now() + minutes(6)).await;
-    let advice = pool.manage().advice().unwrap();
+    let advice = pool.admin().advice().unwrap();
     assert_eq!((advice.rule, advice.acted), (Rule::Shallow, false), "{advice}");
     assert_eq!((lines(&advice), pool.stats().capacity), ("inbox_size: 5 -> 10".to_owned(), 10));
 }
@@ -261,7 +261,7 @@ async fn h10_a_pool_that_is_stopped_is_not_looked_at_any_more() {
     let report = pool.stop(Stop::within(ms(1_000))).await;
     assert!(report.wedged.is_empty(), "its task has ended, too");
     sleep(minutes(10)).await;
-    assert_eq!(pool.manage().advice(), None);
+    assert_eq!(pool.admin().advice(), None);
 }
 
 #[tokio::test(start_paused = true)]

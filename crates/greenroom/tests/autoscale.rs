@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use greenroom::{Actor, Context, ManageError, Pool, SpawnError, Stop, pool::autoscale::Autoscale};
+use greenroom::{Actor, Context, Pool, SpawnError, Stop, autoscale::Autoscale, pool::AdminError};
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -44,8 +44,8 @@ async fn p23_a_queue_that_is_late_makes_the_pool_grow_in_one_step_and_no_further
     assert_eq!(size(&pool), 2, "it has not been looked at");
     tokio::time::sleep(ms(200)).await;
     assert_eq!(size(&pool), 40);
-    let asked = pool.manage().add(1).unwrap_err();
-    assert_eq!(asked, ManageError::OutOfBounds { asked: 41, bounds: 2..=40 });
+    let asked = pool.admin().add(1).unwrap_err();
+    assert_eq!(asked, AdminError::OutOfBounds { asked: 41, bounds: 2..=40 });
     for _ in 0..40 {
         tokio::time::sleep(ms(100)).await;
         assert!(pool.stats().busy <= 40);
@@ -88,10 +88,10 @@ async fn p23_between_a_change_and_the_next_growth_there_is_a_cool_down() {
 #[tokio::test(start_paused = true)]
 async fn p23_a_size_that_was_set_by_hand_is_where_it_goes_on_from() {
     let pool = sleepers(4, Autoscale::between(2, 40).down_cooldown(ms(10_000))).await;
-    pool.manage().resize(30).unwrap().done(ms(1_000)).await;
+    pool.admin().resize(30).unwrap().done(ms(1_000)).await;
     tokio::time::sleep(ms(5_000)).await;
     assert_eq!(size(&pool), 30);
-    assert!(pool.manage().resize(1).is_err());
+    assert!(pool.admin().resize(1).is_err());
     tokio::time::sleep(ms(10_000)).await;
     assert_eq!(size(&pool), 2);
     let report = pool.stop(Stop::within(ms(1_000))).await;

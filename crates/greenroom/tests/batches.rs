@@ -9,8 +9,9 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Backoff, Batch, Batched, Batches, CallError, Context, DeadLetterReason, Finally, Pool,
-    PoolBuilder, Stop, Verdict,
+    Actor, Backoff, CallError, Context, DeadLetterReason, FailureAction, FinalAction, Pool,
+    PoolBuilder, Stop,
+    batch::{Batch, Batched, Batches},
 };
 use tokio::sync::Semaphore;
 
@@ -374,7 +375,7 @@ async fn k12_a_batch_in_hand_is_counted_whole_and_given_back_whole() {
 async fn k12_k08_a_failed_message_of_a_batch_parks_its_key() {
     let writer = Writer::new();
     let pool = writer.pool(Batches::of(10)).ordered_by(by_key);
-    let pool = pool.on_final_failure(Finally::ParkKey).spawn().await.unwrap();
+    let pool = pool.on_final_failure(FinalAction::ParkKey).spawn().await.unwrap();
     for (number, wish) in [(0, Well), (1, Fails(1)), (2, Fails(1)), (3, Well)] {
         pool.send((1, number, wish)).await.unwrap();
     }
@@ -432,13 +433,17 @@ async fn k12_a_message_whose_caller_has_gone_is_no_part_of_a_batch() {
 struct Moody;
 
 impl greenroom::FailurePolicy<String> for Moody {
-    fn decide(&self, attempt: greenroom::FailedAttempt<'_, String>, _chance: f64) -> Verdict {
+    fn decide(
+        &self,
+        attempt: greenroom::failure::FailedAttempt<'_, String>,
+        _chance: f64,
+    ) -> FailureAction {
         match attempt.cause {
-            greenroom::Cause::Error(error) if error == "no 0" => panic!("a policy"),
-            greenroom::Cause::Error(error) if error == "no 1" => {
-                Verdict::Retry { after: SECOND, counted: true }
+            greenroom::failure::Cause::Error(error) if error == "no 0" => panic!("a policy"),
+            greenroom::failure::Cause::Error(error) if error == "no 1" => {
+                FailureAction::Retry { after: SECOND, counted: true }
             }
-            _ => Verdict::ParkKey,
+            _ => FailureAction::ParkKey,
         }
     }
 }
@@ -591,7 +596,7 @@ impl Actor for Looker {
         _cx: &mut Context<Self>,
     ) -> Result<greenroom::Answer<u32>, ()> {
         let all: Vec<u32> = delivery.messages_mut().map(|number| *number).collect();
-        for (companion, number) in delivery.companions().iter_mut().zip(&all[1..]) {
+        for (companion, number) in delivery.batch_items().iter_mut().zip(&all[1..]) {
             if number.is_multiple_of(2) {
                 companion.settle(Ok(number * 10));
             }
@@ -625,7 +630,7 @@ async fn k12_k08_what_has_failed_for_good_of_a_batch_is_released_and_nothing_els
     for replayed in [false, true] {
         let writer = Writer::new();
         let pool = writer.pool(Batches::of(10)).retry(2, Backoff::new(SECOND, SECOND));
-        let pool = pool.ordered_by(by_key).on_final_failure(Finally::ParkKey);
+        let pool = pool.ordered_by(by_key).on_final_failure(FinalAction::ParkKey);
         let pool = pool.spawn().await.unwrap();
         pool.send((1, 0, Fails(2))).await.unwrap();
         pool.send((1, 1, Fails(2))).await.unwrap();

@@ -9,8 +9,8 @@ use std::{
 };
 
 use greenroom::{
-    Event, Happening, ManageError, NotAccepted, Notices, Overflow, Stop, notices::ResizeReason,
-    prelude::*,
+    NotAccepted, Overflow, PoolEvent, PoolEvents, Stop, pool::AdminError,
+    pool_events::ResizeReason, prelude::*, topic::Event,
 };
 use tokio::{sync::Semaphore, task::JoinHandle};
 
@@ -88,12 +88,12 @@ async fn all_are_handled(setting: Setting, in_all: u32) {
 async fn h10_senders_that_wait_get_the_room_that_is_added_first_come_first_served() {
     let setting = full(2).await;
     let senders = waiting_senders(&setting, 3..8).await;
-    setting.pool.manage().set_capacity(5).unwrap();
+    setting.pool.admin().set_capacity(5).unwrap();
     turns().await;
     let done: Vec<bool> = senders.iter().map(JoinHandle::is_finished).collect();
     assert_eq!(done, [true, true, true, false, false]);
     assert_eq!((setting.pool.stats().queued, setting.pool.stats().capacity), (5, 5));
-    setting.pool.manage().set_capacity(100).unwrap();
+    setting.pool.admin().set_capacity(100).unwrap();
     turns().await;
     assert!(senders.iter().all(JoinHandle::is_finished));
     all_are_handled(setting, 8).await;
@@ -102,7 +102,7 @@ async fn h10_senders_that_wait_get_the_room_that_is_added_first_come_first_serve
 #[tokio::test(start_paused = true)]
 async fn h10_below_what_is_queued_nothing_is_accepted_until_it_has_drained() {
     let setting = full(6).await;
-    setting.pool.manage().set_capacity(2).unwrap();
+    setting.pool.admin().set_capacity(2).unwrap();
     let senders = waiting_senders(&setting, 7..9).await;
     assert_eq!((setting.pool.stats().queued, setting.pool.stats().capacity), (6, 2));
     for left in [5, 4, 3, 2] {
@@ -123,7 +123,7 @@ async fn h10_a_bound_that_goes_up_and_down_while_senders_wait_loses_nobody() {
     let setting = full(4).await;
     let senders = waiting_senders(&setting, 5..40).await;
     for capacity in [1, 9, 2, 3, 1, 12, 1, 5] {
-        setting.pool.manage().set_capacity(capacity).unwrap();
+        setting.pool.admin().set_capacity(capacity).unwrap();
         setting.gate.add_permits(3);
         turns().await;
     }
@@ -135,21 +135,22 @@ async fn h10_a_bound_that_goes_up_and_down_while_senders_wait_loses_nobody() {
 
 #[tokio::test(start_paused = true)]
 async fn h10_the_capacity_follows_the_size_again_where_it_is_said_per_worker() {
-    let notices = Notices::new(100);
+    let notices = PoolEvents::new(100);
     let mut told = notices.subscribe();
-    let pool = Pool::new(|_| Idle).workers(2).capacity(10).notices(notices).spawn().await.unwrap();
-    let manage = pool.manage();
-    manage.resize(4).unwrap().done(SOON).await;
+    let pool =
+        Pool::new(|_| Idle).workers(2).capacity(10).pool_events(notices).spawn().await.unwrap();
+    let admin = pool.admin();
+    admin.resize(4).unwrap().done(SOON).await;
     assert_eq!(pool.stats().capacity, 10);
-    assert_eq!(manage.set_mailbox(7), Ok(28));
-    manage.resize(3).unwrap().done(SOON).await;
+    assert_eq!(admin.set_mailbox(7), Ok(28));
+    admin.resize(3).unwrap().done(SOON).await;
     assert_eq!(pool.stats().capacity, 21);
-    manage.set_capacity(50).unwrap();
-    manage.resize(1).unwrap().done(SOON).await;
+    admin.set_capacity(50).unwrap();
+    admin.resize(1).unwrap().done(SOON).await;
     assert_eq!(pool.stats().capacity, 50);
     let mut changes = Vec::new();
     while let Some(Event::Item(notice)) = told.try_recv() {
-        if let Happening::CapacityChanged { from, to, reason } = notice.what {
+        if let PoolEvent::CapacityChanged { from, to, reason } = notice.what {
             assert_eq!(reason, ResizeReason::Asked);
             changes.push((from, to));
         }
@@ -160,15 +161,15 @@ async fn h10_the_capacity_follows_the_size_again_where_it_is_said_per_worker() {
 #[tokio::test(start_paused = true)]
 async fn h10_a_capacity_out_of_range_is_refused_and_changes_nothing() {
     let pool = Pool::new(|_| Idle).workers(2).capacity(10).spawn().await.unwrap();
-    let manage = pool.manage();
-    let refused = |asked| ManageError::CapacityOutOfRange { asked, most: 100_000_000 };
-    assert_eq!(manage.set_capacity(0), Err(refused(0)));
-    assert_eq!(manage.set_capacity(100_000_001), Err(refused(100_000_001)));
-    assert_eq!(manage.set_mailbox(0), Err(refused(0)));
-    assert_eq!(manage.set_mailbox(50_000_001), Err(refused(100_000_002)));
+    let admin = pool.admin();
+    let refused = |asked| AdminError::CapacityOutOfRange { asked, most: 100_000_000 };
+    assert_eq!(admin.set_capacity(0), Err(refused(0)));
+    assert_eq!(admin.set_capacity(100_000_001), Err(refused(100_000_001)));
+    assert_eq!(admin.set_mailbox(0), Err(refused(0)));
+    assert_eq!(admin.set_mailbox(50_000_001), Err(refused(100_000_002)));
     assert_eq!(pool.stats().capacity, 10);
     pool.stop(Stop::within(SOON)).await;
-    assert_eq!(manage.set_capacity(5), Err(ManageError::NotRunning));
+    assert_eq!(admin.set_capacity(5), Err(AdminError::NotRunning));
 }
 
 #[tokio::test(start_paused = true)]
@@ -228,10 +229,10 @@ async fn h10_the_order_of_each_key_holds_and_nothing_is_lost_while_the_bound_cha
             })
         })
         .collect();
-    let manage = pool.manage();
+    let admin = pool.admin();
     let mut capacity = [1, 64, 3, 700, 2, 20].into_iter().cycle();
     while !senders.iter().all(JoinHandle::is_finished) {
-        manage.set_capacity(capacity.next().unwrap()).unwrap();
+        admin.set_capacity(capacity.next().unwrap()).unwrap();
         tokio::task::yield_now().await;
     }
     let report = pool.stop(Stop::within(SOON)).await;

@@ -292,7 +292,7 @@ async fn a03_a_keyed_pool_of_quick_handlers_whose_first_messages_are_urgent_goes
         let (pool, scribe) = scribes(workers);
         let pool = pool.quick_handlers(true).ordered_by(|note: &Note| note.0).spawn().await;
         let pool = pool.unwrap();
-        let worker = pool.manage().workers()[0].clone();
+        let worker = pool.admin().workers()[0].clone();
         for round in (0..40).step_by(8) {
             (0..3).for_each(|number| urgent(&pool, 1, round + number));
             settle().await;
@@ -568,7 +568,7 @@ async fn a13_a_stop_gives_urgent_messages_back_before_normal_ones() {
 async fn a03_a_workers_own_mailbox_has_both_classes_and_starves_nobody() {
     let (pool, scribe) = scribes(1);
     let pool = pool.spawn().await.unwrap();
-    let worker = pool.manage().workers().remove(0);
+    let worker = pool.admin().workers().remove(0);
     normal(&pool, 0, 0, Deed::Sleep(10));
     settle().await;
     (1..=3).for_each(|number| normal(&pool, 0, number, Deed::Return));
@@ -591,7 +591,7 @@ async fn a03_a_workers_own_mailbox_has_both_classes_and_starves_nobody() {
 async fn a03_what_a_worker_that_leaves_had_in_its_mailbox_stays_urgent() {
     let (pool, scribe) = scribes(2);
     let pool = pool.spawn().await.unwrap();
-    let worker = pool.manage().workers().remove(1);
+    let worker = pool.admin().workers().remove(1);
     // Whichever of them has which in hand.
     normal(&pool, 0, 0, Deed::Sleep(10));
     normal(&pool, 0, 1, Deed::Sleep(30));
@@ -599,7 +599,7 @@ async fn a03_what_a_worker_that_leaves_had_in_its_mailbox_stays_urgent() {
     (2..5).for_each(|number| normal(&pool, 0, number, Deed::Sleep(50)));
     worker.try_send((0, 60, Deed::Return)).unwrap();
     worker.try_send_with((0, 50, Deed::Return), Envelope::urgent()).unwrap();
-    let change = pool.manage().remove_worker(1).unwrap();
+    let change = pool.admin().remove_worker(1).unwrap();
     change.done(SECOND).await;
     finish(&pool).await;
     let order = scribe.order();
@@ -684,7 +684,7 @@ async fn queue_behind_a_sleeper(pool: &Pool<Scribe>) -> Instant {
     normal(pool, 1, 1, Deed::Return);
     pool.try_send_with((2, 2, Deed::Return), Envelope::new().trace("t")).unwrap();
     pool.try_send_many(&mut [(3, 3, Deed::Return)].into()).unwrap();
-    let mine = pool.manage().workers()[0].clone();
+    let mine = pool.admin().workers()[0].clone();
     mine.try_send((4, 4, Deed::Return)).unwrap();
     sent
 }
@@ -726,13 +726,13 @@ async fn a02_a_further_attempt_and_a_change_of_workers_leave_the_time_as_it_was(
     assert!(queued.iter().all(|(at, ago)| *at == sent && sent + *ago <= Instant::now()));
     assert!(queued[2].1 > 2 * Duration::from_millis(50), "{queued:?}");
 
-    let worker = pool.manage().workers()[0].clone();
-    pool.manage().add(1).unwrap().done(SECOND).await;
+    let worker = pool.admin().workers()[0].clone();
+    pool.admin().add(1).unwrap().done(SECOND).await;
     worker.try_send((0, 1, Deed::Sleep(1_000))).unwrap();
     settle().await;
     let sent = Instant::now();
     worker.try_send((0, 2, Deed::Return)).unwrap();
-    let gone = pool.manage().remove_worker(worker.slot()).unwrap();
+    let gone = pool.admin().remove_worker(worker.slot()).unwrap();
     gone.done(10 * SECOND).await;
     finish(&pool).await;
     assert_eq!(scribe.0.lock().unwrap().queued[1].0, sent, "it went to the other");
@@ -755,7 +755,7 @@ async fn a02_a_message_that_a_policy_has_held_back_was_queued_when_it_was_accept
     let sent = Instant::now();
     normal(&pool, 0, 1, Deed::Return);
     tokio::time::sleep(5 * SECOND).await;
-    pool.manage().add(1).unwrap().done(SECOND).await;
+    pool.admin().add(1).unwrap().done(SECOND).await;
     finish(&pool).await;
     assert_eq!(scribe.0.lock().unwrap().queued, [(sent, 5 * SECOND)]);
 }
@@ -785,7 +785,7 @@ impl Actor for Clerk {
         assert!(delivery.forward(&closed).await.is_err());
         assert_eq!(delivery.queued_at(), before, "it was not forwarded");
         delivery.forward(&self.0).await.map_err(drop)?;
-        Ok(Answer::Elsewhere)
+        Ok(Answer::Deferred)
     }
 }
 

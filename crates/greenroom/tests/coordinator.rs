@@ -5,9 +5,12 @@
 use std::{error::Error, fmt, future::pending, sync::Arc, time::Duration};
 
 use greenroom::{
-    CallError, Class, CoordinatedPool, Coordinator, Envelope, ExitReason, Items, ManageError,
-    Management, NotAccepted, Overflow, PoolNotice, ReplyPort, Restarts, SpawnError,
-    coordinator::Setup, inspect::Value, prelude::*,
+    CallError, Class, Envelope, ExitReason, NotAccepted, Overflow, PoolAdmin, ReplyPort, Restarts,
+    SpawnError,
+    coordinator::{CoordinatedPool, Coordinator, PoolNotice, Setup},
+    inspect::{Items, Value},
+    pool::AdminError,
+    prelude::*,
 };
 use parking_lot::Mutex;
 use tokio::{sync::mpsc, time::timeout};
@@ -44,8 +47,8 @@ impl fmt::Display for Trouble {
 
 impl Error for Trouble {}
 
-impl From<ManageError> for Trouble {
-    fn from(error: ManageError) -> Self {
+impl From<AdminError> for Trouble {
+    fn from(error: AdminError) -> Self {
         Self(error.to_string())
     }
 }
@@ -108,7 +111,7 @@ impl Coordinator<Clerk> for Boss {
     async fn command(
         &mut self,
         tell: Tell,
-        pool: &Management<Clerk>,
+        pool: &PoolAdmin<Clerk>,
         cx: &mut Context<Self>,
     ) -> Result<Said, Trouble> {
         let change = match tell {
@@ -150,12 +153,12 @@ impl Coordinator<Clerk> for Boss {
     async fn receive(
         &mut self,
         delivery: &mut Delivery<Tell, Said, Trouble>,
-        pool: &Management<Clerk>,
+        pool: &PoolAdmin<Clerk>,
         cx: &mut Context<Self>,
     ) -> Result<Answer<Said>, Trouble> {
         if delivery.message() == Some(&Tell::Later) {
             self.later.extend(delivery.take_reply_port());
-            return Ok(Answer::Elsewhere);
+            return Ok(Answer::Deferred);
         }
         self.command(delivery.take(), pool, cx).await.map(Answer::Reply)
     }
@@ -163,7 +166,7 @@ impl Coordinator<Clerk> for Boss {
     async fn notice(
         &mut self,
         notice: PoolNotice,
-        _pool: &Management<Clerk>,
+        _pool: &PoolAdmin<Clerk>,
         _cx: &mut Context<Self>,
     ) -> Result<(), Trouble> {
         let feared = (self.fears)(&notice);
@@ -251,8 +254,8 @@ async fn p14_started_sets_the_options_of_the_pool() {
     let pool = Pool::new(|_| Clerk).workers(6).coordinator(boss).spawn().await.unwrap();
     let stats = pool.stats();
     assert_eq!((stats.configured, stats.capacity), (2, 1));
-    let more = pool.manage().add(1).map(drop);
-    assert_eq!(more, Err(ManageError::OutOfBounds { asked: 3, bounds: 1..=2 }));
+    let more = pool.admin().add(1).map(drop);
+    assert_eq!(more, Err(AdminError::OutOfBounds { asked: 3, bounds: 1..=2 }));
     let hang = || pool.send(Tell::Hang);
     while hang().await.is_ok() {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -486,7 +489,7 @@ async fn p14_commands_are_answered_while_the_pool_is_saturated_and_all_handlers_
 async fn p14_notices_come_before_the_commands_that_wait() {
     let (pool, mut hears) = spawn(1).await;
     assert_eq!(next(&mut hears).await, "up 0");
-    let later = pool.manage().add(2).unwrap();
+    let later = pool.admin().add(2).unwrap();
     assert!(later.done(SOON).await.is_complete());
     assert_eq!(told(&pool, Tell::Nothing).await, Ok(3));
     let mut up = [next(&mut hears).await, next(&mut hears).await];
@@ -500,9 +503,9 @@ async fn p14_a_slow_coordinator_holds_up_nobody_and_is_told_how_much_it_has_miss
     assert_eq!(next(&mut hears).await, "up 0");
     pool.commands().send(Tell::Sleep(10_000)).await.unwrap();
     for _ in 0..300 {
-        let manage = pool.manage();
-        assert_eq!(manage.add(1).unwrap().done(SOON).await.started.len(), 1);
-        assert_eq!(manage.remove(1).unwrap().done(SOON).await.left.len(), 1);
+        let admin = pool.admin();
+        assert_eq!(admin.add(1).unwrap().done(SOON).await.started.len(), 1);
+        assert_eq!(admin.remove(1).unwrap().done(SOON).await.left.len(), 1);
     }
     assert_eq!(pool.call(Tell::Nothing).await.unwrap().0, "clerk");
     assert_eq!(next(&mut hears).await, format!("Lagged({})", 600 - 256));
@@ -568,8 +571,8 @@ async fn p14_a_pool_that_has_stopped_takes_no_urgent_message() {
     let pool = pool.spawn().await.unwrap();
     pool.send(Tell::Sleep(1_000)).await.unwrap();
     tokio::time::sleep(Duration::from_millis(1)).await;
-    let manage = pool.manage();
-    let stopping = tokio::spawn(async move { manage.stop(Stop::Now).await });
+    let admin = pool.admin();
+    let stopping = tokio::spawn(async move { admin.stop(Stop::Now).await });
     tokio::time::sleep(Duration::from_millis(1)).await;
     let refused = pool.try_send_with(Tell::Nothing, Envelope::urgent()).unwrap_err();
     assert_eq!(refused.without_message(), NotAccepted::Stopped);
@@ -603,7 +606,7 @@ impl Coordinator<Clerk> for Closer {
     async fn command(
         &mut self,
         (): (),
-        _pool: &Management<Clerk>,
+        _pool: &PoolAdmin<Clerk>,
         _cx: &mut Context<Self>,
     ) -> Result<(), Trouble> {
         let pool = self.0.lock().take().unwrap();

@@ -11,9 +11,11 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Answer, Backoff, Cause, Context, DeadLetterReason, Delivery, Envelope, FailedAttempt,
-    NotAccepted, Overflow, Pool, PoolBuilder, PoolDeadLetters, Restarts, Stop, Verdict,
+    Actor, Answer, Backoff, Context, DeadLetterReason, Delivery, Envelope, FailureAction,
+    NotAccepted, Overflow, Pool, PoolBuilder, Restarts, Stop,
     dead_letters::NotReplayed,
+    failure::{Cause, FailedAttempt},
+    pool::PoolDeadLetters,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -63,7 +65,7 @@ impl Actor for Desk {
 impl Desk {
     fn pool(&self) -> PoolBuilder<Self> {
         let desk = self.clone();
-        Pool::new(move |_| desk.clone()).workers(1).notices(greenroom::Notices::off())
+        Pool::new(move |_| desk.clone()).workers(1).pool_events(greenroom::PoolEvents::off())
     }
 
     fn is_mended(&self) -> bool {
@@ -157,7 +159,7 @@ async fn x03_evicted_messages_and_those_that_no_worker_is_left_for_are_kept() {
     assert!(pool.stats().ledger_holds());
     assert_eq!(letters.replay(1), Err(NotReplayed::Refused(NotAccepted::NoWorkers)));
     desk.mend();
-    pool.manage().enable(0).unwrap().done(SECOND).await;
+    pool.admin().enable(0).unwrap().done(SECOND).await;
     assert_eq!(letters.replay_where(|info, _| info.id > 1).replayed, 2);
     settle().await;
     assert_eq!(desk.handled()[1..], [(3, "panics"), (4, "left behind")]);
@@ -179,7 +181,7 @@ fn ages(letters: &Letters) -> Vec<(DeadLetterReason, Option<Duration>, u32)> {
 #[tokio::test(start_paused = true)]
 async fn x01_x03_letters_of_handlers_know_how_long_ago_they_were_accepted() {
     let desk = Desk::default();
-    let policy = |_: FailedAttempt<'_, &'static str>, _: f64| Verdict::DeadLetter;
+    let policy = |_: FailedAttempt<'_, &'static str>, _: f64| FailureAction::DeadLetter;
     let pool = desk.pool().failure_policy(policy).time_limit(1_500 * MILLI).spawn().await.unwrap();
     tokio::time::sleep(7 * SECOND).await;
     pool.send((1, "slow")).await.unwrap();
@@ -379,8 +381,8 @@ async fn x03_whoever_holds_the_letters_keeps_the_pool_running_and_their_queue_do
 #[tokio::test(start_paused = true)]
 async fn x03_the_policy_is_asked_before_a_message_is_a_letter() {
     let policy = |attempt: FailedAttempt<'_, &'static str>, _: f64| match attempt.cause {
-        Cause::Error(_) => Verdict::Drop,
-        _ => Verdict::DeadLetter,
+        Cause::Error(_) => FailureAction::Drop,
+        _ => FailureAction::DeadLetter,
     };
     let pool = Desk::default().pool().failure_policy(policy).spawn().await.unwrap();
     pool.send((1, "fails")).await.unwrap();

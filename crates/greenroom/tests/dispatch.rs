@@ -119,14 +119,14 @@ async fn p07_a_sender_of_one_message_does_not_wait_for_all_of_those_who_sent_man
 async fn p09_five_workers_answer_in_turn_and_a_sixth_stands_behind_them() {
     let pool = sleepers(5).dispatch(RoundRobin::new()).spawn().await.unwrap();
     assert_eq!(slots(&pool, 10).await, [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]);
-    pool.manage().add(1).unwrap().done(SOON).await;
+    pool.admin().add(1).unwrap().done(SOON).await;
     let after = a_round(&pool, 12).await;
     assert_eq!(after, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]);
-    pool.manage().remove_worker(2).unwrap().done(SOON).await;
+    pool.admin().remove_worker(2).unwrap().done(SOON).await;
     let after = a_round(&pool, 10).await;
     assert_eq!(after, [0, 1, 3, 4, 5, 0, 1, 3, 4, 5], "one that was removed is gone");
     // The slot is taken again: by a worker that stands behind all others.
-    assert_eq!(pool.manage().add(1).unwrap().added(), [2]);
+    assert_eq!(pool.admin().add(1).unwrap().added(), [2]);
     tokio::time::sleep(SOON).await;
     let after = a_round(&pool, 6).await;
     assert_eq!(after, [0, 1, 3, 4, 5, 2]);
@@ -135,7 +135,7 @@ async fn p09_five_workers_answer_in_turn_and_a_sixth_stands_behind_them() {
 #[tokio::test(start_paused = true)]
 async fn p08_round_robin_passes_over_workers_that_are_full_disabled_or_being_restarted() {
     let pool = sleepers(3).mailbox(1).dispatch(RoundRobin::new()).spawn().await.unwrap();
-    let crew = pool.manage().workers();
+    let crew = pool.admin().workers();
     crew[1].try_send(50_000).unwrap();
     tokio::time::sleep(A_MOMENT).await;
     crew[1].try_send(0).unwrap();
@@ -150,7 +150,7 @@ async fn p08_round_robin_passes_over_workers_that_are_full_disabled_or_being_res
     let pool = pool.dispatch(RoundRobin::new()).spawn().await.unwrap();
     for _ in 0..2 {
         // The first restart is at once.
-        assert!(pool.manage().workers()[0].call(PANIC).await.is_err());
+        assert!(pool.admin().workers()[0].call(PANIC).await.is_err());
         tokio::time::sleep(A_MOMENT).await;
     }
     assert_eq!(slots(&pool, 3).await, [1, 1, 1], "the first one is being restarted");
@@ -169,7 +169,7 @@ async fn p08_random_and_least_loaded_spread_evenly() {
         }
         let mut counts = [0; 4];
         // What has been chosen for each: nothing has been started yet.
-        for worker in pool.manage().workers() {
+        for worker in pool.admin().workers() {
             while worker.try_reserve().map(std::mem::forget).is_ok() {
                 counts[worker.slot()] += 1;
             }
@@ -205,7 +205,7 @@ async fn p08_a_policy_of_ones_own_chooses_by_place_and_by_slot() {
     };
     let pool = sleepers(3).dispatch(By(by)).spawn().await.unwrap();
     assert_eq!((pool.call(0).await, pool.call(1).await), (Ok(2), Ok(1)));
-    pool.manage().remove_worker(2).unwrap().done(SOON).await;
+    pool.admin().remove_worker(2).unwrap().done(SOON).await;
     assert_eq!((pool.call(0).await, pool.call(1).await), (Ok(1), Ok(1)));
 }
 
@@ -246,7 +246,7 @@ async fn p08_several_get_a_copy_each_all_or_none() {
     pool.try_send(1_000).unwrap();
     tokio::time::sleep(A_MOMENT).await;
     assert_eq!((pool.stats().accepted, pool.stats().in_hand), (3, 3));
-    pool.manage().workers()[1].try_send(0).unwrap();
+    pool.admin().workers()[1].try_send(0).unwrap();
     assert_eq!(pool.try_send(0).unwrap_err().without_message(), NotAccepted::Full);
     assert_eq!(pool.stats().accepted, 4, "none of them has got a copy");
     tokio::time::sleep(SOON).await;
@@ -267,7 +267,7 @@ async fn p08_several_get_a_copy_each_all_or_none() {
 async fn p08_several_without_copies_is_the_least_loaded_of_them_and_a_slot_named_twice_is_one() {
     let by = |_, _: &Crew<'_>| Choice::Several(vec![1, 2, 1]);
     let pool = sleepers(3).dispatch(By(by)).spawn().await.unwrap();
-    pool.manage().workers()[1].send(100).await.unwrap();
+    pool.admin().workers()[1].send(100).await.unwrap();
     tokio::time::sleep(A_MOMENT).await;
     assert_eq!(pool.call(0).await, Ok(2));
     let pool = sleepers(3).dispatch_copies(By(by)).spawn().await.unwrap();
@@ -333,7 +333,7 @@ async fn p08_what_is_held_waits_for_a_worker_to_start_and_keeps_its_permit() {
     assert_eq!(pool.try_send(0).unwrap_err().without_message(), NotAccepted::Full);
     let waiting = pool.address();
     let waiting = tokio::spawn(async move { waiting.send(0).await });
-    pool.manage().add(1).unwrap().done(SOON).await;
+    pool.admin().add(1).unwrap().done(SOON).await;
     assert_eq!(held.await.unwrap(), Ok(2));
     waiting.await.unwrap().unwrap();
     tokio::time::sleep(SOON).await;
@@ -353,14 +353,14 @@ async fn p22_a_stop_gives_back_what_is_held_and_does_not_wait_for_it() {
     assert!(pool.stats().ledger_holds());
 
     let pool = sleepers(2).dispatch(By(|_, _: &Crew<'_>| Choice::Hold)).spawn().await.unwrap();
-    let manage = pool.manage();
+    let admin = pool.admin();
     let address = pool.address();
     let held = tokio::spawn(async move { address.call(0).await });
     tokio::time::sleep(A_MOMENT).await;
     held.abort();
     drop(pool);
     tokio::time::sleep(A_MOMENT).await;
-    assert_eq!(manage.stats().queued, 0, "the pool has ended");
+    assert_eq!(admin.stats().queued, 0, "the pool has ended");
 }
 
 #[tokio::test(start_paused = true)]
@@ -413,7 +413,7 @@ async fn p07_whoever_is_for_anybody_or_is_held_waits_for_room_as_others_do() {
             })
             .collect();
         tokio::time::sleep(A_MOMENT).await;
-        pool.manage().add(1).unwrap().done(SOON).await;
+        pool.admin().add(1).unwrap().done(SOON).await;
         for sender in senders {
             assert!(sender.await.unwrap().is_ok(), "{choice:?}");
         }
@@ -469,7 +469,7 @@ fn p02_a_slow_policy_holds_up_nobody_else() {
         let slow = std::thread::spawn(move || address.try_send(0));
         both.wait();
         assert_eq!(pool.call(1).await, Ok(0), "others are accepted meanwhile");
-        assert_eq!(pool.manage().workers().len(), 1, "and management answers");
+        assert_eq!(pool.admin().workers().len(), 1, "and management answers");
         quick.wait();
         slow.join().unwrap().unwrap();
     });
@@ -492,7 +492,7 @@ fn p08_a_policy_is_asked_from_the_first_message_on() {
 #[tokio::test]
 async fn p08_no_worker_stays_parked_beside_a_waiting_message() {
     let pool = sleepers(3).spawn().await.unwrap();
-    pool.manage().resize(3).unwrap().done(SOON).await;
+    pool.admin().resize(3).unwrap().done(SOON).await;
     for _ in 0..50 {
         for _ in 0..3 {
             pool.try_send(1).unwrap();

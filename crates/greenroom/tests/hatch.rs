@@ -94,7 +94,7 @@ impl Actor for Clerk {
             Way::FailsOnce | Way::PanicsOnce => {}
             Way::HandsOn => {
                 hand_on(delivery).reply(number).unwrap();
-                return Ok(Answer::Elsewhere);
+                return Ok(Answer::Deferred);
             }
             Way::HandsOnLater => {
                 let port = hand_on(delivery);
@@ -102,18 +102,18 @@ impl Actor for Clerk {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                     port.reply(number).unwrap();
                 });
-                return Ok(Answer::Elsewhere);
+                return Ok(Answer::Deferred);
             }
             Way::SleepsAndHandsOn => {
                 tokio::time::sleep(Duration::from_millis(5)).await;
                 hand_on(delivery).reply(number).unwrap();
-                return Ok(Answer::Elsewhere);
+                return Ok(Answer::Deferred);
             }
             Way::Forwards => {
                 let next = self.next.as_ref().ok_or("there is nobody")?;
                 *delivery.message_mut().unwrap() = (number, Way::AtOnce);
                 delivery.try_forward(next).map_err(|_| "it was refused")?;
-                return Ok(Answer::Elsewhere);
+                return Ok(Answer::Deferred);
             }
             Way::FailsToForward => {
                 let closed = Pool::new(|_| Clerk { log: Log::default(), next: None });

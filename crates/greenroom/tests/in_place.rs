@@ -54,7 +54,7 @@ impl Actor for Where {
         let deed = delivery.take();
         if deed == Deed::Forget {
             drop(delivery.take_reply_port());
-            return Ok(Answer::Elsewhere);
+            return Ok(Answer::Deferred);
         }
         self.handle(deed, cx).await.map(Answer::Reply)
     }
@@ -186,7 +186,7 @@ async fn a12_a_worker_that_others_drive_is_killed_and_begins_again() {
         let sleeping = pool.address();
         let sleeping = tokio::spawn(async move { sleeping.call(Deed::Sleep).await });
         tokio::task::yield_now().await;
-        pool.manage().workers()[0].erase().exit(greenroom::ExitReason::Killed);
+        pool.admin().workers()[0].erase().exit(greenroom::ExitReason::Killed);
         assert!(sleeping.await.unwrap().is_err());
         until_driven(&pool).await;
         assert!(pool.stop(PATIENCE).await.stats.ledger_holds());

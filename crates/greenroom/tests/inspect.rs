@@ -12,8 +12,8 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Context, Items, Pool, Restarts, Stop,
-    inspect::{Inspection, Value, WorkerStatus},
+    Actor, Context, Pool, Restarts, Stop,
+    inspect::{Inspection, Items, Value, WorkerStatus},
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -53,7 +53,7 @@ async fn a16_a_full_pool_with_a_stuck_handler_is_seen_at_once() {
     pool.send(Do::Hang).await.unwrap();
     tokio::time::sleep(SECOND).await;
     while pool.try_send(Do::Hang).is_ok() {}
-    let seen = pool.manage().inspect(&Items::All);
+    let seen = pool.admin().inspect(&Items::All);
     assert_eq!(&*seen.pool, "desk");
     let stats = seen.stats.unwrap();
     assert_eq!((stats, stats.queued, stats.in_hand), (pool.stats(), 3, 1));
@@ -102,7 +102,7 @@ async fn a16_a_handler_that_blocks_its_thread_holds_up_nobody_who_looks() {
             tokio::task::yield_now().await;
         }
         while pool.try_send(()).is_ok() {}
-        let seen = pool.manage().inspect(&Items::All);
+        let seen = pool.admin().inspect(&Items::All);
         assert_eq!(seen.workers[0].value("state"), Some(&"about to block".into()));
         assert!(seen.workers[0].figures.unwrap().in_hand);
         assert_eq!(seen.stats.unwrap().queued, 2);
@@ -117,10 +117,10 @@ async fn a16_a_filter_leaves_out_what_is_not_wanted() {
     for (key, value) in [("a", 1), ("b", 2), ("c", 3)] {
         pool.call(Do::Publish(key, value)).await.unwrap();
     }
-    let figures = pool.manage().inspect(&Items::Figures);
+    let figures = pool.admin().inspect(&Items::Figures);
     assert!(figures.stats.is_some() && figures.workers[0].figures.is_some());
     assert_eq!(published(&figures, 0), []);
-    let some = pool.manage().inspect(&Items::keys(["c", "a", "of nobody"]));
+    let some = pool.admin().inspect(&Items::keys(["c", "a", "of nobody"]));
     assert!(some.stats.is_none() && some.workers[0].figures.is_none());
     assert_eq!(published(&some, 0), [("a", Value::Int(1)), ("c", Value::Int(3))]);
 }
@@ -129,38 +129,38 @@ async fn a16_a_filter_leaves_out_what_is_not_wanted() {
 async fn a16_values_survive_a_restart_and_not_the_worker() {
     let restarts = Restarts { max: 1, ..Restarts::default() };
     let pool = Pool::new(|_| Clerk).workers(2).restarts(restarts).spawn().await.unwrap();
-    let management = pool.manage();
-    let first = management.workers()[0].clone();
+    let admin = pool.admin();
+    let first = admin.workers()[0].clone();
     first.call(Do::Publish("cached", 5)).await.unwrap();
     first.send(Do::Panic).await.unwrap();
     tokio::time::sleep(SECOND).await;
-    let seen = management.inspect(&Items::All);
+    let seen = admin.inspect(&Items::All);
     assert_eq!(seen.workers[0].figures.unwrap().restarts, 1);
     assert_eq!(published(&seen, 0), [("cached", Value::Int(5))]);
     first.send(Do::Panic).await.unwrap();
     tokio::time::sleep(SECOND).await;
-    let seen = management.inspect(&Items::All);
+    let seen = admin.inspect(&Items::All);
     assert_eq!(seen.workers[0].figures.unwrap().status, WorkerStatus::Disabled);
     assert_eq!(published(&seen, 0), [("cached", Value::Int(5))], "to see what it died of");
-    management.remove_worker(0).unwrap().done(SECOND).await;
+    admin.remove_worker(0).unwrap().done(SECOND).await;
     let slots = |seen: &Inspection| seen.workers.iter().map(|seen| seen.slot).collect::<Vec<_>>();
-    assert_eq!(slots(&management.inspect(&Items::All)), [1]);
-    management.add(1).unwrap().done(SECOND).await;
-    let seen = management.inspect(&Items::All);
+    assert_eq!(slots(&admin.inspect(&Items::All)), [1]);
+    admin.add(1).unwrap().done(SECOND).await;
+    let seen = admin.inspect(&Items::All);
     assert_eq!((slots(&seen), published(&seen, 0)), (vec![0, 1], vec![]), "another worker");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a16_messages_for_one_worker_are_its_mailbox_and_one_that_leaves_is_seen() {
     let pool = Pool::new(|_| Clerk).workers(1).spawn().await.unwrap();
-    let worker = pool.manage().workers()[0].clone();
+    let worker = pool.admin().workers()[0].clone();
     for _ in 0..4 {
         worker.send(Do::Hang).await.unwrap();
     }
     tokio::time::sleep(SECOND).await;
-    let figures = pool.manage().inspect(&Items::Figures).workers[0].figures.unwrap();
+    let figures = pool.admin().inspect(&Items::Figures).workers[0].figures.unwrap();
     assert_eq!((figures.mailbox, figures.in_hand), (3, true));
-    let _begun = pool.manage().remove(1).unwrap();
-    let figures = pool.manage().inspect(&Items::Figures).workers[0].figures.unwrap();
+    let _begun = pool.admin().remove(1).unwrap();
+    let figures = pool.admin().inspect(&Items::Figures).workers[0].figures.unwrap();
     assert_eq!((figures.status, figures.in_hand), (WorkerStatus::Leaving, true));
 }

@@ -14,8 +14,8 @@ use std::{
 
 use greenroom::{
     Actor, Answer, Backoff, CallError, Context, DeadLetterReason, DeadLetters, Delivery,
-    ExitReason, Layer, Layered, Next, Pool, Restarts, Stop,
-    layer::{Timeout, Traced, around},
+    ExitReason, Layer, Pool, Restarts, Stop,
+    layer::{Layered, Next, Timeout, Traced, around},
 };
 use tracing::{Event, Metadata, Subscriber, field, span};
 
@@ -70,7 +70,7 @@ impl Actor for Desk {
             Some(&Ask::Elsewhere(number)) => {
                 let port = delivery.take_reply_port().unwrap();
                 tokio::spawn(async move { port.reply(number.to_string()) });
-                return Ok(Answer::Elsewhere);
+                return Ok(Answer::Deferred);
             }
             _ => {}
         }

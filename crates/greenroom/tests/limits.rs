@@ -8,8 +8,9 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Backoff, Context, ManageError, Pool, PoolBuilder, Restarts, SpawnError, Stop,
-    pool::limits::{Adaptive, Rate},
+    Actor, Backoff, Context, Pool, PoolBuilder, Restarts, SpawnError, Stop,
+    limits::{Adaptive, Rate},
+    pool::AdminError,
 };
 use tokio::time::Instant;
 
@@ -109,7 +110,7 @@ async fn p24_who_waits_for_a_token_leaves_and_ends_at_once() {
     }
     tokio::time::sleep(ms(1_000)).await;
     let start = Instant::now();
-    let report = pool.manage().remove(1).unwrap().done(ms(10_000)).await;
+    let report = pool.admin().remove(1).unwrap().done(ms(10_000)).await;
     assert_eq!(report.left.len(), 1);
     assert_eq!(pool.stats().busy, 0, "nobody has anything in hand meanwhile");
     let report = pool.stop(Stop::Now).await;
@@ -147,9 +148,9 @@ async fn p24_a_place_comes_back_from_handlers_that_fail_panic_or_are_killed() {
     assert_eq!(book.0.lock().unwrap().len(), 10);
     pool.send((10, Deed::Sleep(ms(3_600_000)))).await.unwrap();
     tokio::time::sleep(ms(1_000)).await;
-    let busy = pool.manage().worker_stats().into_iter().find(|worker| worker.busy_for.is_some());
+    let busy = pool.admin().worker_stats().into_iter().find(|worker| worker.busy_for.is_some());
     let slot = busy.unwrap().slot;
-    let worker = pool.manage().workers().into_iter().find(|worker| worker.slot() == slot).unwrap();
+    let worker = pool.admin().workers().into_iter().find(|worker| worker.slot() == slot).unwrap();
     worker.address().erase().exit(greenroom::ExitReason::Killed);
     tokio::time::sleep(ms(1_000)).await;
     let call = tokio::time::timeout(ms(1_000), pool.call((11, NOTHING))).await;
@@ -211,7 +212,7 @@ async fn p24_a_rate_is_changed_while_the_pool_runs() {
     }
     tokio::time::sleep(ms(1_000)).await;
     assert_eq!(book.0.lock().unwrap().len(), 1, "the next token is a minute away");
-    pool.manage().set_rate(Rate::per_second(10)).unwrap();
+    pool.admin().set_rate(Rate::per_second(10)).unwrap();
     tokio::time::sleep(ms(2_050)).await;
     assert_eq!(book.0.lock().unwrap().len(), 21, "who waited for it waits at the new rate");
 }
@@ -225,10 +226,10 @@ async fn p24_a_concurrency_limit_is_changed_while_the_pool_runs() {
     }
     tokio::time::sleep(ms(10)).await;
     assert_eq!(pool.stats().in_hand, 2);
-    pool.manage().set_concurrency(10).unwrap();
+    pool.admin().set_concurrency(10).unwrap();
     tokio::time::sleep(ms(10)).await;
     assert_eq!(pool.stats().in_hand, 10);
-    pool.manage().set_concurrency(3).unwrap();
+    pool.admin().set_concurrency(3).unwrap();
     tokio::time::sleep(ms(1_500)).await;
     assert_eq!(pool.stats().in_hand, 3);
 }
@@ -238,11 +239,11 @@ async fn p24_a_pool_that_was_built_without_limits_has_none_to_change() {
     let plain = desks(1).0.spawn().await.unwrap();
     let rated = desks(1).0.rate(Rate::per_second(5)).concurrency(1).spawn().await.unwrap();
     let rate = Rate::per_second(1);
-    assert_eq!(plain.manage().set_rate(rate), Err(ManageError::NoSuchLimit("rate")));
-    assert!(matches!(plain.manage().set_concurrency(1), Err(ManageError::NoSuchLimit(_))));
-    assert!(matches!(rated.manage().set_concurrency(0), Err(ManageError::LimitOutOfRange(_))));
-    let none = rated.manage().set_rate(Rate::per_second(0));
-    assert!(matches!(none, Err(ManageError::LimitOutOfRange(_))));
+    assert_eq!(plain.admin().set_rate(rate), Err(AdminError::NoSuchLimit("rate")));
+    assert!(matches!(plain.admin().set_concurrency(1), Err(AdminError::NoSuchLimit(_))));
+    assert!(matches!(rated.admin().set_concurrency(0), Err(AdminError::LimitOutOfRange(_))));
+    let none = rated.admin().set_rate(Rate::per_second(0));
+    assert!(matches!(none, Err(AdminError::LimitOutOfRange(_))));
 }
 
 #[tokio::test(start_paused = true)]
@@ -255,14 +256,14 @@ async fn p24_a_rate_comes_and_goes_while_the_pool_runs() {
     }
     tokio::time::sleep(ms(1)).await;
     assert_eq!(started(), 4, "nothing but the workers holds them back");
-    pool.manage().set_rate(Rate::per_second(10)).unwrap();
+    pool.admin().set_rate(Rate::per_second(10)).unwrap();
     tokio::time::sleep(ms(1_000)).await;
     // A token at once, ten a second.
     assert_eq!(started(), 4 + 1 + 9);
-    pool.manage().set_rate(None).unwrap();
+    pool.admin().set_rate(None).unwrap();
     tokio::time::sleep(ms(105)).await;
     assert_eq!(started(), 14 + 11 * 4, "who waited for a token goes on, and so do all others");
-    pool.manage().set_rate(Rate::new(1, ms(60_000))).unwrap();
+    pool.admin().set_rate(Rate::new(1, ms(60_000))).unwrap();
     tokio::time::sleep(ms(1_000)).await;
     assert_eq!(started(), 58 + 1);
 }
@@ -281,11 +282,11 @@ async fn p24_a_concurrency_limit_comes_and_goes_while_the_pool_runs() {
         };
         for _ in 0..rounds {
             assert_eq!((in_hand().await, pool.stats().limits.limit), (20, None));
-            pool.manage().set_concurrency(3).unwrap();
+            pool.admin().set_concurrency(3).unwrap();
             assert_eq!(in_hand().await, 20, "what is in hand goes on");
             tokio::time::sleep(ms(2_000)).await;
             assert_eq!((in_hand().await, pool.stats().limits.limit), (3, Some(3)));
-            pool.manage().set_concurrency(None).unwrap();
+            pool.admin().set_concurrency(None).unwrap();
         }
         assert_eq!(in_hand().await, 20);
     }
@@ -304,15 +305,15 @@ async fn p24_limits_come_and_go_together_and_nothing_is_lost() {
             random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let number = random >> 33;
         match number % 4 {
-            0 => pool.manage().set_rate(None).unwrap(),
-            1 => pool.manage().set_rate(Rate::per_second(1 + number % 300)).unwrap(),
-            2 => pool.manage().set_concurrency(None).unwrap(),
-            _ => pool.manage().set_concurrency(1 + number as usize % 8).unwrap(),
+            0 => pool.admin().set_rate(None).unwrap(),
+            1 => pool.admin().set_rate(Rate::per_second(1 + number % 300)).unwrap(),
+            2 => pool.admin().set_concurrency(None).unwrap(),
+            _ => pool.admin().set_concurrency(1 + number as usize % 8).unwrap(),
         }
         tokio::time::sleep(ms(number % 20)).await;
     }
-    pool.manage().set_rate(None).unwrap();
-    pool.manage().set_concurrency(None).unwrap();
+    pool.admin().set_rate(None).unwrap();
+    pool.admin().set_concurrency(None).unwrap();
     let report = pool.stop(greenroom::Stop::within(ms(60_000))).await;
     assert!(report.left_over.is_empty() && report.wedged.is_empty());
     assert_eq!(book.0.lock().unwrap().len(), 500);

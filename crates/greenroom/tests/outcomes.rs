@@ -12,8 +12,8 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Answer, Backoff, CallError, Context, DeadLetterReason, Delivery, FailureTable, Finally,
-    NotAccepted, Pool, ReplyPort, Restarts, Row, SpawnError, Stop, TrySendError,
+    Actor, Answer, Backoff, CallError, Context, DeadLetterReason, Delivery, FailureTable,
+    FinalAction, NotAccepted, Pool, ReplyPort, Restarts, Rule, SpawnError, Stop, TrySendError,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,11 +69,11 @@ impl Actor for Desk {
                 if let Some(port) = self.later.take() {
                     tokio::spawn(async move { port.reply(77) });
                 }
-                Ok(Answer::Elsewhere)
+                Ok(Answer::Deferred)
             }
             Some(Ask::DropPort) => {
                 drop(delivery.take_reply_port());
-                Ok(Answer::Elsewhere)
+                Ok(Answer::Deferred)
             }
             _ => self.handle(delivery.take(), cx).await.map(Answer::Reply),
         }
@@ -469,7 +469,7 @@ async fn p18_a_message_is_attempted_again_whichever_worker_is_woken_for_it() {
         let attempts = Arc::new(AtomicUsize::new(0));
         let of_workers = attempts.clone();
         let backoff = Backoff::new(Duration::from_millis(10), Duration::from_millis(10));
-        let row = Row::Retry { attempts: 2, backoff, finally: Finally::DeadLetter };
+        let row = Rule::Retry { attempts: 2, backoff, finally: FinalAction::DeadLetter };
         let pool = Pool::new(move |_| Shy(of_workers.clone())).workers(4).quick_handlers(true);
         let pool = pool.retry_with(|(): &()| (), FailureTable::all(row)).spawn().await.unwrap();
         let addresses: Vec<_> = (0..senders).map(|_| pool.address()).collect();

@@ -9,8 +9,8 @@ use std::{
 };
 
 use greenroom::{
-    Backoff, CallError, DeadLetter, DeadLetterReason, Envelope, FailureTable, Finally, NotAccepted,
-    Overflow, PoolBuilder, Row,
+    Backoff, CallError, DeadLetter, DeadLetterReason, Envelope, FailureTable, FinalAction,
+    NotAccepted, Overflow, PoolBuilder, Rule,
     policy::{About, Choice, Crew, Policy, RoundRobin},
     prelude::*,
 };
@@ -254,12 +254,12 @@ async fn p07_what_waits_for_another_attempt_makes_no_room_and_the_ledger_holds()
         let seen = Arc::new(Mutex::new(Vec::new()));
         let of_workers = seen.clone();
         let backoff = Backoff::new(Duration::from_millis(10), Duration::from_millis(10));
-        let row = Row::Retry { attempts: 3, backoff, finally: Finally::DeadLetter };
+        let row = Rule::Retry { attempts: 3, backoff, finally: FinalAction::DeadLetter };
         let pool = Pool::new(move |_| Stubborn(of_workers.clone())).workers(1).capacity(2);
         let pool = pool.overflow(Overflow::DropOldest);
         let pool = pool.retry_with(Message::clone, FailureTable::all(row));
         let pool = pool.spawn().await.unwrap();
-        let worker = &pool.manage().workers()[0];
+        let worker = &pool.admin().workers()[0];
         // It fails, waits, and is back in the queue behind one that takes long.
         let retried = match direct {
             true => worker.address().clone(),
@@ -324,7 +324,7 @@ async fn p07_the_worker_that_is_chosen_makes_room_and_no_other() {
 async fn p07_a_full_pool_takes_from_the_fullest_mailbox_and_who_waits_there_is_served() {
     let (builder, letters) = desk(2, Overflow::DropOldest);
     let pool = busy(builder.mailbox(1).workers(1)).await;
-    let worker = pool.manage().workers().remove(0);
+    let worker = pool.admin().workers().remove(0);
     worker.send((1, 0)).await.unwrap();
     pool.send((2, 0)).await.unwrap();
     // It waits for the worker's only place.
@@ -346,7 +346,7 @@ async fn p07_a_full_pool_takes_from_the_fullest_mailbox_and_who_waits_there_is_s
 async fn p07_an_emptied_mailbox_lets_the_next_one_in_at_once() {
     let (builder, letters) = desk(1, Overflow::DropOldest);
     let pool = busy(builder.mailbox(1).workers(1)).await;
-    let worker = pool.manage().workers().remove(0);
+    let worker = pool.admin().workers().remove(0);
     worker.send((1, 0)).await.unwrap();
     let waiting = worker.address().clone();
     let mut waiting = std::pin::pin!(waiting.reserve());
@@ -422,7 +422,7 @@ async fn p07_what_a_fallback_drops_is_dropped_and_what_is_in_a_buffer_stays() {
 async fn p07_a_message_to_one_worker_waits_for_it_whatever_the_pool_does_when_it_is_full() {
     let (builder, letters) = desk(10, Overflow::DropNewest);
     let pool = busy(builder.mailbox(1)).await;
-    let worker = pool.manage().workers().remove(0);
+    let worker = pool.admin().workers().remove(0);
     worker.send((1, 0)).await.unwrap();
     assert_eq!(worker.try_send((2, 0)).unwrap_err().into_message(), Some((2, 0)));
     assert!(tokio::time::timeout(A_MOMENT, worker.send((3, 0))).await.is_err());
@@ -442,7 +442,7 @@ impl Policy<Message> for Everybody {
 /// Two workers with a message in hand for ten seconds.
 async fn two_busy(builder: PoolBuilder<Desk>) -> Pool<Desk> {
     let pool = builder.workers(2).spawn().await.unwrap();
-    for worker in pool.manage().workers() {
+    for worker in pool.admin().workers() {
         worker.send((0, 10_000)).await.unwrap();
     }
     tokio::time::sleep(A_MOMENT).await;
@@ -465,7 +465,7 @@ async fn finish(pool: &Pool<Desk>, handled: u64, capacity: usize) {
 async fn p07_p10_each_worker_that_is_full_makes_room_for_its_copy() {
     let (builder, letters) = desk(20, Overflow::DropOldest);
     let pool = two_busy(builder.mailbox(2).dispatch_copies(Everybody)).await;
-    let first = pool.manage().workers()[0].clone();
+    let first = pool.admin().workers()[0].clone();
     first.send((1, 0)).await.unwrap();
     pool.send((2, 0)).await.unwrap();
     assert!(evicted(&letters).is_empty(), "both had room");
@@ -484,7 +484,7 @@ async fn p07_p10_each_worker_that_is_full_makes_room_for_its_copy() {
 async fn p07_p10_a_full_pool_makes_room_for_each_copy_or_for_none() {
     let (builder, letters) = desk(3, Overflow::DropOldest);
     let pool = two_busy(builder.mailbox(5).dispatch_copies(Everybody)).await;
-    let first = pool.manage().workers()[0].clone();
+    let first = pool.admin().workers()[0].clone();
     for number in 1..=3 {
         first.send((number, 0)).await.unwrap();
     }
@@ -509,7 +509,7 @@ async fn p07_p10_under_broadcast_the_oldest_of_a_full_worker_makes_room() {
         let builder = if dispatched { builder.dispatch(RoundRobin::new()) } else { builder };
         let pool = two_busy(builder.mailbox(1)).await;
         let all = pool.broadcast();
-        pool.manage().workers()[1].send((1, 0)).await.unwrap();
+        pool.admin().workers()[1].send((1, 0)).await.unwrap();
         assert!(all.try_send((2, 0)).unwrap().is_complete());
         assert_eq!(evicted(&letters), [1]);
         let replies = all.call((3, 0));
@@ -542,7 +542,7 @@ async fn p07_p10_under_broadcast_a_full_worker_does_with_its_copy_as_the_pool_do
         let (builder, _) = desk(20, overflow);
         let pool = two_busy(builder.mailbox(1)).await;
         let all = pool.broadcast();
-        pool.manage().workers()[1].send((1, 0)).await.unwrap();
+        pool.admin().workers()[1].send((1, 0)).await.unwrap();
         let sent = tokio::time::timeout(A_MOMENT, all.send((2, 0))).await.unwrap().unwrap();
         let expected: Vec<_> = refused.into_iter().map(|why| (1, why)).collect();
         assert_eq!(sent.refused().collect::<Vec<_>>(), expected);
@@ -552,7 +552,7 @@ async fn p07_p10_under_broadcast_a_full_worker_does_with_its_copy_as_the_pool_do
     let (builder, _) = desk(20, Overflow::Wait);
     let pool = two_busy(builder.mailbox(1)).await;
     let all = pool.broadcast();
-    pool.manage().workers()[1].send((1, 0)).await.unwrap();
+    pool.admin().workers()[1].send((1, 0)).await.unwrap();
     assert!(tokio::time::timeout(A_MOMENT, all.send((2, 0))).await.is_err());
     assert!(tokio::time::timeout(SOON, all.send((3, 0))).await.unwrap().unwrap().is_complete());
 }

@@ -24,7 +24,7 @@ impl Actor for Careless {
 }
 
 /// Where a new actor has panicked.
-async fn panicked_at() -> Option<greenroom::PanicLocation> {
+async fn panicked_at() -> Option<greenroom::panic_location::PanicLocation> {
     let pool = Pool::one(Careless).spawn().await.unwrap();
     assert!(pool.call(()).await.is_err());
     match pool.erase().ended().await {

@@ -15,8 +15,9 @@ use std::{
 };
 
 use greenroom::{
-    Address, AnyAddress, CallError, Class, Envelope, Finally, ManageError, NotAccepted, Recipient,
-    ReplyPort, Row, Strategy, Supervisor, Verdict, policy::RoundRobin, prelude::*,
+    Address, AnyAddress, CallError, Class, Envelope, FailureAction, FinalAction, NotAccepted,
+    Recipient, ReplyPort, Rule, Supervisor, policy::RoundRobin, pool::AdminError, prelude::*,
+    supervisor::Strategy,
 };
 use tokio::time::Instant;
 
@@ -59,7 +60,7 @@ impl Actor for Clerk {
         self.0.classes.lock().unwrap().push(delivery.class());
         if let Some(Ask::Later) = delivery.message() {
             self.0.ports.lock().unwrap().extend(delivery.take_reply_port());
-            return Ok(Answer::Elsewhere);
+            return Ok(Answer::Deferred);
         }
         self.handle(delivery.take(), cx).await.map(Answer::Reply)
     }
@@ -117,7 +118,7 @@ async fn p01_an_address_of_a_pool_is_an_address_of_an_actor() {
     let plain = clerks(&seen).spawn().await.unwrap();
     let (child, spec) = clerks(&seen).supervised().unwrap();
     let root = Supervisor::new(Strategy::OneForOne).child(spec).spawn().await.unwrap();
-    let worker = plain.manage().workers().remove(0);
+    let worker = plain.admin().workers().remove(0);
 
     for address in [&plain, &keyed, &chosen, &child, worker.address(), &actor] {
         everything_is_the_same(address, &seen).await;
@@ -137,7 +138,7 @@ async fn p03_workers_see_who_has_sent_also_through_a_pool_in_a_pool() {
     let somebody = clerks(&Seen::default()).name("somebody").spawn().await.unwrap().erase();
     let inner = clerks(&seen).spawn().await.unwrap();
     let outer = clerks(&Seen::default()).workers(0).spawn().await.unwrap();
-    outer.manage().adopt(inner.address()).unwrap().done(MS).await;
+    outer.admin().adopt(inner.address()).unwrap().done(MS).await;
     for pool in [&inner, &outer] {
         let envelope = || Envelope::new().sender(somebody.clone());
         pool.send_with(Ask::Echo(1), envelope()).await.unwrap();
@@ -219,7 +220,7 @@ async fn p04_the_factory_is_called_once_for_each_start_with_its_slot() {
     pool.call(0).await.unwrap();
     tokio::time::sleep(MS).await;
     assert_eq!(sorted(), [0], "a restart");
-    pool.manage().add(1).unwrap().done(MS).await;
+    pool.admin().add(1).unwrap().done(MS).await;
     assert_eq!(sorted(), [2], "a worker that joins");
 }
 
@@ -233,7 +234,7 @@ async fn p04_workers_start_beside_one_another_and_a_slow_start_delays_nobody() {
     let all_slow = Pool::new(|_slot| Slow(2000 * MS)).dispatch(RoundRobin::new());
     let all_slow = all_slow.workers(9).spawn().await.unwrap();
     assert_eq!(began.elapsed(), 2000 * MS, "nine together, not one after the other");
-    let adding = all_slow.manage().add(1).unwrap();
+    let adding = all_slow.admin().add(1).unwrap();
     for _ in 0..20 {
         assert_ne!(all_slow.call(0).await.unwrap(), "pool-9");
     }
@@ -372,10 +373,11 @@ impl Actor for Looks {
 
 #[tokio::test(start_paused = true)]
 async fn a01_what_a_handler_leaves_in_place_is_there_for_the_next_attempt() {
-    let again = |attempt: greenroom::FailedAttempt<'_, ()>, _chance: f64| match attempt.failures {
-        1 | 2 => Verdict::Retry { after: MS, counted: true },
-        _ => Verdict::DeadLetter,
-    };
+    let again =
+        |attempt: greenroom::failure::FailedAttempt<'_, ()>, _chance: f64| match attempt.failures {
+            1 | 2 => FailureAction::Retry { after: MS, counted: true },
+            _ => FailureAction::DeadLetter,
+        };
     let pool = Pool::new(|_slot| Looks).workers(1).failure_policy(again).poison_limit(3);
     let pool = pool.spawn().await.unwrap();
     assert_eq!(pool.call(vec![0]).await, Ok(vec![0, 1, 2, 3]));
@@ -383,7 +385,7 @@ async fn a01_what_a_handler_leaves_in_place_is_there_for_the_next_attempt() {
 
 #[tokio::test(start_paused = true)]
 async fn a01_what_a_handler_leaves_in_place_is_in_the_dead_letter() {
-    let table = greenroom::FailureTable::all(Row::Once(Finally::DeadLetter));
+    let table = greenroom::FailureTable::all(Rule::Once(FinalAction::DeadLetter));
     let pool = Pool::new(|_slot| Looks).workers(1).failure_policy(table).spawn().await.unwrap();
     assert!(pool.call(vec![0]).await.is_err());
     let letters = pool.dead_letters().remove_all();
@@ -394,7 +396,7 @@ async fn a01_what_a_handler_leaves_in_place_is_in_the_dead_letter() {
 async fn p27_a_pool_that_has_shrunk_to_one_worker_is_one_line_for_each_sender() {
     let seen = Seen::default();
     let pool = clerks(&seen).workers(8).spawn().await.unwrap();
-    pool.manage().resize(1).unwrap().done(MS).await;
+    pool.admin().resize(1).unwrap().done(MS).await;
     let other = pool.address();
     for number in 0..300 {
         let sender: &Clerks = if number % 2 == 0 { &pool } else { &other };
@@ -422,14 +424,14 @@ async fn p27_a_pool_built_with_one_worker_or_none_is_one_line_again_after_it_has
     for built_with in [0, 1] {
         let seen = Seen::default();
         let pool = clerks(&seen).workers(built_with).bounds(0..=8).spawn().await.unwrap();
-        pool.manage().resize(5).unwrap().done(2_000 * MS).await;
+        pool.admin().resize(5).unwrap().done(2_000 * MS).await;
         for _ in 0..5 {
             pool.send(Ask::Sleep(1_000)).await.unwrap();
         }
         tokio::time::sleep(MS).await;
         // All of them are busy; four are told to leave.
         three_send(&pool, 0..100).await;
-        let shrunk = pool.manage().resize(1).unwrap();
+        let shrunk = pool.admin().resize(1).unwrap();
         three_send(&pool, 100..200).await;
         assert_eq!(shrunk.done(2_000 * MS).await.left.len(), 4);
         three_send(&pool, 200..300).await;
@@ -487,12 +489,12 @@ async fn p06_the_capacity_is_a_mailbox_for_each_worker_or_one_total() {
 #[tokio::test(start_paused = true)]
 async fn p16_a_size_out_of_bounds_is_refused_with_the_bounds_and_changes_nothing() {
     let pool = clerks(&Seen::default()).workers(2).bounds(1..=4).spawn().await.unwrap();
-    let refused = |asked| Err(ManageError::OutOfBounds { asked, bounds: 1..=4 });
-    let manage = pool.manage();
-    assert_eq!(manage.add(3).map(|change| change.size()), refused(5));
-    assert_eq!(manage.resize(0).map(|change| change.size()), refused(0));
-    assert_eq!(manage.remove(2).map(|change| change.size()), refused(0));
-    assert_eq!(manage.stats().configured, 2);
-    assert_eq!(manage.resize(4).map(|change| change.size()), Ok(4));
+    let refused = |asked| Err(AdminError::OutOfBounds { asked, bounds: 1..=4 });
+    let admin = pool.admin();
+    assert_eq!(admin.add(3).map(|change| change.size()), refused(5));
+    assert_eq!(admin.resize(0).map(|change| change.size()), refused(0));
+    assert_eq!(admin.remove(2).map(|change| change.size()), refused(0));
+    assert_eq!(admin.stats().configured, 2);
+    assert_eq!(admin.resize(4).map(|change| change.size()), Ok(4));
     assert!(clerks(&Seen::default()).workers(5).bounds(1..=4).spawn().await.is_err());
 }

@@ -11,9 +11,10 @@ use std::{
 };
 
 use greenroom::{
-    Address, Backoff, DeadLetter, Delivery, Envelope, ExitReason, FailureTable, Finally,
-    ManageError, Restarts, Row,
+    Address, Backoff, DeadLetter, Delivery, Envelope, ExitReason, FailureTable, FinalAction,
+    Restarts, Rule,
     policy::{About, Choice, Crew, LeastLoaded, Policy, RoundRobin},
+    pool::AdminError,
     prelude::*,
 };
 use proptest::{prelude::*, strategy::Strategy};
@@ -176,7 +177,7 @@ fn plan() -> impl Strategy<Value = Plan> {
 async fn spawn(plan: &Plan, log: &Log) -> Pool<Clerk> {
     let (clerks, dead) = (log.clone(), log.clone());
     let backoff = Backoff::new(Duration::ZERO, Duration::ZERO);
-    let row = Row::Retry { attempts: 10, backoff, finally: Finally::DeadLetter };
+    let row = Rule::Retry { attempts: 10, backoff, finally: FinalAction::DeadLetter };
     let builder = match plan.kind {
         Kind::Single => Pool::one(Clerk(clerks)),
         _ => Pool::new(move |_| Clerk(clerks.clone())).workers(plan.workers),
@@ -213,18 +214,18 @@ async fn call(to: Address<Job, u32, ()>, job: Job) {
     }
 }
 
-fn change(pools: &[Arc<Pool<Clerk>>], step: &Step) -> Result<(), ManageError> {
+fn change(pools: &[Arc<Pool<Clerk>>], step: &Step) -> Result<(), AdminError> {
     match *step {
-        Step::Adopt(by, whom) => drop(pools[by].manage().adopt(pools[whom].address())?),
+        Step::Adopt(by, whom) => drop(pools[by].admin().adopt(pools[whom].address())?),
         Step::AdoptWorker(by, whom) => {
-            if let Some(worker) = pools[whom].manage().workers().first() {
-                drop(pools[by].manage().adopt(worker.address().clone())?);
+            if let Some(worker) = pools[whom].admin().workers().first() {
+                drop(pools[by].admin().adopt(worker.address().clone())?);
             }
         }
-        Step::RemoveWorker(pool, slot) => drop(pools[pool].manage().remove_worker(slot)?),
-        Step::Resize(pool, workers) => drop(pools[pool].manage().resize(workers)?),
+        Step::RemoveWorker(pool, slot) => drop(pools[pool].admin().remove_worker(slot)?),
+        Step::Resize(pool, workers) => drop(pools[pool].admin().resize(workers)?),
         Step::Kill(pool, slot) => {
-            if let Some(worker) = pools[pool].manage().workers().get(slot) {
+            if let Some(worker) = pools[pool].admin().workers().get(slot) {
                 worker.address().erase().exit(ExitReason::Killed);
             }
         }
@@ -299,7 +300,7 @@ async fn settle(
         for (pool, plan) in pools.iter().zip(plans) {
             // None where it has stopped.
             if !matches!(plan.kind, Kind::Single) && pool.stats().live == 0 {
-                drop(pool.manage().add(1));
+                drop(pool.admin().add(1));
             }
         }
         tokio::time::sleep(AN_HOUR).await;

@@ -11,9 +11,10 @@ use std::{
 
 use greenroom::{
     Actor, Address, Answer, Backoff, CallError, Context, DeadLetter, Delivery, Envelope,
-    ExitReason, FailureTable, Finally, Management, NotAccepted, Overflow, Pool, PoolStats,
-    Restarts, Row, Stop, Worker,
+    ExitReason, FailureTable, FinalAction, NotAccepted, Overflow, Pool, PoolAdmin, PoolStats,
+    Restarts, Rule, Stop,
     policy::{About, Choice, Crew, LeastLoaded, Policy, RoundRobin},
+    pool::Worker,
 };
 use proptest::prelude::*;
 use tokio::time::Instant;
@@ -269,14 +270,14 @@ fn program() -> impl Strategy<Value = Program> {
 async fn spawn(program: &Program, log: &Log) -> Pool<Clerk> {
     let (actors, dead) = (log.clone(), log.clone());
     let row = match program.attempts {
-        1 => Row::Once(Finally::DeadLetter),
-        attempts => Row::Retry {
+        1 => Rule::Once(FinalAction::DeadLetter),
+        attempts => Rule::Retry {
             attempts,
             backoff: match program.seed & 32 {
                 0 => Backoff::new(Duration::from_millis(10), Duration::from_millis(100)),
                 _ => Backoff::new(Duration::ZERO, Duration::ZERO),
             },
-            finally: Finally::DeadLetter,
+            finally: FinalAction::DeadLetter,
         },
     };
     let builder = Pool::new(move |_slot| Clerk(actors.clone()))
@@ -400,15 +401,15 @@ impl Bound {
     }
 }
 
-fn manage(manage: &Management<Clerk>, step: &Step) {
+fn apply(admin: &PoolAdmin<Clerk>, step: &Step) {
     let begun = match *step {
-        Step::Add(workers) => manage.add(workers),
-        Step::Remove(workers) => manage.remove(workers),
-        Step::RemoveWorker(slot) => manage.remove_worker(slot),
-        Step::Resize(workers) => manage.resize(workers),
-        Step::Enable(slot) => manage.enable(slot),
-        Step::Capacity(messages) => return drop(manage.set_capacity(messages)),
-        Step::Mailbox(messages) => return drop(manage.set_mailbox(messages)),
+        Step::Add(workers) => admin.add(workers),
+        Step::Remove(workers) => admin.remove(workers),
+        Step::RemoveWorker(slot) => admin.remove_worker(slot),
+        Step::Resize(workers) => admin.resize(workers),
+        Step::Enable(slot) => admin.enable(slot),
+        Step::Capacity(messages) => return drop(admin.set_capacity(messages)),
+        Step::Mailbox(messages) => return drop(admin.set_mailbox(messages)),
         _ => return,
     };
     drop(begun);
@@ -421,7 +422,7 @@ async fn run(program: Program) -> Result<(), TestCaseError> {
     let log = Log::default();
     let pool = spawn(&program, &log).await;
     let mut senders = tokio::task::JoinSet::new();
-    let mut crew: Vec<Worker<Message, u32, ()>> = pool.manage().workers();
+    let mut crew: Vec<Worker<Message, u32, ()>> = pool.admin().workers();
     let mut bound = Bound { most: pool.stats().capacity, changed: Instant::now() };
     let mut retries = false;
     for (number, step) in program.steps.iter().enumerate() {
@@ -432,13 +433,13 @@ async fn run(program: Program) -> Result<(), TestCaseError> {
             }
             Step::Direct(who, how, deed) => {
                 // Some are addresses of workers that have gone.
-                crew.extend(pool.manage().workers());
+                crew.extend(pool.admin().workers());
                 crew.truncate(40);
                 let Some(one) = crew.get(usize::from(who) % crew.len().max(1)) else { continue };
                 senders.spawn(work(one.address().clone(), how, message(deed), log.clone()));
             }
             Step::Kill(place) => {
-                let workers = pool.manage().workers();
+                let workers = pool.admin().workers();
                 if let Some(worker) = workers.get(place % workers.len().max(1)) {
                     worker.erase().exit(ExitReason::Killed);
                 }
@@ -447,7 +448,7 @@ async fn run(program: Program) -> Result<(), TestCaseError> {
             Step::Breathe => tokio::task::yield_now().await,
             ref change => {
                 bound.changes(pool.stats().capacity);
-                manage(&pool.manage(), change);
+                apply(&pool.admin(), change);
             }
         }
         let stats = pool.stats();
@@ -483,9 +484,9 @@ async fn come_to_rest(pool: &Pool<Clerk>, program: &Program) -> Result<(), TestC
     prop_assert!(stats.ledger_holds(), "{stats:?}");
     for round in 0..40 {
         for slot in 0..16 {
-            let _ = pool.manage().enable(slot);
+            let _ = pool.admin().enable(slot);
         }
-        let change = pool.manage().resize(2 + round % 2).unwrap();
+        let change = pool.admin().resize(2 + round % 2).unwrap();
         let report = change.done(AN_HOUR).await;
         prop_assert!(report.is_complete(), "{report:?}");
         tokio::time::sleep(AN_HOUR).await;
@@ -504,7 +505,7 @@ async fn come_to_rest(pool: &Pool<Clerk>, program: &Program) -> Result<(), TestC
         "a permit came from nowhere"
     );
     drop(permits);
-    for worker in pool.manage().workers() {
+    for worker in pool.admin().workers() {
         let room = program.mailbox.min(room);
         let permits: Vec<_> = (0..room).map(|_| worker.try_reserve()).collect();
         prop_assert!(permits.iter().all(Result::is_ok), "a place in a mailbox was lost");

@@ -10,9 +10,10 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Answer, Backoff, CallError, Cause, Class, Context, DeadLetter, Delivery, Envelope,
-    ExitReason, FailedAttempt, FailureTable, Finally, NotAccepted, Pool, PoolBuilder, PoolStats,
-    Restarts, Row, Stop, Verdict,
+    Actor, Answer, Backoff, CallError, Class, Context, DeadLetter, Delivery, Envelope, ExitReason,
+    FailureAction, FailureTable, FinalAction, NotAccepted, Pool, PoolBuilder, PoolStats, Restarts,
+    Rule, Stop,
+    failure::{Cause, FailedAttempt},
 };
 use proptest::prelude::*;
 
@@ -38,16 +39,16 @@ const BURY: u8 = 1;
 const DROP: u8 = 2;
 const ONCE: u8 = 4;
 
-fn scripted(attempt: FailedAttempt<'_, u8>, chance: f64) -> Verdict {
+fn scripted(attempt: FailedAttempt<'_, u8>, chance: f64) -> FailureAction {
     let after = if chance < 0.25 { 0.0 } else { chance };
     let after = Duration::from_millis(10).mul_f64(after);
     match attempt.cause {
-        Cause::Error(wish) if wish % ONCE == RETURN => Verdict::Return,
-        Cause::Error(wish) if wish % ONCE == BURY => Verdict::DeadLetter,
-        Cause::Error(wish) if wish % ONCE == DROP => Verdict::Drop,
-        Cause::Error(wish) if *wish >= ONCE => Verdict::Retry { after, counted: false },
-        _ if attempt.failures < 3 => Verdict::Retry { after, counted: true },
-        _ => Verdict::Drop,
+        Cause::Error(wish) if wish % ONCE == RETURN => FailureAction::Return,
+        Cause::Error(wish) if wish % ONCE == BURY => FailureAction::DeadLetter,
+        Cause::Error(wish) if wish % ONCE == DROP => FailureAction::Drop,
+        Cause::Error(wish) if *wish >= ONCE => FailureAction::Retry { after, counted: false },
+        _ if attempt.failures < 3 => FailureAction::Retry { after, counted: true },
+        _ => FailureAction::Drop,
     }
 }
 
@@ -302,7 +303,7 @@ fn builder(program: &Program, seen: &Arc<Mutex<Seen>>, outcomes: &Outcomes) -> P
         0 => Backoff::new(Duration::from_millis(10), Duration::from_millis(100)),
         _ => Backoff::new(Duration::ZERO, Duration::ZERO),
     };
-    let row = Row::Retry { attempts: 3, backoff, finally: Finally::Return };
+    let row = Rule::Retry { attempts: 3, backoff, finally: FinalAction::Return };
     match (program.policy, program.seed % 2) {
         (Policy::Plain, _) => builder,
         (Policy::Retries, _) => builder.retry_with(Message::clone, FailureTable::all(row)),
@@ -408,7 +409,7 @@ async fn run(program: Program) -> Result<(), TestCaseError> {
                 let _ = tokio::time::timeout(Duration::from_millis(1), call).await;
             }
             Step::Kill(place) => {
-                let workers = pool.manage().workers();
+                let workers = pool.admin().workers();
                 workers[place % workers.len()].erase().exit(ExitReason::Killed);
             }
             Step::Wait(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,

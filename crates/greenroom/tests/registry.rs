@@ -12,7 +12,7 @@ use std::{
 };
 
 use greenroom::{
-    Actor, AnyAddress, Context, FindError, NotAccepted, Pool, Recipient, Registry, Stop,
+    Actor, AnyAddress, Context, NotAccepted, Pool, Recipient, Registry, Stop, registry::FindError,
 };
 
 const SECOND: Duration = Duration::from_secs(1);

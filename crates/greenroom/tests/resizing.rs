@@ -9,8 +9,8 @@ use std::{
 };
 
 use greenroom::{
-    Address, CallError, ManageError, NotAccepted, Restarts, SpawnError, Stop, policy::RoundRobin,
-    prelude::*,
+    Address, CallError, NotAccepted, Restarts, SpawnError, Stop, policy::RoundRobin,
+    pool::AdminError, prelude::*,
 };
 use tokio::task::JoinHandle;
 
@@ -40,13 +40,13 @@ async fn p13_a_pool_grows_and_shrinks_while_all_its_workers_are_busy() {
     for _ in 0..4 {
         pool.send(10_000).await.unwrap();
     }
-    let grown = pool.manage().resize(4).unwrap();
+    let grown = pool.admin().resize(4).unwrap();
     assert_eq!((grown.added(), grown.size()), (&[2, 3][..], 4));
     assert_eq!(grown.done(SOON).await.started, [2, 3]);
     tokio::time::sleep(Duration::from_millis(1)).await;
     let stats = pool.stats();
     assert_eq!((stats.configured, stats.in_hand, stats.queued, stats.capacity), (4, 4, 0, 40));
-    let shrunk = pool.manage().resize(1).unwrap();
+    let shrunk = pool.admin().resize(1).unwrap();
     assert_eq!(shrunk.removed(), [3, 2, 1]);
     let early = shrunk.done(Duration::from_secs(1)).await;
     assert_eq!(
@@ -63,20 +63,20 @@ async fn p13_a_pool_grows_and_shrinks_while_all_its_workers_are_busy() {
 #[tokio::test(start_paused = true)]
 async fn p15_idle_workers_leave_first_and_more_than_there_are_is_all() {
     let pool = Pool::new(|_| Sleeper).workers(3).spawn().await.unwrap();
-    pool.manage().resize(3).unwrap().done(SOON).await;
+    pool.admin().resize(3).unwrap().done(SOON).await;
     let busy = pool.address();
     let busy = tokio::spawn(async move { busy.call(1_000).await });
     tokio::time::sleep(Duration::from_millis(1)).await;
-    let removed = pool.manage().remove(2).unwrap();
+    let removed = pool.admin().remove(2).unwrap();
     let idle = removed.removed().to_vec();
     assert_eq!(removed.done(Duration::from_millis(1)).await.left.len(), 2);
     let slot = busy.await.unwrap().unwrap();
     assert!(!idle.contains(&slot), "the busy one stays");
-    let rest = pool.manage().remove(10).unwrap();
+    let rest = pool.admin().remove(10).unwrap();
     assert_eq!((rest.removed(), rest.size()), (&[slot][..], 0));
     rest.done(SOON).await;
     assert_eq!(pool.try_send(0).unwrap_err().without_message(), NotAccepted::NoWorkers);
-    pool.manage().add(1).unwrap().done(SOON).await;
+    pool.admin().add(1).unwrap().done(SOON).await;
     assert_eq!(pool.call(0).await, Ok(0), "the lowest slot is taken again");
 }
 
@@ -87,7 +87,7 @@ async fn p15_a_pool_without_workers_holds_messages_where_it_is_told_to() {
     pool.try_send(0).unwrap();
     pool.try_send(0).unwrap();
     assert_eq!(pool.try_send(0).unwrap_err().without_message(), NotAccepted::Full);
-    pool.manage().add(1).unwrap().done(SOON).await;
+    pool.admin().add(1).unwrap().done(SOON).await;
     let report = pool.stop(Stop::within(SOON)).await;
     assert_eq!((report.stats.handled, report.left_over.len()), (2, 0));
 }
@@ -97,7 +97,7 @@ async fn p05_an_empty_pool_rejects_and_is_revived_by_its_first_worker() {
     let pool = Pool::new(|_| Sleeper).workers(0).spawn().await.unwrap();
     assert_eq!(pool.try_send(0).unwrap_err().without_message(), NotAccepted::NoWorkers);
     assert_eq!(pool.send(0).await.unwrap_err().without_message(), NotAccepted::NoWorkers);
-    pool.manage().add(2).unwrap().done(SOON).await;
+    pool.admin().add(2).unwrap().done(SOON).await;
     assert!(pool.call(0).await.is_ok());
 }
 
@@ -110,11 +110,11 @@ async fn p16_starts_that_fail_are_told_and_the_bounds_hold() {
         false => Ok(Sleeper),
     };
     let pool = Pool::try_new(factory).workers(1).bounds(1..=4).spawn().await.unwrap();
-    let beyond = pool.manage().add(4).unwrap_err();
-    assert_eq!(beyond, ManageError::OutOfBounds { asked: 5, bounds: 1..=4 });
-    assert!(matches!(pool.manage().remove(1), Err(ManageError::OutOfBounds { asked: 0, .. })));
+    let beyond = pool.admin().add(4).unwrap_err();
+    assert_eq!(beyond, AdminError::OutOfBounds { asked: 5, bounds: 1..=4 });
+    assert!(matches!(pool.admin().remove(1), Err(AdminError::OutOfBounds { asked: 0, .. })));
     broken.store(true, Ordering::SeqCst);
-    let report = pool.manage().add(3).unwrap().done(SOON).await;
+    let report = pool.admin().add(3).unwrap().done(SOON).await;
     assert_eq!(report.started, [1, 3]);
     assert_eq!(report.failed, [(2, "no connection".to_owned())]);
     broken.store(false, Ordering::SeqCst);
@@ -127,26 +127,26 @@ async fn p16_starts_that_fail_are_told_and_the_bounds_hold() {
 async fn p19_a_disabled_slot_is_brought_back_by_enable() {
     let restarts = Restarts { max: 0, ..Restarts::default() };
     let pool = Pool::new(|_| Sleeper).workers(2).restarts(restarts).spawn().await.unwrap();
-    pool.manage().resize(2).unwrap().done(SOON).await;
-    assert_eq!(pool.manage().enable(0).unwrap_err(), ManageError::NotDisabled(0));
+    pool.admin().resize(2).unwrap().done(SOON).await;
+    assert_eq!(pool.admin().enable(0).unwrap_err(), AdminError::NotDisabled(0));
     for _ in 0..2 {
         assert!(pool.call(u64::MAX).await.is_err());
     }
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert_eq!(pool.try_send(0).unwrap_err().without_message(), NotAccepted::NoWorkers);
     assert_eq!(pool.stats().live, 0);
-    pool.manage().enable(1).unwrap().done(SOON).await;
+    pool.admin().enable(1).unwrap().done(SOON).await;
     assert_eq!(pool.call(0).await, Ok(1));
-    assert_eq!(pool.manage().enable(7).unwrap_err(), ManageError::NoSuchSlot(7));
+    assert_eq!(pool.admin().enable(7).unwrap_err(), AdminError::NoSuchSlot(7));
 }
 
 #[tokio::test(start_paused = true)]
 async fn p22_after_a_stop_management_says_that_the_pool_is_not_running() {
     let pool = Pool::new(|_| Sleeper).spawn().await.unwrap();
-    let manage = pool.manage();
-    manage.stop(Stop::Now).await;
-    for refused in [manage.add(1), manage.remove(1), manage.resize(9), manage.enable(0)] {
-        assert_eq!(refused.unwrap_err(), ManageError::NotRunning);
+    let admin = pool.admin();
+    admin.stop(Stop::Now).await;
+    for refused in [admin.add(1), admin.remove(1), admin.resize(9), admin.enable(0)] {
+        assert_eq!(refused.unwrap_err(), AdminError::NotRunning);
     }
 }
 
@@ -158,7 +158,7 @@ async fn p15_a_worker_leaves_between_restarts_and_while_it_starts() {
     for _ in 0..2 {
         assert!(pool.call(u64::MAX).await.is_err());
     }
-    let left = pool.manage().remove(1).unwrap().done(Duration::from_millis(10)).await;
+    let left = pool.admin().remove(1).unwrap().done(Duration::from_millis(10)).await;
     assert_eq!(left.left, [0], "it does not wait for the end of its backoff");
 }
 
@@ -176,8 +176,8 @@ fn has_room_for(pool: &Pool<Sleeper>, messages: usize) -> bool {
 #[tokio::test(start_paused = true)]
 async fn p13_a_worker_can_be_addressed_alone_within_its_bound_and_the_pools() {
     let pool = Pool::new(|_| Sleeper).workers(2).mailbox(2).capacity(3).spawn().await.unwrap();
-    pool.manage().resize(2).unwrap().done(SOON).await;
-    let crew = pool.manage().workers();
+    pool.admin().resize(2).unwrap().done(SOON).await;
+    let crew = pool.admin().workers();
     assert_eq!(crew.iter().map(|worker| worker.slot()).collect::<Vec<_>>(), [0, 1]);
     assert_eq!((crew[0].call(0).await, crew[1].call(0).await), (Ok(0), Ok(1)));
     crew[1].send(1_000).await.unwrap();
@@ -203,7 +203,7 @@ async fn p13_a_worker_can_be_addressed_alone_within_its_bound_and_the_pools() {
 #[tokio::test(start_paused = true)]
 async fn p13_who_waits_for_one_worker_is_served_in_turn_and_a_cancelled_one_is_passed_over() {
     let pool = Pool::new(|_| Sleeper).workers(1).mailbox(1).spawn().await.unwrap();
-    let worker = pool.manage().workers().remove(0);
+    let worker = pool.admin().workers().remove(0);
     worker.send(100).await.unwrap();
     tokio::time::sleep(A_MOMENT).await;
     worker.send(100).await.unwrap();
@@ -226,7 +226,7 @@ async fn p13_who_waits_for_one_worker_is_served_in_turn_and_a_cancelled_one_is_p
 #[tokio::test(start_paused = true)]
 async fn p13_a_worker_that_was_removed_is_refused_and_whoever_takes_its_slot_is_another() {
     let pool = Pool::new(|_| Sleeper).workers(2).mailbox(1).spawn().await.unwrap();
-    let gone = pool.manage().workers().remove(1);
+    let gone = pool.admin().workers().remove(1);
     gone.send(1_000).await.unwrap();
     tokio::time::sleep(A_MOMENT).await;
     gone.send(0).await.unwrap();
@@ -234,16 +234,16 @@ async fn p13_a_worker_that_was_removed_is_refused_and_whoever_takes_its_slot_is_
     tokio::task::yield_now().await;
     let kept = gone.try_reserve();
     assert!(kept.is_err());
-    let change = pool.manage().remove_worker(1).unwrap();
+    let change = pool.admin().remove_worker(1).unwrap();
     assert_eq!(change.done(SOON).await.left, [1]);
     assert_eq!(waiting.await.unwrap(), Err(NotAccepted::NoWorkers));
     assert_eq!(gone.try_send(0).unwrap_err().without_message(), NotAccepted::NoWorkers);
     assert_eq!(gone.call(0).await, Err(CallError::NoWorkers));
     assert_eq!(gone.reserve().await.err(), Some(NotAccepted::NoWorkers));
-    assert_eq!(pool.manage().add(1).unwrap().added(), [1]);
+    assert_eq!(pool.admin().add(1).unwrap().added(), [1]);
     tokio::time::sleep(SOON).await;
     assert_eq!(gone.send(0).await.unwrap_err().without_message(), NotAccepted::NoWorkers);
-    assert_eq!(pool.manage().workers()[1].call(0).await, Ok(1));
+    assert_eq!(pool.admin().workers()[1].call(0).await, Ok(1));
     assert_eq!((pool.stats().handled, pool.stats().ledger_holds()), (3, true));
     assert!(has_room_for(&pool, 2));
 }
@@ -257,8 +257,8 @@ async fn p15_what_a_worker_had_queued_is_handled_by_others_when_it_leaves_or_is_
             true => builder.ordered_by(|ms: &u64| *ms).spawn().await.unwrap(),
             false => builder.spawn().await.unwrap(),
         };
-        pool.manage().resize(2).unwrap().done(SOON).await;
-        let one = pool.manage().workers().remove(1);
+        pool.admin().resize(2).unwrap().done(SOON).await;
+        let one = pool.admin().workers().remove(1);
         one.send(100).await.unwrap();
         tokio::time::sleep(A_MOMENT).await;
         if !leaves {
@@ -274,7 +274,7 @@ async fn p15_what_a_worker_had_queued_is_handled_by_others_when_it_leaves_or_is_
         let permits: Vec<_> = (0..4 + usize::from(leaves)).map(|_| pool.try_reserve()).collect();
         assert!(permits.iter().all(Result::is_ok) && pool.try_reserve().is_err());
         if leaves {
-            pool.manage().remove_worker(1).unwrap().done(SOON).await;
+            pool.admin().remove_worker(1).unwrap().done(SOON).await;
         }
         for call in calls {
             assert_eq!(call.await.unwrap(), Ok(0), "by the other one");
@@ -290,7 +290,7 @@ async fn p15_what_a_worker_had_queued_is_handled_by_others_when_it_leaves_or_is_
 #[tokio::test(start_paused = true)]
 async fn p15_a_pool_that_shrank_below_what_is_queued_accepts_nothing_until_it_is_drained() {
     let pool = Pool::new(|_| Sleeper).workers(3).mailbox(2).spawn().await.unwrap();
-    pool.manage().resize(3).unwrap().done(SOON).await;
+    pool.admin().resize(3).unwrap().done(SOON).await;
     for _ in 0..3 {
         pool.send(1_000).await.unwrap();
     }
@@ -298,7 +298,7 @@ async fn p15_a_pool_that_shrank_below_what_is_queued_accepts_nothing_until_it_is
     for _ in 0..6 {
         pool.send(100).await.unwrap();
     }
-    let _shrinks = pool.manage().resize(1).unwrap();
+    let _shrinks = pool.admin().resize(1).unwrap();
     assert_eq!((pool.stats().queued, pool.stats().capacity), (6, 2));
     let waiting = sends(&pool, 0);
     for _ in 0..40 {
@@ -312,7 +312,7 @@ async fn p15_a_pool_that_shrank_below_what_is_queued_accepts_nothing_until_it_is
     waiting.await.unwrap().unwrap();
     tokio::time::sleep(SOON).await;
     assert!(has_room_for(&pool, 2));
-    let _grows = pool.manage().resize(4).unwrap();
+    let _grows = pool.admin().resize(4).unwrap();
     assert!(has_room_for(&pool, 8), "P06: workers x mailbox");
     assert_eq!(pool.stats().handled, 10);
 }
@@ -320,14 +320,14 @@ async fn p15_a_pool_that_shrank_below_what_is_queued_accepts_nothing_until_it_is
 #[tokio::test(start_paused = true)]
 async fn p06_a_total_capacity_stays_what_it_is_and_a_grown_pool_lets_waiters_in() {
     let pool = Pool::new(|_| Sleeper).workers(1).capacity(2).spawn().await.unwrap();
-    let _grows = pool.manage().resize(5).unwrap();
+    let _grows = pool.admin().resize(5).unwrap();
     assert!(has_room_for(&pool, 2));
     let pool = Pool::new(|_| Sleeper).workers(1).mailbox(1).spawn().await.unwrap();
     let permit = pool.try_reserve().unwrap();
     let waiting: Vec<_> = (0..4).map(|_| sends(&pool, 0)).collect();
     tokio::time::sleep(A_MOMENT).await;
     assert!(waiting.iter().all(|sender| !sender.is_finished()));
-    let _grows = pool.manage().resize(2).unwrap();
+    let _grows = pool.admin().resize(2).unwrap();
     tokio::time::sleep(A_MOMENT).await;
     for sender in waiting {
         sender.await.unwrap().unwrap();
@@ -344,16 +344,16 @@ async fn p15_what_is_queued_when_the_last_worker_leaves_waits_for_the_next_one()
         let pool = builder.spawn().await.unwrap();
         pool.send(1_000).await.unwrap();
         tokio::time::sleep(A_MOMENT).await;
-        pool.manage().workers()[0].send(0).await.unwrap();
+        pool.admin().workers()[0].send(0).await.unwrap();
         pool.send(0).await.unwrap();
         let address = pool.address();
         let called = tokio::spawn(async move { address.call(0).await });
         tokio::task::yield_now().await;
-        pool.manage().resize(0).unwrap().done(SOON).await;
+        pool.admin().resize(0).unwrap().done(SOON).await;
         assert_eq!((pool.stats().queued, pool.stats().handled), (3, 1));
         let more = pool.try_send(0).map_err(|error| error.without_message());
         assert_eq!(more, if holds { Ok(()) } else { Err(NotAccepted::NoWorkers) });
-        pool.manage().resize(2).unwrap().done(SOON).await;
+        pool.admin().resize(2).unwrap().done(SOON).await;
         assert!(called.await.unwrap().is_ok());
         tokio::time::sleep(SOON).await;
         let stats = pool.stats();
@@ -371,12 +371,12 @@ async fn p15_who_waits_for_room_is_refused_when_the_last_worker_goes_unless_mess
         let permit = pool.try_reserve().unwrap();
         let waiting = sends(&pool, 0);
         tokio::time::sleep(A_MOMENT).await;
-        pool.manage().remove(1).unwrap().done(SOON).await;
+        pool.admin().remove(1).unwrap().done(SOON).await;
         tokio::time::sleep(A_MOMENT).await;
         assert_eq!(waiting.is_finished(), !holds);
         // A permit from before is honoured only where messages are.
         assert_eq!(permit.send(0).is_ok(), holds);
-        let _comes = pool.manage().add(1).unwrap();
+        let _comes = pool.admin().add(1).unwrap();
         let sent = waiting.await.unwrap();
         assert_eq!(sent, if holds { Ok(()) } else { Err(NotAccepted::NoWorkers) });
         tokio::time::sleep(SOON).await;
@@ -393,7 +393,7 @@ async fn p22_a_permit_that_is_used_after_a_stop_gives_its_message_back_whatever_
             false => builder.spawn().await.unwrap(),
         };
         let permits = [pool.try_reserve().unwrap(), pool.try_reserve().unwrap()];
-        let worker = pool.manage().workers().remove(0);
+        let worker = pool.admin().workers().remove(0);
         let own = worker.try_reserve().unwrap();
         let [early, late] = permits;
         let stopping = pool.stop(Stop::Now);
@@ -402,7 +402,7 @@ async fn p22_a_permit_that_is_used_after_a_stop_gives_its_message_back_whatever_
             assert_eq!(permit.send(7).unwrap_err().without_message(), NotAccepted::Stopped);
         }
         assert_eq!(pool.stats().accepted, 0);
-        assert!(pool.manage().workers().iter().all(|worker| worker.try_send(0).is_err()));
+        assert!(pool.admin().workers().iter().all(|worker| worker.try_send(0).is_err()));
     }
 }
 
@@ -413,7 +413,7 @@ async fn p22_stops_race_with_starts_changes_and_each_other_and_everybody_is_told
         for _ in 0..6 {
             pool.send(500).await.unwrap();
         }
-        let changes = [pool.manage().resize(6), pool.manage().remove(2), pool.manage().resize(1)];
+        let changes = [pool.admin().resize(6), pool.admin().remove(2), pool.admin().resize(1)];
         for _ in 0..turns {
             tokio::task::yield_now().await;
         }
@@ -434,12 +434,12 @@ async fn p22_stops_race_with_starts_changes_and_each_other_and_everybody_is_told
 #[tokio::test(start_paused = true)]
 async fn p22_a_worker_that_is_stopped_alone_is_gone_also_where_the_pool_ends_first() {
     let pool = Pool::new(|_| Sleeper).workers(1).spawn().await.unwrap();
-    let worker = pool.manage().workers().remove(0);
+    let worker = pool.admin().workers().remove(0);
     worker.send(1_000_000).await.unwrap();
     tokio::time::sleep(A_MOMENT).await;
     let alone = worker.downgrade().erase();
     let alone = tokio::spawn(async move { alone.stop(Stop::Now).await });
-    let leaves = pool.manage();
+    let leaves = pool.admin();
     tokio::time::sleep(A_MOMENT).await;
     assert!(leaves.remove(1).unwrap().removed().is_empty(), "it is on its way already");
     pool.stop(Stop::within(A_MOMENT)).await;
@@ -461,16 +461,16 @@ async fn p13_bad_input_is_a_typed_error() {
         assert!(matches!(error, Some(SpawnError::OutOfRange { setting: "workers", .. })));
     }
     let pool = Pool::new(|_| Sleeper).workers(1).bounds(0..=3).spawn().await.unwrap();
-    let manage = pool.manage();
-    for refused in [manage.add(usize::MAX), manage.resize(usize::MAX), manage.resize(4)] {
-        assert!(matches!(refused, Err(ManageError::OutOfBounds { .. })));
+    let admin = pool.admin();
+    for refused in [admin.add(usize::MAX), admin.resize(usize::MAX), admin.resize(4)] {
+        assert!(matches!(refused, Err(AdminError::OutOfBounds { .. })));
     }
-    assert_eq!(manage.remove_worker(9).unwrap_err(), ManageError::NoSuchSlot(9));
-    assert_eq!(manage.remove_worker(usize::MAX).unwrap_err(), ManageError::NoSuchSlot(usize::MAX));
-    assert_eq!(manage.enable(usize::MAX).unwrap_err(), ManageError::NoSuchSlot(usize::MAX));
-    assert_eq!(manage.remove(usize::MAX).unwrap().removed(), [0]);
-    assert!(manage.remove(3).unwrap().removed().is_empty());
-    assert!(manage.add(0).unwrap().done(SOON).await.is_complete());
+    assert_eq!(admin.remove_worker(9).unwrap_err(), AdminError::NoSuchSlot(9));
+    assert_eq!(admin.remove_worker(usize::MAX).unwrap_err(), AdminError::NoSuchSlot(usize::MAX));
+    assert_eq!(admin.enable(usize::MAX).unwrap_err(), AdminError::NoSuchSlot(usize::MAX));
+    assert_eq!(admin.remove(usize::MAX).unwrap().removed(), [0]);
+    assert!(admin.remove(3).unwrap().removed().is_empty());
+    assert!(admin.add(0).unwrap().done(SOON).await.is_complete());
 }
 
 #[tokio::test(start_paused = true)]
@@ -493,7 +493,7 @@ async fn p13_a_flood_for_one_worker_does_not_shut_out_the_pools_own_messages() {
             true => builder.ordered_by(|number: &u64| *number).spawn().await.unwrap(),
             false => builder.spawn().await.unwrap(),
         };
-        let worker = pool.manage().workers().remove(0);
+        let worker = pool.admin().workers().remove(0);
         pool.try_send(1).unwrap();
         for _ in 0..500 {
             worker.try_send(0).unwrap();
@@ -514,7 +514,7 @@ fn p13_no_waker_of_a_sender_runs_under_a_lock_of_the_pool() {
     impl std::task::Wake for Asks {
         fn wake(self: Arc<Self>) {
             let Some(pool) = &*self.0.lock().unwrap() else { return };
-            drop((pool.manage().workers(), pool.stats(), pool.try_reserve().is_ok()));
+            drop((pool.admin().workers(), pool.stats(), pool.try_reserve().is_ok()));
             self.1.fetch_add(1, Ordering::SeqCst);
         }
     }
@@ -523,23 +523,23 @@ fn p13_no_waker_of_a_sender_runs_under_a_lock_of_the_pool() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let pool = Pool::new(|_| Sleeper).workers(1).mailbox(1).spawn().await.unwrap();
-            let (manage, address) = (pool.manage(), pool.address());
+            let (admin, address) = (pool.admin(), pool.address());
             let asks = Arc::new(Asks(Mutex::new(Some(pool)), AtomicUsize::new(0)));
             let waker = std::task::Waker::from(asks.clone());
             let mut task = std::task::Context::from_waker(&waker);
             let permits = [address.try_reserve().unwrap()];
             let mut waits = [Box::pin(address.reserve()), Box::pin(address.reserve())];
             waits.iter_mut().for_each(|wait| assert!(wait.as_mut().poll(&mut task).is_pending()));
-            drop(manage.add(1).unwrap());
+            drop(admin.add(1).unwrap());
             assert_eq!(asks.1.load(Ordering::SeqCst), 1, "it grows");
-            drop(manage.remove(2).unwrap());
+            drop(admin.remove(2).unwrap());
             assert_eq!(asks.1.load(Ordering::SeqCst), 2, "it is deserted");
             drop(permits);
-            drop(manage.add(1).unwrap());
+            drop(admin.add(1).unwrap());
             let more: Vec<_> = std::iter::from_fn(|| address.try_reserve().ok()).collect();
             let mut last = Box::pin(address.reserve());
             assert!(last.as_mut().poll(&mut task).is_pending());
-            manage.stop(Stop::Now).await;
+            admin.stop(Stop::Now).await;
             assert_eq!(asks.1.load(Ordering::SeqCst), 3, "it is stopped");
             drop((waits, last, more));
             asks.0.lock().unwrap().take();

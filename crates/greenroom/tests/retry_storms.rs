@@ -11,7 +11,12 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Backoff, Batch, Batches, Envelope, PoolBuilder, policy::RoundRobin, prelude::*};
+use greenroom::{
+    Backoff, Envelope, PoolBuilder,
+    batch::{Batch, Batches},
+    policy::RoundRobin,
+    prelude::*,
+};
 
 /// Attempts after which a storm ends by itself: what has not been handled by then has starved.
 const LONG: u32 = 20_000;

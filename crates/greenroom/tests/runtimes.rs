@@ -12,7 +12,9 @@ use std::{
 };
 
 use greenroom::{
-    Backoff, CallError, SpawnError, Strategy, Supervisor, SupervisorError, prelude::*,
+    Backoff, CallError, SpawnError, Supervisor,
+    prelude::*,
+    supervisor::{Strategy, SupervisorError},
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -94,7 +96,7 @@ async fn uses_a_pool_with_threads_of_its_own() {
     let late = pool.call_timeout(60_000, Duration::from_millis(1)).await;
     assert_eq!(late, Err(CallError::TimedOut));
     pool.send_timeout(0, Duration::from_secs(60)).await.unwrap();
-    let change = pool.manage().resize(3).unwrap();
+    let change = pool.admin().resize(3).unwrap();
     assert!(change.done(Duration::from_secs(60)).await.is_complete());
     let report = pool.stop(Stop::within(Duration::from_millis(1))).await;
     assert!(report.wedged.is_empty() && report.stats.ledger_holds());

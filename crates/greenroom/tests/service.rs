@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Actor, CallError, Context, NotAccepted, Pool, PoolService, Stop};
+use greenroom::{Actor, CallError, Context, NotAccepted, Pool, Stop, service::PoolService};
 use tower::{Service, ServiceBuilder, ServiceExt, load_shed::error::Overloaded};
 
 #[derive(Debug, Clone, PartialEq, Eq)]

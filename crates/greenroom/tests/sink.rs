@@ -10,7 +10,7 @@ use std::{
 };
 
 use futures_util::{Sink, SinkExt, StreamExt, stream};
-use greenroom::{Actor, Context, NotAccepted, Pool, PoolSink, Stop};
+use greenroom::{Actor, Context, NotAccepted, Pool, Stop, service::PoolSink};
 
 /// Notes what it is given.
 struct Recorder(Arc<Mutex<Vec<u32>>>);

@@ -6,7 +6,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use greenroom::{
     Actor, Answer, Backoff, Class, Context, DeadLetterReason, Delivery, Envelope, FailureTable,
-    Finally, Overflow, Pool, PoolBuilder, Restarts, Row, Stop, policy::RoundRobin,
+    FinalAction, Overflow, Pool, PoolBuilder, Restarts, Rule, Stop, policy::RoundRobin,
 };
 
 const fn ms(millis: u64) -> Duration {
@@ -42,7 +42,7 @@ impl Actor for Desk {
             (Some(Deed::PanicInPlace), _) => panic!("in place"),
             (Some(Deed::Forward), Some(other)) => {
                 delivery.forward(other).await.unwrap();
-                Ok(Answer::Elsewhere)
+                Ok(Answer::Deferred)
             }
             _ => self.handle(delivery.take(), cx).await.map(Answer::Reply),
         }
@@ -76,7 +76,7 @@ fn about(time: Duration, expected: Duration) -> bool {
 #[tokio::test(start_paused = true)]
 async fn p25_a_pool_says_who_is_busy_and_since_when_and_how_long_messages_wait() {
     let pool = desks(2).name("desks").spawn().await.unwrap();
-    pool.manage().resize(3).unwrap().done(ms(1_000)).await;
+    pool.admin().resize(3).unwrap().done(ms(1_000)).await;
     for time in [1_000, 1_000, 500, 500] {
         pool.send((0, Deed::Sleep(ms(time)))).await.unwrap();
         tokio::time::sleep(ms(10)).await;
@@ -85,11 +85,11 @@ async fn p25_a_pool_says_who_is_busy_and_since_when_and_how_long_messages_wait()
     let stats = pool.stats();
     assert_eq!((stats.configured, stats.live, stats.idle, stats.busy), (3, 3, 0, 3));
     assert_eq!((stats.capacity, stats.queued, stats.depth(), stats.in_hand), (300, 1, 1, 3));
-    assert_eq!((pool.depth(), pool.manage().depth()), (1, 1));
+    assert_eq!((pool.depth(), pool.admin().depth()), (1, 1));
     assert_eq!((stats.dispatched, stats.handled, stats.accepted), (3, 0, 4));
     assert_eq!(stats.oldest, Some(ms(270)));
     assert!(stats.worker_behavior.ends_with("Desk"));
-    let workers = pool.manage().worker_stats();
+    let workers = pool.admin().worker_stats();
     let mut busy: Vec<_> = workers.iter().filter_map(|worker| worker.busy_for).collect();
     busy.sort();
     assert_eq!(busy, [ms(280), ms(290), ms(300)]);
@@ -105,7 +105,7 @@ async fn p25_a_pool_says_who_is_busy_and_since_when_and_how_long_messages_wait()
     assert!(about(stats.handling.max, ms(1_000)), "{:?}", stats.handling);
     assert!(about(stats.queueing.max, ms(490)), "{:?}", stats.queueing);
     assert!(stats.queueing.p50 < ms(1), "three of four did not wait");
-    let workers = pool.manage().worker_stats();
+    let workers = pool.admin().worker_stats();
     assert!(workers.iter().all(|worker| worker.busy_for.is_none()));
     assert_eq!(workers.iter().map(|worker| worker.handled).sum::<u64>(), 4);
 }
@@ -181,7 +181,7 @@ async fn p25_a_message_that_waits_for_another_attempt_is_not_old() {
     assert!(tokio::time::timeout(ms(1_000), call).await.is_err());
     let stats = pool.stats();
     assert_eq!((stats.waiting, stats.retries, stats.queued, stats.depth()), (1, 1, 0, 1));
-    assert_eq!((pool.depth(), pool.manage().depth()), (1, 1), "it holds its place");
+    assert_eq!((pool.depth(), pool.admin().depth()), (1, 1), "it holds its place");
     assert_eq!(stats.oldest, None);
 }
 
@@ -205,10 +205,10 @@ async fn p26_every_outcome_is_counted_once_and_dead_letters_by_their_reason() {
         .capacity(4)
         .overflow(Overflow::DropOldest)
         .failure_policy(FailureTable {
-            panic: Row::Retry {
+            panic: Rule::Retry {
                 attempts: 9,
                 backoff: every(Duration::ZERO),
-                finally: Finally::DeadLetter,
+                finally: FinalAction::DeadLetter,
             },
             ..FailureTable::default()
         });
@@ -245,7 +245,7 @@ async fn p26_every_outcome_is_counted_once_and_dead_letters_by_their_reason() {
     assert_eq!((stats.handled, stats.forwarded, stats.failed), (2, 1, 1));
     assert_eq!((stats.queued, stats.in_hand, stats.retries, stats.restarts), (4, 1, 1, 3));
     assert!(stats.ledger_holds(), "{stats:?}");
-    let worker = &pool.manage().worker_stats()[0];
+    let worker = &pool.admin().worker_stats()[0];
     assert_eq!((worker.restarts, worker.dead_letters.total()), (3, 5), "two had no worker");
     assert_eq!(worker.dispatched, stats.dispatched);
 
@@ -267,7 +267,7 @@ fn p25_on_several_threads_the_watch_keeps_the_time() {
         let since = std::time::Instant::now();
         loop {
             let stats = pool.stats();
-            let busy = pool.manage().worker_stats()[0].busy_for.unwrap_or_default();
+            let busy = pool.admin().worker_stats()[0].busy_for.unwrap_or_default();
             let at_least = stats.oldest.unwrap_or_default().min(busy);
             assert!(at_least <= since.elapsed() + ms(1_000));
             if at_least > ms(30) {

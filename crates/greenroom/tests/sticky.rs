@@ -13,9 +13,9 @@ use std::{
 };
 
 use greenroom::{
-    Address, Backoff, CallError, DeadLetter, Envelope, Event, FailureTable, Finally, Happening,
-    Items, ManageError, NotAccepted, Notices, Overflow, PoolBuilder, Restarts, Row, SpawnError,
-    prelude::*,
+    Address, Backoff, CallError, DeadLetter, Envelope, FailureTable, FinalAction, NotAccepted,
+    Overflow, PoolBuilder, PoolEvent, PoolEvents, Restarts, Rule, SpawnError, inspect::Items,
+    pool::AdminError, prelude::*, topic::Event,
 };
 
 const SOON: Duration = Duration::from_secs(600);
@@ -178,7 +178,7 @@ async fn t02_growing_and_shrinking_move_no_more_keys_than_they_must() {
     let mut before = homes(&pool, KEYS).await;
     let four = before.clone();
     for workers in 8..12 {
-        pool.manage().add(1).unwrap().done(SOON).await;
+        pool.admin().add(1).unwrap().done(SOON).await;
         let after = homes(&pool, KEYS).await;
         let moved: Vec<_> = before.keys().filter(|key| before[key] != after[key]).collect();
         assert!(moved.iter().all(|key| after[key] == workers - 1), "to the new one only");
@@ -186,7 +186,7 @@ async fn t02_growing_and_shrinking_move_no_more_keys_than_they_must() {
         assert!((share * 3 / 4..share * 5 / 4).contains(&moved.len()), "{} moved", moved.len());
         before = after;
     }
-    pool.manage().remove_worker(3).unwrap().done(SOON).await;
+    pool.admin().remove_worker(3).unwrap().done(SOON).await;
     let after = homes(&pool, KEYS).await;
     let moved = before.keys().filter(|key| before[key] != after[key]);
     assert!(moved.clone().all(|key| before[key] == 3), "from the one that has gone only");
@@ -211,7 +211,7 @@ async fn t02_messages_of_a_key_that_moves_wait_for_the_one_in_hand_and_others_do
     let desk = Desk::new();
     let pool = desk.pool(2).spawn().await.unwrap();
     let (slow, other) = one_in_hand(&desk, &pool, 10_000).await;
-    let change = pool.manage().remove_worker(0).unwrap();
+    let change = pool.admin().remove_worker(0).unwrap();
     pool.send(job(slow, 4)).await.unwrap();
     pool.send_with(job(slow, 5), Envelope::urgent()).await.unwrap();
     pool.send(job(other, 6)).await.unwrap();
@@ -220,7 +220,7 @@ async fn t02_messages_of_a_key_that_moves_wait_for_the_one_in_hand_and_others_do
     let stats = pool.stats();
     assert_eq!((stats.queued, stats.held, stats.in_hand), (3, 3, 1));
     assert!(stats.oldest.is_some() && stats.ledger_holds());
-    let figures = pool.manage().inspect(&Items::All).workers[0].figures.unwrap();
+    let figures = pool.admin().inspect(&Items::All).workers[0].figures.unwrap();
     assert_eq!((figures.mailbox, figures.held), (3, 3));
     assert!(change.done(SOON).await.is_complete());
     tokio::time::sleep(A_MOMENT).await;
@@ -232,16 +232,16 @@ async fn t02_messages_of_a_key_that_moves_wait_for_the_one_in_hand_and_others_do
 
 #[tokio::test(start_paused = true)]
 async fn t02_a_worker_that_does_not_hand_its_keys_over_is_told_once() {
-    let (desk, notices) = (Desk::new(), Notices::new(1_000));
+    let (desk, notices) = (Desk::new(), PoolEvents::new(1_000));
     let mut receiver = notices.subscribe();
-    let pool = desk.pool(2).notices(notices).spawn().await.unwrap();
+    let pool = desk.pool(2).pool_events(notices).spawn().await.unwrap();
     let (slow, _) = one_in_hand(&desk, &pool, 1_000_000).await;
-    let change = pool.manage().remove_worker(0).unwrap();
+    let change = pool.admin().remove_worker(0).unwrap();
     pool.send(job(slow, 4)).await.unwrap();
     let mut told = || {
         std::iter::from_fn(|| receiver.try_recv()).filter_map(Event::into_item).find_map(|notice| {
             match notice.what {
-                Happening::SlotHeld { slot, messages, held_for } => {
+                PoolEvent::SlotHeld { slot, messages, held_for } => {
                     Some((slot, messages, held_for))
                 }
                 _ => None,
@@ -254,7 +254,7 @@ async fn t02_a_worker_that_does_not_hand_its_keys_over_is_told_once() {
     let (slot, messages, held_for) = told().unwrap();
     assert_eq!((slot, messages), (0, 2));
     assert!(held_for >= Duration::from_secs(1));
-    pool.manage().add(1).unwrap().done(SOON).await;
+    pool.admin().add(1).unwrap().done(SOON).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(told(), None, "once");
     drop(change);
@@ -278,7 +278,7 @@ async fn t02_what_a_disabled_worker_had_goes_to_others_in_order_and_its_share_co
     assert_eq!(desk.numbers_of(key)[2..], (3..30).collect::<Vec<_>>()[..]);
     let meanwhile = homes(&pool, 100).await;
     assert!(before.keys().all(|key| (before[key] == 1) == (before[key] != meanwhile[key])));
-    pool.manage().enable(1).unwrap().done(SOON).await;
+    pool.admin().enable(1).unwrap().done(SOON).await;
     let after = homes(&pool, 100).await;
     let moved = after.keys().filter(|key| after[key] != meanwhile[key]);
     assert!(moved.clone().count() > 10 && moved.clone().all(|key| after[key] == 1));
@@ -294,11 +294,11 @@ async fn t02_order_holds_from_many_workers_to_none_and_back() {
             sent += 1;
             pool.send(sleep(u64::from(sent % 8), sent, 7)).await.unwrap();
         }
-        let _ = pool.manage().resize(workers).unwrap();
+        let _ = pool.admin().resize(workers).unwrap();
         tokio::time::sleep(Duration::from_millis(20)).await;
         assert!(pool.stats().ledger_holds());
     }
-    pool.manage().resize(3).unwrap().done(SOON).await;
+    pool.admin().resize(3).unwrap().done(SOON).await;
     tokio::time::sleep(SOON).await;
     for key in 0..8 {
         let expected: Vec<_> = (1..=sent).filter(|number| u64::from(number % 8) == key).collect();
@@ -311,7 +311,7 @@ async fn t02_order_holds_from_many_workers_to_none_and_back() {
 async fn t02_a_retried_message_comes_before_later_ones_of_its_key_also_where_that_moves() {
     let desk = Desk::new();
     let backoff = Backoff::new(Duration::from_secs(10), Duration::from_secs(10));
-    let row = Row::Retry { attempts: 9, backoff, finally: Finally::DeadLetter };
+    let row = Rule::Retry { attempts: 9, backoff, finally: FinalAction::DeadLetter };
     let pool = desk.pool(2).retry_with(Job::clone, FailureTable::all(row));
     let pool = pool.spawn().await.unwrap();
     let homes = homes(&pool, 50).await;
@@ -334,7 +334,7 @@ async fn t02_a_retried_message_comes_before_later_ones_of_its_key_also_where_tha
     pool.send(fails(key, 11, 2)).await.unwrap();
     tokio::time::sleep(A_MOMENT).await;
     let started = tokio::time::Instant::now();
-    pool.manage().remove_worker(0).unwrap().done(SOON).await;
+    pool.admin().remove_worker(0).unwrap().done(SOON).await;
     pool.send(job(key, 12)).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(desk.numbers(), [0; 0]);
@@ -351,12 +351,12 @@ async fn t02_a_retried_message_comes_before_later_ones_of_its_key_also_where_tha
 async fn t02_a_retry_of_the_message_that_others_wait_for_goes_with_its_key() {
     let desk = Desk::new();
     let backoff = Backoff::new(Duration::from_secs(10), Duration::from_secs(10));
-    let row = Row::Retry { attempts: 9, backoff, finally: Finally::DeadLetter };
+    let row = Rule::Retry { attempts: 9, backoff, finally: FinalAction::DeadLetter };
     let pool = desk.pool(2).retry_with(Job::clone, FailureTable::all(row));
     let pool = pool.time_limit(Duration::from_secs(5)).spawn().await.unwrap();
     let (slow, _) = one_in_hand(&desk, &pool, 6_000).await;
     // The table slot moves while the message is in hand; then it fails for the first of nine times.
-    pool.manage().remove_worker(0).unwrap().done(SOON).await;
+    pool.admin().remove_worker(0).unwrap().done(SOON).await;
     pool.send(job(slow, 4)).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(desk.numbers_of(slow), [0; 0], "later ones wait for its attempts");
@@ -370,7 +370,7 @@ async fn t02_a_pool_that_stops_gives_back_what_is_held() {
     let desk = Desk::new();
     let pool = desk.pool(2).spawn().await.unwrap();
     let (slow, _) = one_in_hand(&desk, &pool, 1_000_000).await;
-    let change = pool.manage().remove_worker(0).unwrap();
+    let change = pool.admin().remove_worker(0).unwrap();
     pool.send(job(slow, 4)).await.unwrap();
     let report = pool.stop(Stop::within(Duration::from_secs(1))).await;
     let left_over: Vec<_> = report.left_over.iter().map(|job| job.number).collect();
@@ -481,7 +481,7 @@ async fn t02_who_waits_for_room_at_a_worker_that_leaves_is_served_by_the_next() 
     pool.send(job(key, 2)).await.unwrap();
     let (address, change) = (pool.address(), async {
         tokio::time::sleep(Duration::from_millis(10)).await;
-        pool.manage().remove_worker(0).unwrap().done(SOON).await
+        pool.admin().remove_worker(0).unwrap().done(SOON).await
     });
     let (sent, _) = tokio::join!(address.send(job(key, 3)), change);
     sent.unwrap();
@@ -547,16 +547,16 @@ async fn t01_a_key_function_that_panics_has_sent_nothing() {
 async fn t01_a_sticky_pool_adopts_nobody_and_its_table_has_bounds() {
     let desk = Desk::new();
     let (pool, other) = (desk.pool(2).spawn().await.unwrap(), desk.pool(2).spawn().await.unwrap());
-    assert_eq!(pool.manage().adopt(other.address()).err(), Some(ManageError::Ordered));
+    assert_eq!(pool.admin().adopt(other.address()).err(), Some(AdminError::Ordered));
     for slots in [0, 3, 4_097, 1, 1 << 21] {
         let refused = desk.pool(2).sticky_table(slots).spawn().await.err();
         assert!(matches!(refused, Some(SpawnError::OutOfRange { value, .. }) if value == slots));
     }
     let small = desk.pool(2).sticky_table(2).spawn().await.unwrap();
-    small.manage().resize(5).unwrap().done(SOON).await;
+    small.admin().resize(5).unwrap().done(SOON).await;
     let homes = homes(&small, 50).await;
     assert!(homes.values().all(|slot| *slot < 2), "there is nothing for the others");
-    small.manage().remove_worker(0).unwrap().done(SOON).await;
+    small.admin().remove_worker(0).unwrap().done(SOON).await;
     assert!(self::homes(&small, 50).await.values().any(|slot| *slot > 1));
     assert!(
         desk.pool(10_000).quick_factory().supervised().is_ok(),
@@ -581,7 +581,7 @@ async fn t02_messages_of_the_last_worker_that_is_disabled_are_dead_letters() {
     tokio::time::sleep(SOON).await;
     assert_eq!(letters.load(Ordering::SeqCst), 9);
     assert!(matches!(pool.call(job(1, 1)).await, Err(CallError::NoWorkers)));
-    pool.manage().enable(0).unwrap().done(SOON).await;
+    pool.admin().enable(0).unwrap().done(SOON).await;
     assert_eq!(pool.call(job(1, 1)).await.unwrap(), 0);
     assert!(pool.stats().ledger_holds());
 }
@@ -591,11 +591,11 @@ async fn t02_who_waits_for_room_at_a_wedged_worker_follows_its_key() {
     let desk = Desk::new();
     let pool = desk.pool(1).mailbox(2).capacity(20).spawn().await.unwrap();
     // Which keys a second worker will have.
-    let change = pool.manage().add(1).unwrap();
+    let change = pool.admin().add(1).unwrap();
     change.done(SOON).await;
     let homes = homes(&pool, 50).await;
     let (stays, goes) = (keys_of(&homes, 0)[0], keys_of(&homes, 1)[0]);
-    pool.manage().remove_worker(1).unwrap().done(SOON).await;
+    pool.admin().remove_worker(1).unwrap().done(SOON).await;
     pool.send(sleep(stays, 1, 1_000_000)).await.unwrap();
     tokio::time::sleep(A_MOMENT).await;
     pool.send(job(stays, 2)).await.unwrap();
@@ -604,7 +604,7 @@ async fn t02_who_waits_for_room_at_a_wedged_worker_follows_its_key() {
     let waits = tokio::spawn(async move { address.call(job(goes, 4)).await });
     tokio::time::sleep(A_MOMENT).await;
     assert!(!waits.is_finished());
-    pool.manage().add(1).unwrap().done(SOON).await;
+    pool.admin().add(1).unwrap().done(SOON).await;
     assert_eq!(waits.await.unwrap().unwrap(), 1);
     assert!(started.elapsed() < Duration::from_secs(1));
 }
@@ -615,7 +615,7 @@ async fn t02_a_key_that_moves_while_its_sender_waits_for_the_pool_leaves_no_plac
     let pool = desk.pool(2).mailbox(4).capacity(4).spawn().await.unwrap();
     let homes = homes(&pool, 50).await;
     let (goes, other) = (keys_of(&homes, 1)[0], keys_of(&homes, 0)[0]);
-    pool.manage().remove_worker(1).unwrap().done(SOON).await;
+    pool.admin().remove_worker(1).unwrap().done(SOON).await;
     pool.send(sleep(other, 1, 1_000)).await.unwrap();
     tokio::time::sleep(A_MOMENT).await;
     // The pool is full, and the mailbox of its worker is not.
@@ -623,11 +623,11 @@ async fn t02_a_key_that_moves_while_its_sender_waits_for_the_pool_leaves_no_plac
     let address = pool.address();
     let waits = tokio::spawn(async move { address.call(job(goes, 2)).await });
     tokio::time::sleep(A_MOMENT).await;
-    pool.manage().add(1).unwrap().done(SOON).await;
+    pool.admin().add(1).unwrap().done(SOON).await;
     drop(permits);
     assert_eq!(waits.await.unwrap().unwrap(), 1);
     tokio::time::sleep(SOON).await;
-    for worker in pool.manage().workers() {
+    for worker in pool.admin().workers() {
         let places: Vec<_> = (0..4).map(|_| worker.try_reserve()).collect();
         assert!(places.iter().all(Result::is_ok), "{} has fewer places", worker.slot());
     }
@@ -663,10 +663,10 @@ async fn t02_order_holds_while_threads_send_and_the_size_changes() {
     let mut size = 3;
     while senders.iter().any(|sender| !sender.is_finished()) {
         size = (size * 5 + 1) % 7;
-        pool.manage().resize(size).unwrap().done(Duration::from_secs(10)).await;
+        pool.admin().resize(size).unwrap().done(Duration::from_secs(10)).await;
         tokio::task::yield_now().await;
     }
-    pool.manage().resize(2).unwrap().done(Duration::from_secs(10)).await;
+    pool.admin().resize(2).unwrap().done(Duration::from_secs(10)).await;
     let report = pool.stop(Stop::within(Duration::from_secs(60))).await;
     assert_eq!(report.stats.handled, SENDERS * u64::from(EACH), "{:?}", report.stats);
     for key in 0..SENDERS * 8 {

@@ -12,8 +12,8 @@ use std::{
 };
 
 use greenroom::{
-    Backoff, Class, DeadLetter, Envelope, ExitReason, FailureTable, Finally, Notices, Overflow,
-    Restarts, Row, notices::Kind, prelude::*,
+    Backoff, Class, DeadLetter, Envelope, ExitReason, FailureTable, FinalAction, Overflow,
+    PoolEvents, Restarts, Rule, pool_events::Kind, prelude::*,
 };
 
 /// On virtual time: longer than all retries and restarts take.
@@ -115,7 +115,7 @@ impl Seen {
 
 struct Worker {
     seen: Arc<Mutex<Seen>>,
-    notices: Notices,
+    notices: PoolEvents,
 }
 
 /// Marks the key as in hand until the handler is done, panics, or is dropped.
@@ -166,14 +166,14 @@ fn deed(chance: &mut Chance) -> Deed {
 
 /// A pool, and how many messages may wait for each of its workers.
 async fn spawn(chance: &mut Chance, seen: &Arc<Mutex<Seen>>) -> (Pool<Worker>, usize) {
-    let notices = Notices::new(8);
+    let notices = PoolEvents::new(8);
     let (workers_seen, letters_seen, heard) = (seen.clone(), seen.clone(), notices.clone());
     let attempts = if chance.one_in(4) { 1 } else { 3 };
     let longest = Duration::from_millis(if chance.one_in(4) { 0 } else { 1 + chance.below(100) });
-    let row = Row::Retry {
+    let row = Rule::Retry {
         attempts,
         backoff: Backoff::new(Duration::from_millis(chance.below(20)), longest),
-        finally: Finally::DeadLetter,
+        finally: FinalAction::DeadLetter,
     };
     let restarts = Restarts { max: chance.below(6) as u32, ..Restarts::default() };
     let (workers, mailbox) = (1 + chance.below(5) as usize, 1 + chance.below(16) as usize);
@@ -185,7 +185,7 @@ async fn spawn(chance: &mut Chance, seen: &Arc<Mutex<Seen>>) -> (Pool<Worker>, u
         .seed(chance.next())
         .restarts(restarts)
         .quick_handlers(chance.one_in(2))
-        .notices(notices)
+        .pool_events(notices)
         .retry_with(Message::clone, FailureTable::all(row))
         .sticky_table([8, 64, 4_096][chance.below(3) as usize])
         .on_dead_letter(move |letter: DeadLetter<Message, ()>| {
@@ -237,26 +237,26 @@ async fn step(
         }
         14..17 => tokio::time::sleep(Duration::from_millis(chance.below(60))).await,
         17 => {
-            let _ = pool.manage().resize(chance.below(7) as usize);
+            let _ = pool.admin().resize(chance.below(7) as usize);
         }
         18 => {
-            let _ = pool.manage().remove_worker(chance.below(6) as usize);
+            let _ = pool.admin().remove_worker(chance.below(6) as usize);
         }
         19 => {
-            let (workers, place) = (pool.manage().workers(), chance.below(6) as usize);
+            let (workers, place) = (pool.admin().workers(), chance.below(6) as usize);
             if let Some(worker) = workers.get(place) {
                 worker.erase().exit(ExitReason::Killed);
             }
         }
         _ => {
-            let _ = pool.manage().enable(chance.below(6) as usize);
+            let _ = pool.admin().enable(chance.below(6) as usize);
         }
     }
 }
 
 /// In an idle pool each worker has room for so many messages, and for no more.
 fn check_places(pool: &Pool<Worker>, mailbox: usize) -> Result<(), String> {
-    for worker in pool.manage().workers() {
+    for worker in pool.admin().workers() {
         let places: Vec<_> = (0..mailbox).map_while(|_| worker.try_reserve().ok()).collect();
         if places.len() < mailbox || worker.try_reserve().is_ok() {
             return Err(format!("{} places of {mailbox} in {}", places.len(), worker.slot()));
@@ -279,10 +279,10 @@ async fn run(seed: u64) -> Result<(), String> {
     }
     let is_quiet = chance.one_in(2);
     if is_quiet {
-        pool.manage().resize(6).unwrap().done(A_DAY).await;
+        pool.admin().resize(6).unwrap().done(A_DAY).await;
         // Those that are enabled may be disabled again by what waits.
         for _ in 0..9 {
-            (0..6).for_each(|slot| drop(pool.manage().enable(slot)));
+            (0..6).for_each(|slot| drop(pool.admin().enable(slot)));
             tokio::time::sleep(A_DAY).await;
         }
         let stats = pool.stats();

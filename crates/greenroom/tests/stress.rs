@@ -13,8 +13,8 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Address, Backoff, CallError, Context, FailureTable, Finally, Pool, Restarts, Row, Stop,
-    StopReport,
+    Actor, Address, Backoff, CallError, Context, FailureTable, FinalAction, Pool, Restarts, Rule,
+    Stop, StopReport,
 };
 
 const KEYS: usize = 40;
@@ -168,10 +168,10 @@ async fn run(keyed: bool, workers: usize, capacity: usize, time: Duration, stop:
     const PRODUCERS: usize = 4;
     let (seen, dead) = (Seen::new(keyed), Arc::new(AtomicU64::new(0)));
     let (shared, buried) = (seen.clone(), dead.clone());
-    let row = Row::Retry {
+    let row = Rule::Retry {
         attempts: 2,
         backoff: Backoff::new(Duration::from_millis(1), Duration::from_millis(5)),
-        finally: Finally::DeadLetter,
+        finally: FinalAction::DeadLetter,
     };
     let builder = Pool::new(move |_| Worker(shared.clone()))
         .workers(workers)

@@ -11,8 +11,10 @@ use std::{
 };
 
 use greenroom::{
-    CallError, ChildSpec, ChildState, NotAccepted, OnExceeded, PoolChild, Restarts, Strategy,
-    Supervisor, prelude::*,
+    CallError, NotAccepted, Restarts, Supervisor,
+    pool::PoolChild,
+    prelude::*,
+    supervisor::{ChildSpec, ChildState, OnExceeded, Strategy},
 };
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use greenroom::{
     Backoff, CallError, Restarts, Stop,
     prelude::*,
-    test_util::{Deed, Scripted},
+    test_util::{Behavior, Scripted},
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -13,13 +13,13 @@ const SECOND: Duration = Duration::from_secs(1);
 #[tokio::test(start_paused = true)]
 async fn a_scripted_worker_does_each_of_its_deeds() {
     let worker = Scripted::new(|word: &&str| match *word {
-        "reply" => Deed::reply(1),
-        "slow" => Deed::reply(2).after(60 * SECOND),
-        "fail" => Deed::fail("no"),
-        "panic" => Deed::panic("boom"),
-        "drop" => Deed::drop_port(),
-        "look" => Deed::panic("looked").looking(),
-        _ => Deed::never(),
+        "reply" => Behavior::reply(1),
+        "slow" => Behavior::reply(2).after(60 * SECOND),
+        "fail" => Behavior::fail("no"),
+        "panic" => Behavior::panic("boom"),
+        "drop" => Behavior::drop_port(),
+        "look" => Behavior::panic("looked").looking(),
+        _ => Behavior::never(),
     });
     let log = worker.log();
     let restarts = Restarts { max: 9, ..Restarts::default() };
@@ -42,7 +42,7 @@ async fn a_scripted_worker_does_each_of_its_deeds() {
 
 #[tokio::test(start_paused = true)]
 async fn a_scripted_worker_that_only_looks_gets_the_message_again() {
-    let worker = Scripted::<u8, (), &str>::new(|_| Deed::fail("not yet").looking());
+    let worker = Scripted::<u8, (), &str>::new(|_| Behavior::fail("not yet").looking());
     let log = worker.log();
     let pool = Pool::new(move |_| worker.clone()).workers(1);
     let pool = pool.retry(3, Backoff::new(SECOND, SECOND)).seed(1);

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Actor, Context, Pool, Stop, TimerState};
+use greenroom::{Actor, Context, Pool, Stop, timer::TimerState};
 use parking_lot::Mutex;
 use tokio::{runtime::Handle, time::Instant};
 

@@ -12,8 +12,8 @@ use std::{
 };
 
 use greenroom::{
-    Actor, CallError, Context, DeadLetterReason, FailedAttempt, FailureTable, Finally, Pool,
-    PoolStats, Restarts, Row, SpawnError, Stop, Verdict,
+    Actor, CallError, Context, DeadLetterReason, FailureAction, FailureTable, FinalAction, Pool,
+    PoolStats, Restarts, Rule, SpawnError, Stop, failure::FailedAttempt,
 };
 
 /// Panics when it is dropped, but not while something else panics.
@@ -149,7 +149,7 @@ async fn k05_keys_whose_comparison_panics_lose_nothing() {
 async fn p18_a_policy_that_panics_makes_a_dead_letter() {
     let pool = Pool::new(|_| Worker::default())
         .workers(1)
-        .failure_policy(|_: FailedAttempt<'_, u32>, _: f64| -> Verdict { panic!("no idea") })
+        .failure_policy(|_: FailedAttempt<'_, u32>, _: f64| -> FailureAction { panic!("no idea") })
         .on_dead_letter(|_| panic!("nobody is told"))
         .spawn()
         .await
@@ -164,7 +164,7 @@ async fn p18_a_policy_that_panics_makes_a_dead_letter() {
 
 #[tokio::test(start_paused = true)]
 async fn p18_a_copy_that_panics_makes_a_dead_letter() {
-    let row = Row::Once(Finally::Return);
+    let row = Rule::Once(FinalAction::Return);
     let pool = Pool::new(|_| Worker::default())
         .workers(1)
         .retry_with(
@@ -193,23 +193,23 @@ async fn p20_an_actor_whose_drop_panics_is_restarted() {
 async fn p18_each_verdict_is_followed_for_sends_and_calls() {
     type Outcome = (Option<CallError<u32>>, u64, u64, u64);
     let table = |error, panic| FailureTable {
-        error: Row::Once(error),
-        panic: Row::Once(panic),
+        error: Rule::Once(error),
+        panic: Rule::Once(panic),
         ..FailureTable::default()
     };
     let boom = || Some(CallError::Panicked("boom".to_owned()));
     let failed = || Some(CallError::Failed(1));
     // The verdict, what a call gets, and of a call and a send: failed, dead letters, dropped.
-    let rows: [(Finally, bool, Outcome); 6] = [
-        (Finally::Return, false, (failed(), 1, 1, 0)),
-        (Finally::DeadLetter, false, (failed(), 0, 2, 0)),
-        (Finally::Drop, false, (Some(CallError::Dropped), 0, 0, 2)),
-        (Finally::Return, true, (boom(), 0, 2, 0)),
-        (Finally::DeadLetter, true, (boom(), 0, 2, 0)),
-        (Finally::Drop, true, (Some(CallError::Dropped), 0, 0, 2)),
+    let rows: [(FinalAction, bool, Outcome); 6] = [
+        (FinalAction::Return, false, (failed(), 1, 1, 0)),
+        (FinalAction::DeadLetter, false, (failed(), 0, 2, 0)),
+        (FinalAction::Drop, false, (Some(CallError::Dropped), 0, 0, 2)),
+        (FinalAction::Return, true, (boom(), 0, 2, 0)),
+        (FinalAction::DeadLetter, true, (boom(), 0, 2, 0)),
+        (FinalAction::Drop, true, (Some(CallError::Dropped), 0, 0, 2)),
     ];
     for (finally, panics, expected) in rows {
-        let other = Finally::DeadLetter;
+        let other = FinalAction::DeadLetter;
         let table = if panics { table(other, finally) } else { table(finally, other) };
         let pool = Pool::new(|_| Worker::default()).workers(1).failure_policy(table);
         let pool = pool.spawn().await.unwrap();
@@ -228,7 +228,7 @@ async fn p18_a_message_that_keeps_killing_is_poisoned_whatever_the_policy_says()
     for (attempts, kills) in [(2, 2), (9, 2)] {
         let told = reasons.clone();
         let backoff = greenroom::Backoff::new(Duration::from_millis(1), Duration::from_millis(1));
-        let row = Row::Retry { attempts, backoff, finally: Finally::Drop };
+        let row = Rule::Retry { attempts, backoff, finally: FinalAction::Drop };
         let pool = Pool::new(|_| Worker::default())
             .failure_policy(FailureTable::all(row))
             .on_dead_letter(move |letter| told.lock().unwrap().push(letter.reason))

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Notices, Pool, PoolBuilder, event_pool};
+use greenroom::{Pool, PoolBuilder, PoolEvents, event_pool};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -362,9 +362,8 @@ impl EngineBuilder {
         for (place, (name, config)) in shared.router.parts().pools.iter().enumerate() {
             running.push(spawn(&shared, place, name, config, self.line_of).await?);
         }
-        let managed = running
-            .iter()
-            .map(|pool| Managed { management: pool.manage(), keys: pool.keys().ok() });
+        let managed =
+            running.iter().map(|pool| Managed { admin: pool.admin(), keys: pool.keys().ok() });
         let parts = Parts {
             managed: managed.collect(),
             pools: running,
@@ -443,14 +442,14 @@ async fn spawn(
     line_of: LineOf,
 ) -> Result<SharedPool, BuildError> {
     let (workers, letters, parked) = (shared.clone(), shared.clone(), shared.clone());
-    let notices = if config.event_stream { Notices::global() } else { Notices::off() };
+    let notices = if config.event_stream { PoolEvents::global() } else { PoolEvents::off() };
     let pool = Pool::new(move |slot| BusWorker::new(workers.clone(), place, slot))
         .name(name)
         .quick_factory()
         .workers(config.workers)
         .capacity(config.queue)
         .restarts(config.restarts)
-        .notices(notices)
+        .pool_events(notices)
         .failure_policy(worker::policy)
         .on_dead_letter(move |letter| worker::bury(&letters, letter))
         .on_parked(move |job, error, panic| worker::parks(&parked, job, error, panic));

@@ -3,11 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use greenroom::{
-    Backoff, Batches, Finally, Restarts, event_pool,
-    pool::{
-        autoscale::Autoscale,
-        limits::{Adaptive, Rate},
-    },
+    Backoff, FinalAction, Restarts,
+    autoscale::Autoscale,
+    batch::Batches,
+    event_pool,
+    limits::{Adaptive, Rate},
 };
 
 use super::ChangeError;
@@ -33,14 +33,14 @@ pub struct PoolConfig {
     pub max_per_key: Option<usize>,
     /// What follows when an event has failed for good. A dead letter unless said otherwise; parked keys are decided about
     /// through [`Pool::keys`](greenroom::Pool::keys), and what is still parked when a run ends is refused.
-    pub on_final_failure: Finally,
+    pub on_final_failure: FinalAction,
     /// What orders the events of its handlers that name nothing of their own ([`HandlerConfig::order_by`]). `None`: no order.
     pub order_by: Option<OrderBy>,
     /// How failures of its handlers are retried that name nothing of their own ([`HandlerConfig::retry`]). `None`: as usual.
     pub retry: Option<Retry>,
     /// How often a worker whose handler panicked is restarted.
     pub restarts: Restarts,
-    /// Whether the pool tells the process's [`Notices`](greenroom::Notices), and the log, what happens to it.
+    /// Whether the pool tells the process's [`PoolEvents`](greenroom::PoolEvents), and the log, what happens to it.
     pub event_stream: bool,
     /// How many events of one line a handler is given at once; one unless said otherwise.
     pub batches: Option<Batches>,
@@ -109,7 +109,7 @@ impl Default for PoolConfig {
             max_per_key: None,
             order_by: None,
             retry: None,
-            on_final_failure: Finally::DeadLetter,
+            on_final_failure: FinalAction::DeadLetter,
             restarts: Restarts::default(),
             event_stream: true,
             batches: None,

@@ -19,7 +19,7 @@ mod removal;
 
 use std::sync::{Arc, atomic::Ordering};
 
-use greenroom::{Keys, ManageError, Management};
+use greenroom::{PoolAdmin, keys::Keys, pool::AdminError};
 use tokio::sync::watch;
 
 use super::{
@@ -43,7 +43,7 @@ pub struct Control {
 
 /// What a pool is managed with. Does not keep it running.
 pub(super) struct Managed {
-    pub(super) management: Management<BusWorker>,
+    pub(super) admin: PoolAdmin<BusWorker>,
     /// Where the pool keeps order per key.
     pub(super) keys: Option<Keys<BusWorker, Line>>,
 }
@@ -106,7 +106,7 @@ pub enum ChangeError {
         /// Its name.
         pool: String,
         /// Why.
-        error: ManageError,
+        error: AdminError,
     },
     /// A value that cannot be used.
     #[error("{what} cannot be used: {why}")]

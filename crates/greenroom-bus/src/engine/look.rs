@@ -9,8 +9,8 @@ use std::{
 };
 
 use greenroom::{
-    DeadLetterReason, Keys, PoolStats,
-    pool::{KeyCounts, Why},
+    DeadLetterReason, PoolStats,
+    keys::{KeyCounts, KeyStatus, Keys},
 };
 
 use super::{
@@ -91,7 +91,7 @@ pub struct KeyView {
     pub unsettled: u64,
     /// Where it stands in the pool and why; `None` where its events wait beside the pool or for their outputs, or the pool
     /// does not keep order by lanes.
-    pub why: Option<Why>,
+    pub why: Option<KeyStatus>,
     /// Attempts that its handler makes at an event in all.
     pub attempts: u32,
 }
@@ -192,7 +192,7 @@ impl Control {
         for keys in self.managed.iter().filter_map(|managed| managed.keys.as_ref()) {
             parked.extend(keys.parked().into_iter().map(|parked| {
                 let (handler, input) = self.names(&parked.key);
-                let why = keys.why(&parked.key, in_words);
+                let why = keys.status(&parked.key, in_words);
                 ParkedView {
                     key: parked.key.key.to_string(),
                     handler: handler.name.to_string(),
@@ -238,7 +238,7 @@ impl Control {
 
     fn decide_line(&self, line: &Line, decision: Decision) -> Option<Decided> {
         let keys = self.keys_of(line)?;
-        let error = keys.why(line, in_words).and_then(|why| why.last_error);
+        let error = keys.status(line, in_words).and_then(|why| why.last_error);
         let dead_letters = match decision {
             Decision::Resume => keys.replay(line).then_some(0)?,
             Decision::Skip => keys.release(line).then_some(1)?,
@@ -270,7 +270,7 @@ impl Control {
         let (settings, managed) = (&self.shared.pools[place], &self.managed[place]);
         PoolView {
             name: settings.name.to_string(),
-            stats: managed.management.stats(),
+            stats: managed.admin.stats(),
             config: *settings.config.lock(),
             paused: settings.brake.is_on(),
             keys: managed.keys.as_ref().map(Keys::counts),
@@ -301,7 +301,7 @@ impl Control {
             pool: self.shared.pools[handler.pool].name.to_string(),
             input,
             unsettled: u64::from(unsettled),
-            why: self.keys_of(line).and_then(|keys| keys.why(line, in_words)),
+            why: self.keys_of(line).and_then(|keys| keys.status(line, in_words)),
             attempts: handler.retry().attempts,
         })
     }

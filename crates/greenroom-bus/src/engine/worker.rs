@@ -7,8 +7,9 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Answer, Backoff, Cause, Context, DeadLetter, DeadLetterReason, Delivery, ExitReason,
-    FailedAttempt, Finally, Row, Verdict,
+    Actor, Answer, Backoff, Context, DeadLetter, DeadLetterReason, Delivery, ExitReason,
+    FailureAction, FinalAction, Rule,
+    failure::{Cause, FailedAttempt},
 };
 use tokio::time::Instant;
 
@@ -568,9 +569,9 @@ impl BusWorker {
                 Ok(Answer::Reply(()))
             }
             Some(Err(error)) => Err(error),
-            None => Ok(Answer::Elsewhere),
+            None => Ok(Answer::Deferred),
         };
-        for (companion, result) in delivery.companions().iter_mut().zip(results) {
+        for (companion, result) in delivery.batch_items().iter_mut().zip(results) {
             let settled = match result {
                 Ok(outputs) => {
                     emit(shared, known, companion.delivery().take(), outputs).await;
@@ -601,10 +602,10 @@ impl Actor for BusWorker {
         delivery: &mut Delivery<Job, (), BusError>,
         _cx: &mut Context<Self>,
     ) -> Result<Answer<()>, BusError> {
-        if !delivery.companions().is_empty() {
+        if !delivery.batch_items().is_empty() {
             return self.receive_all(delivery).await;
         }
-        let Some(job) = delivery.message_mut() else { return Ok(Answer::Elsewhere) };
+        let Some(job) = delivery.message_mut() else { return Ok(Answer::Deferred) };
         let outputs = self.attempt(job).await?;
         self.emit(delivery.take(), outputs).await;
         Ok(Answer::Reply(()))
@@ -621,27 +622,28 @@ impl Actor for BusWorker {
 }
 
 /// What follows from a failed attempt (P18, D05, D09).
-pub(crate) fn policy(attempt: FailedAttempt<'_, BusError>, chance: f64) -> Verdict {
+pub(crate) fn policy(attempt: FailedAttempt<'_, BusError>, chance: f64) -> FailureAction {
     let error = match attempt.cause {
         Cause::Error(error) => error,
-        _ => return row(Retry::default()).verdict(attempt.failures, chance),
+        _ => return row(Retry::default()).action(attempt.failures, chance),
     };
     if let Some(after) = error.waits {
         // Spread, so that what waits does not come back in one instant.
-        return Verdict::Retry { after: after.mul_f64(0.5 + 0.5 * chance), counted: false };
+        return FailureAction::Retry { after: after.mul_f64(0.5 + 0.5 * chance), counted: false };
     }
     let retried = match error.is_last {
-        true => Verdict::DeadLetter,
-        false => {
-            Verdict::Retry { after: error.backoff.wait(error.failures, chance), counted: true }
-        }
+        true => FailureAction::DeadLetter,
+        false => FailureAction::Retry {
+            after: error.backoff.wait(error.failures, chance),
+            counted: true,
+        },
     };
     match error.failure.kind {
         // Dropped, its settlement refuses it.
-        FailureKind::Fatal => Verdict::Drop,
-        FailureKind::Reject | FailureKind::Crash => Verdict::DeadLetter,
-        FailureKind::Park => Verdict::ParkKey,
-        FailureKind::Released => Verdict::Retry { after: RELEASED, counted: false },
+        FailureKind::Fatal => FailureAction::Drop,
+        FailureKind::Reject | FailureKind::Crash => FailureAction::DeadLetter,
+        FailureKind::Park => FailureAction::ParkKey,
+        FailureKind::Released => FailureAction::Retry { after: RELEASED, counted: false },
         FailureKind::Retry { after: Some(asked) } => {
             with_wait(retried, |_| asked.min(LONGEST_ASKED))
         }
@@ -650,15 +652,21 @@ pub(crate) fn policy(attempt: FailedAttempt<'_, BusError>, chance: f64) -> Verdi
 }
 
 /// Another attempt waits for as long as this says.
-fn with_wait(verdict: Verdict, wait: impl Fn(Duration) -> Duration) -> Verdict {
+fn with_wait(verdict: FailureAction, wait: impl Fn(Duration) -> Duration) -> FailureAction {
     match verdict {
-        Verdict::Retry { after, counted } => Verdict::Retry { after: wait(after), counted },
+        FailureAction::Retry { after, counted } => {
+            FailureAction::Retry { after: wait(after), counted }
+        }
         other => other,
     }
 }
 
-fn row(retry: Retry) -> Row {
-    Row::Retry { attempts: retry.attempts, backoff: retry.backoff, finally: Finally::DeadLetter }
+fn row(retry: Retry) -> Rule {
+    Rule::Retry {
+        attempts: retry.attempts,
+        backoff: retry.backoff,
+        finally: FinalAction::DeadLetter,
+    }
 }
 
 /// A job has failed for good, and parks its key.

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom::pool::{autoscale::Autoscale, limits::Adaptive};
+use greenroom::{autoscale::Autoscale, limits::Adaptive};
 use greenroom_bus::{
     engine::{Concurrency, Control, PoolConfig, RunReport},
     event::Event,

@@ -7,7 +7,7 @@ use std::sync::{
 
 use greenroom::{
     Backoff, event_pool,
-    pool::limits::{Adaptive, Rate},
+    limits::{Adaptive, Rate},
 };
 use greenroom_bus::{
     engine::{ChangeError, Concurrency, Control, HandlerConfig, PoolConfig, Retry, RunReport},

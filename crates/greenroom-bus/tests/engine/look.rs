@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use greenroom::{DeadLetterReason, Finally, pool::KeyState};
+use greenroom::{DeadLetterReason, FinalAction, keys::KeyState};
 use greenroom_bus::{
     dead_letter::Reason,
     engine::{Control, Decision, HandlerConfig, KeyView, PoolConfig, RunReport},
@@ -119,7 +119,7 @@ async fn parked(bench: Bench) -> (Control, JoinHandle<RunReport>) {
         "a-0" | "b-0" if attempt == 1 => Err(Failure::new(FailureKind::Park, "by hand, please")),
         _ => Ok(Outputs::Same),
     });
-    let config = PoolConfig { on_final_failure: Finally::ParkKey, ..pool(2, 100) };
+    let config = PoolConfig { on_final_failure: FinalAction::ParkKey, ..pool(2, 100) };
     let bench =
         bench.set(|engine| engine.pool("default", config).handler("h", on(&["t"], handler)));
     let events = [of_key("t", "a", 3), of_key("t", "b", 3), of_key("t", "c", 3)].concat();

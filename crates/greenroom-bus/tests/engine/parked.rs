@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use greenroom::Finally;
+use greenroom::FinalAction;
 use greenroom_bus::{
     BoxFuture,
     engine::{
@@ -24,7 +24,7 @@ use crate::support::{
 const KIB: usize = 1 << 10;
 
 fn parking(workers: usize, queue: usize) -> PoolConfig {
-    PoolConfig { on_final_failure: Finally::ParkKey, ..pool(workers, queue) }
+    PoolConfig { on_final_failure: FinalAction::ParkKey, ..pool(workers, queue) }
 }
 
 fn is_bad(event: &Event) -> bool {

@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Backoff, Finally, Restarts};
+use greenroom::{Backoff, FinalAction, Restarts};
 use greenroom_bus::{
     engine::{
         HandlerConfig, LoopbackConfig, NoHandler, OnFull, OutageConfig, PoolConfig, Retry,
@@ -219,7 +219,7 @@ fn pool(program: &Program, row: Row) -> PoolConfig {
     let (workers, queue, on_full) = (row.workers, row.queue, row.on_full);
     // Every other one has the narrowest bound there is behind its keys.
     let max_per_key = queue.is_multiple_of(2).then_some(1);
-    let on_final_failure = if row.parks { Finally::ParkKey } else { Finally::DeadLetter };
+    let on_final_failure = if row.parks { FinalAction::ParkKey } else { FinalAction::DeadLetter };
     PoolConfig {
         workers,
         queue,

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use greenroom::Batches;
+use greenroom::batch::Batches;
 use greenroom_bus::{
     BoxFuture,
     engine::PoolConfig,

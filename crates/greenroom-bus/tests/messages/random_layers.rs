@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Batches, Restarts};
+use greenroom::{Restarts, batch::Batches};
 use greenroom_bus::{
     engine::PoolConfig,
     event::Event,

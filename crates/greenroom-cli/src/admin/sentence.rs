@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, time::Duration};
 
-use greenroom::pool::KeyState;
+use greenroom::keys::KeyState;
 use greenroom_bus::engine::{KeyView, OutageView};
 
 /// For example `17 waiting; head attempt 4 of 10, next in 8.1 s, last error: 503 after 12 ms`.

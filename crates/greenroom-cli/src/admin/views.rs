@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use greenroom::{
-    DeadLetterReason, Finally,
-    pool::{KeyCounts, KeyState, Spread},
+    DeadLetterReason, FinalAction,
+    keys::{KeyCounts, KeyState},
+    stats::LatencySummary,
 };
 use greenroom_bus::engine::{
     Control, Decided, HandlerView, HotView, InputView, KeyView, OnFull, OutageView, ParkedView,
@@ -110,8 +111,8 @@ fn pool_settings(pool: &PoolConfig) -> Value {
             OnFull::DeadLetter => "dead_letter",
         },
         "on_final_failure": match pool.on_final_failure {
-            Finally::ParkKey => "park",
-            Finally::StopPool => "stop",
+            FinalAction::ParkKey => "park",
+            FinalAction::StopPool => "stop",
             _ => "skip",
         },
         "max_restarts": pool.restarts.max,
@@ -129,7 +130,7 @@ fn key_counts(keys: &KeyCounts) -> Value {
     })
 }
 
-fn spread(spread: &Spread) -> Value {
+fn spread(spread: &LatencySummary) -> Value {
     json!({
         "p50": millis(spread.p50),
         "p90": millis(spread.p90),

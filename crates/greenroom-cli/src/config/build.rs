@@ -7,8 +7,9 @@ use std::{
 };
 
 use greenroom::{
+    autoscale::Autoscale,
     event_pool::{Engine, Preset},
-    pool::{autoscale::Autoscale, limits::Adaptive},
+    limits::Adaptive,
 };
 
 use super::{

@@ -2,10 +2,7 @@
 
 use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
-use greenroom::{
-    event_pool::Engine,
-    pool::{autoscale::Autoscale, limits::Adaptive},
-};
+use greenroom::{autoscale::Autoscale, event_pool::Engine, limits::Adaptive};
 
 use super::{
     layers::LayerConfig,

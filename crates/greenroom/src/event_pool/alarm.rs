@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::memory::PoolMemory;
-use crate::{AnyAddress, Happening, Notices};
+use crate::{AnyAddress, PoolEvent, PoolEvents};
 
 /// How often it looks: memory that matters takes longer to fill, and a look takes the lock of each shard.
 const LOOK: Duration = Duration::from_secs(5);
@@ -24,12 +24,12 @@ impl Alarm {
     }
 
     /// What is to be told.
-    fn look(&mut self, memory: &PoolMemory) -> Option<Happening> {
+    fn look(&mut self, memory: &PoolMemory) -> Option<PoolEvent> {
         let used = memory.used();
         if used > self.ceiling && !self.told {
             self.told = true;
             let (ceiling, holds) = (self.ceiling, memory.holds());
-            return Some(Happening::MemoryAboveCeiling { used, ceiling, holds });
+            return Some(PoolEvent::MemoryAboveCeiling { used, ceiling, holds });
         }
         self.told &= used >= self.ceiling / 10 * FALLEN;
         None
@@ -39,7 +39,7 @@ impl Alarm {
     pub(super) async fn watch(
         mut self,
         pool: AnyAddress,
-        notices: Notices,
+        notices: PoolEvents,
         memory: impl Fn() -> PoolMemory,
     ) {
         let name = pool.name().into();

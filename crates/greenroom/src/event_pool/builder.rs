@@ -11,7 +11,7 @@ use super::{
     memory::{Machine, MemoryReading},
     sizes::{SizeOf, Sizes},
 };
-use crate::{Actor, Notices, Pool, PoolBuilder, SpawnError};
+use crate::{Actor, Pool, PoolBuilder, PoolEvents, SpawnError};
 
 /// An event-bus pool that is being set up; made by [`EventPool::new`]. Nothing runs before [`spawn`](Self::spawn).
 #[must_use = "a builder does nothing until it is spawned"]
@@ -124,7 +124,7 @@ where
 fn settled<A: Actor>(pool: PoolBuilder<A>, config: &EventPoolConfig) -> PoolBuilder<A> {
     let pool = pool.workers(config.pool_size).mailbox(config.inbox_size);
     let pool = pool.max_restarts(config.max_restarts);
-    if config.enable_event_stream { pool } else { pool.notices(Notices::off()) }
+    if config.enable_event_stream { pool } else { pool.pool_events(PoolEvents::off()) }
 }
 
 fn key_of<K: Clone, M>(keyed: &Keyed<K, M>) -> Option<K> {

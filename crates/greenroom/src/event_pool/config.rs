@@ -20,9 +20,9 @@ const GIB: u64 = 1 << 30;
 /// | `pool_size` | 256 | 1 to 65,536 | workers: how many messages may be in hand at once |
 /// | `inbox_size` | 1,000 | 1 to 10,000,000 | messages per worker that may wait; the bound is one for the whole pool |
 /// | `max_restarts` | 3 | 0 to 1,000,000 | restarts of a worker within a minute before its slot is disabled |
-/// | `enable_event_stream` | true | true or false | whether the pool tells what happens to it ([`Notices`](crate::Notices)), and logs it |
+/// | `enable_event_stream` | true | true or false | whether the pool tells what happens to it ([`PoolEvents`](crate::PoolEvents)), and logs it |
 /// | `engine` | keyed | see [`Engine`] | what order there is |
-/// | `memory_ceiling` | 2GiB | 1MiB or more | memory above which [`MemoryAboveCeiling`](crate::Happening::MemoryAboveCeiling) is told |
+/// | `memory_ceiling` | 2GiB | 1MiB or more | memory above which [`MemoryAboveCeiling`](crate::PoolEvent::MemoryAboveCeiling) is told |
 ///
 /// ```
 /// use greenroom::event_pool::{Engine, EventPoolConfig, Preset};

@@ -2,7 +2,7 @@
 
 use std::{fs, sync::Arc};
 
-use crate::notices::Holding;
+use crate::pool_events::Holding;
 
 /// A pool that may take a larger part of the machine's memory than one in so many is warned about.
 const SHARE: u64 = 4;

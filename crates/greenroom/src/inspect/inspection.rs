@@ -6,7 +6,7 @@ use super::Value;
 use crate::PoolStats;
 
 /// A pool and its workers, as they were when they were looked at. Made by
-/// [`Management::inspect`](crate::Management::inspect).
+/// [`PoolAdmin::inspect`](crate::PoolAdmin::inspect).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Inspection {

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 /// Which items an inspection returns: the runtime's own figures, and the values that workers have published.
 ///
 /// ```
-/// use greenroom::Items;
+/// use greenroom::inspect::Items;
 ///
 /// let wanted = Items::keys(["cached", "state"]);
 /// assert!(wanted.wants("state") && !wanted.wants("other"));

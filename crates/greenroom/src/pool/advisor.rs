@@ -28,8 +28,8 @@
 //!
 //! # Advice and acts
 //! Advice ([`Advice`]) says its rule, the figures, and the lines of the configuration to change. The pool keeps the latest
-//! ([`Management::advice`](crate::Management::advice)), and tells when it changes
-//! ([`Happening::Advised`](crate::Happening::Advised), which is logged).
+//! ([`PoolAdmin::advice`](crate::PoolAdmin::advice)), and tells when it changes
+//! ([`PoolEvent::Advised`](crate::PoolEvent::Advised), which is logged).
 //!
 //! With [`Advisor::act`] the pool follows it at once, while it works: no message is lost, and the order of none changes. It
 //! watches for at least a whole period after each act, and does the opposite of what it did last only when the figures have

@@ -28,9 +28,10 @@ use std::{fmt, ops::Deref, time::Duration};
 use crate::{
     Actor, Answer, AnyAddress, Context, Delivery, ExitReason, OnExit, PoolBuilder,
     context::Loan,
-    delivery::Companion,
     pool::{Pool, worker::Factory},
 };
+
+pub use crate::delivery::BatchItem;
 
 /// Messages that are handled together: of one key, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,7 +114,7 @@ impl<A: Actor> Pool<A> {
     /// order; senders and callers of the pool deal with single messages.
     ///
     /// ```
-    /// use greenroom::{Batch, Batches, prelude::*};
+    /// use greenroom::{batch::{Batch, Batches}, prelude::*};
     /// # use std::time::Duration;
     ///
     /// struct Writer;
@@ -185,7 +186,7 @@ where
             Ok(results) => {
                 let mut results = results.into_iter();
                 let first = results.next();
-                more.for_each(|held: &mut Companion<M, R, A::Error>| held.result = results.next());
+                more.for_each(|held: &mut BatchItem<M, R, A::Error>| held.result = results.next());
                 first.unwrap_or_else(too_few).map(Answer::Reply)
             }
             Err(error) => {

@@ -30,8 +30,9 @@ use super::{
     worker::Factory,
 };
 use crate::{
-    Actor, Backoff, DeadLetter, ExitReason, FailurePolicy, FailureTable, Finally, Happening, Layer,
-    Layered, Notices, RestartPolicy, Row, SpawnError, dead_letters::DEFAULT_BOUND,
+    Actor, Backoff, DeadLetter, ExitReason, FailurePolicy, FailureTable, FinalAction, Layer,
+    PoolEvent, PoolEvents, RestartPolicy, Rule, SpawnError, dead_letters::DEFAULT_BOUND,
+    layer::Layered,
 };
 
 /// The most workers of one pool.
@@ -76,7 +77,7 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     parked_apart: bool,
     on_parked: Option<Box<OnParked<A>>>,
     /// What follows when no further attempt is made, whatever the policy says.
-    finally: Option<Finally>,
+    finally: Option<FinalAction>,
     policy: Box<dyn FailurePolicy<A::Error>>,
     copy: Option<CopyOf<A>>,
     poison_limit: u32,
@@ -92,7 +93,7 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     time_limit: Option<Duration>,
     on_dead_letter: Option<OnDeadLetter<A>>,
     dead_letters: usize,
-    notices: Notices,
+    notices: PoolEvents,
     seed: Option<u64>,
 }
 
@@ -139,7 +140,7 @@ impl<A: Actor> PoolBuilder<A> {
             time_limit: None,
             on_dead_letter: None,
             dead_letters: DEFAULT_BOUND,
-            notices: Notices::global(),
+            notices: PoolEvents::global(),
             seed: None,
         }
     }
@@ -282,7 +283,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// Hands several messages to the actor at once, for an actor whose [`receive`](Actor::receive) looks at the
-    /// [`companions`](crate::Delivery::companions) of a delivery: no message is copied, and each is settled by itself.
+    /// [`batch_items`](crate::Delivery::batch_items) of a delivery: no message is copied, and each is settled by itself.
     /// [`Pool::batched`] is for actors that take batches whole.
     pub fn batches(mut self, batches: Batches) -> Self {
         self.batches = Some(batches);
@@ -296,7 +297,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// `size` runs in the worker. Nothing follows from this in a pool without batches.
     ///
     /// ```
-    /// use greenroom::{Batch, Batches, prelude::*};
+    /// use greenroom::{batch::{Batch, Batches}, prelude::*};
     ///
     /// struct Upload;
     /// impl Actor for Upload {
@@ -348,7 +349,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// How many messages may be in hand at once: 0 to 65,536; 3 unless said otherwise. A pool that starts with none gets its
-    /// first worker by [`Management::add`](crate::Management::add).
+    /// first worker by [`PoolAdmin::add`](crate::PoolAdmin::add).
     ///
     /// As many as there are cores for
     /// handlers that compute; many more for handlers that wait, at a few hundred bytes each. With one, messages are handled in
@@ -372,7 +373,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// The pool starts with as many [`workers`](Self::workers) as was said, within the bounds.
     ///
     /// ```
-    /// # use greenroom::{pool::autoscale::Autoscale, prelude::*};
+    /// # use greenroom::{autoscale::Autoscale, prelude::*};
     /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
     /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -386,20 +387,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// Has the pool looked at for some minutes at a time, and says what to change in its settings, with the figures that speak for
-    /// it and the lines to change; see [`advisor`](crate::pool::advisor) and [`Management::advice`](crate::Management::advice).
+    /// it and the lines to change; see [`advisor`](crate::pool::advisor) and [`PoolAdmin::advice`](crate::PoolAdmin::advice).
     /// With [`Advisor::act`] the pool changes them itself while it runs.
     ///
     /// ```
-    /// # use greenroom::{Advisor, prelude::*};
+    /// # use greenroom::{advisor::Advisor, prelude::*};
     /// # use std::time::Duration;
     /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
     /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let pool = Pool::new(|_slot| Clerk).workers(4).advise(Advisor::default()).spawn().await?;
     /// pool.call(7).await?;
-    /// assert!(pool.manage().advice().is_none()); // nothing is known yet
+    /// assert!(pool.admin().advice().is_none()); // nothing is known yet
     /// tokio::time::sleep(Duration::from_secs(301)).await;
-    /// let advice = pool.manage().advice().unwrap();
+    /// let advice = pool.admin().advice().unwrap();
     /// assert_eq!(advice.change.unwrap().to_string(), "inbox_size: 1000 -> 500");
     /// # Ok(()) }
     /// ```
@@ -412,7 +413,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// second's worth is started at once.
     ///
     /// ```
-    /// # use greenroom::{pool::limits::Rate, prelude::*};
+    /// # use greenroom::{limits::Rate, prelude::*};
     /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
     /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -436,7 +437,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// Lets a rate and a limit on what is in hand be set while the pool runs, where it has none yet:
-    /// [`set_rate`](crate::Management::set_rate), [`set_concurrency`](crate::Management::set_concurrency). Off unless said
+    /// [`set_rate`](crate::PoolAdmin::set_rate), [`set_concurrency`](crate::PoolAdmin::set_concurrency). Off unless said
     /// otherwise. Until there is a limit, it costs a load for each message; and callers of a pool with
     /// [`calls_in_place`](Self::calls_in_place) go through its queue.
     pub fn adjustable_limits(mut self) -> Self {
@@ -455,7 +456,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// Accepts messages up to the capacity while there is no worker, and keeps them for the next
     /// one. Without this, a pool without workers refuses messages with `NoWorkers`, and what waits
     /// when the last slot is disabled are dead letters; what waits when the last worker is
-    /// [removed](crate::Management::remove) is kept for the next.
+    /// [removed](crate::PoolAdmin::remove) is kept for the next.
     pub fn hold_when_empty(mut self) -> Self {
         self.holds_when_empty = true;
         self
@@ -497,10 +498,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     where
         A::Message: Clone,
     {
-        let again = |finally| Row::Retry { attempts, backoff, finally };
+        let again = |finally| Rule::Retry { attempts, backoff, finally };
         let table = FailureTable {
-            error: again(Finally::Return),
-            ..FailureTable::all(again(Finally::DeadLetter))
+            error: again(FinalAction::Return),
+            ..FailureTable::all(again(FinalAction::DeadLetter))
         };
         self.retry_with(A::Message::clone, table)
     }
@@ -566,7 +567,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// How long a handler may take, from its start; without limit unless said otherwise. One that does not return in time is
-    /// dropped at its next await, and the failure policy decides about its message ([`Cause::Timeout`](crate::Cause::Timeout)).
+    /// dropped at its next await, and the failure policy decides about its message ([`Cause::Timeout`](crate::failure::Cause::Timeout)).
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = Some(limit);
         self
@@ -609,22 +610,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Whom the pool tells what happens to it: the process's [`Notices::global`] unless said otherwise.
+    /// Whom the pool tells what happens to it: the process's [`PoolEvents::global`] unless said otherwise.
     ///
     /// ```
-    /// # use greenroom::{Event, Happening, Notices, prelude::*};
+    /// # use greenroom::{PoolEvent, PoolEvents, topic::Event, prelude::*};
     /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
     /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let notices = Notices::new(100);
+    /// let notices = PoolEvents::new(100);
     /// let mut receiver = notices.subscribe();
-    /// let pool = Pool::new(|_slot| Clerk).workers(1).notices(notices).spawn().await?;
+    /// let pool = Pool::new(|_slot| Clerk).workers(1).pool_events(notices).spawn().await?;
     /// let first = receiver.recv().await.and_then(Event::into_item).unwrap();
-    /// assert!(matches!(first.what, Happening::WorkerStarted { slot: 0 }));
+    /// assert!(matches!(first.what, PoolEvent::WorkerStarted { slot: 0 }));
     /// # Ok(()) }
     /// ```
-    pub fn notices(mut self, notices: Notices) -> Self {
-        self.notices = notices;
+    pub fn pool_events(mut self, events: PoolEvents) -> Self {
+        self.notices = events;
         self
     }
 
@@ -667,7 +668,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// supervisor is told. With `Restarts { max: 0, .. }` each end is the supervisor's.
     ///
     /// ```
-    /// # use greenroom::{prelude::*, Strategy, Supervisor};
+    /// # use greenroom::{Supervisor, prelude::*, supervisor::Strategy};
     /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
     /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -703,7 +704,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// Whom the pool will tell.
-    pub(crate) fn told(&self) -> Notices {
+    pub(crate) fn told(&self) -> PoolEvents {
         self.notices.clone()
     }
 
@@ -873,7 +874,7 @@ pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                     core.give_keys_to_others(&failed);
                 }
                 guard.defuse();
-                core.tell(Happening::Started { workers: slots.len() });
+                core.tell(PoolEvent::Started { workers: slots.len() });
                 return Ok(());
             }
         }

@@ -9,8 +9,8 @@ use std::{
 use super::occupied::{Inside, Occupied, OwnCall};
 use crate::{CallError, reply::Reply};
 
-/// Waits for the reply of a call; made by [`OwnedPermit::call`](crate::OwnedPermit::call) and by a
-/// [`PoolService`](crate::PoolService).
+/// Waits for the reply of a call; made by [`OwnedPermit::call`](crate::service::OwnedPermit::call) and by a
+/// [`PoolService`](crate::service::PoolService).
 ///
 /// Its message is queued before anybody waits. Where a worker of that pool then waits for the reply itself, and nobody is left
 /// to answer, the call ends in [`CallError::WouldDeadlock`], and the message is skipped when its turn comes.

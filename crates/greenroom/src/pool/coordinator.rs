@@ -44,13 +44,13 @@ pub(crate) use self::coordination::Coordination;
 pub use self::{
     builder::CoordinatedBuilder, coordinated::CoordinatedPool, notice::PoolNotice, setup::Setup,
 };
-use crate::{Actor, Answer, AnyAddress, Context, Delivery, ExitReason, Management};
+use crate::{Actor, Answer, AnyAddress, Context, Delivery, ExitReason, PoolAdmin};
 
 /// The actor of a pool whose workers are `A`: it is told commands, and what happens in the pool.
 ///
 /// ```
 /// # use std::convert::Infallible;
-/// use greenroom::{Coordinator, Management, prelude::*};
+/// use greenroom::{PoolAdmin, coordinator::Coordinator, prelude::*};
 /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
 /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
 ///
@@ -60,12 +60,12 @@ use crate::{Actor, Answer, AnyAddress, Context, Delivery, ExitReason, Management
 /// impl Coordinator<Clerk> for Boss {
 ///     type Command = usize;
 ///     type Reply = usize;
-///     type Error = greenroom::ManageError;
+///     type Error = greenroom::pool::AdminError;
 ///
 ///     async fn command(
 ///         &mut self,
 ///         clerks: usize,
-///         pool: &Management<Clerk>,
+///         pool: &PoolAdmin<Clerk>,
 ///         _cx: &mut Context<Self>,
 ///     ) -> Result<usize, Self::Error> {
 ///         Ok(pool.add(clerks)?.size())
@@ -106,7 +106,7 @@ pub trait Coordinator<A: Actor>: Sized + Send + 'static {
     fn command(
         &mut self,
         command: Self::Command,
-        pool: &Management<A>,
+        pool: &PoolAdmin<A>,
         cx: &mut Context<Self>,
     ) -> impl Future<Output = Result<Self::Reply, Self::Error>> + Send;
 
@@ -118,7 +118,7 @@ pub trait Coordinator<A: Actor>: Sized + Send + 'static {
     fn receive(
         &mut self,
         delivery: &mut Delivery<Self::Command, Self::Reply, Self::Error>,
-        pool: &Management<A>,
+        pool: &PoolAdmin<A>,
         cx: &mut Context<Self>,
     ) -> impl Future<Output = Result<Answer<Self::Reply>, Self::Error>> + Send {
         async move { self.command(delivery.take(), pool, cx).await.map(Answer::Reply) }
@@ -131,7 +131,7 @@ pub trait Coordinator<A: Actor>: Sized + Send + 'static {
     fn notice(
         &mut self,
         notice: PoolNotice,
-        pool: &Management<A>,
+        pool: &PoolAdmin<A>,
         cx: &mut Context<Self>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send {
         let _ = (notice, pool, cx);
@@ -146,7 +146,7 @@ pub trait Coordinator<A: Actor>: Sized + Send + 'static {
         &mut self,
         who: &AnyAddress,
         reason: &ExitReason,
-        pool: &Management<A>,
+        pool: &PoolAdmin<A>,
         cx: &mut Context<Self>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send {
         let _ = (who, reason, pool, cx);

@@ -53,11 +53,11 @@ use super::{
     worker::Factory,
 };
 use crate::{
-    Actor, Class, DeadLetter, DeadLetters, ExitReason, FailurePolicy, Finally, Notices,
+    Actor, Class, DeadLetter, DeadLetters, ExitReason, FailurePolicy, FinalAction, PoolEvents,
     RestartPolicy,
     delivery::Extra,
     life::Life,
-    notices::{drop_log::DropLog, full_log::FullLog},
+    pool_events::{drop_log::DropLog, full_log::FullLog},
 };
 
 #[cfg(test)]
@@ -172,7 +172,7 @@ pub(crate) struct Settings<A: Actor, K> {
     /// Present where the bound of one key follows the capacity: the part of it.
     pub(crate) key_share: Option<usize>,
     /// What follows when no further attempt is made, where that was said.
-    pub(crate) finally: Option<Finally>,
+    pub(crate) finally: Option<FinalAction>,
     pub(crate) policy: Box<dyn FailurePolicy<A::Error>>,
     /// Present where another attempt may be asked for.
     pub(crate) copy: Option<CopyOf<A>>,
@@ -208,7 +208,7 @@ pub(crate) struct Settings<A: Actor, K> {
     /// How many dead letters the pool keeps, where no hook takes them.
     pub(crate) dead_letters: usize,
     /// Who is told what happens.
-    pub(crate) notices: Notices,
+    pub(crate) notices: PoolEvents,
     pub(crate) seed: u64,
     /// The seed was said: what is random comes out the same each time.
     pub(crate) is_seeded: bool,

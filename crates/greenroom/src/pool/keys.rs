@@ -2,7 +2,8 @@
 
 use std::{any::type_name, fmt, hash::Hash, sync::Arc, time::Duration};
 
-use super::{core::Core, sketch::HotKey};
+use super::core::Core;
+pub use super::sketch::HotKey;
 use crate::{Actor, DeadLetterReason};
 
 /// The keys of a pool with [`ordered_by`](crate::PoolBuilder::ordered_by).
@@ -23,11 +24,11 @@ use crate::{Actor, DeadLetterReason};
 /// tokio::task::yield_now().await;
 /// let keys = pool.keys::<u32>()?;
 /// assert_eq!(keys.counts().running, 1);
-/// if let Some(why) = keys.why(&7, |error| error.to_string()) {
+/// if let Some(why) = keys.status(&7, |error| error.to_string()) {
 ///     println!("{why}"); // 1 waiting; in hand of worker 0 for 12 ms, attempt 1
 /// #   assert_eq!(why.waiting, 1);
 /// }
-/// assert!(keys.why(&8, |error| error.to_string()).is_none());
+/// assert!(keys.status(&8, |error| error.to_string()).is_none());
 /// # pool.stop(Stop::within(std::time::Duration::ZERO)).await;
 /// # Ok(()) }
 /// ```
@@ -104,7 +105,7 @@ pub enum KeyState {
 /// worker, its attempt and its time; one that failed, by its error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Why {
+pub struct KeyStatus {
     /// Where it stands.
     pub state: KeyState,
     /// How many messages wait behind the one that is in hand, retried or parked.
@@ -117,7 +118,7 @@ pub struct Why {
     pub oldest: Option<Duration>,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for KeyStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} waiting; ", self.waiting)?;
         match self.state {
@@ -187,7 +188,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
     ///
     /// # Panics
     /// When `describe` does.
-    pub fn why(&self, key: &K, describe: impl FnOnce(&A::Error) -> String) -> Option<Why> {
+    pub fn status(&self, key: &K, describe: impl FnOnce(&A::Error) -> String) -> Option<KeyStatus> {
         self.core.why_key(key, describe)
     }
 

@@ -135,10 +135,7 @@ impl Permits {
     pub(crate) fn new(capacity: usize) -> Self {
         let capacity = capacity as u64;
         Self {
-            count: Count {
-                reserved: AtomicU64::new(0),
-                limit: AtomicU64::new(capacity),
-            },
+            count: Count { reserved: AtomicU64::new(0), limit: AtomicU64::new(capacity) },
             starved: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             returned: AtomicU64::new(0),
@@ -514,7 +511,8 @@ mod tests {
     async fn close_refuses_waiters() {
         let (permits, queues) = (Permits::new(1), Counters::default());
         assert_eq!(permits.try_take(1, &queues), Ok(1));
-        let (waited, ()) = tokio::join!(permits.take(&queues, false, || {}), async { permits.close() });
+        let (waited, ()) =
+            tokio::join!(permits.take(&queues, false, || {}), async { permits.close() });
         assert_eq!(waited, Err(Closed));
         assert_eq!(permits.try_take(1, &queues), Err(Refused::Closed));
     }

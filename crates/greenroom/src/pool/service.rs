@@ -7,11 +7,13 @@ use std::{
 
 use tower_service::Service;
 
-use super::{
-    address::Address, call::refusal, calling::Calling, owned_permit::OwnedPermit,
-    readiness::Readiness,
-};
+use super::{address::Address, call::refusal, calling::Calling, readiness::Readiness};
 use crate::CallError;
+
+pub use super::{
+    owned_permit::OwnedPermit,
+    sink::{PoolSink, SinkError},
+};
 
 /// A pool for tower's layers and for servers built on them: a request is a message, the response is its reply.
 ///

@@ -17,7 +17,7 @@ use crate::{NotAccepted, SendError};
 /// What a sink calls flushed is *accepted* here, not handled: flushing and closing return at once. Closing gives an
 /// unused permit back and leaves the pool running; to see the messages handled, stop the pool.
 ///
-/// It is a type of its own for the reason that [`PoolService`](crate::PoolService) gives. All messages of one sink lie
+/// It is a type of its own for the reason that [`PoolService`](crate::service::PoolService) gives. All messages of one sink lie
 /// in one line; a clone is another sender and starts without a permit.
 ///
 /// ```

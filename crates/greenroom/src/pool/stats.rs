@@ -2,7 +2,7 @@
 //!
 //! Counters have one writer each, or are written under a lock that is taken anyway. The clock is read for one message in 512
 //! where handlers are quick, for one in eight where they take longer than two microseconds, and for each where they take longer than
-//! 32; every other message is stamped with what a [coarse clock](super::coarse) shows. What has waited longest is looked up when somebody asks.
+//! 32; every other message is stamped with what a coarse clock shows. What has waited longest is looked up when somebody asks.
 
 use std::{
     hash::Hash,
@@ -14,14 +14,14 @@ use super::{core::Core, limits::LimitStats};
 use crate::Actor;
 
 mod dead_letters;
+mod latency_summary;
 mod oldest;
-mod spread;
 mod worker;
 
 pub use dead_letters::DeadLetterCounts;
 pub(crate) use dead_letters::DeadLetterTally;
-pub use spread::Spread;
-pub(crate) use spread::{Measured, Measurement};
+pub use latency_summary::LatencySummary;
+pub(crate) use latency_summary::{Measured, Measurement};
 pub use worker::WorkerStats;
 
 /// A snapshot of a pool. Exact when no thread is inside the pool; otherwise each figure is of its own moment.
@@ -101,9 +101,9 @@ pub struct PoolStats {
     /// Restarts of workers.
     pub restarts: u64,
     /// How long messages waited before they were started.
-    pub queueing: Spread,
+    pub queueing: LatencySummary,
     /// How long they were in hand.
-    pub handling: Spread,
+    pub handling: LatencySummary,
     /// What the pool's limits have come to.
     pub limits: LimitStats,
 }
@@ -148,8 +148,8 @@ impl PoolStats {
             in_hand: 0,
             retries: 0,
             restarts: 0,
-            queueing: Spread::default(),
-            handling: Spread::default(),
+            queueing: LatencySummary::default(),
+            handling: LatencySummary::default(),
             limits: core.settings.gate.as_ref().map(|gate| gate.stats()).unwrap_or_default(),
         };
         core.seats.iter().for_each(|seat| stats.add(seat));

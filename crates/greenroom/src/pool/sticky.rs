@@ -15,7 +15,7 @@
 //! share its worker, also while others are idle; a message that waits for its next attempt stops
 //! its worker's mailbox (only urgent messages go before it), and one that is attempted again
 //! without a wait shares its worker with the other keys by turns. A key cannot be parked here
-//! either: [`Finally::ParkKey`](crate::Finally::ParkKey) makes a dead letter. Where a key needs
+//! either: [`FinalAction::ParkKey`](crate::FinalAction::ParkKey) makes a dead letter. Where a key needs
 //! order and no worker of its own, take [`ordered_by`](crate::PoolBuilder::ordered_by): there any
 //! free worker takes the next key.
 //!
@@ -29,7 +29,7 @@
 //! A move takes along what was queued of that table slot, in order and before anything newer. Only where the old worker has
 //! a message of it in hand is there something to wait for: messages of that table slot are held, accepted and counted as queued,
 //! until it is done. That is one table slot per worker at the most, so one that is wedged holds up the keys of that table slot
-//! alone; after a second it is told as [`Happening::SlotHeld`](crate::Happening::SlotHeld), and
+//! alone; after a second it is told as [`PoolEvent::SlotHeld`](crate::PoolEvent::SlotHeld), and
 //! [`PoolStats::held`](crate::PoolStats::held) says how many messages wait like this.
 //!
 //! # The protocol

@@ -23,7 +23,8 @@ use super::{
     stop::wait_until,
 };
 use crate::{
-    Actor, Happening, Stop, StopSummary,
+    Actor, PoolEvent, Stop,
+    pool::StopSummary,
     supervisor::child::{
         BoxFuture, Child, ExitReporter,
         sealed::{Adopted, Sealed},
@@ -111,7 +112,7 @@ async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         match outcome {
             SlotOutcome::StartFailed(_, error) => reason = reason.or(Some(error)),
             SlotOutcome::Started(_) | SlotOutcome::Left(_) => {
-                core.tell(Happening::Started { workers: slots.len() });
+                core.tell(PoolEvent::Started { workers: slots.len() });
                 return Ok(());
             }
         }

@@ -96,8 +96,8 @@ impl Watch {
         }
         if posts.iter().all(|post| post.is_unhurried) {
             let mut newcomers = self.newcomers.lock();
-            let is_alone = newcomers.is_empty()
-                && self.called.wait_for(&mut newcomers, LONG_TICK).timed_out();
+            let is_alone =
+                newcomers.is_empty() && self.called.wait_for(&mut newcomers, LONG_TICK).timed_out();
             if is_alone {
                 return;
             }

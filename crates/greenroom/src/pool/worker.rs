@@ -28,7 +28,7 @@ use super::{
     tally::count,
     wake::{Errand, Rest, own_waker},
 };
-use crate::{Actor, Context, ExitReason, Happening, panic_location, step_aside};
+use crate::{Actor, Context, ExitReason, PoolEvent, panic_location, step_aside};
 
 pub(crate) mod adopted;
 mod apart;
@@ -248,7 +248,7 @@ async fn restart<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     cx.take_exit();
     cx.restarted();
     let actor = start_again(core, slot, cx, 0).await?;
-    core.tell(Happening::WorkerRestarted { slot, restarts: cx.restarts(), reason });
+    core.tell(PoolEvent::WorkerRestarted { slot, restarts: cx.restarts(), reason });
     Some(actor)
 }
 

@@ -19,7 +19,7 @@ use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use tokio::sync::mpsc;
 
-use crate::{ExitReason, Stop, StopSummary};
+use crate::{ExitReason, Stop, pool::StopSummary};
 
 pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 

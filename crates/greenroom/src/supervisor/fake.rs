@@ -16,7 +16,7 @@ use super::child::{
     BoxFuture, Child, ExitReporter,
     sealed::{Adopted, Sealed},
 };
-use crate::{ExitReason, Stop, StopSummary};
+use crate::{ExitReason, Stop, pool::StopSummary};
 
 /// What several children were asked to do, in order.
 #[derive(Clone, Default)]

@@ -12,7 +12,7 @@ use super::{
     runner::Command,
     spec::ChildSpec,
 };
-use crate::{Stop, StopSummary};
+use crate::{Stop, pool::StopSummary};
 
 /// A running supervisor: the right to look at its children, to change them, and to stop it.
 ///
@@ -61,8 +61,8 @@ impl SupervisorHandle {
         self.keeper.ask(|answer| Command::Remove(child, answer)).await
     }
 
-    /// Begins to bring back a child that is [disabled](crate::ChildState::Disabled), or has
-    /// [ended](crate::ChildState::Stopped), with a fresh budget. A start that fails is tried again with backoff.
+    /// Begins to bring back a child that is [disabled](crate::supervisor::ChildState::Disabled), or has
+    /// [ended](crate::supervisor::ChildState::Stopped), with a fresh budget. A start that fails is tried again with backoff.
     ///
     /// # Errors
     /// [`NotRunning`](ChildError::NotRunning), [`Unknown`](ChildError::Unknown), [`NotDisabled`](ChildError::NotDisabled).

@@ -16,7 +16,10 @@ use super::{
     plan::Fall,
     terms::Terms,
 };
-use crate::{Stop, StopSummary, pool::discard::discard};
+use crate::{
+    Stop,
+    pool::{StopSummary, discard::discard},
+};
 
 /// Orders that are under way. Dropping it drops them all.
 pub(crate) struct Hands {

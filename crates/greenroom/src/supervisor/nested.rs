@@ -11,7 +11,7 @@ use super::{
     keeper::Keeper,
     plan::Fall,
 };
-use crate::{Stop, StopSummary};
+use crate::{Stop, pool::StopSummary};
 
 /// Goes down with all its children when it gives up, keeps them, and leaves it to its own supervisor what follows.
 struct Nested(Arc<Keeper>);

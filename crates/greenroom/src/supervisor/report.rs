@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{child::ChildId, reason};
-use crate::{ExitReason, StopSummary};
+use crate::{ExitReason, pool::StopSummary};
 
 /// Why a supervisor ended.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub enum SupervisorEnd {
         /// Its last exit.
         reason: ExitReason,
     },
-    /// A [significant](crate::ChildSpec::significant) child has ended.
+    /// A [significant](crate::supervisor::ChildSpec::significant) child has ended.
     Significant {
         /// The child's name.
         child: Arc<str>,

@@ -23,7 +23,7 @@ use super::{
     terms::{Terms, sleep_until},
     waiting::Waiting,
 };
-use crate::{Stop, StopSummary};
+use crate::{Stop, pool::StopSummary};
 
 mod told;
 

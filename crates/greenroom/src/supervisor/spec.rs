@@ -16,14 +16,14 @@ pub enum OnExceeded {
     #[default]
     StopSupervisor,
     /// The child stays down and refuses work with `NoWorkers`; the others go on.
-    /// [`enable`](crate::SupervisorHandle::enable) brings it back.
+    /// [`enable`](crate::supervisor::SupervisorHandle::enable) brings it back.
     DisableChild,
 }
 
 /// A child and how it is to be kept.
 ///
 /// ```
-/// # use greenroom::{ChildSpec, OnExceeded, Restarts, Stop, Strategy, Supervisor};
+/// # use greenroom::{Restarts, Stop, Supervisor, supervisor::{ChildSpec, OnExceeded, Strategy}};
 /// # use std::time::Duration;
 /// let group = Supervisor::new(Strategy::RestForOne).name("connections");
 /// let spec = ChildSpec::new(group)

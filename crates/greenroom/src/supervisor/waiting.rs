@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tokio::sync::oneshot::Sender;
 
 use super::{change::Change, child::ChildId, error::ChangeError};
-use crate::StopSummary;
+use crate::pool::StopSummary;
 
 type Answers<T> = HashMap<ChildId, Vec<Sender<Result<T, ChangeError>>>>;
 

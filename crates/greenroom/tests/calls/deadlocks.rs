@@ -12,7 +12,7 @@ async fn a06_the_only_worker_of_a_pool_cannot_call_it() {
     let (pool, hall) = Hall::own(1).await;
     assert_eq!(soon(pool.call(Ask::CallOn(1))).await, deadlock());
     // By its own address, too.
-    let workers = pool.manage().workers();
+    let workers = pool.admin().workers();
     hall.knows(workers[0].address());
     assert_eq!(soon(pool.call(Ask::CallOn(1))).await, deadlock());
     assert_eq!(pool.call(Ask::Echo(1)).await, Ok(1), "it is free again");
@@ -92,7 +92,7 @@ async fn a06_a_pool_may_call_another_that_calls_it_where_somebody_is_free() {
 #[tokio::test(start_paused = true)]
 async fn a06_a_worker_may_call_another_worker_of_its_pool_and_counts_as_one_that_waits() {
     let (pool, hall) = Hall::own(2).await;
-    let workers = pool.manage().workers();
+    let workers = pool.admin().workers();
     hall.knows(workers[0].address());
     let called = soon(workers[1].call(Ask::CallOn(6))).await;
     assert_eq!(called, Ok(6));
@@ -105,7 +105,7 @@ async fn a06_a_call_through_a_permit_or_a_service_is_refused_like_any_other() {
     for ask in [Ask::CallByPermit(1), Ask::CallByService(2)] {
         assert_eq!(soon(pool.call(ask)).await, deadlock());
     }
-    hall.knows(pool.manage().workers()[0].address());
+    hall.knows(pool.admin().workers()[0].address());
     assert_eq!(soon(pool.call(Ask::CallByPermit(3))).await, deadlock());
     assert_eq!(soon(pool.call(Ask::Echo(4))).await, Ok(4), "it is free again");
     let skipped = |number| (Some(Ask::Echo(number)), DeadLetterReason::Abandoned);
@@ -131,7 +131,7 @@ async fn a06_calls_through_permits_count_as_ones_that_wait() {
     for number in 0..5 {
         assert_eq!(soon(pool.call(Ask::CallByPermit(number))).await, Ok(number), "counted afresh");
     }
-    let workers = pool.manage().workers();
+    let workers = pool.admin().workers();
     hall.knows(workers[0].address());
     assert_eq!(soon(workers[1].call(Ask::CallByPermit(6))).await, Ok(6), "another worker");
     assert_eq!(soon(workers[0].call(Ask::CallByPermit(6))).await, deadlock());
@@ -176,7 +176,7 @@ async fn a06_a_policy_that_would_take_another_passes_the_caller_over() {
             assert_eq!(soon(pool.call(Ask::CallOn(number))).await, Ok(number));
             assert_eq!(soon(pool.call(Ask::CallByPermit(number))).await, Ok(number));
         }
-        pool.manage().resize(1).unwrap().done(SECOND).await;
+        pool.admin().resize(1).unwrap().done(SECOND).await;
         assert_eq!(soon(pool.call(Ask::CallOn(1))).await, deadlock());
     }
 }
@@ -198,7 +198,7 @@ async fn a06_a_caller_whom_a_policy_chooses_for_its_own_call_is_refused() {
     for ask in [Ask::CallOn(1), Ask::CallByPermit(1), Ask::CallByService(1)] {
         assert_eq!(soon(pool.call(ask)).await, deadlock());
     }
-    let second = pool.manage().workers()[1].clone();
+    let second = pool.admin().workers()[1].clone();
     for ask in [Ask::CallOn(2), Ask::CallByPermit(2), Ask::CallByService(2)] {
         assert_eq!(soon(second.call(ask)).await, Ok(2));
     }

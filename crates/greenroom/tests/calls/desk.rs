@@ -213,7 +213,7 @@ impl Actor for Desk {
         match ask {
             Ask::DropPort => {
                 drop(delivery.take_reply_port());
-                Ok(Answer::Elsewhere)
+                Ok(Answer::Deferred)
             }
             Ask::Later(ms) => {
                 let port = delivery.take_reply_port();
@@ -221,7 +221,7 @@ impl Actor for Desk {
                     tokio::time::sleep(Duration::from_millis(ms)).await;
                     port.map(|port| port.reply(7))
                 });
-                Ok(Answer::Elsewhere)
+                Ok(Answer::Deferred)
             }
             _ => self.handle(delivery.take(), cx).await.map(Answer::Reply),
         }
@@ -252,7 +252,7 @@ impl Desk {
         match (forwarded, ask) {
             (Ok(()), Ask::ForwardAndFail) => Err("after it was forwarded".to_owned()),
             (Ok(()), Ask::ForwardAndPanic) => panic!("after it was forwarded"),
-            (Ok(()), _) => Ok(Answer::Elsewhere),
+            (Ok(()), _) => Ok(Answer::Deferred),
             (Err(_), _) => {
                 self.0.carried.lock().unwrap().push(Carried::by(delivery));
                 Ok(Answer::Reply(1))

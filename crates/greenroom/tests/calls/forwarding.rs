@@ -72,7 +72,7 @@ async fn a07_forward_keeps_the_count_of_attempts() {
             assert_eq!(delivery.message(), None);
             let again = delivery.forward(&self.0).await;
             assert_eq!(again, Err(ForwardError::Empty));
-            Ok(Answer::Elsewhere)
+            Ok(Answer::Deferred)
         }
     }
 

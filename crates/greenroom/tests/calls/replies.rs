@@ -97,7 +97,7 @@ async fn a06_a08_who_asks_its_own_pool_is_refused_where_a_policy_chooses_it() {
     let pool = Pool::new(|_| Clerk).workers(3).dispatch(First).spawn().await.unwrap();
     let own = || Some(pool.address().downgrade());
     assert_eq!(soon(pool.ask(|port| Account::Own(own(), port))).await, Ok(1_000));
-    let second = pool.manage().workers()[1].clone();
+    let second = pool.admin().workers()[1].clone();
     assert_eq!(soon(second.ask(|port| Account::Own(own(), port))).await, Ok(7));
     let pool = Pool::new(|_| Clerk).workers(3).dispatch(RoundRobin::new()).spawn().await.unwrap();
     let own = || Some(pool.address().downgrade());
@@ -124,7 +124,7 @@ impl Actor for Liar {
         _: &mut Delivery<u8, (), ()>,
         _: &mut Context<Self>,
     ) -> Result<Answer<()>, ()> {
-        Ok(Answer::Elsewhere)
+        Ok(Answer::Deferred)
     }
 }
 

@@ -190,7 +190,7 @@ async fn h01_the_configuration_is_what_the_pool_is_made_with() {
     let stats = pool.stats().pool;
     assert_eq!((stats.configured, stats.capacity), (5, 35));
     assert_eq!(pool.config(), &sizes(5, 7));
-    assert!(pool.pool().manage().worker_stats().iter().all(|worker| worker.mailbox_size == 7));
+    assert!(pool.pool().admin().worker_stats().iter().all(|worker| worker.mailbox_size == 7));
 }
 
 #[test]

@@ -6,9 +6,10 @@ use std::sync::{
 };
 
 use greenroom::{
-    Event, EventPoolConfig, Finally, Happening,
-    event_pool::MemoryReading,
-    notices::{Holding, Kind, NoticeReceiver},
+    FinalAction, PoolEvent,
+    event_pool::{EventPoolConfig, MemoryReading},
+    pool_events::{Holding, Kind, PoolEventReceiver},
+    topic::Event,
 };
 
 use crate::stage::{Do, MILLI, SECOND, clerks, sizes, told};
@@ -44,7 +45,7 @@ async fn h03_the_estimate_is_workers_times_inbox_times_the_average_size() {
     let memory = pool.stats().memory;
     assert_eq!((memory.average_message, memory.is_measured, memory.estimate), (200, false, 4_000));
     assert_eq!((memory.process, memory.machine), (Some(77), Some(4_000)));
-    pool.pool().manage().resize(3).unwrap().done(SECOND).await;
+    pool.pool().admin().resize(3).unwrap().done(SECOND).await;
     assert_eq!(pool.stats().memory.estimate, 6_000, "it follows the size");
 }
 
@@ -86,7 +87,7 @@ async fn h12_what_waits_for_an_operator_is_told_apart() {
     let reading = Reading::default();
     reading.set(2 * MIB);
     let (builder, _, mut receiver) = clerks(config);
-    let builder = builder.with(|pool| pool.on_final_failure(Finally::ParkKey));
+    let builder = builder.with(|pool| pool.on_final_failure(FinalAction::ParkKey));
     let pool = builder.memory_reading(reading).spawn().await.unwrap();
     for _ in 0..4 {
         pool.submit(Some(1), Do::Fail).await.unwrap();
@@ -105,10 +106,10 @@ async fn h12_what_waits_for_an_operator_is_told_apart() {
 type Alarm = (u64, u64, Vec<(Holding, u64)>);
 
 /// What was told of the memory, and nothing else.
-fn alarms(receiver: &mut NoticeReceiver) -> Vec<Alarm> {
+fn alarms(receiver: &mut PoolEventReceiver) -> Vec<Alarm> {
     let events = std::iter::from_fn(|| receiver.try_recv()).filter_map(Event::into_item);
-    let alarm = |what: &Happening| match what {
-        Happening::MemoryAboveCeiling { used, ceiling, holds } => {
+    let alarm = |what: &PoolEvent| match what {
+        PoolEvent::MemoryAboveCeiling { used, ceiling, holds } => {
             Some((*used, *ceiling, holds.clone()))
         }
         _ => None,

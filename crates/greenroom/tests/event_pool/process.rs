@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use greenroom::{
-    CallError, DeadLetterReason, EventPool, Finally, SendError, Stop, TrySendError,
-    event_pool::Keyed, notices::Kind,
+    CallError, DeadLetterReason, EventPool, FinalAction, SendError, Stop, TrySendError,
+    event_pool::Keyed, pool_events::Kind,
 };
 
 use crate::stage::{Clerk, Do, MILLI, SECOND, clerks, numbers, sizes, told};
@@ -78,7 +78,7 @@ async fn h04_who_waits_for_a_result_gets_one_whatever_happens() {
 #[tokio::test(start_paused = true)]
 async fn h04_who_waits_behind_a_parked_key_gets_a_result_at_once() {
     let (builder, done, _) = clerks(sizes(2, 20));
-    let builder = builder.with(|pool| pool.on_final_failure(Finally::ParkKey));
+    let builder = builder.with(|pool| pool.on_final_failure(FinalAction::ParkKey));
     let pool = builder.spawn().await.unwrap();
     pool.submit(Some(1), Do::Sleep(SECOND)).await.unwrap();
     let calls: Vec<_> = [Do::Fail, Do::Reply(2)]

@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use greenroom::{
-    Actor, Backoff, Context, Event, EventPool, EventPoolConfig, Notices, Restarts,
-    event_pool::{EventPoolBuilder, Keyed},
-    notices::{Kind, NoticeReceiver},
+    Actor, Backoff, Context, EventPool, PoolEvents, Restarts,
+    event_pool::{EventPoolBuilder, EventPoolConfig, Keyed},
+    pool_events::{Kind, PoolEventReceiver},
+    topic::Event,
 };
 use parking_lot::Mutex;
 
@@ -54,14 +55,16 @@ impl Clerk {
 }
 
 /// A pool that restarts its workers each a second after they have died, what has been handled in it, and what it tells.
-pub(crate) fn clerks(config: EventPoolConfig) -> (EventPoolBuilder<Clerk>, Done, NoticeReceiver) {
-    let (done, notices) = (Done::default(), Notices::new(1_000));
+pub(crate) fn clerks(
+    config: EventPoolConfig,
+) -> (EventPoolBuilder<Clerk>, Done, PoolEventReceiver) {
+    let (done, notices) = (Done::default(), PoolEvents::new(1_000));
     let (of_clerks, receiver) = (done.clone(), notices.subscribe());
     let backoff = Backoff::new(SECOND, SECOND);
     let restarts = Restarts { backoff, ..Restarts::default() };
     let builder = EventPool::new(config, move |_| Clerk(of_clerks.clone()))
         .name("clerks")
-        .with(|pool| pool.quick_factory().restarts(restarts).notices(notices));
+        .with(|pool| pool.quick_factory().restarts(restarts).pool_events(notices));
     (builder, done, receiver)
 }
 
@@ -70,7 +73,7 @@ pub(crate) fn sizes(pool_size: usize, inbox_size: usize) -> EventPoolConfig {
 }
 
 /// The kinds of what there is to hear, without what belongs to the day's work.
-pub(crate) fn told(receiver: &mut NoticeReceiver) -> Vec<Kind> {
+pub(crate) fn told(receiver: &mut PoolEventReceiver) -> Vec<Kind> {
     let events = std::iter::from_fn(|| receiver.try_recv());
     let kinds = events.filter_map(Event::into_item).map(|notice| notice.what.kind());
     kinds.filter(|kind| !matches!(kind, Kind::Started | Kind::WorkerStarted)).collect()

@@ -1,6 +1,9 @@
 //! Workers that die, and workers that do not let go (H06, H08, H09).
 
-use greenroom::{CallError, DeadLetterReason, EventPoolConfig, WhenExhausted, notices::Kind};
+use greenroom::{
+    CallError, DeadLetterReason, event_pool::EventPoolConfig, pool::WhenExhausted,
+    pool_events::Kind,
+};
 
 use crate::stage::{Do, MILLI, SECOND, clerks, numbers, sizes, told};
 
@@ -52,7 +55,7 @@ async fn h08_restarts_exhausted_every_message_is_a_dead_letter_and_it_is_told_at
     assert_eq!(pool.process(Some(1), Do::Reply(1)).await, Err(CallError::NoWorkers));
     assert!(numbers(&done).is_empty() && stats.ledger_holds());
     // Somebody has mended it: the letters can be replayed.
-    pool.pool().manage().enable(0).unwrap().done(SECOND).await;
+    pool.pool().admin().enable(0).unwrap().done(SECOND).await;
     let replayed = pool
         .pool()
         .dead_letters()
@@ -90,7 +93,7 @@ async fn h09_a_wedged_worker_shows_its_true_depth_and_how_long_it_has_been_at_it
     let stats = pool.stats().pool;
     assert_eq!((stats.queued, stats.depth(), stats.in_hand, stats.busy), (7, 7, 1, 1));
     assert_eq!(stats.oldest, Some(7 * SECOND));
-    let workers = pool.pool().manage().worker_stats();
+    let workers = pool.pool().admin().worker_stats();
     assert_eq!(workers[0].busy_for, Some(17 * SECOND));
     pool.submit(Some(1), Do::Reply(1)).await.unwrap();
     assert_eq!(pool.stats().pool.queued, 8, "it is looked up, not remembered");
@@ -129,7 +132,7 @@ async fn h09_a_worker_that_computes_hides_nothing_either() {
     }
     let stats = pool.stats().pool;
     assert_eq!((stats.queued, stats.in_hand), (49, 1));
-    assert!(stats.oldest.is_some() && pool.pool().manage().worker_stats()[0].busy_for.is_some());
+    assert!(stats.oldest.is_some() && pool.pool().admin().worker_stats()[0].busy_for.is_some());
     drop(go);
     let report = pool.stop(Stop::within(10 * SECOND)).await;
     assert!(report.left_over.is_empty());

@@ -2,8 +2,8 @@ use std::{panic::AssertUnwindSafe, time::Duration};
 
 use futures_util::FutureExt;
 use greenroom::{
-    BroadcastAddress, CallError, GatherError, NotAccepted, Pool, Restarts, Stop,
-    pool::gather::FirstReply,
+    CallError, NotAccepted, Pool, Restarts, Stop,
+    gather::{BroadcastAddress, FirstReply, GatherError},
 };
 use tokio::time::Instant;
 

@@ -1,8 +1,9 @@
 use std::{sync::Arc, time::Duration};
 
 use greenroom::{
-    Actor, BroadcastAddress, Context, Event, Pool, PoolBuilder, Restarts, Stop, Subscription,
-    Topic, events::Producer,
+    Actor, Context, Pool, PoolBuilder, Restarts, Stop, Topic,
+    gather::BroadcastAddress,
+    topic::{Event, Producer, Subscription},
 };
 use parking_lot::Mutex;
 
@@ -105,8 +106,8 @@ async fn a14_under_broadcast_workers_come_go_and_are_restarted() {
     let subscription = each(&topic, &pool);
     producer.publish(1);
     settle().await;
-    pool.manage().remove_worker(0).unwrap().done(SECOND).await;
-    let added = pool.manage().add(2).unwrap();
+    pool.admin().remove_worker(0).unwrap().done(SECOND).await;
+    let added = pool.admin().add(2).unwrap();
     let slots = added.added().to_vec();
     added.done(SECOND).await;
     // All four die of this, and what follows waits for their return.
@@ -122,9 +123,9 @@ async fn a14_under_broadcast_workers_come_go_and_are_restarted() {
     }
     assert_eq!((subscription.missed(), pool.stats().accepted), (0, 3 + 4 + 4));
 
-    pool.manage().resize(0).unwrap().done(SECOND).await;
+    pool.admin().resize(0).unwrap().done(SECOND).await;
     assert_eq!((producer.publish(15), subscription.is_active()), (0, true));
-    pool.manage().resize(1).unwrap().done(SECOND).await;
+    pool.admin().resize(1).unwrap().done(SECOND).await;
     assert_eq!(producer.publish(16), 1);
     assert_eq!(subscription.missed(), 0, "who was not there has missed nothing");
 }
@@ -178,7 +179,7 @@ async fn a14_under_broadcast_over_pools_each_pool_gets_each_event() {
 async fn a15_a_weak_address_of_a_worker_leads_to_it_as_long_as_there_is_its_pool() {
     let (pool, heard) = listeners(NOBODY);
     let pool = pool.spawn().await.unwrap();
-    let weak = pool.manage().workers()[2].downgrade();
+    let weak = pool.admin().workers()[2].downgrade();
     let any = weak.erase();
     assert_eq!((any.name(), weak.is_alive()), ("pool-2", true));
     weak.upgrade().unwrap().send(Item(7)).await.unwrap();

@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Actor, CallError, Context, HedgeBudget, Hedged, Pool, Stop};
+use greenroom::{
+    Actor, CallError, Context, Pool, Stop,
+    gather::{HedgeBudget, Hedged},
+};
 use tokio::time::Instant;
 
 use crate::crew::ms;

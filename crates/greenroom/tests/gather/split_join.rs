@@ -9,8 +9,8 @@ use std::{
 
 use futures_util::FutureExt;
 use greenroom::{
-    Actor, CallError, Context, PartialPolicy, Pool, SplitJoin, SplitJoinAddress, SplitJoinError,
-    Stop,
+    Actor, CallError, Context, Pool, Stop,
+    gather::{PartialPolicy, SplitJoin, SplitJoinAddress, SplitJoinError},
 };
 use tokio::time::Instant;
 

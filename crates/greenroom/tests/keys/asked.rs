@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use greenroom::{Backoff, DeadLetterReason, FailureTable, Finally, KeyState, Row, Stop};
+use greenroom::{Backoff, DeadLetterReason, FailureTable, FinalAction, Rule, Stop, keys::KeyState};
 
 use super::clerk::{
     Clerk, Job,
@@ -14,11 +14,11 @@ use super::clerk::{
 async fn k11_a_pool_tells_where_a_key_stands_and_why() {
     let clerk = Clerk::new();
     let backoff = Backoff::new(Duration::from_secs(10), Duration::from_secs(10));
-    let row = Row::Retry { attempts: 2, backoff, finally: Finally::ParkKey };
+    let row = Rule::Retry { attempts: 2, backoff, finally: FinalAction::ParkKey };
     let pool = clerk.pool().retry_with(Clone::clone, FailureTable::all(row));
     let pool = pool.ordered_by(|job: &Job| job.0).spawn().await.unwrap();
     let keys = pool.keys::<u64>().unwrap();
-    let why = |key: u64| keys.why(&key, |error| error.clone());
+    let why = |key: u64| keys.status(&key, |error| error.clone());
     for (key, wish) in [(1, Wait), (2, Fail), (3, Nothing)] {
         for number in 0..3 {
             pool.send((key, number, wish)).await.unwrap();
@@ -61,7 +61,7 @@ async fn k11_a_further_attempt_in_hand_says_which_it_is() {
     let pool = pool.ordered_by(slow).time_limit(Duration::from_secs(5)).spawn().await.unwrap();
     pool.send((1, 0, Wait)).await.unwrap();
     tokio::time::sleep(Duration::from_secs(7)).await;
-    let why = pool.keys::<u64>().unwrap().why(&1, |error| error.clone()).unwrap();
+    let why = pool.keys::<u64>().unwrap().status(&1, |error| error.clone()).unwrap();
     assert!(matches!(why.state, KeyState::Running { .. }), "{why}");
     assert_eq!(why.attempt, 2);
     pool.stop(Stop::within(Duration::ZERO)).await;
@@ -78,7 +78,7 @@ async fn k11_a_key_that_only_lies_in_the_queue_is_seen_too() {
     }
     settle().await;
     let keys = pool.keys::<u64>().unwrap();
-    let why = keys.why(&2, |error| error.clone()).unwrap();
+    let why = keys.status(&2, |error| error.clone()).unwrap();
     assert_eq!((why.state, why.waiting, why.attempt), (KeyState::Queued, 5, 0));
     assert_eq!(keys.longest_line().unwrap().messages, 5);
     pool.stop(Stop::within(Duration::ZERO)).await;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use greenroom::{
-    Envelope, Event, NotAccepted, Notices, Overflow, Pool, SpawnError, Stop, TrySendError,
-    notices::Kind,
+    Envelope, NotAccepted, Overflow, Pool, PoolEvents, SpawnError, Stop, TrySendError,
+    pool_events::Kind, topic::Event,
 };
 
 use super::clerk::{
@@ -102,9 +102,9 @@ async fn k10_p07_with_drop_oldest_a_full_key_makes_its_own_room_in_a_full_pool()
 #[tokio::test(start_paused = true)]
 async fn k10_h07_a_key_at_its_bound_is_no_full_pool() {
     let clerk = Clerk::new();
-    let notices = Notices::new(100);
+    let notices = PoolEvents::new(100);
     let mut told = notices.subscribe();
-    let pool = clerk.pool().max_per_key_of(2).notices(notices).spawn().await.unwrap();
+    let pool = clerk.pool().max_per_key_of(2).pool_events(notices).spawn().await.unwrap();
     pool.send((1, 0, Wait)).await.unwrap();
     settle().await;
     let mut many: std::collections::VecDeque<Job> = (1..6).map(|n| (1, n, Nothing)).collect();
@@ -125,11 +125,11 @@ async fn k10_the_bound_of_a_key_follows_the_capacity() {
     let accepted = || (0..100).filter(|n| pool.try_send((1, *n, Nothing)).is_ok()).count();
     assert_eq!(accepted(), 2);
     settle().await;
-    drop(pool.manage().resize(4).unwrap());
+    drop(pool.admin().resize(4).unwrap());
     settle().await;
     assert_eq!(accepted(), 8);
     settle().await;
-    pool.manage().set_capacity(4).unwrap();
+    pool.admin().set_capacity(4).unwrap();
     assert_eq!(accepted(), 1);
     settle().await;
     assert!(pool.stop(PATIENCE).await.stats.ledger_holds());

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Actor, Context, Finally, Pool, PoolBuilder, Stop};
+use greenroom::{Actor, Context, FinalAction, Pool, PoolBuilder, Stop};
 use tokio::sync::Semaphore;
 
 /// What a message has its handler do.
@@ -110,7 +110,7 @@ pub(crate) async fn settle() {
 }
 
 pub(crate) fn parking(clerk: &Clerk) -> PoolBuilder<Clerk, u64> {
-    clerk.pool().ordered_by(|job: &Job| job.0).on_final_failure(Finally::ParkKey)
+    clerk.pool().ordered_by(|job: &Job| job.0).on_final_failure(FinalAction::ParkKey)
 }
 
 /// Both in one: by key, so many of each.

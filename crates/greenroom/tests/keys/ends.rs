@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use greenroom::{DeadLetterReason, FailureTable, Finally, Restarts, Row};
+use greenroom::{DeadLetterReason, FailureTable, FinalAction, Restarts, Rule};
 
 use super::clerk::{
     Clerk, Job, PATIENCE,
@@ -14,8 +14,8 @@ use super::clerk::{
 async fn k08_a_policy_may_park_and_stop_too() {
     let clerk = Clerk::new();
     let table = FailureTable {
-        error: Row::Once(Finally::ParkKey),
-        panic: Row::Once(Finally::StopPool),
+        error: Rule::Once(FinalAction::ParkKey),
+        panic: Rule::Once(FinalAction::StopPool),
         ..FailureTable::default()
     };
     let pool = clerk.pool().ordered_by(|job: &Job| job.0).failure_policy(table);
@@ -39,7 +39,7 @@ async fn k08_a_policy_may_park_and_stop_too() {
 async fn k08_stop_pool_ends_it_and_gives_back_what_is_queued() {
     let clerk = Clerk::new();
     let pool = clerk.pool().workers(1).ordered_by(|job: &Job| job.0);
-    let pool = pool.on_final_failure(Finally::StopPool).spawn().await.unwrap();
+    let pool = pool.on_final_failure(FinalAction::StopPool).spawn().await.unwrap();
     pool.send((1, 0, Fail)).await.unwrap();
     for key in 2..5 {
         pool.send((key, 0, Nothing)).await.unwrap();
@@ -59,7 +59,7 @@ async fn k08_p19_a_parked_key_goes_with_the_last_worker() {
     pool.send((1, 0, Panic)).await.unwrap();
     settle().await;
     assert_eq!(pool.stats().dead_letters.of(DeadLetterReason::NoWorkers), 1);
-    pool.manage().enable(0).unwrap().done(Duration::from_secs(1)).await;
+    pool.admin().enable(0).unwrap().done(Duration::from_secs(1)).await;
     assert_eq!(pool.keys::<u64>().unwrap().counts().parked, 0);
     assert_eq!(pool.call((1, 1, Nothing)).await, Ok(1), "nothing is parked any more");
     pool.send((1, 2, Nothing)).await.unwrap();
@@ -70,7 +70,7 @@ async fn k08_p19_a_parked_key_goes_with_the_last_worker() {
 async fn k01_k08_a_pool_that_stops_because_of_a_message_starts_no_later_one_of_its_key() {
     let clerk = Clerk::new();
     let pool = clerk.pool().workers(2).ordered_by(|job: &Job| job.0);
-    let pool = pool.on_final_failure(Finally::StopPool).spawn().await.unwrap();
+    let pool = pool.on_final_failure(FinalAction::StopPool).spawn().await.unwrap();
     pool.send((1, 0, FailLater)).await.unwrap();
     settle().await;
     pool.send((1, 1, Nothing)).await.unwrap();

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use greenroom::{
-    Backoff, CallError, DeadLetterReason, Event, FailureTable, Finally, NotAccepted, Notices, Row,
-    TrySendError, notices::Kind,
+    Backoff, CallError, DeadLetterReason, FailureTable, FinalAction, NotAccepted, PoolEvents, Rule,
+    TrySendError, pool_events::Kind, topic::Event,
 };
 
 use super::clerk::{
@@ -206,7 +206,7 @@ async fn k08_retries_come_before_parking_and_are_counted_anew_after_a_replay() {
     let clerk = Clerk::new();
     let backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(1));
     let each = clerk.pool().retry(3, backoff).ordered_by(|job: &Job| job.0);
-    let pool = each.on_final_failure(Finally::ParkKey).spawn().await.unwrap();
+    let pool = each.on_final_failure(FinalAction::ParkKey).spawn().await.unwrap();
     pool.send((1, 0, Fail)).await.unwrap();
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(clerk.attempts_of(1, 0), 3);
@@ -226,9 +226,9 @@ async fn k08_retries_come_before_parking_and_are_counted_anew_after_a_replay() {
 #[tokio::test(start_paused = true)]
 async fn k08_it_is_told_when_a_key_is_parked_and_when_it_goes_on() {
     let clerk = Clerk::new();
-    let notices = Notices::new(100);
+    let notices = PoolEvents::new(100);
     let mut told = notices.subscribe();
-    let pool = parking(&clerk).notices(notices).spawn().await.unwrap();
+    let pool = parking(&clerk).pool_events(notices).spawn().await.unwrap();
     pool.send((1, 0, Fail)).await.unwrap();
     settle().await;
     assert!(pool.keys::<u64>().unwrap().release(&1));
@@ -246,7 +246,7 @@ async fn k08_it_is_told_when_a_key_is_parked_and_when_it_goes_on() {
 #[tokio::test(start_paused = true)]
 async fn k08_k11_a_key_is_parked_also_where_its_message_is_gone_and_was_measured() {
     let clerk = Clerk::new();
-    let table = FailureTable { error: Row::Once(Finally::ParkKey), ..FailureTable::default() };
+    let table = FailureTable { error: Rule::Once(FinalAction::ParkKey), ..FailureTable::default() };
     let pool = clerk.pool().ordered_by(|job: &Job| job.0).failure_policy(table);
     let pool = pool.quick_handlers(false).spawn().await.unwrap();
     for key in 0..40 {

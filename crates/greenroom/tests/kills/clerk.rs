@@ -92,7 +92,7 @@ pub(crate) fn clerks(workers: usize) -> (PoolBuilder<Clerk>, Begun) {
 
 /// Kills the worker that stands at this place of the list.
 pub(crate) fn kill(pool: &Pool<Clerk>, place: usize) {
-    if let Some(worker) = pool.manage().workers().get(place) {
+    if let Some(worker) = pool.admin().workers().get(place) {
         worker.erase().exit(ExitReason::Killed);
     }
 }

@@ -7,8 +7,8 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Answer, Backoff, CallError, Context, DeadLetterReason, Delivery, FailureTable, Finally,
-    Pool, Restarts, Row, Stop,
+    Actor, Answer, Backoff, CallError, Context, DeadLetterReason, Delivery, FailureTable,
+    FinalAction, Pool, Restarts, Rule, Stop,
 };
 
 use crate::clerk::{Do, clerks, kill};
@@ -16,8 +16,8 @@ use crate::clerk::{Do, clerks, kill};
 const SOON: Duration = Duration::from_secs(1);
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(10), Duration::from_millis(10));
 
-fn killed(finally: Finally) -> FailureTable {
-    FailureTable { kill: Row::Once(finally), ..FailureTable::default() }
+fn killed(finally: FinalAction) -> FailureTable {
+    FailureTable { kill: Rule::Once(finally), ..FailureTable::default() }
 }
 
 #[tokio::test(start_paused = true)]
@@ -73,7 +73,9 @@ async fn p18_without_a_copy_it_is_a_dead_letter_and_its_caller_hears_of_the_kill
 
 #[tokio::test(start_paused = true)]
 async fn p18_the_row_for_kills_decides() {
-    for finally in [Finally::Drop, Finally::Return, Finally::DeadLetter, Finally::StopPool] {
+    for finally in
+        [FinalAction::Drop, FinalAction::Return, FinalAction::DeadLetter, FinalAction::StopPool]
+    {
         let (pool, begun) = clerks(1);
         let pool = pool.retry_with(Do::clone, killed(finally)).spawn().await.unwrap();
         pool.send(Do::Hang(7)).await.unwrap();
@@ -81,13 +83,13 @@ async fn p18_the_row_for_kills_decides() {
         kill(&pool, 0);
         tokio::time::sleep(SOON).await;
         let stats = pool.stats();
-        let dropped = u64::from(finally == Finally::Drop);
+        let dropped = u64::from(finally == FinalAction::Drop);
         assert_eq!(
             (stats.dropped, stats.dead_letters.total()),
             (dropped, 1 - dropped),
             "{finally:?}"
         );
-        assert_eq!(!pool.erase().is_alive(), finally == Finally::StopPool);
+        assert_eq!(!pool.erase().is_alive(), finally == FinalAction::StopPool);
         assert!(pool.stop(Stop::within(SOON)).await.stats.ledger_holds());
     }
 }
@@ -117,7 +119,7 @@ async fn p18_k01_the_key_of_a_killed_worker_goes_on_in_order() {
 #[tokio::test(start_paused = true)]
 async fn p18_a_key_is_parked_behind_a_kill_where_the_row_says_so() {
     let (pool, begun) = clerks(1);
-    let pool = pool.retry_with(Do::clone, killed(Finally::ParkKey));
+    let pool = pool.retry_with(Do::clone, killed(FinalAction::ParkKey));
     let pool = pool.ordered_by(|message: &Do| message.number()).spawn().await.unwrap();
     pool.send(Do::HangOnce(7)).await.unwrap();
     pool.send(Do::Return(7)).await.unwrap();
@@ -169,7 +171,7 @@ async fn p18_two_thousand_kills_keep_no_message_until_the_stop() {
         while pool.stats().in_hand == 0 {
             tokio::task::yield_now().await;
         }
-        pool.manage().workers()[0].erase().exit(greenroom::ExitReason::Killed);
+        pool.admin().workers()[0].erase().exit(greenroom::ExitReason::Killed);
         while pool.stats().restarts < number {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }

@@ -15,8 +15,8 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Answer, Backoff, Batches, CallError, Context, Delivery, Envelope, ExitReason, Pool,
-    PoolBuilder, Restarts, Stop, policy::RoundRobin,
+    Actor, Answer, Backoff, CallError, Context, Delivery, Envelope, ExitReason, Pool, PoolBuilder,
+    Restarts, Stop, batch::Batches, policy::RoundRobin,
 };
 
 use crate::clerk::{NO_WAIT, compute, runtime};
@@ -92,7 +92,7 @@ impl Actor for Clerk {
     ) -> Result<Answer<u64>, ()> {
         let others: Vec<u64> = delivery.messages_mut().skip(1).map(|job| job.number).collect();
         let reply = self.handle(delivery.take(), cx).await;
-        for (companion, number) in delivery.companions().iter_mut().zip(others) {
+        for (companion, number) in delivery.batch_items().iter_mut().zip(others) {
             companion.settle(Ok(number));
         }
         reply.map(Answer::Reply)
@@ -190,7 +190,7 @@ impl Soaked {
     }
 
     fn kill(&self, place: usize) {
-        let workers = self.pool.manage().workers();
+        let workers = self.pool.admin().workers();
         workers[place % workers.len()].erase().exit(ExitReason::Killed);
     }
 

@@ -95,7 +95,7 @@ fn a12_t02_a_sticky_worker_killed_in_its_start_has_its_keys_afterwards() {
 async fn killed_in_its_start() {
     let (pool, _) = clerks(1);
     let pool = pool.sticky_by(|message: &Do| message.number()).spawn().await.unwrap();
-    drop(pool.manage().add(3).unwrap());
+    drop(pool.admin().add(3).unwrap());
     (1..4).for_each(|place| kill(&pool, place));
     while pool.stats().restarts < 3 {
         tokio::time::sleep(Duration::from_millis(1)).await;

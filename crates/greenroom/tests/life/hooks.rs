@@ -24,7 +24,7 @@ async fn a10_a_worker_that_leaves_is_told_that_it_ends_normally() {
     let probe = Probe::new("it", &journal);
     let pool = up(Pool::new(move |_| probe.clone()).workers(2)).await;
     let leaving = pool.call(Do::with(|_| {})).await.unwrap();
-    assert!(pool.manage().remove(2).unwrap().done(SECOND).await.is_complete());
+    assert!(pool.admin().remove(2).unwrap().done(SECOND).await.is_complete());
     assert_eq!(journal.count("it stopped normal"), 2);
     assert!(matches!(leaving.exit_reason(), Some(ExitReason::Normal)));
 }

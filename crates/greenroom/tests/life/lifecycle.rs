@@ -91,7 +91,7 @@ async fn a13_every_stop_resolves_and_the_first_gets_what_is_left_over() {
     assert_eq!(first.left_over.len() + second.left_over.len(), 3);
     assert!(first.left_over.is_empty() || second.left_over.is_empty());
     assert!(pool.stop(Stop::Now).await.left_over.is_empty());
-    assert!(pool.manage().stop(Stop::within(HOUR)).await.stats.ledger_holds());
+    assert!(pool.admin().stop(Stop::within(HOUR)).await.stats.ledger_holds());
 }
 
 #[tokio::test(start_paused = true)]
@@ -138,7 +138,7 @@ async fn stopped_from_inside(how: Stop, through: impl Fn(&Pool<Stopper>) -> Insi
 }
 
 enum Inside {
-    ThroughThePool(greenroom::Management<Stopper>),
+    ThroughThePool(greenroom::PoolAdmin<Stopper>),
     ThroughAnAddress(greenroom::AnyAddress),
     InItsHook(greenroom::AnyAddress),
 }
@@ -176,7 +176,7 @@ impl Actor for Stopper {
 #[tokio::test(start_paused = true)]
 async fn a13_a_handler_or_hook_may_stop_its_own_pool() {
     for how in [Stop::Now, Stop::within(HOUR)] {
-        stopped_from_inside(how, |pool| Inside::ThroughThePool(pool.manage())).await;
+        stopped_from_inside(how, |pool| Inside::ThroughThePool(pool.admin())).await;
         stopped_from_inside(how, |pool| Inside::ThroughAnAddress(pool.erase())).await;
         stopped_from_inside(how, |pool| Inside::InItsHook(pool.erase())).await;
     }
@@ -185,7 +185,7 @@ async fn a13_a_handler_or_hook_may_stop_its_own_pool() {
 #[tokio::test(start_paused = true)]
 async fn a13_a_worker_may_leave_its_pool_and_does_not_wait_for_itself() {
     let pool = Pool::new(|_| Stopper(None)).workers(2).spawn().await.unwrap();
-    let worker = pool.manage().workers()[0].address().clone();
+    let worker = pool.admin().workers()[0].address().clone();
     let me = worker.erase();
     let left = worker.call((Inside::ThroughAnAddress(me.clone()), Stop::Now));
     assert!(matches!(tokio::time::timeout(SECOND, left).await, Ok(Ok(()))));

@@ -111,17 +111,12 @@ async fn a12_a_worker_that_leaves_can_be_killed() {
     let probe = Probe::new("it", &journal);
     let pool = Pool::new(move |_| probe.clone()).workers(2).spawn().await.unwrap();
     let me = pool.call(Do::Nothing).await.unwrap();
-    let worker = pool.manage().workers().into_iter().find(|worker| worker.address().erase() == me);
+    let worker = pool.admin().workers().into_iter().find(|worker| worker.address().erase() == me);
     worker.unwrap().address().send(Do::Sleep(HOUR)).await.unwrap();
     settle().await;
-    let slot = pool
-        .manage()
-        .workers()
-        .iter()
-        .find(|worker| worker.address().erase() == me)
-        .unwrap()
-        .slot();
-    let change = pool.manage().remove_worker(slot).unwrap();
+    let slot =
+        pool.admin().workers().iter().find(|worker| worker.address().erase() == me).unwrap().slot();
+    let change = pool.admin().remove_worker(slot).unwrap();
     me.exit(ExitReason::Killed);
     assert!(change.done(SECOND).await.is_complete());
     assert!(matches!(me.ended().await, ExitReason::Killed));
@@ -203,7 +198,7 @@ async fn a12_workers_of_pools_are_linked_each_for_itself() {
     let probe = Probe::new("worker", &journal);
     let temporary = Pool::new(move |_| probe.clone()).name("pool").workers(2);
     let pool = temporary.restart_policy(RestartPolicy::Temporary).spawn().await.unwrap();
-    let worker = pool.manage().workers()[1].address().clone();
+    let worker = pool.admin().workers()[1].address().clone();
     let (other, watch) =
         (alone(Probe::new("other", &journal)).await, alone(Probe::new("watch", &journal)).await);
     worker.erase().link(&other.erase());
@@ -239,11 +234,11 @@ async fn a12_a_slot_that_is_enabled_again_has_another_life() {
     let probe = Probe::new("worker", &journal);
     let pool = Pool::new(move |_| probe.clone()).workers(2);
     let pool = pool.restart_policy(RestartPolicy::Temporary).spawn().await.unwrap();
-    let before = pool.manage().workers()[0].address().clone();
+    let before = pool.admin().workers()[0].address().clone();
     before.send(Do::Panic).await.unwrap();
     before.erase().ended().await;
-    assert!(pool.manage().enable(0).unwrap().done(SECOND).await.is_complete());
-    let after = pool.manage().workers()[0].address().clone();
+    assert!(pool.admin().enable(0).unwrap().done(SECOND).await.is_complete());
+    let after = pool.admin().workers()[0].address().clone();
     assert!(after.erase() != before.erase() && after.erase().exit_reason().is_none());
     assert!(after.call(Do::Nothing).await.is_ok());
     assert!(before.send(Do::Nothing).await.is_err());

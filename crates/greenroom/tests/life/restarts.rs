@@ -10,7 +10,7 @@ use std::{
 
 use greenroom::{
     Backoff, CallError, DeadLetterReason, ExitReason, Pool, PoolBuilder, RestartPolicy, Restarts,
-    Stop, TrySendError, WhenExhausted,
+    Stop, TrySendError, pool::WhenExhausted,
 };
 use tokio::time::Instant;
 
@@ -101,7 +101,7 @@ async fn p17_each_worker_has_a_budget_of_its_own() {
     let restarts = Restarts { max: 1, ..Restarts::default() };
     let pool = workers(&journal, 2).restarts(restarts).spawn().await.unwrap();
     let all: Vec<_> =
-        pool.manage().workers().iter().map(|worker| worker.address().clone()).collect();
+        pool.admin().workers().iter().map(|worker| worker.address().clone()).collect();
     for worker in &all {
         assert!(worker.call(Do::Panic).await.is_err());
     }
@@ -123,7 +123,7 @@ async fn p19_the_work_of_a_disabled_slot_is_taken_over_and_enable_brings_it_back
     for then in [WhenExhausted::Disable, WhenExhausted::Escalate] {
         let journal = Journal::default();
         let pool = once(then, &journal, 2).spawn().await.unwrap();
-        let worker = pool.manage().workers()[0].address().clone();
+        let worker = pool.admin().workers()[0].address().clone();
         worker.send(Do::Panic).await.unwrap();
         worker.send(Do::Nothing).await.unwrap();
         let call = worker.call(Do::Nothing);
@@ -133,9 +133,9 @@ async fn p19_the_work_of_a_disabled_slot_is_taken_over_and_enable_brings_it_back
             (stats.live, stats.configured, stats.handled, stats.dead_lettered),
             (1, 2, 2, 1)
         );
-        assert!(pool.manage().enable(0).unwrap().done(SECOND).await.is_complete());
+        assert!(pool.admin().enable(0).unwrap().done(SECOND).await.is_complete());
         assert_eq!(pool.stats().live, 2);
-        assert!(pool.manage().enable(0).is_err(), "it is not disabled");
+        assert!(pool.admin().enable(0).is_err(), "it is not disabled");
         assert!(pool.stop(Stop::within(SECOND)).await.stats.ledger_holds());
     }
 }
@@ -157,7 +157,7 @@ async fn p19_without_any_slot_the_queue_is_dead_letters_and_the_pool_refuses() {
     let reason = DeadLetterReason::NoWorkers;
     assert_eq!(journal.count(&format!("letter {reason:?} true")), 2);
     assert!(pool.stats().ledger_holds());
-    assert!(pool.manage().enable(0).unwrap().done(SECOND).await.is_complete());
+    assert!(pool.admin().enable(0).unwrap().done(SECOND).await.is_complete());
     assert!(pool.call(Do::Nothing).await.is_ok());
     assert!(pool.stop(Stop::within(SECOND)).await.stats.ledger_holds());
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use greenroom::{
-    AnyAddress, Backoff, CallError, DeadLetterReason, FailureTable, Finally, Pool, PoolBuilder,
-    PoolStats, Restarts, Row, Stop,
+    AnyAddress, Backoff, CallError, DeadLetterReason, FailureTable, FinalAction, Pool, PoolBuilder,
+    PoolStats, Restarts, Rule, Stop,
 };
 
 use crate::probe::{Do, HOUR, Journal, Probe, SECOND, until};
@@ -35,8 +35,8 @@ impl Fault {
     }
 
     /// A table in which this row is unlike the others.
-    fn table(self, row: Row) -> FailureTable {
-        let mut table = FailureTable::all(Row::Once(Finally::DeadLetter));
+    fn table(self, row: Rule) -> FailureTable {
+        let mut table = FailureTable::all(Rule::Once(FinalAction::DeadLetter));
         match self {
             Self::Error => table.error = row,
             Self::Panic => table.panic = row,
@@ -96,19 +96,19 @@ async fn p18_a_plain_pool_returns_errors_and_makes_dead_letters_of_the_rest() {
 #[tokio::test(start_paused = true)]
 async fn p18_each_fault_has_each_verdict() {
     for fault in FAULTS {
-        for finally in [Finally::DeadLetter, Finally::Drop, Finally::Return] {
+        for finally in [FinalAction::DeadLetter, FinalAction::Drop, FinalAction::Return] {
             let journal = Journal::default();
-            let pool = builder(&journal, false).failure_policy(fault.table(Row::Once(finally)));
+            let pool = builder(&journal, false).failure_policy(fault.table(Rule::Once(finally)));
             let (answer, stats) = both(pool, fault).await;
             let returns = matches!(fault, Fault::Error | Fault::Crash);
             let expected = match finally {
-                Finally::Drop => (2, 0, 0),
-                Finally::Return if returns => (0, 1, 1),
+                FinalAction::Drop => (2, 0, 0),
+                FinalAction::Return if returns => (0, 1, 1),
                 _ => (0, 0, 2),
             };
             let found = (stats.dropped, stats.failed, stats.dead_lettered);
             assert_eq!(found, expected, "{fault:?} {finally:?}");
-            assert_eq!(matches!(answer, Err(CallError::Dropped)), finally == Finally::Drop);
+            assert_eq!(matches!(answer, Err(CallError::Dropped)), finally == FinalAction::Drop);
         }
     }
 }
@@ -116,7 +116,7 @@ async fn p18_each_fault_has_each_verdict() {
 #[tokio::test(start_paused = true)]
 async fn p18_each_fault_is_retried_and_port_and_attempts_survive() {
     let backoff = Backoff::new(Duration::from_millis(10), SECOND);
-    let row = Row::Retry { attempts: 3, backoff, finally: Finally::DeadLetter };
+    let row = Rule::Retry { attempts: 3, backoff, finally: FinalAction::DeadLetter };
     for fault in FAULTS {
         for consumes in [false, true] {
             let journal = Journal::default();
@@ -133,7 +133,7 @@ async fn p18_each_fault_is_retried_and_port_and_attempts_survive() {
 #[tokio::test(start_paused = true)]
 async fn p18_a_message_that_is_gone_is_a_letter_without_it_for_its_own_reason() {
     let backoff = Backoff::new(Duration::from_millis(10), SECOND);
-    let row = Row::Retry { attempts: 3, backoff, finally: Finally::DeadLetter };
+    let row = Rule::Retry { attempts: 3, backoff, finally: FinalAction::DeadLetter };
     for fault in FAULTS {
         let journal = Journal::default();
         let pool = builder(&journal, true).failure_policy(fault.table(row));
@@ -152,10 +152,10 @@ async fn p18_a_message_that_is_gone_is_a_letter_without_it_for_its_own_reason() 
 
 #[tokio::test(start_paused = true)]
 async fn p18_what_kills_workers_is_poison_and_what_is_slow_or_fails_is_not() {
-    let row = Row::Retry {
+    let row = Rule::Retry {
         attempts: 5,
         backoff: Backoff::new(Duration::from_millis(10), SECOND),
-        finally: Finally::DeadLetter,
+        finally: FinalAction::DeadLetter,
     };
     for fault in FAULTS {
         let journal = Journal::default();
@@ -198,7 +198,7 @@ async fn p18_that_somebody_has_died_is_not_said_of_the_next_message() {
             self.0.journal.note("gone");
         }
     }
-    let table = FailureTable { crash: Row::Once(Finally::Drop), ..FailureTable::default() };
+    let table = FailureTable { crash: Rule::Once(FinalAction::Drop), ..FailureTable::default() };
     let pool = Pool::new(move |_| Forgetful(probe.clone())).workers(1).failure_policy(table);
     let pool = pool.spawn().await.unwrap();
     assert!(pool.call(true).await.is_ok());

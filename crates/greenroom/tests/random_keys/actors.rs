@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use greenroom::{Actor, Answer, Batch, Context, Delivery};
+use greenroom::{Actor, Answer, Context, Delivery, batch::Batch};
 
 use super::{
     model::{InHand, Log},

@@ -10,8 +10,8 @@
 use std::{hash::BuildHasher, sync::Arc, time::Duration};
 
 use greenroom::{
-    Actor, Batches, Change, ExitReason, NotAccepted, Overflow, Pool, PoolBuilder, PoolStats,
-    Restarts, Stop,
+    Actor, Change, ExitReason, NotAccepted, Overflow, Pool, PoolBuilder, PoolStats, Restarts, Stop,
+    batch::Batches,
 };
 use proptest::{
     prelude::*,
@@ -189,10 +189,10 @@ async fn take_step<A: Actor<Message = Message, Reply = u32, Error = u32>>(
         Step::DecideAll(decision) => {
             desk.parked().into_iter().for_each(|key| desk.decide(key, decision));
         }
-        Step::Resize(workers) => drop(pool.manage().resize(workers)),
-        Step::Enable(slot) => drop(pool.manage().enable(slot)),
+        Step::Resize(workers) => drop(pool.admin().resize(workers)),
+        Step::Enable(slot) => drop(pool.admin().enable(slot)),
         Step::Kill(place) => {
-            let workers = pool.manage().workers();
+            let workers = pool.admin().workers();
             if let Some(worker) = workers.get(place % workers.len().max(1)) {
                 worker.erase().exit(ExitReason::Killed);
             }
@@ -209,10 +209,10 @@ async fn come_to_rest<A: Actor<Message = Message, Reply = u32, Error = u32>>(
 ) -> Result<bool> {
     let decisions = [Decision::Replay, Decision::Release, Decision::Remove];
     for round in 0..400 {
-        for worker in pool.manage().worker_stats() {
-            drop(pool.manage().enable(worker.slot));
+        for worker in pool.admin().worker_stats() {
+            drop(pool.admin().enable(worker.slot));
         }
-        let Ok(change) = pool.manage().resize(2 + round % 2) else { return Ok(true) };
+        let Ok(change) = pool.admin().resize(2 + round % 2) else { return Ok(true) };
         Change::done(change, AN_HOUR).await;
         tokio::time::sleep(AN_HOUR).await;
         desk.look(pool);
@@ -251,7 +251,7 @@ async fn check_quiet<A: Actor<Message = Message, Reply = u32, Error = u32>>(
     let alive = desk.log.lock().alive();
     prop_assert!(alive.is_empty(), "somebody has {alive:?}");
     for key in 0..KEYS {
-        let why = desk.keys.why(&desk.program.key(key), |error| error.to_string());
+        let why = desk.keys.status(&desk.program.key(key), |error| error.to_string());
         prop_assert!(why.is_none(), "{why:?}");
     }
     let permits: Vec<_> = (0..capacity).map(|_| pool.try_reserve()).collect();

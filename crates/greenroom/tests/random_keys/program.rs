@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Class, FailureTable, Finally, Row};
+use greenroom::{Class, FailureTable, FinalAction, Rule};
 use proptest::prelude::*;
 
 /// What the handler of a message does, where it says so for as many attempts as the number says; later ones return.
@@ -155,27 +155,27 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    pub(crate) fn finally(&self) -> Finally {
+    pub(crate) fn finally(&self) -> FinalAction {
         match self.finally {
-            0..5 => Finally::ParkKey,
-            5..8 => Finally::DeadLetter,
-            8 => Finally::Return,
-            9 => Finally::Drop,
-            _ => Finally::StopPool,
+            0..5 => FinalAction::ParkKey,
+            5..8 => FinalAction::DeadLetter,
+            8 => FinalAction::Return,
+            9 => FinalAction::Drop,
+            _ => FinalAction::StopPool,
         }
     }
 
     pub(crate) fn table(&self) -> FailureTable {
         let finally = match self.telling {
-            Telling::OnFinal => Finally::DeadLetter,
+            Telling::OnFinal => FinalAction::DeadLetter,
             _ => self.finally(),
         };
         let [first, longest] = if self.seed & 32 == 0 { [5, 50] } else { [0, 0] };
         let wait = Duration::from_millis;
         let backoff = greenroom::Backoff::new(wait(first), wait(longest));
         FailureTable::all(match self.attempts {
-            1 => Row::Once(finally),
-            attempts => Row::Retry { attempts, backoff, finally },
+            1 => Rule::Once(finally),
+            attempts => Rule::Retry { attempts, backoff, finally },
         })
     }
 

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use greenroom::{
-    Actor, Address, CallError, Class, Envelope, Finally, KeyCounts, KeyState, Keys, NotAccepted,
-    Pool,
+    Actor, Address, CallError, Class, Envelope, FinalAction, NotAccepted, Pool,
+    keys::{KeyCounts, KeyState, Keys},
 };
 use tokio::{sync::mpsc, task::JoinSet};
 
@@ -94,10 +94,10 @@ impl<A: Actor<Message = Message, Reply = u32, Error = u32>> Desk<A> {
             Ok(of) | Err(CallError::Failed(of)) if of != number && self.program.most() == 1 => {
                 self.violation(format!("{number} has the reply of {of}"));
             }
-            Err(CallError::Failed(_)) if finally == Finally::Return && copied => {
+            Err(CallError::Failed(_)) if finally == FinalAction::Return && copied => {
                 self.log.lock().ends(number, "failed");
             }
-            Err(CallError::Parked) if finally != Finally::ParkKey => {
+            Err(CallError::Parked) if finally != FinalAction::ParkKey => {
                 self.violation(format!("{number}: nothing is ever parked"));
             }
             _ => {}
@@ -124,7 +124,7 @@ impl<A: Actor<Message = Message, Reply = u32, Error = u32>> Desk<A> {
             return;
         }
         for key in 0..KEYS {
-            let why = self.keys.why(&self.program.key(key), |error| error.to_string());
+            let why = self.keys.status(&self.program.key(key), |error| error.to_string());
             let state = why.as_ref().map(|why| why.state);
             let is_parked = matches!(state, Some(KeyState::Parked { .. }));
             let listed = parked.iter().any(|parked| parked.key.0 == key);

@@ -1,6 +1,6 @@
 //! One pool of a running engine.
 
-use greenroom::{Change, ManageError, PoolStats, Why, pool::limits::Rate};
+use greenroom::{Change, PoolStats, keys::KeyStatus, limits::Rate, pool::AdminError};
 
 use super::{ChangeError, Control, Managed};
 use crate::engine::{Concurrency, PoolConfig, Retry, shared::PoolSettings};
@@ -50,7 +50,7 @@ impl PoolControl {
         &self.control.managed[self.place]
     }
 
-    fn done<T>(&self, result: Result<T, ManageError>) -> Result<T, ChangeError> {
+    fn done<T>(&self, result: Result<T, AdminError>) -> Result<T, ChangeError> {
         result.map_err(|error| ChangeError::Refused { pool: self.name().to_owned(), error })
     }
 
@@ -61,7 +61,7 @@ impl PoolControl {
 
     /// What it is doing, in figures.
     pub fn stats(&self) -> PoolStats {
-        self.managed().management.stats()
+        self.managed().admin.stats()
     }
 
     /// Its configuration as it is now, with what was changed since the start.
@@ -91,7 +91,7 @@ impl PoolControl {
     /// # Errors
     /// The pool is not running (it drains once every input has ended, or the run was stopped), or may not have so many.
     pub fn resize(&self, workers: usize) -> Result<Change, ChangeError> {
-        let change = self.done(self.managed().management.resize(workers))?;
+        let change = self.done(self.managed().admin.resize(workers))?;
         self.settings().config.lock().workers = workers;
         Ok(change)
     }
@@ -105,7 +105,7 @@ impl PoolControl {
         if self.config().engine == greenroom::event_pool::Engine::Sticky {
             return Err(self.fixed("queue (with the engine `sticky`)"));
         }
-        self.done(self.managed().management.set_capacity(events))?;
+        self.done(self.managed().admin.set_capacity(events))?;
         self.settings().config.lock().queue = events;
         Ok(())
     }
@@ -116,7 +116,7 @@ impl PoolControl {
     /// The rate is out of range.
     pub fn set_rate(&self, rate: impl Into<Option<Rate>>) -> Result<(), ChangeError> {
         let rate = rate.into();
-        self.done(self.managed().management.set_rate(rate))?;
+        self.done(self.managed().admin.set_rate(rate))?;
         self.settings().config.lock().rate = rate;
         Ok(())
     }
@@ -128,7 +128,7 @@ impl PoolControl {
     /// The limit is 0, or the pool has an adaptive one.
     pub fn set_concurrency(&self, events: impl Into<Option<usize>>) -> Result<(), ChangeError> {
         let events = events.into();
-        self.done(self.managed().management.set_concurrency(events))?;
+        self.done(self.managed().admin.set_concurrency(events))?;
         self.settings().config.lock().concurrency = events.map(Concurrency::Fixed);
         Ok(())
     }
@@ -138,7 +138,7 @@ impl PoolControl {
     ///
     /// # Errors
     /// There is no handler of this name in this pool.
-    pub fn why(&self, handler: &str, key: &str) -> Result<Vec<(String, Why)>, ChangeError> {
+    pub fn why(&self, handler: &str, key: &str) -> Result<Vec<(String, KeyStatus)>, ChangeError> {
         let shared = &self.control.shared;
         let own = |place: &usize| {
             let entry = &shared.handlers[*place];
@@ -152,7 +152,7 @@ impl PoolControl {
         let Some(keys) = &self.managed().keys else { return Ok(Vec::new()) };
         let why = |(input, name): (usize, std::sync::Arc<str>)| {
             let line = shared.ledger.audit.line(input as u32, handler, key.into());
-            let why = keys.why(&line, |error| error.failure.error.clone())?;
+            let why = keys.status(&line, |error| error.failure.error.clone())?;
             Some((name.to_string(), why))
         };
         Ok(shared.inputs.names().into_iter().enumerate().filter_map(why).collect())

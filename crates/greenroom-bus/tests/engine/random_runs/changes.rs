@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::AtomicU64};
 
-use greenroom::{Backoff, pool::limits::Rate};
+use greenroom::{Backoff, limits::Rate};
 use greenroom_bus::{
     engine::{ChangeError, Control, InputReport, OutputReport, Removal, Retry},
     router::Matcher,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use greenroom::pool::limits::Adaptive;
+use greenroom::limits::Adaptive;
 use greenroom_bus::{
     engine::{Concurrency, Control, HandlerConfig, PoolConfig, Retry},
     handler::{Failure, Outputs},

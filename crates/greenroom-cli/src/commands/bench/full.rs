@@ -3,7 +3,7 @@
 
 use std::{collections::VecDeque, convert::Infallible, future::pending, time::Duration};
 
-use greenroom::{Notices, prelude::*};
+use greenroom::{PoolEvents, prelude::*};
 
 use super::{load::Load, machine};
 
@@ -61,7 +61,7 @@ impl Actor for Stuck {
 }
 
 async fn fill(workers: usize, inbox: usize) -> Result<Pool<Stuck>, String> {
-    let pool = Pool::new(|_slot| Stuck).quick_factory().notices(Notices::off());
+    let pool = Pool::new(|_slot| Stuck).quick_factory().pool_events(PoolEvents::off());
     let pool = pool.workers(workers).mailbox(inbox).spawn().await;
     let pool = pool.map_err(|error| error.to_string())?;
     let mut parcels = VecDeque::new();

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use greenroom::{Address, Notices, SpawnError, prelude::*};
+use greenroom::{Address, PoolEvents, SpawnError, prelude::*};
 use greenroom_bus::source::generator::zipf::{Chance, Zipf};
 
 use super::{machine, work::Work};
@@ -89,7 +89,7 @@ impl Load {
         let pool = Pool::new(move |place| Handler { tally: tally.clone(), place, work });
         let pool = pool
             .name("bench")
-            .notices(Notices::off())
+            .pool_events(PoolEvents::off())
             .quick_factory()
             .workers(self.workers)
             .mailbox(self.inbox);

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Backoff, Notices, prelude::*};
+use greenroom::{Backoff, PoolEvents, prelude::*};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until, timeout},
@@ -102,7 +102,8 @@ impl Side {
     async fn through_lanes(&self, arrivals: &Arrivals) -> Result<(), String> {
         let target = self.target.clone();
         let pool = Pool::new(move |_slot| Handler(target.clone()));
-        let pool = pool.name("demo").notices(Notices::off()).workers(WORKERS).mailbox(MAILBOX);
+        let pool =
+            pool.name("demo").pool_events(PoolEvents::off()).workers(WORKERS).mailbox(MAILBOX);
         let pool = pool.ordered_by(|arrival: &Arrival| arrival.key).retry(ATTEMPTS, BACKOFF);
         let pool = pool.spawn().await.map_err(|error| error.to_string())?;
         for arrival in &arrivals.all {

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use greenroom::{Backoff, Batches, Finally, Restarts, pool::limits::Rate};
+use greenroom::{Backoff, FinalAction, Restarts, batch::Batches, limits::Rate};
 use greenroom_bus::{
     dead_letter::file::FileDeadLetterStore,
     engine::{self, BuildError, Concurrency, Engine, EngineBuilder},
@@ -152,9 +152,9 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
         timeout: pool.timeout,
         batches: pool.batch.map(|batch| Batches::of(batch.events).within(batch.within)),
         on_final_failure: match pool.on_final_failure {
-            OnFinalFailure::Skip => Finally::DeadLetter,
-            OnFinalFailure::Park => Finally::ParkKey,
-            OnFinalFailure::Stop => Finally::StopPool,
+            OnFinalFailure::Skip => FinalAction::DeadLetter,
+            OnFinalFailure::Park => FinalAction::ParkKey,
+            OnFinalFailure::Stop => FinalAction::StopPool,
         },
         on_full: match pool.on_full {
             OnFull::Pause => engine::OnFull::Pause,

@@ -1,6 +1,6 @@
 //! What pools inherit, what handlers inherit from them, and what of a pool does not go together.
 
-use greenroom::pool::limits::Adaptive;
+use greenroom::limits::Adaptive;
 
 use super::*;
 

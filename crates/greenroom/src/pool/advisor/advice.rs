@@ -10,7 +10,7 @@ use super::{Figures, Rule};
 ///
 /// ```
 /// use std::time::Duration;
-/// use greenroom::pool::advisor::{Advisor, Figures, Inbox, Judge};
+/// use greenroom::advisor::{Advisor, Figures, Inbox, Judge};
 ///
 /// let figures = Figures {
 ///     queued: 230_400.0,

@@ -13,9 +13,9 @@ use super::{
     period::{Look, Period},
 };
 use crate::{
-    Actor, Happening, ManageError,
-    notices::ResizeReason,
-    pool::{autoscale::scaling::is_over, core::Core, employed::Employed},
+    Actor, PoolEvent,
+    pool::{AdminError, autoscale::scaling::is_over, core::Core, employed::Employed},
+    pool_events::ResizeReason,
 };
 
 /// How often a pool is looked at: often enough for an average, and seldom enough that the locks of its queues do not matter.
@@ -128,7 +128,7 @@ fn figures<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 fn take_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>, advice: &Advice) {
     let before = core.advice.lock().replace(Box::new(*advice));
     if !before.is_some_and(|before| before.says_as(advice)) {
-        core.tell(Happening::Advised { advice: Box::new(*advice) });
+        core.tell(PoolEvent::Advised { advice: Box::new(*advice) });
     }
 }
 
@@ -146,7 +146,7 @@ fn carry_out<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         change.workers.map(|workers| hire(workers.to - workers.from)),
     ];
     for error in done.into_iter().flatten().filter_map(Result::err) {
-        if error != ManageError::NotRunning {
+        if error != AdminError::NotRunning {
             tracing::debug!(pool = &*core.settings.name, %error, "somebody else has changed it");
         }
     }

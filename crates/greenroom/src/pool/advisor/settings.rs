@@ -15,7 +15,7 @@ const MOST_INBOX: usize = 10_000_000;
 ///
 /// ```
 /// use std::time::Duration;
-/// use greenroom::pool::advisor::{Advisor, Figures, Inbox, Judge};
+/// use greenroom::advisor::{Advisor, Figures, Inbox, Judge};
 ///
 /// let mut judge = Judge::new(Advisor::default())?;
 /// let quiet = Figures::of(Inbox::PerWorker(1000), 256);

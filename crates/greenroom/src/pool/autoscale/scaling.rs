@@ -10,9 +10,9 @@ use tokio::{sync::mpsc, time::Instant};
 
 use super::{Autoscaler, Decision, Sample};
 use crate::{
-    Actor, ManageError,
-    notices::ResizeReason,
-    pool::{core::Core, employed::Employed},
+    Actor,
+    pool::{AdminError, core::Core, employed::Employed},
+    pool_events::ResizeReason,
 };
 
 /// How often a pool looks at how busy its workers are. A decision is made of ten looks, so that a handler that takes part of
@@ -81,7 +81,7 @@ fn carry_out<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         Some(more) => core.hire(more, why, &outcomes),
         None => core.dismiss(decision.from - decision.to, why, &outcomes),
     };
-    if let Err(error @ ManageError::OutOfBounds { .. }) = done {
+    if let Err(error @ AdminError::OutOfBounds { .. }) = done {
         tracing::debug!(pool = &*core.settings.name, %error, "somebody else has resized it");
     }
 }

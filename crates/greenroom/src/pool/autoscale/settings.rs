@@ -17,7 +17,7 @@ const DEFAULT_BUSY_SHARE: f64 = 0.8;
 ///
 /// ```
 /// use std::time::Duration;
-/// use greenroom::pool::autoscale::{Autoscale, Autoscaler, Sample};
+/// use greenroom::autoscale::{Autoscale, Autoscaler, Sample};
 ///
 /// let mut scaler = Autoscaler::new(Autoscale::between(2, 64))?;
 /// let mut sample = Sample { at: Duration::ZERO, workers: 2, ..Sample::default() };

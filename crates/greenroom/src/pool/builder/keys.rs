@@ -4,7 +4,8 @@ use std::hash::Hash;
 
 use super::PoolBuilder;
 use crate::{
-    Actor, FailedAttempt, FailurePolicy, Finally, SpawnError, Verdict,
+    Actor, FailureAction, FailurePolicy, FinalAction, SpawnError,
+    failure::FailedAttempt,
     pool::{
         batch_bytes::BatchBytes,
         bytes::{ByteBound, SizeOf},
@@ -21,10 +22,10 @@ const SHARE_OF_A_KEY: usize = 4;
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// What follows when no further attempt is made, instead of what the failure policy says: `finally` takes the place of its
     /// dead letters and of errors that are given back. Keeps a copy of each message while it is in hand, so that
-    /// [`Finally::ParkKey`] has something to wait with.
+    /// [`FinalAction::ParkKey`] has something to wait with.
     ///
     /// ```
-    /// # use greenroom::{prelude::*, CallError, Finally};
+    /// # use greenroom::{CallError, FinalAction, prelude::*};
     /// # struct Till; impl Actor for Till { type Message = (u32, i64); type Reply = (); type Error = &'static str;
     /// # async fn handle(&mut self, (_, cents): (u32, i64), _: &mut Context<Self>) -> Result<(), &'static str> {
     /// #     if cents < 0 { Err("overdrawn") } else { Ok(()) } } }
@@ -32,7 +33,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// let tills = Pool::new(|_slot| Till)
     ///     .workers(4)
     ///     .ordered_by(|entry: &(u32, i64)| entry.0)
-    ///     .on_final_failure(Finally::ParkKey)
+    ///     .on_final_failure(FinalAction::ParkKey)
     ///     .spawn()
     ///     .await?;
     /// tills.send((7, -1)).await?; // fails
@@ -43,7 +44,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// assert!(keys.release(&7)); // without the message that failed, which is a dead letter from here on
     /// # Ok(()) }
     /// ```
-    pub fn on_final_failure(mut self, finally: Finally) -> Self
+    pub fn on_final_failure(mut self, finally: FinalAction) -> Self
     where
         A::Message: Clone,
     {
@@ -53,7 +54,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
 
     /// As [`on_final_failure`](Self::on_final_failure), without copies: for handlers that leave the message in its delivery
     /// until they are done with it ([`Actor::receive`]). Where it is gone, a key that is parked waits without it.
-    pub fn finally(mut self, finally: Finally) -> Self {
+    pub fn finally(mut self, finally: FinalAction) -> Self {
         self.finally = Some(finally);
         self
     }
@@ -81,7 +82,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// room again, and what comes from outside waits until it has some.
     ///
     /// ```
-    /// # use greenroom::{prelude::*, Finally};
+    /// # use greenroom::{FinalAction, prelude::*};
     /// # struct Till; impl Actor for Till { type Message = (u32, i64); type Reply = (); type Error = &'static str;
     /// # async fn handle(&mut self, (_, cents): (u32, i64), _: &mut Context<Self>) -> Result<(), &'static str> {
     /// #     if cents < 0 { Err("overdrawn") } else { Ok(()) } } }
@@ -89,7 +90,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// let tills = Pool::new(|_slot| Till)
     ///     .capacity(2)
     ///     .ordered_by(|entry: &(u32, i64)| entry.0)
-    ///     .on_final_failure(Finally::ParkKey)
+    ///     .on_final_failure(FinalAction::ParkKey)
     ///     .parked_apart()
     ///     .spawn()
     ///     .await?;
@@ -199,7 +200,7 @@ pub(super) fn batch_bytes<M>(
 /// The policy, with another end where there is one.
 pub(super) fn ending<E: 'static>(
     policy: Box<dyn FailurePolicy<E>>,
-    finally: Option<Finally>,
+    finally: Option<FinalAction>,
 ) -> Box<dyn FailurePolicy<E>> {
     match finally {
         Some(finally) => Box::new(Ending { policy, finally }),
@@ -210,13 +211,13 @@ pub(super) fn ending<E: 'static>(
 /// A failure policy with another end.
 struct Ending<E> {
     policy: Box<dyn FailurePolicy<E>>,
-    finally: Finally,
+    finally: FinalAction,
 }
 
 impl<E: 'static> FailurePolicy<E> for Ending<E> {
-    fn decide(&self, attempt: FailedAttempt<'_, E>, chance: f64) -> Verdict {
+    fn decide(&self, attempt: FailedAttempt<'_, E>, chance: f64) -> FailureAction {
         match self.policy.decide(attempt, chance) {
-            Verdict::DeadLetter | Verdict::Return => self.finally.into(),
+            FailureAction::DeadLetter | FailureAction::Return => self.finally.into(),
             verdict => verdict,
         }
     }

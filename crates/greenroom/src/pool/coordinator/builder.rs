@@ -18,7 +18,7 @@ use super::{
     office::Office,
 };
 use crate::{
-    Actor, Address, Management, Pool, PoolBuilder, SpawnError, Stop, life,
+    Actor, Address, Pool, PoolAdmin, PoolBuilder, SpawnError, Stop, life,
     pool::{
         builder::start,
         core::Core,
@@ -69,11 +69,11 @@ impl<A: Actor, C: Coordinator<A>, K: Hash + Eq + Send + Sync + 'static>
     ///
     /// ```
     /// # use std::convert::Infallible;
-    /// # use greenroom::{Class, Coordinator, Envelope, Management, prelude::*};
+    /// # use greenroom::{Class, Envelope, PoolAdmin, coordinator::Coordinator, prelude::*};
     /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = &'static str; type Error = Infallible;
     /// # async fn handle(&mut self, _: u8, _: &mut Context<Self>) -> Result<Self::Reply, Infallible> { Ok("a clerk") } }
     /// # struct Boss; impl Coordinator<Clerk> for Boss { type Command = u8; type Reply = &'static str; type Error = Infallible;
-    /// # async fn command(&mut self, _: u8, _: &Management<Clerk>, _: &mut Context<Self>) -> Result<Self::Reply, Infallible> { Ok("the boss") } }
+    /// # async fn command(&mut self, _: u8, _: &PoolAdmin<Clerk>, _: &mut Context<Self>) -> Result<Self::Reply, Infallible> { Ok("the boss") } }
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let pool = Pool::new(|_slot| Clerk).coordinator(Boss).coordinator_takes_urgent().spawn().await?;
     /// assert_eq!(pool.call(7).await?, "a clerk");
@@ -142,7 +142,7 @@ async fn open<A: Actor, C: Coordinator<A>, K: Hash + Eq + Send + Sync + 'static>
     urgent: Option<Diversion<A, C>>,
 ) -> Result<Arc<Core<Office<A, C>, Infallible>>, SpawnError> {
     let (ears, bell) = (Arc::<Ears>::default(), core.clone().any());
-    let pool = Management::new(core.clone());
+    let pool = PoolAdmin::new(core.clone());
     let office = Office::new(coordinator, pool, bell.clone(), ears.clone());
     let name = format!("{}-coordinator", core.settings.name);
     let office = Pool::one(office).name(name).mailbox(mailbox).spawn_core().await?;

@@ -4,8 +4,8 @@ use std::{convert::Infallible, fmt, ops::Deref, sync::Arc};
 
 use super::{Coordinator, office::Office};
 use crate::{
-    Actor, Address, Items, Pool, Stop, StopReport,
-    inspect::Value,
+    Actor, Address, Pool, Stop, StopReport,
+    inspect::{Items, Value},
     pool::{core::Core, occupied::slot_at_work},
 };
 

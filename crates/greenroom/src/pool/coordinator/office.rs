@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use super::{Coordinator, PoolNotice, ears::Ears};
-use crate::{Actor, Answer, AnyAddress, Context, Delivery, ExitReason, Management, context::Loan};
+use crate::{Actor, Answer, AnyAddress, Context, Delivery, ExitReason, PoolAdmin, context::Loan};
 
 /// The actor around a coordinator.
 pub(crate) struct Office<A: Actor, C: Coordinator<A>> {
     coordinator: C,
-    pool: Management<A>,
+    pool: PoolAdmin<A>,
     /// The pool, as the one who rings.
     bell: AnyAddress,
     ears: Arc<Ears>,
@@ -20,12 +20,12 @@ pub(crate) struct Office<A: Actor, C: Coordinator<A>> {
 }
 
 /// All that a call of the coordinator takes.
-type Inside<'a, A, C> = (&'a mut C, &'a Management<A>, Loan<'a, Office<A, C>, C>);
+type Inside<'a, A, C> = (&'a mut C, &'a PoolAdmin<A>, Loan<'a, Office<A, C>, C>);
 
 impl<A: Actor, C: Coordinator<A>> Office<A, C> {
     pub(super) fn new(
         coordinator: C,
-        pool: Management<A>,
+        pool: PoolAdmin<A>,
         bell: AnyAddress,
         ears: Arc<Ears>,
     ) -> Self {

@@ -7,7 +7,7 @@ use crate::{Actor, Overflow, PoolBuilder};
 /// The options of a pool that its coordinator may set when it starts. What it does not set stays as the builder has it.
 ///
 /// ```
-/// # use greenroom::{Coordinator, Management, prelude::*};
+/// # use greenroom::{PoolAdmin, coordinator::Coordinator, prelude::*};
 /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
 /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
 /// use greenroom::coordinator::Setup;
@@ -16,7 +16,7 @@ use crate::{Actor, Overflow, PoolBuilder};
 ///
 /// impl Coordinator<Clerk> for Boss {
 ///     # type Command = (); type Reply = (); type Error = &'static str;
-///     # async fn command(&mut self, _: (), _: &Management<Clerk>, _: &mut Context<Self>) -> Result<(), &'static str> { Ok(()) }
+///     # async fn command(&mut self, _: (), _: &PoolAdmin<Clerk>, _: &mut Context<Self>) -> Result<(), &'static str> { Ok(()) }
 ///     async fn started(&mut self, setup: &mut Setup<Clerk>) -> Result<(), Self::Error> {
 ///         setup.workers(4).bounds(1..=8);
 ///         Ok(())

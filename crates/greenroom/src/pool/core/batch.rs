@@ -26,8 +26,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let next = match source {
             Source::Lane { index, id, .. } => {
                 let mut outbox = self.shards[index].outbox.lock();
-                let may =
-                    outbox.lanes.get(id).and_then(|lane| lane.front()).is_some_and(joins);
+                let may = outbox.lanes.get(id).and_then(|lane| lane.front()).is_some_and(joins);
                 may.then(|| outbox.pop_lane(id)).flatten()
             }
             Source::Head { index, epoch, hash: Some(hash), .. } => {

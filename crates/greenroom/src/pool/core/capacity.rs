@@ -8,9 +8,9 @@ use std::{hash::Hash, sync::atomic::Ordering};
 
 use super::{CREDIT_SHARE, Core, MAX_CREDIT};
 use crate::{
-    Actor, Happening, ManageError,
-    notices::ResizeReason,
-    pool::{builder::MAX_CAPACITY, inbox::Inbox},
+    Actor, PoolEvent,
+    pool::{AdminError, builder::MAX_CAPACITY, inbox::Inbox},
+    pool_events::ResizeReason,
 };
 
 /// How many permits a shard takes at once.
@@ -28,12 +28,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Another bound. Returns what it comes to now.
-    pub(crate) fn set_inbox(&self, inbox: Inbox, why: ResizeReason) -> Result<usize, ManageError> {
+    pub(crate) fn set_inbox(&self, inbox: Inbox, why: ResizeReason) -> Result<usize, AdminError> {
         let roster = self.roster.lock();
         self.check_running()?;
         let to = inbox.capacity(roster.len());
         if !(1..=MAX_CAPACITY).contains(&to) {
-            return Err(ManageError::CapacityOutOfRange { asked: to, most: MAX_CAPACITY });
+            return Err(AdminError::CapacityOutOfRange { asked: to, most: MAX_CAPACITY });
         }
         let each = if let Inbox::PerWorker(each) = inbox { each } else { 0 };
         self.mailbox_each.store(each, Ordering::Relaxed);
@@ -42,7 +42,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(roster);
         self.serve_waiters();
         if from != to {
-            self.tell(Happening::CapacityChanged { from, to, reason: why });
+            self.tell(PoolEvent::CapacityChanged { from, to, reason: why });
         }
         Ok(to)
     }

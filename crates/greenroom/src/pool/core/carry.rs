@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::{Core, Queued};
 use crate::{
-    Actor, Happening,
+    Actor, PoolEvent,
     pool::{
         mailbox::{Mailbox, tagged::Bundle},
         seat::{HAND_OVER, Status},
@@ -251,7 +251,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(moves);
         let slot = slot as usize;
         let messages = self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.held());
-        self.tell(Happening::SlotHeld { slot, messages, held_for });
+        self.tell(PoolEvent::SlotHeld { slot, messages, held_for });
     }
 
     /// Messages that wait until a worker has finished one that it has in hand, to go to another.

@@ -9,9 +9,9 @@ use parking_lot::Mutex;
 
 use super::Core;
 use crate::{
-    Actor, Address, ExitReason, Happening, ManageError,
-    notices::ResizeReason,
+    Actor, Address, ExitReason, PoolEvent,
     pool::{
+        AdminError,
         change::{Outcomes, SlotOutcome},
         employed::Employed,
         in_place,
@@ -20,6 +20,7 @@ use crate::{
         seat::{KILLED, LEAVE, Place, REST, Seat, Status},
         worker,
     },
+    pool_events::ResizeReason,
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
@@ -46,13 +47,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         workers: usize,
         why: ResizeReason,
         outcomes: &Outcomes,
-    ) -> Result<(Vec<usize>, usize), ManageError> {
+    ) -> Result<(Vec<usize>, usize), AdminError> {
         let mut roster = self.roster.lock();
         self.check_running()?;
         let bounds = roster.bounds();
         let size = roster.len().saturating_add(workers);
         if size > *bounds.end() {
-            return Err(ManageError::OutOfBounds { asked: size, bounds });
+            return Err(AdminError::OutOfBounds { asked: size, bounds });
         }
         let slots: Vec<usize> = (0..workers).map(|_| roster.join()).collect();
         self.make_seats(&roster);
@@ -63,7 +64,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.serve_waiters();
         self.revive();
         self.tell_size(size - workers, size, why);
-        slots.iter().for_each(|slot| self.tell(Happening::WorkerAdded { slot: *slot }));
+        slots.iter().for_each(|slot| self.tell(PoolEvent::WorkerAdded { slot: *slot }));
         self.start_in(&slots, outcomes);
         Ok((slots, size))
     }
@@ -73,21 +74,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self: &Arc<Self>,
         other: Address<A::Message, A::Reply, A::Error>,
         outcomes: &Outcomes,
-    ) -> Result<(usize, usize), ManageError> {
+    ) -> Result<(usize, usize), AdminError> {
         /// Two that adopt each other must not both find that the other does not contain them yet.
         static ADOPTING: Mutex<()> = Mutex::new(());
         if self.keyed() || self.sticky.is_some() {
-            return Err(ManageError::Ordered);
+            return Err(AdminError::Ordered);
         }
         let adopting = ADOPTING.lock();
         if other.door.contains(self.identity()) {
-            return Err(ManageError::ContainsItself);
+            return Err(AdminError::ContainsItself);
         }
         let mut roster = self.roster.lock();
         self.check_running()?;
         let bounds = roster.bounds();
         if roster.len() >= *bounds.end() {
-            return Err(ManageError::OutOfBounds { asked: roster.len() + 1, bounds });
+            return Err(AdminError::OutOfBounds { asked: roster.len() + 1, bounds });
         }
         let slot = roster.join();
         self.make_seats(&roster);
@@ -102,7 +103,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop((roster, adopting));
         self.revive();
         self.tell_size(size - 1, size, ResizeReason::Asked);
-        self.tell(Happening::WorkerAdded { slot });
+        self.tell(PoolEvent::WorkerAdded { slot });
         let number = self.seats.at(slot).tasks.fetch_add(1, Ordering::SeqCst) + 1;
         let run = worker::adopted::run(Employed::new(self), slot, other, outcomes.clone());
         self.works_as(slot, number, self.runtime.spawn(run).abort_handle());
@@ -129,13 +130,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         workers: usize,
         why: ResizeReason,
         outcomes: &Outcomes,
-    ) -> Result<(Vec<usize>, usize), ManageError> {
+    ) -> Result<(Vec<usize>, usize), AdminError> {
         let mut roster = self.roster.lock();
         self.check_running()?;
         let bounds = roster.bounds();
         let workers = workers.min(roster.len());
         if roster.len() - workers < *bounds.start() {
-            return Err(ManageError::OutOfBounds { asked: roster.len() - workers, bounds });
+            return Err(AdminError::OutOfBounds { asked: roster.len() - workers, bounds });
         }
         let mut slots: Vec<usize> = roster.members().rev().collect();
         // Each is looked at once: a worker may begin or end something meanwhile.
@@ -172,15 +173,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self: &Arc<Self>,
         slot: usize,
         outcomes: &Outcomes,
-    ) -> Result<usize, ManageError> {
+    ) -> Result<usize, AdminError> {
         let mut roster = self.roster.lock();
         self.check_running()?;
         let bounds = roster.bounds();
         if roster.has(slot) && roster.len() <= *bounds.start() {
-            return Err(ManageError::OutOfBounds { asked: roster.len() - 1, bounds });
+            return Err(AdminError::OutOfBounds { asked: roster.len() - 1, bounds });
         }
         if !roster.leave(slot) {
-            return Err(ManageError::NoSuchSlot(slot));
+            return Err(AdminError::NoSuchSlot(slot));
         }
         let size = roster.len();
         self.size_changed(size);
@@ -195,15 +196,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self: &Arc<Self>,
         slot: usize,
         outcomes: &Outcomes,
-    ) -> Result<usize, ManageError> {
+    ) -> Result<usize, AdminError> {
         let roster = self.roster.lock();
         self.check_running()?;
         if !roster.has(slot) {
-            return Err(ManageError::NoSuchSlot(slot));
+            return Err(AdminError::NoSuchSlot(slot));
         }
         let mut place = self.seats.at(slot).place.lock();
         if place.status != Status::Disabled {
-            return Err(ManageError::NotDisabled(slot));
+            return Err(AdminError::NotDisabled(slot));
         }
         place.status = Status::Starting;
         place.told_started = false;
@@ -213,14 +214,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let size = roster.len();
         drop(roster);
         self.revive();
-        self.tell(Happening::WorkerEnabled { slot });
+        self.tell(PoolEvent::WorkerEnabled { slot });
         self.start_in(&[slot], outcomes);
         Ok(size)
     }
 
-    pub(super) fn check_running(&self) -> Result<(), ManageError> {
+    pub(super) fn check_running(&self) -> Result<(), AdminError> {
         match self.closing.load(Ordering::SeqCst) {
-            true => Err(ManageError::NotRunning),
+            true => Err(AdminError::NotRunning),
             false => Ok(()),
         }
     }
@@ -257,7 +258,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.clear_desk(mailbox, reason);
         seat.published.clear();
         self.roster.lock().vacate(slot);
-        self.tell(Happening::WorkerRemoved { slot });
+        self.tell(PoolEvent::WorkerRemoved { slot });
         let Place { on_left, up, drops_out, .. } = gone;
         if up {
             self.tell_down(slot, reason);
@@ -278,7 +279,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let told = std::mem::replace(&mut place.told_started, true);
         drop(place);
         if !told {
-            self.tell(Happening::WorkerStarted { slot });
+            self.tell(PoolEvent::WorkerStarted { slot });
         }
     }
 
@@ -412,7 +413,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(place);
         self.crew_changed();
         self.clear_desk(mailbox, reason);
-        self.tell(Happening::WorkerDisabled { slot });
+        self.tell(PoolEvent::WorkerDisabled { slot });
         if self.one_less() {
             self.bury_deserted();
         }

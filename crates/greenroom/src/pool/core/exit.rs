@@ -11,7 +11,7 @@ use tokio::{task::AbortHandle, time::Instant};
 
 use super::Core;
 use crate::{
-    Actor, ExitReason, Happening, Stop,
+    Actor, ExitReason, PoolEvent, Stop,
     life::Signal,
     pool::{
         erased::Erased,
@@ -24,7 +24,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum WhenExhausted {
-    /// Its slot is disabled until [`Management::enable`](crate::Management::enable). Others take its work over.
+    /// Its slot is disabled until [`PoolAdmin::enable`](crate::PoolAdmin::enable). Others take its work over.
     #[default]
     Disable,
     /// The pool stops, for the reason for which the worker has ended.
@@ -81,7 +81,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn exceeded(self: &Arc<Self>, slot: usize, reason: &ExitReason) -> Sequel {
-        self.tell(Happening::BudgetExceeded { slot });
+        self.tell(PoolEvent::BudgetExceeded { slot });
         match self.settings.when_exhausted {
             WhenExhausted::StopPool => self.end_with(reason),
             WhenExhausted::Escalate => self.escalate(slot, reason),
@@ -105,7 +105,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if !self.lay_off(slot) {
             return Sequel::Over;
         }
-        self.tell(Happening::Escalated { slot });
+        self.tell(PoolEvent::Escalated { slot });
         self.tell_supervisor(reason);
         Sequel::GivenUp
     }

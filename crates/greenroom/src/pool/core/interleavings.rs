@@ -136,7 +136,7 @@ impl Stage {
             poison_limit: 2,
             restarts: Restarts::default(),
             restart_policy: crate::RestartPolicy::default(),
-            when_exhausted: crate::WhenExhausted::default(),
+            when_exhausted: crate::pool::WhenExhausted::default(),
             single: false,
             time_limit: None,
             quick: None,
@@ -144,7 +144,7 @@ impl Stage {
             serves_at_hatch: false,
             on_dead_letter: None,
             dead_letters: 0,
-            notices: crate::Notices::off(),
+            notices: crate::PoolEvents::off(),
             seed: 1,
             is_seeded: true,
         };

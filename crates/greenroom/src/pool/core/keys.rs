@@ -8,7 +8,7 @@ use crate::{
     pool::{
         failed::Failed,
         hold::Source,
-        keys::{KeyCounts, KeyState, LongestLine, ParkedKey, Why},
+        keys::{KeyCounts, KeyState, KeyStatus, LongestLine, ParkedKey},
         lanes::{Lane, LaneId, LaneState},
         shard::Outbox,
         stamp::Stamp,
@@ -71,7 +71,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         &self,
         key: &K,
         describe: impl FnOnce(&A::Error) -> String,
-    ) -> Option<Why> {
+    ) -> Option<KeyStatus> {
         let hash = self.hash(key);
         let index = hash as usize & (self.shards.len() - 1);
         let candidates = self.shards[index].outbox.lock().lanes.candidates(hash);
@@ -98,7 +98,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         };
         let last_error = found.failed.and_then(|(failed, _)| failed.describe(describe));
         let oldest = found.oldest.map(|stamp| stamp.age(now));
-        Some(Why { state, waiting: found.waiting, attempt, last_error, oldest })
+        Some(KeyStatus { state, waiting: found.waiting, attempt, last_error, oldest })
     }
 
     fn running(&self, worker: usize, now: u64) -> (KeyState, u32) {

@@ -22,7 +22,7 @@ use super::{
     take::{Outboxed, find_lane},
 };
 use crate::{
-    Actor, CallError, DeadLetter, Happening, ReplyPort,
+    Actor, CallError, DeadLetter, PoolEvent, ReplyPort,
     pool::{
         discard::discard,
         failed::Failed,
@@ -70,7 +70,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         ports.into_iter().for_each(|port: PortOf<A>| port.resolve(CallError::Parked));
         freed.into_iter().for_each(|room| room.notify_one());
-        self.tell(Happening::KeyParked);
+        self.tell(PoolEvent::KeyParked);
         self.tell_progress();
         place
     }
@@ -190,7 +190,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let goes_on = closed.is_none();
         drop(outbox);
         discard((failed, closed));
-        self.tell(Happening::KeyReleased);
+        self.tell(PoolEvent::KeyReleased);
         if goes_on {
             self.announce(index);
         }

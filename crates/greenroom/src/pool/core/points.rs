@@ -128,7 +128,7 @@ async fn a04_a_place_that_is_freed_for_want_of_room_goes_to_who_waits_for_it() {
     });
     let builder = builder.workers(1).capacity(1).mailbox(1).overflow(Overflow::DropOldest);
     let pool = builder.spawn().await.unwrap();
-    let worker = pool.manage().workers().remove(0);
+    let worker = pool.admin().workers().remove(0);
     worker.send(1).await.unwrap();
     while pool.stats().in_hand == 0 {
         tokio::task::yield_now().await;

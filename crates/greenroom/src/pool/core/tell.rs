@@ -11,16 +11,16 @@ use tokio::time::Instant;
 
 use super::{Core, OnDeadLetter, Queued};
 use crate::{
-    Actor, DeadLetter, DeadLetterReason, ExitReason, Happening,
-    notices::{LimitChangeReason, ResizeReason, drop_log::Dropped, full_log::Found},
+    Actor, DeadLetter, DeadLetterReason, ExitReason, PoolEvent,
     pool::{discard::discard, limits::LimitChange},
+    pool_events::{LimitChangeReason, ResizeReason, drop_log::Dropped, full_log::Found},
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    pub(crate) fn tell(&self, what: Happening) {
+    pub(crate) fn tell(&self, what: PoolEvent) {
         match (&what, &self.settings.on_parked) {
             // Logged by who is told which message it is.
-            (Happening::KeyParked, Some(_)) => {
+            (PoolEvent::KeyParked, Some(_)) => {
                 self.settings.notices.emit_unlogged(&self.settings.name, what);
             }
             _ => self.settings.notices.emit(&self.settings.name, what),
@@ -45,7 +45,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The pool is to have another size.
     pub(super) fn tell_size(&self, from: usize, to: usize, reason: ResizeReason) {
         if from != to {
-            self.tell(Happening::Resized { from, to, reason });
+            self.tell(PoolEvent::Resized { from, to, reason });
         }
     }
 
@@ -53,7 +53,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn tell_limit(&self, change: LimitChange) {
         let LimitChange { from, to, reason, mode } = change;
         let reason = LimitChangeReason::Adapted { reason, mode };
-        self.tell(Happening::LimitChanged { from, to, reason });
+        self.tell(PoolEvent::LimitChanged { from, to, reason });
     }
 
     /// Reports a dead letter. The count comes first, then the port, then the notice, then the hook or the queue.
@@ -76,7 +76,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if letter.reason == DeadLetterReason::Evicted {
             return;
         }
-        let what = Happening::DeadLetter {
+        let what = PoolEvent::DeadLetter {
             message_type: std::any::type_name::<A::Message>(),
             reason: letter.reason,
             age: letter.age,
@@ -110,7 +110,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             Found::Known => return,
             Found::Begun => {}
             Found::ToBeTold => {
-                self.tell(Happening::MailboxFull);
+                self.tell(PoolEvent::MailboxFull);
                 self.full.told(now);
             }
         }
@@ -161,7 +161,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return;
         }
         if let Some(full_for) = self.full.drained(depth, capacity, Instant::now()) {
-            self.tell(Happening::MailboxDrained { full_for });
+            self.tell(PoolEvent::MailboxDrained { full_for });
         }
     }
 
@@ -177,7 +177,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A message was dropped because there was no room.
     pub(super) fn has_dropped(&self) {
         match self.drops.dropped(1, Instant::now()) {
-            Dropped::Tell(messages) => self.tell(Happening::DroppedByOverflow { messages }),
+            Dropped::Tell(messages) => self.tell(PoolEvent::DroppedByOverflow { messages }),
             Dropped::First => self.clock.rouse(),
             Dropped::Counted => {}
         }
@@ -186,7 +186,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// For the clock: drops that no further one follows.
     pub(crate) fn tell_due_drops(&self) {
         if let Some(messages) = self.drops.due(Instant::now()) {
-            self.tell(Happening::DroppedByOverflow { messages });
+            self.tell(PoolEvent::DroppedByOverflow { messages });
         }
     }
 
@@ -196,11 +196,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return;
         }
         for &(slot, busy_for) in wedged {
-            self.tell(Happening::WorkerWedged { slot, busy_for });
+            self.tell(PoolEvent::WorkerWedged { slot, busy_for });
         }
         if let Some(messages) = self.drops.rest() {
-            self.tell(Happening::DroppedByOverflow { messages });
+            self.tell(PoolEvent::DroppedByOverflow { messages });
         }
-        self.tell(Happening::Stopped { reason: reason.clone() });
+        self.tell(PoolEvent::Stopped { reason: reason.clone() });
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{future::Future, pin::Pin};
 
-use crate::{Address, CallError, Calling, CancellationToken, Envelope};
+use crate::{Address, CallError, CancellationToken, Envelope, pool::Calling};
 
 /// One call among several for the same answer.
 pub(super) type Attempt<R, E> = Pin<Box<dyn Future<Output = Result<R, CallError<E>>> + Send>>;

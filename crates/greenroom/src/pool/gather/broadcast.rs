@@ -23,7 +23,7 @@ use crate::Address;
 /// address.
 ///
 /// ```
-/// # use greenroom::{prelude::*, BroadcastAddress};
+/// # use greenroom::{prelude::*, gather::BroadcastAddress};
 /// # struct Cache; impl Actor for Cache { type Message = &'static str; type Reply = usize; type Error = String;
 /// # async fn handle(&mut self, key: &'static str, _: &mut Context<Self>) -> Result<usize, String> { Ok(key.len()) } }
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -42,7 +42,7 @@ impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gather
     /// Waits for the answer of each live worker, be it a reply or an error.
     ///
     /// ```
-    /// # use greenroom::{prelude::*, BroadcastAddress};
+    /// # use greenroom::{prelude::*, gather::BroadcastAddress};
     /// # struct Shard; impl Actor for Shard { type Message = u32; type Reply = u32; type Error = String;
     /// # async fn handle(&mut self, by: u32, _: &mut Context<Self>) -> Result<u32, String> { Ok(by) } }
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// of calls there are at most `burst + calls / one_in` hedges.
 ///
 /// ```
-/// use greenroom::HedgeBudget;
+/// use greenroom::gather::HedgeBudget;
 /// assert_eq!(HedgeBudget::default(), HedgeBudget::one_in(20).burst(10)); // 5% of the calls
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Default for HedgeBudget {
 
 impl HedgeBudget {
     /// One hedge for so many calls; 0 is taken as 1. The share should be about that of the calls that take longer than
-    /// [`after`](crate::Hedged::after): 20 for a 95th percentile.
+    /// [`after`](crate::gather::Hedged::after): 20 for a 95th percentile.
     pub fn one_in(calls: u32) -> Self {
         Self { one_in: calls.max(1), ..Self::default() }
     }

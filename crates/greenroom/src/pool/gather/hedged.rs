@@ -34,7 +34,7 @@ const DEFAULT_AFTER: Duration = Duration::from_millis(100);
 /// [`Gathering::first_answer`](super::Gathering::first_answer). A clone shares the budget.
 ///
 /// ```
-/// # use greenroom::{prelude::*, HedgeBudget, Hedged};
+/// # use greenroom::{prelude::*, gather::{HedgeBudget, Hedged}};
 /// # use std::time::Duration;
 /// # struct Lookup; impl Actor for Lookup { type Message = u32; type Reply = u32; type Error = String;
 /// # async fn handle(&mut self, key: u32, _: &mut Context<Self>) -> Result<u32, String> { Ok(key) } }

@@ -39,7 +39,7 @@ pub enum PartialPolicy {
 /// of `split` or `init`, and the parts that are still out are abandoned after a panic of `join`.
 ///
 /// ```
-/// # use greenroom::{prelude::*, SplitJoin};
+/// # use greenroom::{prelude::*, gather::SplitJoin};
 /// struct Summer;
 ///
 /// impl Actor for Summer {

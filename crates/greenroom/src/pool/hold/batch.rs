@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::{Hold, Posture, Source, Taken};
 use crate::{
     Actor, Answer, DeadLetterReason,
-    delivery::{Companion, Delivery},
+    delivery::{BatchItem, Delivery},
     pool::{
         core::{Queued, batch::Next},
         discard::discard,
@@ -158,7 +158,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.delivery.more = more;
         if taken == Taken::InHand {
             self.seat.has_more(1);
-            let held = Companion { delivery: second, spare: second_spare, result: None };
+            let held = BatchItem { delivery: second, spare: second_spare, result: None };
             self.delivery.more.push(held);
         }
     }
@@ -237,7 +237,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     fn put_in_hand(
         &mut self,
-        held: Companion<A::Message, A::Reply, A::Error>,
+        held: BatchItem<A::Message, A::Reply, A::Error>,
     ) -> Option<Result<A::Reply, A::Error>> {
         self.delivery = held.delivery;
         self.spare = held.spare;

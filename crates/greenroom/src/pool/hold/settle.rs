@@ -12,9 +12,9 @@ use super::{
     batch::{Deferred, Fate},
 };
 use crate::{
-    Actor, Answer, CallError, Cause, DeadLetter, DeadLetterReason, ExitReason, FailedAttempt,
-    Verdict,
+    Actor, Answer, CallError, DeadLetter, DeadLetterReason, ExitReason, FailureAction,
     delivery::Marks,
+    failure::{Cause, FailedAttempt},
     pool::{
         clock,
         core::{ExtraOf, Queued},
@@ -139,7 +139,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
             Ok(answer) => self.handled(answer),
             Err(error) if marks.has(Marks::FORWARDED) => {
                 discard(error);
-                self.handled(Answer::Elsewhere);
+                self.handled(Answer::Deferred);
             }
             Err(error) => {
                 self.outcome = Outcome::Rejected;
@@ -160,20 +160,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     /// What follows from a failed attempt.
-    fn follow(&mut self, verdict: Verdict, failure: Failure<A::Error>) {
+    fn follow(&mut self, verdict: FailureAction, failure: Failure<A::Error>) {
         match verdict {
-            Verdict::Retry { after, counted } => self.retry(after, counted, failure),
-            Verdict::DeadLetter => self.bury(failure),
-            Verdict::Drop => {
+            FailureAction::Retry { after, counted } => self.retry(after, counted, failure),
+            FailureAction::DeadLetter => self.bury(failure),
+            FailureAction::Drop => {
                 self.drop_message();
                 discard(failure.error);
             }
-            Verdict::Return => match failure.error {
+            FailureAction::Return => match failure.error {
                 Some(error) if self.delivery.is_call() => self.give_back(error),
                 error => self.bury(Failure { error, ..failure }),
             },
-            Verdict::ParkKey => self.park_key(failure),
-            Verdict::StopPool => {
+            FailureAction::ParkKey => self.park_key(failure),
+            FailureAction::StopPool => {
                 // Nothing is started from here on, of this key least of all.
                 self.post.core.stop_because(failure.exit_reason());
                 self.post.core.end();
@@ -184,10 +184,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// The message has killed as many as it may.
     fn poisoned(&mut self, error: Option<A::Error>, panic: Option<String>) {
-        let finally = self.post.core.settings.finally.map_or(Verdict::DeadLetter, Verdict::from);
+        let finally =
+            self.post.core.settings.finally.map_or(FailureAction::DeadLetter, FailureAction::from);
         let reason = DeadLetterReason::Poisoned;
         match finally {
-            Verdict::Return => self.dead_letter(reason, error, panic),
+            FailureAction::Return => self.dead_letter(reason, error, panic),
             verdict => self.follow(verdict, Failure { reason, error, panic, killed: true }),
         }
     }
@@ -397,7 +398,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.delivery.open_port();
         self.delivery.marks.remove(Marks::CRASHED);
         if self.delivery.marks.has(Marks::FORWARDED) {
-            return self.handled(Answer::Elsewhere);
+            return self.handled(Answer::Deferred);
         }
         let kills = self.kills();
         let failures = self.delivery.failures() + 1;
@@ -411,12 +412,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     /// What the policy says; where it panics, what follows when no further attempt is made.
-    fn decide(&self, attempt: FailedAttempt<'_, A::Error>) -> Verdict {
+    fn decide(&self, attempt: FailedAttempt<'_, A::Error>) -> FailureAction {
         let settings = &self.post.core.settings;
         let decide = || settings.policy.decide(attempt, self.post.core.chance());
         catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|policy| {
             discard(policy);
-            settings.finally.map_or(Verdict::DeadLetter, Verdict::from)
+            settings.finally.map_or(FailureAction::DeadLetter, FailureAction::from)
         })
     }
 
@@ -426,7 +427,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.delivery.open_port();
         self.delivery.marks.remove(Marks::CRASHED);
         if self.delivery.marks.has(Marks::FORWARDED) {
-            return self.handled(Answer::Elsewhere);
+            return self.handled(Answer::Deferred);
         }
         // One that was adopted has its message on the way to somebody else, where it has not
         // arrived.
@@ -450,7 +451,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.delivery.marks.remove(Marks::CRASHED);
         self.outcome = Outcome::TimedOut;
         if self.delivery.marks.has(Marks::FORWARDED) {
-            return self.handled(Answer::Elsewhere);
+            return self.handled(Answer::Deferred);
         }
         let failures = self.delivery.failures() + 1;
         let attempt = FailedAttempt { cause: Cause::Timeout(limit), failures };
@@ -464,7 +465,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     pub(super) fn return_message(&mut self) {
         self.delivery.open_port();
         if self.delivery.marks.has(Marks::FORWARDED) {
-            return self.handled(Answer::Elsewhere);
+            return self.handled(Answer::Deferred);
         }
         if self.delivery.message.is_none() && self.spare.is_none() {
             return self.dead_letter(DeadLetterReason::Killed, None, None);

@@ -30,7 +30,7 @@ use crate::SpawnError;
 ///
 /// ```
 /// use std::time::Duration;
-/// use greenroom::pool::limits::{Adaptive, AdaptiveLimit, Outcome};
+/// use greenroom::limits::{Adaptive, AdaptiveLimit, Outcome};
 ///
 /// let mut limit = AdaptiveLimit::new(Adaptive::up_to(100).initial(10).enforced())?;
 /// assert!((0..10).all(|_| limit.try_start()));

@@ -60,7 +60,7 @@ impl Rate {
 ///
 /// ```
 /// use std::time::Duration;
-/// use greenroom::pool::limits::{Rate, TokenBucket};
+/// use greenroom::limits::{Rate, TokenBucket};
 ///
 /// let mut bucket = TokenBucket::new(Rate::per_second(10), 2)?;
 /// let start = Duration::ZERO;

@@ -7,7 +7,7 @@ use std::{future::poll_fn, hash::Hash, pin::pin, sync::Arc, task::Poll};
 
 use super::{CatchUnwind, End, Gone, Undertaker, bury, context, work};
 use crate::{
-    Actor, Address, Answer, Context, Delivery, ExitReason, Happening, NotAccepted,
+    Actor, Address, Answer, Context, Delivery, ExitReason, NotAccepted, PoolEvent,
     pool::{
         change::{Outcomes, SlotOutcome},
         core::Core,
@@ -41,7 +41,7 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Actor for Forwarde
             }
             delivery.refused_by(cx.slot(), why);
         }
-        Ok(Answer::Elsewhere)
+        Ok(Answer::Deferred)
     }
 }
 
@@ -61,7 +61,7 @@ async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     outcomes: Outcomes,
 ) {
     let (core, slot) = (undertaker.core.clone(), undertaker.slot);
-    core.tell(Happening::WorkerStarted { slot });
+    core.tell(PoolEvent::WorkerStarted { slot });
     core.has_started(slot);
     let _ = outcomes.send(SlotOutcome::Started(slot));
     let other = to.erase();

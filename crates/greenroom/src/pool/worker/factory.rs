@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::{Actor, Layer, Layered, pool::discard::discard};
+use crate::{Actor, Layer, layer::Layered, pool::discard::discard};
 
 /// Builds the actor of a slot. Called once per start, on the runtime's blocking pool unless it is quick.
 pub(crate) struct Factory<A> {

@@ -62,7 +62,7 @@ impl Actor for Clerk {
             FAILS => return Err(()),
             LATER => {
                 self.0.lock().ports.extend(delivery.take_reply_port());
-                return Ok(Answer::Elsewhere);
+                return Ok(Answer::Deferred);
             }
             _ => {}
         }

@@ -101,12 +101,12 @@ async fn a_worker_is_busy_since_it_has_something_in_hand() {
         let (pool, _) = idle(in_place, |pool| pool).await;
         let look = async {
             tokio::time::sleep(A_WHILE / 2).await;
-            let workers = pool.manage().worker_stats();
+            let workers = pool.admin().worker_stats();
             workers.iter().filter_map(|worker| worker.busy_for).collect::<Vec<_>>()
         };
         let (done, busy) = tokio::join!(pool.call(Do::Wait), look);
         assert_eq!((done, busy), (Ok(()), vec![A_WHILE / 2]));
-        assert!(pool.manage().worker_stats().iter().all(|worker| worker.busy_for.is_none()));
+        assert!(pool.admin().worker_stats().iter().all(|worker| worker.busy_for.is_none()));
     }
 }
 
@@ -127,7 +127,7 @@ async fn what_waits_for_its_worker_grows_old_from_when_somebody_looks() {
     assert_eq!(pool.stats().oldest, Some(Duration::ZERO), "not an hour");
     let look = async {
         tokio::time::sleep(A_WHILE / 2).await;
-        let workers = pool.manage().worker_stats();
+        let workers = pool.admin().worker_stats();
         workers.iter().find_map(|worker| worker.busy_for)
     };
     let (done, busy) = tokio::join!(call, look);

@@ -12,10 +12,13 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Backoff, Context, DeadLetterReason, Event, ExitReason, Happening, NotAccepted, Notices,
-    Overflow, Pool, PoolBuilder, Restarts, Stop, Strategy, Supervisor, WhenExhausted,
-    notices::{Kind, NoticeReceiver},
+    Actor, Backoff, Context, DeadLetterReason, ExitReason, NotAccepted, Overflow, Pool,
+    PoolBuilder, PoolEvent, PoolEvents, Restarts, Stop, Supervisor,
     policy::RoundRobin,
+    pool::WhenExhausted,
+    pool_events::{Kind, PoolEventReceiver},
+    supervisor::Strategy,
+    topic::Event,
 };
 
 use tower::ServiceExt;
@@ -50,14 +53,14 @@ impl Actor for Desk {
 }
 
 /// One worker, whose notices are received.
-fn desk() -> (PoolBuilder<Desk>, NoticeReceiver) {
-    let notices = Notices::new(1_000);
+fn desk() -> (PoolBuilder<Desk>, PoolEventReceiver) {
+    let notices = PoolEvents::new(1_000);
     let receiver = notices.subscribe();
-    (Pool::new(|_| Desk).quick_factory().workers(1).notices(notices), receiver)
+    (Pool::new(|_| Desk).quick_factory().workers(1).pool_events(notices), receiver)
 }
 
 /// What there is to hear, as text.
-fn heard(receiver: &mut NoticeReceiver) -> Vec<String> {
+fn heard(receiver: &mut PoolEventReceiver) -> Vec<String> {
     let events = std::iter::from_fn(|| receiver.try_recv());
     events
         .map(|event| match event {
@@ -67,7 +70,7 @@ fn heard(receiver: &mut NoticeReceiver) -> Vec<String> {
         .collect()
 }
 
-fn kinds(receiver: &mut NoticeReceiver) -> Vec<Kind> {
+fn kinds(receiver: &mut PoolEventReceiver) -> Vec<Kind> {
     let events = std::iter::from_fn(|| receiver.try_recv());
     events.filter_map(Event::into_item).map(|notice| notice.what.kind()).collect()
 }
@@ -110,10 +113,10 @@ async fn x01_who_has_waited_for_the_end_has_been_told_of_it() {
 
 #[tokio::test(start_paused = true)]
 async fn x01_a_spawn_that_fails_tells_why_and_of_no_start() {
-    let notices = Notices::new(10);
+    let notices = PoolEvents::new(10);
     let mut receiver = notices.subscribe();
     let pool = Pool::<Desk>::try_new(|_| Err::<Desk, _>("no desk"));
-    assert!(pool.workers(1).notices(notices).spawn().await.is_err());
+    assert!(pool.workers(1).pool_events(notices).spawn().await.is_err());
     settle().await;
     assert_eq!(heard(&mut receiver), ["StartFailed { slot: 0, error: \"no desk\" }"]);
 }
@@ -123,7 +126,7 @@ async fn x01_restarts_their_budget_and_the_slot_are_told_in_order() {
     let (desk, mut receiver) = desk();
     let pool = desk.workers(2).restarts(restarts(1)).spawn().await.unwrap();
     heard(&mut receiver);
-    let first = pool.manage().workers()[0].clone();
+    let first = pool.admin().workers()[0].clone();
     first.send(Do::Panic).await.unwrap();
     settle().await;
     let told = heard(&mut receiver);
@@ -134,7 +137,7 @@ async fn x01_restarts_their_budget_and_the_slot_are_told_in_order() {
     settle().await;
     let told = heard(&mut receiver);
     assert_eq!(told[1..], ["BudgetExceeded { slot: 0 }", "WorkerDisabled { slot: 0 }"]);
-    pool.manage().enable(0).unwrap().done(SECOND).await;
+    pool.admin().enable(0).unwrap().done(SECOND).await;
     let told = heard(&mut receiver);
     assert_eq!(told, ["WorkerEnabled { slot: 0 }", "WorkerStarted { slot: 0 }"]);
 }
@@ -173,9 +176,10 @@ async fn x01_a_slot_that_is_left_to_a_supervisor_is_told_of_as_escalated_and_the
 async fn x01_an_actor_that_is_adopted_is_told_to_come_and_to_go() {
     let (desk, mut receiver) = desk();
     let pool = desk.spawn().await.unwrap();
-    let other = Pool::new(|_| Desk).workers(1).notices(Notices::off()).spawn().await.unwrap();
+    let other =
+        Pool::new(|_| Desk).workers(1).pool_events(PoolEvents::off()).spawn().await.unwrap();
     heard(&mut receiver);
-    pool.manage().adopt(other.address()).unwrap().done(SECOND).await;
+    pool.admin().adopt(other.address()).unwrap().done(SECOND).await;
     let came = [
         "Resized { from: 1, to: 2, reason: Asked }",
         "WorkerAdded { slot: 1 }",
@@ -196,7 +200,7 @@ async fn x01_a_worker_that_was_killed_is_told_to_be_restarted() {
     let (desk, mut receiver) = desk();
     let pool = desk.spawn().await.unwrap();
     heard(&mut receiver);
-    let worker = pool.manage().workers()[0].erase();
+    let worker = pool.admin().workers()[0].erase();
     worker.exit(ExitReason::Killed);
     settle().await;
     let told = heard(&mut receiver);
@@ -205,14 +209,14 @@ async fn x01_a_worker_that_was_killed_is_told_to_be_restarted() {
 
 #[tokio::test(start_paused = true)]
 async fn x01_each_start_that_fails_is_told_and_the_one_that_does_not() {
-    let notices = Notices::new(100);
+    let notices = PoolEvents::new(100);
     let mut receiver = notices.subscribe();
     let builds = AtomicUsize::new(0);
     let factory = move |_| match builds.fetch_add(1, Ordering::SeqCst) {
         0 | 3 => Ok(Desk),
         _ => Err("no desk"),
     };
-    let pool = Pool::try_new(factory).quick_factory().workers(2).notices(notices);
+    let pool = Pool::try_new(factory).quick_factory().workers(2).pool_events(notices);
     let pool = pool.restarts(restarts(3)).spawn().await.unwrap();
     settle().await;
     let told = heard(&mut receiver);
@@ -233,7 +237,7 @@ async fn x01_sizes_and_those_who_come_and_go_are_told() {
     let (desk, mut receiver) = desk();
     let pool = desk.spawn().await.unwrap();
     heard(&mut receiver);
-    pool.manage().resize(3).unwrap().done(SECOND).await;
+    pool.admin().resize(3).unwrap().done(SECOND).await;
     let added = [
         "Resized { from: 1, to: 3, reason: Asked }",
         "WorkerAdded { slot: 1 }",
@@ -242,12 +246,12 @@ async fn x01_sizes_and_those_who_come_and_go_are_told() {
         "WorkerStarted { slot: 2 }",
     ];
     assert_eq!(heard(&mut receiver), added);
-    pool.manage().remove_worker(1).unwrap().done(SECOND).await;
+    pool.admin().remove_worker(1).unwrap().done(SECOND).await;
     let removed = ["Resized { from: 3, to: 2, reason: Asked }", "WorkerRemoved { slot: 1 }"];
     assert_eq!(heard(&mut receiver), removed);
-    pool.manage().remove(5).unwrap().done(SECOND).await;
+    pool.admin().remove(5).unwrap().done(SECOND).await;
     assert_eq!(heard(&mut receiver)[0], "Resized { from: 2, to: 0, reason: Asked }");
-    pool.manage().resize(0).unwrap().done(SECOND).await;
+    pool.admin().resize(0).unwrap().done(SECOND).await;
     assert_eq!(heard(&mut receiver), [""; 0], "it has that size");
 }
 
@@ -262,7 +266,7 @@ async fn x01_a_dead_letter_is_told_with_its_type_age_and_attempts_whoever_takes_
         pool.send(Do::Fail).await.unwrap();
         settle().await;
         let notice = receiver.try_recv().and_then(Event::into_item).unwrap();
-        let Happening::DeadLetter { message_type, reason, age, attempts } = notice.what else {
+        let PoolEvent::DeadLetter { message_type, reason, age, attempts } = notice.what else {
             panic!()
         };
         assert_eq!((message_type, attempts), (std::any::type_name::<Do>(), 3));
@@ -331,7 +335,7 @@ async fn x01_who_waits_to_reserve_or_for_one_worker_tells_of_a_full_pool_too() {
         pool.send(Do::Sleep(SECOND)).await.unwrap();
         tokio::time::sleep(MILLI).await;
         pool.try_send_many(&mut [Do::Nothing; 2].into()).unwrap();
-        let worker = pool.manage().workers().remove(0);
+        let worker = pool.admin().workers().remove(0);
         kinds(&mut receiver);
         match way {
             0 => drop(tokio::time::timeout(MILLI, pool.reserve_owned()).await),
@@ -351,7 +355,7 @@ async fn x01_who_waits_to_reserve_or_for_one_worker_tells_of_a_full_pool_too() {
 async fn x01_one_worker_without_room_is_no_full_pool_where_workers_pull() {
     let (desk, mut receiver) = desk();
     let pool = desk.capacity(20).mailbox(1).workers(2).spawn().await.unwrap();
-    let worker = pool.manage().workers().remove(0);
+    let worker = pool.admin().workers().remove(0);
     worker.send(Do::Sleep(SECOND)).await.unwrap();
     tokio::time::sleep(MILLI).await;
     worker.send(Do::Nothing).await.unwrap();
@@ -394,9 +398,9 @@ async fn x01_a_worker_that_does_not_let_go_is_told_at_the_deadline() {
 
     let (let_go, held) = mpsc::channel();
     let held = Arc::new(Mutex::new(held));
-    let notices = Notices::new(10);
+    let notices = PoolEvents::new(10);
     let mut receiver = notices.subscribe();
-    let pool = Pool::new(move |_| Stuck(held.clone())).workers(1).notices(notices);
+    let pool = Pool::new(move |_| Stuck(held.clone())).workers(1).pool_events(notices);
     let pool = pool.spawn().await.unwrap();
     pool.send(()).await.unwrap();
     while pool.stats().in_hand == 0 {
@@ -407,16 +411,16 @@ async fn x01_a_worker_that_does_not_let_go_is_told_at_the_deadline() {
     let_go.send(()).unwrap();
     assert_eq!(report.wedged, ["pool-0"]);
     let notice = receiver.try_recv().and_then(Event::into_item).unwrap();
-    let Happening::WorkerWedged { slot: 0, busy_for } = notice.what else { panic!("{notice:?}") };
+    let PoolEvent::WorkerWedged { slot: 0, busy_for } = notice.what else { panic!("{notice:?}") };
     assert!(busy_for >= Duration::from_millis(500), "{busy_for:?}");
     assert_eq!(heard(&mut receiver), ["Stopped { reason: Shutdown }"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn x01_switched_off_a_pool_tells_nothing() {
-    let global = Notices::global().subscribe_to("quiet");
-    let off = Notices::off();
-    let pool = Pool::new(|_| Desk).workers(1).capacity(1).name("quiet").notices(off.clone());
+    let global = PoolEvents::global().subscribe_to("quiet");
+    let off = PoolEvents::off();
+    let pool = Pool::new(|_| Desk).workers(1).capacity(1).name("quiet").pool_events(off.clone());
     let pool = pool.overflow(Overflow::DropOldest).restarts(restarts(0)).spawn().await.unwrap();
     for _ in 0..10 {
         pool.send(Do::Panic).await.unwrap();
@@ -430,7 +434,7 @@ async fn x01_switched_off_a_pool_tells_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn x01_unless_said_otherwise_a_pool_tells_the_hub_of_the_process() {
-    let mut receiver = Notices::global().subscribe_to("told to all");
+    let mut receiver = PoolEvents::global().subscribe_to("told to all");
     let pool = Pool::new(|_| Desk).workers(1).name("told to all").spawn().await.unwrap();
     pool.stop(Stop::Now).await;
     assert_eq!(kinds(&mut receiver), [Kind::WorkerStarted, Kind::Started, Kind::Stopped]);
@@ -446,9 +450,9 @@ async fn x01_a_pool_in_order_by_key_tells_the_same_hub() {
 
 #[tokio::test(start_paused = true)]
 async fn x02_who_lags_is_told_how_many_it_has_missed_and_another_misses_nothing() {
-    let notices = Notices::new(2);
+    let notices = PoolEvents::new(2);
     let (mut slow, mut quick) = (notices.subscribe(), notices.subscribe());
-    let pool = Pool::new(|_| Desk).quick_factory().workers(1).notices(notices.clone());
+    let pool = Pool::new(|_| Desk).quick_factory().workers(1).pool_events(notices.clone());
     let pool = pool.restarts(restarts(9)).spawn().await.unwrap();
     let mut all = heard(&mut quick);
     for _ in 0..3 {
@@ -473,12 +477,12 @@ async fn drops_told(overflow: Overflow<Do, (), &'static str>) -> Vec<(f64, u64)>
         let mut first = None;
         while let Some(Event::Item(notice)) = receiver.recv().await {
             match notice.what {
-                Happening::DroppedByOverflow { messages } => {
+                PoolEvent::DroppedByOverflow { messages } => {
                     let now = tokio::time::Instant::now();
                     let since = now - *first.get_or_insert(now);
                     told.push((since.as_secs_f64(), messages));
                 }
-                Happening::DeadLetter { reason, .. } => {
+                PoolEvent::DeadLetter { reason, .. } => {
                     assert_eq!(reason, DeadLetterReason::Killed)
                 }
                 _ => {}

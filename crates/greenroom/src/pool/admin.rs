@@ -1,4 +1,4 @@
-//! Management, apart from work: sizes, slots, figures and the end of a pool.
+//! Administration, apart from work: sizes, slots, figures and the end of a pool.
 
 use std::{
     any::{Any, type_name},
@@ -23,7 +23,11 @@ use super::{
     stats::{PoolStats, WorkerStats},
     stop::{self, Stop, StopReport},
 };
-use crate::{Actor, DeadLetters, Items, SpawnError, inspect::Inspection, notices::ResizeReason};
+use crate::{
+    Actor, DeadLetters, SpawnError,
+    inspect::{Inspection, Items},
+    pool_events::ResizeReason,
+};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -42,19 +46,19 @@ pub(crate) trait Control<A: Actor>: Send + Sync {
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
     /// Those that handle messages now, in the order of their slots.
     fn live_workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
-    fn add(self: Arc<Self>, workers: usize) -> Result<Change, ManageError>;
+    fn add(self: Arc<Self>, workers: usize) -> Result<Change, AdminError>;
     fn adopt(
         self: Arc<Self>,
         other: Address<A::Message, A::Reply, A::Error>,
-    ) -> Result<Change, ManageError>;
-    fn remove(self: Arc<Self>, workers: usize) -> Result<Change, ManageError>;
-    fn remove_worker(self: Arc<Self>, slot: usize) -> Result<Change, ManageError>;
-    fn resize(self: Arc<Self>, workers: usize) -> Result<Change, ManageError>;
-    fn enable(self: Arc<Self>, slot: usize) -> Result<Change, ManageError>;
+    ) -> Result<Change, AdminError>;
+    fn remove(self: Arc<Self>, workers: usize) -> Result<Change, AdminError>;
+    fn remove_worker(self: Arc<Self>, slot: usize) -> Result<Change, AdminError>;
+    fn resize(self: Arc<Self>, workers: usize) -> Result<Change, AdminError>;
+    fn enable(self: Arc<Self>, slot: usize) -> Result<Change, AdminError>;
     /// Returns what the bound comes to.
-    fn set_inbox(&self, inbox: Inbox) -> Result<usize, ManageError>;
-    fn set_rate(&self, rate: Option<Rate>) -> Result<(), ManageError>;
-    fn set_concurrency(&self, messages: Option<usize>) -> Result<(), ManageError>;
+    fn set_inbox(&self, inbox: Inbox) -> Result<usize, AdminError>;
+    fn set_rate(&self, rate: Option<Rate>) -> Result<(), AdminError>;
+    fn set_concurrency(&self, messages: Option<usize>) -> Result<(), AdminError>;
     fn stop(self: Arc<Self>, how: Stop) -> BoxFuture<'static, StopReport<A::Message>>;
 }
 
@@ -105,7 +109,7 @@ where
         workers
     }
 
-    fn add(self: Arc<Self>, workers: usize) -> Result<Change, ManageError> {
+    fn add(self: Arc<Self>, workers: usize) -> Result<Change, AdminError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let (slots, size) = self.hire(workers, ResizeReason::Asked, &outcomes)?;
         Ok(Change::new(slots, Vec::new(), size, told, &self.runtime))
@@ -114,25 +118,25 @@ where
     fn adopt(
         self: Arc<Self>,
         other: Address<A::Message, A::Reply, A::Error>,
-    ) -> Result<Change, ManageError> {
+    ) -> Result<Change, AdminError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let (slot, size) = Core::adopt(&self, other, &outcomes)?;
         Ok(Change::new(vec![slot], Vec::new(), size, told, &self.runtime))
     }
 
-    fn remove(self: Arc<Self>, workers: usize) -> Result<Change, ManageError> {
+    fn remove(self: Arc<Self>, workers: usize) -> Result<Change, AdminError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let (slots, size) = self.dismiss(workers, ResizeReason::Asked, &outcomes)?;
         Ok(Change::new(Vec::new(), slots, size, told, &self.runtime))
     }
 
-    fn remove_worker(self: Arc<Self>, slot: usize) -> Result<Change, ManageError> {
+    fn remove_worker(self: Arc<Self>, slot: usize) -> Result<Change, AdminError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let size = self.dismiss_one(slot, &outcomes)?;
         Ok(Change::new(Vec::new(), vec![slot], size, told, &self.runtime))
     }
 
-    fn resize(self: Arc<Self>, workers: usize) -> Result<Change, ManageError> {
+    fn resize(self: Arc<Self>, workers: usize) -> Result<Change, AdminError> {
         let size = self.roster.lock().len();
         match workers.checked_sub(size) {
             Some(more) => self.add(more),
@@ -140,21 +144,21 @@ where
         }
     }
 
-    fn enable(self: Arc<Self>, slot: usize) -> Result<Change, ManageError> {
+    fn enable(self: Arc<Self>, slot: usize) -> Result<Change, AdminError> {
         let (outcomes, told) = mpsc::unbounded_channel();
         let size = Core::enable(&self, slot, &outcomes)?;
         Ok(Change::new(vec![slot], Vec::new(), size, told, &self.runtime))
     }
 
-    fn set_inbox(&self, inbox: Inbox) -> Result<usize, ManageError> {
+    fn set_inbox(&self, inbox: Inbox) -> Result<usize, AdminError> {
         Core::set_inbox(self, inbox, ResizeReason::Asked)
     }
 
-    fn set_rate(&self, rate: Option<Rate>) -> Result<(), ManageError> {
+    fn set_rate(&self, rate: Option<Rate>) -> Result<(), AdminError> {
         set_limit(self, "rate", |gate| gate.set_rate(rate))
     }
 
-    fn set_concurrency(&self, messages: Option<usize>) -> Result<(), ManageError> {
+    fn set_concurrency(&self, messages: Option<usize>) -> Result<(), AdminError> {
         set_limit(self, "fixed concurrency limit", |gate| gate.set_concurrency(messages))
     }
 
@@ -167,18 +171,18 @@ fn set_limit<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     limit: &'static str,
     set: impl FnOnce(&Gate) -> Result<bool, SpawnError>,
-) -> Result<(), ManageError> {
-    let out_of_range = |error: SpawnError| ManageError::LimitOutOfRange(error.to_string());
+) -> Result<(), AdminError> {
+    let out_of_range = |error: SpawnError| AdminError::LimitOutOfRange(error.to_string());
     match core.settings.gate.as_deref().map(set).transpose().map_err(out_of_range)? {
         Some(true) => Ok(()),
-        _ => Err(ManageError::NoSuchLimit(limit)),
+        _ => Err(AdminError::NoSuchLimit(limit)),
     }
 }
 
 /// Why a pool was not changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ManageError {
+pub enum AdminError {
     /// The pool is stopping or has stopped.
     #[error("the pool is not running")]
     NotRunning,
@@ -221,7 +225,7 @@ pub enum ManageError {
     LimitOutOfRange(String),
 }
 
-/// A pool's management: each method answers in bounded time, however busy the pool is, with what was begun or why not.
+/// A pool's administration: each method answers in bounded time, however busy the pool is, with what was begun or why not.
 /// Holding it does not keep the pool running.
 ///
 /// ```
@@ -231,17 +235,17 @@ pub enum ManageError {
 /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let pool = Pool::new(|_slot| Clerk).workers(2).bounds(1..=8).spawn().await?;
-/// let change = pool.manage().resize(4)?;
+/// let change = pool.admin().resize(4)?;
 /// assert_eq!((change.added(), change.size()), (&[2, 3][..], 4));
 /// let report = change.done(Duration::from_secs(5)).await;
 /// assert!(report.is_complete());
 /// # Ok(()) }
 /// ```
-pub struct Management<A: Actor> {
+pub struct PoolAdmin<A: Actor> {
     control: Arc<dyn Control<A>>,
 }
 
-impl<A: Actor> Management<A> {
+impl<A: Actor> PoolAdmin<A> {
     pub(super) fn new(control: Arc<dyn Control<A>>) -> Self {
         Self { control }
     }
@@ -251,7 +255,7 @@ impl<A: Actor> Management<A> {
     ///
     /// # Errors
     /// The pool is not running, or would have more workers than it may.
-    pub fn add(&self, workers: usize) -> Result<Change, ManageError> {
+    pub fn add(&self, workers: usize) -> Result<Change, AdminError> {
         self.control.clone().add(workers)
     }
 
@@ -273,7 +277,7 @@ impl<A: Actor> Management<A> {
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let all = Pool::new(|_slot| Clerk).workers(0).spawn().await?;
     /// let some = Pool::new(|_slot| Clerk).workers(2).spawn().await?;
-    /// all.manage().adopt(some.address())?.done(std::time::Duration::from_secs(1)).await;
+    /// all.admin().adopt(some.address())?.done(std::time::Duration::from_secs(1)).await;
     /// assert_eq!(all.call(7).await?, 7);
     /// # Ok(()) }
     /// ```
@@ -283,7 +287,7 @@ impl<A: Actor> Management<A> {
     pub fn adopt(
         &self,
         other: Address<A::Message, A::Reply, A::Error>,
-    ) -> Result<Change, ManageError> {
+    ) -> Result<Change, AdminError> {
         self.control.clone().adopt(other)
     }
 
@@ -297,7 +301,7 @@ impl<A: Actor> Management<A> {
     ///
     /// # Errors
     /// The pool is not running, or would have fewer workers than it may.
-    pub fn remove(&self, workers: usize) -> Result<Change, ManageError> {
+    pub fn remove(&self, workers: usize) -> Result<Change, AdminError> {
         self.control.clone().remove(workers)
     }
 
@@ -305,7 +309,7 @@ impl<A: Actor> Management<A> {
     ///
     /// # Errors
     /// As [`remove`](Self::remove), and when there is no such worker.
-    pub fn remove_worker(&self, slot: usize) -> Result<Change, ManageError> {
+    pub fn remove_worker(&self, slot: usize) -> Result<Change, AdminError> {
         self.control.clone().remove_worker(slot)
     }
 
@@ -316,7 +320,7 @@ impl<A: Actor> Management<A> {
     ///
     /// # Errors
     /// The pool is not running, or may not have so many workers.
-    pub fn resize(&self, workers: usize) -> Result<Change, ManageError> {
+    pub fn resize(&self, workers: usize) -> Result<Change, AdminError> {
         self.control.clone().resize(workers)
     }
 
@@ -324,7 +328,7 @@ impl<A: Actor> Management<A> {
     ///
     /// # Errors
     /// The pool is not running, or there is no such slot, or it is not disabled.
-    pub fn enable(&self, slot: usize) -> Result<Change, ManageError> {
+    pub fn enable(&self, slot: usize) -> Result<Change, AdminError> {
         self.control.clone().enable(slot)
     }
 
@@ -342,14 +346,14 @@ impl<A: Actor> Management<A> {
     /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let pool = Pool::new(|_slot| Clerk).workers(2).capacity(10).spawn().await?;
-    /// pool.manage().set_capacity(500)?;
+    /// pool.admin().set_capacity(500)?;
     /// assert_eq!(pool.stats().capacity, 500);
     /// # Ok(()) }
     /// ```
     ///
     /// # Errors
     /// The pool is not running, or `messages` is not within 1 and 100,000,000.
-    pub fn set_capacity(&self, messages: usize) -> Result<(), ManageError> {
+    pub fn set_capacity(&self, messages: usize) -> Result<(), AdminError> {
         self.control.set_inbox(Inbox::InAll(messages)).map(drop)
     }
 
@@ -358,7 +362,7 @@ impl<A: Actor> Management<A> {
     ///
     /// # Errors
     /// The pool is not running, or would hold no messages or more than 100,000,000.
-    pub fn set_mailbox(&self, messages: usize) -> Result<usize, ManageError> {
+    pub fn set_mailbox(&self, messages: usize) -> Result<usize, AdminError> {
         self.control.set_inbox(Inbox::PerWorker(messages))
     }
 
@@ -367,19 +371,19 @@ impl<A: Actor> Management<A> {
     /// for one at the new rate.
     ///
     /// ```
-    /// # use greenroom::{pool::limits::Rate, prelude::*};
+    /// # use greenroom::{limits::Rate, prelude::*};
     /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
     /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let pool = Pool::new(|_slot| Clerk).workers(2).rate(Rate::per_second(10)).spawn().await?;
-    /// pool.manage().set_rate(Rate::per_second(500))?;
-    /// pool.manage().set_rate(None)?; // as fast as its workers are
+    /// pool.admin().set_rate(Rate::per_second(500))?;
+    /// pool.admin().set_rate(None)?; // as fast as its workers are
     /// # Ok(()) }
     /// ```
     ///
     /// # Errors
     /// The pool was built without limits, or this one is out of range; nothing has changed then.
-    pub fn set_rate(&self, rate: impl Into<Option<Rate>>) -> Result<(), ManageError> {
+    pub fn set_rate(&self, rate: impl Into<Option<Rate>>) -> Result<(), AdminError> {
         self.control.set_rate(rate.into())
     }
 
@@ -390,7 +394,7 @@ impl<A: Actor> Management<A> {
     ///
     /// # Errors
     /// The pool was built without limits or with an adaptive one, or this one is 0; nothing has changed then.
-    pub fn set_concurrency(&self, messages: impl Into<Option<usize>>) -> Result<(), ManageError> {
+    pub fn set_concurrency(&self, messages: impl Into<Option<usize>>) -> Result<(), AdminError> {
         self.control.set_concurrency(messages.into())
     }
 
@@ -426,7 +430,7 @@ impl<A: Actor> Management<A> {
     /// while the pool is full and its workers are stuck.
     ///
     /// ```
-    /// # use greenroom::{Items, prelude::*};
+    /// # use greenroom::{inspect::Items, prelude::*};
     /// struct Cache;
     ///
     /// impl Actor for Cache {
@@ -444,7 +448,7 @@ impl<A: Actor> Management<A> {
     /// let pool = Pool::new(|_slot| Cache).workers(1).spawn().await?;
     /// pool.send(7).await?;
     /// # while pool.stats().in_hand == 0 { tokio::task::yield_now().await; }
-    /// let seen = pool.manage().inspect(&Items::All);
+    /// let seen = pool.admin().inspect(&Items::All);
     /// assert_eq!(seen.workers[0].value("last page"), Some(&7_u64.into()));
     /// assert!(seen.workers[0].figures.is_some_and(|figures| figures.in_hand));
     /// # Ok(()) }
@@ -462,14 +466,14 @@ impl<A: Actor> Management<A> {
     }
 }
 
-impl<A: Actor> Clone for Management<A> {
+impl<A: Actor> Clone for PoolAdmin<A> {
     fn clone(&self) -> Self {
         Self { control: self.control.clone() }
     }
 }
 
-impl<A: Actor> fmt::Debug for Management<A> {
+impl<A: Actor> fmt::Debug for PoolAdmin<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Management").field("stats", &self.stats()).finish()
+        f.debug_struct("PoolAdmin").field("stats", &self.stats()).finish()
     }
 }

@@ -1,4 +1,4 @@
-//! Notices as `tracing` events (X01). A process of its own, with one subscriber for all its tests.
+//! Pool events as `tracing` events (X01). A process of its own, with one subscriber for all its tests.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,10 +13,11 @@ use std::{
 };
 
 use greenroom::{
-    Advice, Advisor, DeadLetterReason, Event, EventPool, EventPoolConfig, ExitReason, Happening,
-    Notices,
-    notices::{Kind, LimitChangeReason, ResizeReason},
-    pool::advisor::{Figures, Inbox, Judge},
+    DeadLetterReason, EventPool, ExitReason, PoolEvent, PoolEvents,
+    advisor::{Advice, Advisor, Figures, Inbox, Judge},
+    event_pool::EventPoolConfig,
+    pool_events::{Kind, LimitChangeReason, ResizeReason},
+    topic::Event,
 };
 use tracing::{
     Level, Metadata, Subscriber,
@@ -88,8 +89,8 @@ fn logged(most: impl Into<Option<Level>>, run: impl FnOnce()) -> Vec<Line> {
     NOTEBOOK.take().map_or(Vec::new(), |(_, lines)| lines)
 }
 
-fn emitted(what: Happening) -> Vec<Line> {
-    logged(Level::TRACE, || Notices::new(1).emit(&pool(), what))
+fn emitted(what: PoolEvent) -> Vec<Line> {
+    logged(Level::TRACE, || PoolEvents::new(1).emit(&pool(), what))
 }
 
 fn field<'a>(line: &'a Line, name: &str) -> &'a str {
@@ -111,13 +112,13 @@ fn advice() -> Box<Advice> {
     Box::new(Judge::new(Advisor::default()).unwrap().advise(&crowded))
 }
 
-fn dead_letter(reason: DeadLetterReason) -> Happening {
-    Happening::DeadLetter { message_type: "u32", reason, age: None, attempts: 2 }
+fn dead_letter(reason: DeadLetterReason) -> PoolEvent {
+    PoolEvent::DeadLetter { message_type: "u32", reason, age: None, attempts: 2 }
 }
 
 #[test]
 fn x01_each_notice_is_a_tracing_event_at_a_fitting_level_with_its_pool_and_kind() {
-    use Happening::*;
+    use PoolEvent::*;
     let busy_for = Duration::from_secs(9);
     let cases = [
         (Started { workers: 3 }, Level::INFO),
@@ -161,21 +162,21 @@ fn x01_each_notice_is_a_tracing_event_at_a_fitting_level_with_its_pool_and_kind(
 
 #[test]
 fn x01_the_figures_are_fields() {
-    let lines = emitted(Happening::WorkerRestarted { slot: 7, restarts: 2, reason: panicked() });
+    let lines = emitted(PoolEvent::WorkerRestarted { slot: 7, restarts: 2, reason: panicked() });
     let fields = ["slot", "restarts", "reason"].map(|name| field(&lines[0], name));
     assert_eq!(fields, ["7", "2", "panicked: on purpose"]);
 }
 
 #[test]
 fn h10_advice_is_logged_with_the_line_to_change() {
-    let lines = emitted(Happening::Advised { advice: advice() });
+    let lines = emitted(PoolEvent::Advised { advice: advice() });
     let advice = field(&lines[0], "advice");
     assert!(advice.ends_with("the inbox is too small: grow it; inbox_size: 1000 -> 2000"));
 }
 
 #[test]
 fn x01_switched_off_nothing_is_logged() {
-    let lines = logged(Level::TRACE, || Notices::off().emit(&pool(), Happening::KeyParked));
+    let lines = logged(Level::TRACE, || PoolEvents::off().emit(&pool(), PoolEvent::KeyParked));
     assert_eq!(lines, []);
 }
 
@@ -197,10 +198,10 @@ impl std::error::Error for Shy {}
 #[test]
 fn x01_nothing_is_formatted_where_nobody_listens_to_it() {
     let times_shown = |most: Option<Level>| {
-        let (error, notices) = (Shy::default(), Notices::new(1));
+        let (error, notices) = (Shy::default(), PoolEvents::new(1));
         let shown = error.shown.clone();
         let reason = ExitReason::failed(error);
-        let what = Happening::WorkerRestarted { slot: 1, restarts: 1, reason };
+        let what = PoolEvent::WorkerRestarted { slot: 1, restarts: 1, reason };
         logged(most, || notices.emit(&pool(), what));
         shown.load(Ordering::SeqCst)
     };
@@ -210,9 +211,9 @@ fn x01_nothing_is_formatted_where_nobody_listens_to_it() {
 
 #[test]
 fn x01_a_logger_that_panics_keeps_no_notice_from_receivers() {
-    let notices = Notices::new(3);
+    let notices = PoolEvents::new(3);
     let mut receiver = notices.subscribe();
-    let what = Happening::Stopped { reason: ExitReason::failed(Shy::default()) };
+    let what = PoolEvent::Stopped { reason: ExitReason::failed(Shy::default()) };
     logged(Level::ERROR, || notices.emit(&pool(), what));
     let notice = receiver.try_recv().and_then(Event::into_item).unwrap();
     assert_eq!(notice.what.kind(), Kind::Stopped);

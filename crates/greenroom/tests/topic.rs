@@ -11,8 +11,8 @@ use std::{
 };
 
 use greenroom::{
-    Actor, Context, Event, Pool, Stop, Topic,
-    events::{Notice, Receiver, TopicStats},
+    Actor, Context, Pool, Stop, Topic,
+    topic::{Event, Notice, Receiver, TopicStats},
 };
 use parking_lot::Mutex;
 

@@ -1,4 +1,4 @@
-//! Notices: what operators hear of (X01), and how far they may be behind (X02).
+//! Pool events: what operators hear of (X01), and how far they may be behind (X02).
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,17 +9,20 @@ use std::{
 };
 
 use greenroom::{
-    Advice, Advisor, DeadLetterReason, Event, ExitReason, Happening, Notice, Notices,
-    notices::{Holding, Kind, LimitChangeReason, NoticeReceiver, ResizeReason},
-    pool::advisor::{Figures, Inbox, Judge},
+    DeadLetterReason, ExitReason, PoolEvent, PoolEvents,
+    advisor::{Advice, Advisor, Figures, Inbox, Judge},
+    pool_events::{
+        Holding, Kind, LimitChangeReason, PoolEventReceiver, PoolEventRecord, ResizeReason,
+    },
+    topic::Event,
 };
 
 fn pool() -> Arc<str> {
     "images".into()
 }
 
-fn one_of_each() -> Vec<Happening> {
-    use Happening::*;
+fn one_of_each() -> Vec<PoolEvent> {
+    use PoolEvent::*;
     let killed = || ExitReason::Killed;
     let (reason, age) = (DeadLetterReason::Failed, Some(Duration::from_secs(3)));
     vec![
@@ -57,7 +60,7 @@ fn advice() -> Box<Advice> {
 }
 
 /// What is in the receiver's buffer: kinds, and how many were missed.
-fn received(receiver: &mut NoticeReceiver) -> Vec<Event<Kind>> {
+fn received(receiver: &mut PoolEventReceiver) -> Vec<Event<Kind>> {
     let mut events = Vec::new();
     while let Some(event) = receiver.try_recv() {
         events.push(match event {
@@ -72,13 +75,13 @@ fn items(kinds: &[Kind]) -> Vec<Event<Kind>> {
     kinds.iter().copied().map(Event::Item).collect()
 }
 
-fn item(receiver: &mut NoticeReceiver) -> Notice {
+fn item(receiver: &mut PoolEventReceiver) -> PoolEventRecord {
     receiver.try_recv().and_then(Event::into_item).unwrap()
 }
 
 #[test]
 fn x01_one_subscription_hears_of_everything_in_order() {
-    let notices = Notices::new(100);
+    let notices = PoolEvents::new(100);
     let mut receiver = notices.subscribe();
     one_of_each().into_iter().for_each(|what| notices.emit(&pool(), what));
     assert_eq!(received(&mut receiver), items(Kind::ALL));
@@ -86,15 +89,15 @@ fn x01_one_subscription_hears_of_everything_in_order() {
 
 #[test]
 fn x01_a_notice_says_where_and_when_and_carries_its_figures() {
-    let notices = Notices::new(100);
+    let notices = PoolEvents::new(100);
     let mut receiver = notices.subscribe();
     let before = std::time::SystemTime::now();
     let reason = ExitReason::failed("no disk");
-    notices.emit(&pool(), Happening::WorkerRestarted { slot: 7, restarts: 2, reason });
+    notices.emit(&pool(), PoolEvent::WorkerRestarted { slot: 7, restarts: 2, reason });
     let notice = item(&mut receiver);
     assert_eq!(&*notice.pool, "images");
     assert!(notice.at >= before && notice.at <= std::time::SystemTime::now());
-    let Happening::WorkerRestarted { slot: 7, restarts: 2, reason: ExitReason::Failed { error } } =
+    let PoolEvent::WorkerRestarted { slot: 7, restarts: 2, reason: ExitReason::Failed { error } } =
         notice.what
     else {
         panic!("another notice");
@@ -104,7 +107,7 @@ fn x01_a_notice_says_where_and_when_and_carries_its_figures() {
 
 #[test]
 fn x01_each_kind_is_counted_whether_anybody_listens_or_not() {
-    let notices = Notices::new(1);
+    let notices = PoolEvents::new(1);
     for (number, what) in one_of_each().into_iter().enumerate() {
         (0..=number).for_each(|_| notices.emit(&pool(), what.clone()));
     }
@@ -123,19 +126,19 @@ fn x01_no_two_kinds_have_the_same_name() {
 
 #[test]
 fn x01_a_subscription_to_a_pool_hears_of_no_other() {
-    let notices = Notices::new(1);
+    let notices = PoolEvents::new(1);
     let mut receiver = notices.subscribe_to("images");
-    notices.emit(&pool(), Happening::KeyParked);
-    (0..10).for_each(|_| notices.emit(&"mails".into(), Happening::MailboxFull));
+    notices.emit(&pool(), PoolEvent::KeyParked);
+    (0..10).for_each(|_| notices.emit(&"mails".into(), PoolEvent::MailboxFull));
     assert_eq!(received(&mut receiver), items(&[Kind::KeyParked]), "and is not behind by it");
 }
 
 #[tokio::test]
 async fn x01_switched_off_nothing_is_made_counted_or_sent() {
-    let off = Notices::off();
+    let off = PoolEvents::off();
     assert!(!off.is_on());
     let mut receiver = off.subscribe();
-    off.emit(&pool(), Happening::KeyParked);
+    off.emit(&pool(), PoolEvent::KeyParked);
     off.emit_with(&pool(), || panic!("it is not made"));
     assert_eq!(off.counts().total(), 0);
     assert!(receiver.recv().await.is_none());
@@ -143,33 +146,33 @@ async fn x01_switched_off_nothing_is_made_counted_or_sent() {
 
 #[test]
 fn x01_what_is_made_on_demand_is_told_where_it_is_on() {
-    let notices = Notices::new(1);
+    let notices = PoolEvents::new(1);
     let mut receiver = notices.subscribe();
-    notices.emit_with(&pool(), || Happening::KeyParked);
+    notices.emit_with(&pool(), || PoolEvent::KeyParked);
     assert_eq!(received(&mut receiver), items(&[Kind::KeyParked]));
 }
 
 #[test]
 fn x01_the_process_has_one_hub_by_default() {
-    let mut receiver = Notices::global().subscribe_to("of this test alone");
-    Notices::default().emit(&"of this test alone".into(), Happening::KeyReleased);
+    let mut receiver = PoolEvents::global().subscribe_to("of this test alone");
+    PoolEvents::default().emit(&"of this test alone".into(), PoolEvent::KeyReleased);
     assert_eq!(received(&mut receiver), items(&[Kind::KeyReleased]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn x01_who_waits_is_woken_by_the_next_notice() {
-    let notices = Notices::new(1);
+    let notices = PoolEvents::new(1);
     let mut receiver = notices.subscribe();
     let waiting = tokio::spawn(async move { receiver.recv().await.and_then(Event::into_item) });
     tokio::time::sleep(Duration::from_secs(1)).await;
-    notices.emit(&pool(), Happening::MailboxFull);
+    notices.emit(&pool(), PoolEvent::MailboxFull);
     let notice = waiting.await.unwrap().unwrap();
-    assert!(matches!(notice.what, Happening::MailboxFull));
+    assert!(matches!(notice.what, PoolEvent::MailboxFull));
 }
 
 #[tokio::test(start_paused = true)]
 async fn x01_who_waits_learns_that_no_notice_will_follow() {
-    let notices = Notices::new(1);
+    let notices = PoolEvents::new(1);
     let mut receiver = notices.subscribe();
     let waiting = tokio::spawn(async move { receiver.recv().await.is_none() });
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -179,16 +182,16 @@ async fn x01_who_waits_learns_that_no_notice_will_follow() {
 
 #[test]
 fn x02_a_slow_receiver_learns_how_many_it_has_missed_and_gets_the_newest() {
-    let notices = Notices::new(3);
+    let notices = PoolEvents::new(3);
     let (mut slow, mut quick) = (notices.subscribe(), notices.subscribe());
     for slot in 0..10 {
-        notices.emit(&pool(), Happening::WorkerStarted { slot });
+        notices.emit(&pool(), PoolEvent::WorkerStarted { slot });
         assert_eq!(received(&mut quick), items(&[Kind::WorkerStarted]));
     }
     assert!(matches!(slow.try_recv(), Some(Event::Lagged(7))));
     for slot in 7..10 {
         assert!(
-            matches!(item(&mut slow).what, Happening::WorkerStarted { slot: of } if of == slot)
+            matches!(item(&mut slow).what, PoolEvent::WorkerStarted { slot: of } if of == slot)
         );
     }
     assert!(slow.try_recv().is_none());
@@ -197,11 +200,11 @@ fn x02_a_slow_receiver_learns_how_many_it_has_missed_and_gets_the_newest() {
 
 #[test]
 fn x02_a_receiver_that_is_dropped_takes_no_notices_any_more() {
-    let notices = Notices::new(1);
+    let notices = PoolEvents::new(1);
     drop(notices.subscribe());
     let mut other = notices.subscribe();
     drop(notices.subscribe());
-    (0..3).for_each(|_| notices.emit(&pool(), Happening::KeyParked));
+    (0..3).for_each(|_| notices.emit(&pool(), PoolEvent::KeyParked));
     assert_eq!(notices.missed(), 2, "the one that is left misses them");
     assert_eq!(received(&mut other), [Event::Lagged(2), Event::Item(Kind::KeyParked)]);
 }
@@ -209,25 +212,25 @@ fn x02_a_receiver_that_is_dropped_takes_no_notices_any_more() {
 /// An error that emits a notice when it is dropped, and panics.
 #[derive(Debug, thiserror::Error)]
 #[error("nasty")]
-struct Nasty(Notices);
+struct Nasty(PoolEvents);
 
 impl Drop for Nasty {
     fn drop(&mut self) {
-        self.0.emit(&pool(), Happening::KeyReleased);
+        self.0.emit(&pool(), PoolEvent::KeyReleased);
         panic!("dropped on purpose");
     }
 }
 
-fn nasty(notices: &Notices) -> Happening {
-    Happening::Stopped { reason: ExitReason::failed(Nasty(notices.clone())) }
+fn nasty(notices: &PoolEvents) -> PoolEvent {
+    PoolEvent::Stopped { reason: ExitReason::failed(Nasty(notices.clone())) }
 }
 
 #[test]
 fn x02_an_error_that_is_missed_is_dropped_under_no_lock_and_its_panic_ends_there() {
-    let notices = Notices::new(1);
+    let notices = PoolEvents::new(1);
     let mut receiver = notices.subscribe();
     notices.emit(&pool(), nasty(&notices));
-    notices.emit(&pool(), Happening::KeyParked); // takes its place; its `Drop` emits, which takes that of this one
+    notices.emit(&pool(), PoolEvent::KeyParked); // takes its place; its `Drop` emits, which takes that of this one
     assert_eq!(received(&mut receiver), [Event::Lagged(2), Event::Item(Kind::KeyReleased)]);
     drop(receiver);
     notices.emit(&pool(), nasty(&notices));
@@ -247,11 +250,11 @@ impl Wake for Panics {
 
 #[test]
 fn x02_a_waker_that_panics_keeps_no_notice_from_others() {
-    let notices = Notices::new(1);
+    let notices = PoolEvents::new(1);
     let (mut first, mut second) = (notices.subscribe(), notices.subscribe());
     let waker = Arc::new(Panics).into();
     assert!(first.poll_recv(&mut Context::from_waker(&waker)).is_pending());
-    notices.emit(&pool(), Happening::KeyParked);
+    notices.emit(&pool(), PoolEvent::KeyParked);
     assert_eq!(received(&mut second), items(&[Kind::KeyParked]));
     let ready = first.poll_recv(&mut Context::from_waker(&waker));
     assert!(matches!(ready, Poll::Ready(Some(Event::Item(_)))));

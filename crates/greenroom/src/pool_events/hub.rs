@@ -12,13 +12,13 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
-    counts::{Counters, NoticeCounts},
-    happening::{Happening, Notice},
+    counts::{Counters, PoolEventCounts},
+    event::{PoolEvent, PoolEventRecord},
     log::log,
 };
 use crate::{
-    events::{buffer::Buffer, subscriber::Subscriber},
     pool::discard::discard,
+    topic::{buffer::Buffer, subscriber::Subscriber},
 };
 
 /// Held by its handles; receivers hold it weakly, and are told when it is gone.
@@ -38,7 +38,7 @@ pub(super) struct Hub {
 pub(super) struct Listener {
     /// The pools that it wants to hear of; `None`: all.
     pool: Option<Arc<str>>,
-    pub(super) buffer: Buffer<Notice>,
+    pub(super) buffer: Buffer<PoolEventRecord>,
 }
 
 impl Listener {
@@ -65,7 +65,7 @@ impl Hub {
         }
     }
 
-    pub(super) fn counts(&self) -> NoticeCounts {
+    pub(super) fn counts(&self) -> PoolEventCounts {
         self.counters.read()
     }
 
@@ -73,12 +73,12 @@ impl Hub {
         self.missed.load(Ordering::Relaxed)
     }
 
-    pub(super) fn emit(&self, pool: &Arc<str>, what: Happening) {
+    pub(super) fn emit(&self, pool: &Arc<str>, what: PoolEvent) {
         contained(|| log(pool, &what));
         self.emit_unlogged(pool, what);
     }
 
-    pub(super) fn emit_unlogged(&self, pool: &Arc<str>, what: Happening) {
+    pub(super) fn emit_unlogged(&self, pool: &Arc<str>, what: PoolEvent) {
         self.counters.count(what.kind());
         match self.listening.load(Ordering::Acquire) {
             0 => discard(what),
@@ -86,8 +86,8 @@ impl Hub {
         }
     }
 
-    fn hand_out(&self, pool: &Arc<str>, what: Happening) {
-        let notice = Arc::new(Notice { pool: pool.clone(), at: SystemTime::now(), what });
+    fn hand_out(&self, pool: &Arc<str>, what: PoolEvent) {
+        let notice = Arc::new(PoolEventRecord { pool: pool.clone(), at: SystemTime::now(), what });
         let listeners = self.listeners.lock().clone();
         for listener in listeners.iter().filter(|listener| listener.wants(pool)) {
             contained(|| {

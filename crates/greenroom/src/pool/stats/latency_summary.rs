@@ -15,7 +15,7 @@ const DIGITS: u8 = 2;
 /// 512 otherwise. Which one that is changes from block to block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Spread {
+pub struct LatencySummary {
     /// About how many messages these are.
     pub count: u64,
     /// Half of them took no longer.
@@ -28,7 +28,7 @@ pub struct Spread {
     pub max: Duration,
 }
 
-impl Spread {
+impl LatencySummary {
     fn of(times: &Histogram<u64>) -> Self {
         let at = |quantile| Duration::from_nanos(times.value_at_quantile(quantile));
         Self {
@@ -100,10 +100,10 @@ impl Measured {
     }
 
     /// How long messages waited, and how long their handling took.
-    pub(super) fn spreads(&self) -> (Spread, Spread) {
+    pub(super) fn spreads(&self) -> (LatencySummary, LatencySummary) {
         let times = self.0.lock();
         let Some(times) = &*times else { return Default::default() };
-        (Spread::of(&times.queued), Spread::of(&times.handled))
+        (LatencySummary::of(&times.queued), LatencySummary::of(&times.handled))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Notices: all that an operator wants to hear of pools, in one stream.
+//! Pool events: all that an operator wants to hear of pools, in one stream.
 //!
 //! What goes wrong at night is rarely one thing. A worker is restarted, its slot disabled, a mailbox fills, messages are
 //! dropped: told by four mechanisms, nobody sees the order. So every pool tells one hub:
@@ -9,11 +9,11 @@
 //!                       └─▶ receivers: a buffer each    full: the oldest is missed and counted
 //! ```
 //!
-//! A [`Notice`] says which pool, when and what; what is a [`Happening`], a value to match on. A receiver that is too slow is
-//! told how many it has missed ([`Event::Lagged`](crate::Event)); it holds up nobody.
+//! A [`PoolEventRecord`] says which pool, when and what; what is a [`PoolEvent`], a value to match on. A receiver that is too slow is
+//! told how many it has missed ([`Event::Lagged`](crate::topic::Event)); it holds up nobody.
 //!
-//! There is one hub for the process, [`Notices::global`]; a pool can have [one of its own](Notices::new), or
-//! [none](Notices::off).
+//! There is one hub for the process, [`PoolEvents::global`]; a pool can have [one of its own](PoolEvents::new), or
+//! [none](PoolEvents::off).
 //!
 //! # Price
 //! An atomic addition and a look at who listens. Where somebody receives: the time of day, an allocation, and a short lock
@@ -29,8 +29,8 @@ use std::{
 
 mod counts;
 pub(crate) mod drop_log;
+mod event;
 pub(crate) mod full_log;
-mod happening;
 mod hub;
 mod kind;
 mod log;
@@ -38,10 +38,10 @@ mod receiver;
 
 use self::hub::Hub;
 pub use self::{
-    counts::NoticeCounts,
-    happening::{Happening, Holding, LimitChangeReason, Notice, ResizeReason},
+    counts::PoolEventCounts,
+    event::{Holding, LimitChangeReason, PoolEvent, PoolEventRecord, ResizeReason},
     kind::Kind,
-    receiver::NoticeReceiver,
+    receiver::PoolEventReceiver,
 };
 use crate::pool::discard::discard;
 
@@ -53,32 +53,32 @@ const GLOBAL_CAPACITY: usize = 1024;
 ///
 /// ```
 /// # use std::sync::Arc;
-/// use greenroom::{Event, Happening, Notices};
+/// use greenroom::{PoolEvent, PoolEvents, topic::Event};
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() {
-/// let notices = Notices::new(100);
+/// let notices = PoolEvents::new(100);
 /// let mut receiver = notices.subscribe();
 ///
 /// // What a pool does by itself; others, such as a source of events, tell what happens to them alike.
 /// let pool: Arc<str> = "images".into();
-/// notices.emit(&pool, Happening::WorkerDisabled { slot: 3 });
+/// notices.emit(&pool, PoolEvent::WorkerDisabled { slot: 3 });
 ///
 /// if let Some(Event::Item(notice)) = receiver.recv().await {
 ///     assert_eq!(&*notice.pool, "images");
-///     assert!(matches!(notice.what, Happening::WorkerDisabled { slot: 3 }));
+///     assert!(matches!(notice.what, PoolEvent::WorkerDisabled { slot: 3 }));
 /// }
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Notices {
+pub struct PoolEvents {
     /// `None` where it is switched off.
     hub: Option<Arc<Hub>>,
 }
 
-impl Notices {
+impl PoolEvents {
     /// The hub of the process.
     pub fn global() -> Self {
-        static GLOBAL: LazyLock<Notices> = LazyLock::new(|| Notices::new(GLOBAL_CAPACITY));
+        static GLOBAL: LazyLock<PoolEvents> = LazyLock::new(|| PoolEvents::new(GLOBAL_CAPACITY));
         GLOBAL.clone()
     }
 
@@ -101,7 +101,7 @@ impl Notices {
     /// Counts, logs and sends a notice of this pool. Never waits.
     ///
     /// What it runs that is not the library's (loggers, wakers, the `Drop` of an error) may panic; the panic ends here.
-    pub fn emit(&self, pool: &Arc<str>, what: Happening) {
+    pub fn emit(&self, pool: &Arc<str>, what: PoolEvent) {
         match &self.hub {
             Some(hub) => hub.emit(pool, what),
             None => discard(what),
@@ -109,7 +109,7 @@ impl Notices {
     }
 
     /// As `emit`, for what somebody else logs.
-    pub(crate) fn emit_unlogged(&self, pool: &Arc<str>, what: Happening) {
+    pub(crate) fn emit_unlogged(&self, pool: &Arc<str>, what: PoolEvent) {
         match &self.hub {
             Some(hub) => hub.emit_unlogged(pool, what),
             None => discard(what),
@@ -117,42 +117,42 @@ impl Notices {
     }
 
     /// [`emit`](Self::emit), for what is not free to make: nothing is made where it is switched off.
-    pub fn emit_with(&self, pool: &Arc<str>, what: impl FnOnce() -> Happening) {
+    pub fn emit_with(&self, pool: &Arc<str>, what: impl FnOnce() -> PoolEvent) {
         if let Some(hub) = &self.hub {
             hub.emit(pool, what());
         }
     }
 
     /// Receives what is told from now on. Where it is switched off, the receiver's stream has ended.
-    pub fn subscribe(&self) -> NoticeReceiver {
-        NoticeReceiver::new(self.hub.as_ref(), None)
+    pub fn subscribe(&self) -> PoolEventReceiver {
+        PoolEventReceiver::new(self.hub.as_ref(), None)
     }
 
     /// Receives what is told of the pools of this name. What happens to others takes no room in the receiver's buffer.
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// # use greenroom::{Event, Happening, Notices};
-    /// let notices = Notices::new(100);
+    /// # use greenroom::{PoolEvent, PoolEvents, topic::Event};
+    /// let notices = PoolEvents::new(100);
     /// let mut receiver = notices.subscribe_to("images");
-    /// notices.emit(&Arc::from("mails"), Happening::MailboxFull);
+    /// notices.emit(&Arc::from("mails"), PoolEvent::MailboxFull);
     /// assert!(receiver.try_recv().is_none());
     /// ```
-    pub fn subscribe_to(&self, pool: impl Into<Arc<str>>) -> NoticeReceiver {
-        NoticeReceiver::new(self.hub.as_ref(), Some(pool.into()))
+    pub fn subscribe_to(&self, pool: impl Into<Arc<str>>) -> PoolEventReceiver {
+        PoolEventReceiver::new(self.hub.as_ref(), Some(pool.into()))
     }
 
     /// How many notices there were of each kind.
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use greenroom::{Happening, Notices, notices::Kind};
+    /// use greenroom::{PoolEvent, PoolEvents, pool_events::Kind};
     ///
-    /// let notices = Notices::new(100);
-    /// notices.emit(&Arc::from("images"), Happening::MailboxFull);
+    /// let notices = PoolEvents::new(100);
+    /// notices.emit(&Arc::from("images"), PoolEvent::MailboxFull);
     /// assert_eq!(notices.counts().of(Kind::MailboxFull), 1);
     /// ```
-    pub fn counts(&self) -> NoticeCounts {
+    pub fn counts(&self) -> PoolEventCounts {
         self.hub.as_ref().map(|hub| hub.counts()).unwrap_or_default()
     }
 
@@ -162,16 +162,16 @@ impl Notices {
     }
 }
 
-impl Default for Notices {
+impl Default for PoolEvents {
     /// The hub of the process.
     fn default() -> Self {
         Self::global()
     }
 }
 
-impl fmt::Debug for Notices {
+impl fmt::Debug for PoolEvents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = self.hub.as_ref().map(|hub| hub.counts());
-        f.debug_struct("Notices").field("counts", &counts).finish_non_exhaustive()
+        f.debug_struct("PoolEvents").field("counts", &counts).finish_non_exhaustive()
     }
 }

@@ -18,10 +18,7 @@ use super::{
     feed::Feed,
     subscriber::{Missed, Offered, Subscriber},
 };
-use crate::{
-    Worker,
-    pool::{discard::discard, gather::crew::WeakCrew},
-};
+use crate::pool::{Worker, discard::discard, gather::crew::WeakCrew};
 
 pub(super) struct Feeds<E, M, R, F, C> {
     crew: Box<dyn WeakCrew<M, R, F>>,

@@ -17,7 +17,7 @@ use super::{
 /// Receives the events of a topic, for code that is no actor. Dropping it ends the subscription.
 ///
 /// ```
-/// # use greenroom::{Event, Topic};
+/// # use greenroom::{Topic, topic::Event};
 /// # #[tokio::main(flavor = "current_thread")] async fn main() {
 /// let (topic, mut producer) = Topic::named("readings").open();
 /// let mut receiver = topic.receiver(2);

@@ -8,41 +8,38 @@ use std::{
 };
 
 use super::{
-    happening::Notice,
+    event::PoolEventRecord,
     hub::{Hub, Listener},
 };
-use crate::{
-    Event,
-    events::{buffer::Found, receiver::owned, subscriber::Subscriber},
-};
+use crate::topic::{Event, buffer::Found, receiver::owned, subscriber::Subscriber};
 
 /// Receives notices. Dropping it ends that.
 ///
 /// ```
 /// # use std::sync::Arc;
-/// # use greenroom::{Event, Happening, Notices};
+/// # use greenroom::{PoolEvent, PoolEvents, topic::Event};
 /// # #[tokio::main(flavor = "current_thread")] async fn main() {
-/// let notices = Notices::new(1); // a receiver may be one behind
+/// let notices = PoolEvents::new(1); // a receiver may be one behind
 /// let mut receiver = notices.subscribe();
 /// let pool: Arc<str> = "images".into();
-/// notices.emit(&pool, Happening::MailboxFull);
-/// notices.emit(&pool, Happening::WorkerDisabled { slot: 3 });
+/// notices.emit(&pool, PoolEvent::MailboxFull);
+/// notices.emit(&pool, PoolEvent::WorkerDisabled { slot: 3 });
 /// drop(notices);
 ///
 /// assert!(matches!(receiver.recv().await, Some(Event::Lagged(1))));
 /// let Some(Event::Item(notice)) = receiver.recv().await else { panic!("one fits in") };
-/// assert!(matches!(notice.what, Happening::WorkerDisabled { slot: 3 }));
+/// assert!(matches!(notice.what, PoolEvent::WorkerDisabled { slot: 3 }));
 /// assert!(receiver.recv().await.is_none()); // the hub is gone
 /// # }
 /// ```
 #[must_use = "notices are received until this is dropped"]
-pub struct NoticeReceiver {
+pub struct PoolEventReceiver {
     /// Who is dropped by its last handle ends the listener's stream.
     hub: Weak<Hub>,
     listener: Arc<Listener>,
 }
 
-impl NoticeReceiver {
+impl PoolEventReceiver {
     pub(super) fn new(hub: Option<&Arc<Hub>>, pool: Option<Arc<str>>) -> Self {
         match hub {
             Some(hub) => Self { hub: Arc::downgrade(hub), listener: hub.add(pool) },
@@ -55,12 +52,12 @@ impl NoticeReceiver {
     ///
     /// # Cancel safety
     /// A dropped future has taken nothing.
-    pub async fn recv(&mut self) -> Option<Event<Notice>> {
+    pub async fn recv(&mut self) -> Option<Event<PoolEventRecord>> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
 
     /// The next notice if there is one, without waiting.
-    pub fn try_recv(&mut self) -> Option<Event<Notice>> {
+    pub fn try_recv(&mut self) -> Option<Event<PoolEventRecord>> {
         match self.listener.buffer.take() {
             Found::Event(event) => Some(owned(event)),
             Found::Nothing | Found::Ended => None,
@@ -68,7 +65,7 @@ impl NoticeReceiver {
     }
 
     /// [`recv`](Self::recv) for who writes futures by hand, in the shape of a stream's `poll_next`.
-    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event<Notice>>> {
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event<PoolEventRecord>>> {
         self.listener.buffer.poll_take(cx).map(|event| event.map(owned))
     }
 
@@ -78,7 +75,7 @@ impl NoticeReceiver {
     }
 }
 
-impl Drop for NoticeReceiver {
+impl Drop for PoolEventReceiver {
     fn drop(&mut self) {
         if let Some(hub) = self.hub.upgrade() {
             hub.remove(&self.listener);
@@ -86,8 +83,8 @@ impl Drop for NoticeReceiver {
     }
 }
 
-impl fmt::Debug for NoticeReceiver {
+impl fmt::Debug for PoolEventReceiver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NoticeReceiver").field("missed", &self.missed()).finish_non_exhaustive()
+        f.debug_struct("PoolEventReceiver").field("missed", &self.missed()).finish_non_exhaustive()
     }
 }

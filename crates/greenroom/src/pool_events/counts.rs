@@ -17,23 +17,23 @@ impl Counters {
         self.0[kind as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn read(&self) -> NoticeCounts {
-        NoticeCounts(self.0.each_ref().map(|counter| counter.load(Ordering::Relaxed)))
+    pub(super) fn read(&self) -> PoolEventCounts {
+        PoolEventCounts(self.0.each_ref().map(|counter| counter.load(Ordering::Relaxed)))
     }
 }
 
 /// A snapshot of how many notices there were of each kind, received or not.
 ///
 /// ```
-/// # use greenroom::Notices;
-/// for (kind, notices) in Notices::global().counts().iter() {
+/// # use greenroom::PoolEvents;
+/// for (kind, notices) in PoolEvents::global().counts().iter() {
 ///     println!("notices_total{{kind=\"{}\"}} {notices}", kind.name());
 /// }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct NoticeCounts([u64; KINDS]);
+pub struct PoolEventCounts([u64; KINDS]);
 
-impl NoticeCounts {
+impl PoolEventCounts {
     /// Those of this kind.
     pub fn of(&self, kind: Kind) -> u64 {
         self.0[kind as usize]
@@ -50,7 +50,7 @@ impl NoticeCounts {
     }
 }
 
-impl fmt::Debug for NoticeCounts {
+impl fmt::Debug for PoolEventCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let happened = self.iter().filter(|(_, notices)| *notices > 0);
         f.debug_map().entries(happened.map(|(kind, notices)| (kind.name(), notices))).finish()

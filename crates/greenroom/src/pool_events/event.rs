@@ -18,19 +18,19 @@ use crate::{
 /// What happened, where and when.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Notice {
+pub struct PoolEventRecord {
     /// The name of the pool.
     pub pool: Arc<str>,
     /// The time of day.
     pub at: SystemTime,
     /// What.
-    pub what: Happening,
+    pub what: PoolEvent,
 }
 
 /// Something that an operator may want to hear. Slots are numbered from 0, as [`Context::slot`](crate::Context::slot) tells.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Happening {
+pub enum PoolEvent {
     /// The pool has started.
     Started {
         /// With so many workers.
@@ -223,7 +223,7 @@ pub enum LimitChangeReason {
     },
 }
 
-impl Happening {
+impl PoolEvent {
     /// Its kind: what it is without its figures.
     pub fn kind(&self) -> Kind {
         match self {

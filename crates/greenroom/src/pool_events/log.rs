@@ -1,4 +1,4 @@
-//! Notices as `tracing` events.
+//! Pool events as `tracing` events.
 //!
 //! | level | what |
 //! |---|---|
@@ -11,11 +11,11 @@
 
 use tracing::{debug, error, info, warn};
 
-use super::happening::Happening;
+use super::event::PoolEvent;
 use crate::DeadLetterReason;
 
-pub(super) fn log(pool: &str, what: &Happening) {
-    use Happening::*;
+pub(super) fn log(pool: &str, what: &PoolEvent) {
+    use PoolEvent::*;
 
     let kind = what.kind().name();
     match what {

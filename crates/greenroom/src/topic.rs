@@ -1,4 +1,4 @@
-//! Events: one producer, any number of subscribers, and nobody who waits for the slowest.
+//! Topics: one producer, any number of subscribers, and nobody who waits for the slowest.
 //!
 //! ```text
 //!                       ┌─▶ feed ──try_send──▶ actor or pool   full: the event is missed and counted
@@ -20,7 +20,7 @@
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
-use crate::{Address, BroadcastAddress};
+use crate::{Address, gather::BroadcastAddress};
 
 pub(crate) mod buffer;
 mod demand;
@@ -51,7 +51,7 @@ pub struct ProducerTaken {
 /// A named topic: what subscribers know. A clone is the same topic.
 ///
 /// ```
-/// use greenroom::{Event, Topic, prelude::*};
+/// use greenroom::{Topic, topic::Event, prelude::*};
 ///
 /// struct Display;
 ///
@@ -178,7 +178,7 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
     /// The subscription does not keep the pool alive. Publishing to it takes two allocations per worker.
     ///
     /// ```
-    /// # use greenroom::{Event, Topic, prelude::*};
+    /// # use greenroom::{Topic, topic::Event, prelude::*};
     /// # struct Cache; impl Actor for Cache { type Message = Event<u32>; type Reply = (); type Error = ();
     /// # async fn handle(&mut self, _: Event<u32>, _: &mut Context<Self>) -> Result<(), ()> { Ok(()) } }
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {

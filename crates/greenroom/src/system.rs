@@ -1,4 +1,4 @@
-//! A node: the actors and pools of a program, or of a part of it, with one end.
+//! A system: the actors and pools of a program, or of a part of it, with one end.
 //!
 //! Pools that use one another must be stopped in order: first those that were started last, because they use the others, each
 //! with time to finish, and all of them before whoever stops the program loses patience. Written by hand, that is a list of
@@ -12,7 +12,7 @@
 //! ```
 //!
 //! # Price
-//! An address per actor, which keeps it alive; a lock for who is added, counted or stopped. Messages do not pass through a node.
+//! An address per actor, which keeps it alive; a lock for who is added, counted or stopped. Messages do not pass through a system.
 
 use std::{any::Any, fmt, future::poll_fn, hash::Hash, mem, sync::Arc, task::Poll, time::Duration};
 
@@ -30,25 +30,25 @@ use crate::{
 ///
 /// ```
 /// use std::time::Duration;
-/// use greenroom::{Node, prelude::*};
+/// use greenroom::{System, prelude::*};
 /// # struct Store; impl Actor for Store { type Message = u8; type Reply = u8; type Error = ();
 /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let node = Node::new();
-/// let store = node.start(Pool::new(|_slot| Store).name("store")).await?;
+/// let system = System::new();
+/// let store = system.start(Pool::new(|_slot| Store).name("store")).await?;
 /// let requests = Pool::new(|_slot| Store).name("requests").spawn().await?;
-/// node.adopt(&requests);
-/// assert_eq!(node.len(), 2);
+/// system.adopt(&requests);
+/// assert_eq!(system.len(), 2);
 ///
-/// let report = node.shutdown(Duration::from_secs(30)).await;
+/// let report = system.shutdown(Duration::from_secs(30)).await;
 /// assert_eq!(report.ends[0].name, "requests");
 /// assert!(report.is_clean());
-/// assert!(node.is_empty());
+/// assert!(system.is_empty());
 /// # Ok(()) }
 /// ```
 #[derive(Default)]
-pub struct Node {
+pub struct System {
     /// Held for a look at each actor at most; none is dropped, and none is waited for, under it.
     owned: Mutex<Owned>,
 }
@@ -70,15 +70,15 @@ struct Adopted {
     address: Box<dyn Any + Send + Sync>,
 }
 
-/// How the actors of a node ended.
+/// How the actors of a system ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct NodeReport {
+pub struct SystemReport {
     /// One for each, in the order in which they were stopped. Those that had ended by themselves are not among them.
     pub ends: Vec<ActorEnd>,
 }
 
-/// How one actor or pool of a node ended.
+/// How one actor or pool of a system ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ActorEnd {
@@ -88,7 +88,7 @@ pub struct ActorEnd {
     pub summary: StopSummary,
 }
 
-impl NodeReport {
+impl SystemReport {
     /// How many messages were accepted and not handled. A stop through the pool itself returns them.
     pub fn left_over(&self) -> usize {
         self.ends.iter().map(|end| end.summary.left_over).sum()
@@ -112,13 +112,13 @@ impl NodeReport {
 /// Actors before the first sweep.
 const FIRST_SWEEP: usize = 16;
 
-impl Node {
-    /// A node that owns nobody yet.
+impl System {
+    /// A system that owns nobody yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Starts a pool that this node owns.
+    /// Starts a pool that this system owns.
     ///
     /// # Errors
     /// As [`PoolBuilder::spawn`].
@@ -168,13 +168,13 @@ impl Node {
     /// next is stopped. Once the deadline has come, all that are left are stopped at once, and handlers are dropped at their
     /// await. Returns within a second after the deadline, and names those that did not let go.
     ///
-    /// An actor that is adopted meanwhile is stopped as well. The node can be used again afterwards.
+    /// An actor that is adopted meanwhile is stopped as well. The system can be used again afterwards.
     ///
     /// # Cancel safety
-    /// A dropped future has begun to stop some. The node owns them still; call again to see them end.
-    pub async fn shutdown(&self, within: Duration) -> NodeReport {
+    /// A dropped future has begun to stop some. The system owns them still; call again to see them end.
+    pub async fn shutdown(&self, within: Duration) -> SystemReport {
         let deadline = Instant::now() + within.min(FOREVER);
-        let mut report = NodeReport::default();
+        let mut report = SystemReport::default();
         while let Some(last) = self.last_started() {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -189,7 +189,7 @@ impl Node {
     }
 
     /// Stops all who are left at once, without time to drain.
-    async fn stop_rest(&self, report: &mut NodeReport) {
+    async fn stop_rest(&self, report: &mut SystemReport) {
         let rest: Vec<_> = {
             let owned = self.owned.lock();
             owned.actors.iter().rev().map(|actor| actor.door.clone()).collect()
@@ -260,7 +260,7 @@ impl Owned {
     }
 }
 
-impl Drop for Node {
+impl Drop for System {
     fn drop(&mut self) {
         let actors = mem::take(&mut self.owned.get_mut().actors);
         for Adopted { door, address } in actors.into_iter().rev() {
@@ -270,12 +270,12 @@ impl Drop for Node {
     }
 }
 
-impl fmt::Debug for Node {
+impl fmt::Debug for System {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = {
             let owned = self.owned.lock();
             owned.actors.iter().map(|actor| actor.door.name()).collect()
         };
-        f.debug_struct("Node").field("actors", &names).finish()
+        f.debug_struct("System").field("actors", &names).finish()
     }
 }
