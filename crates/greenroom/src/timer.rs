@@ -59,21 +59,21 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Address<M, R, E> {
     /// # async fn handle(&mut self, _: &'static str, _: &mut Context<Self>) -> Result<(), ()> { Ok(()) } }
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let clerk = Pool::new(|_slot| Clerk).workers(1).spawn().await?;
-    /// let timer = clerk.send_after(Duration::from_secs(30), "time is up");
+    /// let timer = clerk.send_after("time is up", Duration::from_secs(30));
     /// assert!(timer.cancel(), "it was still pending");
     /// # Ok(()) }
     /// ```
-    pub fn send_after(&self, delay: Duration, message: M) -> Timer {
+    pub fn send_after(&self, message: M, delay: Duration) -> Timer {
         let once = Once::new(self.downgrade(), message);
         Timer::set(self, delay, |_| Box::new(once))
     }
 
     /// Sends copies of a message, the first one after one period. See [`send_every_with`](Self::send_every_with).
-    pub fn send_every(&self, period: Duration, message: M) -> Timer
+    pub fn send_every(&self, message: M, period: Duration) -> Timer
     where
         M: Clone,
     {
-        self.send_every_with(period, move || message.clone())
+        self.send_every_with(move || message.clone(), period)
     }
 
     /// Sends what `make` returns, the first time after one period (of at least a millisecond). A tick that finds the
@@ -83,8 +83,8 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Address<M, R, E> {
     /// `make` runs on the task that serves all timers of the runtime: it must not block. A panic in it ends the timer.
     pub fn send_every_with(
         &self,
-        period: Duration,
         make: impl FnMut() -> M + Send + 'static,
+        period: Duration,
     ) -> Timer {
         let period = period.max(SHORTEST_PERIOD);
         let to = self.downgrade();

@@ -55,7 +55,7 @@ async fn clerk(capacity: usize, takes: Duration) -> (Pool<Clerk>, Log) {
 #[tokio::test(start_paused = true)]
 async fn a18_a_message_is_sent_after_the_delay_and_not_before() {
     let (pool, log) = clerk(9, Duration::ZERO).await;
-    let timer = pool.send_after(3 * SECOND, 1);
+    let timer = pool.send_after(1, 3 * SECOND);
     tokio::time::sleep(3 * SECOND - Duration::from_millis(2)).await;
     assert_eq!((timer.state(), log.seconds_and_messages()), (TimerState::Pending, vec![]));
     tokio::time::sleep(SECOND).await;
@@ -68,7 +68,7 @@ async fn a18_a_message_is_sent_after_the_delay_and_not_before() {
 async fn a18_timers_fire_by_time_and_then_in_the_order_in_which_they_were_set() {
     let (pool, log) = clerk(9, Duration::ZERO).await;
     for (seconds, message) in [(5, 1), (2, 2), (2, 3), (0, 4), (2, 5)] {
-        let _ = pool.send_after(seconds * SECOND, message);
+        let _ = pool.send_after(message, seconds * SECOND);
     }
     tokio::time::sleep(9 * SECOND).await;
     assert_eq!(log.seconds_and_messages(), [(0, 4), (2, 2), (2, 3), (2, 5), (5, 1)]);
@@ -77,9 +77,9 @@ async fn a18_timers_fire_by_time_and_then_in_the_order_in_which_they_were_set() 
 #[tokio::test(start_paused = true)]
 async fn a18_a_timer_that_is_set_later_and_due_sooner_fires_on_time() {
     let (pool, log) = clerk(9, Duration::ZERO).await;
-    let _ = pool.send_after(9 * SECOND, 1);
+    let _ = pool.send_after(1, 9 * SECOND);
     tokio::time::sleep(SECOND).await;
-    let _ = pool.send_after(SECOND, 2);
+    let _ = pool.send_after(2, SECOND);
     tokio::time::sleep(9 * SECOND).await;
     assert_eq!(log.seconds_and_messages(), [(2, 2), (9, 1)]);
 }
@@ -98,7 +98,7 @@ async fn a18_a_cancelled_timer_never_fires_and_its_message_is_dropped_at_once() 
     }
     let pool = Pool::new(|_| Nobody).spawn().await.unwrap();
     let alive = Arc::new(());
-    let timer = pool.send_after(SECOND, Held(alive.clone()));
+    let timer = pool.send_after(Held(alive.clone()), SECOND);
     assert!(timer.cancel());
     assert_eq!(Arc::strong_count(&alive), 1);
     assert!(!timer.cancel(), "once is enough");
@@ -109,8 +109,8 @@ async fn a18_a_cancelled_timer_never_fires_and_its_message_is_dropped_at_once() 
 #[tokio::test(start_paused = true)]
 async fn a18_dropping_the_handle_does_not_cancel() {
     let (pool, log) = clerk(9, Duration::ZERO).await;
-    drop(pool.send_after(SECOND, 1));
-    drop(pool.send_every(2 * SECOND, 2));
+    drop(pool.send_after(1, SECOND));
+    drop(pool.send_every(2, 2 * SECOND));
     tokio::time::sleep(5 * SECOND).await;
     assert_eq!(log.seconds_and_messages(), [(1, 1), (2, 2), (4, 2)]);
 }
@@ -123,7 +123,7 @@ async fn a18_a_periodic_timer_does_not_drift_and_ends_when_it_is_cancelled() {
         next += 1;
         next
     };
-    let timer = pool.send_every_with(Duration::from_millis(1_500), make);
+    let timer = pool.send_every_with(make, Duration::from_millis(1_500));
     tokio::time::sleep(7 * SECOND).await;
     assert_eq!(log.seconds_and_messages(), [(1, 1), (3, 2), (4, 3), (6, 4)]);
     assert!(timer.cancel());
@@ -135,7 +135,7 @@ async fn a18_a_periodic_timer_does_not_drift_and_ends_when_it_is_cancelled() {
 #[tokio::test(start_paused = true)]
 async fn a18_a_tick_that_finds_the_mailbox_full_is_skipped_and_counted() {
     let (pool, log) = clerk(1, Duration::from_millis(9_500)).await;
-    let timer = pool.send_every(SECOND, 7);
+    let timer = pool.send_every(7, SECOND);
     // The first is in hand until second 10.5, the second waits; those of 3 to 10 find no room.
     tokio::time::sleep(Duration::from_millis(11_500)).await;
     assert_eq!((timer.skipped(), pool.stats().accepted), (8, 3));
@@ -149,7 +149,7 @@ async fn a18_a_one_shot_that_finds_the_mailbox_full_waits_for_room() {
     pool.send(1).await.unwrap();
     tokio::task::yield_now().await;
     pool.send(2).await.unwrap();
-    let timer = pool.send_after(SECOND, 3);
+    let timer = pool.send_after(3, SECOND);
     tokio::time::sleep(5 * SECOND).await;
     assert_eq!(timer.state(), TimerState::Pending);
     tokio::time::sleep(20 * SECOND).await;
@@ -164,7 +164,7 @@ async fn a18_a_one_shot_that_waits_for_room_can_be_cancelled() {
     tokio::task::yield_now().await;
     pool.send(2).await.unwrap();
     let tasks = Handle::current().metrics().num_alive_tasks();
-    let timer = pool.send_after(SECOND, 3);
+    let timer = pool.send_after(3, SECOND);
     tokio::time::sleep(5 * SECOND).await;
     assert!(timer.cancel());
     tokio::time::sleep(SECOND).await;
@@ -176,7 +176,7 @@ async fn a18_a_one_shot_that_waits_for_room_can_be_cancelled() {
 #[tokio::test(start_paused = true)]
 async fn a18_a_tick_to_an_actor_that_is_gone_ends_the_timer() {
     let (pool, _log) = clerk(9, Duration::ZERO).await;
-    let (every, once) = (pool.send_every(SECOND, 1), pool.send_after(5 * SECOND, 2));
+    let (every, once) = (pool.send_every(1, SECOND), pool.send_after(2, 5 * SECOND));
     drop(pool);
     tokio::time::sleep(2 * SECOND).await;
     assert_eq!((every.state(), once.state()), (TimerState::Ended, TimerState::Pending));
@@ -187,7 +187,7 @@ async fn a18_a_tick_to_an_actor_that_is_gone_ends_the_timer() {
 #[tokio::test(start_paused = true)]
 async fn a18_a_tick_to_an_actor_that_was_stopped_ends_the_timer() {
     let (pool, log) = clerk(9, Duration::ZERO).await;
-    let (every, once) = (pool.send_every(SECOND, 1), pool.send_after(SECOND, 2));
+    let (every, once) = (pool.send_every(1, SECOND), pool.send_after(2, SECOND));
     pool.stop(Stop::Now).await;
     tokio::time::sleep(2 * SECOND).await;
     assert_eq!((every.state(), once.state()), (TimerState::Ended, TimerState::Ended));
@@ -197,7 +197,7 @@ async fn a18_a_tick_to_an_actor_that_was_stopped_ends_the_timer() {
 #[tokio::test(start_paused = true)]
 async fn a18_a_timer_does_not_keep_its_actor_alive() {
     let (pool, log) = clerk(9, Duration::ZERO).await;
-    let (_every, _once) = (pool.send_every(SECOND, 1), pool.send_after(9 * SECOND, 2));
+    let (_every, _once) = (pool.send_every(1, SECOND), pool.send_after(2, 9 * SECOND));
     let weak = pool.downgrade();
     drop(pool);
     assert!(!weak.is_alive());
@@ -210,7 +210,7 @@ async fn a18_pending_timers_cost_one_task_for_all_and_none_when_they_are_gone() 
     let (pool, log) = clerk(200_000, Duration::ZERO).await;
     let alive = || Handle::current().metrics().num_alive_tasks();
     let before = alive();
-    let timers: Vec<_> = (0..100_000).map(|n| pool.send_after(n % 60 * SECOND, n)).collect();
+    let timers: Vec<_> = (0..100_000).map(|n| pool.send_after(n, n % 60 * SECOND)).collect();
     assert_eq!(alive(), before + 1);
     for timer in timers.iter().skip(1).step_by(2) {
         assert!(timer.cancel());
@@ -219,7 +219,7 @@ async fn a18_pending_timers_cost_one_task_for_all_and_none_when_they_are_gone() 
     assert_eq!(log.seconds_and_messages().len(), 50_000);
     assert!(log.seconds_and_messages().iter().all(|(second, n)| *second == u64::from(n % 60)));
     assert_eq!(alive(), before, "no timer is left");
-    let _ = pool.send_after(SECOND, 1);
+    let _ = pool.send_after(1, SECOND);
     tokio::time::sleep(2 * SECOND).await;
     assert_eq!((log.seconds_and_messages().len(), alive()), (50_001, before));
 }
@@ -227,8 +227,8 @@ async fn a18_pending_timers_cost_one_task_for_all_and_none_when_they_are_gone() 
 #[tokio::test(start_paused = true)]
 async fn a18_a_panic_where_messages_are_made_ends_that_timer_alone() {
     let (pool, log) = clerk(9, Duration::ZERO).await;
-    let bad = pool.send_every_with(SECOND, || panic!("no message"));
-    let good = pool.send_every(SECOND, 1);
+    let bad = pool.send_every_with(|| panic!("no message"), SECOND);
+    let good = pool.send_every(1, SECOND);
     tokio::time::sleep(Duration::from_millis(2_500)).await;
     assert_eq!((bad.state(), good.state()), (TimerState::Ended, TimerState::Pending));
     assert_eq!(log.seconds_and_messages(), [(1, 1), (2, 1)]);
@@ -240,13 +240,16 @@ async fn a18_a_timer_may_set_timers_and_cancel_itself() {
     let (pool, log) = clerk(9, Duration::ZERO).await;
     let own = Arc::new(Mutex::new(None::<greenroom::Timer>));
     let (theirs, address) = (own.clone(), pool.address().downgrade());
-    let timer = pool.send_every_with(SECOND, move || {
-        let _ = address.upgrade().unwrap().send_after(SECOND, 2);
-        if let Some(timer) = theirs.lock().take() {
-            assert!(timer.cancel());
-        }
-        1
-    });
+    let timer = pool.send_every_with(
+        move || {
+            let _ = address.upgrade().unwrap().send_after(2, SECOND);
+            if let Some(timer) = theirs.lock().take() {
+                assert!(timer.cancel());
+            }
+            1
+        },
+        SECOND,
+    );
     *own.lock() = Some(timer);
     tokio::time::sleep(9 * SECOND).await;
     assert_eq!(log.seconds_and_messages(), [(2, 2)], "cancelled while it rang");
@@ -256,11 +259,11 @@ async fn a18_a_timer_may_set_timers_and_cancel_itself() {
 async fn a18_delays_may_be_absurd() {
     let (pool, log) = clerk(9, Duration::ZERO).await;
     let never = [
-        pool.send_after(Duration::MAX, 1),
-        pool.send_every(Duration::MAX, 1),
-        pool.send_after(Duration::from_secs(u64::MAX), 1),
+        pool.send_after(1, Duration::MAX),
+        pool.send_every(1, Duration::MAX),
+        pool.send_after(1, Duration::from_secs(u64::MAX)),
     ];
-    let busy = pool.send_every(Duration::ZERO, 2);
+    let busy = pool.send_every(2, Duration::ZERO);
     tokio::time::sleep(Duration::from_millis(10)).await;
     assert!(busy.cancel());
     assert!((9..=10).contains(&log.seconds_and_messages().len()), "one in a millisecond");
@@ -270,7 +273,7 @@ async fn a18_delays_may_be_absurd() {
 #[tokio::test(start_paused = true)]
 async fn a18_ticks_that_the_runtime_was_too_late_for_are_skipped_and_counted() {
     let (pool, log) = clerk(9, Duration::ZERO).await;
-    let timer = pool.send_every(SECOND, 1);
+    let timer = pool.send_every(1, SECOND);
     tokio::time::sleep(Duration::from_millis(1_100)).await;
     // The clock jumps as it does for a thread that was held up.
     tokio::time::advance(Duration::from_millis(3_500)).await;
@@ -285,11 +288,11 @@ fn a18_a_timer_ends_with_its_runtime_and_can_be_set_from_any_thread() {
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build();
     let theirs = theirs.unwrap();
     let (pool, _log) = theirs.block_on(clerk(9, Duration::ZERO));
-    let timer = pool.send_after(3_600 * SECOND, 1);
+    let timer = pool.send_after(1, 3_600 * SECOND);
     assert_eq!(timer.state(), TimerState::Pending);
     theirs.shutdown_timeout(SECOND);
     assert_eq!(timer.state(), TimerState::Ended);
-    assert_eq!(pool.send_after(SECOND, 1).state(), TimerState::Ended, "nobody would serve it");
+    assert_eq!(pool.send_after(1, SECOND).state(), TimerState::Ended, "nobody would serve it");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -310,7 +313,7 @@ async fn a18_a_timer_is_cancelled_or_fires_never_both() {
     let pool = Pool::new(move |_| Count(theirs.clone())).workers(1).capacity(2);
     let pool = pool.spawn().await.unwrap();
     let delay = |n: u64| Duration::from_micros(n * 5);
-    let timers: Vec<_> = (0..2_000).map(|n| pool.send_after(delay(n), ())).collect();
+    let timers: Vec<_> = (0..2_000).map(|n| pool.send_after((), delay(n))).collect();
     let mut cancelled = 0;
     for timer in timers.iter().rev() {
         cancelled += usize::from(timer.cancel());

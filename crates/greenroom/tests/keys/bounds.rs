@@ -143,8 +143,8 @@ async fn k10_a18_timers_skip_or_wait_behind_a_key_at_its_bound() {
     settle().await;
     pool.send((1, 1, Nothing)).await.unwrap();
     let second = Duration::from_secs(1);
-    let every = pool.send_every(second, (1, 50, Nothing));
-    let once = pool.send_after(second, (1, 99, Nothing));
+    let every = pool.send_every((1, 50, Nothing), second);
+    let once = pool.send_after((1, 99, Nothing), second);
     tokio::time::sleep(5 * second + second / 2).await;
     assert!(clerk.handled().is_empty());
     clerk.gate.add_permits(1);
