@@ -127,9 +127,11 @@ pub use system::System;
 pub use timer::Timer;
 pub use topic::Topic;
 
-/// What most users import.
+/// What most users import: an actor, its pool, what a message carries, and how a call can end.
 pub mod prelude {
-    pub use crate::{Actor, Answer, Context, Delivery, Pool, Registry, Stop, Topic};
+    pub use crate::{
+        Actor, Answer, CallError, Context, Delivery, Envelope, Pool, Registry, Stop, Topic,
+    };
 }
 
 #[doc = include_str!("../STATEMENTS.md")]
