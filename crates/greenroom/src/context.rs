@@ -113,12 +113,52 @@ impl<A> Context<A> {
         }
     }
 
-    /// Ends this worker after the message in hand: it has no more to do.
+    /// Ends this worker after the message in hand: it has no more to do. That is a normal end
+    /// ([`ExitReason::Normal`]), and the pool's [`RestartPolicy`](crate::RestartPolicy) decides
+    /// what becomes of its slot:
+    ///
+    /// * `Transient` (the default) and `Temporary`: **the slot is disabled**. The pool has one
+    ///   worker less until [`PoolAdmin::enable`](crate::PoolAdmin::enable) starts another there.
+    /// * `Permanent`: the worker is started again, and its budget has one restart less.
+    ///
+    /// The other workers take over what waits for a disabled slot. Once the last slot is disabled
+    /// the pool refuses messages, and what is queued are dead letters. A pool of
+    /// [one](crate::Pool::one) ends with its actor. Under a supervisor, the supervisor deals with
+    /// the worker's end, and what is queued is kept. To make a pool smaller for good, use
+    /// [`PoolAdmin::remove_worker`](crate::PoolAdmin::remove_worker), which gives the slot up.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// struct Once;
+    ///
+    /// impl Actor for Once {
+    ///     type Message = ();
+    ///     type Reply = usize;
+    ///     type Error = std::convert::Infallible;
+    ///
+    ///     async fn handle(&mut self, _: (), cx: &mut Context<Self>) -> Result<usize, Self::Error> {
+    ///         cx.stop();
+    ///         Ok(cx.slot())
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Once).workers(2).spawn().await?;
+    /// let slot = pool.call(()).await?;
+    /// # while pool.stats().live == 2 { tokio::task::yield_now().await; }
+    /// assert_eq!((pool.stats().configured, pool.stats().live), (2, 1)); // the slot is disabled
+    /// let change = pool.admin().enable(slot)?;
+    /// assert!(change.done(std::time::Duration::from_secs(5)).await.is_complete());
+    /// assert_eq!(pool.stats().live, 2);
+    /// # Ok(()) }
+    /// ```
     pub fn stop(&mut self) {
         self.exit(ExitReason::Normal);
     }
 
-    /// Ends this worker after the message in hand, for this reason.
+    /// Ends this worker after the message in hand, for this reason. As [`stop`](Self::stop) after a
+    /// normal one; any other is an abnormal end, after which a
+    /// [`Transient`](crate::RestartPolicy::Transient) worker is started again, within its budget.
     pub fn exit(&mut self, reason: ExitReason) {
         self.place.exit = Some(Box::new(reason));
     }
