@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use greenroom::{Actor, Backoff, Context, ExitReason, Pool, PoolBuilder, Restarts};
+use greenroom::{Actor, Backoff, Context, Pool, PoolBuilder, Restarts};
 
 /// What a message asks for. The number is its key, where there are keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +93,7 @@ pub(crate) fn clerks(workers: usize) -> (PoolBuilder<Clerk>, Begun) {
 /// Kills the worker that stands at this place of the list.
 pub(crate) fn kill(pool: &Pool<Clerk>, place: usize) {
     if let Some(worker) = pool.admin().workers().get(place) {
-        worker.erase().exit(ExitReason::Killed);
+        worker.kill();
     }
 }
 

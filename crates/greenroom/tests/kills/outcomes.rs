@@ -180,3 +180,28 @@ async fn p18_two_thousand_kills_keep_no_message_until_the_stop() {
     let report = pool.stop(Stop::within(SOON)).await;
     assert!(report.left_over.is_empty() && report.stats.ledger_holds());
 }
+
+#[tokio::test(start_paused = true)]
+async fn p21_a_worker_is_killed_by_its_handle_and_no_other_with_it() {
+    let (pool, begun) = clerks(2);
+    let pool = pool.spawn().await.unwrap();
+    let workers = pool.admin().workers();
+    let calls: Vec<_> = workers
+        .iter()
+        .map(|worker| {
+            let own = worker.address().clone();
+            tokio::spawn(async move { own.call(Do::Hang(7)).await })
+        })
+        .collect();
+    begun.reach(2).await;
+    workers[1].kill();
+    let [first, second] = <[_; 2]>::try_from(calls).unwrap();
+    assert_eq!(second.await.unwrap(), Err(CallError::Killed));
+    assert!(!first.is_finished(), "the other goes on");
+    // Whoever takes the slot next is reached by the same handle.
+    assert_eq!(workers[1].call(Do::Return(3)).await, Ok(3));
+    let report = pool.stop(Stop::within(Duration::ZERO)).await;
+    assert_eq!(report.stats.restarts, 1);
+    workers[1].kill();
+    assert!(first.await.unwrap().is_err(), "of a pool that has stopped, nothing follows");
+}

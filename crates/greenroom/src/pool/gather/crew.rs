@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::Deref, sync::Arc};
 
-use crate::{Address, WeakAddress};
+use crate::{Address, ExitReason, WeakAddress};
 
 /// The live workers of a pool, each with an address of its own, in the order of their slots.
 pub(crate) trait Crew<M, R, E>: Send + Sync {
@@ -47,6 +47,46 @@ impl<M, R, E> Worker<M, R, E> {
     /// What reaches this worker and no other.
     pub fn address(&self) -> &Address<M, R, E> {
         &self.address
+    }
+}
+
+impl<M: 'static, R: 'static, E: 'static> Worker<M, R, E> {
+    /// Kills this worker: its handler is dropped at its next await, and its message follows the
+    /// failure table ([`Cause::Kill`](crate::failure::Cause::Kill)). Its pool starts another in the
+    /// slot as after a panic, within the budget of [`Restarts`](crate::Restarts). Returns at once;
+    /// of one that has gone already, nothing follows.
+    ///
+    /// A worker cannot refuse it, and is not asked: to let it finish the message in hand, use
+    /// [`PoolAdmin::remove_worker`](crate::PoolAdmin::remove_worker). Of a handler that computes
+    /// without an await, nothing is dropped before it returns. As `erase().exit(Killed)`
+    /// ([`AnyAddress::exit`](crate::AnyAddress::exit)).
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// struct Stuck;
+    ///
+    /// impl Actor for Stuck {
+    ///     type Message = bool;
+    ///     type Reply = ();
+    ///     type Error = ();
+    ///
+    ///     async fn handle(&mut self, hangs: bool, _: &mut Context<Self>) -> Result<(), ()> {
+    ///         if hangs { std::future::pending().await } else { Ok(()) }
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Stuck).workers(1).spawn().await?;
+    /// let stuck = pool.address();
+    /// let stuck = tokio::spawn(async move { stuck.call(true).await });
+    /// # while pool.stats().in_hand == 0 { tokio::task::yield_now().await; }
+    /// pool.admin().workers()[0].kill();
+    /// assert_eq!(stuck.await?, Err(CallError::Killed));
+    /// assert_eq!(pool.call(false).await, Ok(())); // by the next worker in the slot
+    /// # Ok(()) }
+    /// ```
+    pub fn kill(&self) {
+        self.address.erase().exit(ExitReason::Killed);
     }
 }
 
