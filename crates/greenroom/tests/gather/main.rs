@@ -4,6 +4,7 @@
 
 mod broadcast;
 mod crew;
+mod envelopes;
 mod events;
 mod hedged;
 mod split_join;

@@ -1,6 +1,9 @@
 //! A call with a cancellation token: this file alone knows how the token travels.
 
-use std::{future::Future, pin::Pin};
+use std::{
+    future::Future,
+    pin::{Pin, pin},
+};
 
 use crate::{Address, CallError, CancellationToken, Envelope, pool::Calling};
 
@@ -56,17 +59,39 @@ pub(super) fn or_cancel<T>(
     }
 }
 
-/// A call on its own feet: dropped unanswered, it is abandoned and its token cancelled.
-pub(super) fn attempt<M, R, E>(address: Address<M, R, E>, message: M) -> Attempt<R, E>
+/// The call. Whoever cancels `from` meanwhile cancels `to`.
+async fn passing_on<T>(
+    from: Option<CancellationToken>,
+    to: CancellationToken,
+    call: impl Future<Output = T>,
+) -> T {
+    let mut call = pin!(call);
+    if let Some(from) = from {
+        tokio::select! {
+            biased;
+            answer = &mut call => return answer,
+            () = from.cancelled() => to.cancel(),
+        }
+    }
+    call.await
+}
+
+/// A call on its own feet: dropped unanswered, it is abandoned and its token cancelled. What the
+/// sender has put into the envelope as a token cancels this call's own.
+pub(super) fn attempt<M, R, E>(
+    address: Address<M, R, E>,
+    message: M,
+    mut envelope: Envelope,
+) -> Attempt<R, E>
 where
     M: Send + 'static,
     R: Send + 'static,
     E: Send + 'static,
 {
     let token = CancellationToken::new();
-    let given = token.clone();
-    let call = async move { call_with_token(&address, message, given).await };
-    Box::pin(or_cancel(token, call))
+    let senders = envelope.about.token.replace(token.clone());
+    let call = async move { address.call_with(message, envelope).await };
+    Box::pin(or_cancel(token.clone(), passing_on(senders, token, call)))
 }
 
 #[cfg(test)]

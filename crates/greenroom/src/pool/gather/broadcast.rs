@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    future::Future,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -14,7 +15,7 @@ use super::{
     sent::{NoneAccepted, Sent, Tally},
     together::Together,
 };
-use crate::Address;
+use crate::{Address, Envelope, SendError};
 
 /// The address of all live workers of a pool at once: each gets a copy of what is sent.
 ///
@@ -80,15 +81,45 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
         if members.is_empty() {
             return Err(NoneAccepted::no_workers(message));
         }
-        let mut tally = Tally::new();
         let copies = copies(message, members.len());
         let sends = members.iter().zip(copies).map(|(member, copy)| member.address().send(copy));
-        let mut sends = Together::new(sends);
-        while let Some((index, sent)) = sends.next().await {
-            let sent = sent.map_err(|error| (error.without_message(), error.into_message()));
-            tally.add(members[index].slot(), sent);
+        all_sent(&members, sends).await
+    }
+
+    /// As [`send`](Self::send), with what the envelope says: each copy has its class, deadline,
+    /// sender, trace and token, and waits for room no longer than its timeout.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # use std::time::Duration;
+    /// # struct Cache; impl Actor for Cache { type Message = &'static str; type Reply = (); type Error = ();
+    /// # async fn handle(&mut self, _: &'static str, _: &mut Context<Self>) -> Result<(), ()> { Ok(()) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let caches = Pool::new(|_slot| Cache).workers(1).spawn().await?;
+    /// let first = Envelope::urgent().deadline(Duration::from_secs(1));
+    /// assert!(caches.broadcast().send_with("invalidate", first).await?.is_complete());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As `send`.
+    ///
+    /// # Panics
+    /// As `send`.
+    ///
+    /// # Cancel safety
+    /// As `send`.
+    pub async fn send_with(&self, message: M, envelope: Envelope) -> Result<Sent, NoneAccepted<M>> {
+        let members = self.crew.members();
+        if members.is_empty() {
+            return Err(NoneAccepted::no_workers(message));
         }
-        tally.sent()
+        let copies = copies(message, members.len());
+        let sends = members
+            .iter()
+            .zip(copies)
+            .map(|(member, copy)| Box::pin(member.address().send_with(copy, envelope.clone())));
+        all_sent(&members, sends).await
     }
 
     /// Gives a copy to each live worker that has room for it now.
@@ -99,13 +130,24 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
     /// # Panics
     /// As [`send`](Self::send).
     pub fn try_send(&self, message: M) -> Result<Sent, NoneAccepted<M>> {
+        self.try_send_with(message, Envelope::new())
+    }
+
+    /// As [`try_send`](Self::try_send), with what the envelope says of each copy.
+    ///
+    /// # Errors
+    /// As `try_send`.
+    ///
+    /// # Panics
+    /// As [`send`](Self::send).
+    pub fn try_send_with(&self, message: M, envelope: Envelope) -> Result<Sent, NoneAccepted<M>> {
         let members = self.crew.members();
         if members.is_empty() {
             return Err(NoneAccepted::no_workers(message));
         }
         let mut tally = Tally::new();
         for (member, copy) in members.iter().zip(copies(message, members.len())) {
-            let sent = member.address().try_send(copy);
+            let sent = member.address().try_send_with(copy, envelope.clone());
             let sent = sent.map_err(|error| (error.without_message(), error.into_message()));
             tally.add(member.slot(), sent);
         }
@@ -115,7 +157,27 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
     /// A call to live workers. What it waits for is said by the method that is called on it: [`all`](Gathering::all),
     /// [`first`](Gathering::first), [`quorum`](Gathering::quorum), [`first_answer`](Gathering::first_answer).
     pub fn call(&self, message: M) -> Gathering<'_, M, R, E> {
-        Gathering::new(self, message)
+        Gathering::new(self, message, Envelope::new())
+    }
+
+    /// As [`call`](Self::call), with what the envelope says: each copy has its class, deadline,
+    /// sender and trace. Its timeout ends each call by itself, with
+    /// [`CallError::TimedOut`](crate::CallError::TimedOut); [`within`](Gathering::within) ends the
+    /// wait for all. Each call has a cancellation token of its own, which is cancelled with the
+    /// envelope's as well.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # struct Cache; impl Actor for Cache { type Message = &'static str; type Reply = usize; type Error = ();
+    /// # async fn handle(&mut self, key: &'static str, _: &mut Context<Self>) -> Result<usize, ()> { Ok(key.len()) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let caches = Pool::new(|_slot| Cache).workers(1).spawn().await?;
+    /// let sizes = caches.broadcast().call_with("size", Envelope::urgent()).all().await?;
+    /// assert_eq!(sizes.successes().collect::<Vec<_>>(), [(0, &4)]);
+    /// # Ok(()) }
+    /// ```
+    pub fn call_with(&self, message: M, envelope: Envelope) -> Gathering<'_, M, R, E> {
+        Gathering::new(self, message, envelope)
     }
 
     /// So many of the live workers, or all where there are fewer, in the order of their slots. Another one is the first
@@ -130,6 +192,22 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
         }
         members
     }
+}
+
+/// Waits until each of these workers has accepted its copy, or has not.
+async fn all_sent<M, R, E, F>(
+    members: &[Worker<M, R, E>],
+    sends: impl Iterator<Item = F>,
+) -> Result<Sent, NoneAccepted<M>>
+where
+    F: Future<Output = Result<(), SendError<M>>> + Unpin,
+{
+    let (mut tally, mut sends) = (Tally::new(), Together::new(sends));
+    while let Some((index, sent)) = sends.next().await {
+        let sent = sent.map_err(|error| (error.without_message(), error.into_message()));
+        tally.add(members[index].slot(), sent);
+    }
+    tally.sent()
 }
 
 /// All of them are made before the first is sent, so that a clone that panics has sent nothing.

@@ -7,7 +7,7 @@ use super::{
     round::Round,
     split_join::{PartialPolicy, SplitJoinError},
 };
-use crate::CallError;
+use crate::{CallError, Envelope};
 
 /// From the state so far, the part's index, and its result, to the next state.
 pub(super) type Join<R, E, S> = dyn Fn(S, usize, Result<R, CallError<E>>) -> S + Send + Sync;
@@ -30,7 +30,7 @@ where
 {
     let indexes: Vec<usize> = parts.iter().map(|(index, ..)| *index).collect();
     let parts = parts.into_iter().map(|(_, member, message)| (member, message));
-    let mut round = Round::new(parts, within);
+    let mut round = Round::new(parts, &Envelope::new(), within);
     // How many have been joined; the calls of the round are in the order of the parts.
     let (mut state, mut joined) = (init, 0);
     while let Some(call) = round.next().await {

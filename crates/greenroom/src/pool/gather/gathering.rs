@@ -8,6 +8,7 @@ use super::{
     gathered::{FirstReply, GatherError, Gathered},
     round::Round,
 };
+use crate::Envelope;
 
 /// A call to live workers that has not been sent yet; made by [`BroadcastAddress::call`].
 ///
@@ -25,12 +26,18 @@ use super::{
 pub struct Gathering<'a, M, R, E> {
     address: &'a BroadcastAddress<M, R, E>,
     message: M,
+    /// What each copy carries besides.
+    envelope: Envelope,
     within: Option<Duration>,
 }
 
 impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gathering<'a, M, R, E> {
-    pub(super) fn new(address: &'a BroadcastAddress<M, R, E>, message: M) -> Self {
-        Self { address, message, within: None }
+    pub(super) fn new(
+        address: &'a BroadcastAddress<M, R, E>,
+        message: M,
+        envelope: Envelope,
+    ) -> Self {
+        Self { address, message, envelope, within: None }
     }
 
     /// Waits no longer than that, counted from the first poll. As long as it takes unless said otherwise.
@@ -63,7 +70,7 @@ impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gather
     /// Dropping the future abandons the calls.
     pub async fn all(self) -> Result<Gathered<R, E>, GatherError<R, E>> {
         let members = self.address.workers();
-        let mut round = start(members, self.message, self.within)?;
+        let mut round = start(members, self.message, &self.envelope, self.within)?;
         round.run(|_| false).await;
         Ok(round.gathered())
     }
@@ -96,7 +103,7 @@ impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gather
     /// Dropping the future abandons the calls.
     pub async fn first_answer(self, workers: usize) -> Result<FirstReply<R>, GatherError<R, E>> {
         let members = self.address.some(workers.max(1));
-        let mut round = start(members, self.message, self.within)?;
+        let mut round = start(members, self.message, &self.envelope, self.within)?;
         round.run(|round| round.successes() > 0).await;
         round.gathered().into_first()
     }
@@ -118,7 +125,7 @@ impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gather
         if (1..wanted).contains(&live) {
             return Err(GatherError::TooFewWorkers { wanted, live });
         }
-        let mut round = start(members, self.message, self.within)?;
+        let mut round = start(members, self.message, &self.envelope, self.within)?;
         let decided = |round: &Round<R, E>| {
             round.successes() >= wanted || round.failures() > live.saturating_sub(wanted)
         };
@@ -135,6 +142,7 @@ impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gather
 fn start<M, R, E>(
     members: Vec<Worker<M, R, E>>,
     message: M,
+    envelope: &Envelope,
     within: Option<Duration>,
 ) -> Result<Round<R, E>, GatherError<R, E>>
 where
@@ -146,7 +154,7 @@ where
         return Err(GatherError::NoWorkers);
     }
     let copies = copies(message, members.len());
-    Ok(Round::new(members.into_iter().zip(copies), within))
+    Ok(Round::new(members.into_iter().zip(copies), envelope, within))
 }
 
 impl<M, R, E> fmt::Debug for Gathering<'_, M, R, E> {

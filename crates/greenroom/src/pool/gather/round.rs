@@ -10,7 +10,7 @@ use super::{
     gathered::Gathered,
     together::Together,
 };
-use crate::CallError;
+use crate::{CallError, Envelope};
 
 /// Calls to several workers, of which some have been answered. Dropping it abandons the others.
 pub(super) struct Round<R, E> {
@@ -31,12 +31,13 @@ impl<R: Send + 'static, E: Send + 'static> Round<R, E> {
     /// Nothing is sent before the first [`next`](Self::next); the deadline counts from now.
     pub(super) fn new<M: Send + 'static>(
         parts: impl IntoIterator<Item = (Worker<M, R, E>, M)>,
+        envelope: &Envelope,
         within: Option<Duration>,
     ) -> Self {
         let mut slots = Vec::new();
         let calls = Together::new(parts.into_iter().map(|(member, message)| {
             slots.push(member.slot());
-            attempt(member.into_address(), message)
+            attempt(member.into_address(), message, envelope.clone())
         }));
         let answers = slots.iter().map(|_| None).collect();
         let deadline = within.map(|within| Box::pin(tokio::time::sleep(within)));
