@@ -108,6 +108,7 @@ use std::{
     fmt,
     ops::Deref,
     sync::{Arc, Weak},
+    time::Duration,
 };
 
 mod address;
@@ -167,6 +168,7 @@ mod sink;
 mod sketch;
 mod spare_extras;
 mod stamp;
+mod starts;
 pub mod stats;
 pub mod sticky;
 mod stop;
@@ -202,6 +204,7 @@ pub(crate) use restart::RestartLog;
 pub use restart::Restarts;
 pub(crate) use seat::Seat;
 pub use sending::Sending;
+pub use starts::NotReady;
 pub use stats::PoolStats;
 pub use stop::{Stop, StopReport};
 pub use supervised::PoolChild;
@@ -364,6 +367,53 @@ impl<A: Actor> Pool<A> {
         let is = self.control.key_type();
         let core = self.control.clone().typed().downcast::<core::Core<A, K>>();
         core.ok().filter(|core| core.keyed()).map(Keys::new).ok_or(Keys::<A, K>::wrong(is))
+    }
+
+    /// Waits until so many workers run: [`spawn`](PoolBuilder::spawn) returns as soon as one does,
+    /// and the others follow. Each start is told, so nothing is asked of the workers, and nothing is
+    /// looked at again and again.
+    ///
+    /// A worker runs once its `started` hook has returned. One that has died does not run until it
+    /// is started again.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # use std::time::Duration;
+    /// struct Connected;
+    ///
+    /// impl Actor for Connected {
+    ///     type Message = ();
+    ///     type Reply = ();
+    ///     type Error = std::io::Error;
+    ///
+    ///     async fn started(&mut self, cx: &mut Context<Self>) -> Result<(), Self::Error> {
+    ///         tokio::time::sleep(Duration::from_millis(cx.slot() as u64)).await; // connects
+    ///         Ok(())
+    ///     }
+    ///
+    ///     async fn handle(&mut self, (): (), _: &mut Context<Self>) -> Result<(), Self::Error> {
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Connected).workers(4).spawn().await?;
+    /// pool.ready(4, Duration::from_secs(10)).await?;
+    /// assert_eq!(pool.broadcast().workers().len(), 4);
+    ///
+    /// let error = pool.ready(5, Duration::from_millis(5)).await.unwrap_err();
+    /// assert_eq!(error.to_string(), "4 of 5 workers run");
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`NotReady`], with how many run and what the last failed start has said: when the time is
+    /// over, and at once when the pool is stopping.
+    ///
+    /// # Cancel safety
+    /// A dropped future changes nothing.
+    pub async fn ready(&self, workers: usize, within: Duration) -> Result<(), NotReady> {
+        self.control.clone().ready(workers, within).await
     }
 
     /// To look at the pool and to change it, apart from its work.

@@ -8,6 +8,7 @@ use std::{
     ops::RangeInclusive,
     pin::Pin,
     sync::Arc,
+    time::Duration,
 };
 
 use tokio::sync::mpsc;
@@ -20,6 +21,7 @@ use super::{
     gather::Worker,
     inbox::Inbox,
     limits::{Gate, Rate},
+    starts::NotReady,
     stats::{PoolStats, WorkerStats},
     stop::{self, Stop, StopReport},
 };
@@ -59,6 +61,11 @@ pub(crate) trait Control<A: Actor>: Send + Sync {
     fn set_inbox(&self, inbox: Inbox) -> Result<usize, AdminError>;
     fn set_rate(&self, rate: Option<Rate>) -> Result<(), AdminError>;
     fn set_concurrency(&self, messages: Option<usize>) -> Result<(), AdminError>;
+    fn ready(
+        self: Arc<Self>,
+        workers: usize,
+        within: Duration,
+    ) -> BoxFuture<'static, Result<(), NotReady>>;
     fn stop(self: Arc<Self>, how: Stop) -> BoxFuture<'static, StopReport<A::Message>>;
 }
 
@@ -160,6 +167,14 @@ where
 
     fn set_concurrency(&self, messages: Option<usize>) -> Result<(), AdminError> {
         set_limit(self, "fixed concurrency limit", |gate| gate.set_concurrency(messages))
+    }
+
+    fn ready(
+        self: Arc<Self>,
+        workers: usize,
+        within: Duration,
+    ) -> BoxFuture<'static, Result<(), NotReady>> {
+        Box::pin(async move { Core::ready(&self, workers, within).await })
     }
 
     fn stop(self: Arc<Self>, how: Stop) -> BoxFuture<'static, StopReport<A::Message>> {
@@ -402,6 +417,17 @@ impl<A: Actor> PoolAdmin<A> {
     /// These addresses keep the pool running, as others do.
     pub fn workers(&self) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
         self.control.clone().workers()
+    }
+
+    /// Waits until so many workers run. As [`Pool::ready`](crate::Pool::ready).
+    ///
+    /// # Errors
+    /// When the time is over, and at once when the pool is stopping.
+    ///
+    /// # Cancel safety
+    /// A dropped future changes nothing.
+    pub async fn ready(&self, workers: usize, within: Duration) -> Result<(), NotReady> {
+        self.control.clone().ready(workers, within).await
     }
 
     /// What the pool is doing. Takes the lock of each shard for a moment.

@@ -654,6 +654,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// Starts the workers, all at once, and returns as soon as one of them runs; the others follow.
+    /// [`Pool::ready`] waits for them as well.
     ///
     /// # Errors
     /// A setting out of range, or no worker that could be started; nothing is left running then.

@@ -45,6 +45,7 @@ use super::{
     shard::{Inbox, Outbox, Shard, Turns, Wanted},
     sketch::Sketch,
     stamp::Stamp,
+    starts::Starts,
     stats::Measured,
     sticky::{Sticky, StickyBy},
     tally::PoolTally,
@@ -331,6 +332,8 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) progress: Notify,
     /// Told once, when `ended` is set, to workers between restarts.
     pub(crate) over: Notify,
+    /// Workers that start, for whoever waits for them.
+    pub(crate) starts: Starts,
     /// Workers whose slot is not disabled.
     pub(crate) live: AtomicUsize,
     /// Addresses in existence; the last one dropped drains and stops the pool.
@@ -436,6 +439,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             ended: AtomicBool::new(false),
             progress: Notify::new(),
             over: Notify::new(),
+            starts: Starts::default(),
             live: AtomicUsize::new(settings.workers),
             handles: AtomicUsize::new(0),
             places: Places::new(settings.workers),

@@ -7,5 +7,6 @@ mod lifecycle;
 mod links;
 mod links_of_many;
 mod probe;
+mod ready;
 mod restarts;
 mod table;

@@ -28,6 +28,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.close_key_lines();
         self.close_bytes();
         self.desks.iter().filter_map(|desk| desk.lock().clone()).for_each(|mailbox| mailbox.shut());
+        self.starts.closed();
     }
 
     /// Refuses messages until there is a worker again.

@@ -219,7 +219,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(size)
     }
 
-    pub(super) fn check_running(&self) -> Result<(), AdminError> {
+    pub(crate) fn check_running(&self) -> Result<(), AdminError> {
         match self.closing.load(Ordering::SeqCst) {
             true => Err(AdminError::NotRunning),
             false => Ok(()),
@@ -283,6 +283,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
+    /// A worker could not be started. It is tried again.
+    pub(crate) fn start_failed(&self, slot: usize, error: String) {
+        self.starts.failed(&error);
+        self.tell(PoolEvent::StartFailed { slot, error });
+    }
+
     /// A worker runs. Where that is known already, nothing follows.
     pub(crate) fn has_started(&self, slot: usize) {
         let mut place = self.seats.at(slot).place.lock();
@@ -296,6 +302,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(place);
         if let Some(carried) = carried {
             self.carried(carried);
+            self.starts.one_more();
         }
         if was_up && !starts {
             return;

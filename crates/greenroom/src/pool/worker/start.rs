@@ -4,7 +4,7 @@ use std::{any::Any, hash::Hash, time::Duration};
 
 use super::{catch_unwind::CatchUnwind, factory::panic_message};
 use crate::{
-    Actor, Context, PoolEvent,
+    Actor, Context,
     pool::{
         change::{Outcomes, SlotOutcome},
         clock::later,
@@ -34,7 +34,7 @@ pub(super) async fn first_start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             Some(actor)
         }
         Err(why) => {
-            core.tell(PoolEvent::StartFailed { slot, error: why.clone() });
+            core.start_failed(slot, why.clone());
             let _ = outcomes.send(SlotOutcome::StartFailed(slot, why));
             drop(outcomes);
             let actor = start_again(core, slot, cx, 1).await?;
@@ -99,7 +99,7 @@ pub(super) async fn start_again<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         };
         match started {
             Ok(actor) => return Some(actor),
-            Err(error) => core.tell(PoolEvent::StartFailed { slot, error }),
+            Err(error) => core.start_failed(slot, error),
         }
         failures = failures.saturating_add(1);
     }

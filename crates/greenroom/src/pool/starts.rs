@@ -1,0 +1,125 @@
+//! Workers that start, and whoever waits until so many of them run.
+//!
+//! ```text
+//! worker:   its slot is live ─▶ one more is counted ─▶ all who wait are woken
+//! waiter:   notes the count ─▶ counts live slots: n are missing ─▶ sleeps until n more have started
+//! ```
+//!
+//! A waiter that misses `n` workers is woken by each start, and compares two numbers: it looks at
+//! the slots again after `n` more starts, not after each. The count is noted before the slots are
+//! looked at, so a start in between is taken for one to come, and makes the next look too early,
+//! never too late. A worker may die meanwhile, so the waiter looks again instead of trusting the sum.
+
+use std::{
+    hash::Hash,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::{clock::later, core::Core, seat::Status, timed};
+use crate::Actor;
+
+/// What has come of starts so far.
+#[derive(Debug, Default)]
+pub(crate) struct Starts {
+    /// Workers that have started, each as often as it did. Written by the worker, after its slot
+    /// is live; otherwise a waiter could sleep through the last start.
+    count: AtomicU64,
+    /// What the start that failed last has said.
+    last_error: Mutex<Option<Box<str>>>,
+    /// Told of each start, and of the pool's closing.
+    changed: Notify,
+}
+
+/// Not as many workers run as were waited for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{live} of {wanted} workers run{}{}",
+    if *stopped { ", and the pool is stopping" } else { "" },
+    match last_error {
+        Some(error) => format!("; the last start that failed: {error}"),
+        None => String::new(),
+    }
+)]
+#[non_exhaustive]
+pub struct NotReady {
+    /// How many were waited for.
+    pub wanted: usize,
+    /// How many run.
+    pub live: usize,
+    /// What the start that failed last has said, whichever slot it was of. `None` where none has
+    /// failed since the pool was spawned.
+    pub last_error: Option<String>,
+    /// The pool is stopping or has stopped: no more will start.
+    pub stopped: bool,
+}
+
+impl Starts {
+    /// A slot is live.
+    pub(crate) fn one_more(&self) {
+        self.count.fetch_add(1, Ordering::SeqCst);
+        self.changed.notify_waiters();
+    }
+
+    /// A worker could not be started.
+    pub(crate) fn failed(&self, error: &str) {
+        *self.last_error.lock() = Some(error.into());
+    }
+
+    /// The pool is closed: whoever waits is to look.
+    pub(crate) fn closed(&self) {
+        self.changed.notify_waiters();
+    }
+
+    /// Resolves once so many have started, or the pool `is_closed`.
+    async fn reach(&self, count: u64, is_closed: impl Fn() -> bool) {
+        loop {
+            // Made before the look: it hears of what changes after it.
+            let changed = self.changed.notified();
+            if self.count.load(Ordering::SeqCst) >= count || is_closed() {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// Resolves once so many workers run.
+    pub(crate) async fn ready(&self, wanted: usize, within: Duration) -> Result<(), NotReady> {
+        let deadline = later(within);
+        loop {
+            let before = self.starts.count.load(Ordering::SeqCst);
+            let missing = wanted.saturating_sub(self.live_slots()) as u64;
+            if missing == 0 || self.check_running().is_err() {
+                return self.is_ready(wanted);
+            }
+            let enough = before.saturating_add(missing);
+            let started = self.starts.reach(enough, || self.check_running().is_err());
+            if timed::until(&self.runtime, deadline, started).await.is_err() {
+                return self.is_ready(wanted);
+            }
+        }
+    }
+
+    /// Slots keep their state when the pool has ended, but nobody is there any more.
+    fn live_slots(&self) -> usize {
+        if self.ended.load(Ordering::SeqCst) {
+            return 0;
+        }
+        self.seats.iter().filter(|seat| seat.status() == Status::Live).count()
+    }
+
+    /// Looks once more: at the deadline, the last may have started just now.
+    fn is_ready(&self, wanted: usize) -> Result<(), NotReady> {
+        let (live, stopped) = (self.live_slots(), self.check_running().is_err());
+        if live >= wanted && !stopped {
+            return Ok(());
+        }
+        let last_error = self.starts.last_error.lock().as_deref().map(str::to_owned);
+        Err(NotReady { wanted, live, last_error, stopped })
+    }
+}

@@ -1,0 +1,139 @@
+//! Waiting until workers run: `Pool::ready`.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use greenroom::{Backoff, Restarts, Stop, pool::NotReady, prelude::*};
+use tokio::{sync::Semaphore, time::Instant};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// The first starts at once; each of the others needs a permit.
+struct Gated(Arc<Semaphore>);
+
+impl Actor for Gated {
+    type Message = ();
+    type Reply = ();
+    type Error = String;
+
+    async fn started(&mut self, cx: &mut Context<Self>) -> Result<(), String> {
+        if cx.slot() > 0 {
+            self.0.acquire().await.map_err(|error| error.to_string())?.forget();
+        }
+        Ok(())
+    }
+
+    async fn handle(&mut self, (): (), _: &mut Context<Self>) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+async fn gated(workers: usize) -> (Pool<Gated>, Arc<Semaphore>) {
+    let gate = Arc::new(Semaphore::new(0));
+    let of_workers = gate.clone();
+    let pool = Pool::new(move |_| Gated(of_workers.clone())).quick_factory().workers(workers);
+    (pool.spawn().await.unwrap(), gate)
+}
+
+fn not_ready(error: NotReady) -> (usize, usize, Option<String>, bool) {
+    (error.wanted, error.live, error.last_error, error.stopped)
+}
+
+#[tokio::test(start_paused = true)]
+async fn p16_ready_resolves_with_the_start_of_the_last_worker_that_is_wanted() {
+    let (pool, gate) = gated(4).await;
+    let begun = Instant::now();
+    pool.ready(0, Duration::ZERO).await.unwrap();
+    pool.ready(1, Duration::ZERO).await.unwrap();
+    let opens = async {
+        for _ in 0..3 {
+            tokio::time::sleep(SECOND).await;
+            gate.add_permits(1);
+        }
+    };
+    let at = |workers| {
+        let pool = &pool;
+        async move {
+            pool.ready(workers, 60 * SECOND).await.unwrap();
+            begun.elapsed().as_secs()
+        }
+    };
+    let (two, three, four, ()) = tokio::join!(at(2), at(3), at(4), opens);
+    assert_eq!((two, three, four), (1, 2, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn p16_who_waits_in_vain_hears_how_many_run_and_why_the_last_start_failed() {
+    let tries = Arc::new(AtomicUsize::new(0));
+    let counted = tries.clone();
+    let factory = move |slot| match slot {
+        0 | 1 => Ok(Gated(Arc::new(Semaphore::new(9)))),
+        _ => Err(format!("no {slot}, try {}", counted.fetch_add(1, Ordering::SeqCst) + 1)),
+    };
+    let restarts = Restarts { backoff: Backoff::new(SECOND, SECOND), ..Restarts::default() };
+    let pool = Pool::try_new(factory).quick_factory().workers(3).restarts(restarts);
+    let pool = pool.spawn().await.unwrap();
+    pool.ready(2, SECOND).await.unwrap();
+    let begun = Instant::now();
+    let error = pool.admin().ready(3, 10 * SECOND).await.unwrap_err();
+    assert_eq!(begun.elapsed(), 10 * SECOND);
+    let last = format!("no 2, try {}", tries.load(Ordering::SeqCst));
+    assert_eq!(
+        error.to_string(),
+        format!("2 of 3 workers run; the last start that failed: {last}")
+    );
+    assert_eq!(not_ready(error), (3, 2, Some(last), false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn p16_who_waits_for_workers_of_a_pool_that_stops_hears_it_at_once() {
+    let (pool, _gate) = gated(2).await;
+    let begun = Instant::now();
+    let stops = async {
+        tokio::time::sleep(SECOND).await;
+        pool.admin().stop(Stop::Now).await;
+    };
+    let (waited, _) = tokio::join!(pool.ready(2, Duration::MAX), stops);
+    let error = waited.unwrap_err();
+    assert!(begun.elapsed() < 2 * SECOND);
+    assert!(error.to_string().contains("the pool is stopping"), "{error}");
+    let again = pool.ready(1, Duration::MAX).await.unwrap_err();
+    assert_eq!((again.wanted, again.live, again.stopped), (1, 0, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn p16_a_worker_that_is_added_or_started_again_counts_once_it_runs() {
+    let (pool, gate) = gated(2).await;
+    gate.add_permits(1);
+    pool.ready(2, SECOND).await.unwrap();
+    pool.admin().workers()[1].kill();
+    while pool.broadcast().workers().len() == 2 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(pool.ready(2, SECOND).await.unwrap_err().live, 1, "it is being started again");
+    gate.add_permits(1);
+    pool.ready(2, SECOND).await.unwrap();
+
+    let change = pool.admin().add(1).unwrap();
+    assert_eq!(pool.ready(3, SECOND).await.unwrap_err().live, 2);
+    gate.add_permits(1);
+    pool.ready(3, SECOND).await.unwrap();
+    assert!(change.done(SECOND).await.is_complete());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p16_nobody_sleeps_through_the_last_start() {
+    for _ in 0..50 {
+        let (pool, gate) = gated(9).await;
+        let admin = pool.admin();
+        let waits = tokio::spawn(async move { admin.ready(9, 60 * SECOND).await });
+        gate.add_permits(8);
+        pool.ready(9, 60 * SECOND).await.unwrap();
+        waits.await.unwrap().unwrap();
+    }
+}
