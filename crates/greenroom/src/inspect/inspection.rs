@@ -14,7 +14,8 @@ pub struct Inspection {
     pub pool: Arc<str>,
     /// Its figures, where they are wanted.
     pub stats: Option<PoolStats>,
-    /// Its workers, by slot: those that run, are being started, are disabled, or are leaving.
+    /// Its workers, by slot: those that run, are being started, are disabled, or are leaving. There
+    /// are [other lists](crate::PoolAdmin#who-is-in-which-list).
     pub workers: Vec<WorkerInspection>,
 }
 

@@ -243,6 +243,19 @@ pub enum AdminError {
 /// A pool's administration: each method answers in bounded time, however busy the pool is, with what was begun or why not.
 /// Holding it does not keep the pool running.
 ///
+/// # Who is in which list
+/// A worker is *live* once its `started` hook has returned. Until then, and after each death until
+/// it runs again, it is *starting*; [`Pool::ready`](crate::Pool::ready) waits for it.
+///
+/// | | live | starting | disabled | leaving | vacant slots |
+/// |---|---|---|---|---|---|
+/// | [`workers`](Self::workers), and [`Worker::status`] says which | yes | yes | | | |
+/// | [`BroadcastAddress::workers`](crate::gather::BroadcastAddress::workers) | yes | | | | |
+/// | [`PoolStats::live`]; [`PoolStats::starting`] of them start | yes | yes | | | |
+/// | [`PoolStats::configured`] | yes | yes | yes | | |
+/// | [`inspect`](Self::inspect), with a status each | yes | yes | yes | yes | |
+/// | [`worker_stats`](Self::worker_stats), with a status each | yes | yes | yes | yes | yes |
+///
 /// ```
 /// # use greenroom::prelude::*;
 /// # use std::time::Duration;
@@ -413,8 +426,9 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.set_concurrency(messages.into())
     }
 
-    /// The workers that are there or are being started, in the order in which they joined, each with an address of its own.
-    /// These addresses keep the pool running, as others do.
+    /// The workers that run or are being started, in the order in which they joined, each with an
+    /// address of its own; [`Worker::status`] says which of the two. What is sent to one that is
+    /// being started waits for it. These addresses keep the pool running, as others do.
     pub fn workers(&self) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
         self.control.clone().workers()
     }
@@ -446,7 +460,8 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.advice()
     }
 
-    /// What each slot of the pool has done and does, also those that are vacant now.
+    /// What each slot of the pool has done and does, by slot, also those that are disabled or vacant
+    /// now.
     pub fn worker_stats(&self) -> Vec<WorkerStats> {
         self.control.worker_stats()
     }

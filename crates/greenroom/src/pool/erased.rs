@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Actor, AnyAddress,
-    inspect::{TooManyKeys, Value},
+    inspect::{TooManyKeys, Value, WorkerStatus},
     life::Signal,
 };
 
@@ -55,6 +55,8 @@ pub(crate) trait Erased: Send + Sync {
     fn contains(&self, identity: usize) -> bool;
     /// True while messages are accepted, as far as there is room. A pool without workers may do so again later.
     fn accepts(&self) -> bool;
+    /// Whether it runs, as a worker of somebody; `None` of one that has gone.
+    fn worker_status(&self) -> Option<WorkerStatus>;
     /// True when nothing of it runs any more, or no worker is left and nothing will be handled.
     fn is_over(&self) -> bool;
     /// Refuses messages from now on, and stops as soon as the runtime gets to it, without waiting.
@@ -126,6 +128,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
 
     fn accepts(&self) -> bool {
         !self.permits.is_closed()
+    }
+
+    fn worker_status(&self) -> Option<WorkerStatus> {
+        self.accepts().then_some(WorkerStatus::Live)
     }
 
     fn is_over(&self) -> bool {

@@ -11,7 +11,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 
-use crate::inspect::Published;
+use crate::inspect::{Published, WorkerStatus};
 
 use super::{
     change::Outcomes, erased::Erased, in_place::Bench, restart::RestartLog, stamp::Stamp,
@@ -101,6 +101,19 @@ pub(crate) enum Status {
     Disabled,
     /// A worker that ends after the message in hand. Left when it has gone.
     Leaving,
+}
+
+impl Status {
+    /// What is told of it; `None` of a slot that nobody has.
+    pub(crate) fn told(self) -> Option<WorkerStatus> {
+        match self {
+            Self::Vacant => None,
+            Self::Starting => Some(WorkerStatus::Starting),
+            Self::Live => Some(WorkerStatus::Live),
+            Self::Disabled => Some(WorkerStatus::Disabled),
+            Self::Leaving => Some(WorkerStatus::Leaving),
+        }
+    }
 }
 
 impl fmt::Debug for Seat {

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     Actor, AnyAddress, NotAccepted,
-    inspect::{TooManyKeys, Value},
+    inspect::{TooManyKeys, Value, WorkerStatus},
     life::Signal,
 };
 
@@ -287,6 +287,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for SeatDoor<A, K> {
 
     fn accepts(&self) -> bool {
         !self.mailbox.is_closed()
+    }
+
+    fn worker_status(&self) -> Option<WorkerStatus> {
+        let status = self.core.seats.at(self.mailbox.slot).status();
+        // After it: a slot that another has taken meanwhile was left before.
+        (!self.mailbox.has_left()).then(|| status.told())?
     }
 
     fn is_over(&self) -> bool {

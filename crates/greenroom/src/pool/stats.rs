@@ -46,10 +46,13 @@ pub use worker::WorkerStats;
 pub struct PoolStats {
     /// The type of the actor.
     pub worker_behavior: &'static str,
-    /// Workers asked for.
+    /// Workers asked for: those of [`live`](Self::live), and slots that are disabled.
     pub configured: usize,
-    /// Workers whose slot is not disabled.
+    /// Workers whose slot is not disabled: those that run, and those that are being started.
     pub live: usize,
+    /// Of these, workers that are being started, for the first time or again: they handle nothing
+    /// yet.
+    pub starting: usize,
     /// Workers that wait for work.
     pub idle: usize,
     /// Workers with a message in hand.
@@ -124,6 +127,7 @@ impl PoolStats {
             worker_behavior: std::any::type_name::<A>(),
             configured: core.roster.lock().len(),
             live: core.live.load(Ordering::Relaxed),
+            starting: 0,
             idle: core.wake.idle(),
             busy: 0,
             capacity: core.permits.capacity(),

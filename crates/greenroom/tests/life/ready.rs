@@ -8,7 +8,12 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Backoff, Restarts, Stop, pool::NotReady, prelude::*};
+use greenroom::{
+    Backoff, Restarts, Stop,
+    inspect::{Items, WorkerStatus},
+    pool::NotReady,
+    prelude::*,
+};
 use tokio::{sync::Semaphore, time::Instant};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -136,4 +141,38 @@ async fn p16_nobody_sleeps_through_the_last_start() {
         pool.ready(9, 60 * SECOND).await.unwrap();
         waits.await.unwrap().unwrap();
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p25_each_list_of_workers_says_who_is_being_started() {
+    let (pool, gate) = gated(3).await;
+    let admin = pool.admin();
+    let listed = || -> Vec<_> { admin.workers().iter().map(|worker| worker.status()).collect() };
+    let counted = || {
+        let stats = admin.stats();
+        (stats.configured, stats.live, stats.starting, pool.broadcast().workers().len())
+    };
+    let looked_at = || -> Vec<_> {
+        let (inspected, figures) = (admin.inspect(&Items::All), admin.worker_stats());
+        let inspected = inspected.workers.iter().map(|worker| worker.figures.map(|it| it.status));
+        assert!(inspected.eq(figures.iter().map(|worker| worker.status)));
+        figures.iter().map(|worker| (worker.live, worker.status)).collect()
+    };
+    const STARTING: Option<WorkerStatus> = Some(WorkerStatus::Starting);
+    const LIVE: Option<WorkerStatus> = Some(WorkerStatus::Live);
+    assert_eq!(listed(), [LIVE, STARTING, STARTING]);
+    assert_eq!(counted(), (3, 3, 2, 1));
+    assert_eq!(looked_at(), [(true, LIVE), (true, STARTING), (true, STARTING)]);
+
+    gate.add_permits(2);
+    pool.ready(3, SECOND).await.unwrap();
+    assert_eq!(listed(), [LIVE; 3]);
+    assert_eq!(counted(), (3, 3, 0, 3));
+
+    let gone = admin.workers().remove(2);
+    admin.remove_worker(2).unwrap().done(SECOND).await;
+    assert_eq!((gone.status(), counted()), (None, (2, 2, 0, 2)));
+    let vacant = admin.worker_stats().remove(2);
+    assert_eq!((vacant.live, vacant.status), (false, None));
+    pool.stop(Stop::within(SECOND)).await;
 }

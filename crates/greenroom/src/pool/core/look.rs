@@ -5,11 +5,8 @@ use std::hash::Hash;
 use super::Core;
 use crate::{
     Actor,
-    inspect::{Inspection, Items, WorkerFigures, WorkerInspection, WorkerStatus},
-    pool::{
-        seat::{Seat, Status},
-        stats::PoolStats,
-    },
+    inspect::{Inspection, Items, WorkerFigures, WorkerInspection},
+    pool::{seat::Seat, stats::PoolStats},
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
@@ -26,7 +23,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn look_at(&self, slot: usize, seat: &Seat, wanted: &Items) -> Option<WorkerInspection> {
         let (status, restarts) = {
             let place = seat.place.lock();
-            (status_of(place.status)?, place.lives)
+            (place.status.told()?, place.lives)
         };
         let mailbox = self.mailbox_if_any(slot);
         Some(WorkerInspection {
@@ -41,15 +38,5 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }),
             published: seat.published.snapshot(wanted),
         })
-    }
-}
-
-fn status_of(status: Status) -> Option<WorkerStatus> {
-    match status {
-        Status::Vacant => None,
-        Status::Starting => Some(WorkerStatus::Starting),
-        Status::Live => Some(WorkerStatus::Live),
-        Status::Disabled => Some(WorkerStatus::Disabled),
-        Status::Leaving => Some(WorkerStatus::Leaving),
     }
 }

@@ -52,7 +52,8 @@ impl<M, R, E> BroadcastAddress<M, R, E> {
         self.crew.downgrade()
     }
 
-    /// The live workers, each with an address of its own.
+    /// The workers that run, each with an address of its own. Those that are being started are not
+    /// among them, but are in [`PoolAdmin::workers`](crate::PoolAdmin#who-is-in-which-list).
     pub fn workers(&self) -> Vec<Worker<M, R, E>> {
         self.crew.members()
     }

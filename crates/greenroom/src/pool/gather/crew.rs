@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::Deref, sync::Arc};
 
-use crate::{Address, ExitReason, WeakAddress};
+use crate::{Address, ExitReason, WeakAddress, inspect::WorkerStatus};
 
 /// The live workers of a pool, each with an address of its own, in the order of their slots.
 pub(crate) trait Crew<M, R, E>: Send + Sync {
@@ -51,6 +51,12 @@ impl<M, R, E> Worker<M, R, E> {
 }
 
 impl<M: 'static, R: 'static, E: 'static> Worker<M, R, E> {
+    /// Whether it runs or is being started, as it is now; `None` once it has gone. Lists of workers
+    /// differ by that: see [`PoolAdmin`](crate::PoolAdmin#who-is-in-which-list).
+    pub fn status(&self) -> Option<WorkerStatus> {
+        self.address.door().worker_status()
+    }
+
     /// Kills this worker: its handler is dropped at its next await, and its message follows the
     /// failure table ([`Cause::Kill`](crate::failure::Cause::Kill)). Its pool starts another in the
     /// slot as after a panic, within the budget of [`Restarts`](crate::Restarts). Returns at once;

@@ -8,7 +8,11 @@ use super::{
 };
 use crate::{
     Actor,
-    pool::{core::Core, seat::Status},
+    inspect::WorkerStatus,
+    pool::{
+        core::Core,
+        seat::{Seat, Status},
+    },
 };
 
 /// A snapshot of a slot: its counters go on when its worker is restarted, and when another takes it.
@@ -21,8 +25,10 @@ pub struct WorkerStats {
     pub name: String,
     /// The type of the actor.
     pub worker_behavior: &'static str,
-    /// Its worker handles messages, or is being started (again).
+    /// Its worker handles messages, or is being started (again): which of the two, `status` says.
     pub live: bool,
+    /// Whether its worker runs. `None` of a slot that is vacant: its last worker was removed.
+    pub status: Option<WorkerStatus>,
     /// For how long it has had the message in hand, to a few milliseconds, or as [`Delivery::queued_at`](crate::Delivery::queued_at) says.
     /// `None` where there is none.
     pub busy_for: Option<Duration>,
@@ -61,13 +67,15 @@ impl WorkerStats {
     fn of<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>, slot: usize) -> Self {
         let seat = core.seats.at(slot);
         let mailbox = core.mailbox_if_any(slot);
+        let status = seat.status().told();
         let mut dead_letters = DeadLetterCounts::default();
         dead_letters.add(&seat.tally.dead_letters);
         Self {
             slot,
             name: core.worker_name(slot),
             worker_behavior: std::any::type_name::<A>(),
-            live: matches!(seat.status(), Status::Live | Status::Starting),
+            live: matches!(status, Some(WorkerStatus::Live | WorkerStatus::Starting)),
+            status,
             busy_for: seat
                 .busy_since(|| core.coarse.real())
                 .map(|since| since.age(core.coarse.real())),
@@ -87,8 +95,9 @@ impl WorkerStats {
 }
 
 impl PoolStats {
-    pub(super) fn add(&mut self, worker: &crate::pool::seat::Seat) {
+    pub(super) fn add(&mut self, worker: &Seat) {
         let tally = &worker.tally;
+        self.starting += usize::from(worker.status() == Status::Starting);
         self.busy += usize::from(worker.is_busy());
         self.dispatched += read(&tally.started);
         self.handled += read(&tally.handled);
