@@ -224,7 +224,30 @@ use crate::Actor;
 
 /// A running pool: an [`Address`] (to which it dereferences) together with the right to look at it and to stop it.
 ///
-/// Dropping the pool and all its addresses handles what is queued, then stops the workers.
+/// Dropping the pool, its clones and all its addresses handles what is queued, then stops the
+/// workers.
+///
+/// | to hold | what it can do | keeps the pool running |
+/// |---|---|---|
+/// | a clone of the pool | all of it | yes |
+/// | an [`Address`] ([`address`](Self::address)) | send and call; knows no actor type | yes |
+/// | a [`PoolAdmin`] ([`admin`](Self::admin)) | look, change and stop | no |
+///
+/// As with addresses, a clone is another sender: what is sent through it is not in order with what
+/// is sent through the first.
+///
+/// ```
+/// # use greenroom::prelude::*;
+/// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+/// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool = Pool::new(|_slot| Clerk).workers(2).spawn().await?;
+/// let requests = pool.clone(); // for a task of its own
+/// let answered = tokio::spawn(async move { requests.call(7).await });
+/// assert_eq!(answered.await?, Ok(7));
+/// assert_eq!(pool.stats().handled, 1);
+/// # Ok(()) }
+/// ```
 pub struct Pool<A: Actor> {
     address: Address<A::Message, A::Reply, A::Error>,
     control: Arc<dyn Control<A>>,
@@ -459,6 +482,12 @@ impl<A: Actor> WeakCrew<A::Message, A::Reply, A::Error> for WeakStaff<A> {
     fn members(&self) -> Option<Vec<Worker<A::Message, A::Reply, A::Error>>> {
         let _alive = self.alive.upgrade().filter(|_| self.alive.is_alive())?;
         Some(self.control.upgrade()?.live_workers())
+    }
+}
+
+impl<A: Actor> Clone for Pool<A> {
+    fn clone(&self) -> Self {
+        Self { address: self.address.clone(), control: self.control.clone() }
     }
 }
 

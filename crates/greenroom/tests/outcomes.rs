@@ -316,6 +316,30 @@ async fn a13_dropping_the_last_address_drains_and_stops() {
     assert!(watch.upgrade().is_none(), "the workers and their factory are gone");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a13_a_clone_keeps_the_pool_running_and_the_last_one_drains_it() {
+    let counted = Arc::new(AtomicUsize::new(0));
+    let (count, held) = (counted.clone(), Arc::new(()));
+    let watch = Arc::downgrade(&held);
+    let first = Pool::new(move |_| Counting(count.clone(), held.clone()));
+    let first = first.workers(2).spawn().await.unwrap();
+    let (second, admin) = (first.clone(), first.admin());
+    assert_eq!(second.erase(), first.erase(), "it is the same pool");
+    drop(first);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    second.call(()).await.unwrap();
+    let third = second.clone();
+    for _ in 0..50 {
+        third.send(()).await.unwrap();
+    }
+    drop((second, third));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(counted.load(Ordering::SeqCst), 51);
+    assert_eq!(admin.stats().handled, 51, "administration looks, and keeps nothing running");
+    drop(admin);
+    assert!(watch.upgrade().is_none(), "the workers and their factory are gone");
+}
+
 struct Counting(Arc<AtomicUsize>, #[expect(dead_code, reason = "held to see it dropped")] Arc<()>);
 
 impl Actor for Counting {
