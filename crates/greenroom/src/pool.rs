@@ -104,12 +104,7 @@
 //! [`autoscale`](PoolBuilder::autoscale). An [`advisor`] says every few minutes what to change in the settings, and does so
 //! where it is told to: [`advise`](PoolBuilder::advise).
 
-use std::{
-    fmt,
-    ops::Deref,
-    sync::{Arc, Weak},
-    time::Duration,
-};
+use std::{fmt, ops::Deref, sync::Arc, time::Duration};
 
 mod address;
 mod admin;
@@ -167,6 +162,7 @@ mod shard;
 mod sink;
 mod sketch;
 mod spare_extras;
+mod staff;
 mod stamp;
 mod starts;
 pub mod stats;
@@ -213,10 +209,7 @@ pub(crate) use {clock::later, core::Urgency, parcel::Parcel, permits::Refused, s
 
 use self::{
     admin::Control,
-    gather::{
-        BroadcastAddress, SplitJoin, SplitJoinAddress,
-        crew::{Crew, WeakCrew},
-    },
+    gather::{BroadcastAddress, SplitJoin, SplitJoinAddress},
     keys::{Keys, WrongKeyType},
     worker::Factory,
 };
@@ -358,7 +351,7 @@ impl<A: Actor> Pool<A> {
     where
         A::Message: Clone,
     {
-        BroadcastAddress::new(self.crew())
+        BroadcastAddress::new(staff::crew(&self.control, self.address.clone()))
     }
 
     /// The pool as one that divides each request among its live workers and makes one answer of theirs.
@@ -366,11 +359,7 @@ impl<A: Actor> Pool<A> {
         &self,
         settings: SplitJoin<A::Message, A::Reply, A::Error, S>,
     ) -> SplitJoinAddress<A::Message, A::Reply, A::Error, S> {
-        settings.among(self.crew())
-    }
-
-    fn crew(&self) -> Arc<dyn Crew<A::Message, A::Reply, A::Error>> {
-        Arc::new(Staff { control: self.control.clone(), alive: self.address.clone() })
+        settings.among(staff::crew(&self.control, self.address.clone()))
     }
 
     /// What could not be handled, unless a hook takes it
@@ -387,9 +376,7 @@ impl<A: Actor> Pool<A> {
     pub fn keys<K: std::hash::Hash + Eq + Send + Sync + 'static>(
         &self,
     ) -> Result<Keys<A, K>, WrongKeyType> {
-        let is = self.control.key_type();
-        let core = self.control.clone().typed().downcast::<core::Core<A, K>>();
-        core.ok().filter(|core| core.keyed()).map(Keys::new).ok_or(Keys::<A, K>::wrong(is))
+        Keys::of(&self.control)
     }
 
     /// Waits until so many workers run: [`spawn`](PoolBuilder::spawn) returns as soon as one does,
@@ -452,36 +439,6 @@ impl<A: Actor> Pool<A> {
     /// A dropped future has closed the pool; call again to see it end.
     pub async fn stop(&self, how: Stop) -> StopReport<A::Message> {
         self.control.clone().stop(how).await
-    }
-}
-
-/// The live workers of a pool, which it keeps alive as an address does.
-struct Staff<A: Actor> {
-    control: Arc<dyn Control<A>>,
-    alive: Address<A::Message, A::Reply, A::Error>,
-}
-
-impl<A: Actor> Crew<A::Message, A::Reply, A::Error> for Staff<A> {
-    fn members(&self) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
-        self.control.clone().live_workers()
-    }
-
-    fn downgrade(&self) -> Box<dyn WeakCrew<A::Message, A::Reply, A::Error>> {
-        let (control, alive) = (Arc::downgrade(&self.control), self.alive.downgrade());
-        Box::new(WeakStaff { control, alive })
-    }
-}
-
-/// As `Staff`, held weakly.
-struct WeakStaff<A: Actor> {
-    control: Weak<dyn Control<A>>,
-    alive: WeakAddress<A::Message, A::Reply, A::Error>,
-}
-
-impl<A: Actor> WeakCrew<A::Message, A::Reply, A::Error> for WeakStaff<A> {
-    fn members(&self) -> Option<Vec<Worker<A::Message, A::Reply, A::Error>>> {
-        let _alive = self.alive.upgrade().filter(|_| self.alive.is_alive())?;
-        Some(self.control.upgrade()?.live_workers())
     }
 }
 

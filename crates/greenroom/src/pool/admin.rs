@@ -18,9 +18,12 @@ use super::{
     advisor::Advice,
     change::Change,
     core::Core,
-    gather::Worker,
+    gather::{BroadcastAddress, Worker},
     inbox::Inbox,
+    keys::{Keys, WrongKeyType},
+    letters::PoolDeadLetters,
     limits::{Gate, Rate},
+    staff,
     starts::NotReady,
     stats::{PoolStats, WorkerStats},
     stop::{self, Stop, StopReport},
@@ -41,6 +44,7 @@ pub(crate) trait Control<A: Actor>: Send + Sync {
     fn worker_stats(&self) -> Vec<WorkerStats>;
     fn inspect(&self, wanted: &Items) -> Inspection;
     fn dead_letters(&self) -> DeadLetters<A::Message, A::Error>;
+    fn address(self: Arc<Self>) -> Address<A::Message, A::Reply, A::Error>;
     /// The core, with the type of its keys.
     fn typed(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
     /// The type of its keys, where it has some.
@@ -96,6 +100,10 @@ where
 
     fn dead_letters(&self) -> DeadLetters<A::Message, A::Error> {
         self.letters.clone()
+    }
+
+    fn address(self: Arc<Self>) -> Address<A::Message, A::Reply, A::Error> {
+        Address::new(self)
     }
 
     fn typed(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
@@ -452,6 +460,42 @@ impl<A: Actor> PoolAdmin<A> {
     /// Messages that hold a place of the capacity. As [`Pool::depth`](crate::Pool::depth).
     pub fn depth(&self) -> u64 {
         self.control.depth()
+    }
+
+    /// The keys of the pool. As [`Pool::keys`](crate::Pool::keys).
+    ///
+    /// ```
+    /// # use greenroom::{PoolAdmin, prelude::*};
+    /// # struct Clerk; impl Actor for Clerk { type Message = u32; type Reply = (); type Error = ();
+    /// # async fn handle(&mut self, _: u32, _: &mut Context<Self>) -> Result<(), ()> { Ok(()) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Clerk).ordered_by(|page: &u32| page % 10).spawn().await?;
+    /// let admin: PoolAdmin<Clerk> = pool.admin(); // for whoever looks after the pool
+    /// assert_eq!(admin.keys::<u32>()?.counts().parked, 0);
+    /// assert!(admin.dead_letters().is_empty());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// When the keys are of another type, or there are none.
+    pub fn keys<K: Hash + Eq + Send + Sync + 'static>(&self) -> Result<Keys<A, K>, WrongKeyType> {
+        Keys::of(&self.control)
+    }
+
+    /// What could not be handled. As [`Pool::dead_letters`](crate::Pool::dead_letters): what it
+    /// returns has an address to replay to, and keeps the pool running, as that does.
+    pub fn dead_letters(&self) -> PoolDeadLetters<A::Message, A::Reply, A::Error> {
+        PoolDeadLetters::new(self.control.dead_letters(), self.control.clone().address())
+    }
+
+    /// The pool as one that gives each message to all of its live workers. As
+    /// [`Pool::broadcast`](crate::Pool::broadcast): what it returns keeps the pool running, as an
+    /// address does.
+    pub fn broadcast(&self) -> BroadcastAddress<A::Message, A::Reply, A::Error>
+    where
+        A::Message: Clone,
+    {
+        BroadcastAddress::new(staff::crew(&self.control, self.control.clone().address()))
     }
 
     /// What the pool's [advisor](crate::pool::advisor) has said last. `None` where it has none

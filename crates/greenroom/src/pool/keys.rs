@@ -2,8 +2,8 @@
 
 use std::{any::type_name, fmt, hash::Hash, sync::Arc, time::Duration};
 
-use super::core::Core;
 pub use super::sketch::HotKey;
+use super::{admin::Control, core::Core};
 use crate::{Actor, DeadLetterReason};
 
 /// The keys of a pool with [`ordered_by`](crate::PoolBuilder::ordered_by).
@@ -163,12 +163,13 @@ pub struct LongestLine<K> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
-    pub(super) fn new(core: Arc<Core<A, K>>) -> Self {
-        Self { core }
-    }
-
-    pub(super) fn wrong(is: Option<&'static str>) -> WrongKeyType {
-        WrongKeyType { asked: type_name::<K>(), is }
+    /// Those of the pool behind `control`.
+    pub(super) fn of(control: &Arc<dyn Control<A>>) -> Result<Self, WrongKeyType> {
+        let core = control.clone().typed().downcast::<Core<A, K>>().ok();
+        match core.filter(|core| core.keyed()) {
+            Some(core) => Ok(Self { core }),
+            None => Err(WrongKeyType { asked: type_name::<K>(), is: control.key_type() }),
+        }
     }
 
     /// How many keys run, retry, are parked, and are ready.

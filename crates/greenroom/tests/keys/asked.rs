@@ -123,3 +123,41 @@ async fn k11_keys_of_another_type_are_refused_with_both_names() {
     let none = plain.keys::<u64>().unwrap_err();
     assert_eq!(none.to_string(), "the pool has no keys, not keys of type u64");
 }
+
+#[tokio::test(start_paused = true)]
+async fn p13_administration_has_keys_dead_letters_and_a_broadcast_as_the_pool_has() {
+    let clerk = Clerk::new();
+    let table = FailureTable::all(Rule::Once(FinalAction::DeadLetter));
+    let pool = clerk.pool().workers(2).retry_with(Clone::clone, table);
+    let pool = pool.ordered_by(|job: &Job| job.0).spawn().await.unwrap();
+    let admin = pool.admin();
+    pool.ready(2, Duration::from_secs(1)).await.unwrap();
+    pool.send((1, 0, Wait)).await.unwrap();
+    settle().await;
+    let keys = admin.keys::<u64>().unwrap();
+    assert_eq!((keys.counts(), keys.counts().running), (pool.keys::<u64>().unwrap().counts(), 1));
+    assert!(admin.keys::<String>().is_err());
+    clerk.gate.add_permits(1);
+    settle().await;
+
+    pool.send((2, 0, Fail)).await.unwrap();
+    settle().await;
+    let letters = admin.dead_letters();
+    assert_eq!((letters.len(), pool.dead_letters().len()), (1, 1));
+    letters.replay(letters.list(None, 1)[0].id).unwrap();
+    settle().await;
+    assert_eq!((letters.len(), clerk.attempts_of(2, 0)), (1, 2), "it was sent, and failed again");
+
+    assert!(admin.broadcast().send((3, 0, Nothing)).await.unwrap().is_complete());
+    settle().await;
+    assert_eq!(clerk.handled().iter().filter(|(key, _)| *key == 3).count(), 2);
+
+    // It keeps nothing running; what it has made does.
+    let all = admin.broadcast();
+    drop((pool, letters));
+    settle().await;
+    assert!(all.try_send((4, 0, Nothing)).unwrap().is_complete());
+    drop(all);
+    settle().await;
+    assert!(admin.add(1).is_err(), "the pool has ended");
+}
