@@ -15,7 +15,7 @@
 //! Lanes are found by the hash of their key; keys themselves are compared by the caller, outside the lock, because
 //! comparing runs user code.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{any::TypeId, collections::VecDeque, sync::Arc};
 
 use hashbrown::HashTable;
 
@@ -172,6 +172,13 @@ impl<M, R, E, K> Lane<M, R, E, K> {
         self.line().apart = apart;
     }
 
+    /// True where nobody is told of a message that comes here: its key is not parked, and nobody
+    /// collects a batch.
+    fn hears_of_nothing(&self) -> bool {
+        let waits_for_more = self.line.as_ref().is_some_and(|line| line.wanted.is_some());
+        self.state != LaneState::Parked && !waits_for_more
+    }
+
     /// True when the first message is urgent, or waits for another attempt and an urgent one is behind it.
     pub(crate) fn is_urgent(&self) -> bool {
         self.line.as_ref().is_some_and(|line| line.is_urgent())
@@ -267,6 +274,7 @@ pub(crate) struct Lanes<M, R, E, K> {
     /// Messages in all lanes.
     queued: usize,
     /// Empty lines of lanes that have closed, for the next ones.
+    #[expect(clippy::vec_box, reason = "lanes take the boxes as they are")]
     spare_lines: Vec<Box<Line<M, R, E, K>>>,
 }
 
@@ -275,6 +283,34 @@ const SPARE_LINES: usize = 4;
 
 /// Messages for which a line that is kept may have room.
 const SMALL_LINE: usize = 16;
+
+/// True for types of keys whose comparison is code of the standard library, and a few steps.
+#[inline]
+pub(crate) fn is_plain_key<K: 'static>() -> bool {
+    let key = TypeId::of::<K>();
+    let of_numbers = [
+        TypeId::of::<u8>(),
+        TypeId::of::<u16>(),
+        TypeId::of::<u32>(),
+        TypeId::of::<u64>(),
+        TypeId::of::<u128>(),
+        TypeId::of::<usize>(),
+        TypeId::of::<i8>(),
+        TypeId::of::<i16>(),
+        TypeId::of::<i32>(),
+        TypeId::of::<i64>(),
+        TypeId::of::<i128>(),
+        TypeId::of::<isize>(),
+        TypeId::of::<[u8; 16]>(),
+    ];
+    let of_texts = [
+        TypeId::of::<&'static str>(),
+        TypeId::of::<String>(),
+        TypeId::of::<Box<str>>(),
+        TypeId::of::<Arc<str>>(),
+    ];
+    of_numbers.contains(&key) || of_texts.contains(&key)
+}
 
 /// With more room than this, an empty table gives its memory back.
 pub(crate) const KEPT_WHEN_EMPTY: usize = 64;
@@ -301,6 +337,23 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
     {
         let is_it = |lane: &Lane<M, R, E, K>| lane.id.hash == hash && lane.key.get() == key;
         self.table.find(spread(hash), is_it).map(|lane| lane.id)
+    }
+
+    /// Puts a normal message behind the others of its key, where that has a lane and nobody has to
+    /// hear of the message. For keys that may be compared under the lock; others stay with the
+    /// caller.
+    pub(crate) fn wait_behind(&mut self, entry: Entry<M, R, E, K>) -> Result<(), Entry<M, R, E, K>>
+    where
+        K: PartialEq + 'static,
+    {
+        if !is_plain_key::<K>() || entry.class != Class::Normal {
+            return Err(entry);
+        }
+        let Some(id) = self.of_key(entry.hash, entry.key.as_ref()) else { return Err(entry) };
+        if self.get(id).is_none_or(|lane| !lane.hears_of_nothing()) {
+            return Err(entry);
+        }
+        self.push_back(id, entry)
     }
 
     /// The lanes whose keys may equal one with this hash.

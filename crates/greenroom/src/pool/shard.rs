@@ -891,19 +891,31 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         self.token.is_none() && self.crowd.is_none() && is_nothing_ready
     }
 
-    /// The next message of the queue goes into the delivery, and the hash of its key and that key
-    /// to the caller, unless the key has a lane or has had its quota; otherwise nothing has changed.
+    /// The next message of the queue whose key has no lane goes into the delivery, and the hash of
+    /// its key and that key to the caller; those before it wait behind their keys. None, and the
+    /// next message where it was, where more has to be weighed: keys that are not compared here, a
+    /// lane that somebody hears of, a key that has had its quota.
     #[inline(always)]
     pub(crate) fn pop_free(
         &mut self,
         quota: u32,
         delivery: &mut Delivery<M, R, E>,
-    ) -> Option<(u32, Option<K>)> {
+    ) -> Option<(u32, Option<K>)>
+    where
+        K: PartialEq + 'static,
+    {
         // As in `step`.
         let mut entry = self.queue.pop_front()?;
+        while self.lanes.has(entry.hash) {
+            if let Err(entry) = self.lanes.wait_behind(entry) {
+                self.put_back(entry);
+                return None;
+            }
+            entry = self.queue.pop_front()?;
+        }
         let (count, hash) = self.streak;
         let same = entry.key.is_some() && hash == entry.hash;
-        if (same && count >= quota) || self.lanes.has(entry.hash) {
+        if same && count >= quota {
             self.put_back(entry);
             return None;
         }

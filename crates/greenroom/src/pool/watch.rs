@@ -111,7 +111,7 @@ impl Watch {
         while posts.is_empty() && newcomers.is_empty() {
             self.called.wait(&mut newcomers);
         }
-        posts.extend(newcomers.drain(..).map(|pool| Post::new(pool)));
+        posts.extend(newcomers.drain(..).map(Post::new));
     }
 }
 

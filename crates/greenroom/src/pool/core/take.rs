@@ -8,7 +8,6 @@
 //! and whoever finds the key free must not go on with it.
 
 use std::{
-    any::TypeId,
     hash::Hash,
     panic::AssertUnwindSafe,
     sync::{Arc, atomic::Ordering},
@@ -21,7 +20,7 @@ use crate::{
         discard::discard,
         entry::put_plain,
         hold::{DeliveryOf, Source},
-        lanes::{Lane, LaneId, LaneState},
+        lanes::{Lane, LaneId, LaneState, is_plain_key},
         lock::{Locked, locked},
         shard::{LOOK_AHEAD, Refilled},
     },
@@ -134,10 +133,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let (hash, key) = outbox.pop_free(QUOTA, delivery)?;
         let lane = key.map(|key| outbox.lanes.open(hash, key, LaneState::Running(worker)));
         self.note_taken(index, outbox);
-        match self.shards[index].has_more_or(outbox, || self.wake.clear(index)) {
+        if self.shards[index].has_more_or(outbox, || self.wake.clear(index)) {
             // Under the lock: it may have been claimed by a worker that has found the lane ready.
-            true => self.wake.mark(index),
-            false => {}
+            self.wake.mark(index);
         }
         Some(lane.map_or(Source::None, |id| Source::Lane { index, id, run: 0 }))
     }
@@ -668,34 +666,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         discard(closed);
         taken
     }
-}
-
-/// True for types of keys whose comparison is code of the standard library, and a few steps.
-#[inline]
-fn is_plain_key<K: 'static>() -> bool {
-    let key = TypeId::of::<K>();
-    let of_numbers = [
-        TypeId::of::<u8>(),
-        TypeId::of::<u16>(),
-        TypeId::of::<u32>(),
-        TypeId::of::<u64>(),
-        TypeId::of::<u128>(),
-        TypeId::of::<usize>(),
-        TypeId::of::<i8>(),
-        TypeId::of::<i16>(),
-        TypeId::of::<i32>(),
-        TypeId::of::<i64>(),
-        TypeId::of::<i128>(),
-        TypeId::of::<isize>(),
-        TypeId::of::<[u8; 16]>(),
-    ];
-    let of_texts = [
-        TypeId::of::<&'static str>(),
-        TypeId::of::<String>(),
-        TypeId::of::<Box<str>>(),
-        TypeId::of::<Arc<str>>(),
-    ];
-    of_numbers.contains(&key) || of_texts.contains(&key)
 }
 
 /// The lane whose key is this one. Where a comparison panics, the message waits behind the first lane with its hash:
