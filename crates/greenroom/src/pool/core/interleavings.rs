@@ -10,9 +10,9 @@ use std::{
 
 use proptest::prelude::*;
 
-use super::{Core, Queued, Settings, Urgency};
+use super::{Core, Queued, Settings, Urgency, take::TakenNear};
 use crate::{
-    Actor, Class, Context, FailureTable, Restarts,
+    Actor, Class, Context, Delivery, FailureTable, Restarts,
     delivery::Extra,
     pool::{
         entry::Entry, hold::Source, overflow::Overflow, parcel::Parcel, tally::count,
@@ -45,8 +45,28 @@ impl std::hash::Hash for Key {
     }
 }
 
+/// Keys of one kind.
+trait Keyed: std::hash::Hash + Eq + Send + Sync + 'static {
+    fn of(number: u8) -> Self;
+}
+
+impl Keyed for Key {
+    fn of(number: u8) -> Self {
+        Self(number)
+    }
+}
+
+/// Is compared under the lock of the outbox.
+impl Keyed for u8 {
+    fn of(number: u8) -> Self {
+        number
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 enum Step {
+    /// From here on handlers usually wait, or do so rarely.
+    Wait(bool),
     Push(Option<u8>, Class),
     /// The worker goes on: settles what it has in hand and looks for more.
     GoOn(usize),
@@ -75,6 +95,7 @@ fn step() -> impl Strategy<Value = Step> {
     let class = prop_oneof![3 => Just(Class::Normal), 1 => Just(Class::Urgent)];
     prop_oneof![
         8 => (key, class).prop_map(|(key, class)| Step::Push(key, class)),
+        1 => any::<bool>().prop_map(Step::Wait),
         1 => (0..WORKERS).prop_map(Step::GoOnNormal),
         3 => (0..WORKERS).prop_map(Step::Hurry),
         8 => (0..WORKERS).prop_map(Step::GoOn),
@@ -94,8 +115,8 @@ struct Worker {
     cursor: u32,
 }
 
-struct Stage {
-    core: Core<Nobody, Key>,
+struct Stage<K: Keyed> {
+    core: Core<Nobody, K>,
     workers: Vec<Worker>,
     pushed: u32,
     done: HashSet<u32>,
@@ -103,7 +124,7 @@ struct Stage {
     last: HashMap<(u8, Class), u32>,
 }
 
-impl Stage {
+impl<K: Keyed> Stage<K> {
     fn new(workers: usize) -> Self {
         let settings = Settings {
             autoscale: None,
@@ -130,7 +151,7 @@ impl Stage {
             on_parked: None,
             key_bounds: crate::pool::crowd::KeyBounds::NONE,
             finally: None,
-            key_of: Some(Box::new(|message: &Message| message.0.map(Key))),
+            key_of: Some(Box::new(|message: &Message| message.0.map(K::of))),
             policy: Box::new(FailureTable::default()),
             copy: None,
             poison_limit: 2,
@@ -173,11 +194,47 @@ impl Stage {
         self.settle(index)?;
         let worker = &mut self.workers[index];
         let source = std::mem::replace(&mut worker.source, Source::None);
+        if self.core.wake.waits() {
+            return self.go_on_near(index, source);
+        }
         let next = self.core.next(index, source, false);
         let next = next.or_else(|| self.core.take(index, &mut worker.cursor, Class::Urgent));
         let Some((source, entry)) = next else { return Ok(false) };
         worker.source = source;
         self.start(index, entry)?;
+        Ok(true)
+    }
+
+    /// The steps of a hold's `take_next` and `take_near`, where handlers usually wait.
+    fn go_on_near(&mut self, index: usize, source: Source) -> Result<bool, TestCaseError> {
+        let mut delivery = Delivery::empty(self.core.coarse.start());
+        let near = match source {
+            Source::Lane { index: shard, id, .. } => {
+                self.core.next_near(index, shard, id, &mut delivery)
+            }
+            _ => None,
+        };
+        let taken = match near {
+            Some(source) => Some(TakenNear::InDelivery(source)),
+            None => match self.core.next(index, source, true) {
+                Some((source, entry)) => Some(TakenNear::Entry(source, entry)),
+                None => self.core.take_near(index, &mut delivery),
+            },
+        };
+        match taken {
+            None => return Ok(false),
+            Some(TakenNear::Entry(source, entry)) => {
+                self.workers[index].source = source;
+                self.start(index, entry)?;
+            }
+            Some(TakenNear::InDelivery(source)) => {
+                self.workers[index].source = source;
+                let Some(message) = delivery.message.take() else { return Ok(false) };
+                let (extra, class) = (delivery.extra.take(), delivery.class);
+                let stamp = delivery.stamp;
+                self.start(index, Entry { message, extra, key: None, hash: 0, class, stamp })?;
+            }
+        }
         Ok(true)
     }
 
@@ -204,7 +261,7 @@ impl Stage {
         self.start(index, entry)
     }
 
-    fn start(&mut self, index: usize, entry: Queued<Nobody, Key>) -> Result<(), TestCaseError> {
+    fn start(&mut self, index: usize, entry: Queued<Nobody, K>) -> Result<(), TestCaseError> {
         count(&self.core.seats.at(index).tally.started);
         if let Some(key) = entry.message.0 {
             let owners = self.workers.iter().filter_map(|worker| worker.in_hand?.0);
@@ -261,6 +318,7 @@ impl Stage {
     fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
         match step {
             Step::Push(key, class) => self.push(key, class),
+            Step::Wait(waits) => self.core.wake.set_waits(waits),
             Step::GoOnNormal(worker) => self.go_on_normal(worker)?,
             Step::Hurry(worker) => self.hurry(worker)?,
             Step::GoOn(worker) => drop(self.go_on(worker)?),
@@ -312,6 +370,27 @@ impl Stage {
     }
 }
 
+/// Takes these steps, and then all that is left.
+fn run<K: Keyed>(workers: usize, steps: &[Step]) -> Result<(), TestCaseError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let _inside = runtime.enter();
+    let mut stage = Stage::<K>::new(workers);
+    for step in steps {
+        match *step {
+            Step::GoOn(w)
+            | Step::GoOnNormal(w)
+            | Step::Hurry(w)
+            | Step::Suspend(w)
+            | Step::Retry(w)
+            | Step::Release(w)
+                if w >= workers => {}
+            step => stage.take(step)?,
+        }
+    }
+    stage.finish()?;
+    stage.check_empty()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -320,25 +399,31 @@ proptest! {
         workers in 1..=WORKERS,
         steps in prop::collection::vec(step(), 0..300),
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let _inside = runtime.enter();
-        let mut stage = Stage::new(workers);
-        for step in steps {
-            match step {
-                Step::GoOn(w) | Step::GoOnNormal(w) | Step::Hurry(w) | Step::Suspend(w) | Step::Retry(w) | Step::Release(w) if w >= workers => {}
-                step => stage.take(step)?,
-            }
-        }
-        stage.finish()?;
-        stage.check_empty()?;
+        run::<Key>(workers, &steps)?;
     }
+
+    #[test]
+    fn k01_a_plain_key_has_one_owner_and_its_order_whoever_moves_first(
+        workers in 1..=WORKERS,
+        steps in prop::collection::vec(step(), 0..300),
+    ) {
+        run::<u8>(workers, &steps)?;
+    }
+}
+
+/// A message of the key that is done with stood behind a lane that closed, and was lost.
+#[test]
+fn a_message_of_the_key_that_is_done_with_comes_next() {
+    let [one, two] = [1, 2].map(|key| Step::Push(Some(key), Class::Normal));
+    let steps = [Step::Wait(true), one, Step::GoOn(0), one, two, Step::GoOn(0)];
+    assert!(run::<u8>(1, &steps).is_ok() && run::<Key>(1, &steps).is_ok());
 }
 
 #[test]
 fn k02_a_crowd_of_suspended_keys_leaves_no_memory_behind() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let _inside = runtime.enter();
-    let mut stage = Stage::new(1);
+    let mut stage = Stage::<Key>::new(1);
     stage.core.settings.key_of = None;
     for number in 0..100_000_u32 {
         let mut parcel = Parcel::new((None, number, Class::Normal), None);

@@ -91,7 +91,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// As `next`, for a worker whose lane is empty, where handlers usually wait: the lane ends, and
     /// the next message of the shard is in the delivery, under one lock. None where anything has to
-    /// be weighed: then nothing has changed.
+    /// be weighed: then [`next`](Self::next) goes on, from a lane that may have ended.
     pub(crate) fn next_near(
         &self,
         worker: usize,
@@ -103,15 +103,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if outbox.lanes.get(id).is_none_or(|lane| !lane.is_empty()) {
             return None;
         }
-        let source = self.pop_free(index, &mut outbox, worker, delivery)?;
+        // Before anything else is looked at: its key is free from here on, and the next message of
+        // it is not to wait behind a lane that closes.
         let closed = outbox.lanes.close(id);
+        let source = self.pop_free(index, &mut outbox, worker, delivery);
         drop(outbox);
         // Most are of a key with a single message, and have nothing else to drop.
         match closed.map(Lane::into_key) {
             Some(Ok(key)) => discard(key),
             closed => discard(closed),
         }
-        Some(source)
+        source
     }
 
     /// Takes the next message of a keyed shard whose token nobody has and opens the lane of its
