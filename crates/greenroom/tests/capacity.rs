@@ -34,6 +34,51 @@ impl Actor for Gated {
     }
 }
 
+/// Gives way once, or waits until it may go on.
+struct Waiting(Arc<Semaphore>);
+
+impl Actor for Waiting {
+    type Message = bool;
+    type Reply = ();
+    type Error = ();
+
+    async fn handle(&mut self, gives_way: bool, _: &mut Context<Self>) -> Result<(), ()> {
+        match gives_way {
+            true => tokio::task::yield_now().await,
+            false => self.0.acquire().await.expect("it is not closed").forget(),
+        }
+        Ok(())
+    }
+}
+
+/// Senders are served in blocks behind handlers that wait, and a block is a sixteenth of the
+/// capacity. Nobody would ever wake them for less, if the watch did not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a05_a_sender_that_waits_for_less_than_a_block_is_served_soon() {
+    let gate = Arc::new(Semaphore::new(0));
+    let of_workers = gate.clone();
+    let pool = Pool::new(move |_| Waiting(of_workers.clone())).workers(2).capacity(320);
+    let pool = pool.spawn().await.unwrap();
+    for _ in 0..200 {
+        pool.call(true).await.unwrap();
+    }
+    for _ in 0..322 {
+        pool.send(false).await.unwrap();
+    }
+    assert!(pool.try_send(false).is_err(), "two are in hand, and all places are taken");
+    for served in 1..=3 {
+        let address = pool.address();
+        let mut sender = tokio::spawn(async move { address.send(false).await });
+        turns().await;
+        assert!(!sender.is_finished(), "there is no place");
+        gate.add_permits(1);
+        let sent = tokio::time::timeout(SOON, &mut sender).await;
+        assert!(sent.is_ok_and(|sent| sent.unwrap().is_ok()), "place {served} is a sender's");
+    }
+    gate.add_permits(1_000);
+    assert!(pool.stop(Stop::within(SOON)).await.left_over.is_empty());
+}
+
 struct Setting {
     pool: Pool<Gated>,
     gate: Arc<Semaphore>,

@@ -8,6 +8,11 @@ use crate::Address;
 /// one of those. What is sent to a single worker's own address waits for it, whatever is said here.
 pub enum Overflow<M, R, E> {
     /// `send` and `call` wait, first come, first served; `try_send` gives it back.
+    ///
+    /// Where handlers usually wait for something, a pool that was full is filled in blocks until it
+    /// is found half empty: a `send` that finds less than a sixteenth of the capacity free (4,096
+    /// messages at most) waits until so much is, or for 10 ms. To serve a sender for each message
+    /// would cost more than the message.
     Wait,
     /// It goes back to the sender at once, by whatever it was sent.
     Reject,
