@@ -245,10 +245,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
     }
 
     /// Handlers usually waited when the last one of this worker went on, and do not any more: it
-    /// counts as awake again.
+    /// counts as awake again. So does who drains a shard, whatever is usual by now: the watch looks
+    /// at its token only where it sees somebody awake.
     #[inline]
     pub(crate) fn counts_again(&mut self) {
-        if self.post.posture == Posture::Uncounted && !self.post.core.wake.waits() {
+        if self.post.posture == Posture::Uncounted
+            && (!self.post.core.wake.waits() || matches!(self.post.source, Source::Head { .. }))
+        {
             self.wake_up();
         }
     }

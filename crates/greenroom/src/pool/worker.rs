@@ -354,6 +354,8 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
             Taken::Nothing | Taken::Skipped => {}
             Taken::InHand => {
                 in_a_row += 1;
+                // Before the handler is polled, which may compute for long.
+                hold.counts_again();
                 // Another worker is woken for what else is ready. The runtime puts it where only this thread looks, so
                 // this worker steps back once, before it perhaps computes for long.
                 // Where handlers usually wait, this one makes room as soon as it does.
@@ -376,7 +378,6 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                     // Others have had their turn meanwhile.
                     turn.begin(1);
                 }
-                hold.counts_again();
                 if let Some(waits) = habit.changes(has_waited, core.wake.waits()) {
                     core.wait_usually(waits);
                 }
