@@ -105,6 +105,10 @@ pub(crate) struct Coarse;
 impl Coarse {
     pub(crate) fn set(&self) {}
 
+    fn is_watched(&self) -> bool {
+        true
+    }
+
     fn coarse_stamp(&self) -> Stamp {
         Stamp::default()
     }
@@ -308,7 +312,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         parcel: &mut ParcelOf<A>,
         key: Hashed<K>,
     ) -> Result<(), Refused> {
-        let taken = self.permits.try_take(wanted, self)?;
+        // Whoever may wait does so where there is nothing, as in the product.
+        let taken = match self.wakes_by_search() {
+            true => self.permits.try_take_block(wanted, self)?,
+            false => self.permits.try_take(wanted, self)?,
+        };
         let pushed = self.push_in_line(index, parcel, key, false);
         let unused = if pushed.is_ok() { taken - 1 } else { taken };
         self.give_credit(index, unused);
@@ -376,11 +384,23 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.serve_key_lines();
     }
 
+    /// The product's, where the watch looks. Nobody is told that the pool is full.
     pub(crate) fn serve_waiters_in_blocks(&self) {
-        if self.permits.is_starved() && (self.permits.fills_block() || self.wake.awake() == 0) {
+        let is_starved = self.permits.is_starved();
+        let has_block = is_starved && self.permits.take_block();
+        let is_unwatched = !self.coarse.is_watched();
+        if has_block || (is_starved && is_unwatched && self.wake.awake() == 0) {
             self.permits.grant(self);
         }
         self.serve_key_lines();
+    }
+
+    pub(crate) fn note_taken(&self, index: usize, outbox: &OutboxOf<A, K>) {
+        self.permits.note_taken(index as u64, outbox.taken);
+    }
+
+    pub(crate) fn wakes_by_search(&self) -> bool {
+        self.wake.waits() && self.coarse.is_watched()
     }
 
     pub(crate) fn age_of(&self, _entry: &Queued<A, K>) -> Option<Duration> {

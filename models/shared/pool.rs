@@ -32,6 +32,8 @@ mod padded;
 pub(crate) mod parcel;
 #[path = "../../crates/greenroom/src/pool/permits.rs"]
 pub(crate) mod permits;
+#[path = "../../crates/greenroom/src/pool/places.rs"]
+mod places;
 #[path = "seat.rs"]
 pub(crate) mod seat;
 #[path = "../../crates/greenroom/src/pool/seats.rs"]
@@ -46,6 +48,8 @@ pub(crate) mod stamp;
 mod stats;
 #[path = "../../crates/greenroom/src/pool/tally.rs"]
 pub(crate) mod tally;
+#[path = "../../crates/greenroom/src/pool/visits.rs"]
+mod visits;
 #[path = "../../crates/greenroom/src/pool/wake.rs"]
 pub(crate) mod wake;
 #[path = "watch.rs"]

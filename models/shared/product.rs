@@ -6,6 +6,7 @@
 //! | `hatch` | the product's |
 //! | `in_place` | the product's; whether a thread drives somebody is not asked: the threads of a model share one |
 //! | `block_queue`, `entry`, `lanes`, `padded`, `parcel`, `seats`, `spare_extras`, `stamp`, `tally`, `discard` | the product's |
+//! | `visits`, `places` | the product's; a thread is the model's, whichever token it was given |
 //! | `crowd`, `core/crowded`, `core/parked` | the product's: the bound behind a key, its senders in line, keys that are parked |
 //! | `class`, `dead_letter`, `stats/dead_letters` | the product's |
 //! | `lock` | a mutex of the checker: a spin lock is one whose waiters are not seen to wait |
@@ -39,11 +40,6 @@ pub(crate) enum NotAccepted {
     Parked,
     KeyRequired,
 }
-
-#[path = "../../crates/greenroom/src/step_aside.rs"]
-mod step_aside;
-
-pub(crate) use step_aside::step_aside;
 
 /// How a call ended without a reply.
 #[derive(Debug, PartialEq, Eq)]

@@ -25,6 +25,9 @@ tried! {
     permits:
         one_who_waits_and_a_worker_that_starts_a_message,
         one_who_waits_and_two_workers_that_suspend,
+        one_who_waits_and_two_workers_that_free_a_block,
+        one_who_waits_unwatched_and_two_workers_that_suspend,
+        one_who_waits_in_blocks_and_a_watch_that_turns_away,
         two_who_wait_and_one_of_them_goes,
         no_more_permits_than_the_bound,
         credit_left_in_a_shard_and_one_who_waits,

@@ -10,6 +10,7 @@ pub(crate) const TICK: Duration = Duration::from_millis(2);
 pub(crate) trait Watched: Send + Sync {
     fn tick(&self, before: u64) -> u64;
     fn is_busy(&self) -> bool;
+    fn is_unhurried(&self) -> bool;
     fn bell(&self) -> &Bell;
 }
 
@@ -19,7 +20,7 @@ thread_local! {
 }
 
 /// The watch is called.
-pub(super) fn over(_pool: Weak<dyn Watched>) {
+pub(crate) fn over(_pool: Weak<dyn Watched>) {
     CALLED.set(CALLED.get() + 1);
 }
 

@@ -15,5 +15,5 @@ pub mod scenarios;
 
 use product::{
     Actor, CallError, DeadLetter, DeadLetterReason, ExitReason, NotAccepted, PoolEvent, ReplyPort,
-    class, class::Class, delivery, delivery::Delivery, life, pool, reply, step_aside,
+    class, class::Class, delivery, delivery::Delivery, life, pool, reply,
 };

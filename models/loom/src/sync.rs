@@ -51,3 +51,23 @@ pub(crate) fn this_thread() -> usize {
 pub(crate) fn run_on(thread: usize) {
     TOKEN.with(|token| token.set(thread));
 }
+
+/// As in the product: which shard the workers of a thread visit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Visit {
+    pub(crate) of: usize,
+    pub(crate) shard: u32,
+    pub(crate) left: u32,
+}
+
+loom::thread_local! {
+    static VISIT: Cell<Visit> = Cell::new(Visit { of: 0, shard: 0, left: 0 });
+}
+
+pub(crate) fn visit() -> Visit {
+    VISIT.with(Cell::get)
+}
+
+pub(crate) fn set_visit(visit: Visit) {
+    VISIT.with(|last| last.set(visit));
+}

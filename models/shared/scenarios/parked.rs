@@ -53,7 +53,7 @@ pub fn a_key_that_is_parked_and_replayed() {
         let threads = [pool.worker(0), pool.worker(1), pool.sender_in_turn(&[11, 12, 13])];
         let others = pool.sender_in_turn(&[51, 52]);
         pool.wait_for_parked();
-        assert!(pool.core.replay_key(&1));
+        pool.replay(1);
         pool.finish(threads.into_iter().chain([others]));
         pool.check_counts();
     });

@@ -1,9 +1,9 @@
 //! The bound, and waiting for room.
 
 use std::{
-    pin::pin,
+    pin::{Pin, pin},
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
     task::Poll,
@@ -12,8 +12,10 @@ use std::{
 use crate::{
     checker::{Effort, JoinHandle, block_on, check, spawn},
     pool::{
+        bell::Bell,
         credit_map::CreditMap,
         permits::{Closed, Permits, Queues, Refused},
+        watch::{self, Watched},
     },
     sync::{self, Mutex, fence},
 };
@@ -26,6 +28,10 @@ struct Pool {
     held: AtomicU64,
     capacity: u64,
     awake: sync::AtomicUsize,
+    /// Messages taken from the only shard.
+    taken: Mutex<u64>,
+    bell: Bell,
+    is_watched: bool,
 }
 
 struct Counters {
@@ -46,22 +52,36 @@ impl Queues for Counters {
 }
 
 impl Pool {
-    fn new(capacity: u64) -> Arc<Self> {
+    fn new(capacity: u64) -> Self {
         let queues = Counters {
             started: [sync::AtomicU64::new(0), sync::AtomicU64::new(0)],
             credit_map: CreditMap::new(),
             credit: Mutex::new(0),
         };
-        let permits = Permits::new(capacity as usize);
-        let awake = sync::AtomicUsize::new(0);
-        Arc::new(Self { permits, queues, held: AtomicU64::new(0), capacity, awake })
+        Self {
+            permits: Permits::new(capacity as usize),
+            queues,
+            held: AtomicU64::new(0),
+            capacity,
+            awake: sync::AtomicUsize::new(0),
+            taken: Mutex::new(0),
+            bell: Bell::silent(),
+            is_watched: true,
+        }
     }
 
     /// A pool in which every permit is taken.
     fn full(capacity: u64) -> Arc<Self> {
         let pool = Self::new(capacity);
         pool.take_all(capacity);
-        pool
+        Arc::new(pool)
+    }
+
+    /// A full pool that nobody watches.
+    fn unwatched(capacity: u64) -> Arc<Self> {
+        let pool = Self { is_watched: false, ..Self::new(capacity) };
+        pool.take_all(capacity);
+        Arc::new(pool)
     }
 
     fn take_all(&self, capacity: u64) {
@@ -92,14 +112,49 @@ impl Pool {
         counter.store(started + 1, Ordering::Relaxed);
     }
 
-    /// The steps of the core's `serve_waiters_in_blocks`, behind those of `Wake::leave`.
+    /// What a worker does that takes a message from the only shard, and starts it.
+    fn take_at(&self, worker: usize) {
+        let mut taken = self.taken.lock();
+        *taken += 1;
+        self.permits.note_taken(0, *taken);
+        drop(taken);
+        self.start_at(worker);
+    }
+
+    /// The steps of a worker that suspends, whether it counts as awake or not, and those of the core's
+    /// `serve_waiters_in_blocks`.
     fn suspend(&self) {
-        self.awake.fetch_sub(1, Ordering::SeqCst);
-        fence(Ordering::SeqCst);
-        let is_last = || self.awake.load(Ordering::SeqCst) == 0;
-        if self.permits.is_starved() && (self.permits.fills_block() || is_last()) {
+        if !self.is_watched {
+            self.awake.fetch_sub(1, Ordering::SeqCst);
+            fence(Ordering::SeqCst);
+        }
+        let is_starved = self.permits.is_starved();
+        let has_block = is_starved && self.permits.take_block();
+        let is_last = || !self.is_watched && self.awake.load(Ordering::SeqCst) == 0;
+        if has_block || (is_starved && is_last()) {
             self.permits.grant(&self.queues);
         }
+    }
+
+    /// Workers that each start a message and suspend.
+    fn workers_that_suspend(self: &Arc<Self>) -> [JoinHandle<()>; 2] {
+        self.awake.store(2, Ordering::SeqCst);
+        [0, 1].map(|worker| {
+            let pool = self.clone();
+            spawn(move || {
+                pool.take_at(worker);
+                pool.suspend();
+            })
+        })
+    }
+
+    /// The steps of the core's `await_permit`, where handlers usually wait.
+    async fn wait_in_blocks(&self) -> Result<(), Closed> {
+        let taken = self.permits.take(&self.queues, true, || self.bell.ring()).await;
+        if taken.is_ok() {
+            self.hold(1);
+        }
+        taken
     }
 
     fn rest(&self) {
@@ -114,7 +169,7 @@ impl Pool {
     }
 
     fn wait(&self) -> Result<(), Closed> {
-        let taken = block_on(self.permits.take(&self.queues));
+        let taken = block_on(self.permits.take(&self.queues, false, || {}));
         if taken.is_ok() {
             self.hold(1);
         }
@@ -154,21 +209,122 @@ pub fn one_who_waits_and_a_worker_that_starts_a_message() {
     });
 }
 
-/// Workers that suspend serve who waits in blocks; the last one awake does for less than a block.
+async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
+    std::future::poll_fn(|task| match future.as_mut().poll(task) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
+fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
+    threads.into_iter().for_each(|thread| thread.join().expect("it did not panic"));
+}
+
+/// Of the bound of these pools, a block is two permits.
+const IN_BLOCKS: u64 = 48;
+
+/// Workers that suspend serve who waits where a block has come free since; otherwise the watch does.
 pub fn one_who_waits_and_two_workers_that_suspend() {
-    check(Effort::Changes(4), || {
-        // A block is three permits.
-        let pool = Pool::full(48);
-        pool.awake.store(2, Ordering::SeqCst);
-        let workers = [0, 1].map(|worker| {
-            let pool = pool.clone();
-            spawn(move || {
-                pool.start_at(worker);
-                pool.suspend();
-            })
+    check(Effort::Changes(3), || {
+        let pool = Pool::full(IN_BLOCKS);
+        let workers = pool.workers_that_suspend();
+        block_on(async {
+            let mut wait = pin!(pool.wait_in_blocks());
+            let waits = poll_once(wait.as_mut()).await.is_none();
+            join(workers);
+            if waits && poll_once(wait.as_mut()).await.is_none() {
+                assert!(pool.is_busy(), "the watch looks");
+                pool.serve_waiters();
+                assert_eq!(poll_once(wait.as_mut()).await, Some(Ok(())));
+            }
         });
+        pool.finish();
+    });
+}
+
+/// The watch is not needed where a block comes free while somebody waits.
+pub fn one_who_waits_and_two_workers_that_free_a_block() {
+    check(Effort::Changes(3), || {
+        let pool = Pool::full(IN_BLOCKS);
+        block_on(async {
+            let mut wait = pin!(pool.wait_in_blocks());
+            assert_eq!(poll_once(wait.as_mut()).await, None);
+            join(pool.workers_that_suspend());
+            assert_eq!(poll_once(wait.as_mut()).await, Some(Ok(())));
+        });
+        pool.finish();
+    });
+}
+
+/// Where nobody watches, the last worker awake serves who waits for less than a block.
+pub fn one_who_waits_unwatched_and_two_workers_that_suspend() {
+    check(Effort::Changes(3), || {
+        let pool = Pool::unwatched(IN_BLOCKS);
+        let workers = pool.workers_that_suspend();
         assert_eq!(pool.wait(), Ok(()));
-        workers.into_iter().for_each(|worker| worker.join().expect("it did not panic"));
+        join(workers);
+        pool.finish();
+    });
+}
+
+impl Watched for Pool {
+    fn tick(&self, before: u64) -> u64 {
+        self.serve_waiters();
+        before
+    }
+
+    fn is_busy(&self) -> bool {
+        self.permits.is_starved()
+    }
+
+    fn is_unhurried(&self) -> bool {
+        true
+    }
+
+    fn bell(&self) -> &Bell {
+        &self.bell
+    }
+}
+
+/// Who waits for less than a block has the watch look: that one sees it when it turns away, or is
+/// called.
+pub fn one_who_waits_in_blocks_and_a_watch_that_turns_away() {
+    check(Effort::Changes(3), || {
+        watch::calls();
+        let pool = Pool::full(IN_BLOCKS);
+        let weak: Weak<dyn Watched> = Arc::downgrade(&(pool.clone() as Arc<dyn Watched>));
+        pool.bell.connect(weak);
+        pool.bell.ring();
+        assert_eq!(watch::calls(), 1, "it is watched from now on");
+        let worker = spawn({
+            let pool = pool.clone();
+            move || {
+                pool.take_at(0);
+                pool.suspend();
+            }
+        });
+        let turning = spawn({
+            let pool = pool.clone();
+            move || {
+                pool.bell.turn_away();
+                if pool.is_busy() && pool.bell.stay() {
+                    // It has been called by itself.
+                    watch::over(Weak::<Pool>::new());
+                }
+            }
+        });
+        block_on(async {
+            let mut wait = pin!(pool.wait_in_blocks());
+            let waits = poll_once(wait.as_mut()).await.is_none();
+            join([worker, turning]);
+            let looks = watch::calls();
+            if waits && poll_once(wait.as_mut()).await.is_none() {
+                assert_eq!(looks, 1, "one watch looks after the pool");
+                pool.tick(0);
+                assert_eq!(poll_once(wait.as_mut()).await, Some(Ok(())));
+            }
+        });
         pool.finish();
     });
 }
@@ -180,9 +336,8 @@ pub fn two_who_wait_and_one_of_them_goes() {
         let worker = pool.worker(1);
         let waiter = pool.waiter();
         let took = block_on(async {
-            let mut wait = pin!(pool.permits.take(&pool.queues));
-            let polled = std::future::poll_fn(|task| Poll::Ready(wait.as_mut().poll(task))).await;
-            polled == Poll::Ready(Ok(()))
+            let mut wait = pin!(pool.permits.take(&pool.queues, false, || {}));
+            poll_once(wait.as_mut()).await == Some(Ok(()))
         });
         if took {
             pool.hold(1);
@@ -271,7 +426,7 @@ pub fn credit_left_in_a_shard_and_one_who_waits() {
 /// The same for a sender that takes more than it needs: what it leaves is found by who waits.
 pub fn permits_taken_in_a_block_and_one_who_waits() {
     check(Effort::Changes(5), || {
-        let pool = Pool::new(2);
+        let pool = Arc::new(Pool::new(2));
         let sender = pool.sender_of_one();
         assert_eq!(pool.wait(), Ok(()));
         sender.join().expect("it did not panic");
@@ -282,7 +437,7 @@ pub fn permits_taken_in_a_block_and_one_who_waits() {
 /// Who is refused was refused because every permit was held, also those that lay in a shard or were on their way to it.
 pub fn permits_taken_in_a_block_and_one_who_does_not_wait() {
     check(Effort::Changes(5), || {
-        let pool = Pool::new(2);
+        let pool = Arc::new(Pool::new(2));
         let sender = pool.sender_of_one();
         assert_eq!(pool.permits.try_take(1, &pool.queues), Ok(1), "two, and the sender holds one");
         pool.hold(1);
@@ -294,7 +449,7 @@ pub fn permits_taken_in_a_block_and_one_who_does_not_wait() {
 /// Who waits gets what is added: it sees the new bound, or who adds it sees that somebody waits.
 pub fn one_who_waits_and_a_bound_that_grows() {
     check(Effort::Changes(5), || {
-        let pool = Pool::new(2);
+        let pool = Arc::new(Pool::new(2));
         pool.resize(1);
         pool.take_all(1);
         let other = spawn({
@@ -309,7 +464,7 @@ pub fn one_who_waits_and_a_bound_that_grows() {
 
 /// One who waits and one who takes what there is, while the bound shrinks and a message is started.
 pub fn one_who_waits_and_a_bound_that_shrinks_and_grows() {
-    check(Effort::Changes(3), || {
+    check(Effort::Changes(2), || {
         let pool = Pool::full(2);
         let other = spawn({
             let pool = pool.clone();

@@ -15,7 +15,7 @@ use crate::{
     delivery::{Delivery, Extra},
     life::Signal,
     pool::{
-        core::{Core, Plan, Queued, ShardOf},
+        core::{Core, Plan, Queued, ShardOf, take::TakenNear},
         discard::discard,
         failed::Failed,
         hold::{DeliveryOf, Source},
@@ -40,9 +40,37 @@ impl Actor for Numbers {
     type Error = ();
 }
 
-pub(super) type Key = u32;
+/// What tells the key of a number.
+pub(super) trait Keyed:
+    From<u32> + std::hash::Hash + Eq + Copy + Send + Sync + 'static
+{
+    fn number(self) -> u32;
+}
 
-const NO_KEY: Key = 0;
+/// A key of a type that the product knows nothing of: it is compared under no lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Key(u32);
+
+impl From<u32> for Key {
+    fn from(number: u32) -> Self {
+        Self(number)
+    }
+}
+
+impl Keyed for Key {
+    fn number(self) -> u32 {
+        self.0
+    }
+}
+
+/// A plain key: it is compared where it lies.
+impl Keyed for u32 {
+    fn number(self) -> u32 {
+        self
+    }
+}
+
+const NO_KEY: u32 = 0;
 
 /// The first number of a key with many messages.
 const MANY: u32 = 500;
@@ -52,6 +80,9 @@ const URGENT: u32 = 900;
 
 /// As in the product, where it is more than a model has messages: so there are messages within and between two turns.
 const QUICK_ATTEMPTS: u32 = 3;
+
+/// As `QUICK_ATTEMPTS`.
+const LANES_IN_A_SHARD: u32 = 3;
 
 /// What becomes of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,16 +112,16 @@ type Script = fn(u32) -> Handler;
 struct Ledger {
     /// Accepted and not started.
     held: usize,
-    in_hand: BTreeSet<Key>,
+    in_hand: BTreeSet<u32>,
     /// The last message of each key and class.
-    last: BTreeMap<(Key, bool), u32>,
+    last: BTreeMap<(u32, bool), u32>,
     handled: BTreeSet<u32>,
     /// Or put back.
     failed: BTreeSet<u32>,
     /// Signals.
     heard: usize,
     /// The key over which the pool has ended.
-    barred: Option<Key>,
+    barred: Option<u32>,
 }
 
 impl Ledger {
@@ -99,8 +130,8 @@ impl Ledger {
     }
 }
 
-pub(super) struct Pool {
-    pub(super) core: Arc<Core<Numbers, Key>>,
+pub(super) struct PoolOf<K> {
+    pub(super) core: Arc<Core<Numbers, K>>,
     plan: Plan,
     script: Script,
     /// Messages and signals after which all is done.
@@ -108,9 +139,14 @@ pub(super) struct Pool {
     ledger: Mutex<Ledger>,
 }
 
-impl Pool {
+pub(super) type Pool = PoolOf<Key>;
+
+/// Whose keys are plain.
+pub(super) type PlainPool = PoolOf<u32>;
+
+impl<K: Keyed> PoolOf<K> {
     pub(super) fn new(plan: Plan, expected: usize, script: Script) -> Arc<Self> {
-        let core = Arc::new(Core::new(&plan, Self::key, |key| *key));
+        let core = Arc::new(Core::new(&plan, Self::key, |key| key.number()));
         Arc::new(Self { core, plan, script, expected, ledger: Mutex::default() })
     }
 
@@ -118,7 +154,7 @@ impl Pool {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn key_of(number: u32) -> Key {
+    fn key_of(number: u32) -> u32 {
         match number % URGENT {
             many @ MANY.. => many / 100,
             few => few / 10,
@@ -131,12 +167,12 @@ impl Pool {
     }
 
     /// The core's key function.
-    fn key(number: &u32) -> Option<Key> {
+    fn key(number: &u32) -> Option<K> {
         let key = Self::key_of(*number);
-        (key != NO_KEY).then_some(key)
+        (key != NO_KEY).then(|| K::from(key))
     }
 
-    fn has_order(&self, key: Key) -> bool {
+    fn has_order(&self, key: u32) -> bool {
         self.plan.keyed && key != NO_KEY
     }
 
@@ -146,7 +182,7 @@ impl Pool {
         match self.core.take_and_push(shard, &mut parcel) {
             Ok(()) => Ok(()),
             Err(Refused::Full) => {
-                block_on(self.core.permits.take(&*self.core))?;
+                block_on(self.core.await_permit())?;
                 self.core.push(shard, &mut parcel).map_err(|_| Closed)
             }
             Err(_) => Err(Closed),
@@ -261,8 +297,8 @@ impl Pool {
     }
 
     /// Lets a parked key go on without the message that has failed.
-    pub(super) fn release(&self, key: Key) {
-        assert!(self.core.release_key(&key));
+    pub(super) fn release(&self, key: u32) {
+        assert!(self.core.release_key(&K::from(key)));
         let letters = std::mem::take(&mut *self.core.letters.lock());
         assert_eq!(letters.len(), 1, "what has failed is a dead letter");
         let mut ledger = self.ledger();
@@ -274,9 +310,14 @@ impl Pool {
         }
     }
 
+    /// Lets a parked key go on with the message that has failed.
+    pub(super) fn replay(&self, key: u32) {
+        assert!(self.core.replay_key(&K::from(key)));
+    }
+
     /// Takes the line of a parked key.
-    pub(super) fn remove(&self, key: Key) -> Vec<u32> {
-        let line = self.core.remove_key(&key).expect("the key is parked");
+    pub(super) fn remove(&self, key: u32) -> Vec<u32> {
+        let line = self.core.remove_key(&K::from(key)).expect("the key is parked");
         let mut ledger = self.ledger();
         ledger.handled.extend(&line);
         let over = ledger.done() == self.expected;
@@ -292,13 +333,9 @@ impl Pool {
         self.mail_to(&self.core.mailbox(worker), number)
     }
 
-    pub(super) fn mail_to(
-        &self,
-        mailbox: &Mailbox<Numbers, Key>,
-        number: u32,
-    ) -> Result<(), Closed> {
+    pub(super) fn mail_to(&self, mailbox: &Mailbox<Numbers, K>, number: u32) -> Result<(), Closed> {
         block_on(mailbox.reserve())?;
-        block_on(self.core.permits.take(&*self.core))?;
+        block_on(self.core.await_permit())?;
         let pushed = self.core.push_to(mailbox, &mut Self::parcel(number));
         pushed.inspect_err(|Closed| self.core.permits.give(1, &*self.core))
     }
@@ -352,6 +389,17 @@ impl Pool {
         spawn(move || Player::new(&pool, worker).work())
     }
 
+    /// A worker whose handler has waited before anything else happens, and that goes on where
+    /// handlers usually do.
+    pub(super) fn uncounted(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
+        let pool = self.clone();
+        spawn(move || {
+            let mut player = Player::new(&pool, worker);
+            player.posture = Posture::Uncounted;
+            player.work();
+        })
+    }
+
     /// A worker that sleeps before anything else happens.
     pub(super) fn sleeper(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
         let rest = self.core.wake.lie_down(worker, None);
@@ -365,6 +413,7 @@ impl Pool {
 
     /// The product's `Watched::tick`, without the pace of handlers.
     pub(super) fn tick(&self) {
+        self.core.wake.end_visits();
         let (revoked, _) = self.core.revoke_stuck_tokens();
         if revoked || self.core.wake.any_ready() {
             self.core.wake.one_more(&self.core.clock.bell);
@@ -414,7 +463,7 @@ impl Pool {
     }
 
     /// A message of this key ends the pool.
-    fn bars(&self, key: Key) {
+    fn bars(&self, key: u32) {
         self.ledger().barred = Some(key);
     }
 
@@ -441,7 +490,7 @@ impl Pool {
     pub(super) fn finish_early(&self, threads: impl IntoIterator<Item = JoinHandle<()>>) {
         threads.into_iter().for_each(|thread| thread.join().expect("it did not panic"));
         assert!(self.ledger().barred.is_some(), "it has ended");
-        let of = |shard: &ShardOf<Numbers, Key>| {
+        let of = |shard: &ShardOf<Numbers, K>| {
             let outbox = shard.outbox.lock();
             assert!(outbox.token.is_none(), "whoever drained it has let go");
             outbox.queued() + shard.inbox.lock().queued()
@@ -462,28 +511,41 @@ impl Pool {
     }
 }
 
+/// As in the product, for a worker that is polled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Posture {
+    Awake,
+    Uncounted,
+}
+
 /// A worker: what `worker.rs` and `hold.rs` do, without what users give.
-struct Player<'a> {
-    pool: &'a Pool,
-    core: &'a Core<Numbers, Key>,
+struct Player<'a, K> {
+    pool: &'a PoolOf<K>,
+    core: &'a Core<Numbers, K>,
     worker: usize,
+    posture: Posture,
+    has_suspended: bool,
     seat: &'a Seat,
-    mailbox: Option<Arc<Mailbox<Numbers, Key>>>,
+    mailbox: Option<Arc<Mailbox<Numbers, K>>>,
     urgent_run: u32,
     source: Source,
     delivery: DeliveryOf<Numbers>,
     run: u32,
     longest_run: u32,
+    /// Keys of one shard in a row, where handlers usually wait.
+    lanes: u32,
     cursor: u32,
     join: bool,
 }
 
-impl<'a> Player<'a> {
-    fn new(pool: &'a Pool, worker: usize) -> Self {
+impl<'a, K: Keyed> Player<'a, K> {
+    fn new(pool: &'a PoolOf<K>, worker: usize) -> Self {
         Self {
             pool,
             core: &pool.core,
             worker,
+            posture: Posture::Awake,
+            has_suspended: false,
             seat: pool.core.seats.at(worker),
             mailbox: None,
             urgent_run: 0,
@@ -496,6 +558,7 @@ impl<'a> Player<'a> {
             },
             run: 0,
             longest_run: 0,
+            lanes: 0,
             cursor: 0,
             join: false,
         }
@@ -506,15 +569,20 @@ impl<'a> Player<'a> {
     }
 
     fn work(&mut self) {
-        let mut in_a_row = 0_u32;
+        let (mut in_a_row, mut has_waited) = (0_u32, false);
         while !self.is_over() {
             if self.seat.has_orders() && self.seat.has(SIGNAL) {
                 self.hear();
             }
             let from_lane = matches!(self.source, Source::Lane { .. });
-            let mut taken = self.take_next();
+            let mut taken = match self.posture {
+                Posture::Uncounted => self.take_after_wait(),
+                Posture::Awake => self.take_next(),
+            };
             if !taken {
-                if !from_lane && in_a_row > 0 {
+                let goes_on = (self.pool.plan.keyed || has_waited) && self.core.wake.any_ready();
+                let is_counted = self.posture == Posture::Awake;
+                if !from_lane && !goes_on && is_counted && in_a_row > 0 {
                     self.linger();
                 }
                 in_a_row = 0;
@@ -522,17 +590,43 @@ impl<'a> Player<'a> {
             }
             if taken {
                 in_a_row += 1;
+                self.counts_again();
                 if self.core.wake.wants_more() {
                     self.core.wake.one(&self.core.clock.bell);
                 }
                 in_a_row += self.attempt() - 1;
+                has_waited = std::mem::take(&mut self.has_suspended);
             } else if !self.is_over() {
                 self.idle();
             }
         }
         self.give_up_place();
-        self.core.wake.leave(&self.core.clock.bell);
+        self.leave();
         self.core.serve_waiters();
+    }
+
+    /// The caller is not polled any more.
+    fn leave(&self) {
+        match self.posture {
+            Posture::Uncounted => self.core.wake.pass_on(&self.core.clock.bell),
+            Posture::Awake => self.core.wake.leave(&self.core.clock.bell),
+        }
+    }
+
+    fn counts_again(&mut self) {
+        if self.posture == Posture::Uncounted && (!self.core.wake.waits() || self.drains()) {
+            self.wake_up();
+        }
+    }
+
+    /// The token of a shard is in its hands.
+    fn drains(&self) -> bool {
+        matches!(self.source, Source::Head { .. })
+    }
+
+    fn wake_up(&mut self) {
+        self.core.wake.enter(&self.core.clock.bell);
+        self.posture = Posture::Awake;
     }
 
     /// The product's `hear`: signals come before every message.
@@ -546,7 +640,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    fn own_mailbox(&mut self) -> Option<&Mailbox<Numbers, Key>> {
+    fn own_mailbox(&mut self) -> Option<&Mailbox<Numbers, K>> {
         if self.mailbox.as_ref().is_none_or(|mailbox| mailbox.has_left()) {
             self.mailbox = self.core.mailbox_if_any(self.worker);
         }
@@ -572,7 +666,7 @@ impl<'a> Player<'a> {
 
     fn lie_down(&self, waker: Waker) -> Rest {
         let rest = self.core.wake.lie_down(self.worker, Some(waker));
-        self.core.wake.leave(&self.core.clock.bell);
+        self.leave();
         self.core.serve_waiters();
         if self.core.ended.load(Ordering::SeqCst) {
             self.core.wake.all();
@@ -585,7 +679,9 @@ impl<'a> Player<'a> {
 
     async fn sleep(&mut self, mut rest: Rest) {
         let wake = &self.core.wake;
-        match wake.woken_or_called(self.worker, &mut rest, || false).await {
+        let errand = wake.woken_or_called(self.worker, &mut rest, || false).await;
+        self.posture = Posture::Awake;
+        match errand {
             Some(Errand::Shard(index)) => self.source = Source::Attending { index, alone: true },
             _ => self.join = true,
         }
@@ -606,12 +702,60 @@ impl<'a> Player<'a> {
             Source::Shared { index, alone } => self.take_next_shared(index, alone),
             Source::Attending { .. } => false,
             source => {
+                if self.take_next_at_head() {
+                    return true;
+                }
+                let stays = self.stays_in_shard(source);
+                if stays && self.take_next_near(source) {
+                    return true;
+                }
                 self.source = Source::None;
-                let stays = self.core.wake.waits();
                 let taken = self.core.next(self.worker, source, stays);
                 self.begin(taken)
             }
         }
+    }
+
+    fn take_after_wait(&mut self) -> bool {
+        match self.source {
+            Source::None if !self.is_urged() => self.take_from_shards(),
+            _ => self.take_next(),
+        }
+    }
+
+    fn take_next_at_head(&mut self) -> bool {
+        let Source::Head { index, epoch, run, .. } = self.source else { return false };
+        let wake = &self.core.wake;
+        if wake.is_quick() || run >= self.core.budget() || wake.is_urged_at(index) {
+            return false;
+        }
+        let stepped = self.core.step(&self.core.shards[index], epoch, &mut self.delivery);
+        let Some(hash) = stepped else { return false };
+        self.source = Source::Head { index, epoch, hash, run: run + 1 };
+        self.urgent_run = 0;
+        self.start()
+    }
+
+    fn take_next_near(&mut self, source: Source) -> bool {
+        let Source::Lane { index, id, .. } = source else { return false };
+        match self.core.next_near(self.worker, index, id, &mut self.delivery) {
+            Some(source) => self.begin_near(source),
+            None => false,
+        }
+    }
+
+    fn begin_near(&mut self, source: Source) -> bool {
+        self.source = source;
+        self.urgent_run = 0;
+        self.start()
+    }
+
+    fn stays_in_shard(&mut self, source: Source) -> bool {
+        if !matches!(source, Source::Lane { .. }) || !self.core.wake.waits() {
+            return false;
+        }
+        self.lanes = (self.lanes + 1) % LANES_IN_A_SHARD;
+        self.lanes != 0
     }
 
     fn take_next_shared(&mut self, index: usize, alone: bool) -> bool {
@@ -716,9 +860,20 @@ impl<'a> Player<'a> {
             return self.take_shared();
         }
         let due = self.urgent_run >= URGENT_RUN;
+        if self.core.wake.waits() && !due {
+            return self.take_near();
+        }
         let first = if due { Class::Normal } else { Class::Urgent };
         let taken = self.core.take(self.worker, &mut self.cursor, first);
         self.begin(taken)
+    }
+
+    fn take_near(&mut self) -> bool {
+        match self.core.take_near(self.worker, &mut self.delivery) {
+            Some(TakenNear::InDelivery(source)) => self.begin_near(source),
+            Some(TakenNear::Entry(source, entry)) => self.begin(Some((source, entry))),
+            None => false,
+        }
     }
 
     fn take_shared(&mut self) -> bool {
@@ -747,7 +902,7 @@ impl<'a> Player<'a> {
         self.start()
     }
 
-    fn begin(&mut self, taken: Option<(Source, Queued<Numbers, Key>)>) -> bool {
+    fn begin(&mut self, taken: Option<(Source, Queued<Numbers, K>)>) -> bool {
         let Some((source, entry)) = taken else { return false };
         self.source = source;
         self.delivery.message = Some(entry.message);
@@ -797,6 +952,8 @@ impl<'a> Player<'a> {
         let number = self.delivery.message.take().expect("a message is in hand");
         drop(self.delivery.extra.take());
         self.pool.begins(number);
+        let is_counted = self.posture == Posture::Awake;
+        assert!(is_counted || !self.drains(), "the watch looks at who drains a shard");
         let handler = self.handler(number);
         match handler {
             Handler::Returns | Handler::Fails | Handler::PutsBack | Handler::ParksKey => {}
@@ -805,7 +962,7 @@ impl<'a> Player<'a> {
             Handler::Computes => yield_now(),
             Handler::EndsPool => {
                 self.suspend();
-                self.pool.bars(Pool::key_of(number));
+                self.pool.bars(PoolOf::<K>::key_of(number));
                 self.core.end();
             }
         }
@@ -821,9 +978,9 @@ impl<'a> Player<'a> {
         }
     }
 
-    fn entry(&self, message: u32, extra: Option<Box<Extra<(), ()>>>) -> Queued<Numbers, Key> {
+    fn entry(&self, message: u32, extra: Option<Box<Extra<(), ()>>>) -> Queued<Numbers, K> {
         let (class, stamp) = (self.delivery.class, self.delivery.stamp);
-        Queued::<Numbers, Key> { message, extra, key: None, hash: 0, class, stamp }
+        Queued::<Numbers, K> { message, extra, key: None, hash: 0, class, stamp }
     }
 
     fn park(&mut self, number: u32) {
@@ -845,7 +1002,7 @@ impl<'a> Player<'a> {
         if let Source::Lane { index, id, .. } = self.source {
             let mut outbox = self.core.shards[index].outbox.lock();
             if let Some(lane) = outbox.lanes.get(id) {
-                lane.wanted = Some((1, Arc::new(Notify::default())));
+                lane.expect(1, Arc::new(Notify::default()));
             }
         }
         self.suspend();
@@ -856,12 +1013,29 @@ impl<'a> Player<'a> {
         self.core.re_home(vec![self.entry(number, None)]);
     }
 
+    fn leaves_shard(&mut self) -> bool {
+        if let Source::Shared { alone: false, .. } = self.source {
+            self.source = Source::None;
+        }
+        !matches!(self.source, Source::None | Source::Lane { .. })
+    }
+
+    /// The product's, and its `go_on`.
     fn suspend(&mut self) {
-        self.source = self.core.suspend(self.worker, self.source);
-        self.core.wake.leave(&self.core.clock.bell);
+        self.has_suspended = true;
+        let leaves_shard = self.leaves_shard();
+        if leaves_shard {
+            self.source = self.core.suspend(self.worker, self.source);
+        }
+        if self.posture == Posture::Awake || leaves_shard {
+            self.leave();
+        }
         self.core.serve_waiters_in_blocks();
         yield_now();
-        self.core.wake.enter(&self.core.clock.bell);
+        match self.core.wakes_by_search() {
+            true => self.posture = Posture::Uncounted,
+            false => self.wake_up(),
+        }
     }
 
     fn give_up_place(&mut self) {

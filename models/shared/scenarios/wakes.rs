@@ -262,6 +262,10 @@ impl Watched for Pool {
         self.wake.awake() > 0
     }
 
+    fn is_unhurried(&self) -> bool {
+        false
+    }
+
     fn bell(&self) -> &Bell {
         &self.bell
     }
