@@ -1,6 +1,6 @@
 //! Keyed pools: the drain token, granted, passed on and taken away; lanes; parking.
 
-use super::player::{Handler, Pool};
+use super::player::{Handler, PlainPool, Pool};
 use crate::{
     checker::{Effort, check, spawn, yield_now},
     pool::{core::Plan, crowd::KeyBounds},
@@ -19,6 +19,11 @@ fn plan(workers: usize, awake: usize) -> Plan {
         bounds: KeyBounds::NONE,
         credit: 1,
     }
+}
+
+/// Keys with hashes of their own: most messages have nothing to be compared with.
+fn near(workers: usize, awake: usize) -> Plan {
+    Plan { hashes: 4, ..plan(workers, awake) }
 }
 
 /// Nothing is left where nobody looks.
@@ -85,6 +90,93 @@ pub fn a_key_has_its_lane_at_once_where_handlers_usually_wait() {
         pool.core.wake.set_waits(true);
         let threads = [pool.worker(0), pool.sleeper(1), pool.sleeper(2), pool.sender(0, &[21, 22])];
         for number in [11, 12, 13] {
+            pool.send(0, number).expect("it is open");
+        }
+        pool.finish(threads);
+    });
+}
+
+/// Workers that do not count as awake take messages whose keys are free. A shard that is found empty
+/// is not ready any more, and one in which something is queued at that moment is: who has had a
+/// message without a key looks nowhere else.
+pub fn a_sender_and_two_uncounted_workers_that_take_what_is_near() {
+    check(Effort::Changes(1), || {
+        let pool = Pool::new(near(2, 1), 3, |_| Handler::Returns);
+        pool.core.wake.set_waits(true);
+        let threads = [pool.uncounted(0), pool.uncounted(1)];
+        for number in [1, 11, 2] {
+            pool.send(0, number).expect("it is open");
+        }
+        pool.finish(threads);
+    });
+}
+
+/// As before, beside others, with lanes that are ready and keys that share a hash.
+pub fn uncounted_workers_and_keys_that_come_again() {
+    check(Effort::Large, || {
+        let plan = Plan { hashes: 2, ..near(4, 2) };
+        let pool = Pool::new(plan, 8, |number| match number {
+            11 | 22 | 31 => Handler::Suspends,
+            _ => Handler::Returns,
+        });
+        pool.core.wake.set_waits(true);
+        let threads = [
+            pool.uncounted(0),
+            pool.uncounted(1),
+            pool.worker(2),
+            pool.sleeper(3),
+            pool.sender(0, &[11, 21, 12, 22]),
+        ];
+        for number in [31, 41, 32, 42] {
+            pool.send(0, number).expect("it is open");
+        }
+        pool.finish(threads);
+    });
+}
+
+/// The same with keys that are compared where they lie.
+pub fn uncounted_workers_and_plain_keys() {
+    check(Effort::Large, || {
+        let plan = Plan { hashes: 1, ..near(3, 2) };
+        let pool = PlainPool::new(plan, 6, |number| match number {
+            11 | 31 => Handler::Suspends,
+            _ => Handler::Returns,
+        });
+        pool.core.wake.set_waits(true);
+        let threads =
+            [pool.uncounted(0), pool.worker(1), pool.sleeper(2), pool.sender(0, &[11, 21, 12])];
+        for number in [31, 41, 32] {
+            pool.send(0, number).expect("it is open");
+        }
+        pool.finish(threads);
+    });
+}
+
+/// What is usual changes to and fro while workers do not count as awake: in the end, none does.
+/// Whoever drains a shard counts meanwhile.
+pub fn uncounted_workers_and_what_is_usual_changes() {
+    check(Effort::Large, || {
+        let pool = Pool::new(near(3, 2), 8, |number| match number {
+            11 | 12 | 21 | 31 | 32 => Handler::Suspends,
+            _ => Handler::Returns,
+        });
+        pool.core.wake.set_waits(true);
+        let threads = [
+            pool.uncounted(0),
+            pool.worker(1),
+            pool.sleeper(2),
+            pool.sender(0, &[11, 21, 12, 22]),
+            spawn({
+                let pool = pool.clone();
+                move || {
+                    for waits in [false, true, false, true] {
+                        yield_now();
+                        pool.core.wake.set_waits(waits);
+                    }
+                }
+            }),
+        ];
+        for number in [31, 32, 41, 42] {
             pool.send(0, number).expect("it is open");
         }
         pool.finish(threads);

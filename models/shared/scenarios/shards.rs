@@ -80,6 +80,53 @@ pub fn two_workers_whose_handlers_usually_wait() {
     });
 }
 
+/// The same with workers that do not count as awake: none of them keeps what others are not told of.
+pub fn a_sender_and_two_uncounted_workers() {
+    check(Effort::Changes(2), || {
+        let pool = Pool::new(plan(2, 1, 8), 2, |number| match number {
+            1 => Handler::Suspends,
+            _ => Handler::Returns,
+        });
+        pool.core.wake.set_waits(true);
+        let threads = [pool.uncounted(0), pool.uncounted(1)];
+        for number in [1, 2] {
+            pool.send(0, number).expect("it is open");
+        }
+        pool.finish(threads);
+    });
+}
+
+/// What is usual changes to and fro while workers do not count as awake: in the end, none does.
+pub fn uncounted_workers_and_what_is_usual_changes() {
+    check(Effort::Large, || {
+        let plan = Plan { shards: 2, ..plan(3, 2, 4) };
+        let pool = Pool::new(plan, 8, |number| match number {
+            1 | 2 | 11 | 13 => Handler::Suspends,
+            _ => Handler::Returns,
+        });
+        pool.core.wake.set_waits(true);
+        let threads = [
+            pool.uncounted(0),
+            pool.worker(1),
+            pool.sleeper(2),
+            pool.sender(1, &[11, 12, 13, 14]),
+            spawn({
+                let pool = pool.clone();
+                move || {
+                    for waits in [false, true, false, true] {
+                        yield_now();
+                        pool.core.wake.set_waits(waits);
+                    }
+                }
+            }),
+        ];
+        for number in [1, 2, 3, 4] {
+            pool.send(0, number).expect("it is open");
+        }
+        pool.finish(threads);
+    });
+}
+
 /// A shard with messages whose attendant goes: who departs looks afterwards.
 pub fn a_worker_that_departs_and_leaves_work_behind() {
     check(Effort::Changes(2), || {

@@ -133,6 +133,27 @@ impl Pool {
         })
     }
 
+    /// A worker whose handler has waited, as handlers usually do: it does not count as awake before
+    /// it is woken.
+    fn uncounted(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
+        let pool = self.clone();
+        spawn(move || {
+            pool.claim_all();
+            if pool.is_over() {
+                return;
+            }
+            block_on(async {
+                let rest = pool.wake.lie_down(worker, Some(own_waker().await));
+                pool.wake.pass_on(&pool.bell);
+                if pool.is_over() {
+                    pool.wake.all();
+                }
+                pool.woken(worker, rest).await
+            });
+            pool.work(worker, false);
+        })
+    }
+
     fn sender(self: &Arc<Self>, shard: usize) -> JoinHandle<()> {
         let pool = self.clone();
         spawn(move || pool.send(shard))
@@ -187,6 +208,33 @@ pub fn a_sender_and_a_handler_that_suspends() {
         });
         pool.send(0);
         pool.finish([other, suspended]);
+    });
+}
+
+/// Point 7, for a worker that does not count as awake: it looks as well before it sleeps.
+pub fn a_sender_and_an_uncounted_worker_that_lies_down() {
+    check(Effort::Changes(5), || {
+        let pool = Pool::new(1, 1, 1);
+        let worker = pool.uncounted(0);
+        pool.send(3);
+        pool.finish([worker]);
+    });
+}
+
+/// The sender finds enough awake, of which the only one suspends. Meanwhile one that does not count
+/// takes what was ready before, and perhaps what is sent.
+pub fn a_sender_and_the_only_counted_worker_that_suspends() {
+    check(Effort::Changes(2), || {
+        let pool = Pool::new(2, 1, 2);
+        pool.wake.mark(0);
+        pool.wake.enter(&pool.bell);
+        let suspended = spawn({
+            let pool = pool.clone();
+            move || pool.wake.leave(&pool.bell)
+        });
+        let threads = [pool.asleep(0), pool.uncounted(1), suspended];
+        pool.send(1);
+        pool.finish(threads);
     });
 }
 
