@@ -68,6 +68,7 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) closing: AtomicBool,
     pub(crate) ended: AtomicBool,
     pub(crate) runtime: Handle,
+    live: AtomicUsize,
     pub(crate) seats: Seats<Arc<Seat>>,
     pub(crate) desks: Seats<Desk<A, K>>,
     pub(crate) settings: Settings<A, K>,
@@ -199,6 +200,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             closing: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             runtime: Handle,
+            live: AtomicUsize::new(plan.workers),
             seats: Seats::new(plan.workers),
             desks: Seats::new(plan.workers),
             settings: Settings {

@@ -1033,7 +1033,10 @@ impl<'a, K: Keyed> Player<'a, K> {
         self.core.serve_waiters_in_blocks();
         yield_now();
         match self.core.wakes_by_search() {
-            true => self.posture = Posture::Uncounted,
+            true => {
+                self.posture = Posture::Uncounted;
+                self.core.clock.bell.ring();
+            }
             false => self.wake_up(),
         }
     }

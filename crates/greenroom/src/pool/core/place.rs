@@ -125,6 +125,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// True where a worker may compute that does not count as awake: on the thread, perhaps, that
+    /// last waited for timers, while other handlers wait for theirs.
+    fn has_uncounted(&self) -> bool {
+        self.wake.waits() && self.wake.idle() < self.live.load(Ordering::Relaxed)
+    }
+}
+
 /// Where work is ready and fewer messages are taken between two ticks, handlers are not quick (any more), and a shard is
 /// not left to one worker. A quarter of what one worker takes at least where they are: the watch may be late, and they may
 /// have been put aside. Where it is wrong, the next run that is timed says so.
@@ -157,7 +165,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
     fn is_busy(&self) -> bool {
         // What was left over when the pool ended keeps its bits in the ready map.
         let is_wanted = || self.wake.any_ready() || self.permits.is_starved();
-        self.wake.awake() > 0 || (is_wanted() && !self.ended.load(Ordering::SeqCst))
+        let is_open = || !self.ended.load(Ordering::SeqCst);
+        self.wake.awake() > 0 || ((is_wanted() || self.has_uncounted()) && is_open())
     }
 
     fn is_unhurried(&self) -> bool {

@@ -186,6 +186,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Post<A, K> {
         self.core.note_time();
         if self.core.wakes_by_search() {
             self.posture = Posture::Uncounted;
+            self.core.clock.bell.ring();
             return;
         }
         self.core.wake.enter(&self.core.clock.bell);
