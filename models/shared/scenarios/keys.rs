@@ -96,9 +96,9 @@ pub fn a_key_has_its_lane_at_once_where_handlers_usually_wait() {
     });
 }
 
-/// Workers that do not count as awake take messages whose keys are free. A shard that is found empty
-/// is not ready any more, and one in which something is queued at that moment is: who has had a
-/// message without a key looks nowhere else.
+/// Workers that do not count as awake take messages whose keys are free. A shard that is found
+/// empty is not ready any more, and one in which something is queued at that moment is: who has
+/// had a message without a key looks nowhere else.
 pub fn a_sender_and_two_uncounted_workers_that_take_what_is_near() {
     check(Effort::Changes(1), || {
         let pool = Pool::new(near(2, 1), 3, |_| Handler::Returns);

@@ -121,8 +121,8 @@ impl Pool {
         self.start_at(worker);
     }
 
-    /// The steps of a worker that suspends, whether it counts as awake or not, and those of the core's
-    /// `serve_waiters_in_blocks`.
+    /// The steps of a worker that suspends, and those of the core's `serve_waiters_in_blocks`.
+    /// Where the pool is watched, the worker is one that does not count as awake.
     fn suspend(&self) {
         if !self.is_watched {
             self.awake.fetch_sub(1, Ordering::SeqCst);
@@ -224,7 +224,7 @@ fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
 /// Of the bound of these pools, a block is two permits.
 const IN_BLOCKS: u64 = 48;
 
-/// Workers that suspend serve who waits where a block has come free since; otherwise the watch does.
+/// Workers that suspend serve who waits where a block has come free; otherwise the watch does.
 pub fn one_who_waits_and_two_workers_that_suspend() {
     check(Effort::Changes(3), || {
         let pool = Pool::full(IN_BLOCKS);

@@ -80,7 +80,7 @@ pub fn two_workers_whose_handlers_usually_wait() {
     });
 }
 
-/// The same with workers that do not count as awake: none of them keeps what others are not told of.
+/// The same with workers that do not count as awake: none keeps what others are not told of.
 pub fn a_sender_and_two_uncounted_workers() {
     check(Effort::Changes(2), || {
         let pool = Pool::new(plan(2, 1, 8), 2, |number| match number {
