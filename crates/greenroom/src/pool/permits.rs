@@ -288,8 +288,7 @@ impl Permits {
         waits: impl FnOnce(),
     ) -> Result<(), Closed> {
         let waiter = Waiter::queue_up(self);
-        let fewest = if in_blocks { self.block.load(Ordering::Relaxed) + 1 } else { 1 };
-        self.grant_from(fewest, queues);
+        self.grant_to_all(in_blocks, queues);
         if self.is_starved() {
             waits();
         }
@@ -302,11 +301,11 @@ impl Permits {
 
     /// Hands free permits over to those who wait.
     pub(crate) fn grant(&self, queues: &impl Queues) {
-        self.grant_from(1, queues);
+        self.grant_to_all(false, queues);
     }
 
-    /// As `grant`, where at least so many are free.
-    fn grant_from(&self, fewest: u64, queues: &impl Queues) {
+    /// As `grant`; `in_blocks` only where at least a block is free.
+    fn grant_to_all(&self, in_blocks: bool, queues: &impl Queues) {
         loop {
             let mut line = self.line.lock();
             self.take_strays(&mut line);
@@ -317,7 +316,7 @@ impl Permits {
             }
             // Pairs with the fence of a worker that has started a message and looks whether somebody waits.
             fence(Ordering::SeqCst);
-            if fewest > 1 && self.count_free(&line, queues) < fewest {
+            if in_blocks && self.count_free(&line, queues) <= self.block.load(Ordering::Relaxed) {
                 return;
             }
             let taken = self.search(&line, unserved as u64, queues) as usize;
