@@ -2,11 +2,12 @@
 
 use std::{
     collections::HashMap,
+    convert::Infallible,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use greenroom::{Actor, Backoff, Context, Pool, Stop};
@@ -392,5 +393,48 @@ async fn k01_a_key_of_a_megabyte_and_an_empty_one_are_keys_like_others() {
     for length in [0, 1 << 20] {
         let of_key = seen.iter().filter(|(key, _)| *key == length).map(|(_, number)| *number);
         assert!(of_key.eq(0..5), "{seen:?}");
+    }
+}
+
+/// What a worker does with a message, in this order: give way, sleep, compute.
+struct Chore;
+
+impl Actor for Chore {
+    type Message = (u32, Duration, Duration);
+    type Reply = Duration;
+    type Error = Infallible;
+
+    async fn handle(
+        &mut self,
+        (_, sleeps, computes): Self::Message,
+        _: &mut Context<Self>,
+    ) -> Result<Duration, Infallible> {
+        let began = Instant::now();
+        tokio::task::yield_now().await;
+        if !sleeps.is_zero() {
+            tokio::time::sleep(sleeps).await;
+        }
+        std::thread::sleep(computes);
+        Ok(began.elapsed())
+    }
+}
+
+/// It may compute on the very thread that waits for the timers of the runtime, and nobody counts it
+/// as awake: the watch has another thread look after them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn k03_a_handler_that_computes_after_a_wait_stops_no_other_s_timer() {
+    let pool = Pool::new(|_| Chore).workers(2).ordered_by(|chore: &(u32, _, _)| chore.0);
+    let pool = pool.spawn().await.unwrap();
+    for key in 0..200 {
+        pool.call((key, Duration::ZERO, Duration::ZERO)).await.unwrap();
+    }
+    for round in 0..3 {
+        let [address, other] = [pool.address(), pool.address()];
+        let (long, nap) = (Duration::from_secs(2), Duration::from_millis(20));
+        let computes = tokio::spawn(async move { address.call((1, nap, long)).await });
+        let slept = tokio::spawn(async move { other.call((2, 5 * nap, Duration::ZERO)).await });
+        let slept = slept.await.unwrap().unwrap();
+        assert!(slept < long / 2, "round {round}: it slept for {slept:?}");
+        computes.await.unwrap().unwrap();
     }
 }
