@@ -85,13 +85,10 @@ pub(crate) struct Wake {
     signs: Padded<Signs>,
     /// Without keys, a bit per shard where a worker takes messages: others go elsewhere, where they can.
     attended: Padded<AtomicU64>,
-    /// Where handlers usually wait: which shards are looked at first.
-    visits: Padded<Visits>,
     /// Workers that are polled, or woken and about to be.
     awake: Padded<AtomicUsize>,
-    /// The thread on which an awake worker that found nothing has stepped aside, before it looks at every shard again;
-    /// [`NOBODY`] where there is none. It absorbs one wake-up by a sender on that thread.
-    lingering: Padded<AtomicUsize>,
+    /// What workers write now and then, as they go on.
+    aside: Padded<Aside>,
     /// As many as can run at once.
     limit: usize,
     /// The last to fall asleep is woken first: its caches are warmest.
@@ -115,6 +112,15 @@ struct Signs {
     /// Handlers usually wait for something: whoever goes to a shard leaves it with its first message, and nobody keeps to
     /// one.
     waits: AtomicBool,
+}
+
+/// Of the two, one is written where handlers are quick, the other where they usually wait.
+struct Aside {
+    /// The thread on which an awake worker that found nothing has stepped aside, before it looks at every shard again;
+    /// [`NOBODY`] where there is none. It absorbs one wake-up by a sender on that thread.
+    lingering: AtomicUsize,
+    /// Where handlers usually wait: which shards are looked at first.
+    visits: Visits,
 }
 
 /// Where a worker sleeps.
@@ -214,9 +220,8 @@ impl Wake {
                 waits: AtomicBool::new(false),
             }),
             attended: Padded(AtomicU64::new(0)),
-            visits: Padded(Visits::new()),
             awake: Padded(AtomicUsize::new(0)),
-            lingering: Padded(AtomicUsize::new(NOBODY)),
+            aside: Padded(Aside { lingering: AtomicUsize::new(NOBODY), visits: Visits::new() }),
             limit: limit.max(1),
             idle: Lock::new(Idle::new(workers)),
             idle_count: AtomicUsize::new(0),
@@ -261,12 +266,12 @@ impl Wake {
     /// in its place.
     pub(crate) fn near(&self) -> Option<usize> {
         let ready = self.ready.load(Ordering::Acquire);
-        (ready != 0).then(|| self.visits.next(ready))
+        (ready != 0).then(|| self.aside.visits.next(ready))
     }
 
     /// What threads visit is forgotten.
     pub(crate) fn end_visits(&self) {
-        self.visits.end();
+        self.aside.visits.end();
     }
 
     /// There are urgent messages in this shard. Under the lock where they are.
@@ -320,7 +325,7 @@ impl Wake {
         loop {
             let ready = self.ready.load(Ordering::Acquire);
             if self.waits() && ready != 0 {
-                return Some((self.visits.next(ready), false));
+                return Some((self.aside.visits.next(ready), false));
             }
             let free = ready & !self.attended.load(Ordering::Acquire);
             let shards = match free {
@@ -499,7 +504,7 @@ impl Wake {
     /// looks at every shard in a moment. A guess.
     #[inline]
     pub(crate) fn may_hand(&self) -> bool {
-        let lingering = self.lingering.load(Ordering::Relaxed);
+        let lingering = self.aside.lingering.load(Ordering::Relaxed);
         self.awake.load(Ordering::Relaxed) < self.limit
             && self.idle_count.load(Ordering::Relaxed) > 0
             && (lingering == NOBODY || lingering != this_thread())
@@ -568,23 +573,27 @@ impl Wake {
     /// The caller has found nothing, steps aside once, and then looks again. False when somebody else does so already.
     pub(crate) fn linger(&self) -> bool {
         let thread = this_thread();
-        self.lingering.compare_exchange(NOBODY, thread, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        self.aside
+            .lingering
+            .compare_exchange(NOBODY, thread, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
     }
 
     /// The caller is back, and is about to look at every shard; or it is dropped, and leaves. It may be on another thread
     /// by now, and may take back what another has promised since, which costs that one a wake-up and nobody a message.
     pub(crate) fn look_again(&self) {
-        self.lingering.swap(NOBODY, Ordering::AcqRel);
+        self.aside.lingering.swap(NOBODY, Ordering::AcqRel);
         fence(Ordering::SeqCst);
     }
 
     /// True when a worker lingers on this very thread: it looks at what the caller has marked as soon as the caller lets
     /// it run, and shares its caches.
     fn is_absorbed(&self) -> bool {
-        let lingering = self.lingering.load(Ordering::Acquire);
+        let lingering = self.aside.lingering.load(Ordering::Acquire);
         lingering != NOBODY
             && lingering == this_thread()
             && self
+                .aside
                 .lingering
                 .compare_exchange(lingering, NOBODY, Ordering::AcqRel, Ordering::Relaxed)
                 .is_ok()
