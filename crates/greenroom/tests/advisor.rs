@@ -10,7 +10,7 @@ use std::{
 
 use greenroom::{
     Overflow, PoolEvent, PoolEvents, SpawnError, Stop, Supervisor,
-    advisor::{Advice, Advisor, Rule},
+    advisor::{Advice, Advisor, Finding},
     autoscale::Autoscale,
     policy::RoundRobin,
     pool::Inbox,
@@ -49,8 +49,8 @@ impl Actor for Sleeper {
     }
 }
 
-fn rule(pool: &Pool<Sleeper>) -> Option<Rule> {
-    pool.admin().advice().map(|advice| advice.rule)
+fn rule(pool: &Pool<Sleeper>) -> Option<Finding> {
+    pool.admin().advice().map(|advice| advice.finding)
 }
 
 fn lines(advice: &Advice) -> String {
@@ -91,8 +91,8 @@ async fn h10_advice_is_given_after_five_minutes_told_when_it_changes_and_changes
     bursts(&pool, 30, ms(1), start + minutes(16)).await;
     let advice = pool.admin().advice().unwrap();
     assert_eq!(
-        (advice.rule, advice.acted, &*lines(&advice)),
-        (Rule::Shallow, false, "inbox_size: 5 -> 10")
+        (advice.finding, advice.acted, &*lines(&advice)),
+        (Finding::Shallow, false, "inbox_size: 5 -> 10")
     );
     let figures = advice.figures;
     assert!((59.0..61.0).contains(&figures.full_per_minute()), "{figures}");
@@ -101,9 +101,9 @@ async fn h10_advice_is_given_after_five_minutes_told_when_it_changes_and_changes
     assert_eq!(pool.stats().capacity, 10);
 
     sleep(minutes(11)).await;
-    assert_eq!(rule(&pool), Some(Rule::Fine));
-    let told: Vec<Rule> = advised(&mut told).iter().map(|advice| advice.rule).collect();
-    assert_eq!(told, [Rule::Shallow, Rule::Fine], "once each");
+    assert_eq!(rule(&pool), Some(Finding::Fine));
+    let told: Vec<Finding> = advised(&mut told).iter().map(|advice| advice.finding).collect();
+    assert_eq!(told, [Finding::Shallow, Finding::Fine], "once each");
     assert_eq!(notices.counts().of(Kind::Advised), 2);
     assert_eq!(notices.counts().of(Kind::CapacityChanged), 0);
 }
@@ -116,7 +116,7 @@ async fn h10_a_pool_that_acts_grows_its_inbox_until_bursts_fit_in() {
     let pool = pool.advise(Advisor::default().act()).spawn().await.unwrap();
     bursts(&pool, 30, ms(1), Instant::now() + minutes(31)).await;
     assert_eq!(pool.stats().capacity, 40, "30 in a burst");
-    assert_eq!(rule(&pool), Some(Rule::Fine), "what it needs it keeps");
+    assert_eq!(rule(&pool), Some(Finding::Fine), "what it needs it keeps");
     let mut changes = Vec::new();
     while let Some(Event::Item(notice)) = told.try_recv() {
         if let PoolEvent::CapacityChanged { from, to, reason } = notice.what {
@@ -188,7 +188,7 @@ async fn h10_an_oversized_inbox_is_halved_and_a_quiet_pool_is_left_alone() {
     let pool = Pool::new(|_| Sleeper::default()).workers(2).capacity(8_000);
     let pool = pool.advise(Advisor::default().act()).spawn().await.unwrap();
     sleep(minutes(20)).await;
-    assert_eq!((rule(&pool), pool.stats().capacity), (Some(Rule::Fine), 8_000), "nothing was sent");
+    assert_eq!((rule(&pool), pool.stats().capacity), (Some(Finding::Fine), 8_000), "nothing was sent");
     let mut capacities = Vec::new();
     for _ in 0..4 {
         bursts(&pool, 3, ms(20), Instant::now() + minutes(5)).await;
@@ -210,7 +210,7 @@ async fn h10_messages_that_wait_behind_their_key_get_no_workers() {
     }
     sleep(minutes(6)).await;
     let advice = pool.admin().advice().unwrap();
-    assert_eq!((advice.rule, &*lines(&advice)), (Rule::LongQueue, "inbox_size: 25 -> 13"));
+    assert_eq!((advice.finding, &*lines(&advice)), (Finding::LongQueue, "inbox_size: 25 -> 13"));
     assert!((0.2..0.3).contains(&advice.figures.busy), "{advice}");
 }
 
@@ -223,7 +223,7 @@ async fn h10_a_pool_that_finishes_nothing_is_late_by_its_oldest_message() {
     }
     sleep(minutes(5) + ms(1)).await;
     let advice = pool.admin().advice().unwrap();
-    assert_eq!(advice.rule, Rule::SlowHandler);
+    assert_eq!(advice.finding, Finding::SlowHandler);
     assert!(advice.figures.p99 > Some(minutes(4)), "{advice}");
 }
 
@@ -239,7 +239,7 @@ async fn h10_the_autoscaler_keeps_the_number_of_workers_to_itself() {
         sleep(ms(10)).await;
     }
     let advice = pool.admin().advice().unwrap();
-    assert_eq!((advice.rule, &*lines(&advice)), (Rule::LongQueue, "inbox_size: 10 -> 5"));
+    assert_eq!((advice.finding, &*lines(&advice)), (Finding::LongQueue, "inbox_size: 10 -> 5"));
     assert_eq!((pool.stats().configured, pool.stats().capacity), (2, 10));
 }
 
@@ -249,7 +249,7 @@ async fn h10_where_each_worker_has_a_mailbox_of_its_own_nothing_is_changed() {
     let pool = pool.advise(Advisor::default().act()).spawn().await.unwrap();
     bursts(&pool, 30, ms(1), Instant::now() + minutes(6)).await;
     let advice = pool.admin().advice().unwrap();
-    assert_eq!((advice.rule, advice.acted), (Rule::Shallow, false), "{advice}");
+    assert_eq!((advice.finding, advice.acted), (Finding::Shallow, false), "{advice}");
     assert_eq!((lines(&advice), pool.stats().capacity), ("inbox_size: 5 -> 10".to_owned(), 10));
 }
 
@@ -270,7 +270,7 @@ async fn h10_a_supervised_pool_is_advised_from_its_start() {
     let (pool, child) = pool.advise(Advisor::default()).supervised().unwrap();
     let root = Supervisor::new(Strategy::OneForOne).child(child).spawn().await.unwrap();
     bursts(&pool, 30, ms(1), Instant::now() + minutes(6)).await;
-    assert_eq!(rule(&pool), Some(Rule::Shallow));
+    assert_eq!(rule(&pool), Some(Finding::Shallow));
     root.stop(Stop::within(ms(1_000))).await;
 }
 

@@ -63,7 +63,7 @@ mod settings;
 pub use super::inbox::Inbox;
 pub use advice::{Advice, Edit, Proposal};
 pub use figures::Figures;
-pub use rules::Rule;
+pub use rules::Finding;
 pub use settings::Advisor;
 
 use super::autoscale::calm::Calm;
@@ -100,22 +100,22 @@ impl Judge {
     /// Looks at the figures of a period and says what they ask for. Where that is to be [acted](Advice::acted) upon, it takes for
     /// granted that it is.
     pub fn advise(&mut self, figures: &Figures) -> Advice {
-        let rule = self.settings.rule(figures);
-        let needed = match rule.way() {
+        let finding = self.settings.finding(figures);
+        let needed = match finding.way() {
             // Nobody knows how many would have come in. What is grown now is not taken away as soon as it helps.
             Some(Way::Grow) => 2.0 * figures.capacity() as f64,
             _ => figures.most_waiting(),
         };
         self.peaks.add(figures.at, needed, REMEMBERED);
-        let change = self.settings.proposal(rule, figures, self.peaks.peak());
-        let rule = match change {
+        let change = self.settings.proposal(finding, figures, self.peaks.peak());
+        let finding = match change {
             // All of it was needed lately.
-            None if rule == Rule::Roomy => Rule::Fine,
-            _ => rule,
+            None if finding == Finding::Roomy => Finding::Fine,
+            _ => finding,
         };
-        let way = rule.way().filter(|_| change.is_some());
+        let way = finding.way().filter(|_| change.is_some());
         let acted = self.settings.acts && self.course.follow(way);
-        Advice { rule, figures: *figures, change, acted }
+        Advice { finding, figures: *figures, change, acted }
     }
 }
 

@@ -37,7 +37,7 @@ use super::{
     padded::Padded,
     parcel::{Load, ParcelOf},
     permits::{Closed, Permits, Queues, Refused},
-    places::{Places, SHARDS},
+    places::{KEYED_SHARDS, Places},
     policy::Policy,
     roster::Roster,
     seat::Seat,
@@ -382,7 +382,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         threads: Option<Threads>,
     ) -> Self {
         let shards = match settings.key_of {
-            Some(_) if settings.workers > 1 => SHARDS,
+            Some(_) if settings.workers > 1 => KEYED_SHARDS,
             _ => Places::shards(settings.workers, settings.batches.is_some()),
         };
         // Of very many actors that handle a few messages each, none has room for measurements.

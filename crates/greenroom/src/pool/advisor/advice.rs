@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Figures, Rule};
+use super::{Figures, Finding};
 
 /// What a pool is advised, with what it rests on.
 ///
@@ -32,7 +32,7 @@ use super::{Figures, Rule};
 #[non_exhaustive]
 pub struct Advice {
     /// What was found.
-    pub rule: Rule,
+    pub finding: Finding,
     /// From what.
     pub figures: Figures,
     /// What to change. `None` where no setting would help, or one is at its limit.
@@ -44,16 +44,16 @@ pub struct Advice {
 impl Advice {
     /// True where the other says the same, from whatever figures.
     pub(super) fn says_as(&self, other: &Self) -> bool {
-        (self.rule, self.change, self.acted) == (other.rule, other.change, other.acted)
+        (self.finding, self.change, self.acted) == (other.finding, other.change, other.acted)
     }
 }
 
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.figures, self.rule)?;
+        write!(f, "{}: {}", self.figures, self.finding)?;
         match self.change {
             Some(change) => write!(f, "; {change}")?,
-            None if self.rule.way().is_some() => write!(f, "; it is at its limit")?,
+            None if self.finding.way().is_some() => write!(f, "; it is at its limit")?,
             None => {}
         }
         if self.acted { write!(f, " (done)") } else { Ok(()) }

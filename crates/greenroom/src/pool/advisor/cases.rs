@@ -28,12 +28,12 @@ fn judge(settings: Advisor) -> Judge {
 }
 
 /// The rule and the lines.
-fn says(settings: Advisor, figures: Figures) -> (Rule, String) {
+fn says(settings: Advisor, figures: Figures) -> (Finding, String) {
     let advice = judge(settings).advise(&figures);
-    (advice.rule, advice.change.map(|change| change.to_string()).unwrap_or_default())
+    (advice.finding, advice.change.map(|change| change.to_string()).unwrap_or_default())
 }
 
-fn advised(figures: Figures) -> (Rule, String) {
+fn advised(figures: Figures) -> (Finding, String) {
     says(Advisor::default(), figures)
 }
 
@@ -49,24 +49,24 @@ fn late(figures: Figures) -> Figures {
 #[test]
 fn h10_every_row_of_the_rules() {
     let rows = [
-        (full(51, used(0.81, 1000)), Rule::Crowded, "inbox_size: 1000 -> 2000"),
-        (full(51, used(0.81, 100)), Rule::Crowded, "inbox_size: 100 -> 200"),
-        (full(51, used(0.8, 499)), Rule::Shallow, "inbox_size: 499 -> 998"),
-        (full(51, used(0.1, 100)), Rule::Shallow, "inbox_size: 100 -> 200"),
-        (full(51, used(0.8, 500)), Rule::SlowToDrain, ""),
-        (full(51, used(0.1, 1000)), Rule::SlowToDrain, ""),
-        (late(used(0.81, 1000)), Rule::LongQueue, "inbox_size: 1000 -> 500; pool_size: 256 -> 384"),
+        (full(51, used(0.81, 1000)), Finding::Crowded, "inbox_size: 1000 -> 2000"),
+        (full(51, used(0.81, 100)), Finding::Crowded, "inbox_size: 100 -> 200"),
+        (full(51, used(0.8, 499)), Finding::Shallow, "inbox_size: 499 -> 998"),
+        (full(51, used(0.1, 100)), Finding::Shallow, "inbox_size: 100 -> 200"),
+        (full(51, used(0.8, 500)), Finding::SlowToDrain, ""),
+        (full(51, used(0.1, 1000)), Finding::SlowToDrain, ""),
+        (late(used(0.81, 1000)), Finding::LongQueue, "inbox_size: 1000 -> 500; pool_size: 256 -> 384"),
         (
             late(used(0.51, 10_000)),
-            Rule::LongQueue,
+            Finding::LongQueue,
             "inbox_size: 10000 -> 5000; pool_size: 256 -> 384",
         ),
-        (late(used(0.5, 10_000)), Rule::SlowHandler, ""),
-        (late(used(0.8, 1000)), Rule::SlowHandler, ""),
-        (late(used(0.0, 1000)), Rule::SlowHandler, ""),
-        (used(0.19, 1000), Rule::Roomy, "inbox_size: 1000 -> 500"),
-        (used(0.2, 1000), Rule::Fine, ""),
-        (used(0.99, 1000), Rule::Fine, ""),
+        (late(used(0.5, 10_000)), Finding::SlowHandler, ""),
+        (late(used(0.8, 1000)), Finding::SlowHandler, ""),
+        (late(used(0.0, 1000)), Finding::SlowHandler, ""),
+        (used(0.19, 1000), Finding::Roomy, "inbox_size: 1000 -> 500"),
+        (used(0.2, 1000), Finding::Fine, ""),
+        (used(0.99, 1000), Finding::Fine, ""),
     ];
     for (figures, rule, lines) in rows {
         assert_eq!(advised(figures), (rule, lines.to_owned()), "{figures}");
@@ -75,29 +75,29 @@ fn h10_every_row_of_the_rules() {
 
 #[test]
 fn h10_the_first_rule_that_applies_counts() {
-    assert_eq!(advised(late(full(51, used(0.1, 1000)))).0, Rule::SlowToDrain);
-    assert_eq!(advised(late(full(50, used(0.1, 1000)))).0, Rule::SlowHandler);
+    assert_eq!(advised(late(full(51, used(0.1, 1000)))).0, Finding::SlowToDrain);
+    assert_eq!(advised(late(full(50, used(0.1, 1000)))).0, Finding::SlowHandler);
     assert_eq!(advised(full(50, used(0.1, 1000))).0.number(), 3, "ten a minute are not above ten");
     let just_in_time = Figures { p99: Some(100 * MILLI), ..used(0.1, 1000) };
-    assert_eq!(advised(just_in_time).0, Rule::Roomy);
-    let rules = [Rule::Crowded, Rule::SlowToDrain, Rule::LongQueue, Rule::SlowHandler, Rule::Fine];
-    assert_eq!(rules.map(Rule::number), [1, 1, 2, 2, 3]);
+    assert_eq!(advised(just_in_time).0, Finding::Roomy);
+    let rules = [Finding::Crowded, Finding::SlowToDrain, Finding::LongQueue, Finding::SlowHandler, Finding::Fine];
+    assert_eq!(rules.map(Finding::number), [1, 1, 2, 2, 3]);
 }
 
 #[test]
 fn h10_every_threshold_can_be_set() {
     let default = Advisor::default();
     let rows = [
-        (default.full_per_minute(0.0), full(1, used(0.9, 1000)), Rule::Crowded),
-        (default.full_per_minute(11.0), full(51, used(0.9, 1000)), Rule::Fine),
-        (default.high_use(0.9), full(51, used(0.85, 1000)), Rule::SlowToDrain),
-        (default.shallow(2000), full(51, used(0.1, 1000)), Rule::Shallow),
-        (default.p99(MILLI), used(0.5, 1000), Rule::SlowHandler),
-        (default.p99(101 * MILLI), late(used(0.5, 1000)), Rule::Fine),
-        (default.deep(400), late(used(0.5, 1000)), Rule::LongQueue),
-        (default.deep_share(0.4), late(used(0.5, 1000)), Rule::LongQueue),
-        (default.low_use(0.6), used(0.5, 1000), Rule::Roomy),
-        (default.low_use(0.0), used(0.0, 1000), Rule::Fine),
+        (default.full_per_minute(0.0), full(1, used(0.9, 1000)), Finding::Crowded),
+        (default.full_per_minute(11.0), full(51, used(0.9, 1000)), Finding::Fine),
+        (default.high_use(0.9), full(51, used(0.85, 1000)), Finding::SlowToDrain),
+        (default.shallow(2000), full(51, used(0.1, 1000)), Finding::Shallow),
+        (default.p99(MILLI), used(0.5, 1000), Finding::SlowHandler),
+        (default.p99(101 * MILLI), late(used(0.5, 1000)), Finding::Fine),
+        (default.deep(400), late(used(0.5, 1000)), Finding::LongQueue),
+        (default.deep_share(0.4), late(used(0.5, 1000)), Finding::LongQueue),
+        (default.low_use(0.6), used(0.5, 1000), Finding::Roomy),
+        (default.low_use(0.0), used(0.0, 1000), Finding::Fine),
     ];
     for (settings, figures, rule) in rows {
         assert_eq!(says(settings, figures).0, rule, "{settings:?}");
@@ -107,8 +107,8 @@ fn h10_every_threshold_can_be_set() {
 #[test]
 fn h10_back_pressure_is_per_minute_whatever_the_period() {
     let minute = Figures { over: PERIOD / 5, ..used(0.9, 1000) };
-    assert_eq!(advised(full(11, minute)).0, Rule::Crowded);
-    assert_eq!(advised(full(10, minute)).0, Rule::Fine);
+    assert_eq!(advised(full(11, minute)).0, Finding::Crowded);
+    assert_eq!(advised(full(10, minute)).0, Finding::Fine);
 }
 
 #[test]
@@ -119,8 +119,8 @@ fn h10_a_bound_that_was_said_in_all_is_changed_in_all() {
         ..used(utilisation, 1)
     };
     assert_eq!(advised(full(51, in_all(0.9, 256_000))).1, "queue: 256000 -> 512000");
-    assert_eq!(advised(full(51, in_all(0.1, 127_999))).0, Rule::Shallow, "below 500 per worker");
-    assert_eq!(advised(full(51, in_all(0.1, 128_000))).0, Rule::SlowToDrain);
+    assert_eq!(advised(full(51, in_all(0.1, 127_999))).0, Finding::Shallow, "below 500 per worker");
+    assert_eq!(advised(full(51, in_all(0.1, 128_000))).0, Finding::SlowToDrain);
     assert_eq!(advised(in_all(0.1, 256_000)).1, "queue: 256000 -> 128000");
     assert_eq!(advised(late(in_all(0.9, 4_000))).1, "queue: 4000 -> 2000; pool_size: 256 -> 384");
 }
@@ -129,14 +129,14 @@ fn h10_a_bound_that_was_said_in_all_is_changed_in_all() {
 fn h10_no_bound_is_advised_beyond_its_limits() {
     let default = Advisor::default();
     let crowded = |each, workers| Figures { workers, ..full(51, used(0.9, each)) };
-    assert_eq!(says(default, crowded(10_000_000, 1)), (Rule::Crowded, String::new()));
+    assert_eq!(says(default, crowded(10_000_000, 1)), (Finding::Crowded, String::new()));
     assert_eq!(says(default, crowded(9_000_000, 1)).1, "inbox_size: 9000000 -> 10000000");
     assert_eq!(says(default, crowded(300, 256_000)).1, "inbox_size: 300 -> 390", "100,000,000");
     assert_eq!(
         says(default.inbox_within(1, 1500), crowded(1000, 256)).1,
         "inbox_size: 1000 -> 1500"
     );
-    assert_eq!(advised(used(0.1, 1)), (Rule::Fine, String::new()));
+    assert_eq!(advised(used(0.1, 1)), (Finding::Fine, String::new()));
     assert_eq!(advised(used(0.1, 3)).1, "inbox_size: 3 -> 2");
     assert_eq!(says(default.inbox_within(800, 1000), used(0.1, 1000)).1, "inbox_size: 1000 -> 800");
     let nobody = Figures { workers: 0, ..full(51, used(0.9, 1000)) };
@@ -148,7 +148,7 @@ fn h10_workers_are_added_within_the_bounds_and_where_they_are_busy() {
     let long = late(used(0.9, 1));
     assert_eq!(advised(Figures { workers: 1, ..long }).1, "pool_size: 1 -> 2");
     assert_eq!(advised(Figures { most_workers: 300, ..long }).1, "pool_size: 256 -> 300");
-    assert_eq!(advised(Figures { most_workers: 256, ..long }), (Rule::LongQueue, String::new()));
+    assert_eq!(advised(Figures { most_workers: 256, ..long }), (Finding::LongQueue, String::new()));
     assert_eq!(advised(Figures { workers: 60_000, ..long }).1, "pool_size: 60000 -> 65536");
     let idle = Figures { busy: 0.4, ..late(used(0.9, 1000)) };
     assert_eq!(advised(idle).1, "inbox_size: 1000 -> 500", "they wait for something else");
@@ -163,26 +163,26 @@ fn h10_room_that_was_needed_within_a_day_is_not_taken_away() {
     let first = judge.advise(&period(1, busy));
     assert_eq!(change(first).as_deref(), Some("inbox_size: 1000 -> 700"));
     let full_once = judge.advise(&period(2, full(1, used(0.1, 1000))));
-    assert_eq!((full_once.rule, full_once.change), (Rule::Fine, None), "all of it was used");
+    assert_eq!((full_once.finding, full_once.change), (Finding::Fine, None), "all of it was used");
     let later = |number| period(number, used(0.1, 1000));
-    assert_eq!(judge.advise(&later(290)).rule, Rule::Fine);
+    assert_eq!(judge.advise(&later(290)).finding, Finding::Fine);
     assert_eq!(change(judge.advise(&later(291))).as_deref(), Some("inbox_size: 1000 -> 500"));
 }
 
 #[test]
 fn h10_room_that_was_added_is_not_taken_away_as_soon_as_it_helps() {
     let mut judge = judge(Advisor::default());
-    assert_eq!(judge.advise(&full(51, used(0.1, 100))).rule, Rule::Shallow);
-    assert_eq!(judge.advise(&used(0.1, 200)).rule, Rule::Fine);
-    assert_eq!(judge.advise(&used(0.1, 400)).rule, Rule::Roomy);
+    assert_eq!(judge.advise(&full(51, used(0.1, 100))).finding, Finding::Shallow);
+    assert_eq!(judge.advise(&used(0.1, 200)).finding, Finding::Fine);
+    assert_eq!(judge.advise(&used(0.1, 400)).finding, Finding::Roomy);
 }
 
 #[test]
 fn h10_a_period_in_which_nothing_was_sent_says_nothing() {
     let quiet = Figures::of(Inbox::PerWorker(1000), 256);
-    assert_eq!(advised(quiet), (Rule::Fine, String::new()));
-    assert_eq!(advised(Figures { started: 1, ..quiet }).0, Rule::Roomy);
-    assert_eq!(advised(Figures { peak: 1, ..quiet }).0, Rule::Roomy);
+    assert_eq!(advised(quiet), (Finding::Fine, String::new()));
+    assert_eq!(advised(Figures { started: 1, ..quiet }).0, Finding::Roomy);
+    assert_eq!(advised(Figures { peak: 1, ..quiet }).0, Finding::Roomy);
 }
 
 #[test]

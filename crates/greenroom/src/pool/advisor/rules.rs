@@ -14,7 +14,7 @@ const BUSY_ENOUGH: f64 = 0.5;
 /// What was found, and what that asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Rule {
+pub enum Finding {
     /// 1: back-pressure, and the inbox is mostly used. Grow it.
     Crowded,
     /// 1: back-pressure, and the inbox is shallow. Grow it.
@@ -31,7 +31,7 @@ pub enum Rule {
     Fine,
 }
 
-impl Rule {
+impl Finding {
     /// Which of the three rules it is part of.
     pub fn number(self) -> u8 {
         match self {
@@ -51,7 +51,7 @@ impl Rule {
     }
 }
 
-impl fmt::Display for Rule {
+impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Crowded => "the inbox is too small: grow it",
@@ -66,8 +66,8 @@ impl fmt::Display for Rule {
 }
 
 impl Advisor {
-    /// The first rule that applies.
-    pub(super) fn rule(&self, figures: &Figures) -> Rule {
+    /// The first finding that applies.
+    pub(super) fn finding(&self, figures: &Figures) -> Finding {
         if figures.full_per_minute() > self.full_per_minute {
             return self.of_back_pressure(figures);
         }
@@ -75,40 +75,40 @@ impl Advisor {
             return self.of_latency(figures);
         }
         if figures.utilisation < self.low_use && figures.is_used() {
-            return Rule::Roomy;
+            return Finding::Roomy;
         }
-        Rule::Fine
+        Finding::Fine
     }
 
-    fn of_back_pressure(&self, figures: &Figures) -> Rule {
+    fn of_back_pressure(&self, figures: &Figures) -> Finding {
         if figures.utilisation > self.high_use {
-            Rule::Crowded
+            Finding::Crowded
         } else if figures.room() < self.shallow as f64 {
-            Rule::Shallow
+            Finding::Shallow
         } else {
-            Rule::SlowToDrain
+            Finding::SlowToDrain
         }
     }
 
-    fn of_latency(&self, figures: &Figures) -> Rule {
+    fn of_latency(&self, figures: &Figures) -> Finding {
         let long = figures.depth() > self.deep as f64 || figures.utilisation > self.deep_share;
-        if long { Rule::LongQueue } else { Rule::SlowHandler }
+        if long { Finding::LongQueue } else { Finding::SlowHandler }
     }
 
     /// What to change, where that can be said and is within the limits. So many messages waited at a time lately.
     pub(super) fn proposal(
         &self,
-        rule: Rule,
+        finding: Finding,
         figures: &Figures,
         most_waiting: f64,
     ) -> Option<Proposal> {
-        let inbox = match rule {
-            Rule::Crowded | Rule::Shallow => self.grown(figures),
-            Rule::LongQueue => self.shrunk(figures, 0.0),
-            Rule::Roomy => self.shrunk(figures, most_waiting),
-            Rule::SlowToDrain | Rule::SlowHandler | Rule::Fine => None,
+        let inbox = match finding {
+            Finding::Crowded | Finding::Shallow => self.grown(figures),
+            Finding::LongQueue => self.shrunk(figures, 0.0),
+            Finding::Roomy => self.shrunk(figures, most_waiting),
+            Finding::SlowToDrain | Finding::SlowHandler | Finding::Fine => None,
         };
-        let workers = if rule == Rule::LongQueue { more_workers(figures) } else { None };
+        let workers = if finding == Finding::LongQueue { more_workers(figures) } else { None };
         Proposal { inbox, workers }.if_any()
     }
 

@@ -130,8 +130,8 @@ impl SimulatedPool {
         }
     }
 
-    fn rules(&self) -> Vec<Rule> {
-        self.advice.iter().map(|(_, advice)| advice.rule).collect()
+    fn rules(&self) -> Vec<Finding> {
+        self.advice.iter().map(|(_, advice)| advice.finding).collect()
     }
 
     /// In which period what was done with the inbox.
@@ -160,7 +160,7 @@ fn h10_bursts_that_do_not_fit_get_an_inbox_in_which_they_do() {
     let (mut pool, mut judge) = (SimulatedPool::new(20, 10, 4), judge());
     pool.run(&mut judge, 8, bursts(450));
     assert_eq!(pool.acts(), [(1, 10, 20), (2, 20, 40)]);
-    assert_eq!(pool.rules()[..3], [Rule::Shallow, Rule::Shallow, Rule::Fine]);
+    assert_eq!(pool.rules()[..3], [Finding::Shallow, Finding::Shallow, Finding::Fine]);
     assert_eq!(pool.advice.last().map(|(_, advice)| advice.figures.inbox_full), Some(0));
     pool.run(&mut judge, 24, bursts(450));
     assert_eq!(pool.acts().len(), 2, "nothing goes to and fro");
@@ -171,10 +171,10 @@ fn h10_a_slow_handler_gets_workers_and_a_shorter_queue_until_it_is_in_time() {
     // 50 ms for each, 400 a second: the work of 20, and 8 are there. Those who send wait at the full inbox.
     let (mut pool, mut judge) = (SimulatedPool::new(8, 100, 50), judge());
     pool.run(&mut judge, 10, |now| u64::from(now % 5 < 2));
-    assert_eq!(pool.rules()[0], Rule::LongQueue);
+    assert_eq!(pool.rules()[0], Finding::LongQueue);
     assert!((20..=40).contains(&pool.workers), "{} workers", pool.workers);
     let (_, last) = pool.advice[9];
-    assert!(last.rule.number() == 3, "{last}");
+    assert!(last.finding.number() == 3, "{last}");
     assert!(last.figures.p99 <= Some(100 * MILLI));
 }
 
@@ -182,7 +182,7 @@ fn h10_a_slow_handler_gets_workers_and_a_shorter_queue_until_it_is_in_time() {
 fn h10_a_handler_that_is_slow_without_a_queue_is_its_authors_affair() {
     let (mut pool, mut judge) = (SimulatedPool::new(100, 100, 300), judge());
     pool.run(&mut judge, 4, |now| u64::from(now % 10 == 0));
-    assert_eq!(pool.rules(), [Rule::SlowHandler; 4]);
+    assert_eq!(pool.rules(), [Finding::SlowHandler; 4]);
     assert_eq!((pool.each, pool.workers), (100, 100));
 }
 
