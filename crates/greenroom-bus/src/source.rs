@@ -3,6 +3,7 @@
 mod committer;
 pub mod file;
 pub mod generator;
+pub mod memory;
 
 use std::sync::Arc;
 
