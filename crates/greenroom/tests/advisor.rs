@@ -188,7 +188,11 @@ async fn h10_an_oversized_inbox_is_halved_and_a_quiet_pool_is_left_alone() {
     let pool = Pool::new(|_| Sleeper::default()).workers(2).capacity(8_000);
     let pool = pool.advise(Advisor::default().act()).spawn().await.unwrap();
     sleep(minutes(20)).await;
-    assert_eq!((rule(&pool), pool.stats().capacity), (Some(Finding::Fine), 8_000), "nothing was sent");
+    assert_eq!(
+        (rule(&pool), pool.stats().capacity),
+        (Some(Finding::Fine), 8_000),
+        "nothing was sent"
+    );
     let mut capacities = Vec::new();
     for _ in 0..4 {
         bursts(&pool, 3, ms(20), Instant::now() + minutes(5)).await;

@@ -55,7 +55,11 @@ fn h10_every_row_of_the_rules() {
         (full(51, used(0.1, 100)), Finding::Shallow, "inbox_size: 100 -> 200"),
         (full(51, used(0.8, 500)), Finding::SlowToDrain, ""),
         (full(51, used(0.1, 1000)), Finding::SlowToDrain, ""),
-        (late(used(0.81, 1000)), Finding::LongQueue, "inbox_size: 1000 -> 500; pool_size: 256 -> 384"),
+        (
+            late(used(0.81, 1000)),
+            Finding::LongQueue,
+            "inbox_size: 1000 -> 500; pool_size: 256 -> 384",
+        ),
         (
             late(used(0.51, 10_000)),
             Finding::LongQueue,
@@ -80,7 +84,13 @@ fn h10_the_first_rule_that_applies_counts() {
     assert_eq!(advised(full(50, used(0.1, 1000))).0.number(), 3, "ten a minute are not above ten");
     let just_in_time = Figures { p99: Some(100 * MILLI), ..used(0.1, 1000) };
     assert_eq!(advised(just_in_time).0, Finding::Roomy);
-    let rules = [Finding::Crowded, Finding::SlowToDrain, Finding::LongQueue, Finding::SlowHandler, Finding::Fine];
+    let rules = [
+        Finding::Crowded,
+        Finding::SlowToDrain,
+        Finding::LongQueue,
+        Finding::SlowHandler,
+        Finding::Fine,
+    ];
     assert_eq!(rules.map(Finding::number), [1, 1, 2, 2, 3]);
 }
 
