@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use std::{
     pin::Pin,
     task::{Context, Waker},
