@@ -51,7 +51,6 @@ use super::{
     tally::PoolTally,
     threads::Threads,
     wake::Wake,
-    withdrawal::Withdrawal,
     worker::Factory,
 };
 use crate::{
@@ -334,8 +333,6 @@ pub(crate) struct Core<A: Actor, K> {
     told_end: AtomicBool,
     /// Messages given back because the pool stopped while they were in hand.
     pub(crate) left_over: Mutex<Vec<A::Message>>,
-    /// Whether somebody takes out messages that wait.
-    pub(crate) withdrawal: Withdrawal,
     /// The pool accepts nothing any more.
     pub(crate) closing: AtomicBool,
     /// All is done: idle workers end.
@@ -447,7 +444,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             drops: DropLog::new(now),
             told_end: AtomicBool::new(false),
             left_over: Mutex::default(),
-            withdrawal: Withdrawal::new(),
             closing: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             progress: Notify::new(),

@@ -78,7 +78,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let moves = sticky.moves.lock();
             let mailbox = self.mailbox_if_any(slot);
             let is_lifted = mailbox.as_ref().is_some_and(|mailbox| mailbox.is_lifted());
-            if !is_lifted || self.withdrawal.is_here() {
+            if !is_lifted || self.is_withdrawing_here() {
                 return (moves, mailbox);
             }
             drop(moves);

@@ -17,6 +17,7 @@ use crate::{
         discard::discard,
         mailbox::{LiftedMail, Mailbox},
         sticky::{Moves, Sticky},
+        withdrawal::Withdrawal,
     },
 };
 
@@ -24,7 +25,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Withdraws what waits and is chosen. Says how many messages that were. Where the choice
     /// panics, no further message is withdrawn, and the panic goes on once all is in order.
     pub(crate) fn withdraw(&self, is_such: &mut dyn FnMut(&A::Message) -> bool) -> usize {
-        let Some(begun) = self.withdrawal.begin() else { return 0 };
+        let Some(begun) = self.withdrawal().begin() else { return 0 };
         let mut judge = Judge::new(is_such);
         let mut withdrawn = Vec::new();
         self.sweep_all(&mut judge, &mut withdrawn);
@@ -186,7 +187,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// True where this thread withdraws messages: user code that chooses them asks the pool.
     pub(super) fn is_withdrawing_here(&self) -> bool {
-        self.withdrawal.is_here()
+        self.withdrawal().is_here()
+    }
+
+    /// Whether somebody withdraws messages, and who.
+    pub(crate) fn withdrawal(&self) -> Withdrawal {
+        Withdrawal(self.identity())
     }
 
     /// All that was queued may have been given back, or buried, while this was out of its places.
