@@ -518,12 +518,12 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         &mut self,
         id: LaneId,
         stay: VecDeque<Entry<M, R, E, K>>,
-    ) -> Result<&mut Lane<M, R, E, K>, VecDeque<Entry<M, R, E, K>>> {
+    ) -> Result<(), VecDeque<Entry<M, R, E, K>>> {
         let lane = self.table.find_mut(spread(id.hash), |lane| lane.id == id);
         let Some(lane) = lane else { return Err(stay) };
         self.queued += stay.len();
         lane.line().set_down(stay);
-        Ok(lane)
+        Ok(())
     }
 
     /// Takes every message that waits here, in order within a lane, and every lane that nobody runs. What is returned

@@ -229,14 +229,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         withdrawn: usize,
         sequel: &mut Sequel<A, K>,
     ) {
-        let lane = match outbox.lanes.set_down(id, stay) {
-            Ok(lane) => lane,
-            Err(stay) => {
-                // All queues were emptied meanwhile, and who has lifted this looks after it.
-                sequel.permits += withdrawn as u64;
-                return stay.into_iter().for_each(|entry| outbox.queue.push_back(entry));
-            }
-        };
+        if let Err(stay) = outbox.lanes.set_down(id, stay) {
+            // All queues were emptied meanwhile, and who has lifted this looks after it.
+            sequel.permits += withdrawn as u64;
+            return stay.into_iter().for_each(|entry| outbox.queue.push_back(entry));
+        }
+        let Some(lane) = outbox.lanes.get(id) else { return };
         if !lane.is_apart() {
             sequel.permits += withdrawn as u64;
         }
