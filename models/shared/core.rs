@@ -1,4 +1,4 @@
-//! A core with what the product's `take`, `place`, `park`, `parked` and `crowded` need of it. What senders do and how a pool ends is played
+//! A core with what the product's `take`, `place`, `park`, `parked`, `crowded` and `sweep` need of it. What senders do and how a pool ends is played
 //! here, step by step as in the product's `core.rs` and `core/close.rs`; no decision of theirs is left out that other
 //! threads could see.
 
@@ -36,6 +36,8 @@ mod park;
 mod parked;
 #[path = "../../crates/greenroom/src/pool/core/place.rs"]
 mod place;
+#[path = "../../crates/greenroom/src/pool/core/sweep.rs"]
+pub(crate) mod sweep;
 #[path = "../../crates/greenroom/src/pool/core/take.rs"]
 pub(crate) mod take;
 
@@ -139,6 +141,10 @@ impl<A: Actor, K> Clock<A, K> {
 
     pub(crate) fn park_mail(&self, slot: usize, entry: Queued<A, K>, _after: Duration) {
         self.mail.lock().push((slot, entry));
+    }
+
+    pub(crate) fn forget_lane(&self, index: usize, id: LaneId) {
+        self.lanes.lock().retain(|lane| *lane != (index, id));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -423,6 +429,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Nobody listens.
     fn tell(&self, _happening: PoolEvent) {}
+
+    /// No choice comes back to the pool.
+    fn is_withdrawing_here(&self) -> bool {
+        false
+    }
 
     /// Nobody stops the pool.
     fn tell_progress(&self) {}

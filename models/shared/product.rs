@@ -7,6 +7,7 @@
 //! | `in_place` | the product's; whether a thread drives somebody is not asked: the threads of a model share one |
 //! | `block_queue`, `entry`, `lanes`, `padded`, `parcel`, `seats`, `spare_extras`, `stamp`, `tally`, `discard` | the product's |
 //! | `visits`, `places` | the product's; a thread is the model's, whichever token it was given |
+//! | `core/sweep` | the product's: messages that are withdrawn from a shard |
 //! | `crowd`, `core/crowded`, `core/parked` | the product's: the bound behind a key, its senders in line, keys that are parked |
 //! | `class`, `dead_letter`, `stats/dead_letters` | the product's |
 //! | `lock` | a mutex of the checker: a spin lock is one whose waiters are not seen to wait |

@@ -24,3 +24,5 @@ pub mod runs;
 pub mod shards;
 #[path = "scenarios/wakes.rs"]
 pub mod wakes;
+#[path = "scenarios/withdrawals.rs"]
+pub mod withdrawals;

@@ -19,6 +19,15 @@ tried! {
         a_lingerer_and_senders_on_its_thread,
         the_end_of_a_pool_and_a_worker_that_lies_down,
         a_watch_that_turns_away_and_a_bell_that_rings;
+    withdrawals:
+        a_withdrawal_and_the_only_worker,
+        a_withdrawal_and_the_only_worker_with_keys,
+        a_withdrawal_and_one_who_waits_for_room,
+        keys_of_which_messages_are_withdrawn,
+        plain_keys_of_handlers_that_usually_wait,
+        urgent_messages_that_are_withdrawn,
+        senders_that_wait_behind_a_key,
+        a_key_that_is_parked_and_released;
     kills:
         a_worker_that_is_killed_wherever_it_is,
         a_worker_that_is_killed_while_its_caller_polls_it,

@@ -241,6 +241,11 @@ pub enum CallError<E> {
     /// The message has no key, and the pool requires one.
     #[error("the message has no key, and the pool requires one")]
     KeyRequired,
+    /// The message was accepted, and withdrawn before it was started: by
+    /// [`PoolAdmin::withdraw`](crate::PoolAdmin::withdraw), or because
+    /// [`starts_if`](crate::PoolBuilder::starts_if) did not want it any more.
+    #[error("the message was withdrawn before it was handled")]
+    Withdrawn,
     /// The deadline of the message passed before it was started.
     #[error("the deadline passed before the message was handled")]
     Expired,

@@ -175,7 +175,8 @@ pub(crate) mod timed;
 mod visits;
 mod wake;
 mod watch;
-mod weak_address;
+pub(crate) mod weak_address;
+mod withdrawal;
 mod worker;
 
 pub use address::{Address, Permit};

@@ -13,6 +13,8 @@ pub(crate) use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
 
+pub(crate) use std::thread::yield_now;
+
 pub(crate) use parking_lot::Mutex;
 pub(crate) use tokio::{
     runtime::Handle,

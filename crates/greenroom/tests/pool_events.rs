@@ -42,6 +42,7 @@ fn one_of_each() -> Vec<PoolEvent> {
         MailboxFull,
         MailboxDrained { full_for: Duration::from_secs(5) },
         DroppedByOverflow { messages: 17 },
+        Withdrawn { messages: 5 },
         Resized { from: 3, to: 4, reason: ResizeReason::Asked },
         CapacityChanged { from: 8, to: 4, reason: ResizeReason::Advised },
         Advised { advice: advice() },

@@ -1,11 +1,14 @@
 //! Random programs on virtual time: whatever handlers, callers and stops do, the ledger adds up, no two messages of a
-//! key are in hand at once, keys keep their order, and the bound holds.
+//! key are in hand at once, keys keep their order, the bound holds, and what was withdrawn is not started any more.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
@@ -79,6 +82,8 @@ struct Message {
     class: Class,
     /// Sent in turn: other tasks may be overtaken between their permit and their place in line.
     in_turn: bool,
+    /// How many were revoked before it was sent.
+    edition: u32,
     deed: Deed,
 }
 
@@ -88,6 +93,7 @@ struct Seen {
     last_started: HashMap<(u8, Class), u32>,
     attempted: HashSet<u32>,
     done: HashSet<u32>,
+    withdrawn: HashSet<u32>,
     violations: Vec<String>,
 }
 
@@ -101,7 +107,7 @@ impl std::hash::Hash for Key {
     }
 }
 
-struct Worker(Arc<Mutex<Seen>>);
+struct Worker(Arc<Mutex<Seen>>, Arc<AtomicU32>);
 
 /// Marks the key as in hand until the handler is done, panics, or is dropped.
 struct InHand(Arc<Mutex<Seen>>, Option<u8>);
@@ -110,6 +116,9 @@ impl InHand {
     fn begin(seen: &Arc<Mutex<Seen>>, message: &Message) -> (Self, bool) {
         let mut log = seen.lock().unwrap();
         let first = log.attempted.insert(message.number);
+        if log.withdrawn.contains(&message.number) {
+            log.violations.push(format!("{message:?} was withdrawn"));
+        }
         if let Some(key) = message.key {
             if !log.in_hand.insert(key) {
                 log.violations.push(format!("key {key} is in hand twice"));
@@ -168,6 +177,9 @@ impl Actor for Worker {
         cx: &mut Context<Self>,
     ) -> Result<Answer<u32>, u8> {
         let message = delivery.message().unwrap();
+        if message.edition < self.1.load(Ordering::SeqCst) {
+            self.0.lock().unwrap().violations.push(format!("{message:?} was revoked"));
+        }
         if message.class != delivery.class() {
             self.0.lock().unwrap().violations.push(format!("{message:?} has changed its class"));
         }
@@ -195,6 +207,10 @@ enum Step {
     AbandonedCall(Option<u8>, Deed),
     /// Of the worker at this place, going round.
     Kill(usize),
+    /// Every fifth number, beginning with this one.
+    Withdraw(u32),
+    /// All that was sent before.
+    Revoke,
     Wait(u64),
     Breathe,
 }
@@ -234,6 +250,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (key(), deed()).prop_map(|(key, deed)| Step::Call(key, deed)),
         1 => (key(), deed()).prop_map(|(key, deed)| Step::AbandonedCall(key, deed)),
         2 => (0usize..6).prop_map(Step::Kill),
+        2 => (0u32..5).prop_map(Step::Withdraw),
+        1 => Just(Step::Revoke),
         1 => (0u64..60).prop_map(Step::Wait),
         1 => Just(Step::Breathe),
     ]
@@ -280,6 +298,7 @@ fn handlers_that_wait(workers: usize) -> impl Iterator<Item = (Step, Class)> {
 
 #[derive(Default)]
 struct Outcomes {
+    withdrawn: usize,
     accepted: u64,
     rejected: u64,
     resolved: usize,
@@ -287,9 +306,29 @@ struct Outcomes {
     dead: Arc<Mutex<Vec<Option<u32>>>>,
 }
 
-fn builder(program: &Program, seen: &Arc<Mutex<Seen>>, outcomes: &Outcomes) -> PoolBuilder<Worker> {
+impl Program {
+    /// Messages are asked about before they are started.
+    fn revokes(&self) -> bool {
+        self.seed & 128 != 0
+    }
+}
+
+fn builder(
+    program: &Program,
+    seen: &Arc<Mutex<Seen>>,
+    outcomes: &Outcomes,
+    edition: &Arc<AtomicU32>,
+) -> PoolBuilder<Worker> {
     let (seen, dead) = (seen.clone(), outcomes.dead.clone());
-    let builder = Pool::new(move |_slot| Worker(seen.clone()))
+    let (of_workers, current) = (edition.clone(), edition.clone());
+    let builder = Pool::new(move |_slot| Worker(seen.clone(), of_workers.clone()));
+    let builder = match program.revokes() {
+        true => builder.starts_if(move |message: &Message| {
+            message.edition >= current.load(Ordering::SeqCst)
+        }),
+        false => builder,
+    };
+    let builder = builder
         .workers(program.workers)
         .capacity(program.capacity)
         .seed(program.seed)
@@ -357,10 +396,33 @@ async fn stop(pool: &Pool<Worker>, ending: Ending) -> Stopped {
     Stopped { left_over, wedged, stats: pool.stats() }
 }
 
+/// Withdraws what waits and is chosen, and sees that each is told once.
+fn withdraw(
+    pool: &Pool<Worker>,
+    seen: &Mutex<Seen>,
+    chosen: impl Fn(&Message) -> bool,
+) -> usize {
+    let mut before = HashSet::new();
+    let withdrawn = pool.admin().withdraw(|message| {
+        let is_new = before.insert(message.number);
+        let chosen = chosen(message);
+        if chosen && (!is_new || !seen.lock().unwrap().withdrawn.insert(message.number)) {
+            seen.lock().unwrap().violations.push(format!("{message:?} was withdrawn twice"));
+        }
+        chosen
+    });
+    let stats = pool.stats();
+    if !stats.ledger_holds() {
+        seen.lock().unwrap().violations.push(format!("{stats:?}"));
+    }
+    withdrawn
+}
+
 async fn run(program: Program) -> Result<(), TestCaseError> {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let mut outcomes = Outcomes::default();
-    let builder = builder(&program, &seen, &outcomes);
+    let edition = Arc::new(AtomicU32::new(0));
+    let builder = builder(&program, &seen, &outcomes, &edition);
     let pool = if program.keyed {
         let hashes = program.hashes;
         builder
@@ -382,6 +444,7 @@ async fn run(program: Program) -> Result<(), TestCaseError> {
                 number: number as u32,
                 class,
                 in_turn: true,
+                edition: edition.load(Ordering::SeqCst),
                 deed,
             }
         };
@@ -412,6 +475,16 @@ async fn run(program: Program) -> Result<(), TestCaseError> {
                 let workers = pool.admin().workers();
                 workers[place % workers.len()].erase().exit(ExitReason::Killed);
             }
+            Step::Withdraw(first) => {
+                outcomes.withdrawn += withdraw(&pool, &seen, |message| message.number % 5 == first);
+            }
+            Step::Revoke if program.revokes() => {
+                edition.fetch_add(1, Ordering::SeqCst);
+                outcomes.withdrawn += withdraw(&pool, &seen, |_| true);
+                let stats = pool.stats();
+                prop_assert_eq!((stats.queued, stats.waiting), (0, 0), "nothing of it waits");
+            }
+            Step::Revoke => {}
             Step::Wait(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
             Step::Breathe => tokio::task::yield_now().await,
         }
@@ -455,9 +528,15 @@ async fn run(program: Program) -> Result<(), TestCaseError> {
     }
     let seen = seen.lock().unwrap();
     prop_assert_eq!(&seen.violations, &Vec::<String>::new());
+    prop_assert_eq!(outcomes.withdrawn, seen.withdrawn.len());
+    if program.revokes() {
+        prop_assert!(stats.withdrawn as usize >= outcomes.withdrawn);
+    } else {
+        prop_assert_eq!(stats.withdrawn as usize, outcomes.withdrawn);
+    }
     prop_assert_eq!(stats.handled as usize, seen.done.len());
     let returned: HashSet<u32> = report.left_over.iter().map(|message| message.number).collect();
-    prop_assert!(returned.is_disjoint(&seen.done));
+    prop_assert!(returned.is_disjoint(&seen.done) && returned.is_disjoint(&seen.withdrawn));
     Ok(())
 }
 

@@ -9,7 +9,7 @@ pub(crate) use loom::sync::atomic::{
 #[path = "../../shared/waiting.rs"]
 mod waiting;
 
-pub(crate) use loom::sync::MutexGuard;
+pub(crate) use loom::{sync::MutexGuard, thread::yield_now};
 pub(crate) use waiting::{AtomicWaker, Handle, Notify, Semaphore};
 
 /// A lock that is never poisoned, as the product's are.

@@ -15,7 +15,7 @@ use crate::{
     delivery::{Delivery, Extra},
     life::Signal,
     pool::{
-        core::{Core, Plan, Queued, ShardOf, take::TakenNear},
+        core::{Core, Plan, Queued, ShardOf, sweep::Judge, take::TakenNear},
         discard::discard,
         failed::Failed,
         hold::{DeliveryOf, Source},
@@ -326,6 +326,46 @@ impl<K: Keyed> PoolOf<K> {
             self.core.end();
         }
         line
+    }
+
+    /// Withdraws what waits in the shards and is chosen: the steps of the product's `withdraw`. Says
+    /// which messages those were.
+    pub(super) fn withdraw(&self, mut is_such: impl FnMut(&u32) -> bool) -> Vec<u32> {
+        let mut judge = Judge::new(&mut is_such);
+        let mut withdrawn = Vec::new();
+        for index in 0..self.core.shards.len() {
+            self.core.sweep(index, &mut judge, &mut withdrawn);
+        }
+        let mut ledger = self.ledger();
+        let numbers: Vec<_> = withdrawn.iter().map(|entry| entry.message).collect();
+        for number in &numbers {
+            assert!(ledger.handled.insert(*number), "nothing is withdrawn that is handled");
+        }
+        let over = !numbers.is_empty() && ledger.done() == self.expected;
+        drop(ledger);
+        if over {
+            self.core.end();
+        }
+        self.core.serve_waiters();
+        numbers
+    }
+
+    /// Who withdraws these, so often.
+    pub(super) fn withdrawer(
+        self: &Arc<Self>,
+        times: usize,
+        numbers: &'static [u32],
+    ) -> JoinHandle<()> {
+        let pool = self.clone();
+        spawn(move || {
+            for _ in 0..times {
+                pool.withdraw(|number| {
+                    // Others have their turn while user code chooses.
+                    yield_now();
+                    numbers.contains(number)
+                });
+            }
+        })
     }
 
     /// Sends a message to one worker, and waits for room there: the steps of the product's `SeatDoor`.

@@ -40,6 +40,7 @@ type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub(crate) trait Control<A: Actor>: Send + Sync {
     fn stats(&self) -> PoolStats;
     fn depth(&self) -> u64;
+    fn withdraw(&self, is_such: &mut dyn FnMut(&A::Message) -> bool) -> usize;
     fn advice(&self) -> Option<Advice>;
     fn worker_stats(&self) -> Vec<WorkerStats>;
     fn inspect(&self, wanted: &Items) -> Inspection;
@@ -84,6 +85,10 @@ where
 
     fn depth(&self) -> u64 {
         Self::depth(self) as u64
+    }
+
+    fn withdraw(&self, is_such: &mut dyn FnMut(&A::Message) -> bool) -> usize {
+        Core::withdraw(self, is_such)
     }
 
     fn advice(&self) -> Option<Advice> {
@@ -460,6 +465,54 @@ impl<A: Actor> PoolAdmin<A> {
     /// Messages that hold a place of the capacity. As [`Pool::depth`](crate::Pool::depth).
     pub fn depth(&self) -> u64 {
         self.control.depth()
+    }
+
+    /// Withdraws the messages that wait and are chosen by `is_such`: those that are queued, that wait
+    /// behind a busy key or for another attempt, that are parked, and those in the mailboxes of
+    /// single workers. They are never started, and give their room back at once. Says how many they
+    /// were.
+    ///
+    /// A withdrawn message is dropped, counts as [`withdrawn`](PoolStats::withdrawn) and is no dead
+    /// letter; its caller hears [`CallError::Withdrawn`](crate::CallError::Withdrawn). What stays
+    /// keeps its order. What is in a handler goes on, and so does what a worker holds that is about
+    /// to call it or collects a [batch](crate::PoolBuilder::batches). A key that was parked stays so
+    /// without the message that had failed, for as long as others wait in its line, and is released
+    /// when none is left.
+    ///
+    /// # What comes meanwhile
+    /// What was accepted before the call and waits is met. Not met is what is queued after that
+    /// moment, what fails then and is attempted again, and what is on its way from one place to another just then,
+    /// from the mailbox of a worker that leaves to the queue, say. To keep all of that from being
+    /// started, build the pool with [`starts_if`](crate::PoolBuilder::starts_if): first make it say
+    /// no, then withdraw. A collecting batch, too, gives up what it does not want.
+    ///
+    /// # Price
+    /// Each message that waits is looked at, and nothing of its shard is started meanwhile. Nothing
+    /// is paid by pools that do not call it.
+    ///
+    /// `is_such` is called on this thread, under no lock, perhaps more than once for a message. It
+    /// may ask the pool for its figures and send to it. Where it calls `withdraw` of the same pool,
+    /// that finds nothing. While another thread withdraws, this call waits for it.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # struct Clerk; impl Actor for Clerk { type Message = (&'static str, u8); type Reply = (); type Error = ();
+    /// # async fn handle(&mut self, _: Self::Message, _: &mut Context<Self>) -> Result<(), ()> { std::future::pending().await } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Clerk).workers(1).capacity(3).spawn().await?;
+    /// for page in [("draft", 1), ("draft", 2), ("final", 3)] {
+    ///     pool.send(page).await?;
+    /// }
+    /// assert_eq!(pool.admin().withdraw(|(kind, _)| *kind == "draft"), 2);
+    /// assert_eq!((pool.stats().queued, pool.stats().withdrawn), (1, 2));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Panics
+    /// Where `is_such` does, on the way out: what it had chosen by then is withdrawn, and all else is
+    /// where it was.
+    pub fn withdraw(&self, mut is_such: impl FnMut(&A::Message) -> bool) -> usize {
+        self.control.withdraw(&mut is_such)
     }
 
     /// The keys of the pool. As [`Pool::keys`](crate::Pool::keys).

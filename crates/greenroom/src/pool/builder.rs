@@ -16,7 +16,7 @@ use super::{
     bytes::SizeOf,
     change::SlotOutcome,
     clock,
-    core::{CopyOf, Core, KeyOf, OnDeadLetter, OnParked, Settings, exit::WhenExhausted},
+    core::{CopyOf, Core, KeyOf, OnDeadLetter, OnParked, Settings, StartsIf, exit::WhenExhausted},
     limits::{Adaptive, AtOnce, Gate, Rate},
     overflow::Overflow,
     policy::Policy,
@@ -80,6 +80,7 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     finally: Option<FinalAction>,
     policy: Box<dyn FailurePolicy<A::Error>>,
     copy: Option<CopyOf<A>>,
+    starts_if: Option<Box<StartsIf<A>>>,
     poison_limit: u32,
     restarts: Restarts,
     restart_policy: RestartPolicy,
@@ -120,6 +121,7 @@ impl<A: Actor> PoolBuilder<A> {
             key_of: None,
             policy: Box::new(FailureTable::default()),
             copy: None,
+            starts_if: None,
             poison_limit: DEFAULT_POISON_LIMIT,
             restarts: Restarts::default(),
             restart_policy: RestartPolicy::default(),
@@ -264,6 +266,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             finally: self.finally,
             policy: self.policy,
             copy: self.copy,
+            starts_if: self.starts_if,
             poison_limit: self.poison_limit,
             restarts: self.restarts,
             restart_policy: self.restart_policy,
@@ -516,6 +519,48 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self.failure_policy(policy)
     }
 
+    /// Asks before each attempt at a message whether it is still to be started. Where it is not, it
+    /// is withdrawn: its handler is not called, its caller hears [`CallError::Withdrawn`](crate::CallError::Withdrawn), and
+    /// it counts as [`withdrawn`](crate::PoolStats::withdrawn) and as no dead letter. A message that
+    /// has failed is asked about as well before it waits for another attempt, or parks its key, as
+    /// far as it is still there.
+    ///
+    /// This catches what [`PoolAdmin::withdraw`](crate::PoolAdmin::withdraw) cannot: what a sender
+    /// queues after it, and what was on its way just then. A message bears a number that was current
+    /// when it was sent, and `wanted` compares it with the one that is current now.
+    ///
+    /// `wanted` is called by workers, under no lock, once or more before each attempt; after its
+    /// last call the handler begins at once. It is best a comparison or two: it is called for
+    /// every message. Its panic counts as one of the handler. Pools without it pay nothing, and those
+    /// with it queue each call: none is handed to an idle worker past the queue.
+    ///
+    /// ```
+    /// # use greenroom::{CallError, prelude::*};
+    /// # use std::sync::{Arc, atomic::{AtomicU64, Ordering}};
+    /// struct Page { edition: u64 }
+    /// # struct Clerk; impl Actor for Clerk { type Message = Page; type Reply = u64; type Error = ();
+    /// # async fn handle(&mut self, page: Page, _: &mut Context<Self>) -> Result<u64, ()> { Ok(page.edition) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let current = Arc::new(AtomicU64::new(1));
+    /// let seen = current.clone();
+    /// let pool = Pool::new(|_slot| Clerk)
+    ///     .starts_if(move |page: &Page| page.edition == seen.load(Ordering::SeqCst))
+    ///     .spawn()
+    ///     .await?;
+    /// assert_eq!(pool.call(Page { edition: 1 }).await, Ok(1));
+    /// current.store(2, Ordering::SeqCst);
+    /// assert_eq!(pool.call(Page { edition: 1 }).await, Err(CallError::Withdrawn));
+    /// assert_eq!(pool.stats().withdrawn, 1);
+    /// # Ok(()) }
+    /// ```
+    pub fn starts_if(
+        mut self,
+        wanted: impl Fn(&A::Message) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.starts_if = Some(Box::new(Box::new(wanted)));
+        self
+    }
+
     /// A message whose handler has panicked this often is a dead letter, whatever the policy says; 2 unless said
     /// otherwise.
     pub fn poison_limit(mut self, kills: u32) -> Self {
@@ -740,7 +785,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         let gate = Gate::new(self.rate, self.at_once, self.adjustable)?;
         let chooses = is_weighed || self.key_of.is_some() || self.sticky.is_some();
         let together = gate.is_some() || self.batches.is_some();
-        let serves_at_hatch = !chooses && !together;
+        let serves_at_hatch = !chooses && !together && self.starts_if.is_none();
         let settings = Settings {
             name: Arc::from(self.name),
             factory: self.factory,
@@ -765,7 +810,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             finally: self.finally,
             key_of: self.key_of,
             policy,
+            looks_at_start: self.copy.is_some() || self.starts_if.is_some(),
             copy: self.copy,
+            starts_if: self.starts_if,
             poison_limit: self.poison_limit,
             restarts: self.restarts,
             restart_policy: self.restart_policy,

@@ -56,6 +56,26 @@ enum What<A: Actor, K> {
     Message(Box<Queued<A, K>>),
 }
 
+/// A message without a key that waits for another attempt, out of the clock.
+pub(crate) struct Waiting<A: Actor, K>(Alarm<A, K>);
+
+impl<A: Actor, K> Waiting<A, K> {
+    /// None of what is no message, which is not lifted.
+    pub(crate) fn message(&self) -> Option<&A::Message> {
+        match &self.0.what {
+            What::Message(entry) | What::Mail(_, entry) => Some(&entry.message),
+            What::Lane(_) | What::Tag(_) | What::Held(_) => None,
+        }
+    }
+
+    pub(crate) fn into_entry(self) -> Option<Queued<A, K>> {
+        match self.0.what {
+            What::Message(entry) | What::Mail(_, entry) => Some(*entry),
+            What::Lane(_) | What::Tag(_) | What::Held(_) => None,
+        }
+    }
+}
+
 impl<A: Actor, K> PartialEq for Alarm<A, K> {
     fn eq(&self, other: &Self) -> bool {
         self.number == other.number
@@ -149,16 +169,49 @@ impl<A: Actor, K> Clock<A, K> {
         self.messages.load(Ordering::Relaxed)
     }
 
+    /// Takes every message without a key that waits out, to be looked at under no lock. They are
+    /// counted as if they were there.
+    pub(crate) fn lift(&self) -> Vec<Waiting<A, K>> {
+        let mut due = self.due.lock();
+        let (lifted, stay) = std::mem::take(&mut *due)
+            .into_iter()
+            .map(|Reverse(alarm)| alarm)
+            .partition::<Vec<_>, _>(|alarm| {
+                matches!(alarm.what, What::Message(_) | What::Mail(..))
+            });
+        due.extend(stay.into_iter().map(Reverse));
+        lifted.into_iter().map(Waiting).collect()
+    }
+
+    /// Puts back what stays of what was lifted; so many were withdrawn.
+    pub(crate) fn set_down(&self, stay: Vec<Waiting<A, K>>, withdrawn: usize) {
+        self.messages.fetch_sub(withdrawn, Ordering::Relaxed);
+        self.due.lock().extend(stay.into_iter().map(|waiting| Reverse(waiting.0)));
+        // The earliest of them may be due by now.
+        self.changed.notify_one();
+    }
+
+    /// The message is gone for which this lane was to be woken.
+    pub(crate) fn forget_lane(&self, index: usize, id: LaneId) {
+        self.forget(|alarm| {
+            alarm.index == index && matches!(alarm.what, What::Lane(of) if of == id)
+        });
+    }
+
+    /// The messages are gone for which these table slots were to be woken.
+    pub(crate) fn forget_tags(&self, tags: &[u32]) {
+        self.forget(|alarm| matches!(alarm.what, What::Tag(tag) if tags.contains(&tag)));
+    }
+
+    fn forget(&self, is_such: impl Fn(&Alarm<A, K>) -> bool) {
+        self.due.lock().retain(|Reverse(alarm)| !is_such(alarm));
+    }
+
     /// Takes every message without a key that waits. Lanes keep theirs.
     pub(crate) fn drain(&self) -> Vec<Queued<A, K>> {
         let alarms = std::mem::take(&mut *self.due.lock()).into_vec();
-        let messages: Vec<_> = alarms
-            .into_iter()
-            .filter_map(|Reverse(alarm)| match alarm.what {
-                What::Message(entry) | What::Mail(_, entry) => Some(*entry),
-                What::Lane(_) | What::Tag(_) | What::Held(_) => None,
-            })
-            .collect();
+        let messages: Vec<_> =
+            alarms.into_iter().filter_map(|Reverse(alarm)| Waiting(alarm).into_entry()).collect();
         self.messages.fetch_sub(messages.len(), Ordering::Relaxed);
         messages
     }

@@ -87,12 +87,14 @@ mod place;
 mod points;
 pub(crate) mod serve;
 mod stick;
+mod sweep;
 pub(crate) mod take;
 mod tell;
 #[cfg(test)]
 mod together;
 #[cfg(test)]
 mod unaided;
+mod withdraw;
 
 pub(crate) type Queued<A, K> =
     Entry<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error, K>;
@@ -131,6 +133,9 @@ pub(crate) type CopyOf<A> = fn(&<A as Actor>::Message) -> <A as Actor>::Message;
 /// Who is told of dead letters.
 pub(crate) type OnDeadLetter<A> =
     Box<dyn Fn(DeadLetter<<A as Actor>::Message, <A as Actor>::Error>) + Send + Sync>;
+
+/// Whether a message is still to be started.
+pub(crate) type StartsIf<A> = Box<dyn Fn(&<A as Actor>::Message) -> bool + Send + Sync>;
 
 /// Who is told of messages that park their keys.
 pub(crate) type OnParked<A> = Box<
@@ -177,6 +182,10 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) policy: Box<dyn FailurePolicy<A::Error>>,
     /// Present where another attempt may be asked for.
     pub(crate) copy: Option<CopyOf<A>>,
+    /// Is asked before each attempt. In a box of its own, as `on_parked`.
+    pub(crate) starts_if: Option<Box<StartsIf<A>>>,
+    /// There is one of the two: a message is not simply started.
+    pub(crate) looks_at_start: bool,
     pub(crate) poison_limit: u32,
     pub(crate) restarts: super::restart::Restarts,
     pub(crate) restart_policy: RestartPolicy,

@@ -21,6 +21,7 @@ pub(crate) mod batch;
 mod refused;
 mod settle;
 mod take;
+mod withdrawn;
 
 pub(crate) use self::refused::Refusals;
 

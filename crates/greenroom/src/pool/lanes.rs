@@ -73,6 +73,10 @@ struct Line<M, R, E, K> {
     /// permits of the whole lane back or takes them again, under the same lock: else a permit is
     /// counted twice, or never.
     apart: bool,
+    /// Messages that somebody looks at under no lock, who may withdraw them. Those that stay come
+    /// back here, so until then the lane is neither taken nor closed. Set and cleared by
+    /// [`Lanes::lift`] and [`Lanes::set_down`].
+    lifted: usize,
 }
 
 /// The key of a lane, which others come to hold as well where they need it under no lock: few do.
@@ -129,10 +133,16 @@ impl<M, R, E, K> Lane<M, R, E, K> {
         self.line.iter_mut().flat_map(|line| &mut line.queue)
     }
 
-    /// How many messages wait here.
+    /// How many messages wait here, those included that are lifted.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.line.as_ref().map_or(0, |line| line.queue.len())
+        self.line.as_ref().map_or(0, |line| line.queue.len() + line.lifted)
+    }
+
+    /// True while somebody looks at what waits here, who may withdraw it.
+    #[inline]
+    pub(crate) fn is_lifted(&self) -> bool {
+        self.line.as_ref().is_some_and(|line| line.lifted > 0)
     }
 
     #[inline]
@@ -208,6 +218,7 @@ impl<M, R, E, K> Line<M, R, E, K> {
             wanted: None,
             failed: None,
             apart: false,
+            lifted: 0,
         }
     }
 
@@ -248,6 +259,23 @@ impl<M, R, E, K> Line<M, R, E, K> {
         self.queue.remove(retried)
     }
 
+    /// What was lifted comes back, as far as it stays: behind those that wait for another attempt
+    /// by now, and before all others of its class.
+    fn set_down(&mut self, stay: VecDeque<Entry<M, R, E, K>>) {
+        self.lifted = 0;
+        let retried = self.retried();
+        let mut later_urgent = self.queue.split_off(retried);
+        let later_normal = later_urgent.split_off(self.urgent);
+        let (retried, others): (VecDeque<_>, VecDeque<_>) =
+            stay.into_iter().partition(Entry::is_retry);
+        let (urgent, normal): (VecDeque<_>, VecDeque<_>) =
+            others.into_iter().partition(|entry| entry.class == Class::Urgent);
+        self.urgent += urgent.len();
+        for part in [retried, urgent, later_urgent, normal, later_normal] {
+            self.queue.extend(part);
+        }
+    }
+
     /// The first message; but a normal one after a run of urgent ones.
     fn pop(&mut self) -> Option<Entry<M, R, E, K>> {
         let first = self.queue.front()?;
@@ -263,6 +291,12 @@ impl<M, R, E, K> Line<M, R, E, K> {
         self.queue.pop_front()
     }
 }
+
+/// What waited in a lane, while it is lifted.
+pub(crate) type LiftedLine<M, R, E, K> = (LaneId, VecDeque<Entry<M, R, E, K>>);
+
+/// What waits in a lane is being looked at by somebody who may withdraw it.
+pub(crate) struct Lifted;
 
 /// A message that was evicted, and its lane where that is to be closed.
 pub(crate) type Evicted<M, R, E, K> = (Entry<M, R, E, K>, Option<LaneId>);
@@ -388,10 +422,10 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         self.table.find_mut(spread(id.hash), |lane| lane.id == id)
     }
 
-    /// True for a lane that nobody owns.
+    /// True for a lane that nobody owns, and that may be taken.
     pub(crate) fn is_ready(&self, id: LaneId) -> bool {
         let lane = self.table.find(spread(id.hash), |lane| lane.id == id);
-        lane.is_some_and(|lane| lane.state == LaneState::Ready)
+        lane.is_some_and(|lane| lane.state == LaneState::Ready && !lane.is_lifted())
     }
 
     /// The lane with this hash that this worker runs.
@@ -436,8 +470,22 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
 
     /// Removes a lane. What is returned holds user data: drop it outside the lock.
     pub(crate) fn close(&mut self, id: LaneId) -> Option<Lane<M, R, E, K>> {
+        self.close_unless_lifted(id).unwrap_or(None)
+    }
+
+    /// As `close`, of a lane in which its owner has found nothing. An error, and the lane where it
+    /// was, where what waits there is lifted.
+    #[inline]
+    pub(crate) fn close_unless_lifted(
+        &mut self,
+        id: LaneId,
+    ) -> Result<Option<Lane<M, R, E, K>>, Lifted> {
         let found = self.table.find_entry(spread(id.hash), |lane| lane.id == id);
-        let (mut lane, _) = found.ok()?.remove();
+        let Ok(found) = found else { return Ok(None) };
+        if found.get().is_lifted() {
+            return Err(Lifted);
+        }
+        let (mut lane, _) = found.remove();
         if self.table.is_empty() && self.table.capacity() > KEPT_WHEN_EMPTY {
             self.table = HashTable::new();
         }
@@ -447,7 +495,35 @@ impl<M, R, E, K> Lanes<M, R, E, K> {
         {
             self.spare_lines.extend(lane.line.take());
         }
-        Some(lane)
+        Ok(Some(lane))
+    }
+
+    /// Takes out what waits in each lane, in order, to be looked at under no lock.
+    pub(crate) fn lift(&mut self) -> Vec<LiftedLine<M, R, E, K>> {
+        let lines = self.table.iter_mut().filter_map(|lane| Some((lane.id, lane.line.as_mut()?)));
+        let lifted: Vec<_> = lines
+            .filter(|(_, line)| !line.queue.is_empty())
+            .map(|(id, line)| {
+                (line.lifted, line.urgent) = (line.queue.len(), 0);
+                (id, std::mem::take(&mut line.queue))
+            })
+            .collect();
+        self.queued = 0;
+        lifted
+    }
+
+    /// Puts back what stays of a lane's line. An error, and the line, where the lane is gone: the
+    /// pool was emptied meanwhile.
+    pub(crate) fn set_down(
+        &mut self,
+        id: LaneId,
+        stay: VecDeque<Entry<M, R, E, K>>,
+    ) -> Result<(), VecDeque<Entry<M, R, E, K>>> {
+        let lane = self.table.find_mut(spread(id.hash), |lane| lane.id == id);
+        let Some(lane) = lane else { return Err(stay) };
+        self.queued += stay.len();
+        lane.line().set_down(stay);
+        Ok(())
     }
 
     /// Takes every message that waits here, in order within a lane, and every lane that nobody runs. What is returned

@@ -36,6 +36,7 @@ use crate::{
 #[path = "mailbox/tagged.rs"]
 pub(crate) mod tagged;
 
+pub(crate) use self::tagged::LiftedMail;
 use self::tagged::Tagged;
 
 /// The mailbox of one worker, from its start to its end. Restarts do not end it.
@@ -66,6 +67,9 @@ struct Letters<A: Actor, K> {
     closed: bool,
     /// The worker has gone. Set once.
     left: bool,
+    /// Messages that somebody looks at under no lock, who may withdraw them. Until they are back the
+    /// worker takes nothing: what has come since would overtake them.
+    lifted: usize,
     /// In a sticky pool.
     tagged: Tagged<A, K>,
 }
@@ -81,6 +85,7 @@ impl<A: Actor, K> Mailbox<A, K> {
             accepted: 0,
             closed: false,
             left: false,
+            lifted: 0,
             tagged: Tagged::default(),
         };
         Self {
@@ -224,6 +229,11 @@ impl<A: Actor, K> Mailbox<A, K> {
             // Ordered after the worker has looked: it hands over first, or two tags would have to be held.
             return None;
         }
+        if letters.lifted > 0 {
+            // It is told again when they are back.
+            self.seat.done(MAIL);
+            return None;
+        }
         let entry = letters.pop(urgent_only);
         letters.tagged.in_hand = entry.as_ref().map_or(0, |entry| entry.hash);
         // What waits for its next attempt orders the worker when it is due.
@@ -248,6 +258,38 @@ impl<A: Actor, K> Mailbox<A, K> {
         drop(letters);
         self.serve_waiters();
         Some(entry)
+    }
+
+    /// Takes out what waits here, to be looked at under no lock. None where nothing does.
+    pub(crate) fn lift(&self) -> Option<LiftedMail<A, K>> {
+        let mut letters = self.letters.lock();
+        letters.lifted = letters.all();
+        (letters.lifted > 0).then(|| letters.lift())
+    }
+
+    /// True while what waits here is out, to be looked at.
+    pub(crate) fn is_lifted(&self) -> bool {
+        self.letters.lock().lifted > 0
+    }
+
+    /// Puts back what stays of what was lifted, before what has come since; the others are withdrawn.
+    /// An error where the worker has gone. The caller then wakes the worker and serves waiters.
+    pub(crate) fn set_down(
+        &self,
+        stay: LiftedMail<A, K>,
+        withdrawn: &[Queued<A, K>],
+    ) -> Result<(), Vec<Queued<A, K>>> {
+        let mut letters = self.letters.lock();
+        letters.lifted = 0;
+        self.has_given(withdrawn.len());
+        if letters.left {
+            drop(letters);
+            return Err(stay.into_entries());
+        }
+        letters.set_down(stay);
+        letters.forget_retries(withdrawn);
+        self.told(&letters);
+        Ok(())
     }
 
     /// Call it when there is room again.
@@ -291,7 +333,7 @@ impl<A: Actor, K> Letters<A, K> {
 
     /// Also what it may not.
     fn all(&self) -> usize {
-        self.len() + self.tagged.held.as_ref().map_or(0, |held| held.len())
+        self.len() + self.tagged.held.as_ref().map_or(0, |held| held.len()) + self.lifted
     }
 
     fn push(&mut self, entry: Queued<A, K>) {

@@ -26,6 +26,12 @@
 //! in a keyed pool, a worker holds its token or is looking. Only a worker that has seen the outbox and the inbox empty,
 //! under both locks, clears it (and, without keys, the bit with it), or one that has just filled the outbox with a single
 //! message and takes that under the same lock; the sender that sets it must set the bit. Lock order: outbox, then inbox.
+//!
+//! # Lifted
+//! Who withdraws messages looks at them under no lock, so all that waits in the shard is taken out for that
+//! ([`lift`](Shard::lift)), and what stays comes back before what has come since ([`set_down`](Shard::set_down)).
+//! Meanwhile the inbox looks empty to workers (`inbox.lifted`): what comes later would overtake. The shard stays scheduled,
+//! because who has lifted it announces it afterwards. What is lifted counts as queued (`outbox.lifted`).
 
 use std::collections::VecDeque;
 
@@ -33,7 +39,7 @@ use super::{
     block_queue::{BlockQueue, OfRun, Run},
     crowd::{Crowd, KeyBounds},
     entry::Entry,
-    lanes::{KEPT_WHEN_EMPTY, LaneId, LaneState, Lanes},
+    lanes::{KEPT_WHEN_EMPTY, LaneId, LaneState, Lanes, LiftedLine},
     lock::Lock,
     padded::Padded,
     parcel::{Load, Unload},
@@ -147,6 +153,9 @@ pub(crate) struct Inbox<M, R, E, K> {
     invite: bool,
     /// See the module's documentation.
     pub(crate) scheduled: bool,
+    /// What lay in the shard is out of it, and comes back before what lies here: workers find nothing. Written under both
+    /// locks.
+    lifted: bool,
     /// Set once, under this lock, so that nothing is accepted after it.
     pub(crate) closed: bool,
 }
@@ -224,6 +233,22 @@ pub(crate) struct Outbox<M, R, E, K> {
     pub(crate) queue_first: bool,
     /// Present while messages are counted by their keys, here and in the inbox.
     pub(crate) crowd: Option<Box<Crowd>>,
+    /// Present while what lay in the shard is out of it.
+    lifted: Option<Box<LiftedCount>>,
+}
+
+/// How much is out of a shard.
+struct LiftedCount {
+    messages: usize,
+    /// Of those that are counted by their keys.
+    hashes: Vec<u32>,
+}
+
+/// What lay in a shard, while somebody looks at it who may withdraw it, or what stays of it.
+pub(crate) struct Lifted<M, R, E, K> {
+    /// In the outbox, and behind that in the inbox.
+    pub(crate) queues: [BlockQueue<Entry<M, R, E, K>>; 2],
+    pub(crate) urgent: VecDeque<Entry<M, R, E, K>>,
 }
 
 /// What there was to fill an outbox with.
@@ -268,6 +293,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             drainer: (0, NOBODY),
             invite: false,
             scheduled: false,
+            lifted: false,
             closed: false,
         };
         let outbox = Outbox {
@@ -286,6 +312,7 @@ impl<M, R, E, K> Shard<M, R, E, K> {
             streak: (0, 0),
             queue_first: false,
             crowd: None,
+            lifted: None,
         };
         Self { inbox: Padded(Lock::new(inbox)), outbox: Padded(Lock::new(outbox)) }
     }
@@ -368,6 +395,9 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     /// Moves what lies in the inbox behind what lies in the outbox, to be looked at with it.
     pub(crate) fn refill_behind(&self, outbox: &mut Outbox<M, R, E, K>) {
         let mut inbox = self.inbox.lock();
+        if inbox.lifted {
+            return;
+        }
         let variety = inbox.variety.begin();
         outbox.variety = match (outbox.queue.is_empty(), inbox.queue.is_empty()) {
             (true, _) => variety,
@@ -394,6 +424,52 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         outbox.queue.push_back(entry);
     }
 
+    /// Takes out what waits in the shard, to be looked at under no lock. None where nothing does, or somebody else has taken
+    /// it.
+    #[expect(clippy::type_complexity, reason = "two parts, each of which has a name")]
+    pub(crate) fn lift(
+        &self,
+        outbox: &mut Outbox<M, R, E, K>,
+    ) -> Option<(Lifted<M, R, E, K>, Vec<LiftedLine<M, R, E, K>>)> {
+        let mut inbox = self.inbox.lock();
+        let messages = outbox.queue.len() + outbox.lanes.queued() + inbox.queued();
+        if messages == 0 || outbox.lifted.is_some() {
+            return None;
+        }
+        let lifted = Lifted {
+            queues: [&mut outbox.queue, &mut inbox.queue]
+                .map(|queue| std::mem::replace(queue, BlockQueue::new())),
+            urgent: std::mem::take(&mut inbox.urgent),
+        };
+        let lines = outbox.lanes.lift();
+        outbox.lifted = Some(Box::new(LiftedCount { messages, hashes: hashes(&lifted, &lines) }));
+        (inbox.lifted, inbox.scheduled) = (true, true);
+        inbox.beyond = outbox.queued();
+        Some((lifted, lines))
+    }
+
+    /// Puts back what stays of the queues, before what has come since, and behind what has come back from the hands of the
+    /// holder of the token. What was in lanes comes back after that. True where an urgent message lies in the inbox.
+    pub(crate) fn set_down(
+        &self,
+        outbox: &mut Outbox<M, R, E, K>,
+        stay: Lifted<M, R, E, K>,
+    ) -> bool {
+        let mut inbox = self.inbox.lock();
+        outbox.lifted = None;
+        inbox.lifted = false;
+        stay.queues.into_iter().for_each(|mut queue| outbox.queue.append(&mut queue));
+        outbox.variety.is_mixed = true;
+        let later = std::mem::replace(&mut inbox.urgent, stay.urgent);
+        inbox.urgent.extend(later);
+        inbox.has_urgent()
+    }
+
+    /// What lies in the outbox has changed otherwise than by what was taken.
+    pub(crate) fn note_outbox(&self, outbox: &Outbox<M, R, E, K>) {
+        self.inbox.lock().beyond = outbox.queued();
+    }
+
     /// Counts what waits of each key, where that was not done. Both locks are the caller's.
     pub(crate) fn count<'a>(
         inbox: &mut Inbox<M, R, E, K>,
@@ -402,12 +478,13 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     ) -> &'a mut Crowd {
         inbox.counted = true;
         let (queue, lanes, carried) = (&outbox.queue, &outbox.lanes, outbox.carried);
+        let lifted = outbox.lifted.iter().flat_map(|lifted| &lifted.hashes);
         outbox.crowd.get_or_insert_with(|| {
             let mut crowd = Crowd::new(bounds);
             let queued = queue.iter().chain(inbox.queue.iter()).chain(&inbox.urgent);
             queued.for_each(|entry| crowd.count(entry));
             lanes.count_into(&mut crowd);
-            carried.into_iter().for_each(|hash| crowd.count_one(hash));
+            carried.iter().chain(lifted).for_each(|hash| crowd.count_one(*hash));
             Box::new(crowd)
         })
     }
@@ -454,9 +531,25 @@ impl<M, R, E, K> Shard<M, R, E, K> {
     }
 }
 
+/// Of the messages that are counted by their keys.
+fn hashes<M, R, E, K>(lifted: &Lifted<M, R, E, K>, lines: &[LiftedLine<M, R, E, K>]) -> Vec<u32> {
+    let queued = lifted.queues.iter().flat_map(BlockQueue::iter).chain(&lifted.urgent);
+    let queued = queued.filter(|entry| entry.key.is_some() && !entry.is_retry());
+    let in_lanes = lines
+        .iter()
+        .flat_map(|(id, line)| line.iter().filter(|entry| !entry.is_retry()).map(|_| id.hash));
+    queued.map(|entry| entry.hash).chain(in_lanes).collect()
+}
+
 impl<M, R, E, K> Inbox<M, R, E, K> {
+    /// True where there is nothing for a worker.
     pub(crate) fn is_empty(&self) -> bool {
-        self.queue.is_empty() && self.urgent.is_empty()
+        self.lifted || (self.queue.is_empty() && self.urgent.is_empty())
+    }
+
+    /// True where there is an urgent message for a worker.
+    pub(crate) fn has_urgent(&self) -> bool {
+        !self.lifted && !self.urgent.is_empty()
     }
 
     /// Messages that lie here.
@@ -499,10 +592,10 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
         self.credit += u64::from(std::mem::take(&mut self.easy));
     }
 
-    /// Nobody is bound to look at the shard any more.
+    /// Nobody is bound to look at the shard any more, but who has lifted what lay in it.
     fn unschedule(&mut self) {
         self.look_again();
-        self.scheduled = false;
+        self.scheduled = self.lifted;
     }
 
     /// Where it lies, as one shard is told from others.
@@ -608,6 +701,9 @@ impl<M, R, E, K> Inbox<M, R, E, K> {
 
     /// Takes the next urgent message, which may go to a lane.
     pub(crate) fn pop_urgent(&mut self) -> Option<Entry<M, R, E, K>> {
+        if self.lifted {
+            return None;
+        }
         let entry = self.urgent.pop_front()?;
         self.beyond += 1;
         Some(entry)
@@ -963,9 +1059,10 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         self.streak = (0, 0);
     }
 
-    /// Messages in the outbox and its lanes, and on the way between them.
+    /// Messages in the outbox and its lanes, on the way between them, and out of the shard to be looked at.
     pub(crate) fn queued(&self) -> usize {
-        self.queue.len() + self.lanes.queued() + usize::from(self.carried.is_some())
+        let lifted = self.lifted.as_ref().map_or(0, |lifted| lifted.messages);
+        self.queue.len() + self.lanes.queued() + usize::from(self.carried.is_some()) + lifted
     }
 }
 

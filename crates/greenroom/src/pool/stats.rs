@@ -26,7 +26,7 @@ pub use worker::WorkerStats;
 
 /// A snapshot of a pool. Exact when no thread is inside the pool; otherwise each figure is of its own moment.
 ///
-/// The ledger: `accepted = handled + failed + dead_lettered + dropped + returned + queued + waiting + in_hand`.
+/// The ledger: `accepted = handled + failed + dead_lettered + dropped + returned + withdrawn + queued + waiting + in_hand`.
 ///
 /// ```
 /// # use greenroom::prelude::*;
@@ -83,6 +83,9 @@ pub struct PoolStats {
     pub dropped: u64,
     /// Messages given back by a stop.
     pub returned: u64,
+    /// Messages that were [withdrawn](crate::PoolAdmin::withdraw), or not
+    /// [wanted](crate::PoolBuilder::starts_if) any more when they would have been started.
+    pub withdrawn: u64,
     /// Messages accepted and not started.
     pub queued: u64,
     /// For how long the oldest of these has waited, to a few milliseconds. `None` where there is none.
@@ -143,6 +146,7 @@ impl PoolStats {
             dead_letters: DeadLetterCounts::default(),
             dropped: 0,
             returned: read(&core.tally.returned),
+            withdrawn: read(&core.tally.withdrawn),
             queued: core.depth().saturating_sub(waiting) as u64,
             oldest: None,
             held: core.held_for_others() as u64,
@@ -171,7 +175,8 @@ impl PoolStats {
 
     /// Messages that have their outcome.
     pub fn settled(&self) -> u64 {
-        self.handled + self.failed + self.dead_lettered + self.dropped + self.returned
+        let given_up = self.dropped + self.returned + self.withdrawn;
+        self.handled + self.failed + self.dead_lettered + given_up
     }
 
     /// True when every accepted message has its outcome.

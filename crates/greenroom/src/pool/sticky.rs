@@ -111,6 +111,10 @@ pub(crate) struct Moves {
     pub(crate) holds: BTreeMap<u32, HeldSince>,
     /// Tags of nobody whose first message waits for its next attempt.
     pub(crate) waiting: Vec<u32>,
+    /// What waits for a worker to join is out, to be looked at.
+    pub(crate) held_is_lifted: bool,
+    /// Tags that have stayed where they were because what waits there is out: they move when it is back.
+    pub(crate) deferred: Vec<u32>,
 }
 
 /// Messages are held because a worker has not finished.
@@ -129,7 +133,13 @@ impl<M> Sticky<M> {
             hash_of: by.0,
             hasher: Hasher::with_seed(seed, foldhash::SharedSeed::global_fixed()),
             owners: (0..=slots as u32).map(owner).collect(),
-            moves: Mutex::new(Moves { table, holds: BTreeMap::new(), waiting: Vec::new() }),
+            moves: Mutex::new(Moves {
+                table,
+                holds: BTreeMap::new(),
+                waiting: Vec::new(),
+                held_is_lifted: false,
+                deferred: Vec::new(),
+            }),
             moved: Notify::new(),
         }
     }

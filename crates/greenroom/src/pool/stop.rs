@@ -89,6 +89,10 @@ pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     };
     core.end_of_life(&wedged);
     let wedged = wedged.into_iter().map(|(slot, _)| core.worker_name(slot)).collect();
+    while core.withdrawal().is_on() && !core.withdrawal().is_here() {
+        // What is out of its place to be looked at is left over as well.
+        crate::step_aside().await;
+    }
     core.give_back_queued();
     let left_over = std::mem::take(&mut *core.left_over.lock());
     check_ledger(&core);

@@ -37,6 +37,8 @@ pub(crate) struct PoolTally {
     pub(crate) accepted: AtomicU64,
     /// Messages given back by a stop before they were started.
     pub(crate) returned: AtomicU64,
+    /// Messages withdrawn before they were started.
+    pub(crate) withdrawn: AtomicU64,
     /// Messages that no worker has had in hand.
     pub(crate) dead_letters: DeadLetterTally,
     /// Messages that wait for another attempt.

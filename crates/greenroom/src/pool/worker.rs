@@ -367,6 +367,9 @@ async fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                     hold.begins_later = true;
                     step_aside().await;
                     hold.begins_later = false;
+                    if !hold.still_starts() {
+                        continue;
+                    }
                 }
                 permission.iter_mut().for_each(Pass::started);
                 by_call = hold.delivery.is_call();

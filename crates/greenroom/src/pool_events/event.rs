@@ -124,6 +124,12 @@ pub enum PoolEvent {
         /// How many since the last such notice.
         messages: u64,
     },
+    /// Messages that waited were [withdrawn](crate::PoolAdmin::withdraw). Those that are withdrawn one by one, when they would
+    /// have been started, are counted alone.
+    Withdrawn {
+        /// How many.
+        messages: usize,
+    },
     /// The pool is to have another number of workers.
     Resized {
         /// The number before.
@@ -243,6 +249,7 @@ impl PoolEvent {
             Self::MailboxFull => Kind::MailboxFull,
             Self::MailboxDrained { .. } => Kind::MailboxDrained,
             Self::DroppedByOverflow { .. } => Kind::DroppedByOverflow,
+            Self::Withdrawn { .. } => Kind::Withdrawn,
             Self::Resized { .. } => Kind::Resized,
             Self::CapacityChanged { .. } => Kind::CapacityChanged,
             Self::Advised { .. } => Kind::Advised,

@@ -56,6 +56,8 @@ kinds! {
     MailboxDrained = "mailbox_drained",
     /// Messages were dropped because there was no room.
     DroppedByOverflow = "dropped_by_overflow",
+    /// Messages were withdrawn that waited.
+    Withdrawn = "withdrawn",
     /// A pool has another size.
     Resized = "resized",
     /// A pool holds another number of messages.

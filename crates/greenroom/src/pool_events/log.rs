@@ -55,6 +55,7 @@ pub(super) fn log(pool: &str, what: &PoolEvent) {
         MailboxFull => warn!(pool, kind, "the mailbox is full"),
         MailboxDrained { full_for } => info!(pool, kind, ?full_for, "the mailbox has room again"),
         DroppedByOverflow { messages } => warn!(pool, kind, messages, "messages were dropped"),
+        Withdrawn { messages } => info!(pool, kind, messages, "messages were withdrawn"),
         Resized { from, to, reason } => info!(pool, kind, from, to, ?reason, "a pool is resized"),
         CapacityChanged { from, to, reason } => {
             info!(pool, kind, from, to, ?reason, "a pool holds another number of messages");

@@ -4,6 +4,7 @@
 
 use std::{collections::BTreeMap, hash::Hash, sync::Arc, time::Duration};
 
+use parking_lot::MutexGuard;
 use tokio::time::Instant;
 
 use super::{Core, Queued};
@@ -14,6 +15,7 @@ use crate::{
         seat::{HAND_OVER, Status},
         sticky::{HeldSince, LIMBO, Moves, NOBODY, PATIENCE, Sticky},
     },
+    sync::yield_now,
 };
 
 /// What is left to do once nothing is locked.
@@ -48,8 +50,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let Some(sticky) = &self.sticky else { return self.seats.at(slot).done(HAND_OVER) };
         let mut carried = Carried::default();
         {
-            let mut moves = sticky.moves.lock();
-            let Some(mailbox) = self.mailbox_if_any(slot) else {
+            let (mut moves, mailbox) = self.mailbox_at_rest(sticky, slot);
+            let Some(mailbox) = mailbox else {
                 // Under the lock under which it is ordered.
                 return self.seats.at(slot).done(HAND_OVER);
             };
@@ -64,6 +66,24 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             carried.touched.push(mailbox);
         }
         self.carried(carried);
+    }
+
+    /// The mailbox of a worker, once nobody looks at what waits there.
+    fn mailbox_at_rest<'a>(
+        &self,
+        sticky: &'a Sticky<A::Message>,
+        slot: usize,
+    ) -> (MutexGuard<'a, Moves>, Option<Arc<Mailbox<A, K>>>) {
+        loop {
+            let moves = sticky.moves.lock();
+            let mailbox = self.mailbox_if_any(slot);
+            let is_lifted = mailbox.as_ref().is_some_and(|mailbox| mailbox.is_lifted());
+            if !is_lifted || self.is_withdrawing_here() {
+                return (moves, mailbox);
+            }
+            drop(moves);
+            yield_now();
+        }
     }
 
     /// These workers could not be started; what they have of the keys goes to those who were, until they are.
@@ -89,7 +109,29 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         carried
     }
 
-    /// Brings what has changed in the table to where it is to be, as far as it is not in hand.
+    /// True where what waits there is out, to be looked at. Under the lock of the moves.
+    fn is_lifted_at(&self, moves: &Moves, owner: u32) -> bool {
+        match owner {
+            NOBODY => moves.held_is_lifted,
+            owner => {
+                let mailbox = self.mailbox_if_any(owner as usize);
+                mailbox.is_some_and(|mailbox| mailbox.is_lifted())
+            }
+        }
+    }
+
+    /// What was looked at is back: what was to move meanwhile does so now.
+    pub(super) fn carry_deferred(
+        &self,
+        sticky: &Sticky<A::Message>,
+        moves: &mut Moves,
+        carried: &mut Carried<A, K>,
+    ) {
+        let deferred = std::mem::take(&mut moves.deferred);
+        self.carry(sticky, moves, deferred, carried);
+    }
+
+    /// Brings what has changed in the table to where it is to be, as far as it is not in hand, or out to be looked at.
     fn carry(
         &self,
         sticky: &Sticky<A::Message>,
@@ -105,6 +147,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
         }
         for (owner, mut tags) in by_owner {
+            if self.is_lifted_at(moves, owner) {
+                moves.deferred.extend(tags);
+                continue;
+            }
             tags.sort_unstable();
             let bundle = match owner {
                 NOBODY => self.take_over_from_nobody(sticky, moves, &tags),

@@ -154,6 +154,8 @@ impl<K: Keyed> Stage<K> {
             key_of: Some(Box::new(|message: &Message| message.0.map(K::of))),
             policy: Box::new(FailureTable::default()),
             copy: None,
+            starts_if: None,
+            looks_at_start: false,
             poison_limit: 2,
             restarts: Restarts::default(),
             restart_policy: crate::RestartPolicy::default(),

@@ -30,7 +30,7 @@ use crate::{
         lanes::{Lane, LaneId, LaneState},
         shard::Shard,
     },
-    sync::Notify,
+    sync::{Notify, yield_now},
 };
 
 /// With what its message had besides itself.
@@ -166,9 +166,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let index = hash as usize & (self.shards.len() - 1);
         let candidates = self.shards[index].outbox.lock().lanes.candidates(hash);
         let id = find_lane(candidates, Some(key))?;
-        let mut outbox = self.shards[index].outbox.lock();
-        let parked = outbox.lanes.get(id).is_some_and(|lane| lane.state == LaneState::Parked);
-        parked.then_some((index, id, outbox))
+        loop {
+            let mut outbox = self.shards[index].outbox.lock();
+            let lane = outbox.lanes.get(id).filter(|lane| lane.state == LaneState::Parked)?;
+            let is_lifted = lane.is_lifted();
+            if !is_lifted {
+                return Some((index, id, outbox));
+            }
+            drop(outbox);
+            // Its line is back in a moment, unless it is the caller who looks at it.
+            if self.is_withdrawing_here() {
+                return None;
+            }
+            yield_now();
+        }
     }
 
     pub(crate) fn is_parked(&self, key: &K) -> bool {

@@ -126,7 +126,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             handed
         };
         if !self.wake.hand(&self.clock.bell, put) {
-            self.withdraw(index);
+            self.take_admission_back(index);
         }
         at.map(|hatch| Served::Handed(AtHatch(hatch)))
     }
@@ -216,7 +216,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             // Whom it has served before waits for a handler that has suspended.
             lent.leave();
         }
-        self.withdraw(index);
+        self.take_admission_back(index);
         None
     }
 
@@ -266,7 +266,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// What was admitted was not handled: it is not accepted after all.
     #[cold]
-    fn withdraw(&self, index: usize) {
+    fn take_admission_back(&self, index: usize) {
         self.shards[index].inbox.lock().accepted -= 1;
         self.give_credit(index, 1);
         // Whoever stops the pool may have seen one message more than there is.

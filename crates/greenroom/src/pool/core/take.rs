@@ -310,7 +310,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if urged && let Some(id) = outbox.next_urgent_ready() {
             return self.take_lane(index, outbox, id, worker);
         }
-        let urged = urged && may_drain && !shard.inbox.lock().urgent.is_empty();
+        let urged = urged && may_drain && shard.inbox.lock().has_urgent();
         let queue_first = outbox.queue_first && may_drain && shard.refill(&mut outbox);
         if !urged
             && !queue_first
@@ -373,7 +373,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return;
         }
         let inbox = self.shards[index].inbox.lock();
-        if inbox.urgent.is_empty() {
+        if !inbox.has_urgent() {
             self.wake.calm(index);
         }
     }
@@ -510,7 +510,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(super) fn pop_urgent(&self, index: usize, more: bool) -> Option<Queued<A, K>> {
         let mut inbox = self.shards[index].inbox.lock();
         let entry = inbox.pop_urgent();
-        if inbox.urgent.is_empty() && !more {
+        if !inbox.has_urgent() && !more {
             self.wake.calm(index);
         }
         entry
@@ -653,7 +653,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.note_taken(index, &outbox);
             return Some((Source::Lane { index, id, run: run + 1 }, entry));
         }
-        let closed = outbox.lanes.close(id);
+        let Ok(closed) = outbox.lanes.close_unless_lifted(id) else {
+            drop(outbox);
+            self.release_lane(index, id);
+            return None;
+        };
         let is_free = outbox.token.is_none() && !outbox.has_ready() && !self.has_ended();
         let taken = match heir.filter(|_| is_free) {
             Some(worker) => {

@@ -79,7 +79,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
                 self.wake_up();
             }
             core.fetch_into_lane(self.post.worker, self.post.source);
-            if self.take_more(batches.most) {
+            if self.take_more(batches.most) || !self.batch_still_starts() {
                 return;
             }
             if look < LOOKS {
@@ -235,7 +235,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         }
     }
 
-    fn put_in_hand(
+    pub(super) fn put_in_hand(
         &mut self,
         held: BatchItem<A::Message, A::Reply, A::Error>,
     ) -> Option<Result<A::Reply, A::Error>> {
@@ -279,7 +279,7 @@ impl Seat {
     }
 
     /// The next of them takes the place of the first.
-    fn has_fewer(&self) {
+    pub(super) fn has_fewer(&self) {
         let more = self.tally.more_in_hand.load(Ordering::Relaxed);
         self.tally.more_in_hand.store(more.saturating_sub(1), Ordering::Relaxed);
     }

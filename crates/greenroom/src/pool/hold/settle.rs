@@ -161,6 +161,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
 
     /// What follows from a failed attempt.
     fn follow(&mut self, verdict: FailureAction, failure: Failure<A::Error>) {
+        let waits = matches!(verdict, FailureAction::Retry { .. } | FailureAction::ParkKey);
+        if waits && self.is_unwanted() {
+            self.withdraw();
+            return discard(failure.error);
+        }
         match verdict {
             FailureAction::Retry { after, counted } => self.retry(after, counted, failure),
             FailureAction::DeadLetter => self.bury(failure),

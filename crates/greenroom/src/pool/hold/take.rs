@@ -542,6 +542,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         if self.delivery.stamp.is_sampled() {
             self.measure();
         }
+        match self.post.core.settings.looks_at_start {
+            true => self.look_at_start(),
+            false => Taken::InHand,
+        }
+    }
+
+    #[inline]
+    fn look_at_start(&mut self) -> Taken {
+        if self.post.core.settings.starts_if.is_some() && !self.still_starts() {
+            return Taken::Skipped;
+        }
         if let Some(copy) = self.post.core.settings.copy {
             self.spare = self.delivery.message.as_ref().map(copy);
         }

@@ -6,6 +6,7 @@ use super::{Letters, Mailbox};
 use crate::{
     Actor, Class,
     pool::{
+        block_queue::BlockQueue,
         core::Queued,
         entry::Entry,
         parcel::ParcelOf,
@@ -37,6 +38,30 @@ impl<A: Actor, K> Default for Bundle<A, K> {
     fn default() -> Self {
         Self { entries: Vec::new(), waiting: Vec::new() }
     }
+}
+
+/// What lay in a mailbox, while somebody looks at it who may withdraw it, or what stays of it.
+pub(crate) struct LiftedMail<A: Actor, K> {
+    pub(crate) urgent: VecDeque<Queued<A, K>>,
+    pub(crate) normal: BlockQueue<Queued<A, K>>,
+    /// Of a tag that is to move, by class.
+    pub(crate) held: [VecDeque<Queued<A, K>>; 2],
+}
+
+impl<A: Actor, K> LiftedMail<A, K> {
+    pub(super) fn into_entries(mut self) -> Vec<Queued<A, K>> {
+        let normal = std::iter::from_fn(|| self.normal.pop_front());
+        self.urgent.into_iter().chain(normal).chain(self.held.into_iter().flatten()).collect()
+    }
+}
+
+/// What is lifted comes back into a queue: behind the retries that stand first by now, and before
+/// all others.
+fn set_down_in<T>(queue: &mut VecDeque<T>, stay: VecDeque<T>, is_retry: impl Fn(&T) -> bool) {
+    let retried = queue.iter().take_while(|entry| is_retry(entry)).count();
+    let later = queue.split_off(retried);
+    queue.extend(stay);
+    queue.extend(later);
 }
 
 /// What lies beside the queue: messages of a tag that is to move, and of which the worker may have one in hand.
@@ -146,6 +171,49 @@ impl<A: Actor, K> Letters<A, K> {
         let place = self.tagged.choose(self.normal.iter())?;
         let mut places = 0..;
         self.normal.remove_near(usize::MAX, |_| places.next() == Some(place))
+    }
+
+    /// Takes out all that waits.
+    pub(super) fn lift(&mut self) -> LiftedMail<A, K> {
+        let held = self.tagged.held.as_deref_mut();
+        let held = held.map(|held| [&mut held.urgent, &mut held.normal].map(std::mem::take));
+        LiftedMail {
+            urgent: std::mem::take(&mut self.urgent),
+            normal: std::mem::replace(&mut self.normal, BlockQueue::new()),
+            held: held.unwrap_or_default(),
+        }
+    }
+
+    /// Puts back what stays of it.
+    pub(super) fn set_down(&mut self, mut stay: LiftedMail<A, K>) {
+        set_down_in(&mut self.urgent, stay.urgent, Entry::is_retry);
+        let mut later = std::mem::replace(&mut self.normal, BlockQueue::new());
+        while later.front().is_some_and(Entry::is_retry) {
+            if let Some(retry) = later.pop_front() {
+                self.normal.push_back(retry);
+            }
+        }
+        self.normal.append(&mut stay.normal);
+        self.normal.append(&mut later);
+        let [urgent, normal] = stay.held;
+        match self.tagged.held.as_deref_mut() {
+            Some(held) => {
+                set_down_in(&mut held.urgent, urgent, Entry::is_retry);
+                set_down_in(&mut held.normal, normal, Entry::is_retry);
+            }
+            None => urgent.into_iter().chain(normal).for_each(|entry| self.push(entry)),
+        }
+    }
+
+    /// Where a message with a tag is withdrawn that waits for its next attempt, the others of its
+    /// tag wait for nothing any more.
+    pub(super) fn forget_retries(&mut self, withdrawn: &[Queued<A, K>]) {
+        for retry in withdrawn.iter().filter(|entry| bears_retry(entry)) {
+            if let Some(held) = self.held_of(retry.hash) {
+                held.waits = false;
+            }
+            self.tagged.waiting.retain(|waiting| *waiting != retry.hash);
+        }
     }
 
     /// The held messages of this tag, if it is held.
@@ -329,7 +397,7 @@ impl<A: Actor, K> Mailbox<A, K> {
     }
 
     /// So many messages are not here any more. Under the lock.
-    fn has_given(&self, messages: usize) {
+    pub(super) fn has_given(&self, messages: usize) {
         let taken = self.taken.load(Ordering::Relaxed) + messages as u64;
         self.taken.store(taken, Ordering::Relaxed);
     }

@@ -108,6 +108,9 @@ async fn attempt_batch<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Stands
         hold.begins_later = true;
         hold.collect().await;
         hold.begins_later = false;
+        if !hold.in_hand || !hold.batch_still_starts() {
+            return;
+        }
     }
     let Some(limit) = hold.post.core.settings.time_limit else {
         let result = receive(hold, actor, cx).await;

@@ -1,0 +1,226 @@
+//! Withdrawing messages that wait: all places, one after the other.
+//!
+//! Messages go from one place to another: from the hands of who was to start them at once, from a
+//! policy that has nobody for them, from the clock and from workers' own mailboxes, to the shards
+//! at last. The places are gone through in that order, so what moves on meanwhile is met later.
+
+use std::{hash::Hash, panic::resume_unwind, sync::atomic::Ordering};
+
+use super::{
+    Core, Queued,
+    carry::Carried,
+    sweep::{Judge, sift, sift_queue},
+};
+use crate::{
+    Actor, CallError, PoolEvent,
+    pool::{
+        discard::discard,
+        mailbox::{LiftedMail, Mailbox},
+        sticky::{Moves, Sticky},
+        withdrawal::Withdrawal,
+    },
+};
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// Withdraws what waits and is chosen. Says how many messages that were. Where the choice
+    /// panics, no further message is withdrawn, and the panic goes on once all is in order.
+    pub(crate) fn withdraw(&self, is_such: &mut dyn FnMut(&A::Message) -> bool) -> usize {
+        let Some(begun) = self.withdrawal().begin() else { return 0 };
+        let mut judge = Judge::new(is_such);
+        let mut withdrawn = Vec::new();
+        self.sweep_all(&mut judge, &mut withdrawn);
+        self.settle_if_over();
+        drop(begun);
+        let messages = withdrawn.len();
+        withdrawn.into_iter().for_each(settle_withdrawn::<A, K>);
+        if messages > 0 {
+            self.tell(PoolEvent::Withdrawn { messages });
+        }
+        self.serve_waiters();
+        self.tell_progress();
+        match judge.into_panic() {
+            Some(panic) => resume_unwind(panic),
+            None => messages,
+        }
+    }
+
+    fn sweep_all(&self, judge: &mut Judge<'_, A::Message>, withdrawn: &mut Vec<Queued<A, K>>) {
+        self.sweep_handed(judge, withdrawn);
+        self.sweep_held(judge, withdrawn);
+        self.sweep_clock(judge, withdrawn);
+        let desks = self.desks.iter().filter_map(|desk| desk.lock().clone());
+        for mailbox in desks.collect::<Vec<_>>() {
+            self.sweep_mailbox(&mailbox, judge, withdrawn);
+        }
+        for index in 0..self.shards.len() {
+            if !judge.has_panicked() {
+                self.sweep(index, judge, withdrawn);
+            }
+        }
+    }
+
+    /// What was handed to workers that have not come for it. What stays goes the usual way.
+    fn sweep_handed(&self, judge: &mut Judge<'_, A::Message>, withdrawn: &mut Vec<Queued<A, K>>) {
+        let handed: Vec<_> = self.take_handed().collect();
+        let before = withdrawn.len();
+        let stay = sift::<A, K>(handed.into(), judge, withdrawn);
+        self.re_home(stay.into());
+        self.free(&withdrawn[before..]);
+    }
+
+    /// What nobody has whom a policy would choose.
+    fn sweep_held(&self, judge: &mut Judge<'_, A::Message>, withdrawn: &mut Vec<Queued<A, K>>) {
+        if judge.has_panicked() {
+            return;
+        }
+        let seen = self.crew_changes.load(Ordering::SeqCst);
+        let lifted = self.with_moves(|moves| {
+            let lifted = std::mem::take(&mut *self.held.lock());
+            moves.into_iter().for_each(|moves| moves.held_is_lifted = !lifted.is_empty());
+            lifted
+        });
+        if lifted.is_empty() {
+            return;
+        }
+        let before = withdrawn.len();
+        let stay = sift::<A, K>(lifted, judge, withdrawn);
+        let chosen = &withdrawn[before..];
+        self.put_moved(|moves| {
+            let mut held = self.held.lock();
+            let later = std::mem::replace(&mut *held, stay);
+            held.extend(later);
+            drop(held);
+            if let Some(moves) = moves {
+                moves.held_is_lifted = false;
+                moves.waiting.retain(|tag| !tags_of_retries::<A, K>(chosen).contains(tag));
+            }
+        });
+        self.free(chosen);
+        // Who has started since has looked at what was held before.
+        if self.settings.dispatch.is_some()
+            && self.sticky.is_none()
+            && self.crew_changes.load(Ordering::SeqCst) != seen
+        {
+            self.ask_again();
+        }
+    }
+
+    /// What waits without a key for another attempt.
+    fn sweep_clock(&self, judge: &mut Judge<'_, A::Message>, withdrawn: &mut Vec<Queued<A, K>>) {
+        if judge.has_panicked() || self.clock.messages() == 0 {
+            return;
+        }
+        let before = withdrawn.len();
+        let mut stay = Vec::new();
+        for waiting in self.clock.lift() {
+            match waiting.message().is_some_and(|message| judge.withdraws(message)) {
+                true => withdrawn.extend(waiting.into_entry()),
+                false => stay.push(waiting),
+            }
+        }
+        let chosen = &withdrawn[before..];
+        self.clock.set_down(stay, chosen.len());
+        self.free(chosen);
+    }
+
+    /// What waits for one worker.
+    fn sweep_mailbox(
+        &self,
+        mailbox: &Mailbox<A, K>,
+        judge: &mut Judge<'_, A::Message>,
+        withdrawn: &mut Vec<Queued<A, K>>,
+    ) {
+        if judge.has_panicked() {
+            return;
+        }
+        // Under the lock of the moves, so that a move does not meet one half of what is here.
+        let Some(lifted) = self.with_moves(|_| mailbox.lift()) else { return };
+        let before = withdrawn.len();
+        let LiftedMail { urgent, normal, held } = lifted;
+        let stay = LiftedMail {
+            urgent: sift::<A, K>(urgent, judge, withdrawn),
+            normal: sift_queue::<A, K>(normal, judge, withdrawn),
+            held: held.map(|held| sift::<A, K>(held, judge, withdrawn)),
+        };
+        let chosen = &withdrawn[before..];
+        let mut homeless = Vec::new();
+        self.put_moved(|_| homeless.extend(mailbox.set_down(stay, chosen).err()));
+        self.free(chosen);
+        // Its worker has gone.
+        let homeless = homeless.into_iter().flatten();
+        self.re_home(homeless.map(|entry| Queued::<A, K> { hash: 0, ..entry }).collect());
+        mailbox.serve_waiters();
+        self.wake.call(mailbox.slot, &self.clock.bell);
+    }
+
+    /// Messages were withdrawn that hold permits of the pool.
+    fn free(&self, withdrawn: &[Queued<A, K>]) {
+        if withdrawn.is_empty() {
+            return;
+        }
+        self.count_withdrawn(withdrawn);
+        if self.sticky.is_some() {
+            self.clock.forget_tags(&tags_of_retries::<A, K>(withdrawn));
+        }
+        self.permits.give(withdrawn.len() as u64, self);
+    }
+
+    /// Does something while no key of a sticky pool moves. In others nothing moves.
+    fn with_moves<T>(&self, work: impl FnOnce(Option<&mut Moves>) -> T) -> T {
+        let mut moves = self.sticky.as_ref().map(|sticky| sticky.moves.lock());
+        work(moves.as_deref_mut())
+    }
+
+    /// As `with_moves`, for who puts back what it has lifted: then what was to move goes on.
+    fn put_moved(&self, work: impl FnOnce(Option<&mut Moves>)) {
+        let carried = self.with_moves(|mut moves| {
+            let mut carried = Carried::default();
+            work(moves.as_deref_mut());
+            if let (Some(moves), Some(sticky)) = (moves, &self.sticky) {
+                let sticky: &Sticky<A::Message> = sticky;
+                self.carry_deferred(sticky, moves, &mut carried);
+            }
+            carried
+        });
+        self.carried(carried);
+    }
+
+    /// True where this thread withdraws messages: user code that chooses them asks the pool.
+    pub(super) fn is_withdrawing_here(&self) -> bool {
+        self.withdrawal().is_here()
+    }
+
+    /// Whether somebody withdraws messages, and who.
+    pub(crate) fn withdrawal(&self) -> Withdrawal {
+        Withdrawal(self.identity())
+    }
+
+    /// All that was queued may have been given back, or buried, while this was out of its places.
+    fn settle_if_over(&self) {
+        if self.ruined.load(Ordering::SeqCst) {
+            self.bury_queued();
+        } else if self.ended.load(Ordering::SeqCst) {
+            self.give_back_queued();
+        }
+    }
+}
+
+/// The table slots of messages that wait for another attempt.
+fn tags_of_retries<A: Actor, K>(entries: &[Queued<A, K>]) -> Vec<u32> {
+    let retries = entries.iter().filter(|entry| entry.hash != 0 && entry.is_retry());
+    retries.map(|entry| entry.hash).collect()
+}
+
+/// A message that was withdrawn, and counted, has its outcome.
+fn settle_withdrawn<A: Actor, K>(entry: Queued<A, K>) {
+    let Queued::<A, K> { message, extra, key, .. } = entry;
+    discard(key);
+    if let Some(mut extra) = extra {
+        let port = extra.port.take();
+        discard(extra);
+        if let Some(port) = port {
+            port.resolve(CallError::Withdrawn);
+        }
+    }
+    discard(message);
+}

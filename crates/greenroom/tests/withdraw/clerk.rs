@@ -1,0 +1,111 @@
+//! Who handles messages, as they wish, and remembers them.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use greenroom::{NotAccepted, PoolBuilder, PoolStats, prelude::*};
+
+/// What is wished for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    Nothing,
+    /// For so many seconds.
+    Wait(u64),
+    /// Each time.
+    Fail,
+    /// The first time, after so many seconds.
+    FailOnce(u64),
+}
+
+/// A key, a number and a wish.
+pub(crate) type Job = (u64, u32, Wish);
+
+pub(crate) const PATIENCE: Stop = Stop::within(Duration::from_secs(24 * 3600));
+
+#[derive(Clone, Default)]
+pub(crate) struct Clerk {
+    begun: Arc<Mutex<Vec<u32>>>,
+    handled: Arc<Mutex<Vec<u32>>>,
+    /// Messages below this number are not wanted any more.
+    pub(crate) wanted_from: Arc<AtomicU32>,
+}
+
+impl Clerk {
+    /// Numbers that were handled, in order.
+    pub(crate) fn handled(&self) -> Vec<u32> {
+        self.handled.lock().unwrap().clone()
+    }
+
+    /// Attempts, in order.
+    pub(crate) fn begun(&self) -> Vec<u32> {
+        self.begun.lock().unwrap().clone()
+    }
+
+    pub(crate) fn pool(&self) -> PoolBuilder<Self> {
+        let each = self.clone();
+        Pool::new(move |_slot| each.clone()).workers(1).capacity(10)
+    }
+
+    /// Whose messages start only as long as they are wanted.
+    pub(crate) fn choosy_pool(&self) -> PoolBuilder<Self> {
+        let wanted_from = self.wanted_from.clone();
+        self.pool().starts_if(move |job: &Job| job.1 >= wanted_from.load(Ordering::SeqCst))
+    }
+
+    pub(crate) fn wants_from(&self, number: u32) {
+        self.wanted_from.store(number, Ordering::SeqCst);
+    }
+}
+
+impl Actor for Clerk {
+    type Message = Job;
+    type Reply = u32;
+    type Error = &'static str;
+
+    async fn handle(&mut self, job: Job, _cx: &mut Context<Self>) -> Result<u32, Self::Error> {
+        let (_, number, wish) = job;
+        let is_first = !self.begun().contains(&number);
+        self.begun.lock().unwrap().push(number);
+        match wish {
+            Wish::Nothing => {}
+            Wish::Wait(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
+            Wish::Fail => return Err("no"),
+            Wish::FailOnce(seconds) if is_first => {
+                tokio::time::sleep(Duration::from_secs(seconds)).await;
+                return Err("not now");
+            }
+            Wish::FailOnce(_) => {}
+        }
+        self.handled.lock().unwrap().push(number);
+        Ok(number)
+    }
+}
+
+/// Lets everybody do what there is to be done now.
+pub(crate) async fn settle() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
+/// The key, as a pool with order wants it.
+pub(crate) fn by_key(job: &Job) -> u64 {
+    job.0
+}
+
+/// So many places are free, and no more.
+pub(crate) fn assert_room<A: Actor>(pool: &Pool<A>, free: usize) {
+    let permits: Vec<_> = (0..free).map(|_| pool.try_reserve()).collect();
+    assert!(permits.iter().all(Result::is_ok), "a permit was lost");
+    assert_eq!(pool.try_reserve().err(), Some(NotAccepted::Full), "a permit came from nowhere");
+}
+
+/// So many were withdrawn, the others were handled, and nothing is left.
+pub(crate) fn assert_settled(stats: &PoolStats, withdrawn: u64) {
+    assert!(stats.ledger_holds(), "{stats:?}");
+    assert_eq!((stats.withdrawn, stats.dead_lettered, stats.waiting), (withdrawn, 0, 0));
+    assert_eq!(stats.handled, stats.accepted - withdrawn);
+}
