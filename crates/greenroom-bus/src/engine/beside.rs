@@ -3,8 +3,8 @@
 use std::{future::poll_fn, sync::Arc, task::Poll};
 
 use super::{
-    intake::JobAddress,
-    shared::{Job, Shared},
+    job::{Job, JobAddress},
+    shared::Shared,
     waiting::{Room, Waiting},
 };
 use crate::BoxFuture;

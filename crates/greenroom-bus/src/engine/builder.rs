@@ -1,53 +1,45 @@
 //! From names and parts to an engine.
 
 use std::{
-    hash::Hash,
     sync::{Arc, atomic::AtomicU64},
     time::Duration,
 };
 
-use greenroom::{Pool, PoolBuilder, PoolEvents, event_pool};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::{
-    Engine, Parts, Phase,
     brake::Brake,
     budget::InputConfig,
-    config::{
-        BuildError, Concurrency, DEFAULT_POOL, HandlerConfig, NoHandler, OutageConfig, PoolConfig,
-    },
-    control::Managed,
+    config::{BuildError, NoHandler, OutageConfig},
     ending::Ending,
+    entries::{Handler, PoolSettings},
     failures::{FailedEvent, Failures, OnFailure},
     inputs::Inputs,
     ledger::Ledger,
-    log_limit::LogLimit,
+    letters::DeadLetters,
     loopback::{Loopback, LoopbackConfig},
-    order_audit::Line,
+    managed::Managed,
     outage::Outage,
     outputs::{Output, Outputs},
     parked::Parked,
-    run::SharedPool,
-    shared::{Handler, Job, PoolSettings, Shared},
-    shares::Shares,
-    worker::{self, BusWorker},
+    parts::{Engine, Parts},
+    phase::Phase,
+    pools::{LineOf, keeps_order, shares, spawn},
+    shared::Shared,
 };
 use crate::{
     dead_letter::DeadLetterStore,
     layer::Layers,
     name::Name,
     pattern::Pattern,
-    router::{Matcher, Named, Router, RouterError},
+    router::{DEFAULT_POOL, HandlerConfig, Matcher, Named, PoolConfig, Router, RouterError},
     sink::Sink,
     source::Source,
 };
 
 /// How long a drain may take, unless said otherwise.
 const DEADLINE: Duration = Duration::from_secs(30);
-
-/// One key may have this part of a pool's queue, unless said otherwise.
-const SHARE_OF_A_KEY: usize = 4;
 
 /// Sets an engine up. Nothing runs before [`build`](Self::build).
 #[must_use = "a builder does nothing until it is built"]
@@ -83,9 +75,6 @@ struct NewInput {
 /// What dead letters and reports call what comes back in, where an input would be named.
 const LOOPBACK: &str = "loopback";
 
-/// What a pool keeps in order.
-type LineOf = fn(&Job) -> Option<Line>;
-
 impl Default for EngineBuilder {
     fn default() -> Self {
         Self {
@@ -106,6 +95,13 @@ impl Default for EngineBuilder {
             deadline: DEADLINE,
             line_of: |job| job.line.clone(),
         }
+    }
+}
+
+impl Engine {
+    /// Starts to set an engine up.
+    pub fn builder() -> EngineBuilder {
+        EngineBuilder::default()
     }
 }
 
@@ -340,6 +336,7 @@ impl EngineBuilder {
             failed_attempts: AtomicU64::new(0),
             further_attempts: AtomicU64::new(0),
         });
+        let ledger = Arc::new(Ledger::new(pools.len()));
         let shared = Arc::new(Shared {
             handlers: handlers.collect(),
             pools: settings.collect(),
@@ -348,13 +345,12 @@ impl EngineBuilder {
             shares: shares(pools),
             loopback,
             loopback_place,
-            dead_letters,
+            dead_letters: DeadLetters::new(dead_letters, ledger.clone()),
             no_handler: self.no_handler,
             handler_rejected: self.handler_rejected,
-            letter_log: LogLimit::default(),
             failures: Failures::new(self.on_failure.take()),
             parked: Parked::default(),
-            ledger: Arc::new(Ledger::new(pools.len())),
+            ledger,
             inputs,
             router: self.router,
         });
@@ -422,97 +418,4 @@ impl EngineBuilder {
         self.line_of = |_| None;
         self
     }
-}
-
-/// Where a pool has a weight, the others have 1, but for those with threads of their own, which compete with no other.
-fn shares(pools: &[(String, PoolConfig)]) -> Option<Shares> {
-    let weighted = pools.iter().any(|(_, config)| config.weight.is_some());
-    let weight = |config: &PoolConfig| match config.dedicated_threads {
-        Some(_) => None,
-        None => Some(config.weight.unwrap_or(1)),
-    };
-    weighted.then(|| Shares::new(pools.iter().map(|(_, config)| weight(config))))
-}
-
-async fn spawn(
-    shared: &Arc<Shared>,
-    place: usize,
-    name: &str,
-    config: &PoolConfig,
-    line_of: LineOf,
-) -> Result<SharedPool, BuildError> {
-    let (workers, letters, parked) = (shared.clone(), shared.clone(), shared.clone());
-    let notices = if config.event_stream { PoolEvents::global() } else { PoolEvents::off() };
-    let pool = Pool::new(move |slot| BusWorker::new(workers.clone(), place, slot))
-        .name(name)
-        .quick_factory()
-        .workers(config.workers)
-        .capacity(config.queue)
-        .restarts(config.restarts)
-        .pool_events(notices)
-        .failure_policy(worker::policy)
-        .on_dead_letter(move |letter| worker::bury(&letters, letter))
-        .on_parked(move |job, error, panic| worker::parks(&parked, job, error, panic));
-    let pool = limited(pool, config);
-    let pool = match config.engine {
-        event_pool::Engine::Keyed => ordered(pool.ordered_by_opt(line_of), config).spawn().await?,
-        event_pool::Engine::Sticky => sticky(pool, config).sticky_by_opt(line_of).spawn().await?,
-        _ => batched(pool, config).finally(config.on_final_failure).spawn().await?,
-    };
-    Ok(Arc::new(pool))
-}
-
-fn limited(pool: PoolBuilder<BusWorker>, config: &PoolConfig) -> PoolBuilder<BusWorker> {
-    // Limits come and go while the engine runs (R02).
-    let pool = pool.adjustable_limits();
-    let pool = match config.rate {
-        Some(rate) => pool.rate(rate),
-        None => pool,
-    };
-    let pool = match config.concurrency {
-        Some(Concurrency::Fixed(events)) => pool.concurrency(events),
-        Some(Concurrency::Adaptive(settings)) => pool.adaptive(settings),
-        None => pool,
-    };
-    let pool = match config.autoscale {
-        Some(settings) => pool.autoscale(settings),
-        None => pool,
-    };
-    match config.dedicated_threads {
-        Some(threads) => pool.dedicated_threads(threads),
-        None => pool,
-    }
-}
-
-/// What waits behind a key holds room in the pool, so one that waits for an attempt may have a part
-/// of it only. What waits for an operator holds none: the budget of its input bounds it.
-fn ordered(
-    pool: PoolBuilder<BusWorker, Line>,
-    config: &PoolConfig,
-) -> PoolBuilder<BusWorker, Line> {
-    let most = config.max_per_key.unwrap_or(config.queue.div_ceil(SHARE_OF_A_KEY));
-    let pool = pool.max_per_key(most).max_parked(most).parked_apart();
-    batched(pool.finally(config.on_final_failure), config)
-}
-
-/// Each event of a batch is settled by itself.
-fn batched<K: Hash + Eq + Send + Sync + 'static>(
-    pool: PoolBuilder<BusWorker, K>,
-    config: &PoolConfig,
-) -> PoolBuilder<BusWorker, K> {
-    let Some(batches) = config.batches else { return pool };
-    let pool = pool.batches(batches);
-    match config.batch_bytes {
-        Some(bytes) => pool.batch_bytes(bytes, |job| job.event.approximate_bytes()),
-        None => pool,
-    }
-}
-
-/// Each worker has its share of the queue.
-fn sticky(pool: PoolBuilder<BusWorker>, config: &PoolConfig) -> PoolBuilder<BusWorker> {
-    pool.mailbox(config.queue.div_ceil(config.workers.max(1))).finally(config.on_final_failure)
-}
-
-fn keeps_order(config: &PoolConfig) -> bool {
-    config.engine != event_pool::Engine::Shared
 }

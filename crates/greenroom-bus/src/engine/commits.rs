@@ -10,7 +10,10 @@ use tokio::{
     time::{MissedTickBehavior, interval, timeout},
 };
 
-use super::inputs::{Arrival, Input, Inputs};
+use super::{
+    input::Input,
+    inputs::{Arrival, Inputs},
+};
 use crate::source::{Committer, Resumed};
 
 /// How often positions are stored at least: so much work, or what the source calls due, is what a crash repeats.

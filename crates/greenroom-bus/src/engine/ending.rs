@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::shared::Shared;
 
 /// Lets nobody wait for an input that nobody will read, or for an output that nobody will end, once it is dropped.
-pub(super) struct Ending(pub(super) Arc<Shared>);
+pub(crate) struct Ending(pub(crate) Arc<Shared>);
 
 impl Drop for Ending {
     fn drop(&mut self) {

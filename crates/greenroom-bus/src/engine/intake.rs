@@ -9,19 +9,20 @@ use std::{
     vec,
 };
 
-use greenroom::Address;
 use tokio::{sync::watch, time::Instant};
 
 use super::{
     budget,
-    control::Managed,
-    inputs::{Arrival, Input, Reading, UnderWay},
-    ledger::{Batch, PlacedTicket, Ticket},
+    input::{Input, Reading, UnderWay, WhyStop},
+    inputs::Arrival,
+    job::{JobAddress, Origin},
+    letters::Given,
+    managed::Managed,
     order_audit::Line,
     phase::Phase,
     routing::Routing,
-    shared::{Given, Job, Origin, Shared, WhyStop},
-    worker::BusError,
+    shared::Shared,
+    ticket::{Batch, PlacedTicket, Ticket},
 };
 use crate::{
     dead_letter::Reason,
@@ -36,8 +37,6 @@ pub(super) const EVENTS_PER_TURN: usize = 256;
 
 /// What of a batch has no room yet.
 type Rest = Peekable<vec::IntoIter<Taken>>;
-
-pub(crate) type JobAddress = Address<Job, (), BusError>;
 
 pub(crate) struct Intake {
     shared: Arc<Shared>,
@@ -285,7 +284,7 @@ async fn pull(
     source: &mut Option<Box<dyn Source>>,
     into: &mut Vec<Taken>,
 ) -> Result<Pull, SourceError> {
-    shared.ledger.letters.room().await;
+    shared.dead_letters.letters.room().await;
     budget.room(1).await;
     match source {
         Some(source) => source.pull(into).await,

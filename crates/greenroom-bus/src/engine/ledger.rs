@@ -9,20 +9,13 @@ use std::{
     time::Duration,
 };
 
-use hdrhistogram::Histogram;
-use parking_lot::Mutex;
-use tokio::time::Instant;
-
-use super::{
-    inputs::{Input, UnderWay},
-    letters::Letters,
-    order_audit::{Line, OrderAudit},
-};
+use super::order_audit::{Line, OrderAudit};
 use crate::{
     dead_letter::Reason,
     settlement::{Ack, Outcome, Settle, Settled},
-    source::Receipts,
 };
+use hdrhistogram::Histogram;
+use parking_lot::Mutex;
 
 /// The slowest keys that a report names.
 const SLOWEST: usize = 10;
@@ -47,8 +40,6 @@ pub(crate) struct Ledger {
     pub(crate) peak_queued: AtomicU64,
     /// Stored dead letters by reason.
     pub(crate) reasons: Mutex<BTreeMap<&'static str, u64>>,
-    /// Dead letters on their way to their store.
-    pub(crate) letters: Letters,
     /// Stored dead letters of each pool.
     pool_letters: Box<[AtomicU64]>,
     pub(crate) audit: OrderAudit,
@@ -71,7 +62,6 @@ impl Ledger {
             queued: zero(),
             peak_queued: zero(),
             reasons: Mutex::default(),
-            letters: Letters::default(),
             pool_letters: (0..pools).map(|_| zero()).collect(),
             audit: OrderAudit::default(),
             latency: Mutex::new(histogram()),
@@ -90,6 +80,23 @@ impl Ledger {
             refused: load(&self.refused),
             taken: load(&self.taken),
         }
+    }
+
+    /// An event of this line was settled so long after it was taken.
+    pub(crate) fn settled(&self, how: Settled, time: Duration, line: Option<&Line>) {
+        if let Some(line) = line {
+            self.audit.settled(line);
+            self.slowest.offer(line, time);
+        }
+        let counter = match how {
+            Settled::Acknowledged(Outcome::Handled) => &self.handled,
+            Settled::Acknowledged(Outcome::DeadLettered) => &self.dead_lettered,
+            Settled::Acknowledged(Outcome::Ignored) => &self.ignored,
+            Settled::Refused(_) => &self.refused,
+        };
+        let micros = (time.as_micros() as u64).clamp(1, LONGEST_US);
+        self.latency.lock().saturating_record(micros);
+        counter.fetch_add(1, Ordering::AcqRel);
     }
 
     /// A dead letter has been stored.
@@ -168,82 +175,6 @@ impl Slowest {
         if keys.len() == SLOWEST {
             let least = keys.values().min().copied().unwrap_or_default();
             self.threshold.store(least.as_micros() as u64, Ordering::Relaxed);
-        }
-    }
-}
-
-/// What the events of one batch share. One for each batch rather than one for all events: the count of its owners is
-/// written for every event, by the input and by whoever settles, and these do not meet on the same batch.
-pub(crate) struct Batch {
-    pub(crate) ledger: Arc<Ledger>,
-    pub(crate) taken_at: Instant,
-    /// Who of its source hears of settlements, where anybody does.
-    pub(crate) receipts: Option<Arc<dyn Receipts>>,
-    /// Keeps its input from being done, where it has one.
-    under_way: Option<UnderWay>,
-}
-
-impl Batch {
-    pub(crate) fn of(
-        ledger: &Arc<Ledger>,
-        input: &Arc<Input>,
-        taken_at: Instant,
-        receipts: Option<Arc<dyn Receipts>>,
-    ) -> Arc<Self> {
-        let under_way = Some(UnderWay::of(input));
-        Arc::new(Self { ledger: ledger.clone(), taken_at, receipts, under_way })
-    }
-
-    /// Of events that a caller gave to a router.
-    pub(crate) fn of_caller(ledger: &Arc<Ledger>) -> Arc<Self> {
-        let taken_at = Instant::now();
-        Arc::new(Self { ledger: ledger.clone(), taken_at, receipts: None, under_way: None })
-    }
-}
-
-/// The settlement of one event.
-pub(crate) struct Ticket {
-    pub(crate) batch: Arc<Batch>,
-    /// What it takes of the budget.
-    pub(crate) bytes: u32,
-    /// The line that it stands in, where it has an order.
-    pub(crate) line: Option<Line>,
-}
-
-impl Settle for Ticket {
-    fn settled(&self, how: Settled) {
-        let ledger = &self.batch.ledger;
-        let time = self.batch.taken_at.elapsed();
-        if let Some(line) = &self.line {
-            ledger.audit.settled(line);
-            ledger.slowest.offer(line, time);
-        }
-        let counter = match how {
-            Settled::Acknowledged(Outcome::Handled) => &ledger.handled,
-            Settled::Acknowledged(Outcome::DeadLettered) => &ledger.dead_lettered,
-            Settled::Acknowledged(Outcome::Ignored) => &ledger.ignored,
-            Settled::Refused(_) => &ledger.refused,
-        };
-        let micros = (time.as_micros() as u64).clamp(1, LONGEST_US);
-        ledger.latency.lock().saturating_record(micros);
-        counter.fetch_add(1, Ordering::AcqRel);
-        if let Some(input) = self.batch.under_way.as_ref().map(UnderWay::input) {
-            input.budget.give_back(self.bytes);
-        }
-    }
-}
-
-/// The same, of a source that hears of it.
-pub(crate) struct PlacedTicket {
-    pub(crate) ticket: Ticket,
-    pub(crate) position: u64,
-}
-
-impl Settle for PlacedTicket {
-    fn settled(&self, how: Settled) {
-        self.ticket.settled(how);
-        if let Some(receipts) = &self.ticket.batch.receipts {
-            receipts.settled(self.position, how);
         }
     }
 }

@@ -14,12 +14,16 @@ use greenroom::{
 };
 
 use super::{
-    Control, InputView, PoolConfig, Retry,
-    order_audit::Line,
-    shared::Handler,
-    worker::{BusError, BusWorker},
+    budget::InputView, control::Control, entries::Handler, job::BusError, order_audit::Line,
+    outage::OutageView, worker::BusWorker,
 };
-use crate::{dead_letter::Reason, event::OrderBy, excerpt::excerpt, pattern::Pattern};
+use crate::{
+    dead_letter::Reason,
+    event::OrderBy,
+    excerpt::excerpt,
+    pattern::Pattern,
+    router::{PoolConfig, Retry},
+};
 
 /// What a pool does.
 #[derive(Debug, Clone)]
@@ -61,18 +65,6 @@ pub struct HandlerView {
     pub paused: bool,
     /// Its outage, where it is in one.
     pub outage: Option<OutageView>,
-}
-
-/// The outage of a handler.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct OutageView {
-    /// For how long it has lasted.
-    pub lasted: Duration,
-    /// The last error.
-    pub error: String,
-    /// True where the target refuses greenroom itself (401, 403): nothing gets better before the configuration does.
-    pub refused: bool,
 }
 
 /// Where a key stands with one handler and one input.
@@ -177,7 +169,7 @@ impl Control {
     pub fn failures(&self) -> Vec<String> {
         let outputs = self.shared.outputs.list();
         let outputs = outputs.iter().map(|output| output.sink.failure());
-        let failures = outputs.chain([self.shared.dead_letters.failure()]).flatten();
+        let failures = outputs.chain([self.shared.dead_letters.store.failure()]).flatten();
         failures.map(|failure| failure.to_string()).collect()
     }
 

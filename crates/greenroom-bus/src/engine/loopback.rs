@@ -24,18 +24,8 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::{
-    sync::{Notify, watch},
-    time::Instant,
-};
+use tokio::{sync::Notify, time::Instant};
 
-use super::{
-    intake::EVENTS_PER_TURN,
-    order_audit::Line,
-    phase::Phase,
-    routing::Routing,
-    shared::{Job, Origin},
-};
 use crate::{event::Event, pattern::Pattern, settlement::Ack};
 
 /// What comes back in, and how much of it at once.
@@ -117,7 +107,7 @@ impl Loopback {
         }
     }
 
-    fn try_next(&self) -> Option<Returning> {
+    pub(crate) fn try_next(&self) -> Option<Returning> {
         self.queue.lock().pop_front()
     }
 
@@ -126,40 +116,6 @@ impl Loopback {
         self.ended.store(true, Ordering::Release);
         self.sent.notify_one();
     }
-}
-
-/// The task that takes what comes back to the pools. It has an input's place, behind all of them.
-pub(crate) async fn carry(
-    loopback: Arc<Loopback>,
-    mut routing: Routing,
-    mut phase: watch::Receiver<Phase>,
-) {
-    let input = routing.input;
-    let mut number = 0;
-    while *phase.borrow_and_update() != Phase::Now {
-        let returning = tokio::select! {
-            biased;
-            _ = phase.changed() => continue,
-            returning = loopback.next() => returning,
-            () = routing.go_on() => continue,
-        };
-        let Some(first) = returning else { break };
-        for returning in std::iter::once(first)
-            .chain(std::iter::from_fn(|| loopback.try_next()))
-            .take(EVENTS_PER_TURN)
-        {
-            let Returning { event, ack, reserved, taken_at } = returning;
-            number += 1;
-            let origin = Origin { input, position: number, number, taken_at };
-            let shared = routing.shared.clone();
-            let part = |line: Option<&Line>| shared.part(ack.child(), line);
-            routing.route(event, origin, Some(reserved), &part);
-            ack.confirm();
-        }
-        routing.feed();
-        greenroom::step_aside().await;
-    }
-    routing.finish(&mut phase).await;
 }
 
 /// Room for events on their way back.
@@ -252,9 +208,9 @@ impl Drop for Reserved {
     }
 }
 
-/// Whether there is room for all that the handler of this job may send back. One from an input has reserved it.
-pub(crate) fn has_room(job: &mut Job, declared: usize) -> bool {
-    job.reserved.as_mut().is_none_or(|reserved| reserved.grow(declared))
+/// Whether what an event has reserved is room for all that its handler may send back. One from an input has reserved it.
+pub(crate) fn has_room(reserved: Option<&mut Reserved>, declared: usize) -> bool {
+    reserved.is_none_or(|reserved| reserved.grow(declared))
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use greenroom::Backoff;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{config::OutageConfig, look::OutageView};
+use super::config::OutageConfig;
 
 /// The waits between probes.
 const PROBES: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(5));
@@ -36,6 +36,18 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// How long the last attempt of the only event that fails may wait for another one, however long a
 /// window is set.
 const ALONE: Duration = Duration::from_secs(10);
+
+/// The outage of a handler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OutageView {
+    /// For how long it has lasted.
+    pub lasted: Duration,
+    /// The last error.
+    pub error: String,
+    /// True where the target refuses greenroom itself (401, 403): nothing gets better before the configuration does.
+    pub refused: bool,
+}
 
 /// The health of one handler.
 #[derive(Debug)]
@@ -251,6 +263,25 @@ impl Outage {
         let down = state.down.as_ref()?;
         let (lasted, error) = (down.since.elapsed(), down.error.clone());
         Some(OutageView { lasted, error, refused: down.refused })
+    }
+}
+
+/// The right to probe a handler in outage, where the attempt has it. Dropped, whatever ended the attempt (a panic, a
+/// stop, an answer that says nothing), it passes to another event.
+pub(crate) struct Probe<'a>(pub(crate) Option<&'a Outage>);
+
+impl Probe<'_> {
+    /// The attempt has failed, and says so itself. True where it was a probe.
+    pub(crate) fn done(mut self) -> bool {
+        self.0.take().is_some()
+    }
+}
+
+impl Drop for Probe<'_> {
+    fn drop(&mut self) {
+        if let Some(outage) = self.0 {
+            outage.probe_cancelled();
+        }
     }
 }
 

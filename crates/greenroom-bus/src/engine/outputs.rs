@@ -19,7 +19,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, oneshot};
 
 use super::{
-    control::{ChangeError, Kind, known},
+    change::{ChangeError, Kind, known},
     report::OutputReport,
 };
 use crate::{

@@ -7,20 +7,21 @@ use tokio::sync::watch;
 
 use super::{
     beside::BesidePools,
-    config::{NoHandler, OnFull},
-    control::Managed,
-    inputs::Input,
-    intake::JobAddress,
+    config::NoHandler,
+    input::Input,
+    job::{Job, JobAddress, Origin},
+    letters::Given,
     loopback::Reserved,
+    managed::Managed,
     order_audit::Line,
     phase::Phase,
-    shared::{Given, Job, Origin, Shared},
+    shared::Shared,
     waiting::gone,
 };
 use crate::{
     dead_letter::Reason,
     event::Event,
-    router::Route,
+    router::{OnFull, Route},
     settlement::{Ack, Outcome, Refusal},
 };
 

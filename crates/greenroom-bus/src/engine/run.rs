@@ -7,10 +7,7 @@
 //! commit: inputs that keep their positions store them ──▶ report
 //! ```
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{sync::atomic::Ordering, time::Duration};
 
 use greenroom::{ExitReason, PoolStats, Stop, StopReport};
 use tokio::{
@@ -19,15 +16,17 @@ use tokio::{
 };
 
 use super::{
-    Control, Engine, Parts, Phase, PoolReport, PositionsReport, RunReport, SlowKey,
     commits::{Commits, LastCommit},
+    control::Control,
     depths::Depths,
-    intake::{Intake, JobAddress},
-    loopback,
-    parked::{self, LeftParked, Watch},
-    report::peak_rss_bytes,
+    intake::Intake,
+    job::{Job, JobAddress},
+    parts::{Engine, Parts, SharedPool},
+    phase::Phase,
+    report::{PoolReport, PositionsReport, RunReport, SlowKey, peak_rss_bytes},
+    returning,
     routing::Routing,
-    shared::Job,
+    standstill::{self, LeftParked, Watch, is_parked},
     tasks::Tasks,
 };
 use crate::{name::Name, sink::SinkError, source::SourceError};
@@ -113,7 +112,7 @@ impl Run {
             let pools = engine.pools.iter().map(|pool| pool.address()).collect();
             let phase = engine.phase.subscribe();
             let routing = Routing::new(shared, input, pools, engine.managed.clone());
-            let carried = loopback::carry(loopback.clone(), routing, phase);
+            let carried = returning::carry(loopback.clone(), routing, phase);
             way_back.spawn("loopback", carried);
         }
         self.read_all(engine).await;
@@ -345,7 +344,7 @@ impl Run {
             let sink = output.sink.clone();
             finishes.spawn(sink.describe(), async move { sink.finish().await });
         }
-        let store = engine.shared.dead_letters.clone();
+        let store = engine.shared.dead_letters.store.clone();
         finishes.spawn(store.describe(), async move { store.finish().await });
         loop {
             self.look_at_phase(engine);
@@ -458,7 +457,7 @@ impl Run {
             inputs: shared.inputs.report(),
             outputs: shared.outputs.report(),
             positions: Vec::new(),
-            dead_letters: shared.dead_letters.describe(),
+            dead_letters: shared.dead_letters.store.describe(),
             warnings: warnings(engine),
             errors: self.errors,
         }
@@ -468,7 +467,7 @@ impl Run {
 /// What happened to outputs and dead letters that somebody should know.
 fn warnings(engine: &Parts) -> Vec<String> {
     let mut warnings = engine.shared.outputs.remarks();
-    let letters = &engine.shared.dead_letters;
+    let letters = &engine.shared.dead_letters.store;
     warnings.extend(letters.remark().map(|what| format!("{}: {what}", letters.describe())));
     warnings
 }
@@ -477,7 +476,7 @@ fn warnings(engine: &Parts) -> Vec<String> {
 fn stuck_output(engine: &Parts) -> Option<String> {
     let outputs = engine.shared.outputs.list();
     let outputs = outputs.iter().map(|output| output.sink.failure());
-    let dead_letters = engine.shared.dead_letters.failure();
+    let dead_letters = engine.shared.dead_letters.store.failure();
     outputs.chain([dead_letters]).flatten().next().map(|error| error.to_string())
 }
 
@@ -495,18 +494,9 @@ fn has_failed(end: &ExitReason) -> bool {
 /// Events behind parked keys, of a run that is told to stop now.
 fn parked_now(engine: &Parts) -> u64 {
     if engine.shared.parked.any() {
-        parked::look_at_keys(engine);
+        standstill::look_at_keys(engine);
     }
     engine.shared.parked.counts().events
-}
-
-/// True where all that the pools still hold waits for somebody to decide, and something does.
-pub(super) fn is_parked(engine: &Parts) -> bool {
-    let stats = engine.pools.iter().map(|pool| pool.stats());
-    let (held, parked) = stats.fold((0, 0), |(held, parked), stats| {
-        (held + stats.queued + stats.waiting + stats.in_hand, parked + stats.parked)
-    });
-    parked > 0 && held == parked
 }
 
 type Intakes = Tasks<Result<(), SourceError>>;
@@ -538,6 +528,3 @@ fn ticks() -> Interval {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks
 }
-
-/// Used by the run to hold pools while they stop.
-pub(super) type SharedPool = Arc<greenroom::Pool<super::worker::BusWorker>>;

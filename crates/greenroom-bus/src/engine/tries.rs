@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{config::Retry, outage::Streak};
+use super::outage::Streak;
+use crate::router::Retry;
 
 /// Of one event, since it was taken or an operator let it be attempted anew.
 #[derive(Debug, Default)]

@@ -14,10 +14,9 @@ use std::{
 use greenroom::{NotAccepted, SendError, TrySendError, pool::Permit};
 
 use super::{
-    intake::JobAddress,
+    job::{BusError, Job, JobAddress},
     order_audit::Line,
-    shared::{Job, Shared},
-    worker::BusError,
+    shared::Shared,
 };
 use crate::{BoxFuture, dead_letter::Reason};
 

@@ -13,7 +13,7 @@ use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 
 use parking_lot::RwLock;
 
-use super::Matcher;
+use super::matcher::Matcher;
 use crate::{event::Event, pattern::Pattern};
 
 /// Types whose handlers are remembered. More than this many different types are matched anew each time, so that a source

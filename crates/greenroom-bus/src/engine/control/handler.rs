@@ -2,10 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::ChangeError;
 use crate::{
-    engine::{HandlerConfig, PoolConfig, Retry, shared::Shared},
+    engine::{change::ChangeError, entries::Handler, shared::Shared},
     name::Name,
+    router::{HandlerConfig, PoolConfig, Retry},
 };
 
 /// One handler of a running engine: its health, its retries, its pause. Cheap to clone.
@@ -22,7 +22,7 @@ pub(super) struct RetryChange {
 }
 
 impl HandlerControl {
-    fn entry(&self) -> &crate::engine::shared::Handler {
+    fn entry(&self) -> &Handler {
         &self.shared.handlers[self.place]
     }
 

@@ -1,8 +1,11 @@
 //! Inputs that come and go while the engine runs (G01).
 
-use super::{ChangeError, Control, NotAdded, Removal};
+use super::{
+    handle::Control,
+    removal::{NotAdded, Removal},
+};
 use crate::{
-    engine::{InputConfig, InputReport, Phase},
+    engine::{budget::InputConfig, change::ChangeError, phase::Phase, report::InputReport},
     source::Source,
 };
 

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{ChangeError, Control, NotAdded, Removal};
+use super::{
+    handle::Control,
+    removal::{NotAdded, Removal},
+};
 use crate::{
-    engine::{OutputReport, Phase, outputs::Output},
+    engine::{change::ChangeError, outputs::Output, phase::Phase, report::OutputReport},
     pattern::Pattern,
     router::Matcher,
     sink::Sink,
@@ -80,7 +83,7 @@ impl Control {
         for output in &*self.shared.outputs.list() {
             output.sink.reopen();
         }
-        self.shared.dead_letters.reopen();
+        self.shared.dead_letters.store.reopen();
     }
 
     /// The outputs that there are and were, in the order in which they were added.

@@ -2,8 +2,15 @@
 
 use greenroom::{Change, PoolStats, keys::KeyStatus, limits::Rate, pool::AdminError};
 
-use super::{ChangeError, Control, Managed};
-use crate::engine::{Concurrency, PoolConfig, Retry, shared::PoolSettings};
+use super::handle::Control;
+use crate::{
+    engine::{
+        change::{ChangeError, known},
+        entries::PoolSettings,
+        managed::Managed,
+    },
+    router::{Concurrency, PoolConfig, Retry},
+};
 
 /// One pool of a running engine: its figures, its sizes and limits, its pause. Cheap to clone; does not keep the pool
 /// running.
@@ -146,7 +153,7 @@ impl PoolControl {
         };
         let Some(handler) = (0..shared.handlers.len()).find(own) else {
             let of_pool = shared.handlers.iter().filter(|entry| entry.pool == self.place);
-            let known = super::names(of_pool.map(|entry| entry.name.as_str()));
+            let known = known(of_pool.map(|entry| entry.name.as_str()));
             return Err(ChangeError::NoSuchHandler { name: handler.to_owned(), known });
         };
         let Some(keys) = &self.managed().keys else { return Ok(Vec::new()) };

@@ -1,4 +1,4 @@
-//! A router at work without an engine: who gives it an event gets what its handlers made of it.
+//! A router at work without inputs and outputs: who gives it an event gets what its handlers made of it.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -9,19 +9,30 @@ use greenroom::{NotAccepted, TrySendError};
 use parking_lot::Mutex;
 use tokio::{sync::oneshot, time::Instant};
 
-use super::{Route, Router};
+use super::{
+    builder::EngineBuilder,
+    config::BuildError,
+    control::Control,
+    job::{Job, JobAddress, Origin},
+    parts::{Engine, Parts},
+    produced::{HandlerFailure, Produced},
+    report::RunReport,
+    shared::Shared,
+    ticket::{Batch, Ticket},
+    waiting::gone,
+};
 use crate::{
     BoxFuture,
     dead_letter::{DeadLetter, DeadLetterStore, Reason},
-    engine::{
-        BuildError, Control, OnFull, RunReport,
-        internal::{self, Job, JobAddress, Origin, Parts, Produced, Shared},
-    },
     event::Event,
     name::Name,
+    router::{OnFull, Route, Router},
     settlement::{Ack, Settle, Settled},
     sink::SinkError,
 };
+
+/// What events are called that callers give to a router, where an input would be named.
+const CALLERS: &str = "router";
 
 /// What handlers made of an event.
 #[derive(Debug, Clone, Default)]
@@ -62,37 +73,15 @@ pub enum NotDispatched {
     Refused,
 }
 
-/// A handler that gave an event up.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("the handler {handler:?} failed after {attempts} attempts ({}): {error}", reason.as_str())]
-#[non_exhaustive]
-pub struct HandlerFailure {
-    /// Its name.
-    pub handler: Name,
-    /// What for.
-    pub reason: Reason,
-    /// The last error, in words.
-    pub error: String,
-    /// Attempts made.
-    pub attempts: u32,
-}
-
-impl HandlerFailure {
-    pub(crate) fn new(handler: Name, reason: Reason, error: String, attempts: u32) -> Self {
-        Self { handler, reason, error, attempts }
-    }
-}
-
 /// A router whose pools run. Dropped, it leaves them to handle what they have.
 ///
 /// ```
 /// use std::{sync::Arc, time::Duration};
 ///
 /// use greenroom_bus::{
-///     engine::{HandlerConfig, PoolConfig},
 ///     event::Event,
 ///     handler::pass::PassFactory,
-///     router::Router,
+///     router::{HandlerConfig, PoolConfig, Router},
 /// };
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -119,7 +108,7 @@ impl Router {
     /// # Panics
     /// Outside a tokio runtime.
     pub async fn start(self) -> Result<RunningRouter, BuildError> {
-        let parts = internal::without_inputs(self, Arc::new(Callers)).await?;
+        let parts = without_inputs(self, Arc::new(Callers)).await?;
         Ok(RunningRouter { parts, started: Instant::now() })
     }
 }
@@ -132,12 +121,12 @@ impl RunningRouter {
 
     /// The names of the handlers, each at its place.
     pub fn handlers(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.parts.shared().router.handlers()
+        self.parts.shared.router.handlers()
     }
 
     /// Where an event would go.
     pub fn route(&self, event: &Event) -> Route {
-        self.parts.shared().router.route(event)
+        self.parts.shared.router.route(event)
     }
 
     /// Gives an event to the handlers that it goes to, and waits until all of them are done with it: retries included. Waits
@@ -151,7 +140,7 @@ impl RunningRouter {
     /// A dropped future has refused the event where it waited for room; otherwise handlers go on with it, and nobody is told
     /// what they made of it.
     pub async fn handle(&self, event: Event) -> Result<Dispatched, NotDispatched> {
-        let shared = self.parts.shared();
+        let shared = &self.parts.shared;
         let ty = || event.ty().to_owned();
         let places = match shared.router.route(&event) {
             Route::One(place) => vec![place],
@@ -180,10 +169,10 @@ impl RunningRouter {
         places: &[usize],
         produced: &Arc<Produced>,
     ) -> oneshot::Receiver<Settled> {
-        let shared = self.parts.shared();
+        let shared = &self.parts.shared;
         shared.ledger.taken.fetch_add(1, Ordering::AcqRel);
         let (tell, told) = oneshot::channel();
-        let whole = Ack::new(Caller(Mutex::new(Some(tell)), internal::ticket(shared)));
+        let whole = Ack::new(Caller(Mutex::new(Some(tell)), ticket(shared)));
         for place in places {
             let origin = Origin::of_caller();
             let part = whole.child();
@@ -201,7 +190,7 @@ impl RunningRouter {
             };
             let job = Job { produced: Some(produced.clone()), ..job };
             let pool = shared.handlers[*place].pool;
-            admit(shared, pool, &self.parts.address(pool), job).await;
+            admit(shared, pool, &self.parts.pools[pool].address(), job).await;
         }
         whole.confirm();
         told
@@ -212,7 +201,7 @@ impl RunningRouter {
     /// # Cancel safety
     /// As [`Engine::run`](crate::engine::Engine::run).
     pub async fn stop(self, within: Duration) -> RunReport {
-        let report = self.parts.stop(within).await;
+        let report = stop(self.parts, within).await;
         RunReport { elapsed: self.started.elapsed(), ..report }
     }
 }
@@ -224,7 +213,7 @@ async fn admit(shared: &Shared, pool: usize, address: &JobAddress, job: Job) {
         if let Err(error) = address.send(job).await {
             let why = error.without_message();
             if let Some(job) = error.into_message() {
-                internal::gone(shared, why, job);
+                gone(shared, why, job);
             }
         }
         return;
@@ -240,7 +229,7 @@ async fn admit(shared: &Shared, pool: usize, address: &JobAddress, job: Job) {
         Err(error) => {
             let why: NotAccepted = error.without_message();
             if let Some(job) = error.into_message() {
-                internal::gone(shared, why, job);
+                gone(shared, why, job);
             }
         }
     }
@@ -277,4 +266,24 @@ impl DeadLetterStore for Callers {
     fn failure(&self) -> Option<SinkError> {
         None
     }
+}
+
+async fn without_inputs(
+    router: Router,
+    dead_letters: Arc<dyn DeadLetterStore>,
+) -> Result<Parts, BuildError> {
+    let engine = EngineBuilder::default().router(router).dead_letters(dead_letters);
+    Ok(engine.build_for(CALLERS).await?.parts)
+}
+
+/// Handles what was given, and ends.
+async fn stop(mut parts: Parts, deadline: Duration) -> RunReport {
+    parts.deadline = deadline;
+    parts.control().drain();
+    Engine { parts }.run().await
+}
+
+/// The settlement of one event in the ledger.
+fn ticket(shared: &Shared) -> Ticket {
+    Ticket { batch: Batch::of_caller(&shared.ledger), bytes: 0, line: None }
 }

@@ -1,0 +1,12 @@
+//! What a running pool is managed with.
+
+use greenroom::{PoolAdmin, keys::Keys};
+
+use super::{order_audit::Line, worker::BusWorker};
+
+/// What a pool is managed with. Does not keep it running.
+pub(crate) struct Managed {
+    pub(crate) admin: PoolAdmin<BusWorker>,
+    /// Where the pool keeps order per key.
+    pub(crate) keys: Option<Keys<BusWorker, Line>>,
+}
