@@ -10,67 +10,30 @@
 //! An event is settled only when its outcome is stored: what its handler produced is in the output, or the event is in
 //! the dead letters. What is not settled is refused, and the report says how many.
 
-mod attempt;
-mod beside;
-mod brake;
-mod budget;
-mod builder;
-mod change;
-mod commits;
+mod account;
 mod config;
 mod control;
-mod depths;
-mod emit;
-mod ending;
-mod entries;
-mod failures;
-mod input;
-mod inputs;
+mod egress;
 mod intake;
-mod job;
-mod judge;
-mod ledger;
-mod letters;
-mod log_limit;
-mod look;
-mod loopback;
-mod managed;
-mod order_audit;
-mod outage;
-mod outputs;
-mod parked;
-mod parts;
-mod phase;
-mod pools;
-pub(crate) mod produced;
-mod report;
-mod returning;
-mod routing;
-mod run;
+pub(crate) mod lifecycle;
+pub(crate) mod process;
 mod shared;
-mod shares;
-pub(crate) mod standalone;
-mod standstill;
-mod tasks;
-mod ticket;
-mod tries;
-mod waiting;
-mod worker;
 
 pub use self::{
-    budget::{InputConfig, InputView},
-    builder::EngineBuilder,
-    change::ChangeError,
-    config::{BuildError, NoHandler, OutageConfig},
-    control::{Control, HandlerControl, NotAdded, PoolControl, Removal},
-    failures::{FailedEvent, OnFailure},
-    look::{Decided, Decision, HandlerView, HotView, KeyView, ParkedView, PoolView},
-    loopback::LoopbackConfig,
-    outage::OutageView,
-    parts::Engine,
-    phase::Phase,
-    report::{
+    account::report::{
         InputReport, OutputReport, PoolReport, PositionsReport, Progress, RunReport, SlowKey,
+    },
+    config::{BuildError, NoHandler, OutageConfig},
+    control::{
+        ChangeError, Control, Decided, Decision, HandlerControl, HandlerView, HotView, KeyView,
+        NotAdded, ParkedView, PoolControl, PoolView, Removal,
+    },
+    intake::budget::{InputConfig, InputView},
+    lifecycle::{builder::EngineBuilder, engine::Engine, phase::Phase},
+    process::{
+        circuit::OutageView,
+        failures::{FailedEvent, OnFailure},
+        loopback::LoopbackConfig,
     },
 };
 /// How the pools and handlers of an engine are declared, as those of a router.

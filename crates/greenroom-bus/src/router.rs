@@ -31,6 +31,6 @@ pub use {
 
 // A router that runs needs the engine's pools, so it is made there. Nothing in here knows of that.
 pub use crate::engine::{
-    produced::HandlerFailure,
-    standalone::{Dispatched, NotDispatched, RunningRouter},
+    lifecycle::standalone::{Dispatched, NotDispatched, RunningRouter},
+    process::produced::HandlerFailure,
 };

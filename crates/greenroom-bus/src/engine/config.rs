@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::change::ChangeError;
+use super::control::change::ChangeError;
 use crate::router::RouterError;
 
 /// What happens to an event that no handler is named for, or that every matcher refuses.

@@ -12,14 +12,20 @@
 //! What cannot change is refused with [`ChangeError::AlreadyStarted`] and its name; nothing has changed then.
 
 mod apply;
+pub(crate) mod change;
 mod handle;
 mod handler;
 mod input;
+mod look;
 mod output;
 mod pool;
 mod removal;
 
-pub use handle::Control;
-pub use handler::HandlerControl;
-pub use pool::PoolControl;
-pub use removal::{NotAdded, Removal};
+pub use {
+    change::ChangeError,
+    handle::Control,
+    handler::HandlerControl,
+    look::{Decided, Decision, HandlerView, HotView, KeyView, ParkedView, PoolView},
+    pool::PoolControl,
+    removal::{NotAdded, Removal},
+};

@@ -5,19 +5,25 @@ use std::sync::{Arc, atomic::Ordering};
 use parking_lot::Mutex;
 
 use super::{
+    account::{
+        ledger::{Ledger, PartTicket},
+        order_audit::Line,
+    },
     config::NoHandler,
-    entries::{Handler, PoolSettings},
-    failures::{FailedEvent, Failures},
-    inputs::Inputs,
-    job::{Job, Origin},
-    ledger::{Ledger, PartTicket},
-    letters::{Addressed, DeadLetters, Given},
-    loopback::Loopback,
-    order_audit::Line,
-    outputs::Outputs,
-    parked::Parked,
-    produced::HandlerFailure,
-    shares::Shares,
+    egress::{
+        dead_letters::{Addressed, DeadLetters, Given},
+        outputs::Outputs,
+    },
+    intake::inputs::Inputs,
+    process::{
+        entries::{Handler, PoolSettings},
+        failures::{FailedEvent, Failures},
+        fair_share::FairShare,
+        job::{Job, Origin},
+        loopback::Loopback,
+        parked::Parked,
+        produced::HandlerFailure,
+    },
 };
 use crate::{
     dead_letter::Reason, event::Event, handler::FailureKind, router::Router, settlement::Ack,
@@ -31,7 +37,7 @@ pub(crate) struct Shared {
     /// Whether an event goes to all outputs that take it, rather than to the first.
     pub(crate) all_outputs: bool,
     /// How pools share the threads, where one has a weight.
-    pub(crate) shares: Option<Shares>,
+    pub(crate) shares: Option<FairShare>,
     /// The way back in, where there is one.
     pub(crate) loopback: Option<Arc<Loopback>>,
     /// Its place among the inputs; 0 where there is none.

@@ -1,14 +1,12 @@
 //! The pools and handlers of a running engine, and a configuration that is brought to all of them.
 
 use super::{
+    change::{ChangeError, known},
     handle::Control,
     handler::{HandlerControl, RetryChange},
     pool::PoolControl,
 };
-use crate::{
-    engine::change::{ChangeError, known},
-    router::{DEFAULT_POOL, HandlerConfig, PoolConfig},
-};
+use crate::router::{DEFAULT_POOL, HandlerConfig, PoolConfig};
 
 impl Control {
     /// The pool of this name.

@@ -4,7 +4,9 @@ use std::sync::{Arc, atomic::Ordering};
 
 use tokio::sync::watch;
 
-use crate::engine::{managed::Managed, phase::Phase, report::Progress, shared::Shared};
+use crate::engine::{
+    account::report::Progress, lifecycle::phase::Phase, process::managed::Managed, shared::Shared,
+};
 
 /// Looks at a running engine, changes it, and stops it. Cheap to clone; outlives its run, and then changes nothing.
 #[derive(Clone)]

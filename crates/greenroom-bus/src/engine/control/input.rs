@@ -1,11 +1,12 @@
 //! Inputs that come and go while the engine runs (G01).
 
 use super::{
+    change::ChangeError,
     handle::Control,
     removal::{NotAdded, Removal},
 };
 use crate::{
-    engine::{budget::InputConfig, change::ChangeError, phase::Phase, report::InputReport},
+    engine::{account::report::InputReport, intake::budget::InputConfig, lifecycle::phase::Phase},
     source::Source,
 };
 

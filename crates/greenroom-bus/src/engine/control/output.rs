@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::{
+    change::ChangeError,
     handle::Control,
     removal::{NotAdded, Removal},
 };
 use crate::{
-    engine::{change::ChangeError, outputs::Output, phase::Phase, report::OutputReport},
+    engine::{account::report::OutputReport, egress::outputs::Output, lifecycle::phase::Phase},
     pattern::Pattern,
     router::Matcher,
     sink::Sink,

@@ -2,13 +2,12 @@
 
 use greenroom::{Change, PoolStats, keys::KeyStatus, limits::Rate, pool::AdminError};
 
-use super::handle::Control;
+use super::{
+    change::{ChangeError, known},
+    handle::Control,
+};
 use crate::{
-    engine::{
-        change::{ChangeError, known},
-        entries::PoolSettings,
-        managed::Managed,
-    },
+    engine::process::{entries::PoolSettings, managed::Managed},
     router::{Concurrency, PoolConfig, Retry},
 };
 
@@ -16,12 +15,12 @@ use crate::{
 /// running.
 #[derive(Clone)]
 pub struct PoolControl {
-    pub(super) control: Control,
-    pub(super) place: usize,
+    pub(crate) control: Control,
+    pub(crate) place: usize,
 }
 
 /// One setting of a pool with its new value, found to be possible.
-pub(super) struct PoolChange {
+pub(crate) struct PoolChange {
     pool: PoolControl,
     setting: Setting,
 }
@@ -80,17 +79,17 @@ impl PoolControl {
     /// worker may take one event into its hand, and keeps it unattempted. Once the queue is full,
     /// [`on_full`](PoolConfig::on_full) says what becomes of further events. True where it was not paused before.
     pub fn pause(&self) -> bool {
-        self.settings().brake.set(true)
+        self.settings().pause.set(true)
     }
 
     /// Lets it go on, at once. True where it was paused.
     pub fn resume(&self) -> bool {
-        self.settings().brake.set(false)
+        self.settings().pause.set(false)
     }
 
     /// True while it is paused.
     pub fn is_paused(&self) -> bool {
-        self.settings().brake.is_on()
+        self.settings().pause.is_on()
     }
 
     /// Adds or removes workers until there are so many. A worker that leaves first finishes what it has in hand.
@@ -170,7 +169,7 @@ impl PoolControl {
     }
 
     /// What is to change for this configuration.
-    pub(super) fn changes(&self, to: &PoolConfig) -> Result<Vec<PoolChange>, ChangeError> {
+    pub(crate) fn changes(&self, to: &PoolConfig) -> Result<Vec<PoolChange>, ChangeError> {
         let is = self.config();
         let live = PoolConfig {
             workers: to.workers,
@@ -215,7 +214,7 @@ impl PoolControl {
 
 impl PoolChange {
     /// What has changed.
-    pub(super) fn carry_out(self) -> Result<String, ChangeError> {
+    pub(crate) fn carry_out(self) -> Result<String, ChangeError> {
         let Self { pool, setting } = self;
         match setting {
             Setting::Workers(workers) => drop(pool.resize(workers)?),

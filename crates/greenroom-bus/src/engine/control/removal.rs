@@ -2,7 +2,8 @@
 
 use std::{error::Error, fmt};
 
-use crate::{BoxFuture, engine::change::ChangeError};
+use super::change::ChangeError;
+use crate::BoxFuture;
 
 /// An input or output that was not added, and why. It is given back.
 #[non_exhaustive]
@@ -14,7 +15,7 @@ pub struct NotAdded<P> {
 }
 
 impl<P> NotAdded<P> {
-    pub(super) fn new(why: ChangeError, part: P) -> Self {
+    pub(crate) fn new(why: ChangeError, part: P) -> Self {
         Self { why, part }
     }
 }
@@ -39,7 +40,7 @@ pub struct Removal<T> {
 }
 
 impl<T> Removal<T> {
-    pub(super) fn new(done: impl Future<Output = T> + Send + 'static) -> Self {
+    pub(crate) fn new(done: impl Future<Output = T> + Send + 'static) -> Self {
         Self { done: Box::pin(done) }
     }
 
