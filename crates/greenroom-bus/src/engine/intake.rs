@@ -8,6 +8,7 @@
 //! Here lives all that is kept for an input: [`input`] holds its state, [`inputs`] those that there are.
 
 pub(crate) mod budget;
+pub(crate) mod destinations;
 pub(crate) mod input;
 pub(crate) mod inputs;
 pub(crate) mod overflow;

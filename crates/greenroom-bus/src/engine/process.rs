@@ -17,6 +17,7 @@ pub(crate) mod loopback;
 pub(crate) mod managed;
 pub(crate) mod parked;
 pub(crate) mod pause;
+pub(crate) mod processing;
 pub(crate) mod produced;
 pub(crate) mod tries;
 pub(crate) mod worker;

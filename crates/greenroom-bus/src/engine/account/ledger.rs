@@ -26,26 +26,76 @@ const LONGEST_US: u64 = 3_600_000_000;
 
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    pub(crate) taken: AtomicU64,
-    pub(crate) handled: AtomicU64,
-    pub(crate) dead_lettered: AtomicU64,
-    pub(crate) ignored: AtomicU64,
-    pub(crate) refused: AtomicU64,
+    taken: AtomicU64,
+    outcomes: Outcomes,
     /// Attempts that failed, and whose effect is not known.
     pub(crate) unanswered: AtomicU64,
     pub(crate) out_of_order: AtomicU64,
     /// Events that were acknowledged before their outputs were lost.
     pub(crate) lost_outputs: AtomicU64,
-    /// Events queued in pools or waiting for another attempt, when last looked at.
-    pub(crate) queued: AtomicU64,
-    pub(crate) peak_queued: AtomicU64,
-    /// Stored dead letters by reason.
-    pub(crate) reasons: Mutex<BTreeMap<&'static str, u64>>,
-    /// Stored dead letters of each pool.
-    pool_letters: Box<[AtomicU64]>,
+    pub(crate) queued: Queued,
+    /// Dead letters that are stored.
+    pub(crate) letters: StoredLetters,
     pub(crate) audit: OrderAudit,
     latency: Mutex<Histogram<u64>>,
     slowest: Slowest,
+}
+
+/// Events by how they were settled.
+#[derive(Debug, Default)]
+struct Outcomes {
+    handled: AtomicU64,
+    dead_lettered: AtomicU64,
+    ignored: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// Events queued in pools or waiting for another attempt, when last looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Queued {
+    now: AtomicU64,
+    most: AtomicU64,
+}
+
+impl Queued {
+    pub(crate) fn seen(&self, events: u64) {
+        self.now.store(events, Ordering::Relaxed);
+        self.most.fetch_max(events, Ordering::Relaxed);
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.now.load(Ordering::Relaxed)
+    }
+
+    /// The most that were seen at once.
+    pub(crate) fn most(&self) -> u64 {
+        self.most.load(Ordering::Relaxed)
+    }
+}
+
+/// Dead letters that are stored, by reason and by pool.
+#[derive(Debug)]
+pub(crate) struct StoredLetters {
+    reasons: Mutex<BTreeMap<&'static str, u64>>,
+    pools: Box<[AtomicU64]>,
+}
+
+impl StoredLetters {
+    pub(crate) fn count(&self, reason: Reason, pool: Option<usize>) {
+        *self.reasons.lock().entry(reason.as_str()).or_default() += 1;
+        if let Some(pool) = pool {
+            self.pools[pool].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn by_reason(&self) -> BTreeMap<&'static str, u64> {
+        self.reasons.lock().clone()
+    }
+
+    /// Those of the pool at this place.
+    pub(crate) fn of_pool(&self, pool: usize) -> u64 {
+        self.pools[pool].load(Ordering::Relaxed)
+    }
 }
 
 impl Ledger {
@@ -53,17 +103,15 @@ impl Ledger {
         let zero = || AtomicU64::new(0);
         Self {
             taken: zero(),
-            handled: zero(),
-            dead_lettered: zero(),
-            ignored: zero(),
-            refused: zero(),
+            outcomes: Outcomes::default(),
             unanswered: zero(),
             out_of_order: zero(),
             lost_outputs: zero(),
-            queued: zero(),
-            peak_queued: zero(),
-            reasons: Mutex::default(),
-            pool_letters: (0..pools).map(|_| zero()).collect(),
+            queued: Queued::default(),
+            letters: StoredLetters {
+                reasons: Mutex::default(),
+                pools: (0..pools).map(|_| zero()).collect(),
+            },
             audit: OrderAudit::default(),
             latency: Mutex::new(histogram()),
             slowest: Slowest::default(),
@@ -75,11 +123,32 @@ impl Ledger {
     pub(crate) fn counts(&self) -> Counts {
         let load = |counter: &AtomicU64| counter.load(Ordering::Acquire);
         Counts {
-            handled: load(&self.handled),
-            dead_lettered: load(&self.dead_lettered),
-            ignored: load(&self.ignored),
-            refused: load(&self.refused),
+            handled: load(&self.outcomes.handled),
+            dead_lettered: load(&self.outcomes.dead_lettered),
+            ignored: load(&self.outcomes.ignored),
+            refused: load(&self.outcomes.refused),
             taken: load(&self.taken),
+        }
+    }
+
+    /// So many were taken from an input.
+    pub(crate) fn takes(&self, events: u64) {
+        self.taken.fetch_add(events, Ordering::AcqRel);
+    }
+
+    /// A part of an event's settlement that ends by itself: the line that its handler keeps is left then.
+    pub(crate) fn part(self: &Arc<Self>, ack: Ack, line: Option<&Line>) -> Ack {
+        let Some(line) = line else { return ack };
+        self.audit.taken(line);
+        let (ledger, line) = (self.clone(), line.clone());
+        Ack::new(PartTicket { ledger, line, event: Mutex::new(Some(ack)) })
+    }
+
+    /// An event leaves in its turn, or out of it.
+    pub(crate) fn leaves(&self, line: Option<&Line>, number: u64) {
+        if number > 0 && line.is_some_and(|line| !self.audit.left(line, number)) {
+            self.out_of_order.fetch_add(1, Ordering::Relaxed);
+            tracing::error!(?line, number, "an event left out of order; please report this");
         }
     }
 
@@ -90,27 +159,14 @@ impl Ledger {
             self.slowest.offer(line, time);
         }
         let counter = match how {
-            Settled::Acknowledged(Outcome::Handled) => &self.handled,
-            Settled::Acknowledged(Outcome::DeadLettered) => &self.dead_lettered,
-            Settled::Acknowledged(Outcome::Ignored) => &self.ignored,
-            Settled::Refused(_) => &self.refused,
+            Settled::Acknowledged(Outcome::Handled) => &self.outcomes.handled,
+            Settled::Acknowledged(Outcome::DeadLettered) => &self.outcomes.dead_lettered,
+            Settled::Acknowledged(Outcome::Ignored) => &self.outcomes.ignored,
+            Settled::Refused(_) => &self.outcomes.refused,
         };
         let micros = (time.as_micros() as u64).clamp(1, LONGEST_US);
         self.latency.lock().saturating_record(micros);
         counter.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// A dead letter has been stored.
-    pub(crate) fn count_letter(&self, reason: Reason, pool: Option<usize>) {
-        *self.reasons.lock().entry(reason.as_str()).or_default() += 1;
-        if let Some(pool) = pool {
-            self.pool_letters[pool].fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Stored dead letters of the pool at this place.
-    pub(crate) fn letters_of_pool(&self, pool: usize) -> u64 {
-        self.pool_letters[pool].load(Ordering::Relaxed)
     }
 
     /// The latency at these quantiles, in microseconds.
@@ -181,11 +237,11 @@ impl Slowest {
 }
 
 /// The settlement of one of several handlers that an event goes to, where that one keeps a line.
-pub(crate) struct PartTicket {
-    pub(crate) ledger: Arc<Ledger>,
-    pub(crate) line: Line,
+struct PartTicket {
+    ledger: Arc<Ledger>,
+    line: Line,
     /// The part of the event's own settlement, until this one has its outcome.
-    pub(crate) event: Mutex<Option<Ack>>,
+    event: Mutex<Option<Ack>>,
 }
 
 impl Settle for PartTicket {

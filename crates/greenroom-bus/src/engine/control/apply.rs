@@ -14,16 +14,16 @@ impl Control {
     /// # Errors
     /// There is none.
     pub fn pool(&self, name: &str) -> Result<PoolControl, ChangeError> {
-        let place = self.shared.pools.iter().position(|pool| &*pool.name == name);
+        let place = self.shared.process.pools.iter().position(|pool| &*pool.name == name);
         place.map(|place| PoolControl { control: self.clone(), place }).ok_or_else(|| {
-            let known = known(self.shared.pools.iter().map(|pool| pool.name.as_str()));
+            let known = known(self.shared.process.pools.iter().map(|pool| pool.name.as_str()));
             ChangeError::NoSuchPool { name: name.to_owned(), known }
         })
     }
 
     /// Each pool, in the order of their settings; `default` is first where it is not set.
     pub fn pools(&self) -> Vec<PoolControl> {
-        let places = 0..self.shared.pools.len();
+        let places = 0..self.shared.process.pools.len();
         places.map(|place| PoolControl { control: self.clone(), place }).collect()
     }
 
@@ -32,16 +32,17 @@ impl Control {
     /// # Errors
     /// There is none.
     pub fn handler(&self, name: &str) -> Result<HandlerControl, ChangeError> {
-        let place = self.shared.handlers.iter().position(|handler| &*handler.name == name);
+        let place = self.shared.process.handlers.iter().position(|handler| &*handler.name == name);
         place.map(|place| HandlerControl { shared: self.shared.clone(), place }).ok_or_else(|| {
-            let known = known(self.shared.handlers.iter().map(|handler| handler.name.as_str()));
+            let known =
+                known(self.shared.process.handlers.iter().map(|handler| handler.name.as_str()));
             ChangeError::NoSuchHandler { name: name.to_owned(), known }
         })
     }
 
     /// Each handler, in the order of their settings.
     pub fn handlers(&self) -> Vec<HandlerControl> {
-        let places = 0..self.shared.handlers.len();
+        let places = 0..self.shared.process.handlers.len();
         places.map(|place| HandlerControl { shared: self.shared.clone(), place }).collect()
     }
 

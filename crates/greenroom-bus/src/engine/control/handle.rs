@@ -1,6 +1,6 @@
 //! The handle to a running engine: how far it has come, and its end.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 
 use tokio::sync::watch;
 
@@ -44,12 +44,12 @@ impl Control {
 
     /// What the run has done so far. Never more settled than taken.
     pub fn progress(&self) -> Progress {
-        let (ledger, letters) = (&self.shared.ledger, &self.shared.dead_letters.letters);
+        let (ledger, letters) = (&self.shared.ledger, &self.shared.egress.dead_letters.letters);
         let counts = ledger.counts();
         let read = self.shared.inputs.read();
         let known = read.iter().all(|read| *read <= 1_000_000);
         let mean = read.iter().sum::<u64>() as f64 / (read.len().max(1) as f64 * 1e6);
-        let parked = self.shared.parked.counts();
+        let parked = self.shared.process.parked.counts();
         Progress {
             parked_keys: parked.keys,
             parked_events: parked.events,
@@ -65,7 +65,7 @@ impl Control {
                 .iter()
                 .map(|input| input.in_flight_bytes)
                 .sum(),
-            queued: ledger.queued.load(Ordering::Relaxed),
+            queued: ledger.queued.now(),
             read: known.then_some(mean),
         }
     }
@@ -73,6 +73,6 @@ impl Control {
     /// Why nothing goes on, where all that is under way waits behind parked keys and no input can
     /// be read on. A run of inputs whose ends are known ends then.
     pub fn standstill(&self) -> Option<String> {
-        self.shared.parked.standstill()
+        self.shared.process.parked.standstill()
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct RetryChange {
 
 impl HandlerControl {
     fn entry(&self) -> &Handler {
-        &self.shared.handlers[self.place]
+        &self.shared.process.handlers[self.place]
     }
 
     /// Its name.
@@ -34,11 +34,11 @@ impl HandlerControl {
 
     /// The pool that runs it.
     pub fn pool(&self) -> Name {
-        self.shared.pools[self.entry().pool].name
+        self.shared.process.pools[self.entry().pool].name
     }
 
     pub(crate) fn pool_config(&self) -> PoolConfig {
-        *self.shared.pools[self.entry().pool].config.lock()
+        *self.shared.process.pools[self.entry().pool].config.lock()
     }
 
     /// Starts no further attempt of this handler, until it is [resumed](Self::resume). Its events wait, and no attempt of

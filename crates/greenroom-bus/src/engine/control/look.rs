@@ -154,7 +154,7 @@ pub struct Decided {
 impl Control {
     /// What the pools do, in the order of their settings.
     pub fn pool_views(&self) -> Vec<PoolView> {
-        (0..self.shared.pools.len()).map(|place| self.pool_view(place)).collect()
+        (0..self.shared.process.pools.len()).map(|place| self.pool_view(place)).collect()
     }
 
     /// What each input has under way.
@@ -164,14 +164,14 @@ impl Control {
 
     /// What the handlers are for, and which are in outage.
     pub fn handler_views(&self) -> Vec<HandlerView> {
-        self.shared.handlers.iter().map(|handler| self.handler_view(handler)).collect()
+        self.shared.process.handlers.iter().map(|handler| self.handler_view(handler)).collect()
     }
 
     /// What cannot store any more, and why: outputs, dead letters.
     pub fn failures(&self) -> Vec<String> {
-        let outputs = self.shared.outputs.list();
+        let outputs = self.shared.egress.outputs.list();
         let outputs = outputs.iter().map(|output| output.sink.failure());
-        let failures = outputs.chain([self.shared.dead_letters.store.failure()]).flatten();
+        let failures = outputs.chain([self.shared.egress.dead_letters.store.failure()]).flatten();
         failures.map(|failure| failure.to_string()).collect()
     }
 
@@ -190,7 +190,7 @@ impl Control {
                 ParkedView {
                     key: parked.key.key.to_string(),
                     handler: handler.name.to_string(),
-                    pool: self.shared.pools[handler.pool].name.to_string(),
+                    pool: self.shared.process.pools[handler.pool].name.to_string(),
                     input,
                     since: parked.since,
                     reason: parked.reason,
@@ -211,7 +211,7 @@ impl Control {
             hottest.extend(keys.hottest_by_count(most).into_iter().map(|hot| HotView {
                 key: hot.key.key.to_string(),
                 handler: self.names(&hot.key).0.name.to_string(),
-                pool: self.shared.pools[place].name.to_string(),
+                pool: self.shared.process.pools[place].name.to_string(),
                 events: hot.amount,
                 at_most_too_large: hot.at_most_too_large,
             }));
@@ -261,7 +261,7 @@ impl Control {
     }
 
     fn pool_view(&self, place: usize) -> PoolView {
-        let (settings, managed) = (&self.shared.pools[place], &self.managed[place]);
+        let (settings, managed) = (&self.shared.process.pools[place], &self.managed[place]);
         PoolView {
             name: settings.name.to_string(),
             stats: managed.admin.stats(),
@@ -270,14 +270,14 @@ impl Control {
             keys: managed.keys.as_ref().map(Keys::counts),
             failed_attempts: settings.failed_attempts.load(Ordering::Relaxed),
             further_attempts: settings.further_attempts.load(Ordering::Relaxed),
-            dead_lettered: self.shared.ledger.letters_of_pool(place),
+            dead_lettered: self.shared.ledger.letters.of_pool(place),
         }
     }
 
     fn handler_view(&self, handler: &Handler) -> HandlerView {
         HandlerView {
             name: handler.name.to_string(),
-            pool: self.shared.pools[handler.pool].name.to_string(),
+            pool: self.shared.process.pools[handler.pool].name.to_string(),
             on: handler.config.on.clone(),
             order_by: handler.config.order_by,
             retry: handler.retry(),
@@ -292,7 +292,7 @@ impl Control {
         Some(KeyView {
             key: line.key.to_string(),
             handler: handler.name.to_string(),
-            pool: self.shared.pools[handler.pool].name.to_string(),
+            pool: self.shared.process.pools[handler.pool].name.to_string(),
             input,
             unsettled: u64::from(unsettled),
             why: self.keys_of(line).and_then(|keys| keys.status(line, in_words)),
@@ -304,8 +304,8 @@ impl Control {
     fn lines(&self, key: &str) -> Vec<Line> {
         let key: Arc<str> = key.into();
         let inputs = 0..self.shared.inputs.names().len() as u32;
-        let ordered = self.shared.handlers.iter().enumerate().filter(|(_, handler)| {
-            handler.config.order_by.is_some() && self.shared.pools[handler.pool].keeps_order
+        let ordered = self.shared.process.handlers.iter().enumerate().filter(|(_, handler)| {
+            handler.config.order_by.is_some() && self.shared.process.pools[handler.pool].keeps_order
         });
         let line = |handler, input| self.shared.ledger.audit.line(input, handler, key.clone());
         ordered
@@ -321,7 +321,7 @@ impl Control {
     /// The handler of a line, and the name of its input.
     fn names(&self, line: &Line) -> (&Handler, String) {
         let input = self.shared.inputs.name(line.input).to_string();
-        (&self.shared.handlers[line.handler as usize], input)
+        (&self.shared.process.handlers[line.handler as usize], input)
     }
 }
 

@@ -49,7 +49,7 @@ impl Setting {
 
 impl PoolControl {
     fn settings(&self) -> &PoolSettings {
-        &self.control.shared.pools[self.place]
+        &self.control.shared.process.pools[self.place]
     }
 
     fn managed(&self) -> &Managed {
@@ -147,11 +147,11 @@ impl PoolControl {
     pub fn why(&self, handler: &str, key: &str) -> Result<Vec<(String, KeyStatus)>, ChangeError> {
         let shared = &self.control.shared;
         let own = |place: &usize| {
-            let entry = &shared.handlers[*place];
+            let entry = &shared.process.handlers[*place];
             entry.pool == self.place && &*entry.name == handler
         };
-        let Some(handler) = (0..shared.handlers.len()).find(own) else {
-            let of_pool = shared.handlers.iter().filter(|entry| entry.pool == self.place);
+        let Some(handler) = (0..shared.process.handlers.len()).find(own) else {
+            let of_pool = shared.process.handlers.iter().filter(|entry| entry.pool == self.place);
             let known = known(of_pool.map(|entry| entry.name.as_str()));
             return Err(ChangeError::NoSuchHandler { name: handler.to_owned(), known });
         };

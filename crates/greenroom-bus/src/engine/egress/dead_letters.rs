@@ -193,7 +193,7 @@ impl Settle for LetterTicket {
             self.letters.lost.fetch_add(1, Ordering::Relaxed);
             return event.refuse(Refusal::NotStored);
         }
-        self.ledger.count_letter(self.reason, self.pool);
+        self.ledger.letters.count(self.reason, self.pool);
         event.confirm();
     }
 }
@@ -262,8 +262,8 @@ mod tests {
         dead_letters.ticket(Reason::PoolFull, Some(0), 0, Ack::detached()).confirm();
         dead_letters.ticket(Reason::Malformed, None, 0, Ack::detached()).refuse(Refusal::NotStored);
         let DeadLetters { ledger, letters, .. } = &dead_letters;
-        assert_eq!(*ledger.reasons.lock(), [("pool_full", 1)].into());
-        assert_eq!(ledger.letters_of_pool(0), 1);
+        assert_eq!(ledger.letters.by_reason(), [("pool_full", 1)].into());
+        assert_eq!(ledger.letters.of_pool(0), 1);
         assert_eq!((letters.open(), letters.lost()), (0, 1));
     }
 }

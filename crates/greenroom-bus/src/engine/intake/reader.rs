@@ -175,7 +175,7 @@ impl Intake {
     /// Routes what has been pulled, as far as the budget has room for it. The rest waits.
     async fn take(&mut self, batch: &mut Vec<Taken>) {
         let count = batch.len() as u64;
-        self.shared.ledger.taken.fetch_add(count, Ordering::AcqRel);
+        self.shared.ledger.takes(count);
         self.input.taken.fetch_add(count, Ordering::AcqRel);
         self.taken_at = Instant::now();
         self.receipts = self.source.as_ref().and_then(|source| source.receipts());
@@ -288,7 +288,7 @@ async fn pull(
     source: &mut Option<Box<dyn Source>>,
     into: &mut Vec<Taken>,
 ) -> Result<Pull, SourceError> {
-    shared.dead_letters.letters.room().await;
+    shared.egress.dead_letters.letters.room().await;
     budget.room(1).await;
     match source {
         Some(source) => source.pull(into).await,

@@ -38,7 +38,7 @@ pub(crate) async fn carry(
             number += 1;
             let origin = Origin { input, position: number, number, taken_at };
             let shared = routing.shared.clone();
-            let part = |line: Option<&Line>| shared.part(ack.child(), line);
+            let part = |line: Option<&Line>| shared.ledger.part(ack.child(), line);
             routing.route(event, origin, Some(reserved), &part);
             ack.confirm();
         }

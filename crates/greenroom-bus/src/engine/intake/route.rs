@@ -50,7 +50,7 @@ impl Routing {
     ) -> Self {
         let pools = BesidePools::new(shared.clone(), pools);
         let budget_of = shared.inputs.at(input);
-        let unreserved = shared.handlers.iter().map(|_| VecDeque::new()).collect();
+        let unreserved = shared.process.handlers.iter().map(|_| VecDeque::new()).collect();
         Self { shared, input, pools, managed, budget_of, unreserved }
     }
 
@@ -67,18 +67,18 @@ impl Routing {
         reserved: Option<Reserved>,
         settles: Settles<'_>,
     ) {
-        match self.shared.router.route(&event) {
+        match self.shared.routing.router.route(&event) {
             Route::One(handler) => self.route_to(event, handler, origin, reserved, settles),
             Route::Several(handlers) => {
                 self.route_to_all(event, &handlers, origin, reserved, settles)
             }
             Route::NoHandler => {
                 let error = format!("no handler is named for the type {:?}", event.ty());
-                let option = self.shared.no_handler;
+                let option = self.shared.routing.no_handler;
                 self.unhandled(event, origin, option, Reason::NoHandler, error, settles(None));
             }
             Route::Rejected => {
-                let (ty, option) = (event.ty(), self.shared.handler_rejected);
+                let (ty, option) = (event.ty(), self.shared.routing.handler_rejected);
                 let error = format!("no matcher of the handlers for the type {ty:?} takes it");
                 self.unhandled(
                     event,
@@ -90,7 +90,7 @@ impl Routing {
                 );
             }
             Route::Panicked { handler, panic } => {
-                let name = &self.shared.handlers[handler].name;
+                let name = &self.shared.process.handlers[handler].name;
                 let error = format!("the matcher of the handler {name:?} panicked: {panic}");
                 let job = Job::new(event, handler, None, origin, settles(None));
                 self.shared.give_up(job, Reason::Rejected, error);
@@ -115,7 +115,7 @@ impl Routing {
                 let loopback = shared.loopback.as_ref().filter(|_| came_back);
                 loopback.and_then(|loopback| loopback.room.try_reserve(0))
             });
-            let part = |line: Option<&Line>| shared.part(whole.child(), line);
+            let part = |line: Option<&Line>| shared.ledger.part(whole.child(), line);
             self.route_to(event.clone(), *handler, origin, brought, &part);
         }
         whole.confirm();
@@ -129,10 +129,10 @@ impl Routing {
         reserved: Option<Reserved>,
         settles: Settles<'_>,
     ) {
-        match self.shared.line(&event, handler, self.input) {
+        match line_of(&self.shared, &event, handler, self.input) {
             // Dropped, its settlement refuses the event.
             Ok(Some(line)) if self.may_not_wait(&line, handler) => {
-                self.shared.parked.refuses();
+                self.shared.process.parked.refuses();
                 drop(settles(None));
             }
             Ok(line) => {
@@ -153,7 +153,7 @@ impl Routing {
         if !self.budget_of.budget.refuses_parked() {
             return false;
         }
-        let keys = self.managed[self.shared.handlers[handler].pool].keys.as_ref();
+        let keys = self.managed[self.shared.process.handlers[handler].pool].keys.as_ref();
         keys.is_some_and(|keys| keys.is_parked(line))
     }
 
@@ -185,7 +185,7 @@ impl Routing {
 
     /// Admits a job that needs no room on the way back, or has brought or found some; others wait for it, in order.
     fn reserve(&mut self, mut job: Job) {
-        let declared = self.shared.handlers[job.handler].config.loopback;
+        let declared = self.shared.process.handlers[job.handler].config.loopback;
         if declared == 0 || job.reserved.is_some() {
             return self.admit(job);
         }
@@ -204,7 +204,7 @@ impl Routing {
     fn reserve_waiting(&mut self) {
         let Some(loopback) = self.shared.loopback.clone() else { return };
         for handler in 0..self.unreserved.len() {
-            let declared = self.shared.handlers[handler].config.loopback;
+            let declared = self.shared.process.handlers[handler].config.loopback;
             while !self.unreserved[handler].is_empty()
                 && let Some(reserved) = loopback.room.try_reserve(declared)
                 && let Some(job) = self.unreserved[handler].pop_front()
@@ -215,9 +215,9 @@ impl Routing {
     }
 
     fn admit(&mut self, job: Job) {
-        let pool = self.shared.handlers[job.handler].pool;
+        let pool = self.shared.process.handlers[job.handler].pool;
         // Events that may wait are handed over together, at the end of the turn.
-        if self.shared.pools[pool].on_full == OnFull::Pause {
+        if self.shared.process.pools[pool].on_full == OnFull::Pause {
             self.pools.wait(pool, job);
             return;
         }
@@ -237,11 +237,11 @@ impl Routing {
     }
 
     fn full(&mut self, pool: usize, job: Job, why: &str) {
-        match self.shared.pools[pool].on_full {
+        match self.shared.process.pools[pool].on_full {
             OnFull::Pause => self.pools.wait(pool, job),
             OnFull::Reject => job.ack.refuse(Refusal::PoolFull),
             OnFull::DeadLetter => {
-                let error = format!("the pool {:?} {why}", self.shared.pools[pool].name);
+                let error = format!("the pool {:?} {why}", self.shared.process.pools[pool].name);
                 self.shared.give_up(job, Reason::PoolFull, error);
             }
         }
@@ -282,10 +282,32 @@ impl Routing {
 /// Waits until there may be room on the way back for one of those that wait for it.
 async fn reservable(shared: &Shared, unreserved: &[VecDeque<Job>]) {
     let waits = |handler: &usize| !unreserved[*handler].is_empty();
-    let declared = |handler: usize| shared.handlers[handler].config.loopback;
+    let declared = |handler: usize| shared.process.handlers[handler].config.loopback;
     let least = (0..unreserved.len()).filter(waits).map(declared).min();
     match (least, &shared.loopback) {
         (Some(least), Some(loopback)) => loopback.room.has(least).await,
         _ => std::future::pending().await,
     }
+}
+
+/// The line that an event of this input stands in, where its pool keeps any. A key that cannot be had is an error where
+/// one is required.
+pub(crate) fn line_of(
+    shared: &Shared,
+    event: &Event,
+    handler: usize,
+    input: u32,
+) -> Result<Option<Line>, String> {
+    let config = &shared.process.handlers[handler].config;
+    let Some(order_by) = &config.order_by else { return Ok(None) };
+    let key = match order_by.key(event) {
+        Ok(Some(key)) => key,
+        Ok(None) if !config.key_required => return Ok(None),
+        Ok(None) => {
+            return Err(format!("the event has no {order_by}, by which its handler keeps order"));
+        }
+        Err(error) => return Err(error.to_string()),
+    };
+    let keeps_order = shared.process.pools[shared.process.handlers[handler].pool].keeps_order;
+    Ok(keeps_order.then(|| shared.ledger.audit.line(input, handler, key)))
 }

@@ -198,7 +198,7 @@ fn not_sent(shared: &Shared, error: SendError<Job>) {
 
 /// An event comes behind a parked key that may have no more: its source may deliver it again.
 pub(crate) fn refuse(shared: &Shared, job: Job) {
-    shared.parked.refuses();
+    shared.process.parked.refuses();
     drop(job);
 }
 

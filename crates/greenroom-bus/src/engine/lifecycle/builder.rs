@@ -12,7 +12,7 @@ use super::{
     ending::Ending,
     engine::{Engine, Parts},
     phase::Phase,
-    pools::{LineOf, keeps_order, shares, spawn},
+    pools::{LineOf, fair_share, keeps_order, spawn},
 };
 use crate::{
     dead_letter::DeadLetterStore,
@@ -21,9 +21,10 @@ use crate::{
         config::{BuildError, NoHandler, OutageConfig},
         egress::{
             dead_letters::DeadLetters,
+            exits::Exits,
             outputs::{Output, Outputs},
         },
-        intake::{budget::InputConfig, inputs::Inputs},
+        intake::{budget::InputConfig, destinations::Destinations, inputs::Inputs},
         process::{
             circuit::Circuit,
             entries::{Handler, PoolSettings},
@@ -32,6 +33,7 @@ use crate::{
             managed::Managed,
             parked::Parked,
             pause::PauseGate,
+            processing::Processing,
         },
         shared::Shared,
     },
@@ -321,8 +323,8 @@ impl EngineBuilder {
         for output in std::mem::take(&mut self.outputs) {
             outputs.add(output, None).map_err(BuildError::Ends)?;
         }
-        let loopback = self.loopback.take().map(|config| Arc::new(Loopback::new(config)));
-        let loopback_place = loopback.as_ref().map_or(0, |_| inputs.add_without_source(LOOPBACK));
+        let way_back = |config| Loopback::new(config, inputs.add_without_source(LOOPBACK));
+        let loopback = self.loopback.take().map(|config| Arc::new(way_back(config)));
         let Named { pools, handlers } = self.router.parts();
         let handlers = handlers.iter().map(|(name, config)| {
             let pool = pools.iter().position(|(pool, _)| *pool == config.pool);
@@ -342,25 +344,26 @@ impl EngineBuilder {
             further_attempts: AtomicU64::new(0),
         });
         let ledger = Arc::new(Ledger::new(pools.len()));
-        let shared = Arc::new(Shared {
+        let process = Processing {
             handlers: handlers.collect(),
             pools: settings.collect(),
-            outputs,
-            all_outputs: self.all_outputs,
-            shares: shares(pools),
-            loopback,
-            loopback_place,
-            dead_letters: DeadLetters::new(dead_letters, ledger.clone()),
-            no_handler: self.no_handler,
-            handler_rejected: self.handler_rejected,
+            fair_share: fair_share(pools),
             failures: Failures::new(self.on_failure.take()),
             parked: Parked::default(),
-            ledger,
-            inputs,
+        };
+        let egress = Exits {
+            outputs,
+            all_outputs: self.all_outputs,
+            dead_letters: DeadLetters::new(dead_letters, ledger.clone()),
+        };
+        let routing = Destinations {
+            no_handler: self.no_handler,
+            handler_rejected: self.handler_rejected,
             router: self.router,
-        });
+        };
+        let shared = Arc::new(Shared { inputs, routing, process, loopback, egress, ledger });
         let mut running = Vec::new();
-        for (place, (name, config)) in shared.router.parts().pools.iter().enumerate() {
+        for (place, (name, config)) in shared.routing.router.parts().pools.iter().enumerate() {
             running.push(spawn(&shared, place, name, config, self.line_of).await?);
         }
         let managed =

@@ -22,7 +22,7 @@ const SHARE_OF_A_KEY: usize = 4;
 pub(crate) type LineOf = fn(&Job) -> Option<Line>;
 
 /// Where a pool has a weight, the others have 1, but for those with threads of their own, which compete with no other.
-pub(crate) fn shares(pools: &[(String, PoolConfig)]) -> Option<FairShare> {
+pub(crate) fn fair_share(pools: &[(String, PoolConfig)]) -> Option<FairShare> {
     let weighted = pools.iter().any(|(_, config)| config.weight.is_some());
     let weight = |config: &PoolConfig| match config.dedicated_threads {
         Some(_) => None,

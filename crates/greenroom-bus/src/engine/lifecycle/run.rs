@@ -112,7 +112,7 @@ impl Run {
     async fn read(&mut self, engine: &Parts) {
         let mut way_back = Tasks::new();
         if let Some(loopback) = &engine.shared.loopback {
-            let (input, shared) = (engine.shared.loopback_place, engine.shared.clone());
+            let (input, shared) = (loopback.place, engine.shared.clone());
             let pools = engine.pools.iter().map(|pool| pool.address()).collect();
             let phase = engine.phase.subscribe();
             let routing = Routing::new(shared, input, pools, engine.managed.clone());
@@ -122,7 +122,7 @@ impl Run {
         self.read_all(engine).await;
         // Only an input that was added before the run was to end may have arrived since: it gives nothing.
         engine.shared.inputs.close();
-        engine.shared.outputs.close();
+        engine.shared.egress.outputs.close();
         self.end_loopback(engine, way_back).await;
     }
 
@@ -144,7 +144,7 @@ impl Run {
                     None => {}
                 },
                 () = inputs.arrived() => {}
-                () = engine.shared.outputs.departed() => {}
+                () = engine.shared.egress.outputs.departed() => {}
                 () = self.next_look() => {}
             }
         }
@@ -234,8 +234,7 @@ impl Run {
         self.see_off(engine);
         let queued = self.depths.look(engine.pools.len(), |pool| engine.pools[pool].depth());
         let ledger = &engine.shared.ledger;
-        ledger.queued.store(queued, Ordering::Relaxed);
-        ledger.peak_queued.fetch_max(queued, Ordering::Relaxed);
+        ledger.queued.seen(queued);
         if self.stopped_at.is_some() {
             return;
         }
@@ -262,7 +261,7 @@ impl Run {
         if self.all_read_at?.elapsed() < engine.outage_limit {
             return None;
         }
-        engine.shared.handlers.iter().find_map(|handler| {
+        engine.shared.process.handlers.iter().find_map(|handler| {
             let (since, error) = handler.circuit.down_since()?;
             let (down, name) = (since.elapsed(), &handler.name);
             (down >= engine.outage_limit).then(|| {
@@ -273,7 +272,7 @@ impl Run {
 
     /// Ends the outputs that were removed.
     fn see_off(&mut self, engine: &Parts) {
-        for departure in engine.shared.outputs.departures() {
+        for departure in engine.shared.egress.outputs.departures() {
             self.finishes.spawn(departure.describe(), departure.end());
         }
     }
@@ -319,7 +318,7 @@ impl Run {
 
     /// What a pool gives back that had all the time it wanted: it waits for somebody to decide, and nobody will.
     fn unhandled(&mut self, engine: &Parts, pool: usize, events: &[Job]) {
-        let name = &engine.shared.pools[pool].name;
+        let name = &engine.shared.process.pools[pool].name;
         let stopped = engine.pools[pool].erase().exit_reason().is_some_and(|end| has_failed(&end));
         if !events.is_empty() && !stopped {
             let left = LeftParked::of(&engine.shared, events);
@@ -333,7 +332,7 @@ impl Run {
     }
 
     fn disabled(&mut self, engine: &Parts, stats: &[PoolStats]) {
-        let pools = engine.shared.pools.iter().zip(stats);
+        let pools = engine.shared.process.pools.iter().zip(stats);
         for (pool, _) in pools.filter(|(_, stats)| stats.live == 0) {
             let name = &pool.name;
             self.error(format!("every worker of the pool {name:?} was disabled: its handlers panicked more often than `restarts` allows"));
@@ -344,11 +343,11 @@ impl Run {
     async fn flush(&mut self, engine: &Parts) {
         self.see_off(engine);
         let mut finishes = std::mem::replace(&mut self.finishes, Tasks::new());
-        for output in &*engine.shared.outputs.list() {
+        for output in &*engine.shared.egress.outputs.list() {
             let sink = output.sink.clone();
             finishes.spawn(sink.describe(), async move { sink.finish().await });
         }
-        let store = engine.shared.dead_letters.store.clone();
+        let store = engine.shared.egress.dead_letters.store.clone();
         finishes.spawn(store.describe(), async move { store.finish().await });
         loop {
             self.look_at_phase(engine);
@@ -404,7 +403,7 @@ impl Run {
         let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Acquire);
         let counts = ledger.counts();
         let lost_outputs = load(&ledger.lost_outputs);
-        let refused_parked = shared.parked.refused();
+        let refused_parked = shared.process.parked.refused();
         if refused_parked > 0 {
             self.error(format!(
                 "{refused_parked} events are refused, because their keys are parked and may have no more waiting"
@@ -416,14 +415,14 @@ impl Run {
             ));
         }
         let processes: u64 =
-            shared.handlers.iter().map(|handler| handler.config.factory.restarts()).sum();
+            shared.process.handlers.iter().map(|handler| handler.config.factory.restarts()).sum();
         let slowest_keys = ledger.slowest().into_iter().map(|(line, longest)| SlowKey {
             key: line.key.to_string(),
-            handler: shared.handlers[line.handler as usize].name.to_string(),
+            handler: shared.process.handlers[line.handler as usize].name.to_string(),
             longest,
         });
         let given_anew: u64 =
-            shared.handlers.iter().map(|handler| handler.config.factory.unanswered()).sum();
+            shared.process.handlers.iter().map(|handler| handler.config.factory.unanswered()).sum();
         RunReport {
             taken: counts.taken,
             handled: counts.handled,
@@ -432,19 +431,20 @@ impl Run {
             // What a wedged worker or an output that gave up still holds counts as refused: nothing has confirmed it.
             refused: counts.refused + counts.unsettled(),
             parked: self.left_parked + refused_parked,
-            retried: shared.pools.iter().map(|pool| load(&pool.further_attempts)).sum(),
+            retried: shared.process.pools.iter().map(|pool| load(&pool.further_attempts)).sum(),
             repeated_at_most: load(&ledger.unanswered) + given_anew,
             restarts: stats.iter().map(|stats| stats.restarts).sum::<u64>() + processes,
             out_of_order: load(&ledger.out_of_order),
             lost_outputs,
             elapsed: self.started.elapsed(),
             latency: ledger.latency([0.5, 0.99, 0.999]).map(Duration::from_micros),
-            peak_queued: load(&ledger.peak_queued),
+            peak_queued: ledger.queued.most(),
             peak_in_flight_bytes: shared.inputs.peak_in_flight(),
             peak_rss_bytes: peak_rss_bytes(),
             slowest_keys: slowest_keys.collect(),
-            dead_letters_by_reason: ledger.reasons.lock().clone(),
+            dead_letters_by_reason: ledger.letters.by_reason(),
             pools: shared
+                .process
                 .pools
                 .iter()
                 .zip(stats)
@@ -454,14 +454,14 @@ impl Run {
                     workers: stats.configured,
                     handled: stats.handled,
                     failed_attempts: load(&pool.failed_attempts),
-                    dead_lettered: ledger.letters_of_pool(place),
+                    dead_lettered: ledger.letters.of_pool(place),
                     restarts: stats.restarts,
                 })
                 .collect(),
             inputs: shared.inputs.report(),
-            outputs: shared.outputs.report(),
+            outputs: shared.egress.outputs.report(),
             positions: Vec::new(),
-            dead_letters: shared.dead_letters.store.describe(),
+            dead_letters: shared.egress.dead_letters.store.describe(),
             warnings: warnings(engine),
             errors: self.errors,
         }
@@ -470,23 +470,23 @@ impl Run {
 
 /// What happened to outputs and dead letters that somebody should know.
 fn warnings(engine: &Parts) -> Vec<String> {
-    let mut warnings = engine.shared.outputs.remarks();
-    let letters = &engine.shared.dead_letters.store;
+    let mut warnings = engine.shared.egress.outputs.remarks();
+    let letters = &engine.shared.egress.dead_letters.store;
     warnings.extend(letters.remark().map(|what| format!("{}: {what}", letters.describe())));
     warnings
 }
 
 /// An output or the dead letters that cannot store any more: whatever is handled from now on would be refused.
 fn stuck_output(engine: &Parts) -> Option<String> {
-    let outputs = engine.shared.outputs.list();
+    let outputs = engine.shared.egress.outputs.list();
     let outputs = outputs.iter().map(|output| output.sink.failure());
-    let dead_letters = engine.shared.dead_letters.store.failure();
+    let dead_letters = engine.shared.egress.dead_letters.store.failure();
     outputs.chain([dead_letters]).flatten().next().map(|error| error.to_string())
 }
 
 /// Pools that have ended by themselves, because an event failed for good, and why.
 fn stopped_pools(engine: &Parts) -> Vec<(Name, ExitReason)> {
-    let pools = engine.shared.pools.iter().zip(&engine.pools);
+    let pools = engine.shared.process.pools.iter().zip(&engine.pools);
     let end = |pool: &SharedPool| pool.erase().exit_reason().filter(has_failed);
     pools.filter_map(|(settings, pool)| Some((settings.name, end(pool)?))).collect()
 }
@@ -497,10 +497,10 @@ fn has_failed(end: &ExitReason) -> bool {
 
 /// Events behind parked keys, of a run that is told to stop now.
 fn parked_now(engine: &Parts) -> u64 {
-    if engine.shared.parked.any() {
+    if engine.shared.process.parked.any() {
         standstill::look_at_keys(engine);
     }
-    engine.shared.parked.counts().events
+    engine.shared.process.parked.counts().events
 }
 
 type Intakes = Tasks<Result<(), SourceError>>;
@@ -522,7 +522,7 @@ type Stops = Tasks<(usize, StopReport<Job>)>;
 
 fn stop_pools(engine: &Parts, stops: &mut Stops, patience: Duration) {
     for (place, pool) in engine.pools.iter().enumerate() {
-        let (name, pool) = (engine.shared.pools[place].name, pool.clone());
+        let (name, pool) = (engine.shared.process.pools[place].name, pool.clone());
         stops.spawn(&*name, async move { (place, pool.stop(Stop::within(patience)).await) });
     }
 }

@@ -1,9 +1,6 @@
 //! A router at work without inputs and outputs: who gives it an event gets what its handlers made of it.
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use greenroom::{NotAccepted, TrySendError};
 use parking_lot::Mutex;
@@ -21,6 +18,7 @@ use crate::{
         config::BuildError,
         control::Control,
         intake::{
+            route::line_of,
             ticket::{Batch, Ticket},
             waiting::gone,
         },
@@ -127,12 +125,12 @@ impl RunningRouter {
 
     /// The names of the handlers, each at its place.
     pub fn handlers(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.parts.shared.router.handlers()
+        self.parts.shared.routing.router.handlers()
     }
 
     /// Where an event would go.
     pub fn route(&self, event: &Event) -> Route {
-        self.parts.shared.router.route(event)
+        self.parts.shared.routing.router.route(event)
     }
 
     /// Gives an event to the handlers that it goes to, and waits until all of them are done with it: retries included. Waits
@@ -148,13 +146,13 @@ impl RunningRouter {
     pub async fn handle(&self, event: Event) -> Result<Dispatched, NotDispatched> {
         let shared = &self.parts.shared;
         let ty = || event.ty().to_owned();
-        let places = match shared.router.route(&event) {
+        let places = match shared.routing.router.route(&event) {
             Route::One(place) => vec![place],
             Route::Several(places) => places,
             Route::NoHandler => return Err(NotDispatched::NoHandler(ty())),
             Route::Rejected => return Err(NotDispatched::HandlerRejected(ty())),
             Route::Panicked { handler, panic } => {
-                let handler = shared.handlers[handler].name;
+                let handler = shared.process.handlers[handler].name;
                 return Err(NotDispatched::MatcherPanicked { handler, panic });
             }
         };
@@ -176,15 +174,15 @@ impl RunningRouter {
         produced: &Arc<Produced>,
     ) -> oneshot::Receiver<Settled> {
         let shared = &self.parts.shared;
-        shared.ledger.taken.fetch_add(1, Ordering::AcqRel);
+        shared.ledger.takes(1);
         let (tell, told) = oneshot::channel();
         let whole = Ack::new(Caller(Mutex::new(Some(tell)), ticket(shared)));
         for place in places {
             let origin = Origin::of_caller();
             let part = whole.child();
-            let job = match shared.line(&event, *place, 0) {
+            let job = match line_of(shared, &event, *place, 0) {
                 Ok(line) => {
-                    let ack = shared.part(part, line.as_ref());
+                    let ack = shared.ledger.part(part, line.as_ref());
                     Job::new(event.clone(), *place, line, origin, ack)
                 }
                 Err(error) => {
@@ -195,7 +193,7 @@ impl RunningRouter {
                 }
             };
             let job = Job { produced: Some(produced.clone()), ..job };
-            let pool = shared.handlers[*place].pool;
+            let pool = shared.process.handlers[*place].pool;
             admit(shared, pool, &self.parts.pools[pool].address(), job).await;
         }
         whole.confirm();
@@ -214,7 +212,7 @@ impl RunningRouter {
 
 /// Hands a job to its pool, as the pool's `on_full` says.
 async fn admit(shared: &Shared, pool: usize, address: &JobAddress, job: Job) {
-    let on_full = shared.pools[pool].on_full;
+    let on_full = shared.process.pools[pool].on_full;
     if on_full == OnFull::Pause {
         if let Err(error) = address.send(job).await {
             let why = error.without_message();
@@ -228,7 +226,7 @@ async fn admit(shared: &Shared, pool: usize, address: &JobAddress, job: Job) {
         Ok(()) => {}
         Err(TrySendError::Full(job) | TrySendError::KeyFull(job)) => {
             if on_full == OnFull::DeadLetter {
-                let error = format!("the pool {:?} is full", shared.pools[pool].name);
+                let error = format!("the pool {:?} is full", shared.process.pools[pool].name);
                 shared.give_up(job, Reason::PoolFull, error);
             }
         }

@@ -44,7 +44,7 @@ impl LeftParked {
             left.keys += 1;
             if left.named.len() < NAMED {
                 let key = job.line.as_ref().map_or("", |line| &*line.key);
-                let (handler, id) = (&shared.handlers[job.handler].name, job.event.id());
+                let (handler, id) = (&shared.process.handlers[job.handler].name, job.event.id());
                 left.named
                     .push(format!("{key:?} of {handler:?}, whose event {id:?} failed: {error}"));
             }
@@ -84,7 +84,7 @@ impl Watch {
     /// Looks, where it is time to. Why the run has to end, where it stands still and nothing can
     /// change that.
     pub(crate) fn look(&mut self, engine: &Parts, ending: bool) -> Option<String> {
-        if !engine.shared.parked.any() {
+        if !engine.shared.process.parked.any() {
             return None;
         }
         let now = Instant::now();
@@ -108,7 +108,7 @@ impl Watch {
             true => *self.still.get_or_insert((now, settled)),
             false => {
                 (self.still, self.said_at) = (None, None);
-                shared.parked.goes_on();
+                shared.process.parked.goes_on();
                 return None;
             }
         };
@@ -120,7 +120,7 @@ impl Watch {
             return None;
         }
         let why = in_words(shared);
-        shared.parked.stands_still(&why);
+        shared.process.parked.stands_still(&why);
         if ending || shared.inputs.all_are_finite() {
             return Some(why);
         }
@@ -148,7 +148,7 @@ pub(crate) fn look_at_keys(engine: &Parts) {
             of_inputs[place] += with_its_head;
         }
     }
-    engine.shared.parked.seen(ParkedCounts { keys, events });
+    engine.shared.process.parked.seen(ParkedCounts { keys, events });
     engine.shared.inputs.hold_parked(&of_inputs);
 }
 
@@ -161,12 +161,12 @@ fn stands_still(engine: &Parts) -> bool {
     }
     // Nothing is on its way to an output, to the dead letters, or in the hands of a handler that
     // settles later.
-    let waits = shared.parked.counts().events + shared.inputs.waiting();
+    let waits = shared.process.parked.counts().events + shared.inputs.waiting();
     shared.ledger.counts().unsettled() <= waits
 }
 
 fn in_words(shared: &Shared) -> String {
-    let ParkedCounts { keys, events } = shared.parked.counts();
+    let ParkedCounts { keys, events } = shared.process.parked.counts();
     let full = shared.inputs.names_of_those_that_stand();
     let full = match full.is_empty() {
         true => String::new(),

@@ -10,7 +10,9 @@ use super::{
     circuit::{Admission, Probe},
     entries::{Handler, PoolSettings},
     job::{BusError, Job},
-    judge::{failed, held, paused, waiting, waits_for_handler, waits_for_the_probe, worked},
+    judge::{
+        failed, held, paused, tell_failure, waiting, waits_for_handler, waits_for_the_probe, worked,
+    },
     loopback::has_room,
 };
 use crate::{
@@ -36,7 +38,7 @@ pub(crate) struct Attempts {
 
 impl Attempts {
     pub(crate) fn new(shared: Arc<Shared>, pool: usize, slot: usize) -> Self {
-        let handlers = shared.handlers.iter().map(|_| None).collect();
+        let handlers = shared.process.handlers.iter().map(|_| None).collect();
         Self { shared, pool, slot, handlers }
     }
 
@@ -47,7 +49,7 @@ impl Attempts {
     ) -> Vec<Result<Outputs, BusError>> {
         let mut results = Vec::with_capacity(jobs.len());
         for of_handler in jobs.chunk_by_mut(|one, next| one.handler == next.handler) {
-            let config = &self.shared.handlers[of_handler[0].handler].config;
+            let config = &self.shared.process.handlers[of_handler[0].handler].config;
             // One that is to wait does not hold the others up.
             let any_held = of_handler.iter().any(|job| held(&self.shared, job).is_some());
             let alone = any_held || config.ack == AckWhen::Manual || config.loopback > 0;
@@ -67,10 +69,10 @@ impl Attempts {
     async fn attempt_together(&mut self, jobs: &mut [&mut Job]) -> Vec<Result<Outputs, BusError>> {
         let Self { shared, handlers, pool, slot } = self;
         let place = jobs[0].handler;
-        let (entry, pool) = (&shared.handlers[place], &shared.pools[*pool]);
+        let (entry, pool) = (&shared.process.handlers[place], &shared.process.pools[*pool]);
         pool.pause.off().await;
-        if let Some(shares) = &shared.shares {
-            shares.turn(entry.pool).await;
+        if let Some(fair_share) = &shared.process.fair_share {
+            fair_share.turn(entry.pool).await;
         }
         if entry.pause.is_on() {
             return jobs.iter().map(|_| Err(paused(entry))).collect();
@@ -84,7 +86,7 @@ impl Attempts {
                 drop(Probe(Some(&entry.circuit)));
                 let (first, others) = jobs.split_at_mut(1);
                 let mut results = vec![self.attempt(first[0]).await];
-                let entry = &self.shared.handlers[place];
+                let entry = &self.shared.process.handlers[place];
                 results.extend(others.iter().map(|_| Err(waits_for_the_probe(entry))));
                 return results;
             }
@@ -120,12 +122,12 @@ impl Attempts {
     pub(crate) async fn attempt(&mut self, job: &mut Job) -> Result<Outputs, BusError> {
         // Borrowed apart, so that no shared count is written for each event.
         let Self { shared, handlers, pool, slot } = self;
-        let (entry, pool) = (&shared.handlers[job.handler], &shared.pools[*pool]);
+        let (entry, pool) = (&shared.process.handlers[job.handler], &shared.process.pools[*pool]);
         if pool.pause.is_on() {
             pool.pause.off().await;
         }
-        if let Some(shares) = &shared.shares {
-            shares.turn(entry.pool).await;
+        if let Some(fair_share) = &shared.process.fair_share {
+            fair_share.turn(entry.pool).await;
         }
         if entry.pause.is_on() {
             return Err(paused(entry));
@@ -178,7 +180,7 @@ impl Attempts {
     pub(crate) async fn stop(&mut self) {
         for handler in self.handlers.iter_mut().flatten() {
             if tokio::time::timeout(PATIENCE + OVERTIME, handler.stop(PATIENCE)).await.is_err() {
-                let pool = &*self.shared.pools[self.pool].name;
+                let pool = &*self.shared.process.pools[self.pool].name;
                 tracing::warn!(pool, worker = self.slot, "a handler did not stop; it is dropped");
             }
         }
@@ -204,7 +206,7 @@ impl Drop for InHand<'_> {
     fn drop(&mut self) {
         self.shared.ledger.unanswered.fetch_add(self.jobs.len() as u64, Ordering::Relaxed);
         if std::thread::panicking() {
-            let tell = |job: &&Job| self.shared.tell_failure(job, "the handler panicked", None);
+            let tell = |job: &&Job| tell_failure(self.shared, job, "the handler panicked", None);
             self.jobs.iter().for_each(tell);
         }
     }
@@ -218,7 +220,7 @@ fn may_send_back(shared: &Shared, job: &Job, outputs: Outputs) -> Result<Outputs
         Outputs::Same => usize::from(loopback.takes(job.event.ty())),
         Outputs::Events(events) => events.iter().filter(|event| loopback.takes(event.ty())).count(),
     };
-    let declared = shared.handlers[job.handler].config.loopback;
+    let declared = shared.process.handlers[job.handler].config.loopback;
     if back <= declared {
         return Ok(outputs);
     }

@@ -25,14 +25,14 @@ pub(crate) async fn emit(shared: &Shared, to: &mut View, job: Job, outputs: Outp
     let Job { event, handler, line, origin, attempts: attempt, mut ack, produced, .. } = job;
     let mut leaving =
         Leaving { shared, to, attempt, taken_at: origin.taken_at, reserved: job.reserved };
-    let entry = &shared.handlers[handler];
+    let entry = &shared.process.handlers[handler];
     let at_once = entry.config.ack == AckWhen::OnSuccess;
     if at_once {
-        shared.leaves(line.as_ref(), origin.number);
+        shared.ledger.leaves(line.as_ref(), origin.number);
         let outputs = Ack::new(OutputsTicket(shared.ledger.clone()));
         std::mem::replace(&mut ack, outputs).confirm();
     }
-    let pool = shared.pools[entry.pool].name;
+    let pool = shared.process.pools[entry.pool].name;
     match (outputs, produced) {
         (Outputs::None, _) => {}
         (Outputs::Same, Some(produced)) => produced.add([event]),
@@ -47,7 +47,7 @@ pub(crate) async fn emit(shared: &Shared, to: &mut View, job: Job, outputs: Outp
         }
     }
     if !at_once {
-        shared.leaves(line.as_ref(), origin.number);
+        shared.ledger.leaves(line.as_ref(), origin.number);
     }
     ack.confirm();
 }
@@ -84,8 +84,8 @@ impl Leaving<'_> {
         let Self { shared, to, attempt, .. } = self;
         let leaves = |event| Outgoing { event, pool, attempt: *attempt, ack: ack.child() };
         loop {
-            to.refresh(&shared.outputs);
-            if !shared.all_outputs
+            to.refresh(&shared.egress.outputs);
+            if !shared.egress.all_outputs
                 && let Some(output) = to.plain(event.ty())
             {
                 match output.enter() {
@@ -93,7 +93,7 @@ impl Leaving<'_> {
                     None => continue,
                 }
             }
-            match to.taking(&event, shared.all_outputs) {
+            match to.taking(&event, shared.egress.all_outputs) {
                 Ok(Some(taking)) => {
                     for output in taking {
                         hand_to(output, leaves(event.clone())).await;

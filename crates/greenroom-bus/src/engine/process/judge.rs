@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::{
     circuit::{Blame, Failing, Probe},
     entries::{Handler, PoolSettings},
+    failures::FailedEvent,
     job::{BusError, Job},
     parked::WHAT_NEXT,
 };
@@ -81,7 +82,7 @@ pub(crate) fn failed(
     failure: Failure,
     probe: Probe<'_>,
 ) -> BusError {
-    let entry = &shared.handlers[job.handler];
+    let entry = &shared.process.handlers[job.handler];
     let (retry, now) = (entry.retry(), Instant::now());
     let (streak, forgiven) = entry.circuit.streak(job.tries.streak());
     if forgiven {
@@ -109,7 +110,7 @@ pub(crate) fn failed(
         job.tries.hold(now + undecided);
     }
     if failure.kind != FailureKind::Released {
-        shared.tell_failure(job, &failure.error, Some(failure.kind));
+        tell_failure(shared, job, &failure.error, Some(failure.kind));
         pool.failed_attempts.fetch_add(1, Ordering::Relaxed);
         if waits.is_none() {
             job.tries.failed(streak, now);
@@ -144,7 +145,7 @@ fn blamed(
     probe: Probe<'_>,
     now: Instant,
 ) -> Blame {
-    let entry = &shared.handlers[job.handler];
+    let entry = &shared.process.handlers[job.handler];
     let left = job.tries.left(entry.retry(), now);
     let failing = Failing {
         event: (job.origin.input, job.origin.position),
@@ -168,6 +169,22 @@ fn blamed(
         job.tries.begin_anew();
     }
     blame
+}
+
+/// Tells of a failed attempt.
+pub(crate) fn tell_failure(shared: &Shared, job: &Job, error: &str, kind: Option<FailureKind>) {
+    let handler = &shared.process.handlers[job.handler];
+    shared.process.failures.tell(&FailedEvent {
+        event: &job.event,
+        error,
+        kind,
+        handler: handler.name,
+        pool: shared.process.pools[handler.pool].name,
+        attempt: job.attempts,
+        key: job.line.as_ref().map(|line| &*line.key),
+        source: &shared.inputs.label(job.origin.input),
+        position: job.origin.position,
+    });
 }
 
 /// What follows from a failed attempt (P18, D05, D09).
@@ -223,12 +240,13 @@ fn park(shared: &Shared, job: &mut Job, error: &str) {
     job.parked_for = Some(error.into());
     // A later attempt is the first again.
     job.tries.begin_anew();
-    let Some(left_out) = shared.parked.parks(Instant::now()) else { return };
-    let handler = &shared.handlers[job.handler];
+    let Some(left_out) = shared.process.parked.parks(Instant::now()) else { return };
+    let handler = &shared.process.handlers[job.handler];
     let key = job.line.as_ref().map(|line| &*line.key);
     let (id, attempts, input) =
         (job.event.id(), job.attempts, shared.inputs.label(job.origin.input));
-    let (input, pool, handler) = (&*input, &*shared.pools[handler.pool].name, &*handler.name);
+    let (input, pool, handler) =
+        (&*input, &*shared.process.pools[handler.pool].name, &*handler.name);
     tracing::warn!(
         key,
         handler,

@@ -52,6 +52,8 @@ impl LoopbackConfig {
 #[derive(Debug)]
 pub(crate) struct Loopback {
     on: Vec<Pattern>,
+    /// Its place among the inputs.
+    pub(crate) place: u32,
     pub(crate) room: Arc<Room>,
     /// What is on its way. Bounded by the room.
     queue: Mutex<VecDeque<Returning>>,
@@ -72,9 +74,10 @@ pub(crate) struct Returning {
 }
 
 impl Loopback {
-    pub(crate) fn new(config: LoopbackConfig) -> Self {
+    pub(crate) fn new(config: LoopbackConfig, place: u32) -> Self {
         Self {
             on: config.on,
+            place,
             room: Arc::new(Room::new(config.room)),
             queue: Mutex::default(),
             sent: Notify::new(),

@@ -21,7 +21,7 @@ pub(crate) struct BusWorker {
 
 impl BusWorker {
     pub(crate) fn new(shared: Arc<Shared>, pool: usize, slot: usize) -> Self {
-        let outputs = View::new(&shared.outputs);
+        let outputs = View::new(&shared.egress.outputs);
         let attempts = Attempts::new(shared.clone(), pool, slot);
         Self { shared, attempts, outputs }
     }
