@@ -20,7 +20,6 @@ mod matcher;
 mod named;
 mod routes;
 
-pub(crate) use named::Named;
 pub use {
     config::{AckWhen, Concurrency, DEFAULT_POOL, HandlerConfig, OnFull, PoolConfig, Retry},
     error::RouterError,
@@ -28,6 +27,7 @@ pub use {
     named::Router,
     routes::Route,
 };
+pub(crate) use {named::Named, routes::Routes};
 
 // A router that runs needs the engine's pools, so it is made there. Nothing in here knows of that.
 pub use crate::engine::{

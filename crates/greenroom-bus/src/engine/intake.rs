@@ -16,4 +16,3 @@ pub(crate) mod reader;
 pub(crate) mod returning;
 pub(crate) mod route;
 pub(crate) mod ticket;
-pub(crate) mod waiting;

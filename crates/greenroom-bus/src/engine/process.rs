@@ -19,5 +19,4 @@ pub(crate) mod parked;
 pub(crate) mod pause;
 pub(crate) mod processing;
 pub(crate) mod produced;
-pub(crate) mod tries;
 pub(crate) mod worker;

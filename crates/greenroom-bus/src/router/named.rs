@@ -152,9 +152,12 @@ impl Router {
     /// Where an event goes. For a type that a handler names, or that was asked for before, this takes the same time whatever
     /// the number of pools and handlers.
     pub fn route(&self, event: &Event) -> Route {
-        self.routes
-            .get_or_init(|| Routes::new(self.handlers.iter().map(rule).collect()))
-            .route(event)
+        self.routes.get_or_init(|| self.table()).route(event)
+    }
+
+    /// The table by which events are routed, for whoever asks again and again.
+    pub(crate) fn table(&self) -> Routes {
+        Routes::new(self.handlers.iter().map(rule).collect())
     }
 
     /// The pool `default` in this configuration, behind the other pools. What pools inherit stays.

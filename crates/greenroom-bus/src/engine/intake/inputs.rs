@@ -51,8 +51,8 @@ struct Door {
 pub(crate) struct Arrival {
     pub(crate) place: u32,
     pub(crate) source: Box<dyn Source>,
-    /// Which events it gives; the others are acknowledged.
-    pub(crate) takes: Matcher,
+    /// Which events it gives; the others are acknowledged. `None`: all of them.
+    pub(crate) takes: Option<Matcher>,
     pub(crate) reading: Reading,
     pub(crate) under_way: UnderWay,
 }
@@ -104,7 +104,7 @@ impl Inputs {
         }
         let config = config.into();
         let (place, input) = (all.len() as u32, Input::new(name.to_owned(), label, true, &config));
-        let takes = config.matcher;
+        let takes = (!config.matcher.is_any()).then_some(config.matcher);
         all.push(input.clone());
         self.reading.fetch_add(1, Ordering::AcqRel);
         let under_way = UnderWay::of(&input);

@@ -49,8 +49,8 @@ pub(crate) struct Intake {
     input: Arc<Input>,
     /// Until it is read no more.
     source: Option<Box<dyn Source>>,
-    /// Which events it gives.
-    takes: Matcher,
+    /// Which events it gives; `None`: all of them.
+    takes: Option<Matcher>,
     routing: Routing,
     /// Taken, and waiting for room in the budget; empty while anything more is taken.
     rest: Rest,
@@ -235,25 +235,27 @@ impl Intake {
         let place = (taken.position, bytes);
         let settles = |line: Option<&Line>| settlement(batch, place, line);
         match taken.event {
-            Ok(event) => match self.takes.try_matches(&event) {
-                Ok(true) => self.routing.route(event, origin, None, &settles),
-                Ok(false) => {
-                    let ack = settles(None);
-                    ack.set_outcome(Outcome::Ignored);
-                    ack.confirm();
+            Ok(event) => {
+                match self.takes.as_ref().map_or(Ok(true), |takes| takes.try_matches(&event)) {
+                    Ok(true) => self.routing.route(event, origin, None, &settles),
+                    Ok(false) => {
+                        let ack = settles(None);
+                        ack.set_outcome(Outcome::Ignored);
+                        ack.confirm();
+                    }
+                    Err(panic) => {
+                        let given = Given {
+                            event: Some(event),
+                            raw: None,
+                            reason: Reason::Rejected,
+                            error: format!("the matcher of its input panicked: {panic}"),
+                            attempts: 0,
+                            handler: None,
+                        };
+                        self.shared.dead_letter(origin, settles(None), given);
+                    }
                 }
-                Err(panic) => {
-                    let given = Given {
-                        event: Some(event),
-                        raw: None,
-                        reason: Reason::Rejected,
-                        error: format!("the matcher of its input panicked: {panic}"),
-                        attempts: 0,
-                        handler: None,
-                    };
-                    self.shared.dead_letter(origin, settles(None), given);
-                }
-            },
+            }
             Err(malformed) => {
                 let given = Given {
                     event: None,

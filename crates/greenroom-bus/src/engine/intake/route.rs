@@ -5,7 +5,10 @@ use std::{collections::VecDeque, sync::Arc};
 use greenroom::TrySendError;
 use tokio::sync::watch;
 
-use super::{input::Input, overflow::BesidePools, waiting::gone};
+use super::{
+    input::Input,
+    overflow::{BesidePools, gone},
+};
 use crate::{
     dead_letter::Reason,
     engine::{
@@ -67,7 +70,7 @@ impl Routing {
         reserved: Option<Reserved>,
         settles: Settles<'_>,
     ) {
-        match self.shared.routing.router.route(&event) {
+        match self.shared.routing.routes.route(&event) {
             Route::One(handler) => self.route_to(event, handler, origin, reserved, settles),
             Route::Several(handlers) => {
                 self.route_to_all(event, &handlers, origin, reserved, settles)

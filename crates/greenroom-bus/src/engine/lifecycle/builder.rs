@@ -359,6 +359,7 @@ impl EngineBuilder {
         let routing = Destinations {
             no_handler: self.no_handler,
             handler_rejected: self.handler_rejected,
+            routes: self.router.table(),
             router: self.router,
         };
         let shared = Arc::new(Shared { inputs, routing, process, loopback, egress, ledger });

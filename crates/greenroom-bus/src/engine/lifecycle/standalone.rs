@@ -18,9 +18,9 @@ use crate::{
         config::BuildError,
         control::Control,
         intake::{
+            overflow::gone,
             route::line_of,
             ticket::{Batch, Ticket},
-            waiting::gone,
         },
         process::{
             job::{Job, JobAddress, Origin},
@@ -130,7 +130,7 @@ impl RunningRouter {
 
     /// Where an event would go.
     pub fn route(&self, event: &Event) -> Route {
-        self.parts.shared.routing.router.route(event)
+        self.parts.shared.routing.routes.route(event)
     }
 
     /// Gives an event to the handlers that it goes to, and waits until all of them are done with it: retries included. Waits
@@ -146,7 +146,7 @@ impl RunningRouter {
     pub async fn handle(&self, event: Event) -> Result<Dispatched, NotDispatched> {
         let shared = &self.parts.shared;
         let ty = || event.ty().to_owned();
-        let places = match shared.routing.router.route(&event) {
+        let places = match shared.routing.routes.route(&event) {
             Route::One(place) => vec![place],
             Route::Several(places) => places,
             Route::NoHandler => return Err(NotDispatched::NoHandler(ty())),

@@ -10,9 +10,7 @@ use super::{
     circuit::{Admission, Probe},
     entries::{Handler, PoolSettings},
     job::{BusError, Job},
-    judge::{
-        failed, held, paused, tell_failure, waiting, waits_for_handler, waits_for_the_probe, worked,
-    },
+    judge::{failed, paused, tell_failure, waiting, waits_for_handler, waits_for_the_probe},
     loopback::has_room,
 };
 use crate::{
@@ -26,6 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is added to it before a handler is dropped that does not keep to it.
 const OVERTIME: Duration = Duration::from_secs(1);
+
+/// How long an event waits at a time before its last attempt.
+const HELD: Duration = Duration::from_millis(100);
 
 /// The handlers of one worker, and what they need for an attempt.
 pub(crate) struct Attempts {
@@ -275,4 +276,18 @@ fn begin(job: &mut Job, entry: &Handler, pool: &PoolSettings, slot: usize) -> At
         job.event = job.event.clone().with_local(job.ack.watch());
     }
     Attempt { number: job.attempts, pool: pool.name, handler: entry.name, worker: slot }
+}
+
+/// How long an event waits before its last attempt, a part at a time: inputs may end meanwhile, and
+/// then nobody else comes.
+fn held(shared: &Shared, job: &Job) -> Option<Duration> {
+    let left = job.tries.held_for(|| shared.inputs.reading() > 0)?;
+    Some(left.min(HELD))
+}
+
+/// The handler has handled an event.
+fn worked(entry: &Handler) {
+    if entry.circuit.succeeded() {
+        tracing::info!(handler = &*entry.name, "the handler works again");
+    }
 }

@@ -32,18 +32,8 @@ const RELEASED: Duration = Duration::from_millis(50);
 /// The wait of an event whose handler is paused, before it looks again.
 const PAUSED: Duration = Duration::from_secs(1);
 
-/// How long an event waits at a time before its last attempt.
-const HELD: Duration = Duration::from_millis(100);
-
 /// The wait of an event whose attempt failed in an outage, before it asks again whether the outage is over.
 const OUTAGE: Duration = Duration::from_millis(200);
-
-/// The handler has handled an event.
-pub(crate) fn worked(entry: &Handler) {
-    if entry.circuit.succeeded() {
-        tracing::info!(handler = &*entry.name, "the handler works again");
-    }
-}
 
 /// What an event waits for whose handler is in outage.
 pub(crate) fn waits_for_handler(entry: &Handler, wait: Duration) -> BusError {
@@ -65,13 +55,6 @@ pub(crate) fn waiting(entry: &Handler, why: &str, wait: Duration) -> BusError {
     let failure = Failure::new(FailureKind::Released, why);
     let backoff = entry.retry().backoff;
     BusError { failure, waits: Some(wait), backoff, failures: 0, is_last: false }
-}
-
-/// How long an event waits before its last attempt, a part at a time: inputs may end meanwhile, and
-/// then nobody else comes.
-pub(crate) fn held(shared: &Shared, job: &Job) -> Option<Duration> {
-    let left = job.tries.held_for(|| shared.inputs.reading() > 0)?;
-    Some(left.min(HELD))
 }
 
 /// Judges a failure: is it the event's, or is its handler in outage?
