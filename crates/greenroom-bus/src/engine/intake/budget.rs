@@ -82,11 +82,17 @@ pub(crate) struct Budget {
     /// Of all that was ever handed on, for the size of an event on average.
     passed: AtomicU64,
     passed_bytes: AtomicU64,
-    /// Events behind its parked keys, when last looked at, and about how many bytes they have.
-    parked: AtomicU64,
-    parked_bytes: AtomicU64,
-    /// Parked keys take no more of its events.
-    refuses_parked: AtomicBool,
+    parked: ParkedPart,
+}
+
+/// What parked keys hold of a budget, when last looked at.
+#[derive(Debug, Default)]
+struct ParkedPart {
+    events: AtomicU64,
+    /// About how many bytes they have.
+    bytes: AtomicU64,
+    /// They take no more of the input's events.
+    is_full: AtomicBool,
 }
 
 impl Budget {
@@ -102,9 +108,7 @@ impl Budget {
             rest: AtomicU64::new(0),
             passed: AtomicU64::new(0),
             passed_bytes: AtomicU64::new(0),
-            parked: AtomicU64::new(0),
-            parked_bytes: AtomicU64::new(0),
-            refuses_parked: AtomicBool::new(false),
+            parked: ParkedPart::default(),
         }
     }
 
@@ -184,15 +188,15 @@ impl Budget {
         let passed = self.passed.load(Ordering::Relaxed).max(1);
         let average = self.passed_bytes.load(Ordering::Relaxed) as f64 / passed as f64;
         let bytes = (events as f64 * average) as u64;
-        self.parked.store(events, Ordering::Relaxed);
-        self.parked_bytes.store(bytes, Ordering::Relaxed);
+        self.parked.events.store(events, Ordering::Relaxed);
+        self.parked.bytes.store(bytes, Ordering::Relaxed);
         let part = if self.refuses_parked() { 4 } else { 2 };
         let refuses = bytes >= (self.limit as u64 / part).max(1);
-        self.refuses_parked.store(refuses, Ordering::Relaxed);
+        self.parked.is_full.store(refuses, Ordering::Relaxed);
     }
 
     pub(crate) fn refuses_parked(&self) -> bool {
-        self.refuses_parked.load(Ordering::Relaxed)
+        self.parked.is_full.load(Ordering::Relaxed)
     }
 
     pub(crate) fn view(&self, name: &str, source: &str) -> InputView {
@@ -205,8 +209,8 @@ impl Budget {
             in_flight_limit: self.limit as u64,
             held_back: self.held_back.load(Ordering::Relaxed),
             run_ahead: self.run_ahead as u64,
-            parked: self.parked.load(Ordering::Relaxed),
-            parked_bytes: self.parked_bytes.load(Ordering::Relaxed),
+            parked: self.parked.events.load(Ordering::Relaxed),
+            parked_bytes: self.parked.bytes.load(Ordering::Relaxed),
             refuses_parked: self.refuses_parked(),
             stands: self.stands(),
         }

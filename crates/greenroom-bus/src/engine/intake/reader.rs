@@ -32,7 +32,7 @@ use crate::{
     },
     router::Matcher,
     settlement::{Ack, Outcome},
-    source::{Pull, Receipts, Source, SourceError, Taken},
+    source::{Pull, Source, SourceError, Taken},
 };
 
 /// Events routed before they are handed to the pools, and other tasks get a turn. Waking workers is paid once for all of
@@ -54,10 +54,6 @@ pub(crate) struct Intake {
     routing: Routing,
     /// Taken, and waiting for room in the budget; empty while anything more is taken.
     rest: Rest,
-    /// When what is being routed was taken.
-    taken_at: Instant,
-    /// Who of the source hears how that is settled, where anybody does.
-    receipts: Option<Arc<dyn Receipts>>,
     /// The number of the last event taken.
     number: u64,
     /// The batch being routed.
@@ -86,8 +82,6 @@ impl Intake {
             takes,
             routing,
             rest: Vec::new().into_iter().peekable(),
-            taken_at,
-            receipts: None,
             number: 0,
             batch,
             reading: Some(reading),
@@ -177,8 +171,8 @@ impl Intake {
         let count = batch.len() as u64;
         self.shared.ledger.takes(count);
         self.input.taken.fetch_add(count, Ordering::AcqRel);
-        self.taken_at = Instant::now();
-        self.receipts = self.source.as_ref().and_then(|source| source.receipts());
+        let receipts = self.source.as_ref().and_then(|source| source.receipts());
+        self.batch = Batch::of(&self.shared.ledger, &self.input, Instant::now(), receipts);
         if batch.is_empty() {
             greenroom::step_aside().await;
         }
@@ -209,8 +203,7 @@ impl Intake {
     fn turn(&mut self, from: &mut Peekable<impl Iterator<Item = Taken>>) -> bool {
         let input = self.input.clone();
         let mut turn = input.budget.turn();
-        let receipts = self.receipts.clone();
-        self.batch = Batch::of(&self.shared.ledger, &input, self.taken_at, receipts);
+        self.batch = self.batch.another();
         let (mut bytes, mut fits) = (0, true);
         for _ in 0..EVENTS_PER_TURN {
             let next = from.next_if(|next| {
@@ -221,7 +214,8 @@ impl Intake {
             });
             let Some(taken) = next else { break };
             self.number += 1;
-            let (position, number, taken_at) = (taken.position, self.number, self.taken_at);
+            let (position, number) = (taken.position, self.number);
+            let taken_at = self.batch.taken_at;
             let origin = Origin { input: self.place, position, number, taken_at };
             self.route_one(taken, bytes, origin);
         }

@@ -33,6 +33,16 @@ impl Batch {
         Arc::new(Self { ledger: ledger.clone(), taken_at, receipts, under_way })
     }
 
+    /// For more events of the same pull.
+    pub(crate) fn another(&self) -> Arc<Self> {
+        Arc::new(Self {
+            ledger: self.ledger.clone(),
+            taken_at: self.taken_at,
+            receipts: self.receipts.clone(),
+            under_way: self.under_way.as_ref().map(|other| UnderWay::of(other.input())),
+        })
+    }
+
     /// Of events that a caller gave to a router.
     pub(crate) fn of_caller(ledger: &Arc<Ledger>) -> Arc<Self> {
         let taken_at = Instant::now();

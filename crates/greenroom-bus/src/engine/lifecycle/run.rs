@@ -69,22 +69,27 @@ impl Engine {
     }
 }
 
+/// When what happened.
+struct Moments {
+    started: Instant,
+    /// When the drain that was asked for has to be over.
+    deadline: Option<Instant>,
+    /// When it was first seen that nothing more is read.
+    all_read: Option<Instant>,
+    /// When the run was seen to be told to stop now.
+    stopped: Option<Instant>,
+}
+
 struct Run {
     control: Control,
     phase: watch::Receiver<Phase>,
     look: Interval,
-    started: Instant,
-    /// When the drain that was asked for has to be over.
-    deadline: Option<Instant>,
-    /// When the run was seen to be told to stop now.
-    stopped_at: Option<Instant>,
+    at: Moments,
     /// Sinks that store what they have accepted: of outputs that were removed and, in the end, of all.
     finishes: Tasks<Result<(), SinkError>>,
     commits: Commits,
     depths: Depths,
     parked: Watch,
-    /// When it was first seen that nothing more is read.
-    all_read_at: Option<Instant>,
     /// Events that were left behind parked keys.
     left_parked: u64,
     errors: Vec<String>,
@@ -96,14 +101,11 @@ impl Run {
             control: engine.control(),
             phase: engine.phase.subscribe(),
             look: ticks(),
-            started: Instant::now(),
-            deadline: None,
-            stopped_at: None,
+            at: Moments { started: Instant::now(), deadline: None, all_read: None, stopped: None },
             finishes: Tasks::new(),
             commits: Commits::new(),
             depths: Depths::default(),
             parked: Watch::default(),
-            all_read_at: None,
             left_parked: 0,
             errors: Vec::new(),
         }
@@ -156,7 +158,7 @@ impl Run {
         let Some(loopback) = &engine.shared.loopback else { return };
         loop {
             self.look_at(engine);
-            if self.stopped_at.is_some() || is_parked(engine) {
+            if self.at.stopped.is_some() || is_parked(engine) {
                 break;
             }
             tokio::select! {
@@ -197,7 +199,7 @@ impl Run {
 
     /// True once the run was told to stop now this long ago.
     fn waited(&self, patience: Duration) -> bool {
-        self.stopped_at.is_some_and(|at| at.elapsed() >= patience)
+        self.at.stopped.is_some_and(|at| at.elapsed() >= patience)
     }
 
     /// Waits until the phase changes, the deadline passes, or it is time for a look.
@@ -205,26 +207,26 @@ impl Run {
     /// # Cancel safety
     /// A dropped future has changed nothing.
     async fn next_look(&mut self) {
-        let deadline = self.deadline.filter(|_| self.stopped_at.is_none());
+        let deadline = self.at.deadline.filter(|_| self.at.stopped.is_none());
         tokio::select! {
             _ = self.phase.changed() => {}
             _ = self.look.tick() => {}
-            () = sleep_until(deadline.unwrap_or(self.started)), if deadline.is_some() => {}
+            () = sleep_until(deadline.unwrap_or(self.at.started)), if deadline.is_some() => {}
         }
     }
 
     /// Notes what phase the run is in, and counts the time from there.
     fn look_at_phase(&mut self, engine: &Parts) {
         let (phase, now) = (*self.phase.borrow_and_update(), Instant::now());
-        if phase == Phase::Drain && self.deadline.is_none() {
-            self.deadline = now.checked_add(engine.deadline);
+        if phase == Phase::Drain && self.at.deadline.is_none() {
+            self.at.deadline = now.checked_add(engine.deadline);
         }
-        if phase != Phase::Now && self.deadline.is_some_and(|deadline| now >= deadline) {
+        if phase != Phase::Now && self.at.deadline.is_some_and(|deadline| now >= deadline) {
             tracing::warn!("the deadline has passed; what is left is refused");
             self.control.stop_now();
         }
         if *self.phase.borrow_and_update() == Phase::Now {
-            self.stopped_at.get_or_insert(now);
+            self.at.stopped.get_or_insert(now);
         }
     }
 
@@ -235,7 +237,7 @@ impl Run {
         let queued = self.depths.look(engine.pools.len(), |pool| engine.pools[pool].depth());
         let ledger = &engine.shared.ledger;
         ledger.queued.seen(queued);
-        if self.stopped_at.is_some() {
+        if self.at.stopped.is_some() {
             return;
         }
         for (pool, reason) in stopped_pools(engine) {
@@ -244,7 +246,7 @@ impl Run {
         }
         let reads = engine.shared.inputs.reading() > 0;
         if !reads {
-            self.all_read_at.get_or_insert_with(Instant::now);
+            self.at.all_read.get_or_insert_with(Instant::now);
         }
         let ends = stuck_output(engine).or_else(|| self.long_outage(engine));
         if let Some(reason) = ends.or_else(|| self.parked.look(engine, !reads)) {
@@ -258,7 +260,7 @@ impl Run {
     /// outage from before that is given the whole limit from there. Inputs count as ended although
     /// their last events may still wait beside a full pool.
     fn long_outage(&self, engine: &Parts) -> Option<String> {
-        if self.all_read_at?.elapsed() < engine.outage_limit {
+        if self.at.all_read?.elapsed() < engine.outage_limit {
             return None;
         }
         engine.shared.process.handlers.iter().find_map(|handler| {
@@ -285,7 +287,7 @@ impl Run {
         let mut overtaken = false;
         loop {
             self.look_at(engine);
-            if self.stopped_at.is_some() && !overtaken {
+            if self.at.stopped.is_some() && !overtaken {
                 overtaken = true;
                 self.left_parked = parked_now(engine);
                 stop_pools(engine, &mut stops, Duration::ZERO);
@@ -436,7 +438,7 @@ impl Run {
             restarts: stats.iter().map(|stats| stats.restarts).sum::<u64>() + processes,
             out_of_order: load(&ledger.out_of_order),
             lost_outputs,
-            elapsed: self.started.elapsed(),
+            elapsed: self.at.started.elapsed(),
             latency: ledger.latency([0.5, 0.99, 0.999]).map(Duration::from_micros),
             peak_queued: ledger.queued.most(),
             peak_in_flight_bytes: shared.inputs.peak_in_flight(),
