@@ -23,12 +23,9 @@ use crate::{
     cli::{ReportFormat, RunArgs, Source},
     commands::check,
     config::Config,
-    exit::{self, Exit},
+    exit::{self, Exit, LAST_TASKS},
     progress::{self, Snapshot},
 };
-
-/// How long tasks that outlive the run (a handler that blocks its thread) may hold up the exit.
-const LAST_TASKS: Duration = Duration::from_millis(100);
 
 /// Loads a configuration as `check` does, and runs it.
 pub fn from_file(arguments: &RunArgs) -> ExitCode {
