@@ -5,7 +5,6 @@ mod dry;
 mod interrupt;
 mod layers;
 mod reload;
-mod summary;
 
 use std::{process::ExitCode, sync::Arc, time::Duration};
 
@@ -25,6 +24,7 @@ use crate::{
     config::Config,
     exit::{self, Exit, LAST_TASKS},
     progress::{self, Snapshot},
+    report,
 };
 
 /// Loads a configuration as `check` does, and runs it.
@@ -94,6 +94,6 @@ fn snapshot(control: &Control, has_admin: bool, outage_limit: Duration) -> Snaps
 }
 
 fn conclude(report: &RunReport, format: ReportFormat) -> ExitCode {
-    let printed = exit::answer(&summary::of(report).render(format));
+    let printed = exit::answer(&report::render(report, format));
     if report.is_clean() { printed } else { Exit::Refused.into() }
 }

@@ -1,10 +1,17 @@
 //! What a run came to.
 
+mod json;
+
 use std::{collections::BTreeMap, time::Duration};
+
+use serde::Serialize;
 
 use crate::source::Standing;
 
 /// The final report of a run. `taken = handled + dead_lettered + ignored + refused`.
+///
+/// Serialized, it is the object that `greenroom run --report json` prints: times are in seconds,
+/// milliseconds or microseconds as the names of its keys say.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RunReport {
@@ -32,8 +39,9 @@ pub struct RunReport {
     pub restarts: u64,
     /// Events that left after a later one of their key. Anything but 0 is a bug.
     pub out_of_order: u64,
-    /// Events acknowledged when their handler was done with them ([`OnSuccess`](crate::engine::AckWhen::OnSuccess)), of whose outputs
-    /// at least one was not stored.
+    /// Events acknowledged when their handler was done with them
+    /// ([`OnSuccess`](crate::engine::AckWhen::OnSuccess)), of whose outputs at least one was not
+    /// stored.
     pub lost_outputs: u64,
     /// From the start of the run to its end.
     pub elapsed: Duration,
@@ -41,7 +49,8 @@ pub struct RunReport {
     pub latency: [Duration; 3],
     /// The most events that were queued in pools at once, sampled 20 times a second: the most that [`Progress::queued`] was.
     pub peak_queued: u64,
-    /// The most bytes that one input had in flight ([`InputView::most_in_flight_bytes`](crate::engine::InputView)).
+    /// The most bytes that one input had in flight
+    /// ([`InputView::most_in_flight_bytes`](crate::engine::InputView)).
     pub peak_in_flight_bytes: u64,
     /// The most memory that the process has had resident, where the system tells.
     pub peak_rss_bytes: Option<u64>,
@@ -87,18 +96,19 @@ impl RunReport {
 }
 
 /// A key and the longest time that one of its events took.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SlowKey {
     /// The key.
     pub key: String,
     /// The handler by which it is ordered.
     pub handler: String,
     /// From taken to settled.
+    #[serde(rename = "ms", serialize_with = "json::millis")]
     pub longest: Duration,
 }
 
 /// What one pool did.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PoolReport {
     /// Its name.
     pub name: String,
@@ -109,13 +119,14 @@ pub struct PoolReport {
     /// Attempts that failed; not those that a handler gave back unstarted.
     pub failed_attempts: u64,
     /// Events for its handlers that were stored as dead letters.
+    #[serde(rename = "dead_letters")]
     pub dead_lettered: u64,
     /// Restarts of its workers.
     pub restarts: u64,
 }
 
 /// What one input gave.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct InputReport {
     /// Its name.
@@ -126,12 +137,13 @@ pub struct InputReport {
     pub taken: u64,
     /// True where it was [removed](crate::engine::Control::remove_input) while the engine ran.
     pub removed: bool,
-    /// Why it could not go on, where that ended it.
+    /// Why it could not go on, where that ended it; serialized among the errors of the run.
+    #[serde(skip)]
     pub error: Option<String>,
 }
 
 /// What one output got.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OutputReport {
     /// Its name.
@@ -142,12 +154,14 @@ pub struct OutputReport {
     pub events: u64,
     /// True where it was [removed](crate::engine::Control::remove_output) while the engine ran.
     pub removed: bool,
-    /// What it could not store of what it had accepted when it was removed, and why.
+    /// What it could not store of what it had accepted when it was removed, and why; serialized
+    /// among the errors of the run.
+    #[serde(skip)]
     pub error: Option<String>,
 }
 
 /// How far an input that keeps its positions has come.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PositionsReport {
     /// The name of the input.
     pub input: String,
