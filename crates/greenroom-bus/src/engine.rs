@@ -36,7 +36,8 @@ pub use self::{
         loopback::LoopbackConfig,
     },
 };
-/// How the pools and handlers of an engine are declared, as those of a router.
+// The pools and handlers of an engine are declared as those of a router.
+#[doc(inline)]
 pub use crate::router::{
     AckWhen, Concurrency, DEFAULT_POOL, HandlerConfig, OnFull, PoolConfig, Retry,
 };

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! An event goes to one handler: the most specific that takes it. Handlers marked
-//! [`fan_out`](HandlerConfig::fan_out) get it beside that one, each with an outcome of its own; the event is
-//! settled when all of them are done.
+//! [`fan_out`](HandlerConfig::fan_out) get it beside that one, each with an outcome of its own; the
+//! event is settled when all of them are done.
 //!
 //! An [`Engine`](crate::engine::Engine) contains a router. Without one, a router tells [where](Router::route) an event goes,
 //! and [started](Router::start) it handles what it is [given](RunningRouter::handle).

@@ -5,7 +5,8 @@
 //!              └──▶ ticket: the settlement, which gives the room back
 //! ```
 //!
-//! Here lives all that is kept for an input: [`input`] holds its state, [`inputs`] those that there are.
+//! Here lives all that is kept for an input: [`input`] holds its state, [`inputs`] those that there
+//! are.
 
 pub(crate) mod budget;
 pub(crate) mod destinations;

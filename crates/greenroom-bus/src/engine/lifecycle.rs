@@ -4,7 +4,8 @@
 //! builder ──▶ engine ──▶ run: read ──▶ drain ──▶ flush ──▶ commit ──▶ report
 //! ```
 //!
-//! This is the top of the engine: it knows all the other parts, and none of them knows it but for the [`phase`].
+//! This is the top of the engine: it knows all the other parts, and none of them knows it but for
+//! the [`phase`].
 
 pub(crate) mod builder;
 pub(crate) mod commits;

@@ -1,4 +1,5 @@
-//! What happens to an event in a pool: attempts, what follows from one that failed, and what goes on from one that did not.
+//! What happens to an event in a pool: attempts, what follows from one that failed, and what goes
+//! on from one that did not.
 //!
 //! ```text
 //! job ──▶ worker ──▶ attempt ──▶ handler ──▶ emit ──▶ outputs, or back in

@@ -1,4 +1,5 @@
-//! What the inputs, the workers and the run of one engine share: a part for each station that an event passes.
+//! What the inputs, the workers and the run of one engine share: a part for each station that an
+//! event passes.
 
 use std::sync::Arc;
 

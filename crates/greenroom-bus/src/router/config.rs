@@ -152,7 +152,8 @@ pub struct HandlerConfig {
     /// When an event that was handled is acknowledged.
     pub ack: AckWhen,
     /// How many of the events that it makes of one may come back in, where the engine has a
-    /// [`loopback`](crate::engine::EngineBuilder::loopback); none unless said otherwise. So much room is reserved before it starts.
+    /// [`loopback`](crate::engine::EngineBuilder::loopback); none unless said otherwise. So much
+    /// room is reserved before it starts.
     pub loopback: usize,
     /// Builds the handler of each worker.
     pub factory: Arc<dyn HandlerFactory>,
@@ -190,7 +191,8 @@ pub enum AckWhen {
     #[default]
     Outputs,
     /// When its handler was done with it. Outputs that are lost after that are counted
-    /// ([`lost_outputs`](crate::engine::RunReport::lost_outputs)), and nobody delivers the event again.
+    /// ([`lost_outputs`](crate::engine::RunReport::lost_outputs)), and nobody delivers the event
+    /// again.
     OnSuccess,
     /// When its handler says so, through [`Settlement`](crate::handler::Settlement), and its outputs are stored.
     Manual,

@@ -1,4 +1,5 @@
-//! The settlement of what an input gave: told to the ledger, to the budget of its input, and to its source.
+//! The settlement of what an input gave: told to the ledger, to the budget of its input, and to its
+//! source.
 
 use std::sync::Arc;
 

@@ -131,9 +131,10 @@ impl EngineBuilder {
     }
 
     /// As [`input_with`](Self::input_with), with the name by which the input can be
-    /// [removed](crate::engine::Control::remove_input) while the engine runs. One without a name has that of its source,
-    /// [as it describes itself](Source::describe), with a number where others do alike: `script`, `script (2)`. A [`Matcher`] is
-    /// a configuration with the usual bounds.
+    /// [removed](crate::engine::Control::remove_input) while the engine runs. One without a name
+    /// has that of its source, [as it describes itself](Source::describe), with a number where
+    /// others do alike: `script`, `script (2)`. A [`Matcher`] is a configuration with the usual
+    /// bounds.
     pub fn input_named(
         mut self,
         name: impl Into<String>,

@@ -1,4 +1,5 @@
-//! A router at work without inputs and outputs: who gives it an event gets what its handlers made of it.
+//! A router at work without inputs and outputs: who gives it an event gets what its handlers made
+//! of it.
 
 use std::{sync::Arc, time::Duration};
 

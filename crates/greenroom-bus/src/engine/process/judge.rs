@@ -1,4 +1,5 @@
-//! What follows from an attempt that failed: whose fault it is, whether the event waits, is tried again, or is given up.
+//! What follows from an attempt that failed: whose fault it is, whether the event waits, is tried
+//! again, or is given up.
 
 use std::{sync::atomic::Ordering, time::Duration};
 

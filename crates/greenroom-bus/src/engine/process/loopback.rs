@@ -211,7 +211,8 @@ impl Drop for Reserved {
     }
 }
 
-/// Whether what an event has reserved is room for all that its handler may send back. One from an input has reserved it.
+/// Whether what an event has reserved is room for all that its handler may send back. One from an
+/// input has reserved it.
 pub(crate) fn has_room(reserved: Option<&mut Reserved>, declared: usize) -> bool {
     reserved.is_none_or(|reserved| reserved.grow(declared))
 }

@@ -59,7 +59,8 @@ impl Parked {
         self.events.store(counts.events, Ordering::Relaxed);
     }
 
-    /// A key is parked. How many lines of the log were left out since the last one, where one may be written.
+    /// A key is parked. How many lines of the log were left out since the last one, where one may
+    /// be written.
     pub(crate) fn parks(&self, now: Instant) -> Option<u64> {
         self.ever.store(true, Ordering::Relaxed);
         self.log.one_of(LOGGED, now)

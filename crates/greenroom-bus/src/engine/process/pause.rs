@@ -1,4 +1,4 @@
-//! A brake: what is paused starts nothing more until it is resumed.
+//! A pause gate: what is paused starts nothing more until it is resumed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 #[derive(Debug, Default)]
 pub(crate) struct PauseGate {
     on: AtomicBool,
-    /// Told when it is taken off.
+    /// Told when it is opened.
     released: Notify,
 }
 

@@ -1,4 +1,5 @@
-//! The workers of the engine's pools: what is attempted successfully is handed on, what is not is left to the pool.
+//! The workers of the engine's pools: what is attempted successfully is handed on, what is not is
+//! left to the pool.
 
 use std::sync::Arc;
 
