@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use greenroom_bus::engine::Control;
 
-use crate::commands::run::{HandlerLayers, Reload};
+use crate::commands::run::{layers::HandlerLayers, reload::Reload};
 
 /// What the listener answers from.
 pub(crate) struct Daemon {

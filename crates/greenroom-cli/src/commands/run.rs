@@ -3,8 +3,8 @@
 pub(super) mod assemble;
 mod dry;
 mod interrupt;
-mod layers;
-mod reload;
+pub(crate) mod layers;
+pub(crate) mod reload;
 
 use std::{process::ExitCode, sync::Arc, time::Duration};
 
@@ -13,10 +13,7 @@ use greenroom_bus::{
     handler::exec::kill_all,
 };
 
-pub(crate) use self::{
-    layers::HandlerLayers,
-    reload::{Reload, Reloaded},
-};
+use self::reload::Reload;
 use crate::{
     admin::{Daemon, Listener, Open},
     cli::{ReportFormat, RunArgs, Source},
