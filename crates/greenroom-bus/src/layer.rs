@@ -61,6 +61,7 @@
 //! A lock and three allocations for each attempt, one or two more for each layer. A handler without layers pays nothing.
 
 mod around;
+mod batch;
 mod circuit_breaker;
 mod correlation;
 mod deduplication;
@@ -71,10 +72,12 @@ mod layers;
 mod meeting;
 mod metrics;
 mod request;
+mod service;
 mod stack;
 mod traced;
 #[cfg(feature = "json-schema")]
 mod validation;
+mod way;
 
 pub use tower::{BoxError, Layer, Service, limit::RateLimitLayer, timeout::TimeoutLayer};
 
@@ -85,9 +88,10 @@ pub use self::{
     circuit_breaker::{CircuitBreaker, CircuitState},
     correlation::Correlation,
     deduplication::Deduplication,
-    layers::{Layers, LayersService},
+    layers::Layers,
     metrics::{Metrics, MetricsSnapshot},
     request::Request,
+    service::LayersService,
     traced::{Traced, TracedService},
 };
 

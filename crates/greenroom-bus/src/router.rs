@@ -8,251 +8,29 @@
 //! ```
 //!
 //! An event goes to one handler: the most specific that takes it. Handlers marked
-//! [`fan_out`](crate::engine::HandlerConfig::fan_out) get it beside that one, each with an outcome of its own; the event is
-//! settled when all of them are done.
+//! [`fan_out`](HandlerConfig::fan_out) get it beside that one, each with an outcome of its own; the
+//! event is settled when all of them are done.
 //!
 //! An [`Engine`](crate::engine::Engine) contains a router. Without one, a router tells [where](Router::route) an event goes,
 //! and [started](Router::start) it handles what it is [given](RunningRouter::handle).
 
+mod config;
 mod error;
 mod matcher;
+mod named;
 mod routes;
-mod running;
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::OnceLock,
+pub use {
+    config::{AckWhen, Concurrency, DEFAULT_POOL, HandlerConfig, OnFull, PoolConfig, Retry},
+    error::RouterError,
+    matcher::{EmptyGlob, Glob, Matcher},
+    named::Router,
+    routes::Route,
 };
+pub(crate) use {named::Named, routes::Routes};
 
-pub use error::RouterError;
-pub use matcher::{EmptyGlob, Glob, Matcher};
-pub use routes::Route;
-pub use running::{Dispatched, HandlerFailure, NotDispatched, RunningRouter};
-
-use self::routes::{Routes, Rule};
-use crate::{
-    engine::{AckWhen, DEFAULT_POOL, HandlerConfig, PoolConfig},
-    event::Event,
-    pattern::Pattern,
+// A router that runs needs the engine's pools, so it is made there. Nothing in here knows of that.
+pub use crate::engine::{
+    lifecycle::standalone::{Dispatched, NotDispatched, RunningRouter},
+    process::produced::HandlerFailure,
 };
-
-/// Named pools and handlers, before they start.
-///
-/// ```
-/// use std::sync::Arc;
-///
-/// use greenroom_bus::{
-///     engine::{HandlerConfig, PoolConfig},
-///     event::Event,
-///     handler::pass::PassFactory,
-///     router::{Route, Router},
-/// };
-///
-/// let mut router = Router::new(PoolConfig::default());
-/// router.add_pool("erp", PoolConfig { workers: 5, ..*router.pool_config() })?;
-/// let all = HandlerConfig::new(vec!["order.**".parse()?], Arc::new(PassFactory));
-/// router.add_handler("all", all)?;
-/// let created = HandlerConfig::new(vec!["order.created".parse()?], Arc::new(PassFactory));
-/// router.add_handler_to_pool("created", created, "erp")?;
-///
-/// let route = |ty: &str| Event::builder("1", "/shop", ty).build().map(|event| router.route(&event));
-/// assert_eq!(route("order.created")?, Route::One(1));
-/// assert_eq!(route("order.line.added")?, Route::One(0));
-/// assert_eq!(route("price.changed")?, Route::NoHandler);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub struct Router {
-    /// What a pool inherits that says nothing else.
-    base: PoolConfig,
-    /// `default` first, unless an engine was given its own configuration for it.
-    pools: Vec<(String, PoolConfig)>,
-    handlers: Vec<(String, HandlerConfig)>,
-    /// Made when first asked for; empty again when a handler comes or goes.
-    routes: OnceLock<Routes>,
-}
-
-impl Router {
-    /// A router with the pool `default` in this configuration.
-    pub fn new(default: PoolConfig) -> Self {
-        let pools = vec![(DEFAULT_POOL.to_owned(), default)];
-        Self { base: default, pools, handlers: Vec::new(), routes: OnceLock::new() }
-    }
-
-    /// The configuration of the router, which pools inherit: `PoolConfig { workers: 5, ..*router.pool_config() }` has five
-    /// workers and is otherwise as `default` was set up.
-    pub fn pool_config(&self) -> &PoolConfig {
-        &self.base
-    }
-
-    /// Adds a pool.
-    ///
-    /// # Errors
-    /// [`PoolNameEmpty`](RouterError::PoolNameEmpty); [`PoolExists`](RouterError::PoolExists), which `default` always does.
-    pub fn add_pool(&mut self, name: &str, config: PoolConfig) -> Result<(), RouterError> {
-        if name.is_empty() {
-            return Err(RouterError::PoolNameEmpty);
-        }
-        if name == DEFAULT_POOL || self.pools.iter().any(|(other, _)| other == name) {
-            return Err(RouterError::PoolExists(name.to_owned()));
-        }
-        self.pools.push((name.to_owned(), config));
-        Ok(())
-    }
-
-    /// Takes a pool away.
-    ///
-    /// # Errors
-    /// There is none of this name; it is `default`; a handler needs it.
-    pub fn remove_pool(&mut self, name: &str) -> Result<PoolConfig, RouterError> {
-        let needs = |(_, config): &&(String, HandlerConfig)| config.pool == name;
-        if let Some((handler, _)) = self.handlers.iter().find(needs) {
-            return Err(RouterError::PoolInUse { pool: name.to_owned(), handler: handler.clone() });
-        }
-        let place = self.pools.iter().position(|(other, _)| other == name);
-        match place.filter(|_| name != DEFAULT_POOL) {
-            Some(place) => Ok(self.pools.remove(place).1),
-            None => Err(RouterError::NotRemoved(name.to_owned())),
-        }
-    }
-
-    /// Adds a handler to the pool `default`, whatever its configuration says.
-    ///
-    /// # Errors
-    /// As [`add_handler_to_pool`](Self::add_handler_to_pool).
-    pub fn add_handler(&mut self, name: &str, config: HandlerConfig) -> Result<(), RouterError> {
-        self.add_handler_to_pool(name, config, DEFAULT_POOL)
-    }
-
-    /// Adds a handler to this pool, whatever its configuration says. Its place is how many there were before.
-    ///
-    /// # Errors
-    /// [`PoolNotFound`](RouterError::PoolNotFound); [`HandlerExists`](RouterError::HandlerExists) where the name is taken, or
-    /// what it is for has a handler already that takes all of it, and neither is marked `fan_out`;
-    /// [`CannotSettle`](RouterError::CannotSettle); [`HandlerForNothing`](RouterError::HandlerForNothing);
-    /// [`HandlerNameEmpty`](RouterError::HandlerNameEmpty).
-    pub fn add_handler_to_pool(
-        &mut self,
-        name: &str,
-        config: HandlerConfig,
-        pool: &str,
-    ) -> Result<(), RouterError> {
-        if name.is_empty() {
-            return Err(RouterError::HandlerNameEmpty);
-        }
-        if self.pools.iter().all(|(other, _)| other != pool) {
-            let (handler, pool) = (name.to_owned(), pool.to_owned());
-            return Err(RouterError::PoolNotFound { handler, pool });
-        }
-        if config.ack == AckWhen::Manual && !config.factory.settles() {
-            return Err(RouterError::CannotSettle(name.to_owned()));
-        }
-        self.check_handlers(std::iter::once((name, &config)))?;
-        let config = HandlerConfig { pool: pool.to_owned(), ..config };
-        self.handlers.push((name.to_owned(), config));
-        self.routes.take();
-        Ok(())
-    }
-
-    /// Takes a handler away. Those behind it move up by one place.
-    ///
-    /// # Errors
-    /// There is none of this name.
-    pub fn remove_handler(&mut self, name: &str) -> Result<HandlerConfig, RouterError> {
-        let place = self.handlers.iter().position(|(other, _)| other == name);
-        let place = place.ok_or_else(|| RouterError::NotRemoved(name.to_owned()))?;
-        self.routes.take();
-        Ok(self.handlers.remove(place).1)
-    }
-
-    /// The names of the handlers, each at its place.
-    pub fn handlers(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.handlers.iter().map(|(name, _)| name.as_str())
-    }
-
-    /// The names of the pools.
-    pub fn pools(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.pools.iter().map(|(name, _)| name.as_str())
-    }
-
-    /// Where an event goes. For a type that a handler names, or that was asked for before, this takes the same time whatever
-    /// the number of pools and handlers.
-    pub fn route(&self, event: &Event) -> Route {
-        self.routes
-            .get_or_init(|| Routes::new(self.handlers.iter().map(rule).collect()))
-            .route(event)
-    }
-
-    /// The pool `default` in this configuration, behind the other pools. What pools inherit stays.
-    pub(crate) fn set_default(&mut self, config: PoolConfig) {
-        self.pools.retain(|(name, _)| name != DEFAULT_POOL);
-        self.pools.push((DEFAULT_POOL.to_owned(), config));
-    }
-
-    /// Pools inherit this queue, `default` too where it is as pools are that say nothing.
-    pub(crate) fn set_buffer(&mut self, events: usize) {
-        let before = self.base;
-        self.base.queue = events;
-        for (_, config) in self.pools.iter_mut().filter(|(name, _)| name == DEFAULT_POOL) {
-            if *config == before {
-                *config = self.base;
-            }
-        }
-    }
-
-    /// Pools and handlers, each at its place.
-    pub(crate) fn parts(&self) -> Named<'_> {
-        Named { pools: &self.pools, handlers: &self.handlers }
-    }
-
-    /// Whether these handlers could be added, one after the other.
-    fn check_handlers<'a>(
-        &'a self,
-        new: impl Iterator<Item = (&'a str, &'a HandlerConfig)>,
-    ) -> Result<(), RouterError> {
-        let mut taken = Taken::default();
-        let known = self.handlers.iter().map(|(name, config)| (name.as_str(), config));
-        known.chain(new).try_for_each(|(name, config)| taken.add(name, config))
-    }
-}
-
-/// Pools and handlers with their names, each at its place.
-#[derive(Clone, Copy)]
-pub(crate) struct Named<'a> {
-    pub(crate) pools: &'a [(String, PoolConfig)],
-    pub(crate) handlers: &'a [(String, HandlerConfig)],
-}
-
-fn rule((_, config): &(String, HandlerConfig)) -> Rule {
-    Rule { on: config.on.clone(), matcher: config.matcher.clone(), fan_out: config.fan_out }
-}
-
-/// The names and types that handlers have.
-#[derive(Default)]
-struct Taken<'a> {
-    names: HashSet<&'a str>,
-    /// With the handler that has it and gets all of it.
-    on: HashMap<&'a Pattern, &'a str>,
-}
-
-impl<'a> Taken<'a> {
-    /// Takes what a handler needs.
-    fn add(&mut self, name: &'a str, config: &'a HandlerConfig) -> Result<(), RouterError> {
-        let exists = |reason| Err(RouterError::HandlerExists { handler: name.to_owned(), reason });
-        if config.on.is_empty() {
-            return Err(RouterError::HandlerForNothing(name.to_owned()));
-        }
-        if !self.names.insert(name) {
-            return exists("another handler has that name".to_owned());
-        }
-        for on in config.on.iter().filter(|_| !config.fan_out) {
-            if let Some(first) = self.on.get(on) {
-                return exists(format!("{on} is handled by {first:?} already"));
-            }
-            // Of a pattern, others may get what its matcher leaves; a type has one handler.
-            if on.exact().is_some() || config.matcher.is_any() {
-                self.on.insert(on, name);
-            }
-        }
-        Ok(())
-    }
-}

@@ -213,11 +213,6 @@ impl Ack {
         self.give_up(why);
     }
 
-    /// To hear of the settlement beside the one that it reports to, without being a part of it.
-    pub fn watch(&self) -> Watch {
-        Watch::new(self.shared.as_ref().map(Arc::downgrade))
-    }
-
     fn give_up(&mut self, why: Refusal) {
         if let Some(shared) = self.shared.take() {
             shared.state.fetch_max(why as u8, Ordering::Relaxed);

@@ -1,6 +1,7 @@
 //! The contract of a source: batches of events, each with its position.
 
 mod committer;
+mod error;
 pub mod file;
 pub mod generator;
 pub mod memory;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use crate::{BoxFuture, event::Event};
 
 pub use committer::{Committer, Receipts, Resumed, Standing};
+pub use error::SourceError;
 
 /// Where events come from. The engine pulls; a source never pushes, so that back-pressure is its natural state.
 pub trait Source: Send + 'static {
@@ -85,23 +87,5 @@ impl Malformed {
     /// Bytes of which there are more than the source takes for an event.
     pub fn too_large(raw: Vec<u8>, reason: impl Into<String>) -> Self {
         Self { too_large: true, ..Self::new(raw, reason) }
-    }
-}
-
-/// A source that cannot go on.
-#[derive(Debug, thiserror::Error)]
-#[error("{source_name}: {reason}")]
-#[non_exhaustive]
-pub struct SourceError {
-    /// [`Source::describe`].
-    pub source_name: String,
-    /// What happened, and what to do next.
-    pub reason: String,
-}
-
-impl SourceError {
-    /// An error of the source with this description.
-    pub fn new(source_name: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self { source_name: source_name.into(), reason: reason.into() }
     }
 }

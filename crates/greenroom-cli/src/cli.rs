@@ -6,6 +6,8 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use values::Seconds;
+
 /// Runs events through pools of workers, in order per key.
 #[derive(Debug, Parser)]
 #[command(name = "greenroom", version, max_term_width = 100)]
@@ -169,10 +171,6 @@ pub struct BenchArgs {
     #[arg(long, hide = true)]
     pub pool_alone: bool,
 }
-
-/// How long something goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seconds(pub Duration);
 
 /// How logs are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -4,7 +4,11 @@ use std::{
     fmt,
     io::{self, Write},
     process::ExitCode,
+    time::Duration,
 };
+
+/// How long tasks that outlive a command (a handler that blocks its thread) may hold up the exit.
+pub(crate) const LAST_TASKS: Duration = Duration::from_millis(100);
 
 /// How a command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

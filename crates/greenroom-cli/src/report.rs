@@ -1,8 +1,8 @@
 //! The final report of a run (O11): a table for people, or one JSON object.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::{fmt::Write, time::Duration};
 
-use serde::Serialize;
+use greenroom_bus::engine::RunReport;
 
 use crate::cli::ReportFormat;
 
@@ -11,165 +11,34 @@ const KEYS_IN_TEXT: usize = 5;
 /// The end of a key tells more than its beginning: paths and numbers differ there.
 const KEY_LENGTH: usize = 45;
 
-/// What a run did. `taken = handled + dead_lettered + ignored + refused` (G08).
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct RunReport {
-    /// Events taken from the inputs, malformed ones included.
-    pub taken: u64,
-    /// Handled, and accepted by the outputs.
-    pub handled: u64,
-    /// Acknowledged without a handler, by policy.
-    pub ignored: u64,
-    /// Stored as dead letters.
-    pub dead_lettered: u64,
-    /// Given back to their source, or lost with it where it cannot replay.
-    pub refused: u64,
-    /// Of the refused ones, events of parked keys.
-    pub parked: u64,
-    /// Attempts that were followed by another.
-    pub retried: u64,
-    /// Attempts that did not succeed and may have had an effect: timeouts, lost connections,
-    /// processes that died with the event, attempts that a stop has cut off.
-    pub repeated_at_most: u64,
-    /// Workers restarted, processes included.
-    pub restarts: u64,
-    /// Events that left an output before an earlier one of their key. Zero, or a defect.
-    pub out_of_order: u64,
-    /// From the start to the last settlement, in seconds.
-    pub elapsed_s: f64,
-    /// Events settled in each second of `elapsed_s`.
-    pub events_per_s: f64,
-    /// From taken to settled, in microseconds: an event is settled when its outcome is stored.
-    pub latency_us: Latency,
-    /// The 99th percentile of that, in milliseconds.
-    pub latency_p99_ms: f64,
-    /// The most events that were queued at one time, over all pools, sampled 20 times a second.
-    pub peak_queued: u64,
-    /// The most bytes of events that one input had taken and not settled.
-    pub peak_in_flight_bytes: u64,
-    /// The largest resident memory, in bytes; null where the system does not tell.
-    pub peak_rss_bytes: Option<u64>,
-    /// The keys that took longest, the longest first.
-    pub slowest_keys: Vec<SlowKey>,
-    /// Dead letters by reason.
-    pub dead_letters_by_reason: BTreeMap<String, u64>,
-    /// One row for each pool.
-    pub pools: Vec<PoolRow>,
-    /// One row for each input, in the order in which they were added.
-    pub inputs: Vec<InputRow>,
-    /// One row for each output, in the order in which they were added.
-    pub outputs: Vec<OutputRow>,
-    /// One row for each input that keeps its positions.
-    pub positions: Vec<PositionsRow>,
-    /// Where dead letters are stored.
-    pub dead_letters: String,
-    /// What somebody should know, although nothing was lost by it.
-    pub warnings: Vec<String>,
-    /// What went wrong, in words; not empty means exit code 3.
-    pub errors: Vec<String>,
-}
-
-/// Percentiles, in microseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Latency {
-    /// The median.
-    pub p50: u64,
-    /// 99 of 100 are below.
-    pub p99: u64,
-    /// 999 of 1000 are below.
-    pub p999: u64,
-}
-
-/// A key that took long.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SlowKey {
-    /// The key.
-    pub key: String,
-    /// The handler of its events.
-    pub handler: String,
-    /// The longest time of one of its events from taken to settled, in milliseconds.
-    pub ms: f64,
-}
-
-/// What a pool did.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct PoolRow {
-    /// Its name.
-    pub name: String,
-    /// Its workers.
-    pub workers: u64,
-    /// Events handled.
-    pub handled: u64,
-    /// Attempts that failed.
-    pub failed_attempts: u64,
-    /// Events that became dead letters.
-    pub dead_letters: u64,
-    /// Workers restarted.
-    pub restarts: u64,
-}
-
-/// What an input gave.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct InputRow {
-    /// Its name.
-    pub name: String,
-    /// What it reads, for example `file:orders.ndjson`.
-    pub source: String,
-    /// Items taken from it.
-    pub taken: u64,
-    /// True where it was removed while greenroom ran.
-    pub removed: bool,
-}
-
-/// What an output took.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct OutputRow {
-    /// Its name.
-    pub name: String,
-    /// What it writes to, for example `file:done.ndjson`.
-    pub target: String,
-    /// Events handed to it; those that it could not store count as refused.
-    pub events: u64,
-    /// True where it was removed while greenroom ran.
-    pub removed: bool,
-}
-
-/// How far an input that keeps its positions has come.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct PositionsRow {
-    /// What it reads, for example `file:orders.ndjson`.
-    pub input: String,
-    /// Items that an earlier run had done, and that were skipped.
-    pub skipped: u64,
-    /// Items that the next run is given again, at most.
-    pub delivered_again_at_most: u64,
-}
-
-impl RunReport {
-    /// The report as it goes to standard output, with a newline at its end.
-    pub fn render(&self, format: ReportFormat) -> String {
-        match format {
-            ReportFormat::Text => self.text(),
-            ReportFormat::Json => self.json(),
-        }
+/// The report as it goes to standard output, with a newline at its end.
+pub fn render(report: &RunReport, format: ReportFormat) -> String {
+    match format {
+        ReportFormat::Text => Text(report).whole(),
+        ReportFormat::Json => json(report),
     }
+}
 
-    fn json(&self) -> String {
-        // Numbers that are no numbers become null, and every key is text: nothing in here can fail.
-        let text = serde_json::to_string(self)
-            .unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"));
-        text + "\n"
-    }
+fn json(report: &RunReport) -> String {
+    // Numbers that are no numbers become null, and every key is text: nothing in here can fail.
+    let text =
+        serde_json::to_string(report).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"));
+    text + "\n"
+}
 
-    fn text(&self) -> String {
+/// The report for people.
+struct Text<'a>(&'a RunReport);
+
+impl Text<'_> {
+    fn whole(&self) -> String {
         let mut out = self.verdict();
-        for error in &self.errors {
+        for error in &self.0.errors {
             let _ = writeln!(out, "error: {error}");
         }
-        for warning in &self.warnings {
+        for warning in &self.0.warnings {
             let _ = writeln!(out, "warning: {warning}");
         }
-        if self.refused > 0 {
+        if self.0.refused > 0 {
             out.push_str(
                 "refused events were neither handled nor stored: run again to have them handled\n",
             );
@@ -188,7 +57,7 @@ impl RunReport {
 
     /// What most readers want to know, in one line.
     fn verdict(&self) -> String {
-        let how = match (self.out_of_order, self.refused, self.errors.len()) {
+        let how = match (self.0.out_of_order, self.0.refused, self.0.errors.len()) {
             (0, 0, 0) => "done".to_owned(),
             (0, 0, 1) => "ended with an error".to_owned(),
             (0, 0, errors) => format!("ended with {errors} errors"),
@@ -198,73 +67,75 @@ impl RunReport {
             }
         };
         let mut counts =
-            format!("{} taken, {} handled", grouped(self.taken), grouped(self.handled));
-        for (count, name) in [(self.dead_lettered, "dead-lettered"), (self.ignored, "ignored")] {
+            format!("{} taken, {} handled", grouped(self.0.taken), grouped(self.0.handled));
+        for (count, name) in [(self.0.dead_lettered, "dead-lettered"), (self.0.ignored, "ignored")]
+        {
             if count > 0 {
                 let _ = write!(counts, ", {} {name}", grouped(count));
             }
         }
-        format!("{how}: {counts} in {}\n", seconds(self.elapsed_s))
+        format!("{how}: {counts} in {}\n", seconds(self.0.elapsed.as_secs_f64()))
     }
 
     fn ledger(&self, out: &mut String) {
         numbers(
             out,
             &[
-                ("taken", grouped(self.taken)),
-                ("handled", grouped(self.handled)),
-                ("ignored", grouped(self.ignored)),
-                ("dead-lettered", grouped(self.dead_lettered)),
-                ("refused", grouped(self.refused)),
-                ("retried", grouped(self.retried)),
-                ("repeated at most", grouped(self.repeated_at_most)),
-                ("restarts", grouped(self.restarts)),
-                ("out of order", grouped(self.out_of_order)),
+                ("taken", grouped(self.0.taken)),
+                ("handled", grouped(self.0.handled)),
+                ("ignored", grouped(self.0.ignored)),
+                ("dead-lettered", grouped(self.0.dead_lettered)),
+                ("refused", grouped(self.0.refused)),
+                ("retried", grouped(self.0.retried)),
+                ("repeated at most", grouped(self.0.repeated_at_most)),
+                ("restarts", grouped(self.0.restarts)),
+                ("out of order", grouped(self.0.out_of_order)),
             ],
         );
     }
 
     fn measures(&self, out: &mut String) {
-        let Latency { p50, p99, p999 } = self.latency_us;
-        let memory = self.peak_rss_bytes.map_or_else(|| "unknown".to_owned(), mebibytes);
+        let [p50, p99, p999] = self.0.latency.map(whole_micros);
+        let memory = self.0.peak_rss_bytes.map_or_else(|| "unknown".to_owned(), mebibytes);
         let latency = format!("p50 {}, p99 {}, p999 {}", micros(p50), micros(p99), micros(p999));
         out.push('\n');
         rows(
             out,
             &[
-                ("elapsed", seconds(self.elapsed_s)),
-                ("events/s", grouped(self.events_per_s.round() as u64)),
+                ("elapsed", seconds(self.0.elapsed.as_secs_f64())),
+                ("events/s", grouped(self.0.events_per_second().round() as u64)),
                 ("latency", latency),
-                ("peak queued", grouped(self.peak_queued)),
+                ("peak queued", grouped(self.0.peak_queued)),
                 ("peak memory", memory),
             ],
         );
     }
 
     fn reasons(&self, out: &mut String) {
-        if self.dead_letters_by_reason.is_empty() {
+        if self.0.dead_letters_by_reason.is_empty() {
             return;
         }
         out.push('\n');
         let table = self
+            .0
             .dead_letters_by_reason
             .iter()
-            .map(|(reason, count)| vec![reason.clone(), grouped(*count)]);
+            .map(|(reason, count)| vec![(*reason).to_owned(), grouped(*count)]);
         table_of(
             out,
-            &[&format!("dead letters ({})", self.dead_letters), "items"],
+            &[&format!("dead letters ({})", self.0.dead_letters), "items"],
             table.collect(),
         );
     }
 
     fn pool_table(&self, out: &mut String) {
-        let table = self.pools.iter().map(|pool| {
+        let table = self.0.pools.iter().map(|pool| {
             vec![
                 pool.name.clone(),
-                grouped(pool.workers),
+                grouped(pool.workers as u64),
                 grouped(pool.handled),
                 grouped(pool.failed_attempts),
-                grouped(pool.dead_letters),
+                grouped(pool.dead_lettered),
                 grouped(pool.restarts),
             ]
         });
@@ -276,11 +147,11 @@ impl RunReport {
 
     /// Where inputs came and went: of the others, the sum above says enough.
     fn input_table(&self, out: &mut String) {
-        if !self.inputs.iter().any(|input| input.removed) {
+        if !self.0.inputs.iter().any(|input| input.removed) {
             return;
         }
         out.push('\n');
-        let table = self.inputs.iter().map(|input| {
+        let table = self.0.inputs.iter().map(|input| {
             let removed = if input.removed { ", removed" } else { "" };
             vec![format!("{} ({}{removed})", input.name, input.source), grouped(input.taken)]
         });
@@ -288,11 +159,11 @@ impl RunReport {
     }
 
     fn output_table(&self, out: &mut String) {
-        if self.outputs.is_empty() {
+        if self.0.outputs.is_empty() {
             return;
         }
         out.push('\n');
-        let table = self.outputs.iter().map(|output| {
+        let table = self.0.outputs.iter().map(|output| {
             let removed = if output.removed { ", removed" } else { "" };
             vec![format!("{} ({}{removed})", output.name, output.target), grouped(output.events)]
         });
@@ -300,28 +171,32 @@ impl RunReport {
     }
 
     fn positions_table(&self, out: &mut String) {
-        if self.positions.is_empty() {
+        if self.0.positions.is_empty() {
             return;
         }
         out.push('\n');
-        let table = self.positions.iter().map(|row| {
-            let again = format!("at most {}", grouped(row.delivered_again_at_most));
-            vec![row.input.clone(), grouped(row.skipped), again]
+        let table = self.0.positions.iter().map(|row| {
+            let again = format!("at most {}", grouped(row.standing.repeated_at_most));
+            vec![row.input.clone(), grouped(row.standing.skipped), again]
         });
         table_of(out, &["positions kept", "skipped", "delivered again"], table.collect());
     }
 
     fn slowest(&self, out: &mut String) {
-        if self.slowest_keys.is_empty() {
+        if self.0.slowest_keys.is_empty() {
             return;
         }
         out.push('\n');
-        let table = self.slowest_keys.iter().take(KEYS_IN_TEXT).map(|slow| {
+        let table = self.0.slowest_keys.iter().take(KEYS_IN_TEXT).map(|slow| {
             let key = shortened(&slow.key.escape_debug().to_string());
-            vec![format!("{key} ({})", slow.handler), micros((slow.ms * 1e3) as u64)]
+            vec![format!("{key} ({})", slow.handler), micros(whole_micros(slow.longest))]
         });
         table_of(out, &["slowest keys (handler)", "taken to settled"], table.collect());
     }
+}
+
+fn whole_micros(time: Duration) -> u64 {
+    time.as_micros() as u64
 }
 
 /// As [`rows`], with the values to the right.
@@ -400,53 +275,63 @@ pub(crate) fn micros(micros: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use greenroom_bus::{
+        engine::{InputReport, OutputReport, PoolReport, PositionsReport, SlowKey},
+        source::Standing,
+    };
+
     use super::*;
 
     fn report() -> RunReport {
-        RunReport {
-            taken: 1_234_567,
-            handled: 1_234_560,
-            dead_lettered: 7,
-            latency_us: Latency { p50: 250, p99: 12_500, p999: 2_000_000 },
-            peak_rss_bytes: Some(10 << 20),
-            slowest_keys: vec![SlowKey { key: "a\tb".into(), handler: "orders".into(), ms: 12.34 }],
-            dead_letters_by_reason: [("malformed".to_owned(), 7)].into(),
-            pools: vec![PoolRow { name: "default".into(), workers: 50, ..PoolRow::default() }],
-            inputs: vec![InputRow {
-                name: "orders".into(),
-                source: "file:orders.ndjson".into(),
-                taken: 5,
-                removed: true,
-            }],
-            outputs: vec![OutputRow {
-                name: "done".into(),
-                target: "file:done.ndjson".into(),
-                events: 3,
-                removed: true,
-            }],
-            positions: vec![PositionsRow {
-                input: "file:orders.ndjson".into(),
-                skipped: 4_321,
-                delivered_again_at_most: 2,
-            }],
-            ..RunReport::default()
-        }
+        let mut report = RunReport::default();
+        (report.taken, report.handled, report.dead_lettered) = (1_234_567, 1_234_560, 7);
+        report.latency = [250, 12_500, 2_000_000].map(Duration::from_micros);
+        report.peak_rss_bytes = Some(10 << 20);
+        report.slowest_keys = vec![slow_key("a\tb", "orders", 12_340)];
+        report.dead_letters_by_reason = [("malformed", 7)].into();
+        report.pools =
+            vec![PoolReport { name: "default".into(), workers: 50, ..PoolReport::default() }];
+        let mut input = InputReport::default();
+        (input.name, input.source) = ("orders".into(), "file:orders.ndjson".into());
+        (input.taken, input.removed) = (5, true);
+        report.inputs = vec![input];
+        let mut output = OutputReport::default();
+        (output.name, output.target) = ("done".into(), "file:done.ndjson".into());
+        (output.events, output.removed) = (3, true);
+        report.outputs = vec![output];
+        report.positions = vec![PositionsReport {
+            input: "file:orders.ndjson".into(),
+            standing: Standing { resumed: None, skipped: 4_321, repeated_at_most: 2 },
+        }];
+        report
+    }
+
+    fn slow_key(key: &str, handler: &str, micros: u64) -> SlowKey {
+        let longest = Duration::from_micros(micros);
+        SlowKey { key: key.into(), handler: handler.into(), longest }
+    }
+
+    /// The report with something else in it.
+    fn with(change: impl FnOnce(&mut RunReport)) -> RunReport {
+        let mut report = report();
+        change(&mut report);
+        report
     }
 
     #[test]
     fn c16_what_is_delivered_again_is_told() {
-        let text = report().render(ReportFormat::Text);
+        let text = render(&report(), ReportFormat::Text);
         assert!(text.contains("\nfile:orders.ndjson    4,321        at most 2\n"), "{text}");
         let value: serde_json::Value =
-            serde_json::from_str(&report().render(ReportFormat::Json)).unwrap();
+            serde_json::from_str(&render(&report(), ReportFormat::Json)).unwrap();
         assert_eq!(value["positions"][0]["delivered_again_at_most"], 2);
-        let without = RunReport { positions: Vec::new(), ..report() };
-        assert!(!without.render(ReportFormat::Text).contains("positions"));
+        let without = with(|report| report.positions.clear());
+        assert!(!render(&without, ReportFormat::Text).contains("positions"));
     }
 
     #[test]
     fn o11_json_has_every_key_on_one_line() {
-        let text = report().render(ReportFormat::Json);
+        let text = render(&report(), ReportFormat::Json);
         assert_eq!(text.matches('\n').count(), 1);
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         for key in [
@@ -483,7 +368,7 @@ mod tests {
 
     #[test]
     fn o11_text_is_aligned_and_escapes_keys() {
-        let text = report().render(ReportFormat::Text);
+        let text = render(&report(), ReportFormat::Text);
         assert!(
             text.contains("taken             1,234,567\nhandled           1,234,560\n"),
             "{text}"
@@ -500,31 +385,31 @@ mod tests {
     #[test]
     fn o11_text_begins_with_a_verdict() {
         let first = |report: &RunReport| {
-            report.render(ReportFormat::Text).lines().next().unwrap_or_default().to_owned()
+            render(report, ReportFormat::Text).lines().next().unwrap_or_default().to_owned()
         };
-        let good = RunReport { elapsed_s: 0.912, ..report() };
+        let good = with(|report| report.elapsed = Duration::from_millis(912));
         assert_eq!(
             first(&good),
             "done: 1,234,567 taken, 1,234,560 handled, 7 dead-lettered in 0.91 s"
         );
-        let refused = RunReport { refused: 3, errors: vec!["disk full".into()], ..report() };
+        let refused =
+            with(|report| (report.refused, report.errors) = (3, vec!["disk full".into()]));
         assert!(first(&refused).starts_with("ended with 3 refused: 1,234,567 taken"));
-        let text = refused.render(ReportFormat::Text);
+        let text = render(&refused, ReportFormat::Text);
         assert!(text.contains("\nerror: disk full\nrefused events"), "{text}");
-        let failed = RunReport { errors: vec!["an input failed".into()], ..report() };
+        let failed = with(|report| report.errors = vec!["an input failed".into()]);
         assert!(first(&failed).starts_with("ended with an error: "));
-        let swapped = RunReport { out_of_order: 2, refused: 1, ..report() };
+        let swapped = with(|report| (report.out_of_order, report.refused) = (2, 1));
         assert!(first(&swapped).starts_with("ended with 2 out of order (a defect"));
     }
 
     #[test]
     fn o11_text_names_five_slow_keys_at_most_and_the_ends_of_long_ones() {
-        let key = |n: usize| SlowKey {
-            key: format!("{}{n}", "x".repeat(99)),
-            handler: "h".into(),
-            ms: 0.5,
-        };
-        let text = RunReport { slowest_keys: (0..10).map(key).collect(), ..report() }.text();
+        let key = |n: usize| slow_key(&format!("{}{n}", "x".repeat(99)), "h", 500);
+        let text = render(
+            &with(|report| report.slowest_keys = (0..10).map(key).collect()),
+            ReportFormat::Text,
+        );
         let keys: Vec<_> = text.lines().filter(|line| line.contains("xx")).collect();
         assert_eq!(keys.len(), 5, "{text}");
         assert!(keys[4].starts_with(&format!("...{}4 (h)", "x".repeat(44))), "{text}");

@@ -1,6 +1,6 @@
 //! The event itself: what it holds, and how it is read.
 
-use std::{fmt, sync::Arc};
+use std::{any::Any, fmt, sync::Arc};
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -171,6 +171,35 @@ impl Event {
                 content_type: self.datacontenttype().unwrap_or_default().to_owned(),
             }),
         }
+    }
+
+    /// This event with a value that travels with it: through pools, retries and layers, to the sinks or the dead letters.
+    /// It is never written, does not count when events are compared, and is not passed on to what a handler produces. Of
+    /// each type there is one value; the one that was there before is replaced. Clones made before do not have it.
+    ///
+    /// A permission that was checked when the event came in, the handle of a connection, a moment of time:
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use greenroom_bus::event::Event;
+    ///
+    /// #[derive(Debug, PartialEq)]
+    /// struct Received(Instant);
+    ///
+    /// let now = Instant::now();
+    /// let event = Event::builder("1", "/shop", "order.placed").build()?.with_local(Received(now));
+    /// assert_eq!(event.clone().local(), Some(&Received(now)));
+    /// assert_eq!(event.local::<String>(), None);
+    /// # Ok::<(), greenroom_bus::event::EventError>(())
+    /// ```
+    pub fn with_local<T: Any + Send + Sync>(mut self, value: T) -> Self {
+        self.locals = self.locals.with(value);
+        self
+    }
+
+    /// The value of this type that travels with the event.
+    pub fn local<T: Any + Send + Sync>(&self) -> Option<&T> {
+        self.locals.find()
     }
 }
 

@@ -60,6 +60,8 @@
 //! throughput per process needs the `http` handler or Rust.
 
 mod blame;
+mod config;
+mod counters;
 mod errors;
 mod group;
 mod lines;
@@ -74,78 +76,27 @@ mod stderr;
 mod watch;
 
 use std::{
-    collections::BTreeMap,
     io,
-    path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
-    },
+    sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
 
 use tokio::time::{Instant, sleep, timeout};
 
+pub use config::ExecConfig;
 pub use group::kill_all;
 pub use restarts::RestartLimit;
 
 use self::{
     blame::{Blame, Follows},
+    counters::Counters,
     process::{Broken, How, Process},
     restarts::Restarts,
-    standing::Standing,
 };
 use super::{
     Attempt, Effect, Failure, FailureKind, Handler, HandlerFactory, HandlerResult, Handling,
 };
 use crate::{BoxFuture, event::Event, excerpt::excerpt};
-
-/// How long one attempt may take when the configuration does not say.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// What to run, and how.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExecConfig {
-    /// The program and its arguments, as given to the system: no shell is involved.
-    pub command: Vec<String>,
-    /// How long one attempt may take; a fresh process starts within it. Default: 30 s.
-    pub timeout: Duration,
-    /// How many restarts are taken as normal, for each worker.
-    pub restart: RestartLimit,
-    /// Environment variables added to greenroom's own, which the process inherits.
-    pub env: BTreeMap<String, String>,
-    /// Where the process runs. Default: greenroom's working directory.
-    pub cwd: Option<PathBuf>,
-}
-
-impl Default for ExecConfig {
-    fn default() -> Self {
-        Self {
-            command: Vec::new(),
-            timeout: DEFAULT_TIMEOUT,
-            restart: RestartLimit::default(),
-            env: BTreeMap::new(),
-            cwd: None,
-        }
-    }
-}
-
-/// What happened to the processes of one factory, all workers together.
-#[derive(Debug, Default)]
-struct Counters {
-    /// Starts that replaced a process which crashed or was killed.
-    restarts: AtomicU64,
-    /// Processes that died, or broke the protocol and were killed for it.
-    crashes: AtomicU64,
-    /// Processes that ended with code 0 and nothing in hand.
-    recycles: AtomicU64,
-    /// Processes that ended without an answer, may have read the event, and were followed by
-    /// another within the attempt.
-    unanswered: AtomicU64,
-    /// Processes that run.
-    running: AtomicUsize,
-    standing: Standing,
-}
 
 /// Builds [`Exec`] handlers and counts what happens to their processes.
 #[derive(Debug, Clone)]

@@ -33,113 +33,37 @@
 //! in all attempts at an event, lets the target notice; the report counts such attempts as
 //! `repeated at most`.
 
+mod config;
 mod request;
 mod response;
 mod retry_after;
+mod shared;
 mod status;
 mod target;
 
-use std::{
-    sync::{Arc, atomic::AtomicBool},
-    time::Duration,
-};
+use std::sync::{Arc, atomic::AtomicBool};
 
-use reqwest::{
-    Client,
-    header::{HeaderMap, HeaderName},
-};
 use tokio::time::Instant;
 
+pub use config::{HttpConfig, Mode};
+pub use response::OUTCOME;
 pub use status::{NoRow, NoVerdict, On, Row, STATUS_MAP, StatusMap, StatusMapError, Verdict};
 pub use target::{NoTarget, check_url};
 
-use self::target::Target;
+use self::{
+    shared::Shared,
+    target::{Target, causes},
+};
 use super::{
     Attempt, Effect, Failure, FailureKind, Handler, HandlerFactory, HandlerResult, Handling,
     Outputs,
 };
 use crate::{BoxFuture, event::Event};
 
-/// The header by which a target says what becomes of the event: `retry`, `reject` or `park`.
-pub const OUTCOME: HeaderName = HeaderName::from_static("greenroom-outcome");
-
-/// How an event is written into a request.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// Attributes as headers, data as body.
-    #[default]
-    Binary,
-    /// The whole event as a JSON body.
-    Structured,
-}
-
-/// Where to post, and how.
-#[derive(Clone, PartialEq, Eq)]
-pub struct HttpConfig {
-    /// `http` or `https`. A user and a password in it are sent as basic authentication, and never shown.
-    pub url: String,
-    /// Default: binary.
-    pub mode: Mode,
-    /// How long an attempt may take, connecting and reading the response included. Default: 5 s.
-    pub timeout: Duration,
-    /// How long connecting may take, TLS included. Default: 2 s; never more than `timeout`.
-    pub connect_timeout: Duration,
-    /// Headers added to each request, such as `authorization`. They win over those of the event.
-    pub headers: Vec<(String, String)>,
-    /// The longest response body in bytes that is read, where it carries events. Default: 16 MiB.
-    pub max_response: usize,
-    /// Whether the event itself goes on after a successful response that carries no event. Default: no.
-    pub pass: bool,
-    /// What follows from each answer. Default: [`STATUS_MAP`].
-    pub status: StatusMap,
-}
-
-impl Default for HttpConfig {
-    fn default() -> Self {
-        Self {
-            url: String::new(),
-            mode: Mode::Binary,
-            timeout: Duration::from_secs(5),
-            connect_timeout: Duration::from_secs(2),
-            headers: Vec::new(),
-            max_response: 16 * 1024 * 1024,
-            pass: false,
-            status: StatusMap::default(),
-        }
-    }
-}
-
-/// Leaves out what may be secret: the URL and the values of the headers.
-impl std::fmt::Debug for HttpConfig {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
-        f.debug_struct("HttpConfig")
-            .field("mode", &self.mode)
-            .field("timeout", &self.timeout)
-            .field("connect_timeout", &self.connect_timeout)
-            .field("headers", &names)
-            .field("max_response", &self.max_response)
-            .field("pass", &self.pass)
-            .finish_non_exhaustive()
-    }
-}
-
 /// Builds [`Http`] handlers, which share one client and its connections.
 #[derive(Debug, Clone)]
 pub struct HttpFactory {
     shared: Arc<Shared>,
-}
-
-/// What all workers use: made once, never changed.
-#[derive(Debug)]
-struct Shared {
-    config: HttpConfig,
-    target: Target,
-    client: Client,
-    /// The credentials of the URL and the configured headers, marked as secret so that no log shows their values.
-    headers: HeaderMap,
-    /// Somebody was told of a header that is not understood.
-    warned: AtomicBool,
 }
 
 impl HttpFactory {
@@ -271,15 +195,6 @@ fn unanswered(verdict: Verdict, retry: FailureKind, text: String) -> Failure {
         Verdict::Park => FailureKind::Park,
     };
     Failure::new(kind, text)
-}
-
-/// What is behind an error: the layers around it say only that a request failed, which is known.
-fn causes(error: &reqwest::Error) -> String {
-    let mut innermost: &dyn std::error::Error = error;
-    while let Some(cause) = innermost.source() {
-        innermost = cause;
-    }
-    innermost.to_string()
 }
 
 #[cfg(test)]

@@ -1,52 +1,18 @@
 //! The service inside all layers: it hands the event to the handler of the worker that makes the attempt.
 
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    task::{Context, Poll},
-};
+use std::task::{Context, Poll};
 
 use tower::Service;
 
-use super::{BoxError, Request, layered::HandlerOfWorker, meeting::Meeting};
+use super::{
+    BoxError,
+    request::Request,
+    way::{Own, Way},
+};
 use crate::{
     BoxFuture,
-    handler::{Handling, Outputs, Settlement},
+    handler::{Handling, Outputs},
 };
-
-/// How an attempt gets to its handler.
-pub(super) enum Way {
-    /// To this handler, with what it settles the event through where it does that itself.
-    Alone(HandlerOfWorker, Option<Own>),
-    /// With others, of which this is the place.
-    Together(Arc<Meeting>, usize),
-}
-
-/// What a handler settles its event through itself, on its way there.
-pub(super) struct Own {
-    pub(super) settlement: Settlement,
-    /// It has come to the handler, whose it is to say how the event ends.
-    pub(super) handed_over: Arc<AtomicBool>,
-}
-
-impl Own {
-    fn hand_over(self) -> Settlement {
-        self.handed_over.store(true, Ordering::Release);
-        self.settlement
-    }
-}
-
-impl fmt::Debug for Way {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Alone(..) => "Alone",
-            Self::Together(..) => "Together",
-        })
-    }
-}
 
 /// Always ready: a worker makes one attempt at a time.
 pub(super) struct Innermost;

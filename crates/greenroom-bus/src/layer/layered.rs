@@ -10,16 +10,18 @@ use std::{
 
 use tokio::sync::Mutex;
 
-use super::{Request, innermost::Own, meeting, request::result, stack::Stack};
+use super::{
+    batch,
+    request::{Request, result},
+    stack::Stack,
+    way::{HandlerOfWorker, Own},
+};
 use crate::{
     BoxFuture,
     event::Event,
     handler::{Attempt, FailureKind, Handler, HandlerFactory, HandlerResult, Handling, Settlement},
     settlement::{Ack, Refusal, Settle, Settled, Watch},
 };
-
-/// The handler of a worker, which its attempts take through the layers with them. Locked by one of them at a time.
-pub(super) type HandlerOfWorker = Arc<Mutex<Box<dyn Handler>>>;
 
 pub(super) struct LayeredFactory {
     inner: Arc<dyn HandlerFactory>,
@@ -91,7 +93,7 @@ impl Handler for Layered {
                     ((event, *attempt), own)
                 })
                 .unzip();
-            let results = meeting::hold(&self.stack, &self.inner, events).await;
+            let results = batch::hold(&self.stack, &self.inner, events).await;
             for (own, result) in own.into_iter().zip(&results) {
                 settle(own, result);
             }

@@ -1,21 +1,14 @@
 //! A list of layers, ready to be put around handlers.
 
-use std::{
-    fmt,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{fmt, sync::Arc};
 
 use tower::{Layer, Service, ServiceExt, util::BoxService};
 
-use super::{BoxError, Request, innermost::Innermost, layered::LayeredFactory, stack::Stack};
-use crate::{
-    BoxFuture,
-    handler::{HandlerFactory, Outputs},
+use super::{
+    BoxError, innermost::Innermost, layered::LayeredFactory, request::Request,
+    service::LayersService, stack::Stack,
 };
-
-/// What a layer is put around: the next layer, or the handler.
-pub struct LayersService(BoxService<Request, Outputs, BoxError>);
+use crate::handler::{HandlerFactory, Outputs};
 
 type Wrap = dyn Fn(LayersService) -> LayersService + Send + Sync;
 
@@ -67,10 +60,11 @@ impl Layers {
         if self.is_empty() {
             return factory;
         }
-        Arc::new(LayeredFactory::new(factory, Stack::new(self.clone())))
+        let layers = self.clone();
+        Arc::new(LayeredFactory::new(factory, Stack::new(move || layers.service())))
     }
 
-    pub(super) fn service(&self) -> LayersService {
+    fn service(&self) -> LayersService {
         let innermost = LayersService(BoxService::new(Innermost));
         self.wraps.iter().rev().fold(innermost, |inner, wrap| wrap(inner))
     }
@@ -79,25 +73,5 @@ impl Layers {
 impl fmt::Debug for Layers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} layers", self.wraps.len())
-    }
-}
-
-impl Service<Request> for LayersService {
-    type Response = Outputs;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Outputs, BoxError>>;
-
-    fn poll_ready(&mut self, task: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.0.poll_ready(task)
-    }
-
-    fn call(&mut self, request: Request) -> Self::Future {
-        self.0.call(request)
-    }
-}
-
-impl fmt::Debug for LayersService {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LayersService").finish_non_exhaustive()
     }
 }

@@ -1,30 +1,12 @@
-//! A batch goes through the layers: each event by itself, and those that have come through meet on the inside.
-//!
-//! ```text
-//! event 1 ──▶ layers ──▶ place 1 ┐
-//! event 2 ──▶ layers ──▶ place 2 ├──▶ `handle_all` of what stands in front, in order ──▶ back through the layers
-//! event 3 ──▶ layers ·· waits    ┘        event 3 follows when it has come through
-//! ```
-//!
-//! Nobody waits for an event behind it: a layer that lets one through at a time would never let the second come. And nothing
-//! overtakes: what stands behind an event that is to be tried again is given back unstarted.
-
-use std::{
-    future::{Future, poll_fn},
-    pin::pin,
-    sync::Arc,
-    task::{Context, Poll},
-};
+//! Where the events of a batch meet on the inside of the layers.
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
-use tracing::{Instrument, Span};
+use tracing::Span;
 
-use super::{Request, innermost::Way, layered::HandlerOfWorker, request::result, stack::Stack};
 use crate::{
-    BoxFuture,
     event::Event,
-    handler::{Attempt, Failure, FailureKind, HandlerResult, is_to_be_tried_again},
+    handler::{Attempt, Failure, FailureKind, HandlerResult},
 };
 
 /// Where the events of a batch meet.
@@ -34,20 +16,25 @@ pub(super) struct Meeting {
 }
 
 /// An event that has come through the layers.
-struct Arrival {
-    event: Event,
-    attempt: Attempt,
+pub(super) struct Arrival {
+    pub(super) event: Event,
+    pub(super) attempt: Attempt,
     /// Dropped, it gives the event back unstarted.
-    result: oneshot::Sender<HandlerResult>,
+    pub(super) result: oneshot::Sender<HandlerResult>,
     /// The span in which it came.
-    span: Span,
+    pub(super) span: Span,
 }
 
-fn released(why: &str) -> HandlerResult {
+pub(super) fn released(why: &str) -> HandlerResult {
     Err(Failure::new(FailureKind::Released, why))
 }
 
 impl Meeting {
+    /// For so many events, none of which has come.
+    pub(super) fn of(events: usize) -> Self {
+        Self { places: Mutex::new((0..events).map(|_| None).collect()) }
+    }
+
     /// Takes a place, and waits for what the handler makes of the event.
     pub(super) async fn arrive(
         &self,
@@ -61,131 +48,11 @@ impl Meeting {
         told.await.unwrap_or_else(|_| released("it was not attempted"))
     }
 
-    fn has_come(&self, place: usize) -> bool {
+    pub(super) fn has_come(&self, place: usize) -> bool {
         self.places.lock()[place].is_some()
     }
 
-    fn take(&self, place: usize) -> Option<Arrival> {
+    pub(super) fn take(&self, place: usize) -> Option<Arrival> {
         self.places.lock()[place].take()
-    }
-}
-
-/// One event on its way through the layers and back.
-enum Call<'a> {
-    Under(BoxFuture<'a, HandlerResult>),
-    Back(HandlerResult),
-}
-
-impl Call<'_> {
-    fn poll(&mut self, task: &mut Context<'_>) {
-        if let Self::Under(future) = self
-            && let Poll::Ready(result) = future.as_mut().poll(task)
-        {
-            *self = Self::Back(result);
-        }
-    }
-
-    fn is_back(&self) -> bool {
-        matches!(self, Self::Back(_))
-    }
-}
-
-/// Makes an attempt at each event of a batch: a result for each, in order.
-///
-/// # Cancel safety
-/// Dropping the future drops every attempt, in whichever layer it stands, and the handler at its await.
-pub(super) async fn hold(
-    stack: &Stack,
-    handler: &HandlerOfWorker,
-    events: Vec<(Event, Attempt)>,
-) -> Vec<HandlerResult> {
-    let places = events.iter().map(|_| None).collect();
-    let meeting = Arc::new(Meeting { places: Mutex::new(places) });
-    let call = |(place, (event, attempt))| {
-        let request = Request { event, attempt, way: Way::Together(meeting.clone(), place) };
-        Call::Under(Box::pin(async move { result(stack.call(request).await) }))
-    };
-    let mut calls: Vec<Call<'_>> = events.into_iter().enumerate().map(call).collect();
-    loop {
-        let next = poll_fn(|task| next_in_line(&mut calls, &meeting, task)).await;
-        if next.is_empty() {
-            break;
-        }
-        let (places, arrivals) = next.into_iter().unzip();
-        handle_together(handler, arrivals, places, &mut calls).await;
-    }
-    calls.into_iter().map(back).collect()
-}
-
-fn back(call: Call<'_>) -> HandlerResult {
-    match call {
-        Call::Back(result) => result,
-        Call::Under(_) => released("it was not attempted"),
-    }
-}
-
-/// Those that have come and have nobody before them who has not; none where all are back.
-fn next_in_line(
-    calls: &mut [Call<'_>],
-    meeting: &Meeting,
-    task: &mut Context<'_>,
-) -> Poll<Vec<(usize, Arrival)>> {
-    calls.iter_mut().for_each(|call| call.poll(task));
-    let mut next = Vec::new();
-    for place in 0..calls.len() {
-        match &calls[place] {
-            Call::Back(result) if is_to_be_tried_again(result) => {
-                if next.is_empty() {
-                    give_back(&mut calls[place + 1..]);
-                }
-                break;
-            }
-            Call::Back(_) => {}
-            Call::Under(_) if meeting.has_come(place) => {
-                next.extend(meeting.take(place).map(|arrival| (place, arrival)));
-            }
-            Call::Under(_) => {
-                return if next.is_empty() { Poll::Pending } else { Poll::Ready(next) };
-            }
-        }
-    }
-    Poll::Ready(next)
-}
-
-/// What stands behind an event that is to be tried again must not be handled before it.
-fn give_back(behind: &mut [Call<'_>]) {
-    for call in behind.iter_mut().filter(|call| !call.is_back()) {
-        *call = Call::Back(released("an event before it failed"));
-    }
-}
-
-/// Lets the handler have those that have come, while their layers go on: one that gives up in the meantime (a limit on
-/// time) drops the handler once all of them have.
-async fn handle_together(
-    handler: &HandlerOfWorker,
-    arrivals: Vec<Arrival>,
-    places: Vec<usize>,
-    calls: &mut [Call<'_>],
-) {
-    let span = arrivals.first().map_or_else(Span::none, |arrival| arrival.span.clone());
-    let mut handling = pin!(handle(handler, arrivals).instrument(span));
-    poll_fn(|task| {
-        let handled = handling.as_mut().poll(task);
-        calls.iter_mut().for_each(|call| call.poll(task));
-        let all_back = places.iter().all(|place| calls[*place].is_back());
-        if all_back { Poll::Ready(()) } else { handled }
-    })
-    .await;
-}
-
-async fn handle(handler: &HandlerOfWorker, arrivals: Vec<Arrival>) {
-    let results = {
-        let events: Vec<_> =
-            arrivals.iter().map(|arrival| (&arrival.event, arrival.attempt)).collect();
-        handler.lock().await.handle_all(&events).await
-    };
-    for (arrival, result) in arrivals.into_iter().zip(results) {
-        // Whoever is gone by now has a result.
-        let _ = arrival.result.send(result);
     }
 }

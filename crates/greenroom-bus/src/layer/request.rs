@@ -5,10 +5,7 @@ use crate::{
     handler::{Attempt, HandlerResult},
 };
 
-use super::{
-    innermost::{Own, Way},
-    layered::HandlerOfWorker,
-};
+use super::way::{HandlerOfWorker, Own, Way};
 
 /// One attempt at an event, on its way through the layers to the handler of the worker that makes it.
 ///

@@ -3,11 +3,11 @@
 use tokio::sync::{Mutex, MutexGuard};
 use tower::{Service, ServiceExt};
 
-use super::{BoxError, Layers, LayersService, Request};
+use super::{BoxError, request::Request, service::LayersService};
 use crate::handler::Outputs;
 
 pub(super) struct Stack {
-    layers: Layers,
+    build: Box<dyn Fn() -> LayersService + Send + Sync>,
     /// Built when it is needed: at first, and again when it has panicked or said that it is of no use any more. Held by one
     /// worker at a time until it is ready and called, so that who is told that there is room is who takes it.
     service: Mutex<Option<LayersService>>,
@@ -19,8 +19,8 @@ struct Lease<'a> {
 }
 
 impl Stack {
-    pub(super) fn new(layers: Layers) -> Self {
-        Self { layers, service: Mutex::new(None) }
+    pub(super) fn new(build: impl Fn() -> LayersService + Send + Sync + 'static) -> Self {
+        Self { build: Box::new(build), service: Mutex::new(None) }
     }
 
     /// Sends a request through the layers.
@@ -30,7 +30,7 @@ impl Stack {
     pub(super) async fn call(&self, request: Request) -> Result<Outputs, BoxError> {
         let answer = {
             let mut lease = Lease { place: self.service.lock().await };
-            let service = lease.place.get_or_insert_with(|| self.layers.service());
+            let service = lease.place.get_or_insert_with(|| (self.build)());
             if let Err(error) = service.ready().await {
                 // A service that fails so will never be ready again.
                 *lease.place = None;

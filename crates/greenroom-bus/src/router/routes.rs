@@ -13,7 +13,7 @@ use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 
 use parking_lot::RwLock;
 
-use super::Matcher;
+use super::matcher::Matcher;
 use crate::{event::Event, pattern::Pattern};
 
 /// Types whose handlers are remembered. More than this many different types are matched anew each time, so that a source
@@ -53,7 +53,7 @@ pub(super) struct Rule {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Routes {
+pub(crate) struct Routes {
     rules: Vec<Rule>,
     exact: HashMap<String, Candidates, foldhash::fast::RandomState>,
     /// The most specific first; of those that are equally so, the one added first.
@@ -115,7 +115,7 @@ impl Routes {
         Candidates { places: places.into(), always }
     }
 
-    pub(super) fn route(&self, event: &Event) -> Route {
+    pub(crate) fn route(&self, event: &Event) -> Route {
         let ty = event.ty();
         if let Some(candidates) = self.exact.get(ty) {
             return candidates.always.clone().unwrap_or_else(|| self.choose(candidates, event));

@@ -1,6 +1,6 @@
 //! Hearing of a settlement without being a part of it.
 
-use std::sync::{Weak, atomic::Ordering};
+use std::sync::{Arc, Weak, atomic::Ordering};
 
 use super::{Ack, Settled, Shared};
 
@@ -14,11 +14,14 @@ pub struct Watch {
     shared: Option<Weak<Shared>>,
 }
 
-impl Watch {
-    pub(super) fn new(shared: Option<Weak<Shared>>) -> Self {
-        Self { shared }
+impl Ack {
+    /// To hear of the settlement beside the one that it reports to, without being a part of it.
+    pub fn watch(&self) -> Watch {
+        Watch { shared: self.shared.as_ref().map(Arc::downgrade) }
     }
+}
 
+impl Watch {
     /// Calls `told` once with how the event was settled, on the thread that settles it and before its source hears of
     /// it; at once where it is settled already. A panic of `told` ends there.
     ///

@@ -2,7 +2,7 @@
 
 use std::future::pending;
 
-use super::SourceError;
+use super::error::SourceError;
 use crate::{BoxFuture, settlement::Settled};
 
 /// Hears how the items of a source are settled, for one partition in one epoch of it: a result that comes after the partition

@@ -12,6 +12,7 @@
 mod answer;
 pub(crate) mod ask;
 mod connections;
+mod daemon;
 mod guard;
 mod health;
 mod letters;
@@ -24,16 +25,13 @@ mod serve;
 mod tests;
 mod views;
 
-use std::{convert::Infallible, io, net::TcpListener, path::PathBuf, sync::Arc, thread};
+use std::{convert::Infallible, io, net::TcpListener, sync::Arc, thread};
 
-use greenroom_bus::engine::Control;
 use tokio::sync::oneshot;
 
+pub(crate) use self::daemon::Daemon;
 use self::guard::Guard;
-use crate::{
-    commands::run::{HandlerLayers, Reload},
-    config::AdminConfig,
-};
+use crate::config::AdminConfig;
 
 /// A place to listen at that was taken, and where nobody answers yet.
 pub(crate) struct Listener {
@@ -45,17 +43,6 @@ pub(crate) struct Listener {
 pub(crate) struct Open {
     /// Dropped, it ends the server.
     _end: oneshot::Sender<()>,
-}
-
-/// What the listener answers from.
-pub(crate) struct Daemon {
-    pub(crate) control: Control,
-    /// Reads the configuration again, and knows which one holds.
-    pub(crate) reload: Arc<Reload>,
-    /// What the layers of the handlers tell.
-    pub(crate) layers: Arc<HandlerLayers>,
-    /// The file of dead letters.
-    pub(crate) dead_letters: PathBuf,
 }
 
 impl Listener {

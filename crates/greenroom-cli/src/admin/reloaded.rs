@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Json, Refusal};
-use crate::{commands::run::Reloaded, config::Problems};
+use crate::{commands::run::reload::Reloaded, config::Problems};
 
 /// What has changed and what was left; or every mistake, and nothing has changed.
 pub(super) fn told(reloaded: &Reloaded) -> Answer {

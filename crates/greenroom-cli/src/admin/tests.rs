@@ -20,7 +20,7 @@ use greenroom_bus::{
 };
 
 use super::{Daemon, Listener};
-use crate::{cli::Source, commands::run::Reload, config};
+use crate::{cli::Source, commands::run::reload::Reload, config};
 
 /// Blocks the threads that it runs on until it is told not to.
 #[derive(Clone, Default)]

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::sentence;
 use crate::{
-    commands::run::HandlerLayers,
+    commands::run::layers::HandlerLayers,
     config::{Config, HandlerKind},
 };
 

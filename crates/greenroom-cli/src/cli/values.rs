@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::Seconds;
 use crate::config;
 
 /// Shorter runs measure the start.
@@ -15,6 +14,10 @@ const MOST_WORK: Duration = Duration::from_secs(1);
 const FASTEST: f64 = 100e6;
 /// Above this everything is of the first key.
 const STEEPEST: f64 = 10.0;
+
+/// How long something goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seconds(pub Duration);
 
 /// `10`, `0.5`, `10s`, `500ms`.
 pub(super) fn seconds(text: &str) -> Result<Seconds, String> {

@@ -16,6 +16,7 @@ mod load;
 mod machine;
 mod measure;
 mod presets;
+mod rows;
 mod table;
 mod work;
 
@@ -23,7 +24,8 @@ use std::process::ExitCode;
 
 use self::{
     load::Load,
-    measure::{Pace, Side},
+    measure::Side,
+    rows::row,
     table::{Report, Row},
 };
 use crate::{
@@ -54,12 +56,4 @@ fn rows(args: &BenchArgs) -> Result<Vec<Row>, String> {
     }
     let memory = full::measure(&load)?;
     Ok(vec![row(&load, Side::Pool, args.rate)?.with_memory(memory)])
-}
-
-fn row(load: &Load, side: Side, rate: Option<f64>) -> Result<Row, String> {
-    let row = Row::new(side, load, &measure::measure(load, side, Pace::Unpaced)?);
-    Ok(match rate {
-        None => row,
-        Some(rate) => row.open_loop(rate, &measure::measure(load, side, Pace::At(rate))?),
-    })
 }

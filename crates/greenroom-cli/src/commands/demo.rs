@@ -12,31 +12,20 @@
 mod arrivals;
 mod ledger;
 mod screen;
+mod show;
 mod side;
 mod table;
 mod target;
 #[cfg(test)]
 mod tests;
 
-use std::{process::ExitCode, sync::Arc, time::Duration};
+use std::process::ExitCode;
 
-use tokio::time::Instant;
-
-use self::{
-    arrivals::Arrivals,
-    side::{Kind, Side},
-};
+use self::show::Show;
 use crate::{
     cli::DemoArgs,
-    exit::{self, Exit},
+    exit::{self, Exit, LAST_TASKS},
 };
-
-/// Workers of the pool, and tasks beside it.
-const WORKERS: usize = 16;
-/// How long the last messages may take.
-const DRAIN: Duration = Duration::from_secs(60);
-/// How long tasks that outlive the demo may hold up the exit.
-const LAST_TASKS: Duration = Duration::from_millis(100);
 
 /// Plays, shows and counts.
 pub fn demo(args: &DemoArgs) -> ExitCode {
@@ -59,59 +48,19 @@ pub fn demo(args: &DemoArgs) -> ExitCode {
     }
 }
 
+impl Show {
+    /// The last table, and what should not have happened.
+    fn conclude(&self) -> (String, Vec<String>) {
+        let defects = self.sides.iter().flat_map(|side| side.defects()).collect();
+        (table::last(self), defects)
+    }
+}
+
 fn conclude(table: &str, defects: &[String]) -> ExitCode {
     let printed = exit::answer(table);
     match defects {
         [] => printed,
         defects => Exit::Refused
             .because(format_args!("{} (a defect: please report it)", defects.join(", "))),
-    }
-}
-
-/// One demonstration.
-struct Show {
-    /// What both sides are sent.
-    arrivals: Arc<Arrivals>,
-    /// When the first message could arrive.
-    started: Instant,
-    /// The pool, and with `--slow-key` hashing beside it.
-    sides: Vec<Arc<Side>>,
-}
-
-impl Show {
-    /// Draws what is sent. The clock runs from now on.
-    fn new(slow_key: bool, seed: u64, length: Duration) -> Self {
-        let started = Instant::now();
-        let kinds: &[Kind] =
-            if slow_key { &[Kind::Lanes, Kind::Hashing] } else { &[Kind::Flaky { seed }] };
-        let side = |kind: &Kind| Arc::new(Side::new(*kind, started));
-        Self {
-            arrivals: Arc::new(Arrivals::draw(seed, length, slow_key)),
-            started,
-            sides: kinds.iter().map(side).collect(),
-        }
-    }
-
-    fn has_slow_key(&self) -> bool {
-        self.sides.len() > 1
-    }
-
-    /// Sends everything when it is due, and waits until all of it has been handled.
-    async fn play(&self) -> Result<(), String> {
-        let play = |side: &Arc<Side>| {
-            let (side, arrivals) = (side.clone(), self.arrivals.clone());
-            tokio::spawn(async move { side.play(&arrivals).await })
-        };
-        let playing: Vec<_> = self.sides.iter().map(play).collect();
-        for side in playing {
-            side.await.map_err(|error| error.to_string())??;
-        }
-        Ok(())
-    }
-
-    /// The last table, and what should not have happened.
-    fn conclude(&self) -> (String, Vec<String>) {
-        let defects = self.sides.iter().flat_map(|side| side.defects()).collect();
-        (table::last(self), defects)
     }
 }

@@ -3,9 +3,8 @@
 pub(super) mod assemble;
 mod dry;
 mod interrupt;
-mod layers;
-mod reload;
-mod summary;
+pub(crate) mod layers;
+pub(crate) mod reload;
 
 use std::{process::ExitCode, sync::Arc, time::Duration};
 
@@ -14,21 +13,16 @@ use greenroom_bus::{
     handler::exec::kill_all,
 };
 
-pub(crate) use self::{
-    layers::HandlerLayers,
-    reload::{Reload, Reloaded},
-};
+use self::reload::Reload;
 use crate::{
     admin::{Daemon, Listener, Open},
     cli::{ReportFormat, RunArgs, Source},
     commands::check,
     config::Config,
-    exit::{self, Exit},
+    exit::{self, Exit, LAST_TASKS},
     progress::{self, Snapshot},
+    report,
 };
-
-/// How long tasks that outlive the run (a handler that blocks its thread) may hold up the exit.
-const LAST_TASKS: Duration = Duration::from_millis(100);
 
 /// Loads a configuration as `check` does, and runs it.
 pub fn from_file(arguments: &RunArgs) -> ExitCode {
@@ -97,6 +91,6 @@ fn snapshot(control: &Control, has_admin: bool, outage_limit: Duration) -> Snaps
 }
 
 fn conclude(report: &RunReport, format: ReportFormat) -> ExitCode {
-    let printed = exit::answer(&summary::of(report).render(format));
+    let printed = exit::answer(&report::render(report, format));
     if report.is_clean() { printed } else { Exit::Refused.into() }
 }

@@ -2,28 +2,29 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::ChangeError;
+use super::change::ChangeError;
 use crate::{
-    engine::{HandlerConfig, PoolConfig, Retry, shared::Shared},
+    engine::{process::entries::Handler, shared::Shared},
     name::Name,
+    router::{HandlerConfig, PoolConfig, Retry},
 };
 
 /// One handler of a running engine: its health, its retries, its pause. Cheap to clone.
 #[derive(Clone)]
 pub struct HandlerControl {
-    pub(super) shared: Arc<Shared>,
-    pub(super) place: usize,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) place: usize,
 }
 
 /// Other retries for a handler, found to be possible.
-pub(super) struct RetryChange {
+pub(crate) struct RetryChange {
     handler: HandlerControl,
     retry: Retry,
 }
 
 impl HandlerControl {
-    fn entry(&self) -> &crate::engine::shared::Handler {
-        &self.shared.handlers[self.place]
+    fn entry(&self) -> &Handler {
+        &self.shared.process.handlers[self.place]
     }
 
     /// Its name.
@@ -33,33 +34,33 @@ impl HandlerControl {
 
     /// The pool that runs it.
     pub fn pool(&self) -> Name {
-        self.shared.pools[self.entry().pool].name
+        self.shared.process.pools[self.entry().pool].name
     }
 
-    pub(super) fn pool_config(&self) -> PoolConfig {
-        *self.shared.pools[self.entry().pool].config.lock()
+    pub(crate) fn pool_config(&self) -> PoolConfig {
+        *self.shared.process.pools[self.entry().pool].config.lock()
     }
 
     /// Starts no further attempt of this handler, until it is [resumed](Self::resume). Its events wait, and no attempt of
     /// theirs counts; they hold room in the pool, whose other handlers go on as long as there is some left. True where it was
     /// not paused before.
     pub fn pause(&self) -> bool {
-        self.entry().brake.set(true)
+        self.entry().pause.set(true)
     }
 
     /// Lets it go on. Events that waited meanwhile are attempted within a second. True where it was paused.
     pub fn resume(&self) -> bool {
-        self.entry().brake.set(false)
+        self.entry().pause.set(false)
     }
 
     /// True while it is paused.
     pub fn is_paused(&self) -> bool {
-        self.entry().brake.is_on()
+        self.entry().pause.is_on()
     }
 
     /// How long it has been in outage (D09), and the last error. `None` where it is not.
     pub fn outage(&self) -> Option<(Duration, String)> {
-        let (since, error) = self.entry().outage.down_since()?;
+        let (since, error) = self.entry().circuit.down_since()?;
         Some((since.elapsed(), error))
     }
 
@@ -87,7 +88,7 @@ impl HandlerControl {
     }
 
     /// What is to change for this configuration, in a pool with that one. The factory is not looked at: two cannot be compared.
-    pub(super) fn changes(
+    pub(crate) fn changes(
         &self,
         to: &HandlerConfig,
         pool: &PoolConfig,
@@ -116,7 +117,7 @@ impl HandlerControl {
 
 impl RetryChange {
     /// What has changed.
-    pub(super) fn carry_out(self) -> String {
+    pub(crate) fn carry_out(self) -> String {
         self.handler.entry().set_retry(self.retry);
         format!("handlers.{}.retry", self.handler.name())
     }

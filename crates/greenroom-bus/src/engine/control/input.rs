@@ -1,8 +1,12 @@
 //! Inputs that come and go while the engine runs (G01).
 
-use super::{ChangeError, Control, NotAdded, Removal};
+use super::{
+    change::ChangeError,
+    handle::Control,
+    removal::{NotAdded, Removal},
+};
 use crate::{
-    engine::{InputConfig, InputReport, Phase},
+    engine::{account::report::InputReport, intake::budget::InputConfig, lifecycle::phase::Phase},
     source::Source,
 };
 

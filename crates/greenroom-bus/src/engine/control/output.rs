@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{ChangeError, Control, NotAdded, Removal};
+use super::{
+    change::ChangeError,
+    handle::Control,
+    removal::{NotAdded, Removal},
+};
 use crate::{
-    engine::{OutputReport, Phase, outputs::Output},
+    engine::{account::report::OutputReport, egress::outputs::Output, lifecycle::phase::Phase},
     pattern::Pattern,
     router::Matcher,
     sink::Sink,
@@ -45,7 +49,7 @@ impl Control {
     fn add(&self, before: Option<&str>, output: Output) -> Result<(), NotAdded<Arc<dyn Sink>>> {
         let sink = output.sink.clone();
         let added = match self.phase() {
-            Phase::Run => self.shared.outputs.add(output, before),
+            Phase::Run => self.shared.egress.outputs.add(output, before),
             _ => Err(ChangeError::Ending),
         };
         added.map_err(|why| NotAdded::new(why, sink))
@@ -61,7 +65,7 @@ impl Control {
         if self.phase() != Phase::Run {
             return Err(ChangeError::Ending);
         }
-        let (output, ended) = self.shared.outputs.remove(name)?;
+        let (output, ended) = self.shared.egress.outputs.remove(name)?;
         Ok(Removal::new(async move {
             let nobody = "the run was given up before its sink had ended".to_owned();
             let given_up = ended.await.is_err();
@@ -77,14 +81,14 @@ impl Control {
     /// anew those that are not: after files were rotated. Without this they find out before they
     /// confirm anything more. Never waits.
     pub fn reopen_outputs(&self) {
-        for output in &*self.shared.outputs.list() {
+        for output in &*self.shared.egress.outputs.list() {
             output.sink.reopen();
         }
-        self.shared.dead_letters.reopen();
+        self.shared.egress.dead_letters.store.reopen();
     }
 
     /// The outputs that there are and were, in the order in which they were added.
     pub fn outputs(&self) -> Vec<OutputReport> {
-        self.shared.outputs.report()
+        self.shared.egress.outputs.report()
     }
 }

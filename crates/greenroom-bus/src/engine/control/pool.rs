@@ -2,19 +2,25 @@
 
 use greenroom::{Change, PoolStats, keys::KeyStatus, limits::Rate, pool::AdminError};
 
-use super::{ChangeError, Control, Managed};
-use crate::engine::{Concurrency, PoolConfig, Retry, shared::PoolSettings};
+use super::{
+    change::{ChangeError, known},
+    handle::Control,
+};
+use crate::{
+    engine::process::{entries::PoolSettings, managed::Managed},
+    router::{Concurrency, PoolConfig, Retry},
+};
 
 /// One pool of a running engine: its figures, its sizes and limits, its pause. Cheap to clone; does not keep the pool
 /// running.
 #[derive(Clone)]
 pub struct PoolControl {
-    pub(super) control: Control,
-    pub(super) place: usize,
+    pub(crate) control: Control,
+    pub(crate) place: usize,
 }
 
 /// One setting of a pool with its new value, found to be possible.
-pub(super) struct PoolChange {
+pub(crate) struct PoolChange {
     pool: PoolControl,
     setting: Setting,
 }
@@ -43,7 +49,7 @@ impl Setting {
 
 impl PoolControl {
     fn settings(&self) -> &PoolSettings {
-        &self.control.shared.pools[self.place]
+        &self.control.shared.process.pools[self.place]
     }
 
     fn managed(&self) -> &Managed {
@@ -73,17 +79,17 @@ impl PoolControl {
     /// worker may take one event into its hand, and keeps it unattempted. Once the queue is full,
     /// [`on_full`](PoolConfig::on_full) says what becomes of further events. True where it was not paused before.
     pub fn pause(&self) -> bool {
-        self.settings().brake.set(true)
+        self.settings().pause.set(true)
     }
 
     /// Lets it go on, at once. True where it was paused.
     pub fn resume(&self) -> bool {
-        self.settings().brake.set(false)
+        self.settings().pause.set(false)
     }
 
     /// True while it is paused.
     pub fn is_paused(&self) -> bool {
-        self.settings().brake.is_on()
+        self.settings().pause.is_on()
     }
 
     /// Adds or removes workers until there are so many. A worker that leaves first finishes what it has in hand.
@@ -141,12 +147,12 @@ impl PoolControl {
     pub fn why(&self, handler: &str, key: &str) -> Result<Vec<(String, KeyStatus)>, ChangeError> {
         let shared = &self.control.shared;
         let own = |place: &usize| {
-            let entry = &shared.handlers[*place];
+            let entry = &shared.process.handlers[*place];
             entry.pool == self.place && &*entry.name == handler
         };
-        let Some(handler) = (0..shared.handlers.len()).find(own) else {
-            let of_pool = shared.handlers.iter().filter(|entry| entry.pool == self.place);
-            let known = super::names(of_pool.map(|entry| entry.name.as_str()));
+        let Some(handler) = (0..shared.process.handlers.len()).find(own) else {
+            let of_pool = shared.process.handlers.iter().filter(|entry| entry.pool == self.place);
+            let known = known(of_pool.map(|entry| entry.name.as_str()));
             return Err(ChangeError::NoSuchHandler { name: handler.to_owned(), known });
         };
         let Some(keys) = &self.managed().keys else { return Ok(Vec::new()) };
@@ -163,7 +169,7 @@ impl PoolControl {
     }
 
     /// What is to change for this configuration.
-    pub(super) fn changes(&self, to: &PoolConfig) -> Result<Vec<PoolChange>, ChangeError> {
+    pub(crate) fn changes(&self, to: &PoolConfig) -> Result<Vec<PoolChange>, ChangeError> {
         let is = self.config();
         let live = PoolConfig {
             workers: to.workers,
@@ -208,7 +214,7 @@ impl PoolControl {
 
 impl PoolChange {
     /// What has changed.
-    pub(super) fn carry_out(self) -> Result<String, ChangeError> {
+    pub(crate) fn carry_out(self) -> Result<String, ChangeError> {
         let Self { pool, setting } = self;
         match setting {
             Setting::Workers(workers) => drop(pool.resize(workers)?),

@@ -2,46 +2,8 @@
 
 use std::{error::Error, fmt};
 
-use super::ChangeError;
+use super::change::ChangeError;
 use crate::BoxFuture;
-
-/// What comes and goes.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::engine) enum Kind {
-    Input,
-    Output,
-}
-
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Input => "input",
-            Self::Output => "output",
-        }
-    }
-
-    pub(in crate::engine) fn usable(self, name: &str) -> Result<(), ChangeError> {
-        if !name.is_empty() {
-            return Ok(());
-        }
-        let what = format!("the name of an {}", self.name());
-        Err(ChangeError::Unusable { what, why: "it is empty".to_owned() })
-    }
-
-    pub(in crate::engine) fn name_taken(self, name: &str, leaving: bool) -> ChangeError {
-        ChangeError::NameTaken { kind: self.name(), name: name.to_owned(), leaving }
-    }
-
-    pub(in crate::engine) fn unknown(self, name: &str, known: String) -> ChangeError {
-        ChangeError::NoSuchEnd { kind: self.name(), name: name.to_owned(), known }
-    }
-}
-
-/// The names of those that there are, for an error.
-pub(in crate::engine) fn known<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let names: Vec<_> = names.collect();
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
-}
 
 /// An input or output that was not added, and why. It is given back.
 #[non_exhaustive]
@@ -53,7 +15,7 @@ pub struct NotAdded<P> {
 }
 
 impl<P> NotAdded<P> {
-    pub(super) fn new(why: ChangeError, part: P) -> Self {
+    pub(crate) fn new(why: ChangeError, part: P) -> Self {
         Self { why, part }
     }
 }
@@ -78,7 +40,7 @@ pub struct Removal<T> {
 }
 
 impl<T> Removal<T> {
-    pub(super) fn new(done: impl Future<Output = T> + Send + 'static) -> Self {
+    pub(crate) fn new(done: impl Future<Output = T> + Send + 'static) -> Self {
         Self { done: Box::pin(done) }
     }
 

@@ -14,7 +14,8 @@ use tokio::{
 };
 
 use super::{
-    Counters, ExecConfig,
+    config::ExecConfig,
+    counters::Counters,
     group::Group,
     lines::{Line, Lines},
     reply::{self, Reply},

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
-use super::Counters;
+use super::counters::Counters;
 
 /// Counts one process for as long as it is kept.
 #[derive(Debug)]

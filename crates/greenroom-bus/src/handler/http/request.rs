@@ -5,7 +5,7 @@ use reqwest::{
     header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
 
-use super::{Mode, Shared};
+use super::{config::Mode, shared::Shared};
 use crate::{
     event::{
         Event,

@@ -8,16 +8,19 @@ use std::{
 use bytes::{Bytes, BytesMut};
 use reqwest::{
     Response,
-    header::{HeaderValue, RETRY_AFTER},
+    header::{HeaderName, HeaderValue, RETRY_AFTER},
 };
 
 use tokio::time::{Instant, timeout};
 
-use super::{OUTCOME, Shared, Verdict, retry_after};
+use super::{retry_after, shared::Shared, status::Verdict};
 use crate::{
     event::http,
     handler::{Effect, Failure, FailureKind, HandlerResult, Outputs},
 };
+
+/// The header by which a target says what becomes of the event: `retry`, `reject` or `park`.
+pub const OUTCOME: HeaderName = HeaderName::from_static("greenroom-outcome");
 
 /// How much of an error's body is quoted, in bytes.
 const QUOTED: usize = 200;

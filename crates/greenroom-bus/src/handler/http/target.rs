@@ -5,7 +5,7 @@ use std::sync::Arc;
 use reqwest::{Client, ClientBuilder, Url, header::HeaderMap, redirect};
 use rustls::crypto::ring;
 
-use super::{HttpConfig, causes};
+use super::config::HttpConfig;
 
 /// A URL that was understood, with the text by which logs and errors call it.
 #[derive(Debug, Clone)]
@@ -35,6 +35,15 @@ impl Target {
         self.url = request.url().clone();
         Ok(std::mem::take(request.headers_mut()))
     }
+}
+
+/// What is behind an error: the layers around it say only that a request failed, which is known.
+pub(super) fn causes(error: &reqwest::Error) -> String {
+    let mut innermost: &dyn std::error::Error = error;
+    while let Some(cause) = innermost.source() {
+        innermost = cause;
+    }
+    innermost.to_string()
 }
 
 /// Why a URL is none to post events to.

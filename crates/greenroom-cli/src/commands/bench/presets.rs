@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use super::{
     load::Load,
     measure::Side,
-    row,
+    rows::row,
     table::{Outcome, Row},
 };
 use greenroom::event_pool::Preset;

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Show, table};
+use super::{show::Show, table};
 use crate::progress;
 
 /// Rare enough to read each line.

@@ -16,12 +16,15 @@ use tokio::{
 };
 
 use super::{
-    DRAIN, WORKERS,
     arrivals::{Arrival, Arrivals},
     ledger::Counts,
     target::{Failed, Target},
 };
 
+/// Workers of the pool, and tasks beside it.
+pub(super) const WORKERS: usize = 16;
+/// How long the last messages may take.
+const DRAIN: Duration = Duration::from_secs(60);
 /// Messages that may wait for each worker.
 const MAILBOX: usize = 1_000;
 /// So many that no message of the demo is ever given up.

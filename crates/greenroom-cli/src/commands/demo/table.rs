@@ -2,7 +2,13 @@
 
 use std::{fmt::Write, sync::atomic::Ordering::Relaxed, time::Duration};
 
-use super::{Show, WORKERS, arrivals::SLOW_NAME, ledger::Counts, side::Side, target::SLOW_WORK};
+use super::{
+    arrivals::SLOW_NAME,
+    ledger::Counts,
+    show::Show,
+    side::{Side, WORKERS},
+    target::SLOW_WORK,
+};
 use crate::{
     latencies::Latencies,
     report::{grouped, micros, seconds, table_of},

@@ -1,4 +1,6 @@
-use super::*;
+use std::time::Duration;
+
+use super::{arrivals::Arrivals, side::Side, *};
 
 async fn played(slow_key: bool, seconds: u64) -> Show {
     let show = Show::new(slow_key, 7, Duration::from_secs(seconds));

@@ -29,7 +29,7 @@ use greenroom_bus::{
     },
 };
 
-use super::HandlerLayers;
+use super::layers::HandlerLayers;
 use crate::config::{
     self, Config, GeneratorConfig, HandlerConfig, HandlerKind, HttpMode, InputConfig, InputKind,
     NoHandler, OnFinalFailure, OnFull, OutputConfig, PoolConfig,

@@ -16,10 +16,10 @@ use tokio::{
 };
 
 use self::tally::Tally;
-use super::{LAST_TASKS, assemble};
+use super::assemble;
 use crate::{
     config::{Config, InputKind},
-    exit::{self, Exit},
+    exit::{self, Exit, LAST_TASKS},
 };
 
 /// Inputs may have no end; in this time most of what they are like has shown.

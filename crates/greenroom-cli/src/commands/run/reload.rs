@@ -8,13 +8,12 @@
 
 mod ends;
 
-use std::sync::Arc;
+use std::{collections::HashSet, path::PathBuf, sync::Arc};
 
 use greenroom_bus::engine::{ChangeError, Control};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
-use self::ends::Leaving;
 use super::assemble;
 use crate::{
     cli::Source,
@@ -24,6 +23,9 @@ use crate::{
 /// Why a setting is left that can only be set before the start.
 const BEFORE_THE_START: &str =
     "it can only be set before the start: stop greenroom and start it anew";
+
+/// The files of outputs that were removed and store what they accepted.
+type Leaving = Arc<Mutex<HashSet<PathBuf>>>;
 
 /// Reads the configuration again when it is told to.
 pub(crate) struct Reload {

@@ -4,23 +4,15 @@
 //! the run does not end for want of an input. What is there under its name, with other settings, is left: a file that is
 //! read anew, or written by two at once, is not what anybody wants.
 
-use std::{
-    collections::HashSet,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::path::{Path, PathBuf};
 
 use greenroom_bus::{engine::ChangeError, router::Matcher};
-use parking_lot::Mutex;
 
 use super::{
     super::assemble::{self},
     BEFORE_THE_START, Turn,
 };
 use crate::config::{Config, InputConfig, InputKind, OutputConfig, identity};
-
-/// The files of outputs that were removed and store what they accepted.
-pub(super) type Leaving = Arc<Mutex<HashSet<PathBuf>>>;
 
 /// Why the last input stays.
 const NOTHING_TO_READ: &str = "it is gone from the file, and goes on: without it nothing would be read, and the run would end";

@@ -1,0 +1,105 @@
+//! The report as one JSON object: names that say their units, and what follows from other figures.
+
+use std::time::Duration;
+
+use serde::{Serialize, Serializer, ser::SerializeStruct};
+
+use super::{PositionsReport, RunReport};
+
+/// Percentiles of the time from taken to settled, in microseconds.
+#[derive(Serialize)]
+struct Latency {
+    p50: u64,
+    p99: u64,
+    p999: u64,
+}
+
+impl Serialize for RunReport {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let [p50, p99, p999] = self.latency.map(|time| time.as_micros() as u64);
+        let mut out = serializer.serialize_struct("RunReport", 26)?;
+        out.serialize_field("taken", &self.taken)?;
+        out.serialize_field("handled", &self.handled)?;
+        out.serialize_field("ignored", &self.ignored)?;
+        out.serialize_field("dead_lettered", &self.dead_lettered)?;
+        out.serialize_field("refused", &self.refused)?;
+        out.serialize_field("parked", &self.parked)?;
+        out.serialize_field("retried", &self.retried)?;
+        out.serialize_field("repeated_at_most", &self.repeated_at_most)?;
+        out.serialize_field("restarts", &self.restarts)?;
+        out.serialize_field("out_of_order", &self.out_of_order)?;
+        out.serialize_field("elapsed_s", &self.elapsed.as_secs_f64())?;
+        out.serialize_field("events_per_s", &self.events_per_second())?;
+        out.serialize_field("latency_us", &Latency { p50, p99, p999 })?;
+        out.serialize_field("latency_p99_ms", &(p99 as f64 / 1e3))?;
+        out.serialize_field("peak_queued", &self.peak_queued)?;
+        out.serialize_field("peak_in_flight_bytes", &self.peak_in_flight_bytes)?;
+        out.serialize_field("peak_rss_bytes", &self.peak_rss_bytes)?;
+        out.serialize_field("slowest_keys", &self.slowest_keys)?;
+        out.serialize_field("dead_letters_by_reason", &self.dead_letters_by_reason)?;
+        out.serialize_field("pools", &self.pools)?;
+        out.serialize_field("inputs", &self.inputs)?;
+        out.serialize_field("outputs", &self.outputs)?;
+        out.serialize_field("positions", &self.positions)?;
+        out.serialize_field("dead_letters", &self.dead_letters)?;
+        out.serialize_field("warnings", &self.warnings)?;
+        out.serialize_field("errors", &self.errors)?;
+        out.end()
+    }
+}
+
+impl Serialize for PositionsReport {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("PositionsReport", 3)?;
+        out.serialize_field("input", &self.input)?;
+        out.serialize_field("skipped", &self.standing.skipped)?;
+        out.serialize_field("delivered_again_at_most", &self.standing.repeated_at_most)?;
+        out.end()
+    }
+}
+
+/// In milliseconds, to the microsecond.
+pub(crate) fn millis<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(time.as_micros() as f64 / 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        engine::{InputReport, PoolReport, SlowKey},
+        source::Standing,
+    };
+
+    #[test]
+    fn o11_the_report_as_json_says_its_units() {
+        let report = RunReport {
+            taken: 4,
+            handled: 4,
+            elapsed: Duration::from_millis(500),
+            latency: [50, 12_500, 99_000].map(Duration::from_micros),
+            slowest_keys: vec![SlowKey {
+                key: "a".to_owned(),
+                handler: "push".to_owned(),
+                longest: Duration::from_micros(12_345),
+            }],
+            pools: vec![PoolReport { dead_lettered: 3, ..PoolReport::default() }],
+            inputs: vec![InputReport { error: Some("gone".to_owned()), ..InputReport::default() }],
+            positions: vec![PositionsReport {
+                input: "orders".to_owned(),
+                standing: Standing { resumed: None, skipped: 7, repeated_at_most: 2 },
+            }],
+            ..RunReport::default()
+        };
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!((&json["elapsed_s"], &json["events_per_s"]), (&0.5.into(), &8.0.into()));
+        assert_eq!(json["latency_us"]["p99"], 12_500);
+        assert_eq!(json["latency_p99_ms"], 12.5);
+        assert_eq!(json["slowest_keys"][0]["ms"], 12.345);
+        assert_eq!(json["pools"][0]["dead_letters"], 3);
+        assert!(json["inputs"][0].get("error").is_none(), "it is among the errors of the run");
+        assert_eq!(json["positions"][0]["skipped"], 7);
+        assert_eq!(json["positions"][0]["delivered_again_at_most"], 2);
+        assert_eq!(json["peak_rss_bytes"], serde_json::Value::Null);
+    }
+}

@@ -1,0 +1,117 @@
+//! Why a running engine was not changed.
+
+use greenroom::pool::AdminError;
+
+/// Why a running engine was not changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChangeError {
+    /// There is no pool of this name.
+    #[error("there is no pool {name:?}; there are: {known}")]
+    NoSuchPool {
+        /// The name.
+        name: String,
+        /// The names of those that there are.
+        known: String,
+    },
+    /// There is no handler of this name.
+    #[error("there is no handler {name:?}; there are: {known}")]
+    NoSuchHandler {
+        /// The name.
+        name: String,
+        /// The names of those that there are.
+        known: String,
+    },
+    /// There is no input or output of this name.
+    #[error("there is no {kind} {name:?}; there are: {known}")]
+    NoSuchEnd {
+        /// What it would be: `input` or `output`.
+        kind: &'static str,
+        /// The name.
+        name: String,
+        /// The names of those that there are.
+        known: String,
+    },
+    /// An input or output of this name is there, or was removed and is not done.
+    #[error(
+        "there is an {kind} {name:?} already{}",
+        if *leaving { ", which was removed and is not done: try again later" } else { "" }
+    )]
+    NameTaken {
+        /// What it is: `input` or `output`.
+        kind: &'static str,
+        /// The name.
+        name: String,
+        /// True where it was removed, and what it has given or accepted is not settled.
+        leaving: bool,
+    },
+    /// The engine was told to stop, every input has ended, or it is over.
+    #[error("inputs and outputs cannot change any more: the engine drains, or is over")]
+    Ending,
+    /// This can only be set before the engine starts.
+    #[error("{what} cannot change while the engine runs: stop it and start it anew")]
+    AlreadyStarted {
+        /// What would have changed, for example `pools.erp.engine`.
+        what: String,
+    },
+    /// The pool refused it.
+    #[error("the pool {pool:?} was not changed: {error}")]
+    Refused {
+        /// Its name.
+        pool: String,
+        /// Why.
+        error: AdminError,
+    },
+    /// A value that cannot be used.
+    #[error("{what} cannot be used: {why}")]
+    Unusable {
+        /// What was to be set, for example `handlers.push.retry.attempts`.
+        what: String,
+        /// What is possible.
+        why: String,
+    },
+}
+
+impl ChangeError {
+    pub(crate) fn already_started(what: String) -> Self {
+        Self::AlreadyStarted { what }
+    }
+}
+
+/// What comes and goes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    Input,
+    Output,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::Output => "output",
+        }
+    }
+
+    pub(crate) fn usable(self, name: &str) -> Result<(), ChangeError> {
+        if !name.is_empty() {
+            return Ok(());
+        }
+        let what = format!("the name of an {}", self.name());
+        Err(ChangeError::Unusable { what, why: "it is empty".to_owned() })
+    }
+
+    pub(crate) fn name_taken(self, name: &str, leaving: bool) -> ChangeError {
+        ChangeError::NameTaken { kind: self.name(), name: name.to_owned(), leaving }
+    }
+
+    pub(crate) fn unknown(self, name: &str, known: String) -> ChangeError {
+        ChangeError::NoSuchEnd { kind: self.name(), name: name.to_owned(), known }
+    }
+}
+
+/// The names of those that there are, for an error.
+pub(crate) fn known<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<_> = names.collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}

@@ -1,0 +1,78 @@
+//! The handle to a running engine: how far it has come, and its end.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::engine::{
+    account::report::Progress, lifecycle::phase::Phase, process::managed::Managed, shared::Shared,
+};
+
+/// Looks at a running engine, changes it, and stops it. Cheap to clone; outlives its run, and then changes nothing.
+#[derive(Clone)]
+pub struct Control {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) phase: watch::Sender<Phase>,
+    /// By the pool's place.
+    pub(crate) managed: Arc<[Managed]>,
+}
+
+impl Control {
+    /// Stops the inputs and handles what was taken, within the deadline. What is left then is refused, and that is what a
+    /// pool or handler that is paused still holds.
+    pub fn drain(&self) {
+        self.advance(Phase::Drain);
+    }
+
+    /// Drops handlers at their next await and refuses what is left.
+    pub fn stop_now(&self) {
+        self.advance(Phase::Now);
+    }
+
+    fn advance(&self, to: Phase) {
+        self.phase.send_if_modified(|phase| {
+            let forward = *phase < to;
+            *phase = to.max(*phase);
+            forward
+        });
+    }
+
+    /// How far the run has come.
+    pub fn phase(&self) -> Phase {
+        *self.phase.borrow()
+    }
+
+    /// What the run has done so far. Never more settled than taken.
+    pub fn progress(&self) -> Progress {
+        let (ledger, letters) = (&self.shared.ledger, &self.shared.egress.dead_letters.letters);
+        let counts = ledger.counts();
+        let read = self.shared.inputs.read();
+        let known = read.iter().all(|read| *read <= 1_000_000);
+        let mean = read.iter().sum::<u64>() as f64 / (read.len().max(1) as f64 * 1e6);
+        let parked = self.shared.process.parked.counts();
+        Progress {
+            parked_keys: parked.keys,
+            parked_events: parked.events,
+            taken: counts.taken,
+            settled: counts.settled(),
+            dead_lettered: counts.dead_lettered,
+            dead_letters_open: letters.open() as u64,
+            dead_letters_lost: letters.lost(),
+            in_flight_bytes: self
+                .shared
+                .inputs
+                .views()
+                .iter()
+                .map(|input| input.in_flight_bytes)
+                .sum(),
+            queued: ledger.queued.now(),
+            read: known.then_some(mean),
+        }
+    }
+
+    /// Why nothing goes on, where all that is under way waits behind parked keys and no input can
+    /// be read on. A run of inputs whose ends are known ends then.
+    pub fn standstill(&self) -> Option<String> {
+        self.shared.process.parked.standstill()
+    }
+}

@@ -1,0 +1,330 @@
+//! Looking at an engine while it runs, and deciding about keys that wait: what an operator asks.
+//!
+//! Nothing is counted for it while events pass. Whoever asks takes the locks of a pool's shards for a moment each, so an
+//! answer comes in bounded time, also where a pool is saturated and its handlers are stuck.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use greenroom::{
+    DeadLetterReason, PoolStats,
+    keys::{KeyCounts, KeyStatus, Keys},
+};
+
+use super::Control;
+use crate::{
+    dead_letter::Reason,
+    engine::{
+        account::order_audit::Line,
+        intake::budget::InputView,
+        process::{circuit::OutageView, entries::Handler, job::BusError, worker::BusWorker},
+    },
+    event::OrderBy,
+    excerpt::excerpt,
+    pattern::Pattern,
+    router::{PoolConfig, Retry},
+};
+
+/// What a pool does.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct PoolView {
+    /// Its name.
+    pub name: String,
+    /// The figures of its workers and its queue.
+    pub stats: PoolStats,
+    /// Its settings as they are now.
+    pub config: PoolConfig,
+    /// True while nobody lets it start attempts.
+    pub paused: bool,
+    /// How many keys are in hand or wait. `None` where the pool keeps no order, or by sticky workers.
+    pub keys: Option<KeyCounts>,
+    /// Attempts that failed.
+    pub failed_attempts: u64,
+    /// Attempts that were not the first of their event.
+    pub further_attempts: u64,
+    /// Events for its handlers that were stored as dead letters.
+    pub dead_lettered: u64,
+}
+
+/// What a handler is for, and how it fares.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct HandlerView {
+    /// Its name.
+    pub name: String,
+    /// The pool that runs it.
+    pub pool: String,
+    /// The event types that it handles.
+    pub on: Vec<Pattern>,
+    /// What its events are ordered by.
+    pub order_by: Option<OrderBy>,
+    /// How failures are retried, as it is now.
+    pub retry: Retry,
+    /// True while nobody lets it start attempts.
+    pub paused: bool,
+    /// Its outage, where it is in one.
+    pub outage: Option<OutageView>,
+}
+
+/// Where a key stands with one handler and one input.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct KeyView {
+    /// The key.
+    pub key: String,
+    /// The handler by which it is ordered.
+    pub handler: String,
+    /// Its pool.
+    pub pool: String,
+    /// The input that its events come from.
+    pub input: String,
+    /// Events of it that were taken and are not settled, wherever they are.
+    pub unsettled: u64,
+    /// Where it stands in the pool and why; `None` where its events wait beside the pool or for their outputs, or the pool
+    /// does not keep order by lanes.
+    pub why: Option<KeyStatus>,
+    /// Attempts that its handler makes at an event in all.
+    pub attempts: u32,
+}
+
+/// A key that waits for an operator.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ParkedView {
+    /// The key.
+    pub key: String,
+    /// The handler by which it is ordered.
+    pub handler: String,
+    /// Its pool.
+    pub pool: String,
+    /// The input that its events come from.
+    pub input: String,
+    /// For how long it has waited.
+    pub since: Duration,
+    /// How its event has failed.
+    pub reason: DeadLetterReason,
+    /// What it failed of.
+    pub error: Option<String>,
+    /// How many events wait behind that one.
+    pub waiting: usize,
+}
+
+/// A key with much work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HotView {
+    /// The key.
+    pub key: String,
+    /// The handler by which it is ordered.
+    pub handler: String,
+    /// Its pool.
+    pub pool: String,
+    /// How many events of it were handled: an estimate.
+    pub events: u64,
+    /// By how many that may be too large.
+    pub at_most_too_large: u64,
+}
+
+/// What becomes of a key that waits for an operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// The event that has failed is attempted anew, as if it had not failed before.
+    Resume,
+    /// That event becomes a dead letter, and the key goes on with the next.
+    Skip,
+    /// That event and all that wait behind it become dead letters; what comes later of the key is handled.
+    Drop,
+}
+
+/// A key that was decided about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Decided {
+    /// The handler by which it is ordered.
+    pub handler: String,
+    /// The input that its events come from.
+    pub input: String,
+    /// How many events became dead letters by the decision.
+    pub dead_letters: usize,
+}
+
+impl Control {
+    /// What the pools do, in the order of their settings.
+    pub fn pool_views(&self) -> Vec<PoolView> {
+        (0..self.shared.process.pools.len()).map(|place| self.pool_view(place)).collect()
+    }
+
+    /// What each input has under way.
+    pub fn input_views(&self) -> Vec<InputView> {
+        self.shared.inputs.views()
+    }
+
+    /// What the handlers are for, and which are in outage.
+    pub fn handler_views(&self) -> Vec<HandlerView> {
+        self.shared.process.handlers.iter().map(|handler| self.handler_view(handler)).collect()
+    }
+
+    /// What cannot store any more, and why: outputs, dead letters.
+    pub fn failures(&self) -> Vec<String> {
+        let outputs = self.shared.egress.outputs.list();
+        let outputs = outputs.iter().map(|output| output.sink.failure());
+        let failures = outputs.chain([self.shared.egress.dead_letters.store.failure()]).flatten();
+        failures.map(|failure| failure.to_string()).collect()
+    }
+
+    /// Where a key stands, with each handler and input of which it has events. Empty where it has none that are not settled.
+    pub fn why(&self, key: &str) -> Vec<KeyView> {
+        self.lines(key).into_iter().filter_map(|line| self.key_view(&line)).collect()
+    }
+
+    /// The keys that wait for an operator, those that wait longest first.
+    pub fn parked(&self) -> Vec<ParkedView> {
+        let mut parked = Vec::new();
+        for keys in self.managed.iter().filter_map(|managed| managed.keys.as_ref()) {
+            parked.extend(keys.parked().into_iter().map(|parked| {
+                let (handler, input) = self.names(&parked.key);
+                let why = keys.status(&parked.key, in_words);
+                ParkedView {
+                    key: parked.key.key.to_string(),
+                    handler: handler.name.to_string(),
+                    pool: self.shared.process.pools[handler.pool].name.to_string(),
+                    input,
+                    since: parked.since,
+                    reason: parked.reason,
+                    error: why.and_then(|why| why.last_error),
+                    waiting: parked.waiting,
+                }
+            }));
+        }
+        parked.sort_by_key(|parked| std::cmp::Reverse(parked.since));
+        parked
+    }
+
+    /// The keys with the most events, at most 64 of each pool.
+    pub fn hottest(&self, most: usize) -> Vec<HotView> {
+        let mut hottest = Vec::new();
+        for (place, managed) in self.managed.iter().enumerate() {
+            let Some(keys) = &managed.keys else { continue };
+            hottest.extend(keys.hottest_by_count(most).into_iter().map(|hot| HotView {
+                key: hot.key.key.to_string(),
+                handler: self.names(&hot.key).0.name.to_string(),
+                pool: self.shared.process.pools[place].name.to_string(),
+                events: hot.amount,
+                at_most_too_large: hot.at_most_too_large,
+            }));
+        }
+        hottest.sort_by_key(|hot| std::cmp::Reverse(hot.events));
+        hottest.truncate(most);
+        hottest
+    }
+
+    /// Decides about a parked key: with this handler, or with each that it is parked with. Empty where it is not parked.
+    pub fn decide(&self, key: &str, handler: Option<&str>, decision: Decision) -> Vec<Decided> {
+        let lines = self.lines(key);
+        let lines = lines
+            .iter()
+            .filter(|line| handler.is_none_or(|wanted| *self.names(line).0.name == *wanted));
+        lines.filter_map(|line| self.decide_line(line, decision)).collect()
+    }
+
+    fn decide_line(&self, line: &Line, decision: Decision) -> Option<Decided> {
+        let keys = self.keys_of(line)?;
+        let error = keys.status(line, in_words).and_then(|why| why.last_error);
+        let dead_letters = match decision {
+            Decision::Resume => keys.replay(line).then_some(0)?,
+            Decision::Skip => keys.release(line).then_some(1)?,
+            Decision::Drop => {
+                let jobs = keys.remove(line)?;
+                let why = error.map(|error| format!("; its key was parked after: {error}"));
+                let error = format!("dropped by an operator{}", why.unwrap_or_default());
+                let dropped = jobs.len();
+                for job in jobs {
+                    self.shared.give_up(job, Reason::Dropped, error.clone());
+                }
+                dropped
+            }
+        };
+        let (handler, input) = self.names(line);
+        let (key, handler) = (&*excerpt(&line.key), handler.name.to_string());
+        tracing::info!(
+            key,
+            handler,
+            input,
+            ?decision,
+            dead_letters,
+            "a parked key was decided about"
+        );
+        Some(Decided { handler, input, dead_letters })
+    }
+
+    fn pool_view(&self, place: usize) -> PoolView {
+        let (settings, managed) = (&self.shared.process.pools[place], &self.managed[place]);
+        PoolView {
+            name: settings.name.to_string(),
+            stats: managed.admin.stats(),
+            config: *settings.config.lock(),
+            paused: settings.pause.is_on(),
+            keys: managed.keys.as_ref().map(Keys::counts),
+            failed_attempts: settings.failed_attempts.load(Ordering::Relaxed),
+            further_attempts: settings.further_attempts.load(Ordering::Relaxed),
+            dead_lettered: self.shared.ledger.letters.of_pool(place),
+        }
+    }
+
+    fn handler_view(&self, handler: &Handler) -> HandlerView {
+        HandlerView {
+            name: handler.name.to_string(),
+            pool: self.shared.process.pools[handler.pool].name.to_string(),
+            on: handler.config.on.clone(),
+            order_by: handler.config.order_by,
+            retry: handler.retry(),
+            paused: handler.pause.is_on(),
+            outage: handler.circuit.view(),
+        }
+    }
+
+    fn key_view(&self, line: &Line) -> Option<KeyView> {
+        let unsettled = self.shared.ledger.audit.unsettled(line)?;
+        let (handler, input) = self.names(line);
+        Some(KeyView {
+            key: line.key.to_string(),
+            handler: handler.name.to_string(),
+            pool: self.shared.process.pools[handler.pool].name.to_string(),
+            input,
+            unsettled: u64::from(unsettled),
+            why: self.keys_of(line).and_then(|keys| keys.status(line, in_words)),
+            attempts: handler.retry().attempts,
+        })
+    }
+
+    /// Every line that this key can stand in: one for each handler that keeps order, and each input.
+    fn lines(&self, key: &str) -> Vec<Line> {
+        let key: Arc<str> = key.into();
+        let inputs = 0..self.shared.inputs.names().len() as u32;
+        let ordered = self.shared.process.handlers.iter().enumerate().filter(|(_, handler)| {
+            handler.config.order_by.is_some() && self.shared.process.pools[handler.pool].keeps_order
+        });
+        let line = |handler, input| self.shared.ledger.audit.line(input, handler, key.clone());
+        ordered
+            .flat_map(|(handler, _)| inputs.clone().map(move |input| (handler, input)))
+            .map(|(handler, input)| line(handler, input))
+            .collect()
+    }
+
+    fn keys_of(&self, line: &Line) -> Option<&Keys<BusWorker, Line>> {
+        self.managed[self.names(line).0.pool].keys.as_ref()
+    }
+
+    /// The handler of a line, and the name of its input.
+    fn names(&self, line: &Line) -> (&Handler, String) {
+        let input = self.shared.inputs.name(line.input).to_string();
+        (&self.shared.process.handlers[line.handler as usize], input)
+    }
+}
+
+fn in_words(error: &BusError) -> String {
+    error.failure.error.clone()
+}

@@ -1,0 +1,269 @@
+//! Dead letters on their way to their store.
+//!
+//! A worker cannot make more of them than the events it has in hand, but an input can: of lines that are no events, or
+//! of types that nobody handles, as many as it reads. Inputs therefore pause while too many letters are not stored.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::SystemTime,
+};
+
+use parking_lot::Mutex;
+use tokio::{sync::Notify, time::Instant};
+
+use crate::{
+    dead_letter::{DeadLetter, DeadLetterStore, Reason},
+    engine::account::{ledger::Ledger, log_limit::LogLimit},
+    event::Event,
+    excerpt::excerpt,
+    settlement::{Ack, Outcome, Refusal, Settle, Settled},
+};
+
+/// With this many letters not yet stored, inputs pause: as many as may wait beside full pools.
+const LETTERS: usize = 10_000;
+
+/// Or with this many bytes in them: a few of the largest lines that a source lets through.
+const BYTES: usize = 64 << 20;
+
+/// What became a dead letter, and why.
+pub(crate) struct Given {
+    pub(crate) event: Option<Event>,
+    pub(crate) raw: Option<Vec<u8>>,
+    pub(crate) reason: Reason,
+    pub(crate) error: String,
+    pub(crate) attempts: u32,
+    /// The place of the handler that it was for, where it was for one.
+    pub(crate) handler: Option<usize>,
+}
+
+impl Given {
+    fn bytes(&self) -> usize {
+        let event = self.event.as_ref().map_or(0, Event::approximate_bytes);
+        event + self.raw.as_ref().map_or(0, Vec::len)
+    }
+}
+
+/// Where it came from, and whom it was for.
+pub(crate) struct Addressed<'a> {
+    pub(crate) input: Arc<str>,
+    pub(crate) source: Arc<str>,
+    pub(crate) position: u64,
+    pub(crate) taken_at: Instant,
+    pub(crate) handler: Option<&'a str>,
+    /// The pool and its place.
+    pub(crate) pool: Option<(usize, &'a str)>,
+}
+
+/// The way to the store of dead letters.
+pub(crate) struct DeadLetters {
+    pub(crate) store: Arc<dyn DeadLetterStore>,
+    pub(crate) letters: Arc<Letters>,
+    ledger: Arc<Ledger>,
+    log: LogLimit,
+}
+
+impl DeadLetters {
+    pub(crate) fn new(store: Arc<dyn DeadLetterStore>, ledger: Arc<Ledger>) -> Self {
+        Self { store, letters: Arc::default(), ledger, log: LogLimit::default() }
+    }
+
+    /// Hands a dead letter to its store; the event is settled when it is stored.
+    pub(crate) fn give(&self, given: Given, addressed: &Addressed<'_>, ack: Ack) {
+        ack.set_outcome(Outcome::DeadLettered);
+        self.log(&given, addressed);
+        let pool = addressed.pool.map(|(place, _)| place);
+        let ack = self.ticket(given.reason, pool, given.bytes(), ack);
+        let last_at = SystemTime::now();
+        self.store.store(DeadLetter {
+            event: given.event,
+            raw: given.raw,
+            reason: given.reason,
+            error: given.error,
+            attempts: given.attempts,
+            first_at: last_at.checked_sub(addressed.taken_at.elapsed()).unwrap_or(last_at),
+            last_at,
+            input: addressed.input.clone(),
+            source: addressed.source.clone(),
+            position: addressed.position,
+            pool: addressed.pool.map(|(_, name)| Arc::from(name)),
+            handler: addressed.handler.map(Arc::from),
+            ack,
+        });
+    }
+
+    fn log(&self, given: &Given, addressed: &Addressed<'_>) {
+        let Some(left_out) = self.log.line(Instant::now()) else { return };
+        let Addressed { input, position, handler, .. } = addressed;
+        let (reason, error) = (given.reason.as_str(), &*excerpt(&given.error));
+        let id = given.event.as_ref().map(|event| excerpt(event.id()));
+        let (input, id) = (&**input, id.as_deref());
+        let attempts = given.attempts;
+        tracing::warn!(
+            input,
+            position,
+            id,
+            handler,
+            reason,
+            attempts,
+            error,
+            lines_left_out = left_out,
+            "dead letter"
+        );
+    }
+
+    /// What the store is to confirm in place of the event's settlement.
+    fn ticket(&self, reason: Reason, pool: Option<usize>, bytes: usize, event: Ack) -> Ack {
+        self.letters.count.fetch_add(1, Ordering::AcqRel);
+        self.letters.bytes.fetch_add(bytes, Ordering::AcqRel);
+        let (ledger, letters) = (self.ledger.clone(), self.letters.clone());
+        let event = Mutex::new(Some(event));
+        Ack::new(LetterTicket { ledger, letters, reason, pool, bytes, event })
+    }
+}
+
+/// Letters that were handed to the store, and are neither stored nor refused.
+#[derive(Debug, Default)]
+pub(crate) struct Letters {
+    count: AtomicUsize,
+    bytes: AtomicUsize,
+    /// Letters that could not be stored.
+    lost: AtomicU64,
+    /// Told each time one of the two falls below its bound.
+    freed: Notify,
+}
+
+impl Letters {
+    /// Letters that are not stored yet.
+    pub(crate) fn open(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Letters that could not be stored.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    fn has_room(&self) -> bool {
+        self.count.load(Ordering::Acquire) < LETTERS && self.bytes.load(Ordering::Acquire) < BYTES
+    }
+
+    /// Waits until there is room for more. What is then read in one batch may exceed the bounds.
+    ///
+    /// # Cancel safety
+    /// A dropped future has done nothing.
+    pub(crate) async fn room(&self) {
+        while !self.has_room() {
+            let mut freed = std::pin::pin!(self.freed.notified());
+            freed.as_mut().enable();
+            if !self.has_room() {
+                freed.await;
+            }
+        }
+    }
+
+    fn leave(&self, bytes: usize) {
+        let fewer = self.count.fetch_sub(1, Ordering::AcqRel) == LETTERS;
+        let before = self.bytes.fetch_sub(bytes, Ordering::AcqRel);
+        if fewer || (before >= BYTES && before - bytes < BYTES) {
+            self.freed.notify_waiters();
+        }
+    }
+}
+
+/// The settlement of a letter. Only a letter that was stored counts as one, and settles its event.
+struct LetterTicket {
+    ledger: Arc<Ledger>,
+    letters: Arc<Letters>,
+    reason: Reason,
+    /// The place of the pool that the event was for, where it reached one.
+    pool: Option<usize>,
+    bytes: usize,
+    /// The event's own settlement, until the letter has its outcome.
+    event: Mutex<Option<Ack>>,
+}
+
+impl Settle for LetterTicket {
+    fn settled(&self, how: Settled) {
+        self.letters.leave(self.bytes);
+        let Some(event) = self.event.lock().take() else { return };
+        if !how.is_acknowledged() {
+            self.letters.lost.fetch_add(1, Ordering::Relaxed);
+            return event.refuse(Refusal::NotStored);
+        }
+        self.ledger.letters.count(self.reason, self.pool);
+        event.confirm();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BoxFuture, sink::SinkError};
+
+    struct Nowhere;
+
+    impl DeadLetterStore for Nowhere {
+        fn describe(&self) -> String {
+            "nowhere".to_owned()
+        }
+
+        fn store(&self, _letter: DeadLetter) {}
+
+        fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
+            Box::pin(std::future::ready(Ok(())))
+        }
+
+        fn failure(&self) -> Option<SinkError> {
+            None
+        }
+    }
+
+    fn dead_letters(pools: usize) -> DeadLetters {
+        DeadLetters::new(Arc::new(Nowhere), Arc::new(Ledger::new(pools)))
+    }
+
+    fn letter(dead_letters: &DeadLetters, bytes: usize) -> Ack {
+        dead_letters.ticket(Reason::Malformed, None, bytes, Ack::detached())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn d03_there_is_no_room_while_too_many_letters_are_not_stored() {
+        let dead_letters = dead_letters(0);
+        let mut open: Vec<Ack> = (0..LETTERS).map(|_| letter(&dead_letters, 1)).collect();
+        let waiter = dead_letters.letters.clone();
+        let waits = tokio::spawn(async move { waiter.room().await });
+        tokio::task::yield_now().await;
+        assert!(!waits.is_finished());
+        open.pop().unwrap().confirm();
+        waits.await.unwrap();
+        drop(open);
+        assert!(dead_letters.letters.has_room());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn d03_nor_while_they_are_too_large() {
+        let dead_letters = dead_letters(0);
+        let (large, small) = (letter(&dead_letters, BYTES), letter(&dead_letters, 1));
+        let waiter = dead_letters.letters.clone();
+        let waits = tokio::spawn(async move { waiter.room().await });
+        small.confirm();
+        tokio::task::yield_now().await;
+        assert!(!waits.is_finished());
+        large.refuse(Refusal::NotStored);
+        waits.await.unwrap();
+    }
+
+    #[test]
+    fn g08_only_a_stored_letter_counts_by_its_reason() {
+        let dead_letters = dead_letters(1);
+        dead_letters.ticket(Reason::PoolFull, Some(0), 0, Ack::detached()).confirm();
+        dead_letters.ticket(Reason::Malformed, None, 0, Ack::detached()).refuse(Refusal::NotStored);
+        let DeadLetters { ledger, letters, .. } = &dead_letters;
+        assert_eq!(ledger.letters.by_reason(), [("pool_full", 1)].into());
+        assert_eq!(ledger.letters.of_pool(0), 1);
+        assert_eq!((letters.open(), letters.lost()), (0, 1));
+    }
+}

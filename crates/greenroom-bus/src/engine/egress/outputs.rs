@@ -1,0 +1,366 @@
+//! The outputs of an engine: those that it was built with, and those that come and go while it runs (G01).
+//!
+//! ```text
+//! worker:   look at the list ──▶ match ──▶ enter ──▶ hand the event over ──▶ leave
+//! removal:  take it off the list; close it ──▶ wait until nobody is inside ──▶ the sink stores what it accepted
+//! ```
+//!
+//! Each worker has a list of its own, and looks at one number to see whether it still holds. So a worker may match an event
+//! with an output that is being closed: then it cannot enter, looks at the list anew, which was changed before, and matches
+//! again. Who has entered is waited for. Why nobody enters unseen: a worker counts itself and then looks whether the output is closed, who closes it does that and
+//! then looks at the count, and all four are sequentially consistent. So one of the two sees the other.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
+};
+
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::{Notify, oneshot};
+
+use crate::{
+    engine::{
+        account::report::OutputReport,
+        control::change::{ChangeError, Kind, known},
+    },
+    event::Event,
+    pattern::Pattern,
+    router::Matcher,
+    sink::{Sink, SinkError},
+};
+
+/// An output with what it is for.
+pub(crate) struct Output {
+    pub(crate) name: String,
+    pub(crate) on: Vec<Pattern>,
+    pub(crate) matcher: Matcher,
+    pub(crate) sink: Arc<dyn Sink>,
+    /// Workers that have begun to hand an event to it, whatever came of it; read after `left`.
+    entered: AtomicU64,
+    /// Of these, the ones that found it closed.
+    turned_away: AtomicU64,
+    /// And those that are done.
+    left: AtomicU64,
+    closed: AtomicBool,
+    /// Told when a worker has left, once it is closed.
+    emptied: Notify,
+    fate: Mutex<Fate>,
+}
+
+#[derive(Debug, Default)]
+struct Fate {
+    removed: bool,
+    /// Its sink stores nothing any more.
+    over: bool,
+    error: Option<String>,
+}
+
+/// A worker that hands an event to an output, until it is dropped.
+pub(crate) struct Inside<'a>(&'a Output);
+
+impl Inside<'_> {
+    pub(crate) fn sink(&self) -> &Arc<dyn Sink> {
+        &self.0.sink
+    }
+}
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.0.left.fetch_add(1, SeqCst);
+        if self.0.closed.load(SeqCst) {
+            self.0.emptied.notify_waiters();
+        }
+    }
+}
+
+impl Output {
+    pub(crate) fn new(
+        name: String,
+        on: Vec<Pattern>,
+        matcher: Matcher,
+        sink: Arc<dyn Sink>,
+    ) -> Self {
+        Self {
+            name,
+            on,
+            matcher,
+            sink,
+            entered: AtomicU64::new(0),
+            turned_away: AtomicU64::new(0),
+            left: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+            emptied: Notify::new(),
+            fate: Mutex::default(),
+        }
+    }
+
+    fn covers(&self, ty: &str) -> bool {
+        self.on.iter().any(|pattern| pattern.matches(ty))
+    }
+
+    /// `None` once it is closed.
+    pub(crate) fn enter(&self) -> Option<Inside<'_>> {
+        self.entered.fetch_add(1, SeqCst);
+        let inside = Inside(self);
+        if self.closed.load(SeqCst) {
+            self.turned_away.fetch_add(1, SeqCst);
+            return None;
+        }
+        Some(inside)
+    }
+
+    fn is_empty(&self) -> bool {
+        // In this order: who is seen to have left has entered before.
+        let left = self.left.load(SeqCst);
+        left == self.entered.load(SeqCst)
+    }
+
+    /// Waits until nobody hands anything to it any more.
+    async fn empty(&self) {
+        while !self.is_empty() {
+            let mut emptied = std::pin::pin!(self.emptied.notified());
+            emptied.as_mut().enable();
+            if !self.is_empty() {
+                emptied.await;
+            }
+        }
+    }
+
+    /// Lets the sink store what it has accepted. Nobody may enter any more.
+    async fn end(&self) -> Result<(), SinkError> {
+        let _over = Over(self);
+        self.empty().await;
+        let ended = self.sink.finish().await;
+        if let Err(error) = &ended {
+            self.fate.lock().error = Some(error.to_string());
+        }
+        ended
+    }
+
+    pub(crate) fn report(&self) -> OutputReport {
+        let fate = self.fate.lock();
+        // In this order: never fewer than none.
+        let turned_away = self.turned_away.load(SeqCst);
+        OutputReport {
+            name: self.name.clone(),
+            target: self.sink.describe(),
+            events: self.entered.load(SeqCst) - turned_away,
+            removed: fate.removed,
+            error: fate.error.clone(),
+        }
+    }
+}
+
+/// Frees the name of an output, also where its sink panics.
+struct Over<'a>(&'a Output);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        let mut fate = self.0.fate.lock();
+        fate.over = true;
+        if std::thread::panicking() {
+            fate.error = Some("its sink panicked".to_owned());
+        }
+    }
+}
+
+/// An output that was removed, and that the run is to end.
+pub(crate) struct Departure {
+    output: Arc<Output>,
+    /// Dropped, it says that nobody will.
+    ended: oneshot::Sender<()>,
+}
+
+impl Departure {
+    pub(crate) fn describe(&self) -> String {
+        self.output.sink.describe()
+    }
+
+    pub(crate) async fn end(self) -> Result<(), SinkError> {
+        let ended = self.output.end().await;
+        // Who asked may not wait for it.
+        let _ = self.ended.send(());
+        ended
+    }
+}
+
+type List = Arc<[Arc<Output>]>;
+
+/// All outputs.
+pub(crate) struct Outputs {
+    /// Those that events go to, in the order in which they are asked.
+    list: RwLock<List>,
+    /// Changes with the list, after it.
+    version: AtomicU64,
+    /// Taken before the list, where both are.
+    door: Mutex<Door>,
+    /// Told when one was removed.
+    departed: Notify,
+}
+
+struct Door {
+    open: bool,
+    /// Also those that were removed, in the order in which they were added.
+    all: Vec<Arc<Output>>,
+    departures: Vec<Departure>,
+}
+
+impl Outputs {
+    pub(crate) fn new() -> Self {
+        Self {
+            list: RwLock::new(Arc::from([])),
+            version: AtomicU64::new(0),
+            door: Mutex::new(Door { open: true, all: Vec::new(), departures: Vec::new() }),
+            departed: Notify::new(),
+        }
+    }
+
+    /// Those that events go to now.
+    pub(crate) fn list(&self) -> List {
+        self.list.read().clone()
+    }
+
+    fn set_list(&self, list: List) {
+        *self.list.write() = list;
+        self.version.fetch_add(1, SeqCst);
+    }
+
+    /// Adds an output, before another one or as the last.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn add(&self, output: Output, before: Option<&str>) -> Result<(), ChangeError> {
+        let mut door = self.door.lock();
+        if !door.open {
+            return Err(ChangeError::Ending);
+        }
+        Kind::Output.usable(&output.name)?;
+        if let Some(other) = door.all.iter().rev().find(|other| other.name == output.name) {
+            let Fate { removed, over, .. } = *other.fate.lock();
+            if !over {
+                return Err(Kind::Output.name_taken(&output.name, removed));
+            }
+        }
+        let mut list = self.list().to_vec();
+        let place = match before {
+            Some(before) => find(&list, before)?,
+            None => list.len(),
+        };
+        let output = Arc::new(output);
+        door.all.push(output.clone());
+        list.insert(place, output);
+        self.set_list(list.into());
+        Ok(())
+    }
+
+    /// Takes an output off the list, closes it, and leaves its sink to the run. What is returned ends when that has ended.
+    ///
+    /// # Errors
+    /// There is none of this name, or the run is ending.
+    pub(crate) fn remove(
+        &self,
+        name: &str,
+    ) -> Result<(Arc<Output>, oneshot::Receiver<()>), ChangeError> {
+        let mut door = self.door.lock();
+        if !door.open {
+            return Err(ChangeError::Ending);
+        }
+        let mut list = self.list().to_vec();
+        let output = list.remove(find(&list, name)?);
+        self.set_list(list.into());
+        output.fate.lock().removed = true;
+        output.closed.store(true, SeqCst);
+        let (ended, told) = oneshot::channel();
+        door.departures.push(Departure { output: output.clone(), ended });
+        drop(door);
+        self.departed.notify_one();
+        Ok((output, told))
+    }
+
+    /// Those that were removed since this was asked last.
+    pub(crate) fn departures(&self) -> Vec<Departure> {
+        std::mem::take(&mut self.door.lock().departures)
+    }
+
+    /// Waits until one was removed.
+    ///
+    /// # Cancel safety
+    /// A dropped future has done nothing.
+    pub(crate) async fn departed(&self) {
+        self.departed.notified().await;
+    }
+
+    /// None is added or removed any more.
+    pub(crate) fn close(&self) {
+        self.door.lock().open = false;
+    }
+
+    /// A row for each that there is or was.
+    /// What happened to them that somebody should know.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let door = self.door.lock();
+        let remark = |output: &Arc<Output>| {
+            output.sink.remark().map(|what| format!("{}: {what}", output.sink.describe()))
+        };
+        door.all.iter().filter_map(remark).collect()
+    }
+
+    pub(crate) fn report(&self) -> Vec<OutputReport> {
+        self.door.lock().all.iter().map(|output| output.report()).collect()
+    }
+}
+
+fn find(list: &[Arc<Output>], name: &str) -> Result<usize, ChangeError> {
+    let place = list.iter().position(|output| output.name == name);
+    place.ok_or_else(|| Kind::Output.unknown(name, known(list.iter().map(|output| &*output.name))))
+}
+
+/// What a worker knows of the outputs.
+pub(crate) struct View {
+    version: u64,
+    list: List,
+}
+
+impl View {
+    pub(crate) fn new(outputs: &Outputs) -> Self {
+        let version = outputs.version.load(SeqCst);
+        Self { version, list: outputs.list() }
+    }
+
+    /// Looks at what there is now. Costs a load where nothing has changed.
+    pub(crate) fn refresh(&mut self, outputs: &Outputs) {
+        if self.version != outputs.version.load(SeqCst) {
+            *self = Self::new(outputs);
+        }
+    }
+
+    /// The only output that an event can go to, where no matcher has to be asked: most engines have one.
+    pub(crate) fn plain(&self, ty: &str) -> Option<&Output> {
+        let first = self.list.iter().find(|output| output.covers(ty))?;
+        first.matcher.is_any().then_some(&**first)
+    }
+
+    /// The outputs that an event goes to: the first that covers and takes it, or all of them. `None` where one of them was
+    /// removed meanwhile: then there is something new to [look at](Self::refresh), where perhaps another one takes its place.
+    ///
+    /// # Errors
+    /// The name of an output whose matcher panicked, and what it said.
+    pub(crate) fn taking(
+        &self,
+        event: &Event,
+        all: bool,
+    ) -> Result<Option<Vec<Inside<'_>>>, (&str, String)> {
+        let mut taking = Vec::new();
+        for output in self.list.iter().filter(|output| output.covers(event.ty())) {
+            if !output.matcher.try_matches(event).map_err(|why| (&*output.name, why))? {
+                continue;
+            }
+            let Some(inside) = output.enter() else { return Ok(None) };
+            taking.push(inside);
+            if !all {
+                break;
+            }
+        }
+        Ok(Some(taking))
+    }
+}

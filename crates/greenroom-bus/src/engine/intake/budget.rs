@@ -1,0 +1,442 @@
+//! What one input may have under way (D03).
+//!
+//! ```text
+//! source ──pull──▶ rest of the batch ──while it fits──▶ pools, and beside them ──▶ handlers ──▶ settled
+//!                                     └───────────── bytes in flight ─────────────┘
+//! ```
+//!
+//! Two bounds, each of one input only. **Run-ahead**: events that wait beside full pools, as many as `run_ahead`. **Bytes**:
+//! what was handed on and is not settled, wherever it is. An event goes on where it fits into what is left of the budget, or
+//! where nothing else of its input is in flight: so one that is larger than the whole budget passes alone, and no input can
+//! stand still over the size of an event. Memory is bounded by the budget, or by that one event, and by a batch of the
+//! source. What is kept of a line that is longer than an event may be passes alone as well, unless it is short: a file
+//! of nothing else would fill the budget with bytes that nobody handles.
+//!
+//! Events behind parked keys are in flight as well, for as long as nobody decides about them. They
+//! may have half of the bytes; then later events of these keys are refused, and only events that
+//! park further keys can take the rest.
+//!
+//! The price: an addition for each turn of the intake, and one for each event that is settled.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+
+use tokio::sync::Notify;
+
+use crate::{router::Matcher, source::Taken};
+
+/// Which events an input gives, and what it may have under way.
+#[derive(Clone)]
+pub struct InputConfig {
+    /// The events that it gives; all of them unless said otherwise. The others are acknowledged, and count as ignored; one on
+    /// which this panics is a dead letter.
+    pub matcher: Matcher,
+    /// Events that may wait beside full pools before the input pauses; 10,000 unless said otherwise, and at least 1. More lets
+    /// other pools go on for longer behind one that is full, for the memory of so many events.
+    pub run_ahead: usize,
+    /// Bytes (about: [`Event::approximate_bytes`](crate::event::Event::approximate_bytes), or those of what is no event) that may be taken and not settled before the
+    /// input pauses; 64 MiB unless said otherwise. An event that is larger passes while nothing else of its input is in flight.
+    pub in_flight_bytes: u64,
+}
+
+impl Default for InputConfig {
+    fn default() -> Self {
+        Self { matcher: Matcher::any(), run_ahead: 10_000, in_flight_bytes: 64 << 20 }
+    }
+}
+
+impl InputConfig {
+    /// The events that the matcher takes, with the usual bounds.
+    pub fn of(matcher: Matcher) -> Self {
+        Self { matcher, ..Self::default() }
+    }
+}
+
+impl From<Matcher> for InputConfig {
+    fn from(matcher: Matcher) -> Self {
+        Self::of(matcher)
+    }
+}
+
+/// What is no event passes alone from here on.
+const ALONE: usize = 1 << 20;
+
+/// No number of bytes is so small: nobody waits.
+const NOBODY: i64 = i64::MIN;
+
+/// The bounds of one input, and how far they are used. Its intake takes, on one task; whoever settles gives back.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    pub(crate) run_ahead: usize,
+    limit: i64,
+    /// Bytes in flight. Below zero for a moment, where events are settled before their turn has been counted.
+    in_flight: AtomicI64,
+    peak: AtomicI64,
+    /// The intake waits until no more than this is in flight. Written before it looks, read after something was given back:
+    /// one of the two sees the other.
+    wanted: AtomicI64,
+    freed: Notify,
+    /// Events that wait beside full pools, when last looked at.
+    held_back: AtomicU64,
+    /// Events that were taken and wait for room here, when last looked at.
+    rest: AtomicU64,
+    /// Of all that was ever handed on, for the size of an event on average.
+    passed: AtomicU64,
+    passed_bytes: AtomicU64,
+    parked: ParkedPart,
+}
+
+/// What parked keys hold of a budget, when last looked at.
+#[derive(Debug, Default)]
+struct ParkedPart {
+    events: AtomicU64,
+    /// About how many bytes they have.
+    bytes: AtomicU64,
+    /// They take no more of the input's events.
+    is_full: AtomicBool,
+}
+
+impl Budget {
+    pub(crate) fn new(config: &InputConfig) -> Self {
+        Self {
+            run_ahead: config.run_ahead.max(1),
+            limit: i64::try_from(config.in_flight_bytes).unwrap_or(i64::MAX),
+            in_flight: AtomicI64::new(0),
+            peak: AtomicI64::new(0),
+            wanted: AtomicI64::new(NOBODY),
+            freed: Notify::new(),
+            held_back: AtomicU64::new(0),
+            rest: AtomicU64::new(0),
+            passed: AtomicU64::new(0),
+            passed_bytes: AtomicU64::new(0),
+            parked: ParkedPart::default(),
+        }
+    }
+
+    /// A turn of the intake.
+    pub(crate) fn turn(&self) -> Turn<'_> {
+        Turn { budget: self, free: self.free(), taken: 0, events: (0, 0) }
+    }
+
+    /// What an item counts for: at least a byte, so that nothing is free, and at most four gigabytes.
+    pub(crate) fn weight(&self, taken: &Taken) -> u32 {
+        let bytes = match &taken.event {
+            Ok(event) => event.approximate_bytes(),
+            Err(malformed) if malformed.raw.len() < ALONE => malformed.raw.len(),
+            Err(malformed) => malformed.raw.len().max(self.limit as usize),
+        };
+        u32::try_from(bytes).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// What an event that passes now may have. All there is, where nothing is in flight.
+    fn free(&self) -> i64 {
+        match self.in_flight.load(Ordering::Acquire) {
+            in_flight if in_flight <= 0 => i64::MAX,
+            in_flight => self.limit - in_flight,
+        }
+    }
+
+    /// An event was settled.
+    pub(crate) fn give_back(&self, bytes: u32) {
+        let left = self.in_flight.fetch_sub(i64::from(bytes), Ordering::SeqCst) - i64::from(bytes);
+        if left <= self.wanted.load(Ordering::SeqCst) {
+            self.freed.notify_one();
+        }
+    }
+
+    /// Waits until so many bytes fit, or nothing else is in flight. Only the intake waits.
+    ///
+    /// # Cancel safety
+    /// A dropped future has taken nothing.
+    pub(crate) async fn room(&self, bytes: u32) {
+        let at_most = (self.limit - i64::from(bytes)).max(0);
+        if self.in_flight.load(Ordering::Acquire) <= at_most {
+            // Of a wait that was dropped.
+            if self.wanted.load(Ordering::Relaxed) != NOBODY {
+                self.wanted.store(NOBODY, Ordering::SeqCst);
+            }
+            return;
+        }
+        self.wanted.store(at_most, Ordering::SeqCst);
+        while self.in_flight.load(Ordering::SeqCst) > at_most {
+            self.freed.notified().await;
+        }
+        self.wanted.store(NOBODY, Ordering::SeqCst);
+    }
+
+    /// So many events wait beside full pools, and so many for room here.
+    pub(crate) fn show_waiting(&self, held_back: usize, rest: usize) {
+        self.held_back.store(held_back as u64, Ordering::Relaxed);
+        self.rest.store(rest as u64, Ordering::Relaxed);
+    }
+
+    /// Events that no pool has taken yet.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.held_back.load(Ordering::Relaxed) + self.rest.load(Ordering::Relaxed)
+    }
+
+    /// True where it is not read on before something is settled.
+    pub(crate) fn stands(&self) -> bool {
+        let wants_room = self.in_flight.load(Ordering::SeqCst) > self.wanted.load(Ordering::SeqCst);
+        let wants_room = wants_room && self.wanted.load(Ordering::SeqCst) != NOBODY;
+        wants_room || self.held_back.load(Ordering::Relaxed) >= self.run_ahead as u64
+    }
+
+    /// So many of its events wait behind parked keys. With half of the bytes there, they take no
+    /// more, until it is a quarter: otherwise events that nobody handles would keep those out that
+    /// somebody does.
+    pub(crate) fn hold_parked(&self, events: u64) {
+        let passed = self.passed.load(Ordering::Relaxed).max(1);
+        let average = self.passed_bytes.load(Ordering::Relaxed) as f64 / passed as f64;
+        let bytes = (events as f64 * average) as u64;
+        self.parked.events.store(events, Ordering::Relaxed);
+        self.parked.bytes.store(bytes, Ordering::Relaxed);
+        let part = if self.refuses_parked() { 4 } else { 2 };
+        let refuses = bytes >= (self.limit as u64 / part).max(1);
+        self.parked.is_full.store(refuses, Ordering::Relaxed);
+    }
+
+    pub(crate) fn refuses_parked(&self) -> bool {
+        self.parked.is_full.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn view(&self, name: &str, source: &str) -> InputView {
+        let bytes = |counter: &AtomicI64| counter.load(Ordering::Relaxed).max(0) as u64;
+        InputView {
+            name: name.to_owned(),
+            source: source.to_owned(),
+            in_flight_bytes: bytes(&self.in_flight),
+            most_in_flight_bytes: bytes(&self.peak),
+            in_flight_limit: self.limit as u64,
+            held_back: self.held_back.load(Ordering::Relaxed),
+            run_ahead: self.run_ahead as u64,
+            parked: self.parked.events.load(Ordering::Relaxed),
+            parked_bytes: self.parked.bytes.load(Ordering::Relaxed),
+            refuses_parked: self.refuses_parked(),
+            stands: self.stands(),
+        }
+    }
+}
+
+/// What one turn of the intake takes of the budget. Dropped, it is counted.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    budget: &'a Budget,
+    free: i64,
+    taken: i64,
+    /// Those of them that are events, and their bytes.
+    events: (u64, u64),
+}
+
+impl Turn<'_> {
+    /// What the item counts for, where it may go on.
+    pub(crate) fn admit(&mut self, taken: &Taken) -> Option<u32> {
+        let bytes = self.budget.weight(taken);
+        let fits = self.try_take(bytes);
+        if fits && taken.event.is_ok() {
+            self.count_event(bytes);
+        }
+        fits.then_some(bytes)
+    }
+
+    fn count_event(&mut self, bytes: u32) {
+        self.events.0 += 1;
+        self.events.1 += u64::from(bytes);
+    }
+
+    /// True where so many bytes may go on. What has been given back meanwhile is looked at only where it matters.
+    fn try_take(&mut self, bytes: u32) -> bool {
+        let bytes = i64::from(bytes);
+        if bytes > self.free {
+            self.count();
+            self.free = self.budget.free();
+            if bytes > self.free {
+                return false;
+            }
+        }
+        // What passes alone leaves room for nothing.
+        self.free = self.free.min(self.budget.limit) - bytes;
+        self.taken += bytes;
+        true
+    }
+
+    fn count(&mut self) {
+        let taken = std::mem::take(&mut self.taken);
+        let (events, bytes) = std::mem::take(&mut self.events);
+        self.budget.passed.fetch_add(events, Ordering::Relaxed);
+        self.budget.passed_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let before = self.budget.in_flight.fetch_add(taken, Ordering::AcqRel);
+        self.budget.peak.fetch_max(before + taken, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.count();
+    }
+}
+
+/// What one input has under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InputView {
+    /// Its name.
+    pub name: String,
+    /// What reports and dead letters call its source.
+    pub source: String,
+    /// Bytes of events that were handed on and are not settled.
+    pub in_flight_bytes: u64,
+    /// The most that there were at once.
+    pub most_in_flight_bytes: u64,
+    /// With so many, the input pauses.
+    pub in_flight_limit: u64,
+    /// Events that wait beside full pools.
+    pub held_back: u64,
+    /// With so many, the input pauses.
+    pub run_ahead: u64,
+    /// Events that wait behind parked keys, the one that has failed included; looked at twice a
+    /// second.
+    pub parked: u64,
+    /// About how many of the bytes in flight are theirs.
+    pub parked_bytes: u64,
+    /// True where parked keys hold so much (half of the bytes that may be in flight) that later
+    /// events of theirs are refused.
+    pub refuses_parked: bool,
+    /// True where it is not read on before something is settled.
+    stands: bool,
+}
+
+impl InputView {
+    /// Whether it is asked for nothing more until something is settled.
+    pub fn is_paused(&self) -> bool {
+        self.stands
+            || self.in_flight_bytes >= self.in_flight_limit
+            || self.held_back >= self.run_ahead
+    }
+
+    /// Whether it is paused because of parked keys: three quarters of what it may have in flight is
+    /// theirs.
+    pub fn waits_for_parked_keys(&self) -> bool {
+        self.is_paused() && self.parked_bytes >= self.in_flight_limit / 4 * 3 && self.parked > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn budget(bytes: u64) -> Arc<Budget> {
+        Arc::new(Budget::new(&InputConfig { in_flight_bytes: bytes, ..InputConfig::default() }))
+    }
+
+    fn in_flight(budget: &Budget) -> u64 {
+        budget.view("", "").in_flight_bytes
+    }
+
+    #[test]
+    fn d03_what_fits_passes_and_what_does_not_waits_for_room() {
+        let budget = budget(100);
+        let mut turn = budget.turn();
+        assert!(turn.try_take(60) && turn.try_take(40));
+        assert!(!turn.try_take(1));
+        budget.give_back(40);
+        assert!(turn.try_take(40), "what was given back is found within the turn");
+        drop(turn);
+        assert_eq!(in_flight(&budget), 100);
+        assert!(!budget.turn().try_take(1));
+    }
+
+    #[test]
+    fn z11_what_is_larger_than_the_budget_passes_alone() {
+        let budget = budget(100);
+        assert!(budget.turn().try_take(1));
+        assert!(!budget.turn().try_take(1_000), "something else is in flight");
+        budget.give_back(1);
+        let mut turn = budget.turn();
+        assert!(turn.try_take(1_000));
+        assert!(!turn.try_take(1), "nothing passes beside it");
+        drop(turn);
+        assert_eq!(in_flight(&budget), 1_000);
+        assert!(!budget.turn().try_take(1));
+        budget.give_back(1_000);
+        assert!(budget.turn().try_take(1));
+        assert_eq!(budget.view("", "").most_in_flight_bytes, 1_000);
+    }
+
+    #[test]
+    fn d03_what_is_kept_of_an_over_long_line_passes_alone_and_is_no_event_on_average() {
+        let budget = budget(64 << 20);
+        let line = |bytes| Taken {
+            position: 1,
+            event: Err(crate::source::Malformed::too_large(vec![0; bytes], "long")),
+        };
+        let mut turn = budget.turn();
+        assert_eq!(turn.admit(&line(ALONE)), Some(64 << 20));
+        assert_eq!(turn.admit(&line(1)), None, "nothing passes beside it");
+        drop(turn);
+        budget.give_back(64 << 20);
+        let mut turn = budget.turn();
+        assert_eq!(turn.admit(&line(1_000)), Some(1_000));
+        assert_eq!(turn.admit(&line(ALONE)), None, "nor does it beside others");
+        drop(turn);
+        assert_eq!(budget.passed_bytes.load(Ordering::Relaxed), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn z11_who_waits_is_told_when_there_is_room_and_not_before() {
+        let budget = budget(100);
+        assert!(budget.turn().try_take(90) && budget.turn().try_take(10));
+        let waiter = budget.clone();
+        let waits = tokio::spawn(async move { waiter.room(20).await });
+        tokio::task::yield_now().await;
+        budget.give_back(10);
+        tokio::task::yield_now().await;
+        assert!(!waits.is_finished(), "10 of 20");
+        budget.give_back(90);
+        waits.await.unwrap();
+        budget.room(1_000).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn z11_who_waits_for_more_than_the_budget_is_told_when_nothing_is_left() {
+        let budget = budget(100);
+        assert!(budget.turn().try_take(1) && budget.turn().try_take(1));
+        let waiter = budget.clone();
+        let waits = tokio::spawn(async move { waiter.room(101).await });
+        tokio::task::yield_now().await;
+        budget.give_back(1);
+        tokio::task::yield_now().await;
+        assert!(!waits.is_finished());
+        budget.give_back(1);
+        waits.await.unwrap();
+    }
+
+    #[test]
+    fn d03_what_is_settled_within_its_own_turn_is_not_counted_twice() {
+        let budget = budget(100);
+        let mut turn = budget.turn();
+        assert!(turn.try_take(70));
+        budget.give_back(70);
+        assert!(turn.try_take(70));
+        drop(turn);
+        assert_eq!(in_flight(&budget), 70);
+    }
+
+    #[test]
+    fn d03_parked_keys_take_half_and_may_take_more_again_below_a_quarter() {
+        let budget = budget(1_000);
+        let mut turn = budget.turn();
+        for _ in 0..60 {
+            assert!(turn.try_take(10));
+            turn.count_event(10);
+        }
+        drop(turn);
+        for (parked, refuses) in [(49, false), (50, true), (25, true), (24, false), (49, false)] {
+            budget.hold_parked(parked);
+            assert_eq!(budget.refuses_parked(), refuses, "{parked}");
+            let view = budget.view("", "");
+            assert_eq!((view.parked, view.parked_bytes), (parked, parked * 10));
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The inputs of an engine: those that it was built with, and those that come and go while it runs (G01).
+//!
+//! ```text
+//! add ──▶ arrivals ──▶ the run begins to read ──▶ ended, or removed ──▶ all that it gave is settled: its name is free
+//!  │                                                                                  (what it was stays for the report)
+//!  └── closed once the last one has ended, or the run is to end: the source is given back
+//! ```
+//!
+//! An event names its input by its place. Places are never used again, so what an input gave is told from what another one of
+//! its name gives later; each costs some hundred bytes until the end of the run.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::Notify;
+
+use super::{
+    budget::{InputConfig, InputView},
+    input::{Input, Reading, UnderWay},
+};
+use crate::{
+    engine::{
+        account::report::InputReport,
+        control::change::{ChangeError, Kind, known},
+    },
+    router::Matcher,
+    source::Source,
+};
+
+/// All inputs, by their places.
+pub(crate) struct Inputs {
+    all: RwLock<Vec<Arc<Input>>>,
+    /// Taken before `all`, where both are.
+    door: Mutex<Door>,
+    /// Told when one was added.
+    arrived: Notify,
+    /// Inputs that may still give events.
+    reading: Arc<AtomicUsize>,
+}
+
+struct Door {
+    open: bool,
+    /// Added, and not yet seen by the run.
+    arrivals: Vec<Arrival>,
+}
+
+/// An input that is to be read.
+pub(crate) struct Arrival {
+    pub(crate) place: u32,
+    pub(crate) source: Box<dyn Source>,
+    /// Which events it gives; the others are acknowledged. `None`: all of them.
+    pub(crate) takes: Option<Matcher>,
+    pub(crate) reading: Reading,
+    pub(crate) under_way: UnderWay,
+}
+
+impl Inputs {
+    pub(crate) fn new() -> Self {
+        Self {
+            all: RwLock::default(),
+            door: Mutex::new(Door { open: true, arrivals: Vec::new() }),
+            arrived: Notify::new(),
+            reading: Arc::default(),
+        }
+    }
+
+    /// Gives a place to what is not read from a source. Returns it.
+    pub(crate) fn add_without_source(&self, label: &str) -> u32 {
+        let mut all = self.all.write();
+        let config = InputConfig::default();
+        all.push(Input::new(label.to_owned(), Arc::from(label), false, &config));
+        all.len() as u32 - 1
+    }
+
+    /// A name that none has yet: this one, or this one with a number.
+    pub(crate) fn free_name(&self, like: String) -> String {
+        let taken = |name: &str| self.all.read().iter().any(|input| *input.name == *name);
+        let numbered = (2_u32..).map(|number| format!("{like} ({number})"));
+        let mut names = std::iter::once(like.clone()).chain(numbered);
+        names.find(|name| !taken(name)).unwrap_or(like)
+    }
+
+    /// Adds an input, which the run begins to read.
+    ///
+    /// # Errors
+    /// Why not, and the source.
+    pub(crate) fn add(
+        &self,
+        name: &str,
+        config: impl Into<InputConfig>,
+        source: Box<dyn Source>,
+    ) -> Result<(), (ChangeError, Box<dyn Source>)> {
+        let label = Arc::from(source.describe());
+        let mut door = self.door.lock();
+        if !door.open {
+            return Err((ChangeError::Ending, source));
+        }
+        let mut all = self.all.write();
+        if let Err(why) = self.is_free(&all, name) {
+            return Err((why, source));
+        }
+        let config = config.into();
+        let (place, input) = (all.len() as u32, Input::new(name.to_owned(), label, true, &config));
+        let takes = (!config.matcher.is_any()).then_some(config.matcher);
+        all.push(input.clone());
+        self.reading.fetch_add(1, Ordering::AcqRel);
+        let under_way = UnderWay::of(&input);
+        let reading = Reading { input, all: self.reading.clone() };
+        door.arrivals.push(Arrival { place, source, takes, reading, under_way });
+        drop((all, door));
+        self.arrived.notify_one();
+        Ok(())
+    }
+
+    fn is_free(&self, all: &[Arc<Input>], name: &str) -> Result<(), ChangeError> {
+        Kind::Input.usable(name)?;
+        let other = all.iter().rev().find(|input| *input.name == *name);
+        match other {
+            Some(other) if !other.is_removed() => Err(Kind::Input.name_taken(name, false)),
+            Some(other) if !other.is_gone() => Err(Kind::Input.name_taken(name, true)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells an input to stop.
+    ///
+    /// # Errors
+    /// There is none of this name, or the run is ending.
+    pub(crate) fn remove(&self, name: &str) -> Result<Arc<Input>, ChangeError> {
+        if !self.door.lock().open {
+            return Err(ChangeError::Ending);
+        }
+        let all = self.all.read();
+        let there = all.iter().filter(|input| input.has_source && !input.is_removed());
+        let Some(input) = there.clone().find(|input| *input.name == *name) else {
+            return Err(Kind::Input.unknown(name, known(there.map(|input| &*input.name))));
+        };
+        input.fate.lock().removed = true;
+        input.stop.remove();
+        Ok(input.clone())
+    }
+
+    /// Those that were added since this was asked last.
+    pub(crate) fn arrivals(&self) -> Vec<Arrival> {
+        std::mem::take(&mut self.door.lock().arrivals)
+    }
+
+    /// Waits until one was added.
+    ///
+    /// # Cancel safety
+    /// A dropped future has done nothing.
+    pub(crate) async fn arrived(&self) {
+        self.arrived.notified().await;
+    }
+
+    /// None is added any more, unless one just was: then false.
+    pub(crate) fn close_if_none_arrived(&self) -> bool {
+        let mut door = self.door.lock();
+        door.open = door.open && !door.arrivals.is_empty();
+        !door.open
+    }
+
+    /// None is added any more. What has arrived and was not begun is dropped.
+    pub(crate) fn close(&self) {
+        let arrivals = {
+            let mut door = self.door.lock();
+            door.open = false;
+            std::mem::take(&mut door.arrivals)
+        };
+        drop(arrivals);
+    }
+
+    /// How many may still give events.
+    pub(crate) fn reading(&self) -> usize {
+        self.reading.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn at(&self, place: u32) -> Arc<Input> {
+        self.all.read()[place as usize].clone()
+    }
+
+    /// What the configuration calls the input at this place.
+    pub(crate) fn name(&self, place: u32) -> Arc<str> {
+        self.all.read()[place as usize].name.clone()
+    }
+
+    /// What the input at this place reads.
+    pub(crate) fn label(&self, place: u32) -> Arc<str> {
+        self.all.read()[place as usize].label.clone()
+    }
+
+    /// What the configuration calls each, by its place.
+    pub(crate) fn names(&self) -> Vec<Arc<str>> {
+        self.all.read().iter().map(|input| input.name()).collect()
+    }
+
+    /// The part that has been read of each that is not removed, in millionths, or more where that is not known.
+    pub(crate) fn read(&self) -> Vec<u64> {
+        let all = self.all.read();
+        let there = all.iter().filter(|input| input.has_source && !input.is_removed());
+        there.map(|input| input.read.load(Ordering::Relaxed)).collect()
+    }
+
+    /// What each that has a source and is not removed has under way.
+    pub(crate) fn views(&self) -> Vec<InputView> {
+        let all = self.all.read();
+        let there = all.iter().filter(|input| input.has_source && !input.is_removed());
+        there.map(|input| input.budget.view(&input.name, &input.label)).collect()
+    }
+
+    /// True where none is read on before something is settled. The way back is no such input, nor
+    /// is one that has ended.
+    pub(crate) fn all_stand(&self) -> bool {
+        let all = self.all.read();
+        all.iter().all(|input| !input.is_read() || input.budget.stands())
+    }
+
+    pub(crate) fn names_of_those_that_stand(&self) -> Vec<String> {
+        let all = self.all.read();
+        let stand = all.iter().filter(|input| input.is_read() && input.budget.stands());
+        stand.map(|input| format!("the input {:?}", input.name)).collect()
+    }
+
+    /// True where the end of each that is read is known.
+    pub(crate) fn all_are_finite(&self) -> bool {
+        let all = self.all.read();
+        let known = |input: &Arc<Input>| input.read.load(Ordering::Relaxed) <= 1_000_000;
+        all.iter().all(|input| !input.is_read() || known(input))
+    }
+
+    /// Events that were taken and that no pool has yet.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.all.read().iter().map(|input| input.budget.waiting()).sum()
+    }
+
+    /// So many events of each, by its place, wait behind parked keys.
+    pub(crate) fn hold_parked(&self, events: &[u64]) {
+        for (place, input) in self.all.read().iter().enumerate() {
+            let events = events.get(place).copied().unwrap_or_default();
+            input.budget.hold_parked(events);
+        }
+    }
+
+    /// The most bytes that one of them had in flight, those that were removed included.
+    pub(crate) fn peak_in_flight(&self) -> u64 {
+        let all = self.all.read();
+        let peaks = all.iter().map(|input| input.budget.view("", "").most_in_flight_bytes);
+        peaks.max().unwrap_or_default()
+    }
+
+    /// A row for each that has, or had, a source.
+    pub(crate) fn report(&self) -> Vec<InputReport> {
+        let all = self.all.read();
+        all.iter().filter(|input| input.has_source).map(|input| input.report()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::generator::{GeneratorOptions, GeneratorSource};
+
+    fn source() -> Box<dyn Source> {
+        Box::new(GeneratorSource::new(GeneratorOptions::default()).unwrap())
+    }
+
+    fn add(inputs: &Inputs, name: &str) -> Result<(), ChangeError> {
+        inputs.add(name, Matcher::any(), source()).map_err(|(why, _)| why)
+    }
+
+    #[test]
+    fn g01_a_name_is_free_again_once_all_that_its_input_gave_is_settled() {
+        let inputs = Inputs::new();
+        add(&inputs, "a").unwrap();
+        let taken =
+            |leaving| ChangeError::NameTaken { kind: "input", name: "a".to_owned(), leaving };
+        assert_eq!(add(&inputs, "a"), Err(taken(false)));
+        let batch = UnderWay::of(&inputs.remove("a").unwrap());
+        drop(inputs.arrivals());
+        assert_eq!(add(&inputs, "a"), Err(taken(true)), "an event of it is not settled");
+        drop(batch);
+        add(&inputs, "a").unwrap();
+        assert_eq!(inputs.arrivals()[0].place, 1, "another place: its events are told apart");
+        assert_eq!(inputs.report().iter().filter(|row| row.removed).count(), 1);
+    }
+
+    #[test]
+    fn g06_none_is_added_after_the_last_has_ended_and_one_that_was_just_added_is_read() {
+        let inputs = Inputs::new();
+        add(&inputs, "a").unwrap();
+        assert_eq!(inputs.reading(), 1);
+        assert!(!inputs.close_if_none_arrived(), "it has not been begun");
+        drop(inputs.arrivals());
+        assert_eq!(inputs.reading(), 0);
+        assert!(inputs.close_if_none_arrived());
+        assert_eq!(add(&inputs, "b"), Err(ChangeError::Ending));
+        assert!(matches!(inputs.remove("a"), Err(ChangeError::Ending)));
+    }
+
+    #[test]
+    fn names_that_nobody_gave_differ() {
+        let inputs = Inputs::new();
+        let first = inputs.free_name("script".to_owned());
+        add(&inputs, &first).unwrap();
+        assert_eq!((&*first, &*inputs.free_name("script".to_owned())), ("script", "script (2)"));
+    }
+}

@@ -1,0 +1,302 @@
+//! The pools as one input sees them, each with the events that wait beside it, in order.
+//!
+//! ```text
+//!            ┌─ the pool is full ────────────▶ one queue
+//! event ─────┤
+//!            └─ its key has as many as it may ▶ behind its key; later ones of that key too, and nobody else
+//! ```
+
+use std::{
+    collections::{HashMap, VecDeque},
+    future::poll_fn,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+};
+
+use greenroom::{NotAccepted, SendError, TrySendError, pool::Permit};
+
+use crate::{
+    BoxFuture,
+    dead_letter::Reason,
+    engine::{
+        account::order_audit::Line,
+        process::job::{BusError, Job, JobAddress},
+        shared::Shared,
+    },
+};
+
+/// Every pool, and which of them are behind. An input looks at those again and again, at the others never: hundreds of pools
+/// that take what they are given cost it nothing.
+pub(crate) struct BesidePools {
+    shared: Arc<Shared>,
+    pools: Vec<JobAddress>,
+    /// Beside each pool.
+    beside: Vec<Beside>,
+    /// The places of those pools beside which something waits, and perhaps of some beside which nothing waits any more.
+    behind: Vec<usize>,
+}
+
+#[derive(Default)]
+struct Beside {
+    /// In order.
+    waiting: Waiting,
+    /// Its pool is among those that are behind.
+    is_listed: bool,
+}
+
+impl BesidePools {
+    pub(crate) fn new(shared: Arc<Shared>, pools: Vec<JobAddress>) -> Self {
+        let beside = pools.iter().map(|_| Beside::default()).collect();
+        Self { shared, pools, beside, behind: Vec::new() }
+    }
+
+    /// The way to the pool at this place, past what waits beside it.
+    pub(crate) fn address(&self, place: usize) -> &JobAddress {
+        &self.pools[place]
+    }
+
+    /// Events that wait beside pools.
+    pub(crate) fn held_back(&self) -> usize {
+        self.behind.iter().map(|place| self.beside[*place].waiting.len()).sum()
+    }
+
+    /// Puts an event behind what waits beside this pool, until it is fed.
+    pub(crate) fn wait(&mut self, place: usize, job: Job) {
+        let beside = &mut self.beside[place];
+        beside.waiting.push(job);
+        if !beside.is_listed {
+            beside.is_listed = true;
+            self.behind.push(place);
+        }
+    }
+
+    /// Hands over what there is room for.
+    pub(crate) fn feed(&mut self) {
+        let Self { shared, pools, beside, behind } = self;
+        behind.retain(|place| {
+            let beside = &mut beside[*place];
+            beside.waiting.feed(shared, &pools[*place]);
+            beside.is_listed = !beside.waiting.is_empty();
+            beside.is_listed
+        });
+    }
+
+    /// Waits until one of the pools beside which events wait has room, or has stopped, and hands it the first of them; or until
+    /// something that waited behind its key was handed over. Never returns where nothing waits.
+    ///
+    /// # Cancel safety
+    /// A dropped future has lost nothing.
+    pub(crate) async fn hand_one_over(&mut self) {
+        let Self { shared, pools, beside, behind } = self;
+        let wants_room = |place: &&usize| beside[**place].waiting.wants_room();
+        let mut rooms: Vec<(usize, BoxFuture<'_, Room<'_>>)> = behind
+            .iter()
+            .filter(wants_room)
+            .map(|place| (*place, Box::pin(pools[*place].reserve()) as BoxFuture<'_, _>))
+            .collect();
+        let room = poll_fn(|task| {
+            let ready =
+                |(place, room): &mut (usize, BoxFuture<'_, _>)| match room.as_mut().poll(task) {
+                    Poll::Ready(room) => Some((*place, room)),
+                    Poll::Pending => None,
+                };
+            if let Some(room) = rooms.iter_mut().find_map(ready) {
+                return Poll::Ready(Some(room));
+            }
+            // All of them, also behind one that has moved: each keeps this task to be woken.
+            let mut moved = false;
+            for place in behind.iter() {
+                moved |= beside[*place].waiting.advance(shared, &pools[*place], task);
+            }
+            if moved { Poll::Ready(None) } else { Poll::Pending }
+        });
+        if let Some((place, room)) = room.await {
+            beside[place].waiting.hand_over(shared, &pools[place], room);
+        }
+    }
+}
+
+/// Room for one event in a pool, or why there will be none any more.
+type Room<'a> = Result<Permit<'a, Job, (), BusError>, NotAccepted>;
+
+/// What waits beside one pool.
+#[derive(Default)]
+struct Waiting {
+    /// For room in the pool. None of these stands in a line of `behind`.
+    queue: VecDeque<Job>,
+    /// For room behind a key, by the line that they stand in.
+    behind: HashMap<Line, Behind>,
+}
+
+/// What waits for room behind one key.
+struct Behind {
+    /// The first is being sent. Polled with the intake's waker whenever that has nothing else to do.
+    first: BoxFuture<'static, Result<(), SendError<Job>>>,
+    rest: VecDeque<Job>,
+}
+
+/// What follows for an event that a pool does not take.
+enum Then {
+    /// It waits for room in the pool.
+    Waits,
+    /// It waits for room behind its key.
+    WaitsBehindKey,
+    /// It is refused: its source may deliver it again.
+    Refused,
+    /// The pool takes nothing any more.
+    Gone,
+}
+
+impl Then {
+    fn of(why: NotAccepted) -> Self {
+        match why {
+            NotAccepted::Full => Self::Waits,
+            NotAccepted::KeyFull => Self::WaitsBehindKey,
+            NotAccepted::Parked => Self::Refused,
+            _ => Self::Gone,
+        }
+    }
+}
+
+impl Waiting {
+    fn len(&self) -> usize {
+        self.queue.len() + self.behind.values().map(|behind| 1 + behind.rest.len()).sum::<usize>()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.behind.is_empty()
+    }
+
+    /// True where events wait for room in the pool.
+    fn wants_room(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    fn push(&mut self, job: Job) {
+        let behind = job.line.as_ref().and_then(|line| self.behind.get_mut(line));
+        behind.map_or(&mut self.queue, |behind| &mut behind.rest).push_back(job);
+    }
+
+    /// Hands over what there is room for.
+    fn feed(&mut self, shared: &Shared, pool: &JobAddress) {
+        self.advance(shared, pool, &mut Context::from_waker(Waker::noop()));
+        while !self.queue.is_empty() {
+            let Err(why) = pool.try_send_many(&mut self.queue) else { continue };
+            match Then::of(why) {
+                Then::Waits => return,
+                Then::WaitsBehindKey => self.set_first_aside(pool),
+                Then::Refused => {
+                    self.queue.pop_front().into_iter().for_each(|job| refuse(shared, job))
+                }
+                Then::Gone => self.queue.drain(..).for_each(|job| gone(shared, why, job)),
+            }
+        }
+    }
+
+    /// Hands over what there is room for behind keys. True where anything was; otherwise the task is woken when there is.
+    fn advance(&mut self, shared: &Shared, pool: &JobAddress, task: &mut Context<'_>) -> bool {
+        let mut moved = false;
+        self.behind.retain(|_, behind| behind.advance(shared, pool, task, &mut moved));
+        moved
+    }
+
+    /// Hands the first of those that wait over, in the room that was reserved for it. The room must be used: given back, it
+    /// would go to another input that waits for it, and from there back, for ever.
+    fn hand_over(&mut self, shared: &Shared, pool: &JobAddress, room: Room<'_>) {
+        let Some(job) = self.queue.pop_front() else { return };
+        let sent = match room {
+            Ok(permit) => permit.send(job),
+            Err(why) => return gone(shared, why, job),
+        };
+        let Err(error) = sent else { return };
+        let why = error.without_message();
+        let Some(job) = error.into_message() else { return };
+        match Then::of(why) {
+            Then::Waits => self.queue.push_front(job),
+            Then::WaitsBehindKey => {
+                self.queue.push_front(job);
+                self.set_first_aside(pool);
+            }
+            Then::Refused => refuse(shared, job),
+            Then::Gone => gone(shared, why, job),
+        }
+    }
+
+    /// The first, and those after it in its line, wait behind their key from here on.
+    fn set_first_aside(&mut self, pool: &JobAddress) {
+        let Some(first) = self.queue.pop_front() else { return };
+        let Some(line) = first.line.clone() else { return };
+        let (rest, others) = self.queue.drain(..).partition(|job| job.line.as_ref() == Some(&line));
+        self.queue = others;
+        self.behind.insert(line, Behind { first: sent(pool, first), rest });
+    }
+}
+
+impl Behind {
+    /// True while some are left.
+    fn advance(
+        &mut self,
+        shared: &Shared,
+        pool: &JobAddress,
+        task: &mut Context<'_>,
+        moved: &mut bool,
+    ) -> bool {
+        while let Poll::Ready(sent) = self.first.as_mut().poll(task) {
+            *moved = true;
+            if let Err(error) = sent {
+                not_sent(shared, error);
+            }
+            let Some(next) = self.next(shared, pool) else { return false };
+            self.first = next;
+        }
+        true
+    }
+
+    /// The first that there is no room for now. Those before it are sent.
+    fn next(
+        &mut self,
+        shared: &Shared,
+        pool: &JobAddress,
+    ) -> Option<BoxFuture<'static, Result<(), SendError<Job>>>> {
+        while let Some(job) = self.rest.pop_front() {
+            match pool.try_send(job) {
+                Ok(()) => {}
+                Err(TrySendError::Full(job) | TrySendError::KeyFull(job)) => {
+                    return Some(sent(pool, job));
+                }
+                Err(error) => not_sent(shared, error.into()),
+            }
+        }
+        None
+    }
+}
+
+fn sent(pool: &JobAddress, job: Job) -> BoxFuture<'static, Result<(), SendError<Job>>> {
+    let pool = pool.clone();
+    Box::pin(async move { pool.send(job).await })
+}
+
+/// An event that a pool does not take, nor will: it is refused, by being dropped, or a dead letter.
+fn not_sent(shared: &Shared, error: SendError<Job>) {
+    let why = error.without_message();
+    if let Some(job) = error.into_message() {
+        gone(shared, why, job);
+    }
+}
+
+/// An event comes behind a parked key that may have no more: its source may deliver it again.
+fn refuse(shared: &Shared, job: Job) {
+    shared.process.parked.refuses();
+    drop(job);
+}
+
+/// A pool takes nothing any more: the event is a dead letter when its workers are gone, and refused by a stop.
+pub(crate) fn gone(shared: &Shared, why: NotAccepted, job: Job) {
+    if why == NotAccepted::Parked {
+        return refuse(shared, job);
+    }
+    if why == NotAccepted::NoWorkers {
+        let error = "every worker of its pool was disabled after too many restarts";
+        shared.give_up(job, Reason::NoWorkers, error.to_owned());
+    }
+}

@@ -1,0 +1,49 @@
+//! What comes back in is taken to the pools as the events of an input are (G03).
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::{reader::EVENTS_PER_TURN, route::Routing};
+use crate::engine::{
+    account::order_audit::Line,
+    lifecycle::phase::Phase,
+    process::{
+        job::Origin,
+        loopback::{Loopback, Returning},
+    },
+};
+
+/// The task that takes what comes back to the pools. It has an input's place, behind all of them.
+pub(crate) async fn carry(
+    loopback: Arc<Loopback>,
+    mut routing: Routing,
+    mut phase: watch::Receiver<Phase>,
+) {
+    let input = routing.input;
+    let mut number = 0;
+    while *phase.borrow_and_update() != Phase::Now {
+        let returning = tokio::select! {
+            biased;
+            _ = phase.changed() => continue,
+            returning = loopback.next() => returning,
+            () = routing.go_on() => continue,
+        };
+        let Some(first) = returning else { break };
+        for returning in std::iter::once(first)
+            .chain(std::iter::from_fn(|| loopback.try_next()))
+            .take(EVENTS_PER_TURN)
+        {
+            let Returning { event, ack, reserved, taken_at } = returning;
+            number += 1;
+            let origin = Origin { input, position: number, number, taken_at };
+            let shared = routing.shared.clone();
+            let part = |line: Option<&Line>| shared.ledger.part(ack.child(), line);
+            routing.route(event, origin, Some(reserved), &part);
+            ack.confirm();
+        }
+        routing.feed();
+        greenroom::step_aside().await;
+    }
+    routing.finish(&mut phase).await;
+}

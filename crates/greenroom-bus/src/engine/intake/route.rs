@@ -1,0 +1,316 @@
+//! From an event with its settlement to the pool of its handler: what inputs and the way back have in common.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use greenroom::TrySendError;
+use tokio::sync::watch;
+
+use super::{
+    input::Input,
+    overflow::{BesidePools, gone},
+};
+use crate::{
+    dead_letter::Reason,
+    engine::{
+        account::order_audit::Line,
+        config::NoHandler,
+        egress::dead_letters::Given,
+        lifecycle::phase::Phase,
+        process::{
+            job::{Job, JobAddress, Origin},
+            loopback::Reserved,
+            managed::Managed,
+        },
+        shared::Shared,
+    },
+    event::Event,
+    router::{OnFull, Route},
+    settlement::{Ack, Outcome, Refusal},
+};
+
+/// The way from one input to the pools.
+pub(crate) struct Routing {
+    pub(crate) shared: Arc<Shared>,
+    /// The place of the input.
+    pub(crate) input: u32,
+    pools: BesidePools,
+    /// By the place of the pool.
+    managed: Arc<[Managed]>,
+    budget_of: Arc<Input>,
+    /// Events that wait for room on the way back, by the place of their handler.
+    unreserved: Vec<VecDeque<Job>>,
+}
+
+/// Makes the settlement of an event for the line that it stands in.
+pub(crate) type Settles<'a> = &'a dyn Fn(Option<&Line>) -> Ack;
+
+impl Routing {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        input: u32,
+        pools: Vec<JobAddress>,
+        managed: Arc<[Managed]>,
+    ) -> Self {
+        let pools = BesidePools::new(shared.clone(), pools);
+        let budget_of = shared.inputs.at(input);
+        let unreserved = shared.process.handlers.iter().map(|_| VecDeque::new()).collect();
+        Self { shared, input, pools, managed, budget_of, unreserved }
+    }
+
+    /// Events that no pool has taken yet.
+    pub(crate) fn held_back(&self) -> usize {
+        self.pools.held_back() + self.unreserved.iter().map(VecDeque::len).sum::<usize>()
+    }
+
+    /// Hands an event to the pools of its handlers, or settles it.
+    pub(crate) fn route(
+        &mut self,
+        event: Event,
+        origin: Origin,
+        reserved: Option<Reserved>,
+        settles: Settles<'_>,
+    ) {
+        match self.shared.routing.routes.route(&event) {
+            Route::One(handler) => self.route_to(event, handler, origin, reserved, settles),
+            Route::Several(handlers) => {
+                self.route_to_all(event, &handlers, origin, reserved, settles)
+            }
+            Route::NoHandler => {
+                let error = format!("no handler is named for the type {:?}", event.ty());
+                let option = self.shared.routing.no_handler;
+                self.unhandled(event, origin, option, Reason::NoHandler, error, settles(None));
+            }
+            Route::Rejected => {
+                let (ty, option) = (event.ty(), self.shared.routing.handler_rejected);
+                let error = format!("no matcher of the handlers for the type {ty:?} takes it");
+                self.unhandled(
+                    event,
+                    origin,
+                    option,
+                    Reason::HandlerRejected,
+                    error,
+                    settles(None),
+                );
+            }
+            Route::Panicked { handler, panic } => {
+                let name = &self.shared.process.handlers[handler].name;
+                let error = format!("the matcher of the handler {name:?} panicked: {panic}");
+                let job = Job::new(event, handler, None, origin, settles(None));
+                self.shared.give_up(job, Reason::Rejected, error);
+            }
+        }
+    }
+
+    /// Each with a part of the whole settlement. The first has the room that the event has brought; the others reserve theirs.
+    fn route_to_all(
+        &mut self,
+        event: Event,
+        handlers: &[usize],
+        origin: Origin,
+        mut reserved: Option<Reserved>,
+        settles: Settles<'_>,
+    ) {
+        let (whole, shared) = (settles(None), self.shared.clone());
+        let came_back = reserved.is_some();
+        for handler in handlers {
+            let brought = reserved.take().or_else(|| {
+                // What comes back never waits for room: it brings none, and fails where it needs some and finds none.
+                let loopback = shared.loopback.as_ref().filter(|_| came_back);
+                loopback.and_then(|loopback| loopback.room.try_reserve(0))
+            });
+            let part = |line: Option<&Line>| shared.ledger.part(whole.child(), line);
+            self.route_to(event.clone(), *handler, origin, brought, &part);
+        }
+        whole.confirm();
+    }
+
+    fn route_to(
+        &mut self,
+        event: Event,
+        handler: usize,
+        origin: Origin,
+        reserved: Option<Reserved>,
+        settles: Settles<'_>,
+    ) {
+        match line_of(&self.shared, &event, handler, self.input) {
+            // Dropped, its settlement refuses the event.
+            Ok(Some(line)) if self.may_not_wait(&line, handler) => {
+                self.shared.process.parked.refuses();
+                drop(settles(None));
+            }
+            Ok(line) => {
+                let ack = settles(line.as_ref());
+                let job = Job::new(event, handler, line, origin, ack);
+                self.reserve(Job { reserved, ..job });
+            }
+            Err(error) => {
+                let job = Job::new(event, handler, None, origin, settles(None));
+                self.shared.give_up(job, Reason::KeyMissing, error);
+            }
+        }
+    }
+
+    /// Parked keys hold so much of what its input may have under way that they take no more, and
+    /// this is one of them.
+    fn may_not_wait(&self, line: &Line, handler: usize) -> bool {
+        if !self.budget_of.budget.refuses_parked() {
+            return false;
+        }
+        let keys = self.managed[self.shared.process.handlers[handler].pool].keys.as_ref();
+        keys.is_some_and(|keys| keys.is_parked(line))
+    }
+
+    fn unhandled(
+        &self,
+        event: Event,
+        origin: Origin,
+        option: NoHandler,
+        reason: Reason,
+        error: String,
+        ack: Ack,
+    ) {
+        match option {
+            NoHandler::Ignore => {
+                ack.set_outcome(Outcome::Ignored);
+                ack.confirm();
+            }
+            NoHandler::Refuse => ack.refuse(match reason {
+                Reason::HandlerRejected => Refusal::HandlerRejected,
+                _ => Refusal::NoHandler,
+            }),
+            NoHandler::DeadLetter => {
+                let (raw, handler) = (None, None);
+                let given = Given { event: Some(event), raw, reason, error, attempts: 0, handler };
+                self.shared.dead_letter(origin, ack, given);
+            }
+        }
+    }
+
+    /// Admits a job that needs no room on the way back, or has brought or found some; others wait for it, in order.
+    fn reserve(&mut self, mut job: Job) {
+        let declared = self.shared.process.handlers[job.handler].config.loopback;
+        if declared == 0 || job.reserved.is_some() {
+            return self.admit(job);
+        }
+        let Some(loopback) = &self.shared.loopback else { return self.admit(job) };
+        let waiting = &mut self.unreserved[job.handler];
+        if waiting.is_empty() {
+            job.reserved = loopback.room.try_reserve(declared);
+        }
+        match job.reserved {
+            Some(_) => self.admit(job),
+            None => waiting.push_back(job),
+        }
+    }
+
+    /// Admits what there is room for on the way back.
+    fn reserve_waiting(&mut self) {
+        let Some(loopback) = self.shared.loopback.clone() else { return };
+        for handler in 0..self.unreserved.len() {
+            let declared = self.shared.process.handlers[handler].config.loopback;
+            while !self.unreserved[handler].is_empty()
+                && let Some(reserved) = loopback.room.try_reserve(declared)
+                && let Some(job) = self.unreserved[handler].pop_front()
+            {
+                self.admit(Job { reserved: Some(reserved), ..job });
+            }
+        }
+    }
+
+    fn admit(&mut self, job: Job) {
+        let pool = self.shared.process.handlers[job.handler].pool;
+        // Events that may wait are handed over together, at the end of the turn.
+        if self.shared.process.pools[pool].on_full == OnFull::Pause {
+            self.pools.wait(pool, job);
+            return;
+        }
+        match self.pools.address(pool).try_send(job) {
+            Ok(()) => {}
+            Err(TrySendError::Full(job)) => self.full(pool, job, "is full"),
+            Err(TrySendError::KeyFull(job)) => {
+                self.full(pool, job, "has as many events of this key waiting as may");
+            }
+            Err(other) => {
+                let why = other.without_message();
+                if let Some(job) = other.into_message() {
+                    gone(&self.shared, why, job);
+                }
+            }
+        }
+    }
+
+    fn full(&mut self, pool: usize, job: Job, why: &str) {
+        match self.shared.process.pools[pool].on_full {
+            OnFull::Pause => self.pools.wait(pool, job),
+            OnFull::Reject => job.ack.refuse(Refusal::PoolFull),
+            OnFull::DeadLetter => {
+                let error = format!("the pool {:?} {why}", self.shared.process.pools[pool].name);
+                self.shared.give_up(job, Reason::PoolFull, error);
+            }
+        }
+    }
+
+    /// Hands what waits beside pools over, as far as there is room and nobody else waits for it.
+    pub(crate) fn feed(&mut self) {
+        self.reserve_waiting();
+        self.pools.feed();
+    }
+
+    /// Hands over what still waits, unless the run is told to stop now.
+    pub(crate) async fn finish(&mut self, phase: &mut watch::Receiver<Phase>) {
+        while self.held_back() > 0 && *phase.borrow_and_update() != Phase::Now {
+            tokio::select! {
+                biased;
+                _ = phase.changed() => {}
+                () = self.go_on() => {}
+            }
+        }
+    }
+
+    /// Waits until something that waits can go on, and lets it. Never, where nothing waits.
+    ///
+    /// # Cancel safety
+    /// A dropped future has lost nothing.
+    pub(crate) async fn go_on(&mut self) {
+        let Self { shared, pools, unreserved, .. } = self;
+        tokio::select! {
+            biased;
+            () = pools.hand_one_over() => {}
+            () = reservable(shared, unreserved) => {}
+        }
+        self.feed();
+    }
+}
+
+/// Waits until there may be room on the way back for one of those that wait for it.
+async fn reservable(shared: &Shared, unreserved: &[VecDeque<Job>]) {
+    let waits = |handler: &usize| !unreserved[*handler].is_empty();
+    let declared = |handler: usize| shared.process.handlers[handler].config.loopback;
+    let least = (0..unreserved.len()).filter(waits).map(declared).min();
+    match (least, &shared.loopback) {
+        (Some(least), Some(loopback)) => loopback.room.has(least).await,
+        _ => std::future::pending().await,
+    }
+}
+
+/// The line that an event of this input stands in, where its pool keeps any. A key that cannot be had is an error where
+/// one is required.
+pub(crate) fn line_of(
+    shared: &Shared,
+    event: &Event,
+    handler: usize,
+    input: u32,
+) -> Result<Option<Line>, String> {
+    let config = &shared.process.handlers[handler].config;
+    let Some(order_by) = &config.order_by else { return Ok(None) };
+    let key = match order_by.key(event) {
+        Ok(Some(key)) => key,
+        Ok(None) if !config.key_required => return Ok(None),
+        Ok(None) => {
+            return Err(format!("the event has no {order_by}, by which its handler keeps order"));
+        }
+        Err(error) => return Err(error.to_string()),
+    };
+    let keeps_order = shared.process.pools[shared.process.handlers[handler].pool].keeps_order;
+    Ok(keeps_order.then(|| shared.ledger.audit.line(input, handler, key)))
+}

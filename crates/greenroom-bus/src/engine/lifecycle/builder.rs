@@ -1,0 +1,431 @@
+//! From names and parts to an engine.
+
+use std::{
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use super::{
+    ending::Ending,
+    engine::{Engine, Parts},
+    phase::Phase,
+    pools::{LineOf, fair_share, keeps_order, spawn},
+};
+use crate::{
+    dead_letter::DeadLetterStore,
+    engine::{
+        account::ledger::Ledger,
+        config::{BuildError, NoHandler, OutageConfig},
+        egress::{
+            dead_letters::DeadLetters,
+            exits::Exits,
+            outputs::{Output, Outputs},
+        },
+        intake::{budget::InputConfig, destinations::Destinations, inputs::Inputs},
+        process::{
+            circuit::Circuit,
+            entries::{Handler, PoolSettings},
+            failures::{FailedEvent, Failures, OnFailure},
+            loopback::{Loopback, LoopbackConfig},
+            managed::Managed,
+            parked::Parked,
+            pause::PauseGate,
+            processing::Processing,
+        },
+        shared::Shared,
+    },
+    layer::Layers,
+    name::Name,
+    pattern::Pattern,
+    router::{DEFAULT_POOL, HandlerConfig, Matcher, Named, PoolConfig, Router, RouterError},
+    sink::Sink,
+    source::Source,
+};
+
+/// How long a drain may take, unless said otherwise.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Sets an engine up. Nothing runs before [`build`](Self::build).
+#[must_use = "a builder does nothing until it is built"]
+pub struct EngineBuilder {
+    inputs: Vec<NewInput>,
+    all_outputs: bool,
+    router: Router,
+    /// The router was given, with a configuration of its own.
+    has_router: bool,
+    pools: Vec<(String, PoolConfig)>,
+    handlers: Vec<(String, HandlerConfig)>,
+    /// Around every handler, outside of its own.
+    layers: Layers,
+    outputs: Vec<Output>,
+    dead_letters: Option<Arc<dyn DeadLetterStore>>,
+    no_handler: NoHandler,
+    handler_rejected: NoHandler,
+    outage: OutageConfig,
+    on_failure: Option<OnFailure>,
+    loopback: Option<LoopbackConfig>,
+    deadline: Duration,
+    line_of: LineOf,
+}
+
+/// An input that was named.
+struct NewInput {
+    name: Option<String>,
+    /// Which events it gives, and what it may have under way.
+    config: InputConfig,
+    source: Box<dyn Source>,
+}
+
+/// What dead letters and reports call what comes back in, where an input would be named.
+const LOOPBACK: &str = "loopback";
+
+impl Default for EngineBuilder {
+    fn default() -> Self {
+        Self {
+            inputs: Vec::new(),
+            all_outputs: false,
+            router: Router::new(PoolConfig::default()),
+            has_router: false,
+            pools: Vec::new(),
+            handlers: Vec::new(),
+            layers: Layers::new(),
+            outputs: Vec::new(),
+            dead_letters: None,
+            no_handler: NoHandler::default(),
+            handler_rejected: NoHandler::default(),
+            outage: OutageConfig::default(),
+            on_failure: None,
+            loopback: None,
+            deadline: DEADLINE,
+            line_of: |job| job.line.clone(),
+        }
+    }
+}
+
+impl Engine {
+    /// Starts to set an engine up.
+    pub fn builder() -> EngineBuilder {
+        EngineBuilder::default()
+    }
+}
+
+impl EngineBuilder {
+    /// Reads events from here.
+    pub fn input(self, source: Box<dyn Source>) -> Self {
+        self.input_with(source, InputConfig::default())
+    }
+
+    /// Reads from here the events that the matcher takes. The others are acknowledged, and count as ignored; one on which it
+    /// panics is a dead letter.
+    pub fn input_where(self, source: Box<dyn Source>, matcher: Matcher) -> Self {
+        self.input_with(source, InputConfig::of(matcher))
+    }
+
+    /// Reads from here the events that its matcher takes, with bounds of its own on what it has under way.
+    pub fn input_with(mut self, source: Box<dyn Source>, config: InputConfig) -> Self {
+        self.inputs.push(NewInput { name: None, config, source });
+        self
+    }
+
+    /// As [`input_with`](Self::input_with), with the name by which the input can be
+    /// [removed](crate::engine::Control::remove_input) while the engine runs. One without a name
+    /// has that of its source, [as it describes itself](Source::describe), with a number where
+    /// others do alike: `script`, `script (2)`. A [`Matcher`] is a configuration with the usual
+    /// bounds.
+    pub fn input_named(
+        mut self,
+        name: impl Into<String>,
+        config: impl Into<InputConfig>,
+        source: Box<dyn Source>,
+    ) -> Self {
+        self.inputs.push(NewInput { name: Some(name.into()), config: config.into(), source });
+        self
+    }
+
+    /// The pools and handlers of this router, instead of those that were added before. Its configuration overrides the
+    /// engine's [`buffer`](Self::buffer), whichever is named first.
+    pub fn router(mut self, router: Router) -> Self {
+        (self.router, self.has_router) = (router, true);
+        self
+    }
+
+    /// Events that each pool accepts and does not start, unless its own configuration or that of the router says otherwise;
+    /// 1,000 unless said otherwise. What pools inherit is in [`pool_config`](Self::pool_config).
+    pub fn buffer(mut self, events: usize) -> Self {
+        if !self.has_router {
+            self.router.set_buffer(events);
+        }
+        self
+    }
+
+    /// What pools inherit: `PoolConfig { workers: 5, ..*engine.pool_config() }`.
+    pub fn pool_config(&self) -> &PoolConfig {
+        self.router.pool_config()
+    }
+
+    /// As [`Router::add_pool`], which says at once what is wrong.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn add_pool(&mut self, name: &str, config: PoolConfig) -> Result<(), RouterError> {
+        self.router.add_pool(name, config)
+    }
+
+    /// As [`Router::add_handler`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn add_handler(&mut self, name: &str, config: HandlerConfig) -> Result<(), RouterError> {
+        self.router.add_handler(name, config)
+    }
+
+    /// As [`Router::add_handler_to_pool`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn add_handler_to_pool(
+        &mut self,
+        name: &str,
+        config: HandlerConfig,
+        pool: &str,
+    ) -> Result<(), RouterError> {
+        self.router.add_handler_to_pool(name, config, pool)
+    }
+
+    /// A named pool. The pool `default` exists anyway; named here, it gets this configuration.
+    pub fn pool(mut self, name: impl Into<String>, config: PoolConfig) -> Self {
+        self.pools.push((name.into(), config));
+        self
+    }
+
+    /// A named handler.
+    pub fn handler(mut self, name: impl Into<String>, config: HandlerConfig) -> Self {
+        self.handlers.push((name.into(), config));
+        self
+    }
+
+    /// Puts these layers around every handler, inside of those that were given before, and outside of those that a handler
+    /// has of its own ([`Layers::around`]).
+    pub fn layers(mut self, layers: &Layers) -> Self {
+        self.layers = self.layers.and(layers);
+        self
+    }
+
+    /// Sends what handlers produce, and `on` covers, here. The first output that covers an event gets it, unless
+    /// [`all_outputs`](Self::all_outputs) says otherwise.
+    pub fn output(self, name: impl Into<String>, on: Vec<Pattern>, sink: Arc<dyn Sink>) -> Self {
+        self.output_where(name, on, Matcher::any(), sink)
+    }
+
+    /// As [`output`](Self::output), of these events those that the matcher takes. The others go to the next output. An event
+    /// on whose output a matcher panics is refused.
+    pub fn output_where(
+        mut self,
+        name: impl Into<String>,
+        on: Vec<Pattern>,
+        matcher: Matcher,
+        sink: Arc<dyn Sink>,
+    ) -> Self {
+        self.outputs.push(Output::new(name.into(), on, matcher, sink));
+        self
+    }
+
+    /// Hands what handlers produce to every output that takes it, rather than to the first. It is settled when all of them
+    /// have stored it.
+    pub fn all_outputs(mut self, all: bool) -> Self {
+        self.all_outputs = all;
+        self
+    }
+
+    /// Where dead letters go.
+    pub fn dead_letters(mut self, store: Arc<dyn DeadLetterStore>) -> Self {
+        self.dead_letters = Some(store);
+        self
+    }
+
+    /// What happens to events that no handler is named for; a dead letter unless said otherwise.
+    pub fn no_handler(mut self, no_handler: NoHandler) -> Self {
+        self.no_handler = no_handler;
+        self
+    }
+
+    /// What happens to events that handlers are named for, but that every matcher refuses; a dead letter unless said otherwise.
+    pub fn handler_rejected(mut self, handler_rejected: NoHandler) -> Self {
+        self.handler_rejected = handler_rejected;
+        self
+    }
+
+    /// When a handler is taken to be in outage.
+    pub fn outage(mut self, outage: OutageConfig) -> Self {
+        self.outage = outage;
+        self
+    }
+
+    /// Lets what handlers make come back in, instead of going to an output. What comes back belongs to the event that it was
+    /// made of, which is settled when all of it is; it is handled as one of an input called `loopback`.
+    pub fn loopback(mut self, loopback: LoopbackConfig) -> Self {
+        self.loopback = Some(loopback);
+        self
+    }
+
+    /// Tells of each failed attempt, with its event. Without this, failures are logged with the event's type, id and key, the
+    /// pool and the attempt, one a second at most.
+    pub fn on_failure(
+        mut self,
+        on_failure: impl Fn(&FailedEvent<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        self.on_failure = Some(Arc::new(on_failure));
+        self
+    }
+
+    /// How long a drain may take; 30 s unless said otherwise.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Starts the pools. Nothing is read before [`Engine::run`].
+    ///
+    /// # Errors
+    /// What is wrong with the names or sizes, or why a pool could not start.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub async fn build(mut self) -> Result<Engine, BuildError> {
+        if self.inputs.is_empty() {
+            return Err(BuildError::NoInput);
+        }
+        let (named, others): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.inputs).into_iter().partition(|input| input.name.is_some());
+        let inputs = Inputs::new();
+        for NewInput { name, config, source } in named.into_iter().chain(others) {
+            let name = name.unwrap_or_else(|| inputs.free_name(source.describe()));
+            inputs.add(&name, config, source).map_err(|(why, _)| BuildError::Ends(why))?;
+        }
+        self.build_with(inputs).await
+    }
+
+    /// An engine without inputs, whose events all come from `giver`.
+    pub(crate) async fn build_for(self, giver: &str) -> Result<Engine, BuildError> {
+        let inputs = Inputs::new();
+        inputs.add_without_source(giver);
+        inputs.close();
+        self.build_with(inputs).await
+    }
+
+    async fn build_with(mut self, inputs: Inputs) -> Result<Engine, BuildError> {
+        let dead_letters = self.dead_letters.take().ok_or(BuildError::NoDeadLetters)?;
+        self.gather()?;
+        self.check_loopback()?;
+        let outputs = Outputs::new();
+        for output in std::mem::take(&mut self.outputs) {
+            outputs.add(output, None).map_err(BuildError::Ends)?;
+        }
+        let way_back = |config| Loopback::new(config, inputs.add_without_source(LOOPBACK));
+        let loopback = self.loopback.take().map(|config| Arc::new(way_back(config)));
+        let Named { pools, handlers } = self.router.parts();
+        let handlers = handlers.iter().map(|(name, config)| {
+            let pool = pools.iter().position(|(pool, _)| *pool == config.pool);
+            let pool = pool.unwrap_or_else(|| unreachable!("the router knows every pool in use"));
+            let mut config = config.clone().inherit(&pools[pool].1);
+            config.factory = self.layers.around(config.factory);
+            Handler::new(name, config, pool, Circuit::new(self.outage))
+        });
+        let settings = pools.iter().map(|(name, config)| PoolSettings {
+            name: Name::new(name),
+            config: Mutex::new(*config),
+            pause: PauseGate::default(),
+            timeout: config.timeout,
+            keeps_order: keeps_order(config),
+            on_full: config.on_full,
+            failed_attempts: AtomicU64::new(0),
+            further_attempts: AtomicU64::new(0),
+        });
+        let ledger = Arc::new(Ledger::new(pools.len()));
+        let process = Processing {
+            handlers: handlers.collect(),
+            pools: settings.collect(),
+            fair_share: fair_share(pools),
+            failures: Failures::new(self.on_failure.take()),
+            parked: Parked::default(),
+        };
+        let egress = Exits {
+            outputs,
+            all_outputs: self.all_outputs,
+            dead_letters: DeadLetters::new(dead_letters, ledger.clone()),
+        };
+        let routing = Destinations {
+            no_handler: self.no_handler,
+            handler_rejected: self.handler_rejected,
+            routes: self.router.table(),
+            router: self.router,
+        };
+        let shared = Arc::new(Shared { inputs, routing, process, loopback, egress, ledger });
+        let mut running = Vec::new();
+        for (place, (name, config)) in shared.routing.router.parts().pools.iter().enumerate() {
+            running.push(spawn(&shared, place, name, config, self.line_of).await?);
+        }
+        let managed =
+            running.iter().map(|pool| Managed { admin: pool.admin(), keys: pool.keys().ok() });
+        let parts = Parts {
+            managed: managed.collect(),
+            pools: running,
+            _ending: Ending(shared.clone()),
+            shared,
+            deadline: self.deadline,
+            outage_limit: self.outage.limit,
+            phase: watch::Sender::new(Phase::Run),
+        };
+        Ok(Engine { parts })
+    }
+
+    fn check_loopback(&self) -> Result<(), BuildError> {
+        let sends = |(_, config): &&(String, HandlerConfig)| config.loopback > 0;
+        let Some((handler, config)) = self
+            .router
+            .parts()
+            .handlers
+            .iter()
+            .filter(sends)
+            .max_by_key(|(_, config)| config.loopback)
+        else {
+            return Ok(());
+        };
+        let (handler, declared) = (handler.clone(), config.loopback);
+        match &self.loopback {
+            None => Err(BuildError::NoLoopback(handler)),
+            Some(loopback) if loopback.room < declared => {
+                Err(BuildError::LoopbackTooSmall { handler, declared, room: loopback.room })
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// What was named in any order, into the router.
+    fn gather(&mut self) -> Result<(), RouterError> {
+        let mut has_default = false;
+        for (name, config) in std::mem::take(&mut self.pools) {
+            if name == DEFAULT_POOL && !has_default {
+                has_default = true;
+                self.router.set_default(config);
+            } else {
+                self.router.add_pool(&name, config)?;
+            }
+        }
+        for (name, config) in std::mem::take(&mut self.handlers) {
+            let pool = config.pool.clone();
+            self.router.add_handler_to_pool(&name, config, &pool)?;
+        }
+        Ok(())
+    }
+
+    /// Pools that keep no order, though events stand in lines: to see that the audit notices.
+    #[cfg(test)]
+    pub(crate) fn without_order(mut self) -> Self {
+        self.line_of = |_| None;
+        self
+    }
+}

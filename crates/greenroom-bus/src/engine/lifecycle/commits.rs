@@ -1,0 +1,124 @@
+//! Inputs that keep their positions have them stored: once a second, when much has happened since, and at the end.
+//!
+//! An event is told to its source when it is settled, which is after its outputs or its dead letter were stored. So whatever
+//! a commit says is done is safe.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{
+    task::JoinSet,
+    time::{MissedTickBehavior, interval, timeout},
+};
+
+use crate::{
+    engine::intake::{
+        input::Input,
+        inputs::{Arrival, Inputs},
+    },
+    source::{Committer, Resumed},
+};
+
+/// How often positions are stored at least: so much work, or what the source calls due, is what a crash repeats.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// How long a commit that is under way at the end may take to let go. What it stores may still be stored.
+const LET_GO: Duration = Duration::from_millis(50);
+
+/// An input, with who commits.
+#[derive(Clone)]
+struct Kept {
+    input: Arc<Input>,
+    committer: Arc<dyn Committer>,
+}
+
+/// The commits of a run. Dropped, it makes no more.
+pub(crate) struct Commits {
+    kept: Vec<Kept>,
+    /// One for each of them.
+    tasks: JoinSet<()>,
+}
+
+impl Commits {
+    pub(crate) fn new() -> Self {
+        Self { kept: Vec::new(), tasks: JoinSet::new() }
+    }
+
+    /// Asks inputs that are about to be read which of them keep positions, tells what they have found, and begins.
+    pub(crate) fn begin(&mut self, inputs: &Inputs, arrivals: &mut [Arrival]) {
+        let before = self.kept.len();
+        for arrival in arrivals {
+            let Some(committer) = arrival.source.committer() else { continue };
+            let input = inputs.at(arrival.place);
+            input.keeps_positions();
+            let kept = Kept { input, committer };
+            self.tasks.spawn(keep(kept.clone()));
+            self.kept.push(kept);
+        }
+        tell_resumed(&self.kept[before..]);
+    }
+
+    /// Makes no more on its own. Those whose last commit is still to be made are for the run to make, which is told all.
+    pub(crate) async fn end(mut self) -> Vec<LastCommit> {
+        // One that blocks its thread does not hold up the end.
+        let _ = timeout(LET_GO, self.tasks.shutdown()).await;
+        let last = |Kept { input, committer }| {
+            let is_made = !input.is_keeping();
+            LastCommit { input: input.name(), committer, is_made }
+        };
+        self.kept.into_iter().map(last).collect()
+    }
+}
+
+/// What there is to do and to say of an input that keeps its positions, when its run ends.
+pub(crate) struct LastCommit {
+    /// What the input is called.
+    pub(crate) input: Arc<str>,
+    pub(crate) committer: Arc<dyn Committer>,
+    /// All that it gave was settled before, and is stored.
+    pub(crate) is_made: bool,
+}
+
+fn tell_resumed(kept: &[Kept]) {
+    let found = kept.iter().filter_map(|kept| kept.committer.standing().resumed);
+    let Some(Resumed { partitions, done, again_at_most }) = found.reduce(|a, b| a + b) else {
+        return;
+    };
+    let plural = if partitions == 1 { "" } else { "s" };
+    tracing::info!(
+        "resumed: {partitions} partition{plural}, {done} done events remembered, at most {again_at_most} delivered again"
+    );
+}
+
+/// Stops an input whose positions are not stored any more because a commit has panicked.
+struct StopsByPanic(Arc<Input>);
+
+impl Drop for StopsByPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let why = || "storing its positions panicked; please report this".to_owned();
+            self.0.stop.stop(why);
+        }
+    }
+}
+
+/// Until it fails, or the run ends, or all that the input gave is settled and stored: then its name is free, and whoever comes
+/// after it keeps positions of its own.
+async fn keep(Kept { input, committer }: Kept) {
+    let _stops = StopsByPanic(input.clone());
+    let mut ticks = interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let is_done = tokio::select! {
+            _ = ticks.tick() => false,
+            () = committer.due() => false,
+            () = input.done() => true,
+        };
+        if let Err(error) = committer.commit().await {
+            return input.stop.stop(|| error.reason);
+        }
+        if is_done {
+            committer.end();
+            return input.positions_are_stored();
+        }
+    }
+}

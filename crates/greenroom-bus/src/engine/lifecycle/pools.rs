@@ -1,0 +1,115 @@
+//! From the configuration of a pool to a pool that runs.
+
+use std::{hash::Hash, sync::Arc};
+
+use greenroom::{Pool, PoolBuilder, PoolEvents, event_pool};
+
+use super::engine::SharedPool;
+use crate::{
+    engine::{
+        account::order_audit::Line,
+        config::BuildError,
+        process::{fair_share::FairShare, job::Job, judge, worker::BusWorker},
+        shared::Shared,
+    },
+    router::{Concurrency, PoolConfig},
+};
+
+/// One key may have this part of a pool's queue, unless said otherwise.
+const SHARE_OF_A_KEY: usize = 4;
+
+/// What a pool keeps in order.
+pub(crate) type LineOf = fn(&Job) -> Option<Line>;
+
+/// Where a pool has a weight, the others have 1, but for those with threads of their own, which compete with no other.
+pub(crate) fn fair_share(pools: &[(String, PoolConfig)]) -> Option<FairShare> {
+    let weighted = pools.iter().any(|(_, config)| config.weight.is_some());
+    let weight = |config: &PoolConfig| match config.dedicated_threads {
+        Some(_) => None,
+        None => Some(config.weight.unwrap_or(1)),
+    };
+    weighted.then(|| FairShare::new(pools.iter().map(|(_, config)| weight(config))))
+}
+
+pub(crate) async fn spawn(
+    shared: &Arc<Shared>,
+    place: usize,
+    name: &str,
+    config: &PoolConfig,
+    line_of: LineOf,
+) -> Result<SharedPool, BuildError> {
+    let (workers, letters, parked) = (shared.clone(), shared.clone(), shared.clone());
+    let notices = if config.event_stream { PoolEvents::global() } else { PoolEvents::off() };
+    let pool = Pool::new(move |slot| BusWorker::new(workers.clone(), place, slot))
+        .name(name)
+        .quick_factory()
+        .workers(config.workers)
+        .capacity(config.queue)
+        .restarts(config.restarts)
+        .pool_events(notices)
+        .failure_policy(judge::policy)
+        .on_dead_letter(move |letter| judge::bury(&letters, letter))
+        .on_parked(move |job, error, panic| judge::parks(&parked, job, error, panic));
+    let pool = limited(pool, config);
+    let pool = match config.engine {
+        event_pool::Engine::Keyed => ordered(pool.ordered_by_opt(line_of), config).spawn().await?,
+        event_pool::Engine::Sticky => sticky(pool, config).sticky_by_opt(line_of).spawn().await?,
+        _ => batched(pool, config).finally(config.on_final_failure).spawn().await?,
+    };
+    Ok(Arc::new(pool))
+}
+
+fn limited(pool: PoolBuilder<BusWorker>, config: &PoolConfig) -> PoolBuilder<BusWorker> {
+    // Limits come and go while the engine runs (R02).
+    let pool = pool.adjustable_limits();
+    let pool = match config.rate {
+        Some(rate) => pool.rate(rate),
+        None => pool,
+    };
+    let pool = match config.concurrency {
+        Some(Concurrency::Fixed(events)) => pool.concurrency(events),
+        Some(Concurrency::Adaptive(settings)) => pool.adaptive(settings),
+        None => pool,
+    };
+    let pool = match config.autoscale {
+        Some(settings) => pool.autoscale(settings),
+        None => pool,
+    };
+    match config.dedicated_threads {
+        Some(threads) => pool.dedicated_threads(threads),
+        None => pool,
+    }
+}
+
+/// What waits behind a key holds room in the pool, so one that waits for an attempt may have a part
+/// of it only. What waits for an operator holds none: the budget of its input bounds it.
+fn ordered(
+    pool: PoolBuilder<BusWorker, Line>,
+    config: &PoolConfig,
+) -> PoolBuilder<BusWorker, Line> {
+    let most = config.max_per_key.unwrap_or(config.queue.div_ceil(SHARE_OF_A_KEY));
+    let pool = pool.max_per_key(most).max_parked(most).parked_apart();
+    batched(pool.finally(config.on_final_failure), config)
+}
+
+/// Each event of a batch is settled by itself.
+fn batched<K: Hash + Eq + Send + Sync + 'static>(
+    pool: PoolBuilder<BusWorker, K>,
+    config: &PoolConfig,
+) -> PoolBuilder<BusWorker, K> {
+    let Some(batches) = config.batches else { return pool };
+    let pool = pool.batches(batches);
+    match config.batch_bytes {
+        Some(bytes) => pool.batch_bytes(bytes, |job| job.event.approximate_bytes()),
+        None => pool,
+    }
+}
+
+/// Each worker has its share of the queue.
+fn sticky(pool: PoolBuilder<BusWorker>, config: &PoolConfig) -> PoolBuilder<BusWorker> {
+    pool.mailbox(config.queue.div_ceil(config.workers.max(1))).finally(config.on_final_failure)
+}
+
+pub(crate) fn keeps_order(config: &PoolConfig) -> bool {
+    config.engine != event_pool::Engine::Shared
+}

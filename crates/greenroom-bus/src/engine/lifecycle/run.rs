@@ -1,0 +1,536 @@
+//! A run, from its first event to its report.
+//!
+//! ```text
+//! read:  inputs run                      ── all ended, or drain, or stop now ──▶
+//! drain: pools handle what was taken     ── all handled, or the deadline, an outage too long, stop now ──▶
+//! flush: outputs and dead letters store what they accepted
+//! commit: inputs that keep their positions store them ──▶ report
+//! ```
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use greenroom::{ExitReason, PoolStats, Stop, StopReport};
+use tokio::{
+    sync::watch,
+    time::{Instant, Interval, MissedTickBehavior, sleep_until},
+};
+
+use super::{
+    commits::{Commits, LastCommit},
+    depths::Depths,
+    engine::{Engine, Parts, SharedPool},
+    phase::Phase,
+    standstill::{self, LeftParked, Watch, is_parked},
+    tasks::Tasks,
+};
+use crate::{
+    engine::{
+        account::report::{PoolReport, PositionsReport, RunReport, SlowKey, peak_rss_bytes},
+        control::Control,
+        intake::{reader::Intake, returning, route::Routing},
+        process::job::{Job, JobAddress},
+    },
+    name::Name,
+    sink::SinkError,
+    source::SourceError,
+};
+
+/// How often the engine looks at its queues, its outputs and its handlers' health.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Once the run was told to stop now, inputs may take this long to let go, then pools, outputs, and commits, each counted
+/// from the moment of the stop. Together with a look in between, that keeps the promise to return within a second (G05).
+const INPUTS_LET_GO: Duration = Duration::from_millis(200);
+const POOLS_LET_GO: Duration = Duration::from_millis(750);
+const OUTPUTS_LET_GO: Duration = Duration::from_millis(850);
+const COMMITS_LET_GO: Duration = Duration::from_millis(950);
+
+/// A deadline that is never reached: a hundred years.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3_600);
+
+impl Engine {
+    /// Runs until every input has ended and all is settled, or until it is stopped through [`Control`]. Never fails: what
+    /// went wrong is in the report. While one input reads, others may be added; once the last has ended, none is.
+    ///
+    /// A run that is not stopped has no deadline: it waits for its slowest handler. One that is stopped returns within a
+    /// second after its deadline, also when a handler, an input or an output blocks its thread (on a runtime with others).
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the inputs and what waits beside the pools. Pools handle what they have queued in the
+    /// background, but nobody waits for them or ends the outputs. To stop a run in order, use [`Control`].
+    pub async fn run(self) -> RunReport {
+        let Self { parts } = self;
+        let mut run = Run::new(&parts);
+        run.read(&parts).await;
+        let stats = run.drain(&parts).await;
+        run.flush(&parts).await;
+        let positions = run.commit(&parts).await;
+        RunReport { positions, ..run.report(&parts, stats) }
+    }
+}
+
+/// When what happened.
+struct Moments {
+    started: Instant,
+    /// When the drain that was asked for has to be over.
+    deadline: Option<Instant>,
+    /// When it was first seen that nothing more is read.
+    all_read: Option<Instant>,
+    /// When the run was seen to be told to stop now.
+    stopped: Option<Instant>,
+}
+
+struct Run {
+    control: Control,
+    phase: watch::Receiver<Phase>,
+    look: Interval,
+    at: Moments,
+    /// Sinks that store what they have accepted: of outputs that were removed and, in the end, of all.
+    finishes: Tasks<Result<(), SinkError>>,
+    commits: Commits,
+    depths: Depths,
+    parked: Watch,
+    /// Events that were left behind parked keys.
+    left_parked: u64,
+    errors: Vec<String>,
+}
+
+impl Run {
+    fn new(engine: &Parts) -> Self {
+        Self {
+            control: engine.control(),
+            phase: engine.phase.subscribe(),
+            look: ticks(),
+            at: Moments { started: Instant::now(), deadline: None, all_read: None, stopped: None },
+            finishes: Tasks::new(),
+            commits: Commits::new(),
+            depths: Depths::default(),
+            parked: Watch::default(),
+            left_parked: 0,
+            errors: Vec::new(),
+        }
+    }
+
+    async fn read(&mut self, engine: &Parts) {
+        let mut way_back = Tasks::new();
+        if let Some(loopback) = &engine.shared.loopback {
+            let (input, shared) = (loopback.place, engine.shared.clone());
+            let pools = engine.pools.iter().map(|pool| pool.address()).collect();
+            let phase = engine.phase.subscribe();
+            let routing = Routing::new(shared, input, pools, engine.managed.clone());
+            let carried = returning::carry(loopback.clone(), routing, phase);
+            way_back.spawn("loopback", carried);
+        }
+        self.read_all(engine).await;
+        // Only an input that was added before the run was to end may have arrived since: it gives nothing.
+        engine.shared.inputs.close();
+        engine.shared.egress.outputs.close();
+        self.end_loopback(engine, way_back).await;
+    }
+
+    /// Until every input has ended, and none was added meanwhile.
+    async fn read_all(&mut self, engine: &Parts) {
+        let (mut intakes, inputs) = (Intakes::new(), &engine.shared.inputs);
+        loop {
+            self.look_at(engine);
+            begin(engine, &mut intakes, &mut self.commits);
+            if self.waited(INPUTS_LET_GO) {
+                return self.left(&intakes, "the input did not stop");
+            }
+            tokio::select! {
+                ended = intakes.next() => match ended {
+                    Some(Ok(Ok(()))) => {}
+                    Some(Ok(Err(error))) => self.error(error.to_string()),
+                    Some(Err((input, error))) => self.error(format!("{input}: the input failed: {error}")),
+                    None if inputs.close_if_none_arrived() => return,
+                    None => {}
+                },
+                () = inputs.arrived() => {}
+                () = engine.shared.egress.outputs.departed() => {}
+                () = self.next_look() => {}
+            }
+        }
+    }
+
+    /// Waits until nothing can come back in any more, and what came back is with the pools. What stands still because its keys
+    /// are parked is not waited for.
+    async fn end_loopback(&mut self, engine: &Parts, mut way_back: Tasks<()>) {
+        let Some(loopback) = &engine.shared.loopback else { return };
+        loop {
+            self.look_at(engine);
+            if self.at.stopped.is_some() || is_parked(engine) {
+                break;
+            }
+            tokio::select! {
+                () = loopback.room.idle() => break,
+                () = self.next_look() => {}
+            }
+        }
+        loopback.end();
+        loop {
+            self.look_at(engine);
+            if self.waited(INPUTS_LET_GO) {
+                return self.left(&way_back, "the way back did not end");
+            }
+            tokio::select! {
+                ended = way_back.next() => match ended {
+                    Some(Ok(())) => {}
+                    Some(Err((name, error))) => self.error(format!("{name}: the way back failed: {error}")),
+                    None => return,
+                },
+                () = self.next_look() => {}
+            }
+        }
+    }
+
+    fn error(&mut self, error: String) {
+        if !self.errors.contains(&error) {
+            tracing::error!("{error}");
+            self.errors.push(error);
+        }
+    }
+
+    /// Notes who did not end in time.
+    fn left<T: Send + 'static>(&mut self, tasks: &Tasks<T>, what: &str) {
+        for name in tasks.left() {
+            self.error(format!("{name}: {what} in time"));
+        }
+    }
+
+    /// True once the run was told to stop now this long ago.
+    fn waited(&self, patience: Duration) -> bool {
+        self.at.stopped.is_some_and(|at| at.elapsed() >= patience)
+    }
+
+    /// Waits until the phase changes, the deadline passes, or it is time for a look.
+    ///
+    /// # Cancel safety
+    /// A dropped future has changed nothing.
+    async fn next_look(&mut self) {
+        let deadline = self.at.deadline.filter(|_| self.at.stopped.is_none());
+        tokio::select! {
+            _ = self.phase.changed() => {}
+            _ = self.look.tick() => {}
+            () = sleep_until(deadline.unwrap_or(self.at.started)), if deadline.is_some() => {}
+        }
+    }
+
+    /// Notes what phase the run is in, and counts the time from there.
+    fn look_at_phase(&mut self, engine: &Parts) {
+        let (phase, now) = (*self.phase.borrow_and_update(), Instant::now());
+        if phase == Phase::Drain && self.at.deadline.is_none() {
+            self.at.deadline = now.checked_add(engine.deadline);
+        }
+        if phase != Phase::Now && self.at.deadline.is_some_and(|deadline| now >= deadline) {
+            tracing::warn!("the deadline has passed; what is left is refused");
+            self.control.stop_now();
+        }
+        if *self.phase.borrow_and_update() == Phase::Now {
+            self.at.stopped.get_or_insert(now);
+        }
+    }
+
+    /// Looks at what the queues hold, and at what may end a run early.
+    fn look_at(&mut self, engine: &Parts) {
+        self.look_at_phase(engine);
+        self.see_off(engine);
+        let queued = self.depths.look(engine.pools.len(), |pool| engine.pools[pool].depth());
+        let ledger = &engine.shared.ledger;
+        ledger.queued.seen(queued);
+        if self.at.stopped.is_some() {
+            return;
+        }
+        for (pool, reason) in stopped_pools(engine) {
+            self.error(format!("the pool {pool:?} has stopped: {reason}"));
+            self.control.drain();
+        }
+        let reads = engine.shared.inputs.reading() > 0;
+        if !reads {
+            self.at.all_read.get_or_insert_with(Instant::now);
+        }
+        let ends = stuck_output(engine).or_else(|| self.long_outage(engine));
+        if let Some(reason) = ends.or_else(|| self.parked.look(engine, !reads)) {
+            self.error(reason);
+            self.control.stop_now();
+            self.look_at_phase(engine);
+        }
+    }
+
+    /// A handler whose outage has outlasted the limit while nothing more can be read (D09): an
+    /// outage from before that is given the whole limit from there. Inputs count as ended although
+    /// their last events may still wait beside a full pool.
+    fn long_outage(&self, engine: &Parts) -> Option<String> {
+        if self.at.all_read?.elapsed() < engine.outage_limit {
+            return None;
+        }
+        engine.shared.process.handlers.iter().find_map(|handler| {
+            let (since, error) = handler.circuit.down_since()?;
+            let (down, name) = (since.elapsed(), &handler.name);
+            (down >= engine.outage_limit).then(|| {
+                format!("the handler {name:?} has been in outage for {} s: {error}", down.as_secs())
+            })
+        })
+    }
+
+    /// Ends the outputs that were removed.
+    fn see_off(&mut self, engine: &Parts) {
+        for departure in engine.shared.egress.outputs.departures() {
+            self.finishes.spawn(departure.describe(), departure.end());
+        }
+    }
+
+    /// Waits until the pools have handled what was taken. A second stop, with no patience, overtakes the first when the
+    /// run has to end.
+    async fn drain(&mut self, engine: &Parts) -> Vec<PoolStats> {
+        let mut stops = Tasks::new();
+        stop_pools(engine, &mut stops, FOREVER);
+        let mut overtaken = false;
+        loop {
+            self.look_at(engine);
+            if self.at.stopped.is_some() && !overtaken {
+                overtaken = true;
+                self.left_parked = parked_now(engine);
+                stop_pools(engine, &mut stops, Duration::ZERO);
+            }
+            if self.waited(POOLS_LET_GO) {
+                self.left(&stops, "the pool did not stop");
+                break;
+            }
+            tokio::select! {
+                stopped = stops.next() => match stopped {
+                    Some(Ok((pool, report))) => {
+                        // What they have in hand is refused, and may be done all the same.
+                        let in_hand = report.wedged.len() as u64;
+                        engine.shared.ledger.unanswered.fetch_add(in_hand, Ordering::Relaxed);
+                        report.wedged.iter().for_each(|worker| self.wedged(worker));
+                        if !overtaken {
+                            self.unhandled(engine, pool, &report.left_over);
+                        }
+                    }
+                    Some(Err((pool, error))) => self.error(format!("{pool}: the pool failed: {error}")),
+                    None => break,
+                },
+                () = self.next_look() => {}
+            }
+        }
+        let stats: Vec<_> = engine.pools.iter().map(|pool| pool.stats()).collect();
+        self.disabled(engine, &stats);
+        stats
+    }
+
+    /// What a pool gives back that had all the time it wanted: it waits for somebody to decide, and nobody will.
+    fn unhandled(&mut self, engine: &Parts, pool: usize, events: &[Job]) {
+        let name = &engine.shared.process.pools[pool].name;
+        let stopped = engine.pools[pool].erase().exit_reason().is_some_and(|end| has_failed(&end));
+        if !events.is_empty() && !stopped {
+            let left = LeftParked::of(&engine.shared, events);
+            self.left_parked += left.events();
+            self.error(format!("the pool {name:?}: {}", left.in_words()));
+        }
+    }
+
+    fn wedged(&mut self, worker: &str) {
+        self.error(format!("the worker {worker} blocks its thread and did not stop"));
+    }
+
+    fn disabled(&mut self, engine: &Parts, stats: &[PoolStats]) {
+        let pools = engine.shared.process.pools.iter().zip(stats);
+        for (pool, _) in pools.filter(|(_, stats)| stats.live == 0) {
+            let name = &pool.name;
+            self.error(format!("every worker of the pool {name:?} was disabled: its handlers panicked more often than `restarts` allows"));
+        }
+    }
+
+    /// Waits until outputs and dead letters have stored what they accepted, all at once.
+    async fn flush(&mut self, engine: &Parts) {
+        self.see_off(engine);
+        let mut finishes = std::mem::replace(&mut self.finishes, Tasks::new());
+        for output in &*engine.shared.egress.outputs.list() {
+            let sink = output.sink.clone();
+            finishes.spawn(sink.describe(), async move { sink.finish().await });
+        }
+        let store = engine.shared.egress.dead_letters.store.clone();
+        finishes.spawn(store.describe(), async move { store.finish().await });
+        loop {
+            self.look_at_phase(engine);
+            if self.waited(OUTPUTS_LET_GO) {
+                return self.left(&finishes, "what it had accepted was not stored");
+            }
+            tokio::select! {
+                finished = finishes.next() => match finished {
+                    Some(Ok(Ok(()))) => {}
+                    Some(Ok(Err(error))) => self.error(error.to_string()),
+                    Some(Err((name, error))) => self.error(format!("{name}: storing failed: {error}")),
+                    None => return,
+                },
+                () = self.next_look() => {}
+            }
+        }
+    }
+
+    /// Stores the positions of inputs for the last time: after outputs and dead letters, so that what they have stored is done.
+    async fn commit(&mut self, engine: &Parts) -> Vec<PositionsReport> {
+        let commits = std::mem::replace(&mut self.commits, Commits::new()).end().await;
+        let mut last = Tasks::new();
+        for commit in commits.iter().filter(|commit| !commit.is_made) {
+            let committer = commit.committer.clone();
+            last.spawn(&*commit.input, async move { committer.commit().await });
+        }
+        loop {
+            self.look_at_phase(engine);
+            if self.waited(COMMITS_LET_GO) {
+                self.left(&last, "its positions were not stored");
+                break;
+            }
+            tokio::select! {
+                committed = last.next() => match committed {
+                    Some(Ok(Ok(()))) => {}
+                    Some(Ok(Err(error))) => self.error(error.to_string()),
+                    Some(Err((name, error))) => self.error(format!("{name}: storing its positions failed: {error}")),
+                    None => break,
+                },
+                () = self.next_look() => {}
+            }
+        }
+        let report = |commit: LastCommit| PositionsReport {
+            input: commit.input.to_string(),
+            standing: commit.committer.standing(),
+        };
+        commits.into_iter().map(report).collect()
+    }
+
+    fn report(mut self, engine: &Parts, stats: Vec<PoolStats>) -> RunReport {
+        let shared = &engine.shared;
+        let ledger = &shared.ledger;
+        let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Acquire);
+        let counts = ledger.counts();
+        let lost_outputs = load(&ledger.lost_outputs);
+        let refused_parked = shared.process.parked.refused();
+        if refused_parked > 0 {
+            self.error(format!(
+                "{refused_parked} events are refused, because their keys are parked and may have no more waiting"
+            ));
+        }
+        if lost_outputs > 0 {
+            self.error(format!(
+                "{lost_outputs} events were acknowledged before what was made of them was lost"
+            ));
+        }
+        let processes: u64 =
+            shared.process.handlers.iter().map(|handler| handler.config.factory.restarts()).sum();
+        let slowest_keys = ledger.slowest().into_iter().map(|(line, longest)| SlowKey {
+            key: line.key.to_string(),
+            handler: shared.process.handlers[line.handler as usize].name.to_string(),
+            longest,
+        });
+        let given_anew: u64 =
+            shared.process.handlers.iter().map(|handler| handler.config.factory.unanswered()).sum();
+        RunReport {
+            taken: counts.taken,
+            handled: counts.handled,
+            ignored: counts.ignored,
+            dead_lettered: counts.dead_lettered,
+            // What a wedged worker or an output that gave up still holds counts as refused: nothing has confirmed it.
+            refused: counts.refused + counts.unsettled(),
+            parked: self.left_parked + refused_parked,
+            retried: shared.process.pools.iter().map(|pool| load(&pool.further_attempts)).sum(),
+            repeated_at_most: load(&ledger.unanswered) + given_anew,
+            restarts: stats.iter().map(|stats| stats.restarts).sum::<u64>() + processes,
+            out_of_order: load(&ledger.out_of_order),
+            lost_outputs,
+            elapsed: self.at.started.elapsed(),
+            latency: ledger.latency([0.5, 0.99, 0.999]).map(Duration::from_micros),
+            peak_queued: ledger.queued.most(),
+            peak_in_flight_bytes: shared.inputs.peak_in_flight(),
+            peak_rss_bytes: peak_rss_bytes(),
+            slowest_keys: slowest_keys.collect(),
+            dead_letters_by_reason: ledger.letters.by_reason(),
+            pools: shared
+                .process
+                .pools
+                .iter()
+                .zip(stats)
+                .enumerate()
+                .map(|(place, (pool, stats))| PoolReport {
+                    name: pool.name.to_string(),
+                    workers: stats.configured,
+                    handled: stats.handled,
+                    failed_attempts: load(&pool.failed_attempts),
+                    dead_lettered: ledger.letters.of_pool(place),
+                    restarts: stats.restarts,
+                })
+                .collect(),
+            inputs: shared.inputs.report(),
+            outputs: shared.egress.outputs.report(),
+            positions: Vec::new(),
+            dead_letters: shared.egress.dead_letters.store.describe(),
+            warnings: warnings(engine),
+            errors: self.errors,
+        }
+    }
+}
+
+/// What happened to outputs and dead letters that somebody should know.
+fn warnings(engine: &Parts) -> Vec<String> {
+    let mut warnings = engine.shared.egress.outputs.remarks();
+    let letters = &engine.shared.egress.dead_letters.store;
+    warnings.extend(letters.remark().map(|what| format!("{}: {what}", letters.describe())));
+    warnings
+}
+
+/// An output or the dead letters that cannot store any more: whatever is handled from now on would be refused.
+fn stuck_output(engine: &Parts) -> Option<String> {
+    let outputs = engine.shared.egress.outputs.list();
+    let outputs = outputs.iter().map(|output| output.sink.failure());
+    let dead_letters = engine.shared.egress.dead_letters.store.failure();
+    outputs.chain([dead_letters]).flatten().next().map(|error| error.to_string())
+}
+
+/// Pools that have ended by themselves, because an event failed for good, and why.
+fn stopped_pools(engine: &Parts) -> Vec<(Name, ExitReason)> {
+    let pools = engine.shared.process.pools.iter().zip(&engine.pools);
+    let end = |pool: &SharedPool| pool.erase().exit_reason().filter(has_failed);
+    pools.filter_map(|(settings, pool)| Some((settings.name, end(pool)?))).collect()
+}
+
+fn has_failed(end: &ExitReason) -> bool {
+    matches!(end, ExitReason::Failed { .. })
+}
+
+/// Events behind parked keys, of a run that is told to stop now.
+fn parked_now(engine: &Parts) -> u64 {
+    if engine.shared.process.parked.any() {
+        standstill::look_at_keys(engine);
+    }
+    engine.shared.process.parked.counts().events
+}
+
+type Intakes = Tasks<Result<(), SourceError>>;
+
+/// Begins to read the inputs that were added.
+fn begin(engine: &Parts, intakes: &mut Intakes, commits: &mut Commits) {
+    let mut arrivals = engine.shared.inputs.arrivals();
+    commits.begin(&engine.shared.inputs, &mut arrivals);
+    for arrival in arrivals {
+        let pools: Vec<JobAddress> = engine.pools.iter().map(|pool| pool.address()).collect();
+        let label = engine.shared.inputs.label(arrival.place);
+        let managed = engine.managed.clone();
+        let intake = Intake::new(engine.shared.clone(), arrival, pools, managed);
+        intakes.spawn(&*label, intake.run(engine.phase.subscribe()));
+    }
+}
+
+type Stops = Tasks<(usize, StopReport<Job>)>;
+
+fn stop_pools(engine: &Parts, stops: &mut Stops, patience: Duration) {
+    for (place, pool) in engine.pools.iter().enumerate() {
+        let (name, pool) = (engine.shared.process.pools[place].name, pool.clone());
+        stops.spawn(&*name, async move { (place, pool.stop(Stop::within(patience)).await) });
+    }
+}
+
+fn ticks() -> Interval {
+    let mut ticks = tokio::time::interval(LOOK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}

@@ -1,0 +1,185 @@
+//! When nothing goes on because keys are parked, and what a run leaves behind them.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::engine::Parts;
+use crate::engine::{
+    account::order_audit::Line,
+    process::{
+        job::Job,
+        parked::{ParkedCounts, WHAT_NEXT},
+    },
+    shared::Shared,
+};
+
+/// How often the pools are asked. What comes in between is bounded by the budget of its input, too.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// So long nothing is settled, and nothing can be, before a run takes it for a standstill.
+const STANDSTILL: Duration = Duration::from_secs(5);
+
+/// How often a run that stands still says so.
+const SAID_AGAIN: Duration = Duration::from_secs(60);
+
+/// Keys that an error names.
+const NAMED: usize = 3;
+
+/// What a run left behind parked keys, for its report.
+#[derive(Debug, Default)]
+pub(crate) struct LeftParked {
+    events: u64,
+    keys: u64,
+    /// Some of the keys, in words.
+    named: Vec<String>,
+}
+
+impl LeftParked {
+    /// Of what a pool has given back.
+    pub(crate) fn of(shared: &Shared, jobs: &[Job]) -> Self {
+        let mut left = Self { events: jobs.len() as u64, ..Self::default() };
+        for job in jobs {
+            let Some(error) = &job.parked_for else { continue };
+            left.keys += 1;
+            if left.named.len() < NAMED {
+                let key = job.line.as_ref().map_or("", |line| &*line.key);
+                let (handler, id) = (&shared.process.handlers[job.handler].name, job.event.id());
+                left.named
+                    .push(format!("{key:?} of {handler:?}, whose event {id:?} failed: {error}"));
+            }
+        }
+        left
+    }
+
+    pub(crate) fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// For example: `12 events are not handled, because their keys are parked (2 keys: "a" of
+    /// "push", whose event ...)`.
+    pub(crate) fn in_words(&self) -> String {
+        let more = if self.keys > self.named.len() as u64 { "; ..." } else { "" };
+        let keys = if self.keys == 1 { "key" } else { "keys" };
+        format!(
+            "{} events are not handled, because their keys are parked ({} {keys}: {}{more}); they are refused: a run \
+             that is given them again takes them up",
+            self.events,
+            self.keys,
+            self.named.join("; ")
+        )
+    }
+}
+
+/// What a run has seen of parked keys.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    looked_at: Option<Instant>,
+    /// Since when nothing can go on, and what was settled then.
+    still: Option<(Instant, u64)>,
+    said_at: Option<Instant>,
+}
+
+impl Watch {
+    /// Looks, where it is time to. Why the run has to end, where it stands still and nothing can
+    /// change that.
+    pub(crate) fn look(&mut self, engine: &Parts, ending: bool) -> Option<String> {
+        if !engine.shared.process.parked.any() {
+            return None;
+        }
+        let now = Instant::now();
+        if self.looked_at.is_some_and(|at| now.duration_since(at) < LOOK) {
+            return None;
+        }
+        self.looked_at = Some(now);
+        look_at_keys(engine);
+        self.look_for_standstill(engine, ending, now)
+    }
+
+    fn look_for_standstill(
+        &mut self,
+        engine: &Parts,
+        ending: bool,
+        now: Instant,
+    ) -> Option<String> {
+        let shared = &engine.shared;
+        let settled = shared.ledger.counts().settled();
+        let (since, before) = match stands_still(engine) {
+            true => *self.still.get_or_insert((now, settled)),
+            false => {
+                (self.still, self.said_at) = (None, None);
+                shared.process.parked.goes_on();
+                return None;
+            }
+        };
+        if before != settled {
+            self.still = Some((now, settled));
+            return None;
+        }
+        if now.duration_since(since) < STANDSTILL {
+            return None;
+        }
+        let why = in_words(shared);
+        shared.process.parked.stands_still(&why);
+        if ending || shared.inputs.all_are_finite() {
+            return Some(why);
+        }
+        if self.said_at.is_none_or(|at| now.duration_since(at) >= SAID_AGAIN) {
+            self.said_at = Some(now);
+            tracing::error!("{why}: {WHAT_NEXT}; `GET /api/keys` lists the parked keys");
+        }
+        None
+    }
+}
+
+/// Asks the pools for their parked keys, and tells the inputs what they hold of each.
+pub(crate) fn look_at_keys(engine: &Parts) {
+    let (mut keys, mut events) = (0, 0);
+    let mut of_inputs: Vec<u64> = Vec::new();
+    for pool in engine.managed.iter().filter_map(|managed| managed.keys.as_ref()) {
+        for parked in pool.parked() {
+            let line: &Line = &parked.key;
+            let (place, with_its_head) = (line.input as usize, 1 + parked.waiting as u64);
+            keys += 1;
+            events += with_its_head;
+            if of_inputs.len() <= place {
+                of_inputs.resize(place + 1, 0);
+            }
+            of_inputs[place] += with_its_head;
+        }
+    }
+    engine.shared.process.parked.seen(ParkedCounts { keys, events });
+    engine.shared.inputs.hold_parked(&of_inputs);
+}
+
+/// True where all that was taken and is not settled waits behind parked keys, or for room that
+/// these have, and no input can be read on.
+fn stands_still(engine: &Parts) -> bool {
+    let shared = &engine.shared;
+    if !shared.inputs.all_stand() || !is_parked(engine) {
+        return false;
+    }
+    // Nothing is on its way to an output, to the dead letters, or in the hands of a handler that
+    // settles later.
+    let waits = shared.process.parked.counts().events + shared.inputs.waiting();
+    shared.ledger.counts().unsettled() <= waits
+}
+
+fn in_words(shared: &Shared) -> String {
+    let ParkedCounts { keys, events } = shared.process.parked.counts();
+    let full = shared.inputs.names_of_those_that_stand();
+    let full = match full.is_empty() {
+        true => String::new(),
+        false => format!(", and hold all that {} may have under way", full.join(", ")),
+    };
+    format!("nothing goes on: {keys} keys are parked with {events} events{full}")
+}
+
+/// True where all that the pools still hold waits for somebody to decide, and something does.
+pub(crate) fn is_parked(engine: &Parts) -> bool {
+    let stats = engine.pools.iter().map(|pool| pool.stats());
+    let (held, parked) = stats.fold((0, 0), |(held, parked), stats| {
+        (held + stats.queued + stats.waiting + stats.in_hand, parked + stats.parked)
+    });
+    parked > 0 && held == parked
+}

@@ -1,0 +1,23 @@
+//! What happens to an event in a pool: attempts, what follows from one that failed, and what goes
+//! on from one that did not.
+//!
+//! ```text
+//! job ──▶ worker ──▶ attempt ──▶ handler ──▶ emit ──▶ outputs, or back in
+//!                       └─ failed ──▶ judge ──▶ again, later, dead letter, parked
+//! ```
+
+pub(crate) mod attempt;
+pub(crate) mod circuit;
+pub(crate) mod emit;
+pub(crate) mod entries;
+pub(crate) mod failures;
+pub(crate) mod fair_share;
+pub(crate) mod job;
+pub(crate) mod judge;
+pub(crate) mod loopback;
+pub(crate) mod managed;
+pub(crate) mod parked;
+pub(crate) mod pause;
+pub(crate) mod processing;
+pub(crate) mod produced;
+pub(crate) mod worker;

@@ -1,0 +1,293 @@
+//! Attempts: an event, or several of one line, in the hands of a handler.
+
+use std::{
+    future::Future,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use super::{
+    circuit::{Admission, Probe},
+    entries::{Handler, PoolSettings},
+    job::{BusError, Job},
+    judge::{failed, paused, tell_failure, waiting, waits_for_handler, waits_for_the_probe},
+    loopback::has_room,
+};
+use crate::{
+    engine::shared::Shared,
+    handler::{self, Attempt, Effect, Failure, FailureKind, Handling, Outputs, Settlement},
+    router::AckWhen,
+};
+
+/// How long a handler may take to end what it keeps open.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is added to it before a handler is dropped that does not keep to it.
+const OVERTIME: Duration = Duration::from_secs(1);
+
+/// How long an event waits at a time before its last attempt.
+const HELD: Duration = Duration::from_millis(100);
+
+/// The handlers of one worker, and what they need for an attempt.
+pub(crate) struct Attempts {
+    shared: Arc<Shared>,
+    pool: usize,
+    slot: usize,
+    /// By the handler's place; built when first needed.
+    handlers: Vec<Option<Box<dyn handler::Handler>>>,
+}
+
+impl Attempts {
+    pub(crate) fn new(shared: Arc<Shared>, pool: usize, slot: usize) -> Self {
+        let handlers = shared.process.handlers.iter().map(|_| None).collect();
+        Self { shared, pool, slot, handlers }
+    }
+
+    /// As `attempt`, for several jobs: a result each. Those of one handler go to it together.
+    pub(crate) async fn attempt_all(
+        &mut self,
+        mut jobs: Vec<&mut Job>,
+    ) -> Vec<Result<Outputs, BusError>> {
+        let mut results = Vec::with_capacity(jobs.len());
+        for of_handler in jobs.chunk_by_mut(|one, next| one.handler == next.handler) {
+            let config = &self.shared.process.handlers[of_handler[0].handler].config;
+            // One that is to wait does not hold the others up.
+            let any_held = of_handler.iter().any(|job| held(&self.shared, job).is_some());
+            let alone = any_held || config.ack == AckWhen::Manual || config.loopback > 0;
+            match of_handler {
+                several if alone => {
+                    for job in several {
+                        results.push(self.attempt(job).await);
+                    }
+                }
+                [job] => results.push(self.attempt(job).await),
+                several => results.extend(self.attempt_together(several).await),
+            }
+        }
+        results
+    }
+
+    async fn attempt_together(&mut self, jobs: &mut [&mut Job]) -> Vec<Result<Outputs, BusError>> {
+        let Self { shared, handlers, pool, slot } = self;
+        let place = jobs[0].handler;
+        let (entry, pool) = (&shared.process.handlers[place], &shared.process.pools[*pool]);
+        pool.pause.off().await;
+        if let Some(fair_share) = &shared.process.fair_share {
+            fair_share.turn(entry.pool).await;
+        }
+        if entry.pause.is_on() {
+            return jobs.iter().map(|_| Err(paused(entry))).collect();
+        }
+        match entry.circuit.admit_now() {
+            Admission::Wait(wait) => {
+                return jobs.iter().map(|_| Err(waits_for_handler(entry, wait))).collect();
+            }
+            Admission::Probe => {
+                // One event probes; the others wait for what comes of it.
+                drop(Probe(Some(&entry.circuit)));
+                let (first, others) = jobs.split_at_mut(1);
+                let mut results = vec![self.attempt(first[0]).await];
+                let entry = &self.shared.process.handlers[place];
+                results.extend(others.iter().map(|_| Err(waits_for_the_probe(entry))));
+                return results;
+            }
+            _ => {}
+        }
+        let attempts: Vec<Attempt> =
+            jobs.iter_mut().map(|job| begin(job, entry, pool, *slot)).collect();
+        let made = match built(&mut handlers[place], entry, *slot) {
+            Err(failure) => jobs.iter().map(|_| Err(failure.clone())).collect(),
+            Ok(handler) => {
+                let told: Vec<&Job> = jobs.iter().map(|job| &**job).collect();
+                let in_hand = InHand { shared, jobs: &told };
+                let events: Vec<_> =
+                    jobs.iter().zip(attempts).map(|(job, attempt)| (&job.event, attempt)).collect();
+                let made = within(pool.timeout, handler.handle_all(&events)).await;
+                in_hand.answered();
+                match made {
+                    Ok(results) => results,
+                    Err(late) => jobs.iter().map(|_| Err(late.clone())).collect(),
+                }
+            }
+        };
+        let missing = || Err(Failure::new(FailureKind::Released, "it was not attempted"));
+        let results = made.into_iter().chain(std::iter::repeat_with(missing));
+        let judged = jobs.iter_mut().zip(results).map(|(job, result)| {
+            let result = result.and_then(|outputs| may_send_back(shared, job, outputs));
+            let judged = result.map_err(|failure| failed(shared, pool, job, failure, Probe(None)));
+            judged.inspect(|_| worked(entry))
+        });
+        judged.collect()
+    }
+
+    pub(crate) async fn attempt(&mut self, job: &mut Job) -> Result<Outputs, BusError> {
+        // Borrowed apart, so that no shared count is written for each event.
+        let Self { shared, handlers, pool, slot } = self;
+        let (entry, pool) = (&shared.process.handlers[job.handler], &shared.process.pools[*pool]);
+        if pool.pause.is_on() {
+            pool.pause.off().await;
+        }
+        if let Some(fair_share) = &shared.process.fair_share {
+            fair_share.turn(entry.pool).await;
+        }
+        if entry.pause.is_on() {
+            return Err(paused(entry));
+        }
+        if let Some(wait) = held(shared, job) {
+            return Err(waiting(
+                entry,
+                "its last attempt waits for others to say who is to blame",
+                wait,
+            ));
+        }
+        let admission = entry.circuit.admit_now();
+        if let Admission::Wait(wait) = admission {
+            return Err(waits_for_handler(entry, wait));
+        }
+        let probe = Probe((admission == Admission::Probe).then_some(&entry.circuit));
+        let attempt = begin(job, entry, pool, *slot);
+        if !has_room(job.reserved.as_mut(), entry.config.loopback) {
+            let error = "there is no room on the way back for what its handler may send there";
+            let failure = Failure::new(FailureKind::LoopbackFull, error).with_effect(Effect::None);
+            return Err(failed(shared, pool, job, failure, probe));
+        }
+        let result = match built(&mut handlers[job.handler], entry, *slot) {
+            Err(failure) => Err(failure),
+            Ok(handler) => {
+                let settlement = settlement(job, entry);
+                let job = &*job;
+                let in_hand = InHand { shared, jobs: &[job] };
+                let handling = match settlement {
+                    None => handler.handle(&job.event, &attempt),
+                    Some(settlement) => handler.handle_and_settle(&job.event, &attempt, settlement),
+                };
+                let result = match handling {
+                    Handling::Done(result) => result,
+                    Handling::Later(result) => {
+                        within(pool.timeout, result).await.and_then(|done| done)
+                    }
+                };
+                in_hand.answered();
+                result
+            }
+        };
+        result
+            .and_then(|outputs| may_send_back(shared, job, outputs))
+            .map_err(|failure| failed(shared, pool, job, failure, probe))
+            .inspect(|_| worked(entry))
+    }
+
+    /// Lets the handlers end what they keep open.
+    pub(crate) async fn stop(&mut self) {
+        for handler in self.handlers.iter_mut().flatten() {
+            if tokio::time::timeout(PATIENCE + OVERTIME, handler.stop(PATIENCE)).await.is_err() {
+                let pool = &*self.shared.process.pools[self.pool].name;
+                tracing::warn!(pool, worker = self.slot, "a handler did not stop; it is dropped");
+            }
+        }
+    }
+}
+
+/// Events that a handler has in hand. Dropped before it has said what became of them (it panics, or
+/// is dropped by a stop), nobody knows what it did: that is counted, and a panic is told, because
+/// the pool, which catches that, has no event to tell of.
+struct InHand<'a> {
+    shared: &'a Shared,
+    jobs: &'a [&'a Job],
+}
+
+impl InHand<'_> {
+    /// The handler has said what became of them.
+    fn answered(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for InHand<'_> {
+    fn drop(&mut self) {
+        self.shared.ledger.unanswered.fetch_add(self.jobs.len() as u64, Ordering::Relaxed);
+        if std::thread::panicking() {
+            let tell = |job: &&Job| tell_failure(self.shared, job, "the handler panicked", None);
+            self.jobs.iter().for_each(tell);
+        }
+    }
+}
+
+/// The outputs, unless more of them would come back in than the handler has declared.
+fn may_send_back(shared: &Shared, job: &Job, outputs: Outputs) -> Result<Outputs, Failure> {
+    let Some(loopback) = &shared.loopback else { return Ok(outputs) };
+    let back = match &outputs {
+        Outputs::None => 0,
+        Outputs::Same => usize::from(loopback.takes(job.event.ty())),
+        Outputs::Events(events) => events.iter().filter(|event| loopback.takes(event.ty())).count(),
+    };
+    let declared = shared.process.handlers[job.handler].config.loopback;
+    if back <= declared {
+        return Ok(outputs);
+    }
+    let error = format!("{back} events would come back in, and its handler declares {declared}");
+    // The handler has done what it does, and does it again in the next attempt.
+    Err(Failure::new(FailureKind::LoopbackFull, error).with_effect(Effect::Unknown))
+}
+
+/// What a handler settles the event with, where it does that itself. The same one for each attempt.
+fn settlement(job: &mut Job, entry: &Handler) -> Option<Settlement> {
+    if entry.config.ack != AckWhen::Manual {
+        return None;
+    }
+    let ack = &job.ack;
+    Some(job.manual.get_or_insert_with(|| Settlement::new(ack.child())).clone())
+}
+
+/// Awaits an attempt as long as its pool lets it take.
+async fn within<T>(
+    limit: Option<Duration>,
+    attempt: impl Future<Output = T>,
+) -> Result<T, Failure> {
+    let Some(limit) = limit else { return Ok(attempt.await) };
+    let late = |_| {
+        let error = format!("the attempt took longer than {limit:?}, which its pool allows");
+        Failure::new(FailureKind::Timeout, error)
+    };
+    tokio::time::timeout(limit, attempt).await.map_err(late)
+}
+
+/// The handler in this place, built when it is first needed.
+fn built<'a>(
+    place: &'a mut Option<Box<dyn handler::Handler>>,
+    entry: &Handler,
+    slot: usize,
+) -> Result<&'a mut Box<dyn handler::Handler>, Failure> {
+    match place {
+        Some(handler) => Ok(handler),
+        None => match entry.config.factory.build(slot) {
+            Ok(handler) => Ok(place.insert(handler)),
+            Err(error) => Err(Failure::new(FailureKind::Pause, error).with_effect(Effect::None)),
+        },
+    }
+}
+
+/// Counts an attempt that is about to be made.
+fn begin(job: &mut Job, entry: &Handler, pool: &PoolSettings, slot: usize) -> Attempt {
+    job.attempts = job.attempts.saturating_add(1);
+    if job.attempts > 1 {
+        pool.further_attempts.fetch_add(1, Ordering::Relaxed);
+    } else if entry.config.factory.watches_settlement() {
+        job.event = job.event.clone().with_local(job.ack.watch());
+    }
+    Attempt { number: job.attempts, pool: pool.name, handler: entry.name, worker: slot }
+}
+
+/// How long an event waits before its last attempt, a part at a time: inputs may end meanwhile, and
+/// then nobody else comes.
+fn held(shared: &Shared, job: &Job) -> Option<Duration> {
+    let left = job.tries.held_for(|| shared.inputs.reading() > 0)?;
+    Some(left.min(HELD))
+}
+
+/// The handler has handled an event.
+fn worked(entry: &Handler) {
+    if entry.circuit.succeeded() {
+        tracing::info!(handler = &*entry.name, "the handler works again");
+    }
+}

@@ -1,0 +1,406 @@
+//! The circuit of a handler: an outage is not a poison message (D09).
+//!
+//! ```text
+//!        enough failures in a row, over two events or more          refused by its target
+//!  Up ───────────────────────────────────────────────────▶ Down ◀───────────────────────── Up
+//!   ▲                                                       │ one event probes at a time,
+//!   └──────────────── a probe that succeeds ────────────────┘ the others wait uncounted
+//! ```
+//!
+//! Enough are so many, or those of so much time; and, where events come too slowly for either,
+//! those that would have an event given up. While inputs are read, no event is given up as long as
+//! its handler has had nothing but failures, of others too, since the event's first one. Where it
+//! is the only one, nobody can tell the two apart: its last attempt waits until the time is over
+//! that makes an outage of several, and is its last. Once the inputs have ended, nothing slow is to
+//! come: the number and the time decide alone, and a few events that always fail end a short run
+//! soon.
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use greenroom::Backoff;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::engine::config::OutageConfig;
+
+/// The waits between probes.
+const PROBES: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(5));
+
+/// How long events wait before they ask again whether the outage is over. With them all coming back within this time,
+/// a success releases them all.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How long the last attempt of the only event that fails may wait for another one, however long a
+/// window is set.
+const ALONE: Duration = Duration::from_secs(10);
+
+/// The outage of a handler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OutageView {
+    /// For how long it has lasted.
+    pub lasted: Duration,
+    /// The last error.
+    pub error: String,
+    /// True where the target refuses greenroom itself (401, 403): nothing gets better before the configuration does.
+    pub refused: bool,
+}
+
+/// The health of one handler.
+#[derive(Debug)]
+pub(crate) struct Circuit {
+    config: OutageConfig,
+    /// True where the state below is anything but untroubled: read without the lock for each event.
+    troubled: AtomicBool,
+    state: Mutex<State>,
+}
+
+/// Failures of a handler without a success between them: a number that grows with each success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Streak(u64);
+
+/// An attempt that failed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Failing<'a> {
+    /// The position of its event.
+    pub(crate) event: (u32, u64),
+    /// Its target refuses greenroom itself.
+    pub(crate) refused: bool,
+    pub(crate) error: &'a str,
+    pub(crate) probe: bool,
+    /// Attempts that are left after it.
+    pub(crate) left: u32,
+    /// Among which failures the first of its event was, where this is not the first.
+    pub(crate) since: Option<Streak>,
+    /// Inputs are read: others may come.
+    pub(crate) others_may_come: bool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    streak: u64,
+    /// The last streak that was an outage.
+    outage: Option<u64>,
+    /// Failed attempts since the last success.
+    failures: u32,
+    /// When the first of them ended.
+    since: Option<Instant>,
+    /// The position of the event that failed first, and whether another has failed too.
+    first_event: Option<(u32, u64)>,
+    several: bool,
+    down: Option<Down>,
+}
+
+#[derive(Debug)]
+struct Down {
+    since: Instant,
+    /// Probes that have failed, the failure that began the outage included.
+    probes: u32,
+    /// A probe is under way. Whoever was admitted as one lowers this, whatever becomes of it.
+    probing: bool,
+    next_probe: Instant,
+    /// The last error.
+    error: String,
+    /// The last answer refused greenroom itself, not an event.
+    refused: bool,
+}
+
+impl State {
+    /// Counts a failure. True when they have become an outage.
+    fn failed(&mut self, config: &OutageConfig, event: (u32, u64), now: Instant) -> bool {
+        self.failures = self.failures.saturating_add(1);
+        let since = *self.since.get_or_insert(now);
+        let first = *self.first_event.get_or_insert(event);
+        self.several |= first != event;
+        let many = self.failures >= config.failures;
+        let long = now.duration_since(since) >= config.window;
+        self.several && (many || long)
+    }
+}
+
+impl State {
+    /// For how long there was nothing but failures.
+    fn lasted(&self, now: Instant) -> Duration {
+        self.since.map_or(Duration::ZERO, |since| now.duration_since(since))
+    }
+}
+
+impl Down {
+    fn begin(error: &str, refused: bool, now: Instant) -> Self {
+        let next_probe = now + PROBES.wait(1, 1.0);
+        let error = error.to_owned();
+        Self { since: now, probes: 1, probing: false, next_probe, error, refused }
+    }
+
+    fn probe_failed(&mut self, error: &str, refused: bool, now: Instant) {
+        self.refused = refused;
+        self.probing = false;
+        self.probes = self.probes.saturating_add(1);
+        self.next_probe = now + PROBES.wait(self.probes, 1.0);
+        error.clone_into(&mut self.error);
+    }
+}
+
+/// Whether an event may be attempted.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// Go ahead.
+    Attempt,
+    /// The handler is in outage; this attempt finds out whether it still is.
+    Probe,
+    /// The handler is in outage: ask again after this.
+    Wait(Duration),
+}
+
+/// Whose fault a failed attempt is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Blame {
+    /// The event's: the attempt counts.
+    Event,
+    /// Nobody knows yet: the attempt counts, and the next one, which is the last, waits for so long
+    /// at least.
+    Unknown(Duration),
+    /// The handler's, since this attempt.
+    NewOutage,
+    /// The handler's, for longer.
+    Outage,
+}
+
+impl Circuit {
+    pub(crate) fn new(config: OutageConfig) -> Self {
+        Self { config, troubled: AtomicBool::new(false), state: Mutex::default() }
+    }
+
+    /// As [`admit`](Self::admit), now. Reads the clock only where there is trouble.
+    pub(crate) fn admit_now(&self) -> Admission {
+        match self.troubled.load(Ordering::Relaxed) {
+            true => self.admit(Instant::now()),
+            false => Admission::Attempt,
+        }
+    }
+
+    /// Asks before an attempt. A probe must be reported as succeeded, failed or cancelled.
+    pub(crate) fn admit(&self, now: Instant) -> Admission {
+        if !self.troubled.load(Ordering::Relaxed) {
+            return Admission::Attempt;
+        }
+        let mut state = self.state.lock();
+        let Some(down) = &mut state.down else { return Admission::Attempt };
+        if down.probing || now < down.next_probe {
+            let until = down.next_probe.saturating_duration_since(now);
+            return Admission::Wait(until.clamp(Duration::from_millis(10), ASK_AGAIN));
+        }
+        down.probing = true;
+        Admission::Probe
+    }
+
+    /// An attempt reached the other side. True when that ended an outage.
+    pub(crate) fn succeeded(&self) -> bool {
+        if !self.troubled.load(Ordering::Relaxed) {
+            return false;
+        }
+        let mut state = self.state.lock();
+        let ended = state.down.is_some();
+        let outage = if ended { Some(state.streak) } else { state.outage };
+        *state = State { streak: state.streak + 1, outage, ..State::default() };
+        self.troubled.store(false, Ordering::Relaxed);
+        ended
+    }
+
+    /// The failures that there are since the last success. What an event has failed of before,
+    /// `since` its first failure, is forgiven where an outage has ended meanwhile: then true.
+    pub(crate) fn streak(&self, since: Option<Streak>) -> (Streak, bool) {
+        let state = self.state.lock();
+        let forgiven = since.zip(state.outage).is_some_and(|(since, outage)| since.0 <= outage);
+        (Streak(state.streak), forgiven)
+    }
+
+    /// An attempt failed. Those that began before the outage say nothing of how it goes on: only a `probe` does.
+    pub(crate) fn failed(&self, failing: Failing<'_>, now: Instant) -> Blame {
+        let Failing { event, refused, error, probe, .. } = failing;
+        let mut state = self.state.lock();
+        self.troubled.store(true, Ordering::Relaxed);
+        if let Some(down) = &mut state.down {
+            if probe {
+                down.probe_failed(error, refused, now);
+            }
+            return Blame::Outage;
+        }
+        if !state.failed(&self.config, event, now) && !refused {
+            let only_failures = failing.since.is_none_or(|since| since.0 == state.streak);
+            let undecided = self.config.window.min(ALONE).saturating_sub(state.lasted(now));
+            match failing.left {
+                0 if only_failures && state.several && failing.others_may_come => {}
+                1 if only_failures && failing.others_may_come && !undecided.is_zero() => {
+                    return Blame::Unknown(undecided);
+                }
+                _ => return Blame::Event,
+            }
+        }
+        state.down = Some(Down::begin(error, refused, now));
+        Blame::NewOutage
+    }
+
+    /// A probe ended without an answer: it panicked, was dropped, or was given back. Another may probe.
+    pub(crate) fn probe_cancelled(&self) {
+        if let Some(down) = &mut self.state.lock().down {
+            down.probing = false;
+        }
+    }
+
+    /// Since when the handler has been in outage, and the last error.
+    pub(crate) fn down_since(&self) -> Option<(Instant, String)> {
+        let state = self.state.lock();
+        state.down.as_ref().map(|down| (down.since, down.error.clone()))
+    }
+
+    /// The outage, where there is one.
+    pub(crate) fn view(&self) -> Option<OutageView> {
+        let state = self.state.lock();
+        let down = state.down.as_ref()?;
+        let (lasted, error) = (down.since.elapsed(), down.error.clone());
+        Some(OutageView { lasted, error, refused: down.refused })
+    }
+}
+
+/// The right to probe a handler in outage, where the attempt has it. Dropped, whatever ended the attempt (a panic, a
+/// stop, an answer that says nothing), it passes to another event.
+pub(crate) struct Probe<'a>(pub(crate) Option<&'a Circuit>);
+
+impl Probe<'_> {
+    /// The attempt has failed, and says so itself. True where it was a probe.
+    pub(crate) fn done(mut self) -> bool {
+        self.0.take().is_some()
+    }
+}
+
+impl Drop for Probe<'_> {
+    fn drop(&mut self) {
+        if let Some(outage) = self.0 {
+            outage.probe_cancelled();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outage() -> (Circuit, Instant) {
+        (Circuit::new(OutageConfig { failures: 3, ..OutageConfig::default() }), Instant::now())
+    }
+
+    fn fail(outage: &Circuit, event: u64, now: Instant) -> Blame {
+        outage.failed(failing(event), now)
+    }
+
+    fn failing(event: u64) -> Failing<'static> {
+        Failing {
+            event: (0, event),
+            refused: false,
+            error: "503",
+            probe: false,
+            left: 9,
+            since: None,
+            others_may_come: true,
+        }
+    }
+
+    #[test]
+    fn d09_failures_of_one_event_are_no_outage() {
+        let (outage, now) = outage();
+        for n in 0..100 {
+            assert_eq!(fail(&outage, 1, now + Duration::from_secs(n)), Blame::Event);
+        }
+        assert_eq!(fail(&outage, 2, now), Blame::NewOutage, "the second event makes it one");
+        assert_eq!(fail(&outage, 2, now), Blame::Outage);
+    }
+
+    #[test]
+    fn d09_failures_in_a_row_over_two_events_are() {
+        let (outage, now) = outage();
+        assert_eq!(fail(&outage, 1, now), Blame::Event);
+        assert_eq!(fail(&outage, 2, now), Blame::Event);
+        assert!(!outage.succeeded());
+        assert_eq!(fail(&outage, 1, now), Blame::Event);
+        assert_eq!(fail(&outage, 2, now), Blame::Event);
+        assert_eq!(fail(&outage, 1, now), Blame::NewOutage);
+    }
+
+    #[test]
+    fn d09_failures_only_for_the_window_are() {
+        let (outage, now) = outage();
+        assert_eq!(fail(&outage, 1, now), Blame::Event);
+        assert_eq!(fail(&outage, 2, now + Duration::from_secs(10)), Blame::NewOutage);
+    }
+
+    #[test]
+    fn d09_no_event_is_given_up_while_there_is_nothing_but_failures_of_several() {
+        let outage = Circuit::new(OutageConfig::default());
+        let now = Instant::now();
+        let since = Some(outage.streak(None).0);
+        assert_eq!(fail(&outage, 1, now), Blame::Event);
+        let before_the_last = Failing { left: 1, since, ..failing(1) };
+        let (later, latest) = (now + Duration::from_secs(3), now + Duration::from_secs(10));
+        let wait = Blame::Unknown(Duration::from_secs(7));
+        assert_eq!(outage.failed(before_the_last, later), wait, "it is the only one");
+        let alone = Failing { others_may_come: false, ..before_the_last };
+        assert_eq!(outage.failed(alone, later), Blame::Event, "and nobody will tell");
+        assert_eq!(outage.failed(before_the_last, latest), Blame::Event);
+        let last = Failing { left: 0, ..before_the_last };
+        assert_eq!(outage.failed(last, latest), Blame::Event, "it is still the only one");
+        assert_eq!(fail(&outage, 2, later), Blame::Event);
+        let ended = Failing { others_may_come: false, ..last };
+        assert_eq!(outage.failed(ended, later), Blame::Event, "these few are all there are");
+        assert_eq!(outage.failed(last, later), Blame::NewOutage, "another one has failed as well");
+    }
+
+    #[test]
+    fn d09_an_event_is_given_up_where_others_have_succeeded_since_its_first_failure() {
+        let outage = Circuit::new(OutageConfig::default());
+        let now = Instant::now();
+        let since = Some(outage.streak(None).0);
+        assert_eq!(fail(&outage, 1, now), Blame::Event);
+        assert!(!outage.succeeded());
+        assert_eq!(fail(&outage, 2, now), Blame::Event);
+        assert_eq!(outage.failed(Failing { left: 0, since, ..failing(1) }, now), Blame::Event);
+    }
+
+    #[test]
+    fn d09_one_event_probes_at_a_time_and_a_success_releases_all() {
+        let (outage, now) = outage();
+        let refused = |probe, at| outage.failed(Failing { refused: true, probe, ..failing(1) }, at);
+        assert_eq!(refused(false, now), Blame::NewOutage, "refused: no event is blamed");
+        assert!(matches!(outage.admit(now), Admission::Wait(_)));
+        let later = now + Duration::from_secs(1);
+        assert_eq!(outage.admit(later), Admission::Probe);
+        assert!(matches!(outage.admit(later), Admission::Wait(_)));
+        outage.probe_cancelled();
+        assert_eq!(outage.admit(later), Admission::Probe);
+        assert_eq!(refused(true, later), Blame::Outage);
+        assert!(matches!(outage.admit(later), Admission::Wait(_)));
+        let latest = later + Duration::from_secs(1);
+        assert_eq!(outage.admit(latest), Admission::Probe);
+        assert!(outage.down_since().is_some());
+        assert!(outage.succeeded());
+        assert_eq!(outage.admit(latest), Admission::Attempt);
+        assert_eq!(outage.admit(latest), Admission::Attempt);
+    }
+
+    #[test]
+    fn d09_attempts_from_before_the_outage_neither_delay_nor_double_the_probe() {
+        let (outage, now) = outage();
+        let refused = Failing { refused: true, ..failing(1) };
+        assert_eq!(outage.failed(refused, now), Blame::NewOutage);
+        for event in 0..50 {
+            assert_eq!(fail(&outage, event, now), Blame::Outage);
+        }
+        let later = now + PROBES.wait(1, 1.0);
+        assert_eq!(outage.admit(later), Admission::Probe);
+        assert_eq!(fail(&outage, 51, later), Blame::Outage);
+        assert!(matches!(outage.admit(later), Admission::Wait(_)), "the probe is still under way");
+    }
+}

@@ -1,0 +1,117 @@
+//! What a handler produced goes to the outputs, and its event is confirmed.
+
+use tokio::time::Instant;
+
+use super::{
+    job::Job,
+    loopback::{Reserved, Returning},
+};
+use crate::{
+    engine::{
+        account::ledger::OutputsTicket,
+        egress::outputs::{Inside, View},
+        shared::Shared,
+    },
+    event::Event,
+    handler::Outputs,
+    name::Name,
+    router::AckWhen,
+    settlement::{Ack, Refusal},
+    sink::Outgoing,
+};
+
+/// Hands what a handler produced to the outputs, in order, and confirms the event's own part.
+pub(crate) async fn emit(shared: &Shared, to: &mut View, job: Job, outputs: Outputs) {
+    let Job { event, handler, line, origin, attempts: attempt, mut ack, produced, .. } = job;
+    let mut leaving =
+        Leaving { shared, to, attempt, taken_at: origin.taken_at, reserved: job.reserved };
+    let entry = &shared.process.handlers[handler];
+    let at_once = entry.config.ack == AckWhen::OnSuccess;
+    if at_once {
+        shared.ledger.leaves(line.as_ref(), origin.number);
+        let outputs = Ack::new(OutputsTicket(shared.ledger.clone()));
+        std::mem::replace(&mut ack, outputs).confirm();
+    }
+    let pool = shared.process.pools[entry.pool].name;
+    match (outputs, produced) {
+        (Outputs::None, _) => {}
+        (Outputs::Same, Some(produced)) => produced.add([event]),
+        (Outputs::Events(events), Some(produced)) => {
+            produced.add(events.into_iter().map(|made| made.caused_by(&event)));
+        }
+        (Outputs::Same, None) => leaving.pass_on(pool, event, &ack).await,
+        (Outputs::Events(events), None) => {
+            for made in events {
+                leaving.pass_on(pool, made.caused_by(&event), &ack).await;
+            }
+        }
+    }
+    if !at_once {
+        shared.ledger.leaves(line.as_ref(), origin.number);
+    }
+    ack.confirm();
+}
+
+/// The outputs of one event, on their way.
+struct Leaving<'a> {
+    shared: &'a Shared,
+    /// The outputs, as its worker knows them.
+    to: &'a mut View,
+    attempt: u32,
+    taken_at: Instant,
+    /// Room on the way back.
+    reserved: Option<Reserved>,
+}
+
+impl Leaving<'_> {
+    /// Back in, or to the outputs that take it.
+    async fn pass_on(&mut self, pool: Name, event: Event, ack: &Ack) {
+        if let Some(loopback) = &self.shared.loopback
+            && loopback.takes(event.ty())
+        {
+            // As many were reserved as the handler declares, and it has made no more.
+            let Some(reserved) = self.reserved.as_mut().and_then(Reserved::split_one) else {
+                return ack.child().refuse(Refusal::NotStored);
+            };
+            let (ack, taken_at) = (ack.child(), self.taken_at);
+            return loopback.send(Returning { event, ack, reserved, taken_at });
+        }
+        self.hand_over(pool, event, ack).await;
+    }
+
+    /// To the outputs that take it. Where one was removed just now, it is looked anew which do.
+    async fn hand_over(&mut self, pool: Name, event: Event, ack: &Ack) {
+        let Self { shared, to, attempt, .. } = self;
+        let leaves = |event| Outgoing { event, pool, attempt: *attempt, ack: ack.child() };
+        loop {
+            to.refresh(&shared.egress.outputs);
+            if !shared.egress.all_outputs
+                && let Some(output) = to.plain(event.ty())
+            {
+                match output.enter() {
+                    Some(inside) => return hand_to(inside, leaves(event)).await,
+                    None => continue,
+                }
+            }
+            match to.taking(&event, shared.egress.all_outputs) {
+                Ok(Some(taking)) => {
+                    for output in taking {
+                        hand_to(output, leaves(event.clone())).await;
+                    }
+                    return;
+                }
+                Ok(None) => {}
+                Err((output, panic)) => {
+                    tracing::error!(output, panic, "its matcher panicked; the event is refused");
+                    return ack.child().refuse(Refusal::NotStored);
+                }
+            }
+        }
+    }
+}
+
+async fn hand_to(output: Inside<'_>, outgoing: Outgoing) {
+    if let Err(outgoing) = output.sink().try_accept(outgoing) {
+        output.sink().accept(outgoing).await;
+    }
+}

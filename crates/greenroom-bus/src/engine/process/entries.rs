@@ -1,0 +1,55 @@
+//! The handlers and pools of an engine, each at its place.
+
+use std::{sync::atomic::AtomicU64, time::Duration};
+
+use parking_lot::Mutex;
+
+use super::{circuit::Circuit, pause::PauseGate};
+use crate::{
+    name::Name,
+    router::{HandlerConfig, OnFull, PoolConfig, Retry},
+};
+
+/// A handler with its health.
+pub(crate) struct Handler {
+    pub(crate) name: Name,
+    pub(crate) config: HandlerConfig,
+    /// The place of its pool.
+    pub(crate) pool: usize,
+    pub(crate) circuit: Circuit,
+    pub(crate) pause: PauseGate,
+    /// As it is now; looked at when an attempt has failed.
+    retry: Mutex<Retry>,
+}
+
+impl Handler {
+    pub(crate) fn new(name: &str, config: HandlerConfig, pool: usize, circuit: Circuit) -> Self {
+        let retry = Mutex::new(config.retry.unwrap_or_default());
+        Self { name: Name::new(name), config, pool, circuit, pause: PauseGate::default(), retry }
+    }
+
+    pub(crate) fn retry(&self) -> Retry {
+        *self.retry.lock()
+    }
+
+    pub(crate) fn set_retry(&self, retry: Retry) {
+        *self.retry.lock() = retry;
+    }
+}
+
+/// What a pool does that its workers and inputs must know.
+pub(crate) struct PoolSettings {
+    pub(crate) name: Name,
+    /// As it is now.
+    pub(crate) config: Mutex<PoolConfig>,
+    pub(crate) pause: PauseGate,
+    /// Of an attempt.
+    pub(crate) timeout: Option<Duration>,
+    /// Events stand in line where their handlers say so.
+    pub(crate) keeps_order: bool,
+    pub(crate) on_full: OnFull,
+    /// Attempts that failed.
+    pub(crate) failed_attempts: AtomicU64,
+    /// Attempts that were not the first of their event.
+    pub(crate) further_attempts: AtomicU64,
+}

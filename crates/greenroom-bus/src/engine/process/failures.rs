@@ -1,0 +1,97 @@
+//! Who is told of each failed attempt: the program, or the log (R10).
+
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use tokio::time::Instant;
+
+use crate::{
+    engine::account::log_limit::LogLimit, event::Event, excerpt::excerpt, handler::FailureKind,
+    name::Name,
+};
+
+/// A failed attempt, with its event.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct FailedEvent<'a> {
+    /// The event.
+    pub event: &'a Event,
+    /// What happened, in words. Of a handler that panicked, only that it did: what it said is in the log, and in the dead
+    /// letter.
+    pub error: &'a str,
+    /// What follows; `None` for a handler that panicked.
+    pub kind: Option<FailureKind>,
+    /// The handler.
+    pub handler: Name,
+    /// Its pool.
+    pub pool: Name,
+    /// 1 for the first attempt. An attempt that its handler gave back unstarted is not told.
+    pub attempt: u32,
+    /// The key by which its handler keeps order, where it has one.
+    pub key: Option<&'a str>,
+    /// What its input is called.
+    pub source: &'a str,
+    /// Its position there.
+    pub position: u64,
+}
+
+/// Is told of each failed attempt. It is called by the worker between two attempts, so it must neither block nor take long;
+/// one that panics is logged, and changes nothing.
+pub type OnFailure = Arc<dyn Fn(&FailedEvent<'_>) + Send + Sync>;
+
+/// Tells of failures: the program where it wants to know, otherwise the log.
+#[derive(Default)]
+pub(crate) struct Failures {
+    on_failure: Option<OnFailure>,
+    log: LogLimit,
+}
+
+impl Failures {
+    pub(crate) fn new(on_failure: Option<OnFailure>) -> Self {
+        Self { on_failure, log: LogLimit::default() }
+    }
+
+    pub(crate) fn tell(&self, failed: &FailedEvent<'_>) {
+        let Some(on_failure) = &self.on_failure else { return self.log(failed) };
+        if catch_unwind(AssertUnwindSafe(|| on_failure(failed))).is_err()
+            && let Some(left_out) = self.log.line(Instant::now())
+        {
+            let (id, handler) = (&*excerpt(failed.event.id()), &*failed.handler);
+            tracing::error!(
+                id,
+                handler,
+                lines_left_out = left_out,
+                "what is told of failures panicked"
+            );
+        }
+    }
+
+    fn log(&self, failed: &FailedEvent<'_>) {
+        let Some(left_out) = self.log.line(Instant::now()) else { return };
+        let (ty, id) = (&*excerpt(failed.event.ty()), &*excerpt(failed.event.id()));
+        let key = failed.key.map(excerpt);
+        let key = key.as_deref();
+        let (pool, handler, attempt) = (&*failed.pool, &*failed.handler, failed.attempt);
+        let error = &*excerpt(failed.error);
+        tracing::warn!(
+            ty,
+            id,
+            key,
+            pool,
+            handler,
+            attempt,
+            error,
+            lines_left_out = left_out,
+            "an attempt failed"
+        );
+    }
+}
+
+impl fmt::Debug for Failures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Failures").field("told", &self.on_failure.is_some()).finish()
+    }
+}

@@ -1,0 +1,161 @@
+//! An event on its way through a pool, its attempts so far, and how one of them failed.
+
+use std::{sync::Arc, time::Duration};
+
+use greenroom::{Address, Backoff};
+use tokio::time::Instant;
+
+use super::{circuit::Streak, loopback::Reserved, produced::Produced};
+use crate::{
+    engine::account::order_audit::Line,
+    event::Event,
+    handler::{Failure, Settlement},
+    router::Retry,
+    settlement::Ack,
+};
+
+/// The way into a pool.
+pub(crate) type JobAddress = Address<Job, (), BusError>;
+
+/// An event on its way through a pool.
+pub(crate) struct Job {
+    pub(crate) event: Event,
+    /// The place of its handler.
+    pub(crate) handler: usize,
+    /// The line that it stands in; none for an event without order.
+    pub(crate) line: Option<Line>,
+    /// Where it came from.
+    pub(crate) origin: Origin,
+    /// Attempts so far, the one in hand included; not those that its handler gave back unstarted.
+    pub(crate) attempts: u32,
+    /// Its settlement; dropped with the job, it refuses the event.
+    pub(crate) ack: Ack,
+    /// Room on the way back for what its handler may send there.
+    pub(crate) reserved: Option<Reserved>,
+    /// Its attempts that failed.
+    pub(crate) tries: Tries,
+    /// Why it has parked its key, where it has.
+    pub(crate) parked_for: Option<Arc<str>>,
+    /// In its handler's hands, where that settles it itself.
+    pub(crate) manual: Option<Settlement>,
+    /// Who wants to know what its handler makes of it, instead of the outputs.
+    pub(crate) produced: Option<Arc<Produced>>,
+}
+
+impl Job {
+    pub(crate) fn new(
+        event: Event,
+        handler: usize,
+        line: Option<Line>,
+        origin: Origin,
+        ack: Ack,
+    ) -> Self {
+        Self {
+            event,
+            handler,
+            line,
+            origin,
+            attempts: 0,
+            ack,
+            reserved: None,
+            tries: Tries::default(),
+            parked_for: None,
+            manual: None,
+            produced: None,
+        }
+    }
+}
+
+/// Where an event came from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origin {
+    /// The place of its input.
+    pub(crate) input: u32,
+    /// Its position there.
+    pub(crate) position: u64,
+    /// Its number among the events of its input, from 1; 0 where they have no order among them.
+    pub(crate) number: u64,
+    pub(crate) taken_at: Instant,
+}
+
+impl Origin {
+    /// Of an event that a caller gave to a router.
+    pub(crate) fn of_caller() -> Self {
+        Self { input: 0, position: 0, number: 0, taken_at: Instant::now() }
+    }
+}
+
+/// A failed attempt, as the pool's failure policy and dead letters see it.
+#[derive(Debug)]
+pub(crate) struct BusError {
+    pub(crate) failure: Failure,
+    /// The handler is in outage: the attempt does not count.
+    pub(crate) waits: Option<Duration>,
+    /// Between attempts.
+    pub(crate) backoff: Backoff,
+    /// Attempts that failed and count, this one included.
+    pub(crate) failures: u32,
+    /// No other is made.
+    pub(crate) is_last: bool,
+}
+
+/// The failed attempts of one event, since it was taken or an operator let it be attempted anew.
+#[derive(Debug, Default)]
+pub(crate) struct Tries {
+    /// Attempts that failed and count.
+    failures: u32,
+    /// Since when they do.
+    since: Option<Instant>,
+    /// The failures of its handler among which its first one was.
+    streak: Option<Streak>,
+    /// Its last attempt is made then, or as soon as no others come that could say who is to blame.
+    held_until: Option<Instant>,
+}
+
+impl Tries {
+    /// An attempt has failed among these failures of its handler.
+    pub(crate) fn failed(&mut self, streak: Streak, now: Instant) {
+        self.failures = self.failures.saturating_add(1);
+        self.since.get_or_insert(now);
+        self.streak.get_or_insert(streak);
+    }
+
+    /// An outage was to blame: nothing that failed so far counts.
+    pub(crate) fn begin_anew(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Nobody knows yet who is to blame: the next attempt, which is the last, waits for so long.
+    pub(crate) fn hold(&mut self, until: Instant) {
+        self.held_until = Some(until);
+    }
+
+    /// How long the next attempt is to wait still, where others may come meanwhile.
+    pub(crate) fn held_for(&self, others_may_come: impl FnOnce() -> bool) -> Option<Duration> {
+        let left = self.held_until?.saturating_duration_since(Instant::now());
+        (!left.is_zero() && others_may_come()).then_some(left)
+    }
+
+    pub(crate) fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// True where its attempts have failed for as long as they may.
+    pub(crate) fn is_over(&self, total: Option<Duration>, now: Instant) -> bool {
+        let Some((total, since)) = total.zip(self.since) else { return false };
+        now.duration_since(since) >= total
+    }
+
+    /// Attempts that are left after one that fails now.
+    pub(crate) fn left(&self, retry: Retry, now: Instant) -> u32 {
+        if self.is_over(retry.total, now) {
+            return 0;
+        }
+        retry.attempts.saturating_sub(self.failures.saturating_add(1))
+    }
+
+    /// The failures of its handler among which its first one was.
+    pub(crate) fn streak(&self) -> Option<Streak> {
+        self.streak
+    }
+}

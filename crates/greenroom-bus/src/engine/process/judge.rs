@@ -1,0 +1,286 @@
+//! What follows from an attempt that failed: whose fault it is, whether the event waits, is tried
+//! again, or is given up.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use greenroom::{
+    DeadLetter, DeadLetterReason, FailureAction, FinalAction, Rule,
+    failure::{Cause, FailedAttempt},
+};
+use tokio::time::Instant;
+
+use super::{
+    circuit::{Blame, Failing, Probe},
+    entries::{Handler, PoolSettings},
+    failures::FailedEvent,
+    job::{BusError, Job},
+    parked::WHAT_NEXT,
+};
+use crate::{
+    dead_letter::Reason,
+    engine::shared::Shared,
+    excerpt::excerpt,
+    handler::{Effect, Failure, FailureKind},
+    router::Retry,
+};
+
+/// The longest wait that a target may ask for (`Retry-After`).
+const LONGEST_ASKED: Duration = Duration::from_secs(300);
+
+/// The wait of an event that its worker gave back unstarted.
+const RELEASED: Duration = Duration::from_millis(50);
+
+/// The wait of an event whose handler is paused, before it looks again.
+const PAUSED: Duration = Duration::from_secs(1);
+
+/// The wait of an event whose attempt failed in an outage, before it asks again whether the outage is over.
+const OUTAGE: Duration = Duration::from_millis(200);
+
+/// What an event waits for whose handler is in outage.
+pub(crate) fn waits_for_handler(entry: &Handler, wait: Duration) -> BusError {
+    waiting(entry, "the handler is in outage", wait)
+}
+
+/// What an event waits for behind the one that probes.
+pub(crate) fn waits_for_the_probe(entry: &Handler) -> BusError {
+    waits_for_handler(entry, OUTAGE)
+}
+
+/// What an event waits for whose handler is paused.
+pub(crate) fn paused(entry: &Handler) -> BusError {
+    waiting(entry, "the handler is paused", PAUSED)
+}
+
+/// No attempt was made.
+pub(crate) fn waiting(entry: &Handler, why: &str, wait: Duration) -> BusError {
+    let failure = Failure::new(FailureKind::Released, why);
+    let backoff = entry.retry().backoff;
+    BusError { failure, waits: Some(wait), backoff, failures: 0, is_last: false }
+}
+
+/// Judges a failure: is it the event's, or is its handler in outage?
+pub(crate) fn failed(
+    shared: &Shared,
+    pool: &PoolSettings,
+    job: &mut Job,
+    failure: Failure,
+    probe: Probe<'_>,
+) -> BusError {
+    let entry = &shared.process.handlers[job.handler];
+    let (retry, now) = (entry.retry(), Instant::now());
+    let (streak, forgiven) = entry.circuit.streak(job.tries.streak());
+    if forgiven {
+        job.tries.begin_anew();
+    }
+    let mut blame = Blame::Event;
+    match failure.kind {
+        FailureKind::Reject | FailureKind::Park => {
+            entry.circuit.succeeded();
+        }
+        // Says nothing of the handler's health: a probe that ends so gives way to another.
+        FailureKind::Crash | FailureKind::LoopbackFull => {}
+        FailureKind::Fatal => {
+            let why = || format!("stopped by the handler {:?}: {}", entry.name, failure.error);
+            shared.inputs.at(job.origin.input).stop.stop(why);
+        }
+        FailureKind::Released => take_back(job, pool),
+        _ => blame = blamed(shared, job, &failure, probe, now),
+    }
+    let waits = match blame {
+        Blame::Event | Blame::Unknown(_) => None,
+        Blame::Outage | Blame::NewOutage => Some(OUTAGE),
+    };
+    if let Blame::Unknown(undecided) = blame {
+        job.tries.hold(now + undecided);
+    }
+    if failure.kind != FailureKind::Released {
+        tell_failure(shared, job, &failure.error, Some(failure.kind));
+        pool.failed_attempts.fetch_add(1, Ordering::Relaxed);
+        if waits.is_none() {
+            job.tries.failed(streak, now);
+        }
+    }
+    if failure.effect == Effect::Unknown {
+        shared.ledger.unanswered.fetch_add(1, Ordering::Relaxed);
+    }
+    if failure.kind == FailureKind::Pause && failure.effect == Effect::None {
+        // Nobody has had the event: the next attempt is the same one again.
+        take_back(job, pool);
+    }
+    let failures = job.tries.failures();
+    let is_last = failures >= retry.attempts || job.tries.is_over(retry.total, now);
+    BusError { failure, waits, backoff: retry.backoff, failures, is_last }
+}
+
+/// Does not count an attempt that was counted when it began.
+fn take_back(job: &mut Job, pool: &PoolSettings) {
+    if job.attempts > 1 {
+        pool.further_attempts.fetch_sub(1, Ordering::Relaxed);
+    }
+    job.attempts = job.attempts.saturating_sub(1);
+}
+
+/// Reports a failure to the handler's health. In an outage, nothing that its event has failed of
+/// counts.
+fn blamed(
+    shared: &Shared,
+    job: &mut Job,
+    failure: &Failure,
+    probe: Probe<'_>,
+    now: Instant,
+) -> Blame {
+    let entry = &shared.process.handlers[job.handler];
+    let left = job.tries.left(entry.retry(), now);
+    let failing = Failing {
+        event: (job.origin.input, job.origin.position),
+        refused: failure.kind == FailureKind::Pause,
+        error: &failure.error,
+        probe: probe.done(),
+        left,
+        since: job.tries.streak(),
+        others_may_come: shared.inputs.reading() > 0,
+    };
+    let blame = entry.circuit.failed(failing, now);
+    if blame == Blame::NewOutage {
+        let (handler, error) = (&*entry.name, &*excerpt(&failure.error));
+        tracing::error!(
+            handler,
+            error,
+            "the handler is in outage: its events wait, one at a time probes"
+        );
+    }
+    if matches!(blame, Blame::NewOutage | Blame::Outage) {
+        job.tries.begin_anew();
+    }
+    blame
+}
+
+/// Tells of a failed attempt.
+pub(crate) fn tell_failure(shared: &Shared, job: &Job, error: &str, kind: Option<FailureKind>) {
+    let handler = &shared.process.handlers[job.handler];
+    shared.process.failures.tell(&FailedEvent {
+        event: &job.event,
+        error,
+        kind,
+        handler: handler.name,
+        pool: shared.process.pools[handler.pool].name,
+        attempt: job.attempts,
+        key: job.line.as_ref().map(|line| &*line.key),
+        source: &shared.inputs.label(job.origin.input),
+        position: job.origin.position,
+    });
+}
+
+/// What follows from a failed attempt (P18, D05, D09).
+pub(crate) fn policy(attempt: FailedAttempt<'_, BusError>, chance: f64) -> FailureAction {
+    let error = match attempt.cause {
+        Cause::Error(error) => error,
+        _ => return row(Retry::default()).action(attempt.failures, chance),
+    };
+    if let Some(after) = error.waits {
+        // Spread, so that what waits does not come back in one instant.
+        return FailureAction::Retry { after: after.mul_f64(0.5 + 0.5 * chance), counted: false };
+    }
+    let retried = match error.is_last {
+        true => FailureAction::DeadLetter,
+        false => FailureAction::Retry {
+            after: error.backoff.wait(error.failures, chance),
+            counted: true,
+        },
+    };
+    match error.failure.kind {
+        // Dropped, its settlement refuses it.
+        FailureKind::Fatal => FailureAction::Drop,
+        FailureKind::Reject | FailureKind::Crash => FailureAction::DeadLetter,
+        FailureKind::Park => FailureAction::ParkKey,
+        FailureKind::Released => FailureAction::Retry { after: RELEASED, counted: false },
+        FailureKind::Retry { after: Some(asked) } => {
+            with_wait(retried, |_| asked.min(LONGEST_ASKED))
+        }
+        _ => retried,
+    }
+}
+
+/// Another attempt waits for as long as this says.
+fn with_wait(verdict: FailureAction, wait: impl Fn(Duration) -> Duration) -> FailureAction {
+    match verdict {
+        FailureAction::Retry { after, counted } => {
+            FailureAction::Retry { after: wait(after), counted }
+        }
+        other => other,
+    }
+}
+
+fn row(retry: Retry) -> Rule {
+    Rule::Retry {
+        attempts: retry.attempts,
+        backoff: retry.backoff,
+        finally: FinalAction::DeadLetter,
+    }
+}
+
+/// A job parks its key. Its error stays with it for the report.
+fn park(shared: &Shared, job: &mut Job, error: &str) {
+    job.parked_for = Some(error.into());
+    // A later attempt is the first again.
+    job.tries.begin_anew();
+    let Some(left_out) = shared.process.parked.parks(Instant::now()) else { return };
+    let handler = &shared.process.handlers[job.handler];
+    let key = job.line.as_ref().map(|line| &*line.key);
+    let (id, attempts, input) =
+        (job.event.id(), job.attempts, shared.inputs.label(job.origin.input));
+    let (input, pool, handler) =
+        (&*input, &*shared.process.pools[handler.pool].name, &*handler.name);
+    tracing::warn!(
+        key,
+        handler,
+        pool,
+        input,
+        id,
+        attempts,
+        error,
+        lines_left_out = left_out,
+        "a key waits for an operator, with all its events: {WHAT_NEXT}"
+    );
+}
+/// A job has failed for good, and parks its key.
+pub(crate) fn parks(
+    shared: &Shared,
+    job: Option<&mut Job>,
+    error: Option<&BusError>,
+    panic: Option<&str>,
+) {
+    // Otherwise it was dropped in the middle of its outputs, which is told as that.
+    let Some(job) = job else { return };
+    match (error, panic) {
+        (Some(error), _) => park(shared, job, &error.failure.error),
+        (None, panic) => {
+            let error = format!("the handler panicked: {}", panic.unwrap_or_default());
+            park(shared, job, &error);
+        }
+    }
+}
+
+/// Stores what the pool has given up.
+pub(crate) fn bury(shared: &Shared, letter: DeadLetter<Job, BusError>) {
+    // Without a message, the job was dropped in the middle of its outputs, and its settlement with it: by a stop, or by
+    // an output that panicked.
+    let Some(job) = letter.message else {
+        if let Some(panic) = letter.panic {
+            tracing::error!(panic, "an output panicked; the event that it was given is refused");
+        }
+        return;
+    };
+    let error = match (letter.error, letter.panic) {
+        (Some(error), _) => error.failure,
+        (None, Some(panic)) => Failure::reject(format!("the handler panicked: {panic}")),
+        (None, None) => Failure::reject("no worker was left to handle it"),
+    };
+    let reason = match (letter.reason, error.kind) {
+        (DeadLetterReason::Poisoned, _) | (_, FailureKind::Crash) => Reason::Poisoned,
+        (DeadLetterReason::Failed, FailureKind::Reject | FailureKind::Park) => Reason::Rejected,
+        (DeadLetterReason::NoWorkers, _) => Reason::NoWorkers,
+        _ => Reason::RetriesExhausted,
+    };
+    shared.give_up(job, reason, error.error);
+}

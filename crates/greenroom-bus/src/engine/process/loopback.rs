@@ -1,0 +1,250 @@
+//! What handlers make may come back in (G03).
+//!
+//! ```text
+//! input ──▶ reserves room for what its handler may send back ──▶ pool ──▶ handler ──▶ output
+//!                  waits here, in no pool, until there is some     ▲          │
+//!                                                                  └── takes its room along
+//! ```
+//!
+//! Each handler declares how many events it may send back for one. That much room is reserved before an event from an input
+//! is handed to a pool; what is sent back takes its part of it along, and gives it back when it is done. So whatever fills
+//! a pool can be handled without waiting for room.
+//!
+//! An event that came back, and whose handler may send back more than one, needs more room than it brings. Where there is
+//! none it does not wait, because what it would wait for may wait for it: its attempt fails
+//! ([`FailureKind::LoopbackFull`](crate::handler::FailureKind::LoopbackFull)), and in the end it is a dead letter. So no cycle
+//! can stand still.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+use tokio::{sync::Notify, time::Instant};
+
+use crate::{event::Event, pattern::Pattern, settlement::Ack};
+
+/// What comes back in, and how much of it at once.
+#[derive(Debug, Clone)]
+pub struct LoopbackConfig {
+    /// The events that come back, instead of going to an output.
+    pub on: Vec<Pattern>,
+    /// Events that may be on their way back, or reserved for, at once; 1,000 unless said otherwise. At least what each handler
+    /// declares; for all workers of a pool to have something to do, that times its workers and its queue.
+    pub room: usize,
+}
+
+/// Events that may be on their way back, unless said otherwise: as many as a pool has in its queue.
+const ROOM: usize = 1_000;
+
+impl LoopbackConfig {
+    /// These events come back.
+    pub fn new(on: Vec<Pattern>) -> Self {
+        Self { on, room: ROOM }
+    }
+}
+
+/// The way back of one engine.
+#[derive(Debug)]
+pub(crate) struct Loopback {
+    on: Vec<Pattern>,
+    /// Its place among the inputs.
+    pub(crate) place: u32,
+    pub(crate) room: Arc<Room>,
+    /// What is on its way. Bounded by the room.
+    queue: Mutex<VecDeque<Returning>>,
+    /// Told when something is put there.
+    sent: Notify,
+    /// Nothing more will be sent back.
+    ended: AtomicBool,
+}
+
+/// An event on its way back.
+#[derive(Debug)]
+pub(crate) struct Returning {
+    pub(crate) event: Event,
+    /// A part of the settlement of the event that it was made of.
+    pub(crate) ack: Ack,
+    pub(crate) reserved: Reserved,
+    pub(crate) taken_at: Instant,
+}
+
+impl Loopback {
+    pub(crate) fn new(config: LoopbackConfig, place: u32) -> Self {
+        Self {
+            on: config.on,
+            place,
+            room: Arc::new(Room::new(config.room)),
+            queue: Mutex::default(),
+            sent: Notify::new(),
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn takes(&self, ty: &str) -> bool {
+        self.on.iter().any(|pattern| pattern.matches(ty))
+    }
+
+    pub(crate) fn send(&self, returning: Returning) {
+        self.queue.lock().push_back(returning);
+        self.sent.notify_one();
+    }
+
+    /// The next that comes back. `None` once it has ended and nothing is left.
+    ///
+    /// # Cancel safety
+    /// A dropped future has taken nothing.
+    pub(crate) async fn next(&self) -> Option<Returning> {
+        loop {
+            if let Some(returning) = self.try_next() {
+                return Some(returning);
+            }
+            if self.ended.load(Ordering::Acquire) {
+                return None;
+            }
+            self.sent.notified().await;
+        }
+    }
+
+    pub(crate) fn try_next(&self) -> Option<Returning> {
+        self.queue.lock().pop_front()
+    }
+
+    /// Nothing more is sent back: what is on its way is the last.
+    pub(crate) fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+        self.sent.notify_one();
+    }
+}
+
+/// Room for events on their way back.
+#[derive(Debug)]
+pub(crate) struct Room {
+    state: Mutex<Free>,
+    /// Told when some is given back.
+    freed: Notify,
+}
+
+#[derive(Debug)]
+struct Free {
+    events: usize,
+    /// Events that may send something back, or come back, and are not done.
+    holders: usize,
+}
+
+impl Room {
+    fn new(events: usize) -> Self {
+        Self { state: Mutex::new(Free { events, holders: 0 }), freed: Notify::new() }
+    }
+
+    pub(crate) fn try_reserve(self: &Arc<Self>, events: usize) -> Option<Reserved> {
+        let mut free = self.state.lock();
+        free.events = free.events.checked_sub(events)?;
+        free.holders += 1;
+        Some(Reserved { room: self.clone(), events })
+    }
+
+    /// Waits until there is, for a moment, this much room.
+    ///
+    /// # Cancel safety
+    /// A dropped future has done nothing.
+    pub(crate) async fn has(&self, events: usize) {
+        self.until(|free| free.events >= events).await;
+    }
+
+    /// Waits until nothing is on its way, nor can be.
+    ///
+    /// # Cancel safety
+    /// A dropped future has done nothing.
+    pub(crate) async fn idle(&self) {
+        self.until(|free| free.holders == 0).await;
+    }
+
+    async fn until(&self, enough: impl Fn(&Free) -> bool) {
+        while !enough(&self.state.lock()) {
+            let mut freed = std::pin::pin!(self.freed.notified());
+            freed.as_mut().enable();
+            if !enough(&self.state.lock()) {
+                freed.await;
+            }
+        }
+    }
+}
+
+/// Room for so many events, held by one event until it is done. Dropped, it gives them back.
+#[derive(Debug)]
+pub(crate) struct Reserved {
+    room: Arc<Room>,
+    events: usize,
+}
+
+impl Reserved {
+    /// Room for one of them. `None` where all of it is given away.
+    pub(crate) fn split_one(&mut self) -> Option<Self> {
+        self.events = self.events.checked_sub(1)?;
+        self.room.state.lock().holders += 1;
+        Some(Self { room: self.room.clone(), events: 1 })
+    }
+
+    /// Reserves more, until it is for so many. False where there is not enough.
+    fn grow(&mut self, to: usize) -> bool {
+        let mut free = self.room.state.lock();
+        let more = to.saturating_sub(self.events);
+        let Some(left) = free.events.checked_sub(more) else { return false };
+        free.events = left;
+        self.events += more;
+        true
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        let mut free = self.room.state.lock();
+        free.events += self.events;
+        free.holders -= 1;
+        drop(free);
+        self.room.freed.notify_waiters();
+    }
+}
+
+/// Whether what an event has reserved is room for all that its handler may send back. One from an
+/// input has reserved it.
+pub(crate) fn has_room(reserved: Option<&mut Reserved>, declared: usize) -> bool {
+    reserved.is_none_or(|reserved| reserved.grow(declared))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g03_room_is_given_back_whoever_drops_it() {
+        let room = Arc::new(Room::new(5));
+        let mut three = room.try_reserve(3).unwrap();
+        assert!(room.try_reserve(3).is_none());
+        let one = three.split_one().unwrap();
+        assert_eq!((three.events, one.events), (2, 1));
+        assert!(three.grow(4) && !three.grow(5));
+        drop(three);
+        let state = |room: &Room| {
+            let free = room.state.lock();
+            (free.events, free.holders)
+        };
+        assert_eq!(state(&room), (4, 1));
+        drop(one);
+        assert_eq!(state(&room), (5, 0));
+    }
+
+    #[test]
+    fn g03_no_more_is_given_away_than_was_reserved() {
+        let room = Arc::new(Room::new(5));
+        let mut none = room.try_reserve(0).unwrap();
+        assert!(none.split_one().is_none());
+        let mut one = room.try_reserve(1).unwrap();
+        assert!(one.split_one().is_some() && one.split_one().is_none());
+    }
+}

@@ -1,0 +1,94 @@
+//! Keys that are parked, as a run sees them: what they hold, whose room they take, and when nothing
+//! else is left.
+//!
+//! ```text
+//! final failure ──▶ the pool parks the key ──▶ told here: a log line with key, handler, event, error
+//!                        │
+//!                        │ what waits behind it takes no room of the pool, but bytes of its input
+//!                        ▼
+//!   half of an input's bytes ──▶ later events of its parked keys are refused, the others go on
+//!   all of them, and nothing else is under way ──▶ a standstill: the run ends, or says so
+//! ```
+//!
+//! Nothing is counted while events pass. Once a key was parked, the run asks its pools for their
+//! parked keys twice a second.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::engine::account::log_limit::LogLimit;
+
+/// Keys that the log names in a second: each wants a decision.
+const LOGGED: u32 = 20;
+
+/// What follows for the operator, wherever a parked key is told of.
+pub(crate) const WHAT_NEXT: &str = "`greenroom why KEY` says why it waits; `POST /api/keys/resume`, `skip` or `drop` with `?key=KEY` lets it go on";
+
+/// What is parked, when last looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Parked {
+    /// A key was parked: nobody looks before.
+    ever: AtomicBool,
+    keys: AtomicU64,
+    events: AtomicU64,
+    /// Events that were refused because they came behind a parked key that may have no more.
+    refused: AtomicU64,
+    log: LogLimit,
+    /// Why nothing goes on, where nothing does.
+    standstill: Mutex<Option<String>>,
+}
+
+/// How much is parked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ParkedCounts {
+    pub(crate) keys: u64,
+    pub(crate) events: u64,
+}
+
+impl Parked {
+    pub(crate) fn counts(&self) -> ParkedCounts {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        ParkedCounts { keys: load(&self.keys), events: load(&self.events) }
+    }
+
+    /// So much is parked now.
+    pub(crate) fn seen(&self, counts: ParkedCounts) {
+        self.keys.store(counts.keys, Ordering::Relaxed);
+        self.events.store(counts.events, Ordering::Relaxed);
+    }
+
+    /// A key is parked. How many lines of the log were left out since the last one, where one may
+    /// be written.
+    pub(crate) fn parks(&self, now: Instant) -> Option<u64> {
+        self.ever.store(true, Ordering::Relaxed);
+        self.log.one_of(LOGGED, now)
+    }
+
+    /// Nothing goes on, and why.
+    pub(crate) fn stands_still(&self, why: &str) {
+        *self.standstill.lock() = Some(why.to_owned());
+    }
+
+    pub(crate) fn goes_on(&self) {
+        *self.standstill.lock() = None;
+    }
+
+    pub(crate) fn standstill(&self) -> Option<String> {
+        self.standstill.lock().clone()
+    }
+
+    /// An event came behind a parked key that takes nothing more.
+    pub(crate) fn refuses(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn any(&self) -> bool {
+        self.ever.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,42 @@
+//! A pause gate: what is paused starts nothing more until it is resumed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::Notify;
+
+/// Of a pool or a handler. While it is off, asking costs one load.
+#[derive(Debug, Default)]
+pub(crate) struct PauseGate {
+    on: AtomicBool,
+    /// Told when it is opened.
+    released: Notify,
+}
+
+impl PauseGate {
+    pub(crate) fn is_on(&self) -> bool {
+        self.on.load(Ordering::Acquire)
+    }
+
+    /// True where that changed anything.
+    pub(crate) fn set(&self, on: bool) -> bool {
+        let was = self.on.swap(on, Ordering::AcqRel);
+        if !on {
+            self.released.notify_waiters();
+        }
+        was != on
+    }
+
+    /// Waits until it is off.
+    ///
+    /// # Cancel safety
+    /// A dropped future has done nothing.
+    pub(crate) async fn off(&self) {
+        while self.is_on() {
+            let mut released = std::pin::pin!(self.released.notified());
+            released.as_mut().enable();
+            if self.is_on() {
+                released.await;
+            }
+        }
+    }
+}

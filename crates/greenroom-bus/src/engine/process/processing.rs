@@ -1,0 +1,21 @@
+//! What the workers of all pools share.
+
+use super::{
+    entries::{Handler, PoolSettings},
+    failures::Failures,
+    fair_share::FairShare,
+    parked::Parked,
+};
+
+/// The handlers and pools of an engine, and what is known of all of them together.
+pub(crate) struct Processing {
+    /// Each at its place.
+    pub(crate) handlers: Vec<Handler>,
+    /// Each at its place.
+    pub(crate) pools: Vec<PoolSettings>,
+    /// How pools share the threads, where one has a weight.
+    pub(crate) fair_share: Option<FairShare>,
+    /// Who is told of failed attempts.
+    pub(crate) failures: Failures,
+    pub(crate) parked: Parked,
+}

@@ -1,0 +1,66 @@
+//! Where to post, and how.
+
+use std::time::Duration;
+
+use super::status::StatusMap;
+
+/// How an event is written into a request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Attributes as headers, data as body.
+    #[default]
+    Binary,
+    /// The whole event as a JSON body.
+    Structured,
+}
+
+/// Where to post, and how.
+#[derive(Clone, PartialEq, Eq)]
+pub struct HttpConfig {
+    /// `http` or `https`. A user and a password in it are sent as basic authentication, and never shown.
+    pub url: String,
+    /// Default: binary.
+    pub mode: Mode,
+    /// How long an attempt may take, connecting and reading the response included. Default: 5 s.
+    pub timeout: Duration,
+    /// How long connecting may take, TLS included. Default: 2 s; never more than `timeout`.
+    pub connect_timeout: Duration,
+    /// Headers added to each request, such as `authorization`. They win over those of the event.
+    pub headers: Vec<(String, String)>,
+    /// The longest response body in bytes that is read, where it carries events. Default: 16 MiB.
+    pub max_response: usize,
+    /// Whether the event itself goes on after a successful response that carries no event. Default: no.
+    pub pass: bool,
+    /// What follows from each answer. Default: [`STATUS_MAP`](super::STATUS_MAP).
+    pub status: StatusMap,
+}
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        Self {
+            url: String::new(),
+            mode: Mode::Binary,
+            timeout: Duration::from_secs(5),
+            connect_timeout: Duration::from_secs(2),
+            headers: Vec::new(),
+            max_response: 16 * 1024 * 1024,
+            pass: false,
+            status: StatusMap::default(),
+        }
+    }
+}
+
+/// Leaves out what may be secret: the URL and the values of the headers.
+impl std::fmt::Debug for HttpConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
+        f.debug_struct("HttpConfig")
+            .field("mode", &self.mode)
+            .field("timeout", &self.timeout)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("headers", &names)
+            .field("max_response", &self.max_response)
+            .field("pass", &self.pass)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,150 @@
+//! A batch goes through the layers: each event by itself, and those that have come through meet on the inside.
+//!
+//! ```text
+//! event 1 ──▶ layers ──▶ place 1 ┐
+//! event 2 ──▶ layers ──▶ place 2 ├──▶ `handle_all` of what stands in front, in order ──▶ back through the layers
+//! event 3 ──▶ layers ·· waits    ┘        event 3 follows when it has come through
+//! ```
+//!
+//! Nobody waits for an event behind it: a layer that lets one through at a time would never let the second come. And nothing
+//! overtakes: what stands behind an event that is to be tried again is given back unstarted.
+
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use tracing::{Instrument, Span};
+
+use super::{
+    meeting::{Arrival, Meeting, released},
+    request::{Request, result},
+    stack::Stack,
+    way::{HandlerOfWorker, Way},
+};
+use crate::{
+    BoxFuture,
+    event::Event,
+    handler::{Attempt, HandlerResult, is_to_be_tried_again},
+};
+
+/// One event on its way through the layers and back.
+enum Call<'a> {
+    Under(BoxFuture<'a, HandlerResult>),
+    Back(HandlerResult),
+}
+
+impl Call<'_> {
+    fn poll(&mut self, task: &mut Context<'_>) {
+        if let Self::Under(future) = self
+            && let Poll::Ready(result) = future.as_mut().poll(task)
+        {
+            *self = Self::Back(result);
+        }
+    }
+
+    fn is_back(&self) -> bool {
+        matches!(self, Self::Back(_))
+    }
+}
+
+/// Makes an attempt at each event of a batch: a result for each, in order.
+///
+/// # Cancel safety
+/// Dropping the future drops every attempt, in whichever layer it stands, and the handler at its await.
+pub(super) async fn hold(
+    stack: &Stack,
+    handler: &HandlerOfWorker,
+    events: Vec<(Event, Attempt)>,
+) -> Vec<HandlerResult> {
+    let meeting = Arc::new(Meeting::of(events.len()));
+    let call = |(place, (event, attempt))| {
+        let request = Request { event, attempt, way: Way::Together(meeting.clone(), place) };
+        Call::Under(Box::pin(async move { result(stack.call(request).await) }))
+    };
+    let mut calls: Vec<Call<'_>> = events.into_iter().enumerate().map(call).collect();
+    loop {
+        let next = poll_fn(|task| next_in_line(&mut calls, &meeting, task)).await;
+        if next.is_empty() {
+            break;
+        }
+        let (places, arrivals) = next.into_iter().unzip();
+        handle_together(handler, arrivals, places, &mut calls).await;
+    }
+    calls.into_iter().map(back).collect()
+}
+
+fn back(call: Call<'_>) -> HandlerResult {
+    match call {
+        Call::Back(result) => result,
+        Call::Under(_) => released("it was not attempted"),
+    }
+}
+
+/// Those that have come and have nobody before them who has not; none where all are back.
+fn next_in_line(
+    calls: &mut [Call<'_>],
+    meeting: &Meeting,
+    task: &mut Context<'_>,
+) -> Poll<Vec<(usize, Arrival)>> {
+    calls.iter_mut().for_each(|call| call.poll(task));
+    let mut next = Vec::new();
+    for place in 0..calls.len() {
+        match &calls[place] {
+            Call::Back(result) if is_to_be_tried_again(result) => {
+                if next.is_empty() {
+                    give_back(&mut calls[place + 1..]);
+                }
+                break;
+            }
+            Call::Back(_) => {}
+            Call::Under(_) if meeting.has_come(place) => {
+                next.extend(meeting.take(place).map(|arrival| (place, arrival)));
+            }
+            Call::Under(_) => {
+                return if next.is_empty() { Poll::Pending } else { Poll::Ready(next) };
+            }
+        }
+    }
+    Poll::Ready(next)
+}
+
+/// What stands behind an event that is to be tried again must not be handled before it.
+fn give_back(behind: &mut [Call<'_>]) {
+    for call in behind.iter_mut().filter(|call| !call.is_back()) {
+        *call = Call::Back(released("an event before it failed"));
+    }
+}
+
+/// Lets the handler have those that have come, while their layers go on: one that gives up in the meantime (a limit on
+/// time) drops the handler once all of them have.
+async fn handle_together(
+    handler: &HandlerOfWorker,
+    arrivals: Vec<Arrival>,
+    places: Vec<usize>,
+    calls: &mut [Call<'_>],
+) {
+    let span = arrivals.first().map_or_else(Span::none, |arrival| arrival.span.clone());
+    let mut handling = pin!(handle(handler, arrivals).instrument(span));
+    poll_fn(|task| {
+        let handled = handling.as_mut().poll(task);
+        calls.iter_mut().for_each(|call| call.poll(task));
+        let all_back = places.iter().all(|place| calls[*place].is_back());
+        if all_back { Poll::Ready(()) } else { handled }
+    })
+    .await;
+}
+
+async fn handle(handler: &HandlerOfWorker, arrivals: Vec<Arrival>) {
+    let results = {
+        let events: Vec<_> =
+            arrivals.iter().map(|arrival| (&arrival.event, arrival.attempt)).collect();
+        handler.lock().await.handle_all(&events).await
+    };
+    for (arrival, result) in arrivals.into_iter().zip(results) {
+        // Whoever is gone by now has a result.
+        let _ = arrival.result.send(result);
+    }
+}

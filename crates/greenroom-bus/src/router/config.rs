@@ -1,0 +1,221 @@
+//! How a pool and a handler are declared.
+
+use std::{sync::Arc, time::Duration};
+
+use greenroom::{
+    Backoff, FinalAction, Restarts,
+    autoscale::Autoscale,
+    batch::Batches,
+    event_pool,
+    limits::{Adaptive, Rate},
+};
+
+use super::matcher::Matcher;
+use crate::{event::OrderBy, handler::HandlerFactory, pattern::Pattern};
+
+/// A named pool of workers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PoolConfig {
+    /// Events in hand at once; 1 unless said otherwise.
+    pub workers: usize,
+    /// Events accepted and not started, for the whole pool; 1,000 unless said otherwise.
+    pub queue: usize,
+    /// What order there is: that of each handler's [`order_by`](HandlerConfig::order_by), or none whatever handlers say.
+    pub engine: event_pool::Engine,
+    /// What happens to an event that finds the queue full, or as many of its key waiting as may.
+    pub on_full: OnFull,
+    /// Events that may wait behind one key; `None`: a quarter of the queue, so that one key cannot fill it.
+    pub max_per_key: Option<usize>,
+    /// What follows when an event has failed for good. A dead letter unless said otherwise; parked keys are decided about
+    /// through [`Pool::keys`](greenroom::Pool::keys), and what is still parked when a run ends is refused.
+    pub on_final_failure: FinalAction,
+    /// What orders the events of its handlers that name nothing of their own ([`HandlerConfig::order_by`]). `None`: no order.
+    pub order_by: Option<OrderBy>,
+    /// How failures of its handlers are retried that name nothing of their own ([`HandlerConfig::retry`]). `None`: as usual.
+    pub retry: Option<Retry>,
+    /// How often a worker whose handler panicked is restarted.
+    pub restarts: Restarts,
+    /// Whether the pool tells the process's [`PoolEvents`](greenroom::PoolEvents), and the log, what happens to it.
+    pub event_stream: bool,
+    /// How many events of one line a handler is given at once; one unless said otherwise.
+    pub batches: Option<Batches>,
+    /// With how many bytes (about: [`Event::approximate_bytes`](crate::event::Event::approximate_bytes)) such a batch is full,
+    /// too; `None`: only with its number of events.
+    pub batch_bytes: Option<usize>,
+    /// Attempts started in such a time, at most; without limit unless said otherwise. Whoever waits for its turn holds no key.
+    pub rate: Option<Rate>,
+    /// Attempts in hand at once, at most, where that is fewer than the workers; without limit unless said otherwise.
+    pub concurrency: Option<Concurrency>,
+    /// How long an attempt may take; without limit unless said otherwise. One that takes longer is dropped at its next await
+    /// and has failed: what it did until then is not known.
+    pub timeout: Option<Duration>,
+    /// Lets the pool change its workers by itself, between these bounds.
+    pub autoscale: Option<Autoscale>,
+    /// Runs the workers on so many threads of the pool's own, for handlers that compute or block: otherwise they hold up
+    /// the inputs and every other pool.
+    pub dedicated_threads: Option<usize>,
+    /// Its share of the starts of handlers where several pools compete for threads, because their handlers compute: three times
+    /// the weight, three times the starts. 1 for pools that name none, where another does; above 0. Attempts that wait for
+    /// something take no thread, and no share; nor do those of a pool with [`dedicated_threads`](Self::dedicated_threads).
+    pub weight: Option<u32>,
+}
+
+/// How many attempts a pool has in hand at once, at most.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Concurrency {
+    /// So many.
+    Fixed(usize),
+    /// As many as the target bears, found out by how long attempts take and how they end.
+    Adaptive(Adaptive),
+}
+
+impl PoolConfig {
+    /// The name of the first setting that differs from that of `other`. The settings that can change while the pool runs come last or not at all.
+    pub(crate) fn first_difference(&self, other: &Self) -> &'static str {
+        let differs = [
+            ("engine", self.engine != other.engine),
+            ("on_full", self.on_full != other.on_full),
+            ("max_per_key", self.max_per_key != other.max_per_key),
+            ("order_by", self.order_by != other.order_by),
+            ("on_final_failure", self.on_final_failure != other.on_final_failure),
+            ("restarts", self.restarts != other.restarts),
+            ("event_stream", self.event_stream != other.event_stream),
+            ("batches", self.batches != other.batches),
+            ("batch_bytes", self.batch_bytes != other.batch_bytes),
+            ("timeout", self.timeout != other.timeout),
+            ("autoscale", self.autoscale != other.autoscale),
+            ("weight", self.weight != other.weight),
+            ("dedicated_threads", self.dedicated_threads != other.dedicated_threads),
+            ("rate", self.rate != other.rate),
+            ("concurrency", self.concurrency != other.concurrency),
+        ];
+        let first = differs.iter().find(|(_, differs)| *differs);
+        first.map_or("its settings", |(name, _)| name)
+    }
+}
+
+impl Default for PoolConfig {
+    fn default() -> Self {
+        Self {
+            workers: 1,
+            queue: 1_000,
+            engine: event_pool::Engine::default(),
+            on_full: OnFull::Pause,
+            max_per_key: None,
+            order_by: None,
+            retry: None,
+            on_final_failure: FinalAction::DeadLetter,
+            restarts: Restarts::default(),
+            event_stream: true,
+            batches: None,
+            batch_bytes: None,
+            rate: None,
+            concurrency: None,
+            timeout: None,
+            autoscale: None,
+            dedicated_threads: None,
+            weight: None,
+        }
+    }
+}
+
+/// What happens to an event whose pool is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnFull {
+    /// It waits beside the pool; other pools go on. Its source pauses once so many wait as its
+    /// [`run_ahead`](crate::engine::InputConfig::run_ahead) says: 10,000 unless said otherwise.
+    Pause,
+    /// It is refused: its source may deliver it again.
+    Reject,
+    /// It becomes a dead letter.
+    DeadLetter,
+}
+
+/// A handler, what it is for, and how it is run.
+#[derive(Clone)]
+pub struct HandlerConfig {
+    /// The event types it handles.
+    pub on: Vec<Pattern>,
+    /// Of these, the ones it takes; all of them unless said otherwise.
+    pub matcher: Matcher,
+    /// Whether it gets events beside the handler that they go to, each with an outcome of its own.
+    pub fan_out: bool,
+    /// The pool that runs it; `default` unless said otherwise.
+    pub pool: String,
+    /// Events with the same value here are handled one at a time, in order. `None`: as [its pool says](PoolConfig::order_by);
+    /// [`OrderBy::none`] where it is to keep no order there.
+    pub order_by: Option<OrderBy>,
+    /// Whether an event without that value is a dead letter; otherwise it is handled without order.
+    pub key_required: bool,
+    /// How failures are retried. `None`: as [its pool says](PoolConfig::retry).
+    pub retry: Option<Retry>,
+    /// When an event that was handled is acknowledged.
+    pub ack: AckWhen,
+    /// How many of the events that it makes of one may come back in, where the engine has a
+    /// [`loopback`](crate::engine::EngineBuilder::loopback); none unless said otherwise. So much
+    /// room is reserved before it starts.
+    pub loopback: usize,
+    /// Builds the handler of each worker.
+    pub factory: Arc<dyn HandlerFactory>,
+}
+
+impl HandlerConfig {
+    /// A handler in the `default` pool, with its order and retries.
+    pub fn new(on: Vec<Pattern>, factory: Arc<dyn HandlerFactory>) -> Self {
+        Self {
+            on,
+            matcher: Matcher::any(),
+            fan_out: false,
+            pool: DEFAULT_POOL.to_owned(),
+            order_by: None,
+            key_required: false,
+            retry: None,
+            ack: AckWhen::default(),
+            loopback: 0,
+            factory,
+        }
+    }
+
+    /// With what its pool says where it says nothing.
+    pub(crate) fn inherit(self, pool: &PoolConfig) -> Self {
+        let order_by = self.order_by.or(pool.order_by).filter(OrderBy::is_order);
+        let retry = self.retry.or(pool.retry);
+        Self { order_by, retry, ..self }
+    }
+}
+
+/// When an event that was handled is acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AckWhen {
+    /// When all that its handler made of it is stored by the outputs that it goes to.
+    #[default]
+    Outputs,
+    /// When its handler was done with it. Outputs that are lost after that are counted
+    /// ([`lost_outputs`](crate::engine::RunReport::lost_outputs)), and nobody delivers the event
+    /// again.
+    OnSuccess,
+    /// When its handler says so, through [`Settlement`](crate::handler::Settlement), and its outputs are stored.
+    Manual,
+}
+
+/// The pool that always exists.
+pub const DEFAULT_POOL: &str = "default";
+
+/// How failed attempts are repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// Attempts in all; 5 unless said otherwise.
+    pub attempts: u32,
+    /// The waits between them; 200 ms to 30 s unless said otherwise.
+    pub backoff: Backoff,
+    /// No further attempt is made once the first failure is so long ago; without limit unless said otherwise. Time in an
+    /// outage of the handler does not count.
+    pub total: Option<Duration>,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        let backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(30));
+        Self { attempts: 5, backoff, total: None }
+    }
+}

@@ -1,0 +1,18 @@
+//! What the listener answers from.
+
+use std::{path::PathBuf, sync::Arc};
+
+use greenroom_bus::engine::Control;
+
+use crate::commands::run::{layers::HandlerLayers, reload::Reload};
+
+/// What the listener answers from.
+pub(crate) struct Daemon {
+    pub(crate) control: Control,
+    /// Reads the configuration again, and knows which one holds.
+    pub(crate) reload: Arc<Reload>,
+    /// What the layers of the handlers tell.
+    pub(crate) layers: Arc<HandlerLayers>,
+    /// The file of dead letters.
+    pub(crate) dead_letters: PathBuf,
+}
