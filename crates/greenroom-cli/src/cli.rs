@@ -58,6 +58,11 @@ pub enum Command {
     ///
     /// Exit code 1: it could not run, or a message was lost. Figures are printed, not judged.
     Bench(BenchArgs),
+    /// Print an AsyncAPI document of the inputs, handlers and outputs of a configuration
+    ///
+    /// AsyncAPI 3.0 as JSON, without credentials, arguments of programs and other values that may be
+    /// secret.
+    Asyncapi(AsyncApiArgs),
     /// Print a script that completes commands and options in a shell
     ///
     /// For bash, put it into ~/.local/share/bash-completion/completions/greenroom; for zsh, into a
@@ -184,6 +189,20 @@ pub struct BenchArgs {
     /// Measure the pool alone; how the presets are measured, each in a process of its own
     #[arg(long, hide = true)]
     pub pool_alone: bool,
+}
+
+/// Arguments of `asyncapi`.
+#[derive(Debug, Args)]
+pub struct AsyncApiArgs {
+    /// What to describe.
+    #[command(flatten)]
+    pub source: Source,
+    /// The title of the document; the name of the file when left out
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+    /// The version of what is described, which is yours to count
+    #[arg(long, value_name = "TEXT", default_value = "1.0.0")]
+    pub api_version: String,
 }
 
 /// Arguments of `man`.

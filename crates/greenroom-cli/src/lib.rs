@@ -3,7 +3,7 @@
 //! - [`config`]: the file, checked in one run against one table of options.
 //! - [`report`] and [`progress`]: what a run tells while it goes on and when it has ended.
 //! - [`commands`]: `run`, `check`, `why`, `explain-status`, `schema`, `init`, `demo`, `bench`,
-//!   `completions`, `man`.
+//!   `asyncapi`, `completions`, `man`.
 
 mod admin;
 pub mod cli;
@@ -42,6 +42,7 @@ pub fn main() -> ExitCode {
         Command::Init(init) => commands::init::init(&init),
         Command::Demo(demo) => commands::demo::demo(&demo),
         Command::Bench(bench) => commands::bench::bench(&bench),
+        Command::Asyncapi(asyncapi) => commands::asyncapi::print(&asyncapi),
         Command::Completions { shell } => commands::completions::print(shell),
         Command::Man(man) => commands::man::man(&man),
     }

@@ -1,5 +1,6 @@
 //! The commands, one per file.
 
+pub mod asyncapi;
 pub mod bench;
 pub mod check;
 pub mod completions;

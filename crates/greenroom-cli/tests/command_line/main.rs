@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot start its binary has failed")]
 
+mod asyncapi;
 #[cfg(target_os = "linux")]
 mod colour;
 mod completions;
@@ -17,7 +18,7 @@ const GOOD: &str =
     "inputs: { i: { generator: { count: 1 } } }\nhandlers: { h: { on: '**', pass: } }\n";
 
 /// Every command, in the order of the help. Tests look for each in completions, pages and help.
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 11] = [
     "run",
     "check",
     "why",
@@ -26,6 +27,7 @@ const COMMANDS: [&str; 10] = [
     "init",
     "demo",
     "bench",
+    "asyncapi",
     "completions",
     "man",
 ];
