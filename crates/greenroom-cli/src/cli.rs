@@ -6,11 +6,14 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::version;
+
 pub use values::Seconds;
 
 /// Runs events through pools of workers, in order per key.
 #[derive(Debug, Parser)]
-#[command(name = "greenroom", version, max_term_width = 100)]
+#[command(name = "greenroom", max_term_width = 100)]
+#[command(version = version::SHORT, long_version = version::LONG)]
 pub struct Cli {
     /// How logs are written, on standard error [default: human]
     #[arg(long, value_name = "FORMAT", global = true)]
@@ -57,6 +60,24 @@ pub enum Command {
     ///
     /// Exit code 1: it could not run, or a message was lost. Figures are printed, not judged.
     Bench(BenchArgs),
+    /// Print an AsyncAPI document of the inputs, handlers and outputs of a configuration
+    ///
+    /// AsyncAPI 3.0 as JSON, without credentials, arguments of programs and other values that may be
+    /// secret.
+    Asyncapi(AsyncApiArgs),
+    /// Print a script that completes commands and options in a shell
+    ///
+    /// For bash, put it into ~/.local/share/bash-completion/completions/greenroom; for zsh, into a
+    /// file `_greenroom` in a directory of $fpath; for fish, into
+    /// ~/.config/fish/completions/greenroom.fish.
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page of greenroom or of one of its commands
+    ///
+    /// `greenroom man | man -l -` shows it; `--dir` writes all pages, for a package.
+    Man(ManArgs),
 }
 
 /// A configuration file with settings on top.
@@ -170,6 +191,42 @@ pub struct BenchArgs {
     /// Measure the pool alone; how the presets are measured, each in a process of its own
     #[arg(long, hide = true)]
     pub pool_alone: bool,
+}
+
+/// Arguments of `asyncapi`.
+#[derive(Debug, Args)]
+pub struct AsyncApiArgs {
+    /// What to describe.
+    #[command(flatten)]
+    pub source: Source,
+    /// The title of the document; the name of the file when left out
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+    /// The version of what is described, which is yours to count
+    #[arg(long, value_name = "TEXT", default_value = "1.0.0")]
+    pub api_version: String,
+}
+
+/// Arguments of `man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// The command to print the page of; the page of greenroom itself when left out
+    #[arg(conflicts_with = "dir")]
+    pub command: Option<String>,
+    /// Write the pages of greenroom and of all its commands into this directory instead
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+/// A shell that commands are completed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    /// Bash
+    Bash,
+    /// Zsh
+    Zsh,
+    /// Fish
+    Fish,
 }
 
 /// How logs are written.

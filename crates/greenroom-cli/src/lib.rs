@@ -2,7 +2,8 @@
 //!
 //! - [`config`]: the file, checked in one run against one table of options.
 //! - [`report`] and [`progress`]: what a run tells while it goes on and when it has ended.
-//! - [`commands`]: `run`, `check`, `why`, `explain-status`, `schema`, `init`, `demo`, `bench`.
+//! - [`commands`]: `run`, `check`, `why`, `explain-status`, `schema`, `init`, `demo`, `bench`,
+//!   `asyncapi`, `completions`, `man`.
 
 mod admin;
 pub mod cli;
@@ -14,6 +15,7 @@ mod logging;
 mod panics;
 pub mod progress;
 pub mod report;
+mod version;
 
 use std::process::ExitCode;
 
@@ -40,6 +42,9 @@ pub fn main() -> ExitCode {
         Command::Init(init) => commands::init::init(&init),
         Command::Demo(demo) => commands::demo::demo(&demo),
         Command::Bench(bench) => commands::bench::bench(&bench),
+        Command::Asyncapi(asyncapi) => commands::asyncapi::print(&asyncapi),
+        Command::Completions { shell } => commands::completions::print(shell),
+        Command::Man(man) => commands::man::man(&man),
     }
 }
 

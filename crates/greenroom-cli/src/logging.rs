@@ -79,9 +79,12 @@ fn filter(
     }
 }
 
-/// Colour is for terminals, unless NO_COLOR says otherwise (no-color.org).
+/// Whether standard error gets colours (C17): a terminal does, unless NO_COLOR holds any text
+/// (no-color.org) or TERM is `dumb`.
 pub(crate) fn colour_on_stderr() -> bool {
-    io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    let wanted = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let understood = env::var_os("TERM").is_none_or(|term| term != "dumb");
+    wanted && understood && io::stderr().is_terminal()
 }
 
 #[cfg(test)]

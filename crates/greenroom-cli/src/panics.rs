@@ -8,6 +8,8 @@ use std::{
 
 use greenroom_bus::handler::exec::kill_all;
 
+use crate::version;
+
 /// Replaces the hook that prints a stack trace. A panic of the main thread ends the process with exit code 1; in
 /// other threads it is caught by whoever runs them.
 pub(crate) fn install() {
@@ -24,9 +26,5 @@ pub(crate) fn install() {
 fn line(info: &PanicHookInfo<'_>) -> String {
     let place = info.location().map_or_else(|| "unknown place".to_owned(), ToString::to_string);
     let what = info.payload_as_str().unwrap_or("unknown cause").replace('\n', " ");
-    let version = env!("CARGO_PKG_VERSION");
-    format!(
-        "internal error: {what} ({place}, version {version}); please report it at {}/issues",
-        env!("CARGO_PKG_REPOSITORY")
-    )
+    format!("internal error: {what} ({place}, greenroom {}); please report it", version::SHORT)
 }

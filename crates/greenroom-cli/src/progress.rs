@@ -1,7 +1,7 @@
 //! What a run shows while it goes on (O08): a bar on a terminal, a log line every five seconds otherwise.
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -52,11 +52,13 @@ pub struct Snapshot {
 /// # Cancel safety
 /// Made to be dropped, for example as the losing branch of a `select!`; the bar is cleared then.
 pub async fn show(snapshot: impl Fn() -> Snapshot) {
-    if io::stderr().is_terminal() {
-        draw(snapshot).await;
-    } else {
-        log(snapshot).await;
-    }
+    if can_draw() { draw(snapshot).await } else { log(snapshot).await }
+}
+
+/// Whether standard error is a terminal that lines can be drawn over: one without `TERM`, or a
+/// `dumb` one, is none.
+pub(crate) fn can_draw() -> bool {
+    !ProgressDrawTarget::stderr().is_hidden()
 }
 
 async fn draw(snapshot: impl Fn() -> Snapshot) {
@@ -79,7 +81,8 @@ async fn draw(snapshot: impl Fn() -> Snapshot) {
     }
 }
 
-/// Shows some lines of text, on a standard error that is a terminal, until the future is dropped; they are cleared then.
+/// Shows some lines of text, where [`can_draw`] says so, until the future is dropped; they are
+/// cleared then.
 pub(crate) async fn text(lines: impl Fn() -> String) {
     let bar = Cleared::new(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()));
     bar.0.set_style(message_alone());

@@ -1,10 +1,13 @@
 //! The commands, one per file.
 
+pub mod asyncapi;
 pub mod bench;
 pub mod check;
+pub mod completions;
 pub mod demo;
 pub mod explain_status;
 pub mod init;
+pub mod man;
 pub mod run;
 pub mod schema;
 pub mod why;

@@ -1,7 +1,7 @@
 //! The demo while it goes on: a table on a terminal, a line every second elsewhere.
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     time::Duration,
 };
 
@@ -13,7 +13,7 @@ const LINE_EVERY: Duration = Duration::from_secs(1);
 
 /// Shows until the future is dropped, on standard error.
 pub(super) async fn show(show: &Show) {
-    if io::stderr().is_terminal() {
+    if progress::can_draw() {
         progress::text(|| table::live(show)).await;
     }
     let mut ticks = progress::ticks(LINE_EVERY);

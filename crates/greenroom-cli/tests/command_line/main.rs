@@ -2,6 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot start its binary has failed")]
 
+mod asyncapi;
+#[cfg(target_os = "linux")]
+mod colour;
+mod completions;
+mod man;
+mod version;
+
 use std::{
     path::Path,
     process::{Command, Output},
@@ -9,6 +16,21 @@ use std::{
 
 const GOOD: &str =
     "inputs: { i: { generator: { count: 1 } } }\nhandlers: { h: { on: '**', pass: } }\n";
+
+/// Every command, in the order of the help. Tests look for each in completions, pages and help.
+const COMMANDS: [&str; 11] = [
+    "run",
+    "check",
+    "why",
+    "explain-status",
+    "schema",
+    "init",
+    "demo",
+    "bench",
+    "asyncapi",
+    "completions",
+    "man",
+];
 
 fn greenroom(directory: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_greenroom"))
@@ -95,6 +117,28 @@ fn c01_wrong_command_lines_answer_2_and_help_answers_0() {
     }
     let later = greenroom(directory.path(), &["init", "nats"]);
     assert!(stderr(&later).contains("not part of this version"));
+}
+
+/// A command that is added comes into the list, and so into what each test looks for.
+#[test]
+fn c17_the_list_of_commands_is_that_of_the_help() {
+    let help = stdout(&greenroom(Path::new("."), &["--help"]));
+    let (_, list) = help.split_once("Commands:\n").unwrap();
+    let (list, _) = list.split_once("\n\n").unwrap();
+    // What a line begins with; a line that goes on is indented further.
+    let names = list.lines().filter_map(|line| line.strip_prefix("  "));
+    let names = names.filter(|line| !line.starts_with(' '));
+    let listed: Vec<_> = names.filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(listed, [&COMMANDS[..], &["help"]].concat());
+}
+
+#[test]
+fn c17_the_page_of_commands_has_each_of_them() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/command-line.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    for command in COMMANDS {
+        assert!(page.contains(&format!("| `greenroom {command}")), "{command}");
+    }
 }
 
 #[test]

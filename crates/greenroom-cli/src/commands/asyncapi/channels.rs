@@ -1,0 +1,236 @@
+//! The channels of a document, the operations on them and the servers behind them.
+
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use super::messages::{ANY, DEAD_LETTER, Messages, generated};
+use crate::config::{
+    Config, HandlerConfig, HandlerKind, HttpMode, InputConfig, InputKind, LayerConfig, OutputConfig,
+};
+
+/// A place that events come from or go to.
+pub(super) struct Channel {
+    /// Its name in the document, and that of its operation: `input.NAME`, `handler.NAME`, ...
+    pub(super) key: String,
+    action: &'static str,
+    title: String,
+    /// A path; `null` in the document, where there is none that a reader could use.
+    address: Option<String>,
+    /// The types and patterns that pass; none for the dead letters, which have a message of their
+    /// own.
+    types: Vec<String>,
+    /// The URL of an HTTP target, without what may be secret.
+    target: Option<Target>,
+    /// Answers carry events, which go to the outputs.
+    answers: bool,
+    /// What AsyncAPI has no word for.
+    details: Value,
+}
+
+struct Target {
+    name: String,
+    protocol: String,
+    host: String,
+}
+
+impl Channel {
+    pub(super) fn all(config: &Config) -> Vec<Self> {
+        let inputs = config.inputs.iter().map(|input| Self::input(input, config));
+        let handlers = config.handlers.iter().map(Self::handler);
+        let outputs = config.outputs.iter().map(Self::output);
+        inputs.chain(handlers).chain(outputs).chain([Self::dead_letters(config)]).collect()
+    }
+
+    fn input(input: &InputConfig, config: &Config) -> Self {
+        let (address, types, kind) = match &input.kind {
+            // What a file holds is not known; what of it is handled is.
+            InputKind::File { path, .. } => {
+                (Some(path.display().to_string()), handled(config), "file")
+            }
+            InputKind::Generator(_) => (None, generated(config).cloned().collect(), "generator"),
+        };
+        let title = format!("The input `{}`", input.name);
+        let details = json!({ "kind": kind });
+        let key = format!("input.{}", input.name);
+        Self { address, types, details, ..Self::new(key, "receive", title) }
+    }
+
+    fn handler(handler: &HandlerConfig) -> Self {
+        let title = format!("The handler `{}`", handler.name);
+        let target = match &handler.kind {
+            HandlerKind::Http(http) => Url::parse(&http.url).ok(),
+            _ => None,
+        };
+        Self {
+            address: target.as_ref().map(|url| url.path().to_owned()),
+            types: handler.on.clone(),
+            target: target.map(|url| Target::of(&handler.name, &url)),
+            answers: matches!(handler.kind, HandlerKind::Http(_) | HandlerKind::Exec(_)),
+            details: details(handler),
+            ..Self::new(format!("handler.{}", handler.name), "send", title)
+        }
+    }
+
+    fn output(output: &OutputConfig) -> Self {
+        Self {
+            address: Some(output.path.display().to_string()),
+            types: output.on.clone(),
+            details: json!({ "kind": "file" }),
+            ..Self::new(
+                format!("output.{}", output.name),
+                "send",
+                format!("The output `{}`", output.name),
+            )
+        }
+    }
+
+    fn dead_letters(config: &Config) -> Self {
+        Self {
+            address: Some(config.dead_letters.display().to_string()),
+            details: json!({ "kind": "file" }),
+            ..Self::new(
+                DEAD_LETTER.to_owned(),
+                "send",
+                "Events that could not be handled".to_owned(),
+            )
+        }
+    }
+
+    fn new(key: String, action: &'static str, title: String) -> Self {
+        let (types, details) = (Vec::new(), Value::Null);
+        Self { key, action, title, address: None, types, target: None, answers: false, details }
+    }
+
+    /// The channel, and that of its answers.
+    pub(super) fn channels(&self, messages: &Messages) -> Vec<(String, Value)> {
+        let mut channel = json!({
+            "address": self.address,
+            "title": self.title,
+            "messages": references(self.keys(messages)),
+        });
+        if let Some(target) = &self.target {
+            channel["servers"] = json!([{ "$ref": format!("#/servers/{}", target.name) }]);
+        }
+        let answers = self.answers.then(|| {
+            let answers = json!({
+                "address": null,
+                "title": format!("{}: events that it answers with, which go to the outputs", self.title),
+                "messages": references(vec![messages.key(ANY)]),
+            });
+            (self.answers_key(), answers)
+        });
+        [(self.key.clone(), channel)].into_iter().chain(answers).collect()
+    }
+
+    pub(super) fn operation(&self, messages: &Messages) -> Value {
+        let channel = format!("#/channels/{}", self.key);
+        let passing = self
+            .keys(messages)
+            .into_iter()
+            .map(|key| json!({ "$ref": format!("{channel}/messages/{key}") }));
+        let mut operation = json!({
+            "action": self.action,
+            "channel": { "$ref": channel },
+            "title": self.title,
+            "messages": passing.collect::<Vec<_>>(),
+            "x-greenroom": self.details,
+        });
+        if self.target.is_some() {
+            operation["bindings"] =
+                json!({ "http": { "method": "POST", "bindingVersion": "0.3.0" } });
+        }
+        if self.answers {
+            operation["reply"] =
+                json!({ "channel": { "$ref": format!("#/channels/{}", self.answers_key()) } });
+        }
+        operation
+    }
+
+    pub(super) fn server(&self) -> Option<(String, Value)> {
+        let target = self.target.as_ref()?;
+        Some((target.name.clone(), json!({ "host": target.host, "protocol": target.protocol })))
+    }
+
+    fn answers_key(&self) -> String {
+        format!("{}.answers", self.key)
+    }
+
+    fn keys<'a>(&self, messages: &'a Messages) -> Vec<&'a str> {
+        match self.types.as_slice() {
+            [] => vec![DEAD_LETTER],
+            types => types.iter().map(|ty| messages.key(ty)).collect(),
+        }
+    }
+}
+
+impl Target {
+    /// Credentials and the query stay out: either may be a secret.
+    fn of(name: &str, url: &Url) -> Self {
+        let host = url.host_str().unwrap_or_default();
+        let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+        Self {
+            name: name.to_owned(),
+            protocol: url.scheme().to_owned(),
+            host: format!("{host}{port}"),
+        }
+    }
+}
+
+fn references(keys: Vec<&str>) -> Map<String, Value> {
+    let reference = |key: &str| json!({ "$ref": format!("#/components/messages/{key}") });
+    keys.into_iter().map(|key| (key.to_owned(), reference(key))).collect()
+}
+
+/// Every type and pattern that a handler is `on`, each once, in the order of the file.
+fn handled(config: &Config) -> Vec<String> {
+    let mut types: Vec<String> = Vec::new();
+    for ty in config.handlers.iter().flat_map(|handler| &handler.on) {
+        if !types.contains(ty) {
+            types.push(ty.clone());
+        }
+    }
+    types
+}
+
+/// Of a handler: what it is, where it runs and what orders its events. Arguments and variables of
+/// a program may be secret and are left out.
+fn details(handler: &HandlerConfig) -> Value {
+    let mut details = json!({
+        "kind": kind(&handler.kind),
+        "pool": handler.pool,
+        "order_by": handler.order_by,
+        "attempts": handler.attempts,
+    });
+    if let HandlerKind::Exec(exec) = &handler.kind {
+        details["program"] = json!(exec.command.first());
+    }
+    if let HandlerKind::Http(http) = &handler.kind {
+        details["mode"] = match http.mode {
+            HttpMode::Binary => json!("binary"),
+            HttpMode::Structured => json!("structured"),
+        };
+    }
+    let schemas = handler.layers.iter().filter_map(|layer| match layer {
+        LayerConfig::Validation(schemas) => Some(schemas),
+        _ => None,
+    });
+    let schemas: Map<_, _> = schemas
+        .flatten()
+        .map(|schema| (schema.on.clone(), json!(schema.path.display().to_string())))
+        .collect();
+    if !schemas.is_empty() {
+        details["validation"] = Value::Object(schemas);
+    }
+    details
+}
+
+fn kind(kind: &HandlerKind) -> &'static str {
+    match kind {
+        HandlerKind::Pass => "pass",
+        HandlerKind::Log => "log",
+        HandlerKind::Drop => "drop",
+        HandlerKind::Simulate { .. } => "simulate",
+        HandlerKind::Exec(_) => "exec",
+        HandlerKind::Http(_) => "http",
+    }
+}

@@ -1,0 +1,44 @@
+//! `greenroom completions SHELL`: a script that completes commands and options (C17).
+
+use std::process::ExitCode;
+
+use clap::{Command, CommandFactory};
+use clap_complete::{Generator, generate, shells};
+
+use crate::{
+    cli::{Cli, Shell},
+    exit,
+};
+
+/// Prints the script of a shell.
+pub fn print(shell: Shell) -> ExitCode {
+    exit::answer(&script(shell))
+}
+
+fn script(shell: Shell) -> String {
+    match shell {
+        Shell::Bash => of(shells::Bash),
+        Shell::Zsh => of(shells::Zsh),
+        Shell::Fish => of(shells::Fish),
+    }
+}
+
+fn of(generator: impl Generator) -> String {
+    let mut bytes = Vec::new();
+    generate(generator, &mut visible(&Cli::command()), "greenroom", &mut bytes);
+    // Made of texts of ours, which are UTF-8.
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What of a command is to be offered. `clap_complete` offers hidden options as well.
+fn visible(command: &Command) -> Command {
+    let options = command.get_arguments().filter(|option| !option.is_hide_set());
+    let offered = Command::new(command.get_name().to_owned())
+        .about(command.get_about().cloned().unwrap_or_default())
+        .args(options.cloned())
+        .subcommands(command.get_subcommands().map(visible));
+    match command.get_version() {
+        Some(version) => offered.version(version.to_owned()),
+        None => offered,
+    }
+}

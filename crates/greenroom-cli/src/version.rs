@@ -1,0 +1,16 @@
+//! Which greenroom this is (C17): the build script says from which commit it was built, and with
+//! which features.
+
+/// Version and commit, for example `0.1.0 (65590e2cafe0)`; `0.1.0 (commit unknown)` where nothing
+/// told the commit.
+pub(crate) const SHORT: &str =
+    concat!(env!("CARGO_PKG_VERSION"), " (", env!("GREENROOM_COMMIT"), ")");
+
+/// The same, and a line with the cargo features of this build, or `none`.
+pub(crate) const LONG: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (",
+    env!("GREENROOM_COMMIT"),
+    ")\nfeatures: ",
+    env!("GREENROOM_FEATURES")
+);
