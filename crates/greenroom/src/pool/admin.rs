@@ -487,8 +487,9 @@ impl<A: Actor> PoolAdmin<A> {
     /// no, then withdraw. A collecting batch, too, gives up what it does not want.
     ///
     /// # Price
-    /// Each message that waits is looked at, and nothing of its shard is started meanwhile. Nothing
-    /// is paid by pools that do not call it.
+    /// Each message that waits is looked at, and nothing of its shard is started meanwhile. A pool
+    /// that drops the [oldest](crate::Overflow::DropOldest) message for a new one may find none to
+    /// drop then, and refuse the new one. Nothing is paid by pools that do not call it.
     ///
     /// `is_such` is called on this thread, under no lock, perhaps more than once for a message. It
     /// may ask the pool for its figures and send to it. Where it calls `withdraw` of the same pool,
