@@ -5,7 +5,7 @@
 #[error("{source_name}: {reason}")]
 #[non_exhaustive]
 pub struct SourceError {
-    /// [`Source::describe`].
+    /// [`Source::describe`](super::Source::describe).
     pub source_name: String,
     /// What happened, and what to do next.
     pub reason: String,
