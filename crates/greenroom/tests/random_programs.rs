@@ -323,9 +323,8 @@ fn builder(
     let (of_workers, current) = (edition.clone(), edition.clone());
     let builder = Pool::new(move |_slot| Worker(seen.clone(), of_workers.clone()));
     let builder = match program.revokes() {
-        true => builder.starts_if(move |message: &Message| {
-            message.edition >= current.load(Ordering::SeqCst)
-        }),
+        true => builder
+            .starts_if(move |message: &Message| message.edition >= current.load(Ordering::SeqCst)),
         false => builder,
     };
     let builder = builder
@@ -397,11 +396,7 @@ async fn stop(pool: &Pool<Worker>, ending: Ending) -> Stopped {
 }
 
 /// Withdraws what waits and is chosen, and sees that each is told once.
-fn withdraw(
-    pool: &Pool<Worker>,
-    seen: &Mutex<Seen>,
-    chosen: impl Fn(&Message) -> bool,
-) -> usize {
+fn withdraw(pool: &Pool<Worker>, seen: &Mutex<Seen>, chosen: impl Fn(&Message) -> bool) -> usize {
     let mut before = HashSet::new();
     let withdrawn = pool.admin().withdraw(|message| {
         let is_new = before.insert(message.number);
