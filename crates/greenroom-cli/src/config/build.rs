@@ -11,17 +11,19 @@ use greenroom::{
     event_pool::{Engine, Preset},
     limits::Adaptive,
 };
+use greenroom_config::{
+    problem::{Problem, Problems},
+    record::{Places, Record},
+    units,
+};
 
 use super::{
     layers::{Breaker, LayerConfig, Layers},
-    problem::{Problem, Problems},
-    record::{Places, Record},
     types::{
         AdminConfig, Batch, Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind,
         HttpConfig, HttpMode, InputConfig, InputKind, LoopbackConfig, NoHandler, OnFinalFailure,
         OnFull, OutageConfig, OutputConfig, PoolConfig, Retry,
     },
-    units,
 };
 
 /// The `order_by` of a handler that keeps no order, whatever its pool says.

@@ -5,11 +5,14 @@ use std::{collections::HashMap, path::Path};
 
 use greenroom::event_pool::Engine;
 use greenroom_bus::handler::http::{NoTarget, On, StatusMap, Verdict, check_url};
-
-use super::{
-    near, pattern,
+use greenroom_config::{
+    near,
     problem::{Problem, Problems},
     record::Places,
+};
+
+use super::{
+    pattern,
     types::{Config, HandlerConfig, HandlerKind, InputKind, PoolConfig},
 };
 

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use greenroom::event_pool::Engine;
 use greenroom_bus::handler::http::Verdict;
+use greenroom_config::{
+    problem::{Problem, Problems, plural},
+    record::Places,
+};
 
 use super::{
     layers::LayerConfig,
-    problem::{Problem, Problems, plural},
-    record::Places,
     types::{
         Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig, InputKind,
         OnFinalFailure, OnFull, PoolConfig,

@@ -7,11 +7,13 @@
 //! the types of events only where generators make them all.
 
 use greenroom_bus::pattern::Pattern;
+use greenroom_config::{
+    problem::{Problem, Problems},
+    record::Places,
+};
 
 use super::{
     pattern::{covers, matches, overlap},
-    problem::{Problem, Problems},
-    record::Places,
     types::{Config, HandlerConfig, HandlerKind, InputKind, LoopbackConfig, OutputConfig},
 };
 

@@ -9,14 +9,14 @@ use std::{
 };
 
 use greenroom_bus::layer::Validation;
-use serde_json::Value;
-
-use super::{
-    pattern,
+use greenroom_config::{
     problem::{Problem, Problems},
     record::{Places, Record},
     units::Rate,
 };
+use serde_json::Value;
+
+use super::pattern;
 
 /// A slower rate is a mistake, and its waits would be beyond what a clock counts to.
 const SLOWEST: f64 = 1.0 / 86_400.0;

@@ -6,51 +6,69 @@
 
 mod build;
 mod check;
-mod decode;
 mod effect;
 mod flow;
-mod interpolate;
-mod json_schema;
 mod layers;
-mod meant;
-mod near;
 mod options;
-mod overrides;
 mod pattern;
-mod problem;
 mod reach;
-mod record;
-mod reference;
-mod scalar;
-mod schema;
 #[cfg(test)]
 mod tests;
-mod toml;
-mod tree;
 mod types;
-mod units;
-mod yaml;
 
 use std::{collections::HashMap, env, fs, io::Read, path::Path};
 
-use self::{build::Builder, interpolate::World, tree::Node};
-pub use self::{
-    json_schema::json_schema,
-    layers::{Breaker, LayerConfig, Schema},
+pub(crate) use greenroom_config::units::{duration, rate};
+use greenroom_config::{
+    decode,
+    interpolate::{self, World},
+    overrides, toml,
+    tree::Node,
+    yaml,
+};
+pub use greenroom_config::{
     problem::{Problem, Problems, Severity, plural},
-    reference::reference,
     tree::{Place, Span},
+    units::{DurationRange, Rate},
+};
+
+use self::build::Builder;
+pub(crate) use self::reach::identity;
+pub use self::{
+    layers::{Breaker, LayerConfig, Schema},
     types::{
         AdminConfig, Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig,
         HttpMode, InputConfig, InputKind, LoopbackConfig, NoHandler, OnFinalFailure, OnFull,
         OutageConfig, OutputConfig, PoolConfig, Retry,
     },
-    units::{DurationRange, Rate},
 };
-pub(crate) use self::{
-    reach::identity,
-    units::{duration, rate},
-};
+
+/// The schema of the configuration file.
+pub fn json_schema() -> serde_json::Value {
+    greenroom_config::json_schema::json_schema("Greenroom configuration", &options::ROOT)
+}
+
+/// The page `docs/configuration.md`.
+pub fn reference() -> String {
+    greenroom_config::reference::reference(INTRODUCTION, &options::ROOT)
+}
+
+const INTRODUCTION: &str = "\
+# Configuration
+
+<!-- Written by `greenroom schema --reference` from the table of options; a test keeps it current. -->
+
+YAML, or TOML with the same names when the file ends in `.toml`. Every name may be written in camel case too.
+`greenroom check FILE` finds all problems at once; `greenroom schema` prints a JSON Schema for editors.
+
+- Durations: `200ms`, `5s`, `1m`, `1h`. Ranges: `200ms..30s`. Sizes: `64KiB`, `1MiB`, or bytes. Rates: `20/s`,
+  `100/min`. Counts may be grouped: `1_000_000`.
+- `${NAME}` and `${NAME:-default}` in a value are replaced from the environment; `$${` is a plain `${`.
+- A value `file:PATH` is replaced by the content of that file, without the newline at its end. Values that come
+  from the environment or a file never appear in messages.
+- `--set a.b=value` sets a single value; it is read as YAML.
+
+";
 
 /// A configuration is written by hand; a larger file is a mistake.
 const MAX_FILE: u64 = 16 << 20;

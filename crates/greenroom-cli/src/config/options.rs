@@ -1,8 +1,7 @@
 //! Every option of the configuration, written down once.
 
 use greenroom::event_pool::{Engine, Preset};
-
-use super::schema::{
+use greenroom_config::schema::{
     Group,
     Kind::{self, *},
     Opt,

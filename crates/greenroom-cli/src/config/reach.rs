@@ -9,11 +9,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
+use greenroom_config::{
     problem::{Problem, Problems},
     record::{Places, Written},
-    types::{Config, ExecConfig, HandlerKind, InputKind},
 };
+
+use super::types::{Config, ExecConfig, HandlerKind, InputKind};
 
 /// Reports every file, directory and program that cannot be reached from here.
 pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mut Problems) {

@@ -10,8 +10,9 @@ mod values;
 use std::{path::Path, time::Duration};
 
 use greenroom::event_pool::{Engine, Preset};
+use greenroom_config::{interpolate::World, schema::Group, tree};
 
-use super::{interpolate::World, options::ROOT, schema::Group, *};
+use super::{options::ROOT, *};
 
 /// Inputs and a handler that every configuration needs; `extra` follows.
 const BASE: &str = "inputs: { in: { generator: { count: 1, types: [a] } } }\n";

@@ -3,11 +3,9 @@
 use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
 use greenroom::{autoscale::Autoscale, event_pool::Engine, limits::Adaptive};
+use greenroom_config::units::{DurationRange, Rate};
 
-use super::{
-    layers::LayerConfig,
-    units::{DurationRange, Rate},
-};
+use super::layers::LayerConfig;
 
 /// A whole configuration. Names are unique within each list, which follows the order of the file.
 #[derive(Debug, Clone)]

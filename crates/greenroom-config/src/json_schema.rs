@@ -2,20 +2,19 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    options::ROOT,
+use crate::{
     problem::Problems,
     schema::{Group, Kind, Opt, Presence},
     tree::{self, Node},
     yaml,
 };
 
-/// The schema of the configuration file.
-pub fn json_schema() -> Value {
+/// The schema of a configuration file.
+pub fn json_schema(title: &str, root: &Group) -> Value {
     let mut schema = Map::new();
     schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
-    schema.insert("title".to_owned(), json!("Greenroom configuration"));
-    schema.extend(group(&ROOT));
+    schema.insert("title".to_owned(), json!(title));
+    schema.extend(group(root));
     Value::Object(schema)
 }
 

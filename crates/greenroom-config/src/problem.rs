@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::tree::{Place, Span};
+use crate::tree::{Place, Span};
 
 /// How bad a problem is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,7 +5,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use super::{
+use crate::{
     problem::{Problem, Problems},
     tree::{Node, Value},
 };
@@ -14,7 +14,7 @@ use super::{
 const MAX_FILE: u64 = 1 << 20;
 
 /// The outside world of a configuration.
-pub(super) struct World<'a> {
+pub struct World<'a> {
     /// Looks up an environment variable.
     pub env: &'a dyn Fn(&str) -> Option<String>,
     /// Where relative paths start.
@@ -22,7 +22,7 @@ pub(super) struct World<'a> {
 }
 
 /// Replaces every reference below `node`, and reports those that lead nowhere.
-pub(super) fn interpolate(node: &mut Node, world: &World<'_>, problems: &mut Problems) {
+pub fn interpolate(node: &mut Node, world: &World<'_>, problems: &mut Problems) {
     match &mut node.value {
         Value::List(items) => items.iter_mut().for_each(|item| interpolate(item, world, problems)),
         Value::Map(entries) => {
@@ -47,7 +47,7 @@ pub(super) fn interpolate(node: &mut Node, world: &World<'_>, problems: &mut Pro
 const UNRESOLVED: &str = "unresolved";
 
 /// True when the value's reference led nowhere, which has been reported.
-pub(super) fn is_unresolved(node: &Node) -> bool {
+pub fn is_unresolved(node: &Node) -> bool {
     node.origin.as_deref() == Some(UNRESOLVED)
 }
 

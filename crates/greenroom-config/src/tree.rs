@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// A value of the configuration, and where it was written.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Node {
+pub struct Node {
     /// What was written.
     pub value: Value,
     /// Where.
@@ -16,7 +16,7 @@ pub(super) struct Node {
 
 /// The kinds of values that YAML and TOML share.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub enum Value {
     /// Nothing after the colon, `~` or `null`.
     Null,
     /// `true` or `false`.
@@ -35,7 +35,7 @@ pub(super) enum Value {
 
 /// A key and its value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Entry {
+pub struct Entry {
     /// The key.
     pub key: String,
     /// Where the key was written.
@@ -73,12 +73,12 @@ impl Place {
 
 impl Node {
     /// A node that was written as it stands.
-    pub(super) fn new(value: Value, place: Place) -> Self {
+    pub fn new(value: Value, place: Place) -> Self {
         Self { value, place, origin: None }
     }
 
     /// What a message calls this value: its kind and, where it cannot be a secret, the value.
-    pub(super) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         if let Some(origin) = &self.origin {
             return format!("the value of `{origin}`");
         }
@@ -104,7 +104,7 @@ fn shortened(text: &str) -> String {
 }
 
 /// The value that a plain (unquoted) scalar stands for, by YAML's core schema.
-pub(super) fn plain_scalar(text: &str) -> Value {
+pub fn plain_scalar(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
         "true" | "True" | "TRUE" => Value::Bool(true),

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{
+use crate::{
     problem::{Problem, Problems},
     tree::{Entry, Node, Place, Value},
     yaml,
 };
 
 /// Puts `path=value` into the tree; the value is read as YAML.
-pub(super) fn apply(root: &mut Node, setting: &str, problems: &mut Problems) {
+pub fn apply(root: &mut Node, setting: &str, problems: &mut Problems) {
     match parsed(setting) {
         Ok((keys, node)) => put(root, &keys, node, problems),
         Err(problem) => problems.push(problem),

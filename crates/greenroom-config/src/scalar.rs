@@ -1,6 +1,6 @@
 //! Single values: from what was written to what an option takes.
 
-use super::{
+use crate::{
     record::Typed,
     schema::Kind,
     tree::{Node, Value, plain_scalar},
@@ -8,13 +8,13 @@ use super::{
 };
 
 /// Text that may be empty.
-pub(super) const ANY_TEXT: Kind = Kind::Path;
+pub(crate) const ANY_TEXT: Kind = Kind::Path;
 
 /// Why a value does not do; `None` where naming the value says it all.
-pub(super) type Why = Option<String>;
+pub(crate) type Why = Option<String>;
 
 /// Decodes a single value.
-pub(super) fn decode(node: &Node, kind: &Kind) -> Result<Typed, Why> {
+pub(crate) fn decode(node: &Node, kind: &Kind) -> Result<Typed, Why> {
     let value = retyped(node, kind);
     let out = || out_of_range(node);
     match kind {

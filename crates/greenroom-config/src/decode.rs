@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{
+use crate::{
     interpolate::is_unresolved,
     meant, near,
     problem::{Problem, Problems},
@@ -14,11 +14,7 @@ use super::{
 };
 
 /// Decodes `node` as `group`, reporting every problem below it.
-pub(super) fn decode(
-    node: &Node,
-    group: &'static Group,
-    problems: &mut Problems,
-) -> (Record, Places) {
+pub fn decode(node: &Node, group: &'static Group, problems: &mut Problems) -> (Record, Places) {
     let mut decoder = Decoder { problems, places: Places::default() };
     let record = decoder.group(node, &node.place, group, "");
     (record, decoder.places)

@@ -7,13 +7,13 @@ use toml::{
     de::{DeInteger, DeTable, DeValue},
 };
 
-use super::{
+use crate::{
     problem::{Problem, Problems},
     tree::{Entry, Node, Place, Span, Value},
 };
 
 /// Reads the text of a TOML file. `None` when it is not TOML, or nothing at all; the problems say why.
-pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
+pub fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let reader = Reader { text };
     if !errors.is_empty() {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, StrInput};
 
-use super::{
+use crate::{
     problem::{Problem, Problems},
     tree::{Entry, Node, Place, Span, Value, plain_scalar},
 };
@@ -13,7 +13,7 @@ use super::{
 const MAX_DEPTH: usize = 32;
 
 /// Reads the text of a YAML file. `None` when it is not YAML, or nothing at all; the problems say why.
-pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
+pub fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
     let mut reader = Reader { parser: Parser::new_from_str(text), text, problems };
     let root = reader.document();
     match root {

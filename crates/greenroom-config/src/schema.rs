@@ -5,7 +5,7 @@ use super::units;
 
 /// A mapping with known keys.
 #[derive(Debug)]
-pub(super) struct Group {
+pub struct Group {
     /// What messages call it, with an article: `a pool`.
     pub title: &'static str,
     /// What it is for.
@@ -18,7 +18,7 @@ pub(super) struct Group {
 
 /// One key: what it takes, what it defaults to, what it means.
 #[derive(Debug)]
-pub(super) struct Opt {
+pub struct Opt {
     /// Its name, in snake case. The camel-case spelling is accepted too.
     pub name: &'static str,
     /// Other names that are accepted, each in camel case too.
@@ -33,7 +33,7 @@ pub(super) struct Opt {
 
 /// What holds when an option is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Presence {
+pub enum Presence {
     /// It must be given.
     Required,
     /// Nothing; the documentation says what that means.
@@ -44,7 +44,7 @@ pub(super) enum Presence {
 
 /// What an option takes.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kind {
+pub enum Kind {
     /// `true` or `false`.
     Flag,
     /// A whole number within the bounds, both included.
@@ -119,7 +119,7 @@ pub(super) enum Kind {
 
 impl Opt {
     /// Every accepted spelling, the proper one first.
-    pub(super) fn spellings(&self) -> Vec<String> {
+    pub fn spellings(&self) -> Vec<String> {
         let mut all = Vec::new();
         for name in std::iter::once(&self.name).chain(self.aliases) {
             for spelling in [(*name).to_owned(), camel_case(name)] {
@@ -132,19 +132,19 @@ impl Opt {
     }
 
     /// True when `key` is one of the accepted spellings.
-    pub(super) fn is_named(&self, key: &str) -> bool {
+    pub fn is_named(&self, key: &str) -> bool {
         std::iter::once(&self.name)
             .chain(self.aliases)
             .any(|name| *name == key || camel_case(name) == key)
     }
 
     /// True when this version has it.
-    pub(super) fn is_built(&self) -> bool {
+    pub fn is_built(&self) -> bool {
         !matches!(self.kind, Kind::Later(_))
     }
 
     /// The default as YAML, where there is one.
-    pub(super) fn default(&self) -> Option<&'static str> {
+    pub fn default(&self) -> Option<&'static str> {
         match self.presence {
             Presence::Default(text) => Some(text),
             Presence::Required | Presence::Optional => None,
@@ -154,7 +154,7 @@ impl Opt {
 
 impl Kind {
     /// The mapping inside, with what the reference page writes after the option's name.
-    pub(super) fn inner(&self) -> Option<(&'static str, &'static Group)> {
+    pub fn inner(&self) -> Option<(&'static str, &'static Group)> {
         match self {
             Self::Group(inner) | Self::CountOr { group: inner, .. } => Some(("", inner)),
             Self::Named(inner) => Some((".NAME", inner)),
@@ -164,7 +164,7 @@ impl Kind {
     }
 
     /// What is expected, as it reads after "expected".
-    pub(super) fn expected(&self) -> String {
+    pub fn expected(&self) -> String {
         match self {
             Self::Flag => "`true` or `false`".to_owned(),
             Self::Count { min, max } => format!("a whole number from {min} to {max}"),
@@ -200,7 +200,7 @@ impl Kind {
     }
 
     /// A valid value, for messages.
-    pub(super) fn example(&self) -> Option<&'static str> {
+    pub fn example(&self) -> Option<&'static str> {
         match self {
             Self::Duration { .. } => Some("`200ms`, `5s`, `1m` or `1h`"),
             Self::DurationRange => Some("`200ms..30s`"),
@@ -216,7 +216,7 @@ impl Kind {
 }
 
 /// `max_restarts` as `maxRestarts`.
-pub(super) fn camel_case(name: &str) -> String {
+pub fn camel_case(name: &str) -> String {
     let mut parts = name.split('_');
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {

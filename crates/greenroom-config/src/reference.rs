@@ -2,36 +2,16 @@
 
 use std::fmt::Write;
 
-use super::{
-    options::ROOT,
-    schema::{Group, Kind, Opt, Presence},
-};
+use crate::schema::{Group, Kind, Opt, Presence};
 
-/// The page `docs/configuration.md`.
-pub fn reference() -> String {
-    let mut page = Page { out: INTRODUCTION.to_owned() };
-    page.out.push_str(ROOT.doc);
+/// The page: the introduction, then the options.
+pub fn reference(introduction: &str, root: &Group) -> String {
+    let mut page = Page { out: introduction.to_owned() };
+    page.out.push_str(root.doc);
     page.out.push('\n');
-    page.group("", &ROOT);
+    page.group("", root);
     page.out
 }
-
-const INTRODUCTION: &str = "\
-# Configuration
-
-<!-- Written by `greenroom schema --reference` from the table of options; a test keeps it current. -->
-
-YAML, or TOML with the same names when the file ends in `.toml`. Every name may be written in camel case too.
-`greenroom check FILE` finds all problems at once; `greenroom schema` prints a JSON Schema for editors.
-
-- Durations: `200ms`, `5s`, `1m`, `1h`. Ranges: `200ms..30s`. Sizes: `64KiB`, `1MiB`, or bytes. Rates: `20/s`,
-  `100/min`. Counts may be grouped: `1_000_000`.
-- `${NAME}` and `${NAME:-default}` in a value are replaced from the environment; `$${` is a plain `${`.
-- A value `file:PATH` is replaced by the content of that file, without the newline at its end. Values that come
-  from the environment or a file never appear in messages.
-- `--set a.b=value` sets a single value; it is read as YAML.
-
-";
 
 struct Page {
     out: String,

@@ -1,6 +1,6 @@
 //! What was probably meant by a value that an option does not take.
 
-use super::{
+use crate::{
     near, scalar,
     schema::{Group, Kind},
     tree::{Node, Place, Value, plain_scalar},
@@ -9,7 +9,7 @@ use super::{
 
 /// What to write instead, where that can be told. A value from a reference may be a secret: nothing
 /// is told of it.
-pub(super) fn suggestion(node: &Node, kind: &Kind) -> Option<String> {
+pub(crate) fn suggestion(node: &Node, kind: &Kind) -> Option<String> {
     if node.origin.is_some() {
         return None;
     }

@@ -4,39 +4,51 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use super::{
+use crate::{
     tree::Place,
     units::{DurationRange, Rate},
 };
 
 /// A mapping whose keys and values were checked.
 #[derive(Debug, Default)]
-pub(super) struct Record {
+pub struct Record {
     /// The values by the option's proper name. Missing: an optional value that was not given, or one that was wrong.
-    pub(super) fields: HashMap<&'static str, Typed>,
+    pub fields: HashMap<&'static str, Typed>,
 }
 
 /// A value with the type that its option asks for.
 #[derive(Debug)]
-pub(super) enum Typed {
+pub enum Typed {
+    /// `true` or `false`.
     Flag(bool),
+    /// A count, or a size in bytes.
     Count(u64),
+    /// Any other number.
     Number(f64),
+    /// A text, a path, a URL or a word.
     Text(String),
+    /// A list of texts.
     Texts(Vec<String>),
+    /// Names with texts.
     Variables(Vec<(String, String)>),
+    /// A duration.
     Duration(Duration),
+    /// A range of durations.
     Range(DurationRange),
+    /// A rate.
     Rate(Rate),
+    /// A mapping with known keys.
     Group(Record),
+    /// Names with such mappings.
     Named(Vec<(String, Record)>),
+    /// A list of such mappings.
     List(Vec<Record>),
 }
 
 macro_rules! accessor {
     ($name:ident, $variant:ident, $type:ty, $doc:literal) => {
         #[doc = $doc]
-        pub(super) fn $name(&mut self, name: &str) -> Option<$type> {
+        pub fn $name(&mut self, name: &str) -> Option<$type> {
             match self.fields.remove_entry(name)? {
                 (_, Typed::$variant(value)) => Some(value),
                 // An option that takes this or that: the other accessor wants it.
@@ -66,13 +78,13 @@ impl Record {
 
 /// Where each value was written, by its path (`handlers.prices.on`), for checks that look at several values.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub struct Places {
     written: HashMap<String, Written>,
 }
 
 /// Where a value was written, and what it was taken from.
 #[derive(Debug, Clone)]
-pub(super) struct Written {
+pub struct Written {
     /// Where.
     pub place: Place,
     /// The reference that it came from: then it may be a secret.
@@ -81,7 +93,7 @@ pub(super) struct Written {
 
 impl Written {
     /// The value for a message: itself, or the reference that it came from.
-    pub(super) fn show(&self, value: &str) -> String {
+    pub fn show(&self, value: &str) -> String {
         match &self.origin {
             Some(origin) => origin.to_string(),
             None => value.to_owned(),
@@ -90,29 +102,29 @@ impl Written {
 }
 
 impl Places {
-    pub(super) fn note(&mut self, path: &str, place: &Place, origin: Option<&Arc<str>>) {
+    pub(crate) fn note(&mut self, path: &str, place: &Place, origin: Option<&Arc<str>>) {
         let written = Written { place: place.clone(), origin: origin.cloned() };
         self.written.insert(path.to_owned(), written);
     }
 
     /// True when something was written at this path.
-    pub(super) fn has(&self, path: &str) -> bool {
+    pub fn has(&self, path: &str) -> bool {
         self.written.contains_key(path)
     }
 
     /// True when anything was written below this path.
-    pub(super) fn has_inside(&self, path: &str) -> bool {
+    pub fn has_inside(&self, path: &str) -> bool {
         self.names_in(path).next().is_some()
     }
 
     /// True when anything was written anywhere below this path, also under a key with dots in it.
-    pub(super) fn has_below(&self, path: &str) -> bool {
+    pub fn has_below(&self, path: &str) -> bool {
         let below = |key: &String| key.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
         self.written.keys().any(below)
     }
 
     /// The names directly below this path.
-    pub(super) fn names_in<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a str> {
+    pub fn names_in<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a str> {
         self.written.keys().filter_map(move |key| {
             let name = key.strip_prefix(path)?.strip_prefix('.')?;
             (!name.contains('.')).then_some(name)
@@ -120,7 +132,7 @@ impl Places {
     }
 
     /// Where this path was written; where it was left out, the nearest mapping around it.
-    pub(super) fn at(&self, path: &str) -> Written {
+    pub fn at(&self, path: &str) -> Written {
         let mut path = path;
         loop {
             if let Some(written) = self.written.get(path) {
