@@ -1,23 +1,56 @@
 //! Decoding by the table of options: types, ranges, unknown and missing keys, all in one pass.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, path::Path};
 
 use crate::{
+    at::At,
     interpolate::is_unresolved,
     meant, near,
+    options::Options,
+    places::Places,
     problem::{Problem, Problems},
-    record::{Places, Record, Typed},
+    record::{Record, Typed},
     scalar,
     schema::{Group, Kind, Opt, Presence},
     tree::{Entry, Node, Place, Value},
     yaml,
 };
 
-/// Decodes `node` as `group`, reporting every problem below it.
-pub fn decode(node: &Node, group: &'static Group, problems: &mut Problems) -> (Record, Places) {
+/// Decodes a tree as the options of a type, and reports every problem in it. What was written where
+/// comes with it, for checks that look at several values. `directory` is where relative paths
+/// start.
+///
+/// Where a value was wrong, its default stands in, and what cannot be built is left out: so the
+/// rest can be looked at.
+pub fn decode<T: Options>(
+    root: &Node,
+    directory: &Path,
+    problems: &mut Problems,
+) -> (Option<T>, Places) {
+    let (record, places) = record(root, T::GROUP, problems);
+    let config = T::build(record, &mut At::new("", &places, directory, problems));
+    (config, places)
+}
+
+/// What holds where nothing is written. `None`: there is something that has to be given. `path` is
+/// the name or path of what is made.
+pub fn defaults<T: Options>(path: &str) -> Option<T> {
+    let mut problems = Problems::default();
+    let (record, places) = record(&Node::blank(), T::GROUP, &mut problems);
+    let mut at = At::new(path, &places, Path::new(""), &mut problems);
+    T::build(record, &mut at).filter(|_| problems.errors() == 0)
+}
+
+fn record(node: &Node, group: &'static Group, problems: &mut Problems) -> (Record, Places) {
     let mut decoder = Decoder { problems, places: Places::default() };
     let record = decoder.group(node, &node.place, group, "");
     (record, decoder.places)
+}
+
+/// Decodes what stands in for an option that is left out.
+pub(crate) fn left_out(opt: &'static Opt, text: &str, problems: &mut Problems) {
+    let mut decoder = Decoder { problems, places: Places::default() };
+    decoder.default(opt, text, "");
 }
 
 struct Decoder<'p> {
@@ -36,7 +69,7 @@ impl Decoder<'_> {
         // The options that were probably meant by keys that are not known: these are not missing.
         let mut misspelt: Vec<&str> = Vec::new();
         for entry in entries {
-            let Some(opt) = group.options.iter().find(|opt| opt.is_named(&entry.key)) else {
+            let Some(opt) = group.find(&entry.key) else {
                 let kind = named_kind(entry, group);
                 let near = kind.or_else(|| nearest(&entry.key, group).map(|(opt, _)| opt));
                 misspelt.extend(near.map(|opt| opt.name));
@@ -55,8 +88,8 @@ impl Decoder<'_> {
                 record.fields.insert(opt.name, value);
             }
         }
-        let kind_is_misspelt = misspelt.iter().any(|name| group.one_of.contains(name));
-        if !(kind_is_misspelt && given.iter().all(|(name, _)| !group.one_of.contains(name))) {
+        let kind_is_misspelt = misspelt.iter().any(|name| group.is_kind(name));
+        if !(kind_is_misspelt && given.iter().all(|(name, _)| !group.is_kind(name))) {
             self.one_of(&given, at, group);
         }
         let known: Vec<_> = given.iter().map(|(name, _)| *name).chain(misspelt).collect();
@@ -89,11 +122,11 @@ impl Decoder<'_> {
         };
         self.places.note(path, inner, entry.node.origin.as_ref());
         match opt.kind {
-            Kind::Later(text) => {
+            Kind::Refused(text) => {
                 self.problems.push(Problem::error(text, entry.place.clone()));
                 None
             }
-            Kind::Group(group) if group.options.is_empty() && is_scalar(&entry.node) => {
+            Kind::Group(group) if group.is_empty() && is_scalar(&entry.node) => {
                 self.problems.push(takes_nothing(entry));
                 Some(Typed::Group(Record::default()))
             }
@@ -165,14 +198,14 @@ impl Decoder<'_> {
         Some(Typed::List(records.collect()))
     }
 
-    /// A word in a list stands for a mapping of which it is the only key, where that needs no settings. `None`: another
-    /// word, which was told.
+    /// A word in a list stands for a mapping of which it is the only key, where that needs no
+    /// settings. `None`: another word, which was told.
     fn spelled_out<'n>(&mut self, item: &'n Node, group: &Group) -> Option<Cow<'n, Node>> {
         let Value::Text(word) = &item.value else { return Some(Cow::Borrowed(item)) };
         if item.origin.is_some() {
             return Some(Cow::Borrowed(item));
         }
-        let help = match group.options.iter().find(|opt| opt.is_named(word)) {
+        let help = match group.find(word) {
             Some(opt) if matches!(opt.kind, Kind::Group(_)) => {
                 let node = Node::new(Value::Null, item.place.clone());
                 let entry = Entry { key: word.clone(), place: item.place.clone(), node };
@@ -181,7 +214,7 @@ impl Decoder<'_> {
             Some(opt) => format!("write `{{ {word}: … }}`, with {} in it", opt.kind.expected()),
             None => match nearest(word, group) {
                 Some((_, name)) => near::did_you_mean(word, &name),
-                None => format!("one of {}", listed(group.one_of)),
+                None => format!("one of {}", listed(&group.kind_names())),
             },
         };
         let text = format!("{} is a mapping, but this is {}", group.title, item.describe());
@@ -244,16 +277,16 @@ impl Decoder<'_> {
     }
 
     fn one_of(&mut self, given: &[(&str, &Entry)], at: &Place, group: &Group) {
-        if group.one_of.is_empty() {
+        if group.kinds.is_empty() {
             return;
         }
-        let kinds: Vec<_> = given.iter().filter(|(name, _)| group.one_of.contains(name)).collect();
-        let refused = given.iter().any(|(name, _)| later_kind(group, name));
+        let kinds: Vec<_> = given.iter().filter(|(name, _)| group.is_kind(name)).collect();
+        let refused = given.iter().any(|(name, _)| refused_kind(group, name));
         match kinds.as_slice() {
             [] if refused => {}
             [] => self.problems.push(
                 Problem::error(format!("{} needs a kind", group.title), at.clone())
-                    .help(format!("one of {}", listed(group.one_of))),
+                    .help(format!("one of {}", listed(&group.kind_names()))),
             ),
             [_] => {}
             [(first, _), rest @ ..] => {
@@ -276,12 +309,13 @@ impl Decoder<'_> {
         record: &mut Record,
     ) {
         let mut defaults = Vec::new();
-        for opt in group.options.iter().filter(|opt| !record.fields.contains_key(opt.name)) {
+        for opt in group.all().filter(|opt| !record.fields.contains_key(opt.name)) {
             let given = given.contains(&opt.name);
             match opt.presence {
                 Presence::Required if !given => self.problems.push(missing(opt, group, at)),
-                // Also instead of a value that was wrong, so that the checks after this one see the rest.
-                Presence::Default(text) => {
+                // Also instead of a value that was wrong, so that the checks after this one see the
+                // rest.
+                Presence::Default(text) | Presence::Inherits(text) => {
                     if let Some(value) = self.default(opt, text, path) {
                         defaults.push((opt.name, value));
                     }
@@ -318,16 +352,15 @@ fn takes_nothing(entry: &Entry) -> Problem {
 }
 
 /// The kind that an unknown key has as its value: `kind: pass`.
-fn named_kind<'g>(entry: &Entry, group: &'g Group) -> Option<&'g Opt> {
+fn named_kind(entry: &Entry, group: &Group) -> Option<&'static Opt> {
     let Value::Text(word) = &entry.node.value else { return None };
-    let mut kinds = group.options.iter().filter(|opt| group.one_of.contains(&opt.name));
-    kinds.find(|opt| opt.is_named(word) && entry.node.origin.is_none())
+    group.kinds.iter().find(|opt| opt.is_named(word) && entry.node.origin.is_none())
 }
 
 /// Something else stands for a mapping with known keys.
 fn not_a_group(node: &Node, group: &Group, found: &str) -> Problem {
     let text = format!("{} is a mapping, but this is {found}", group.title);
-    let built = group.options.iter().filter(|opt| opt.is_built());
+    let built = group.built();
     let word = match &node.value {
         Value::Text(word) if node.origin.is_none() => word.as_str(),
         _ => "",
@@ -344,12 +377,11 @@ fn not_a_group(node: &Node, group: &Group, found: &str) -> Problem {
 }
 
 /// The only option that has to be given, or that there is: a single value is probably meant for it.
-fn main_option(group: &Group) -> Option<&Opt> {
-    let built = || group.options.iter().filter(|opt| opt.is_built());
-    let mut required = built().filter(|opt| opt.presence == Presence::Required);
+fn main_option(group: &Group) -> Option<&'static Opt> {
+    let mut required = group.built().filter(|opt| opt.presence == Presence::Required);
     match (required.next(), required.next()) {
         (Some(only), None) => Some(only),
-        _ => built().next().filter(|_| built().count() == 1),
+        _ => group.built().next().filter(|_| group.built().count() == 1),
     }
 }
 
@@ -368,9 +400,9 @@ fn not_named(node: &Node, opt: &Opt) -> Problem {
     problem.help(format!("write `{}: {{ {name}: {{ … }} }}`", opt.name))
 }
 
-/// Kinds of later versions stand among the options of groups with a choice.
-fn later_kind(group: &Group, name: &str) -> bool {
-    group.options.iter().any(|opt| opt.name == name && !opt.is_built())
+/// A kind that is known and refused stands among the options of a mapping with a choice.
+fn refused_kind(group: &Group, name: &str) -> bool {
+    group.all().any(|opt| opt.name == name && !opt.is_built())
 }
 
 fn unknown(entry: &Entry, group: &Group) -> Problem {
@@ -384,8 +416,7 @@ fn unknown(entry: &Entry, group: &Group) -> Problem {
     match nearest(&entry.key, group) {
         Some((_, name)) => problem.help(near::did_you_mean(&entry.key, &name)),
         None => {
-            let built: Vec<_> =
-                group.options.iter().filter(|o| o.is_built()).map(|o| o.name).collect();
+            let built: Vec<_> = group.built().map(|opt| opt.name).collect();
             if built.is_empty() {
                 problem.help("remove it")
             } else {
@@ -396,10 +427,11 @@ fn unknown(entry: &Entry, group: &Group) -> Problem {
 }
 
 /// The option that was probably meant by this key, and the spelling of it that is nearest.
-fn nearest<'g>(key: &str, group: &'g Group) -> Option<(&'g Opt, String)> {
-    let built = group.options.iter().filter(|opt| opt.is_built());
-    let spellings: Vec<_> =
-        built.flat_map(|opt| opt.spellings().into_iter().map(move |name| (opt, name))).collect();
+fn nearest(key: &str, group: &Group) -> Option<(&'static Opt, String)> {
+    let spellings: Vec<_> = group
+        .built()
+        .flat_map(|opt| opt.spellings().into_iter().map(move |name| (opt, name)))
+        .collect();
     let name = near::nearest(key, spellings.iter().map(|(_, name)| name.as_str()))?;
     spellings.iter().find(|(_, spelling)| spelling == name).cloned()
 }

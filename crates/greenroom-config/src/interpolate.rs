@@ -1,7 +1,8 @@
 //! References to the environment and to files, replaced before anything is decoded.
 //!
-//! `${NAME}` and `${NAME:-default}` may stand anywhere in a value; `$${` is a plain `${`. A value that begins with
-//! `file:` is replaced by the content of that file without the newline at its end (`file://` is left as it is: a URL).
+//! `${NAME}` and `${NAME:-default}` may stand anywhere in a value; `$${` is a plain `${`. A value
+//! that begins with `file:` is replaced by the content of that file without the newline at its end
+//! (`file://` is left as it is: a URL).
 
 use std::{path::Path, sync::Arc};
 
@@ -47,7 +48,7 @@ pub fn interpolate(node: &mut Node, world: &World<'_>, problems: &mut Problems) 
 const UNRESOLVED: &str = "unresolved";
 
 /// True when the value's reference led nowhere, which has been reported.
-pub fn is_unresolved(node: &Node) -> bool {
+pub(crate) fn is_unresolved(node: &Node) -> bool {
     node.origin.as_deref() == Some(UNRESOLVED)
 }
 

@@ -1,25 +1,84 @@
-//! Configuration files: from text to checked values, with every problem found in one run.
+//! Configuration files in YAML and TOML, with options that are declared once.
+//!
+//! An option has a name, a type with a unit and a range, a default, and a sentence about what it is
+//! for. Written down in each place that needs them (the code that reads it, its checks, a schema
+//! for editors, a reference page), they soon contradict one another. Here, they stand in one
+//! declaration, which is the Rust type that the configuration is read into:
 //!
 //! ```text
-//! YAML or TOML ─▶ tree with places ─▶ --set ─▶ ${NAME}, file: ─▶ table of options ─▶ record
+//!                                              ┌─▶ typed value ─▶ checks across options
+//! YAML or TOML ─▶ tree ─▶ --set ─▶ ${NAME}, ─▶ │
+//!                 with places      file:       └─▶ problems: file, line, column, "did you mean"
+//!                                              ▲
+//!                 options! { struct … } ───────┼─▶ JSON Schema
+//!                 one line an option           └─▶ reference page
 //! ```
 //!
-//! This crate knows no option: whoever has some writes a table of them ([`schema`]), from which decoding, defaults, the
-//! JSON Schema and the reference page come.
+//! - [`options!`] declares a mapping as a `struct`: a field is an option, its documentation is that
+//!   of the option, and its value is one of the words in [`option`](mod@option), such as
+//!   `duration(1..=60_000).default("5s")`. That the field's type is what the option is read as is
+//!   checked by the compiler. An `enum` declares keys of which exactly one is given.
+//! - What is checked across options, or inherited from one by another, is a function that the
+//!   declaration names (`then`). It is given what was built and its place ([`At`]).
+//! - [`decode()`] reads all that can be read and reports every problem of the text in one run; a
+//!   wrong value is left out or replaced by its default, so that the checks see the rest. A
+//!   duplicate key is an error, and an unknown one is told what was probably meant.
+//! - A value that came from the environment or a file may be a secret: no message prints it.
+//!
+//! This crate depends on no other of Greenroom's and knows no option. Who has options declares
+//! them.
+//!
+//! # Price
+//! A table of static data for each declaration, and a walk over the tree at the start. Nothing of
+//! it runs later.
+//!
+//! # When to use something else
+//! Where one error at a time will do, `serde` with a format of its own. It stops at the first error
+//! by design.
 
-pub mod decode;
-pub mod interpolate;
+mod at;
+mod declared;
+mod decode;
+mod file;
+mod interpolate;
 #[cfg(feature = "json-schema")]
-pub mod json_schema;
+mod json_schema;
 mod meant;
 pub mod near;
-pub mod overrides;
+pub mod option;
+mod options;
+mod overrides;
+mod places;
 pub mod problem;
-pub mod record;
-pub mod reference;
+mod read;
+mod record;
+mod reference;
 mod scalar;
 pub mod schema;
-pub mod toml;
+mod take;
+mod toml;
 pub mod tree;
 pub mod units;
-pub mod yaml;
+mod yaml;
+
+#[cfg(feature = "json-schema")]
+pub use self::json_schema::json_schema;
+pub use self::{
+    at::At,
+    decode::{decode, defaults},
+    file::{Unread, text_of},
+    interpolate::{World, interpolate},
+    option::{
+        Of, bare, command, count, count_or, duration, durations, flag, group, list, named, number,
+        path, rate, size, text, texts, url, variables, word,
+    },
+    options::{Kinds, Options, Word},
+    overrides::apply,
+    places::{Places, Written},
+    problem::{Problem, Problems, Severity, plural},
+    read::{Format, Toml, Yaml, read},
+    record::{Record, Typed},
+    reference::reference,
+    take::{CountOr, Secret, Take, Whole},
+    tree::{Place, Span},
+};

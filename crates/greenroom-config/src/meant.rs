@@ -15,9 +15,7 @@ pub(crate) fn suggestion(node: &Node, kind: &Kind) -> Option<String> {
     }
     match (kind, &node.value) {
         (Kind::Flag, value) => flag(value),
-        (Kind::Choice { words, .. }, Value::Text(text)) => {
-            near::suggestion(text, words.iter().copied())
-        }
+        (Kind::Choice(words), Value::Text(text)) => near::suggestion(text, words.iter().copied()),
         (Kind::CountOr { group, .. }, Value::Text(text)) => group_or_count(text, group, kind),
         (Kind::Count { .. }, Value::Text(text)) => said(kind, digits(text)),
         (Kind::Number { .. }, Value::Text(text)) => said(kind, percent(text)),
@@ -48,7 +46,7 @@ fn said(kind: &Kind, meant: Option<String>) -> Option<String> {
 }
 
 fn group_or_count(text: &str, group: &Group, kind: &Kind) -> Option<String> {
-    match near::nearest(text, group.options.iter().map(|opt| opt.name)) {
+    match near::nearest(text, group.built().map(|opt| opt.name)) {
         Some(name) => Some(format!("did you mean `{{ {name}: {{ … }} }}`?")),
         None => said(kind, digits(text)),
     }

@@ -31,7 +31,7 @@ fn parsed(setting: &str) -> Result<(Vec<&str>, Node), Problem> {
         yaml::parse(text, &mut inner)
     };
     match node {
-        Some(node) if inner.errors() == 0 => Ok((keys, moved(node, &place))),
+        Some(node) if inner.errors() == 0 && !node.is_blank() => Ok((keys, moved(node, &place))),
         _ => Err(Problem::error("the value of this setting is not valid YAML", place).help(
             "quote it for the shell and for YAML, for example `--set 'handlers.a.on=\"**\"'`",
         )),

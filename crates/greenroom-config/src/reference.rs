@@ -2,14 +2,18 @@
 
 use std::fmt::Write;
 
-use crate::schema::{Group, Kind, Opt, Presence};
+use crate::{
+    options::Options,
+    schema::{Group, Kind, Opt, Presence},
+};
 
-/// The page: the introduction, then the options.
-pub fn reference(introduction: &str, root: &Group) -> String {
+/// The page: an introduction, then the options, as tables. Those that change while the program runs
+/// are marked **live**.
+pub fn reference<T: Options>(introduction: &str) -> String {
     let mut page = Page { out: introduction.to_owned() };
-    page.out.push_str(root.doc);
+    page.out.push_str(T::GROUP.doc);
     page.out.push('\n');
-    page.group("", root);
+    page.group("", T::GROUP);
     page.out
 }
 
@@ -20,37 +24,34 @@ struct Page {
 impl Page {
     // Writing into a String cannot fail.
     fn group(&mut self, path: &str, group: &Group) {
-        if group.options.is_empty() {
+        if group.is_empty() {
             return;
         }
-        let built: Vec<_> = group.options.iter().filter(|opt| opt.is_built()).collect();
         self.out.push_str("\n| key | takes | default | meaning |\n|---|---|---|---|\n");
-        for opt in &built {
+        for opt in group.built() {
             let (name, takes, default) = (names(opt), takes(&opt.kind), default(opt, group));
-            let _ = writeln!(
-                self.out,
-                "| {name} | {takes} | {default} | {} |",
-                opt.doc.replace('|', "\\|")
-            );
+            let (doc, live) =
+                (opt.doc.replace('|', "\\|"), if opt.live { " **Live.**" } else { "" });
+            let _ = writeln!(self.out, "| {name} | {takes} | {default} | {doc}{live} |");
         }
-        self.later(group);
-        for opt in built {
+        self.refused(group);
+        for opt in group.built() {
             self.inner(path, opt);
         }
     }
 
-    fn later(&mut self, group: &Group) {
-        let later: Vec<_> = group.options.iter().filter(|opt| !opt.is_built()).collect();
-        if later.is_empty() {
+    fn refused(&mut self, group: &Group) {
+        let refused: Vec<_> = group.all().filter(|opt| !opt.is_built()).collect();
+        if refused.is_empty() {
             return;
         }
-        let names: Vec<_> = later.iter().map(|opt| format!("`{}`", opt.name)).collect();
+        let names: Vec<_> = refused.iter().map(|opt| format!("`{}`", opt.name)).collect();
         let _ = writeln!(self.out, "\nKnown, and refused by this version: {}.", names.join(", "));
     }
 
     fn inner(&mut self, path: &str, opt: &Opt) {
         let Some((suffix, inner)) = opt.kind.inner() else { return };
-        if inner.options.is_empty() {
+        if inner.is_empty() {
             return;
         }
         let dot = if path.is_empty() { "" } else { "." };
@@ -67,7 +68,7 @@ fn names(opt: &Opt) -> String {
 
 fn takes(kind: &Kind) -> String {
     match kind {
-        Kind::Group(inner) if inner.options.is_empty() => "`{}`".to_owned(),
+        Kind::Group(inner) if inner.is_empty() => "`{}`".to_owned(),
         Kind::Group(_) => "a mapping, see below".to_owned(),
         Kind::CountOr { .. } => format!("{}, see below", kind.expected()),
         Kind::List(_) => "a list of mappings, see below".to_owned(),
@@ -77,11 +78,12 @@ fn takes(kind: &Kind) -> String {
 }
 
 fn default(opt: &Opt, group: &Group) -> String {
+    let only = group.kinds.len() == 1;
     match opt.presence {
         Presence::Default(text) => format!("`{text}`"),
         Presence::Required => "required".to_owned(),
-        Presence::Optional if group.one_of == [opt.name] => "required".to_owned(),
-        Presence::Optional if group.one_of.contains(&opt.name) => "one of the kinds".to_owned(),
-        Presence::Optional => String::new(),
+        Presence::Optional if group.is_kind(opt.name) && only => "required".to_owned(),
+        Presence::Optional if group.is_kind(opt.name) => "one of the kinds".to_owned(),
+        Presence::Optional | Presence::Inherits(_) => String::new(),
     }
 }

@@ -9,8 +9,8 @@ pub struct Node {
     pub value: Value,
     /// Where.
     pub place: Place,
-    /// The reference (`${NAME}`, `file:PATH`) that the value came from. Such a value may be a secret: messages name
-    /// the reference and never print the value.
+    /// The reference (`${NAME}`, `file:PATH`) that the value came from. Such a value may be a
+    /// secret: messages name the reference and never print the value.
     pub origin: Option<Arc<str>>,
 }
 
@@ -75,6 +75,16 @@ impl Node {
     /// A node that was written as it stands.
     pub fn new(value: Value, place: Place) -> Self {
         Self { value, place, origin: None }
+    }
+
+    /// What a text without any value holds.
+    pub(crate) fn blank() -> Self {
+        Self::new(Value::Null, Place::whole_file())
+    }
+
+    /// True where the text held no value at all.
+    pub fn is_blank(&self) -> bool {
+        self.value == Value::Null && self.place == Place::whole_file()
     }
 
     /// What a message calls this value: its kind and, where it cannot be a secret, the value.

@@ -1,10 +1,6 @@
 //! Durations, sizes, rates and counts as people write them.
 
-use std::{
-    fmt,
-    net::{Ipv4Addr, SocketAddr},
-    time::Duration,
-};
+use std::{fmt, time::Duration};
 
 /// A number of things per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -119,15 +115,6 @@ pub fn show_size(bytes: u64) -> String {
 impl fmt::Display for DurationRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}..{}", show_duration(self.from), show_duration(self.to))
-    }
-}
-
-/// `127.0.0.1:7070`, `[::1]:7070`, `localhost:7070`. Other names are not looked up: what they mean may change.
-pub fn listen_address(text: &str) -> Option<SocketAddr> {
-    let local = text.strip_prefix("localhost:").and_then(|port| port.parse().ok());
-    match local {
-        Some(port) => Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
-        None => text.parse().ok(),
     }
 }
 

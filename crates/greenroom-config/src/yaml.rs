@@ -12,12 +12,12 @@ use crate::{
 /// Deeper than any configuration needs; bounds the recursion on hostile input.
 const MAX_DEPTH: usize = 32;
 
-/// Reads the text of a YAML file. `None` when it is not YAML, or nothing at all; the problems say why.
-pub fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
+/// Reads the text of a YAML file; one that holds nothing is [blank](Node::is_blank). `None` when it
+/// is not YAML; the problems say why.
+pub(crate) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
     let mut reader = Reader { parser: Parser::new_from_str(text), text, problems };
-    let root = reader.document();
-    match root {
-        Ok(node) => node,
+    match reader.document() {
+        Ok(node) => Some(node),
         Err(problem) => {
             problems.push(problem);
             None
@@ -42,18 +42,15 @@ impl<'input> Reader<'input, '_> {
         }
     }
 
-    fn document(&mut self) -> Result<Option<Node>, Problem> {
+    fn document(&mut self) -> Result<Node, Problem> {
         loop {
             match self.next()? {
-                (Event::StreamEnd, _) => {
-                    return Err(Problem::error("the configuration is empty", Place::whole_file())
-                        .help("`greenroom init` writes one to start from"));
-                }
+                (Event::StreamEnd, _) => return Ok(Node::blank()),
                 (Event::StreamStart | Event::DocumentStart(_), _) => {}
                 step => {
                     let node = self.node(step, 0)?;
                     self.end()?;
-                    return Ok(Some(node));
+                    return Ok(node);
                 }
             }
         }

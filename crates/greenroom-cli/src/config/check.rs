@@ -1,20 +1,19 @@
-//! What only shows when values are looked at together: names that must exist, types taken twice, patterns, URLs.
-//! What lies outside the file is looked at in [`reach`](super::reach).
+//! What only shows when values are looked at together: names that must exist, types taken twice,
+//! patterns, URLs. What lies outside the file is looked at in [`reach`](super::reach).
 
 use std::{collections::HashMap, path::Path};
 
 use greenroom::event_pool::Engine;
 use greenroom_bus::handler::http::{NoTarget, On, StatusMap, Verdict, check_url};
-use greenroom_config::{
-    near,
-    problem::{Problem, Problems},
-    record::Places,
-};
+use greenroom_config::{Places, Problem, Problems, near};
 
 use super::{
+    options::{Breaker, Config, HandlerConfig, HandlerKind, InputKind, LayerConfig, PoolConfig},
     pattern,
-    types::{Config, HandlerConfig, HandlerKind, InputKind, PoolConfig},
 };
+
+/// A slower rate is a mistake, and its waits would be beyond what a clock counts to.
+const SLOWEST: f64 = 1.0 / 86_400.0;
 
 /// Reports every problem of a configuration that shows without looking outside of it.
 pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
@@ -32,6 +31,7 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     if let Some(loopback) = &config.loopback {
         checker.patterns("loopback.on", &loopback.on);
     }
+    checker.layers();
 }
 
 struct Checker<'a> {
@@ -40,7 +40,7 @@ struct Checker<'a> {
     problems: &'a mut Problems,
 }
 
-impl Checker<'_> {
+impl<'a> Checker<'a> {
     fn error(&mut self, path: &str, message: impl Into<String>, help: impl Into<String>) {
         self.problems.push(Problem::error(message, self.places.at(path).place).help(help));
     }
@@ -60,8 +60,9 @@ impl Checker<'_> {
 
     fn checkpoints(&mut self) {
         for input in &self.config.inputs {
-            if let InputKind::File { path, checkpoint: Some(_), .. } = &input.kind
-                && path == Path::new("-")
+            if let InputKind::File(file) = &input.kind
+                && file.checkpoint.is_some()
+                && file.path == Path::new("-")
             {
                 let text = "standard input cannot be read again, so it has no checkpoint";
                 let help = "read a file, or leave `checkpoint` out";
@@ -166,6 +167,47 @@ impl Checker<'_> {
             }
             HandlerKind::Exec(exec) => self.variables(&format!("{path}.exec.env"), &exec.env),
             _ => {}
+        }
+    }
+
+    fn layers(&mut self) {
+        // The breakers that have a name, and where each was met first.
+        let mut shared: HashMap<&str, (&Breaker, String)> = HashMap::new();
+        for handler in &self.config.handlers {
+            for (place, layer) in handler.layers.iter().enumerate() {
+                let path = format!("handlers.{}.layers.{place}", handler.name);
+                match layer {
+                    LayerConfig::Rate(rate) if rate.per_second < SLOWEST => {
+                        let help = "for example `20/s`, `100/min` or `1/h`";
+                        let text = "this is less than one attempt a day";
+                        self.error(&format!("{path}.rate"), text, help);
+                    }
+                    LayerConfig::CircuitBreaker(breaker) => {
+                        self.breaker(format!("{path}.circuit_breaker"), breaker, &mut shared);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn breaker(
+        &mut self,
+        at: String,
+        breaker: &'a Breaker,
+        shared: &mut HashMap<&'a str, (&'a Breaker, String)>,
+    ) {
+        let Some(name) = &breaker.shared else { return };
+        match shared.get(name.as_str()) {
+            Some((first, where_first)) if *first != breaker => {
+                let shown = self.places.at(&format!("{at}.shared")).show(name);
+                let text =
+                    format!("the circuit breaker `{shown}` has other settings in `{where_first}`");
+                let help = "one breaker has one `failures` and one `open_for`: write the same";
+                self.error(&at, text, help);
+            }
+            Some(_) => {}
+            None => drop(shared.insert(name, (breaker, at))),
         }
     }
 

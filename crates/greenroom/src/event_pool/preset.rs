@@ -105,6 +105,26 @@ impl Preset {
     }
 }
 
+#[cfg(feature = "config")]
+impl greenroom_config::Word for Preset {
+    const WORDS: &'static [&'static str] = &{
+        let (mut words, mut at) = ([""; Preset::ALL.len()], 0);
+        while at < words.len() {
+            words[at] = Preset::ALL[at].name();
+            at += 1;
+        }
+        words
+    };
+
+    fn of(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|found| found.name() == word)
+    }
+
+    fn word(self) -> &'static str {
+        self.name()
+    }
+}
+
 impl fmt::Display for Preset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

@@ -1,0 +1,154 @@
+//! From checked values to the types that options are declared with.
+
+use std::{fmt, ops::Deref, path::PathBuf, time::Duration};
+
+use crate::{
+    at::At,
+    options::{Options, Word},
+    record::Typed,
+    units::{DurationRange, Rate},
+};
+
+/// A type that an option can be declared with. What has a type of its own, such as an address to
+/// listen at, implements it on that of a single value, and is declared by
+/// [`Of::to`](crate::Of::to).
+pub trait Take: Sized {
+    /// Takes the value of an option. `None`: it was left out or wrong, which has been reported, or
+    /// is here, at its place.
+    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self>;
+}
+
+/// A whole number, and the largest that its type holds.
+pub trait Whole: Take {
+    /// The largest.
+    const MOST: u64;
+}
+
+/// A count, or the mapping that stands in place of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum CountOr<T> {
+    /// The count.
+    Count(usize),
+    /// The mapping.
+    Or(T),
+}
+
+/// A value that `Debug` does not print.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret<T>(pub T);
+
+impl<T> Deref for Secret<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> fmt::Debug for Secret<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(hidden)")
+    }
+}
+
+impl<T: Take> Take for Secret<T> {
+    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
+        T::take(found, at).map(Self)
+    }
+}
+
+impl<T: Take> Take for Option<T> {
+    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
+        Some(found.and_then(|found| T::take(Some(found), at)))
+    }
+}
+
+macro_rules! take {
+    ($($type:ty: $variant:ident;)+) => {$(
+        impl Take for $type {
+            fn take(found: Option<Typed>, _at: &mut At<'_>) -> Option<Self> {
+                match found? {
+                    Typed::$variant(value) => Some(value),
+                    _ => None,
+                }
+            }
+        }
+    )+};
+}
+
+take! {
+    bool: Flag;
+    f64: Number;
+    String: Text;
+    Vec<String>: Texts;
+    Vec<(String, String)>: Variables;
+    Duration: Duration;
+    DurationRange: Range;
+    Rate: Rate;
+}
+
+macro_rules! whole {
+    ($($type:ty)+) => {$(
+        impl Whole for $type {
+            const MOST: u64 = <$type>::MAX as u64;
+        }
+
+        impl Take for $type {
+            fn take(found: Option<Typed>, _at: &mut At<'_>) -> Option<Self> {
+                match found? {
+                    Typed::Count(value) => Self::try_from(value).ok(),
+                    _ => None,
+                }
+            }
+        }
+    )+};
+}
+
+whole!(u32 u64 usize);
+
+impl Take for PathBuf {
+    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
+        match String::take(found, at)?.as_str() {
+            "-" => Some(Self::from("-")),
+            path => Some(at.directory().join(path)),
+        }
+    }
+}
+
+impl<T: Word> Take for T {
+    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
+        T::of(&String::take(found, at)?)
+    }
+}
+
+impl<T: Options> Take for CountOr<T> {
+    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
+        match found? {
+            Typed::Count(count) => usize::try_from(count).ok().map(Self::Count),
+            Typed::Group(record) => T::build(record, at).map(Self::Or),
+            _ => None,
+        }
+    }
+}
+
+impl<T: Options> Take for Vec<T> {
+    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
+        match found {
+            // Where they are required, that has been reported, and the rest can be looked at.
+            None => Some(Self::new()),
+            Some(Typed::Named(records)) => {
+                let build = |(name, record): (String, _)| T::build(record, &mut at.inside(&name));
+                Some(records.into_iter().filter_map(build).collect())
+            }
+            Some(Typed::List(records)) => {
+                let built: Vec<_> = records
+                    .into_iter()
+                    .enumerate()
+                    .map(|(place, record)| T::build(record, &mut at.inside(&place.to_string())))
+                    .collect();
+                Some(built.into_iter().collect::<Option<_>>().unwrap_or_default())
+            }
+            Some(_) => None,
+        }
+    }
+}
