@@ -3,11 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
+    decode,
     options::Options,
     problem::Problems,
     schema::{Group, Kind, Opt, Presence},
     tree::{self, Node},
-    yaml,
 };
 
 /// The schema of a configuration file.
@@ -127,14 +127,14 @@ fn pattern(pattern: &str) -> Value {
 }
 
 fn default(text: &str) -> Option<Value> {
-    yaml::parse(text, &mut Problems::default()).map(|node| plain(&node))
+    decode::value_of_default(text, &mut Problems::default()).map(|node| plain(&node))
 }
 
 fn plain(node: &Node) -> Value {
     match &node.value {
         tree::Value::Null => Value::Null,
         tree::Value::Bool(value) => json!(value),
-        tree::Value::Int(value) => json!(value),
+        tree::Value::Int(value) => i64::try_from(*value).map_or(Value::Null, Value::from),
         tree::Value::Float(value) => json!(value),
         tree::Value::Text(value) => json!(value),
         tree::Value::List(items) => items.iter().map(plain).collect(),

@@ -37,34 +37,41 @@
 //! by design.
 
 mod at;
+mod code;
 mod declared;
 mod decode;
 mod file;
 mod interpolate;
 #[cfg(feature = "json-schema")]
 mod json_schema;
+mod macros;
 mod meant;
 pub mod near;
 pub mod option;
 mod options;
+#[cfg(feature = "text")]
 mod overrides;
 mod places;
 pub mod problem;
+#[cfg(feature = "text")]
 mod read;
 mod record;
 mod reference;
 mod scalar;
 pub mod schema;
 mod take;
+#[cfg(feature = "text")]
 mod toml;
 pub mod tree;
 pub mod units;
+#[cfg(feature = "text")]
 mod yaml;
 
 #[cfg(feature = "json-schema")]
 pub use self::json_schema::json_schema;
 pub use self::{
     at::At,
+    code::{NotSet, set},
     decode::{decode, defaults},
     file::{Unread, text_of},
     interpolate::{World, interpolate},
@@ -72,13 +79,16 @@ pub use self::{
         Of, bare, command, count, count_or, duration, durations, flag, group, list, named, number,
         path, rate, size, text, texts, url, variables, word,
     },
-    options::{Kinds, Options, Word},
-    overrides::apply,
+    options::{Kinds, Options, Take, Whole, Word},
     places::{Places, Written},
     problem::{Problem, Problems, Severity, plural},
-    read::{Format, Toml, Yaml, read},
     record::{Record, Typed},
     reference::reference,
-    take::{CountOr, Secret, Take, Whole},
+    take::{CountOr, Secret},
     tree::{Place, Span},
+};
+#[cfg(feature = "text")]
+pub use self::{
+    overrides::apply,
+    read::{Format, Toml, Yaml, read},
 };

@@ -139,7 +139,7 @@ fn rate(text: &str) -> Option<String> {
 }
 
 /// A number without its unit.
-fn whole(number: i64, units: &[&str]) -> Option<String> {
+fn whole(number: i128, units: &[&str]) -> Option<String> {
     let each: Vec<_> = units.iter().map(|unit| format!("`{number}{unit}`")).collect();
     (number > 0).then(|| format!("did you mean {}?", each.join(" or ")))
 }

@@ -4,9 +4,9 @@
 use std::{marker::PhantomData, ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use crate::{
-    options::{Options, Word},
+    options::{Options, Whole, Word},
     schema::{Group, Kind, Opt, Presence},
-    take::{CountOr, Secret, Whole},
+    take::{CountOr, Secret},
     units::{DurationRange, Rate},
 };
 
@@ -25,16 +25,16 @@ pub struct Of<T> {
     presence: Presence,
     aliases: &'static [&'static str],
     live: bool,
-    takes: PhantomData<fn() -> T>,
+    of: PhantomData<fn() -> T>,
 }
 
 impl<T> Of<T> {
     const fn new(kind: Kind) -> Self {
-        Self { kind, presence: Presence::Required, aliases: &[], live: false, takes: PhantomData }
+        Self { kind, presence: Presence::Required, aliases: &[], live: false, of: PhantomData }
     }
 
     const fn with<U>(self, presence: Presence) -> Of<U> {
-        Of { kind: self.kind, presence, aliases: self.aliases, live: self.live, takes: PhantomData }
+        Of { kind: self.kind, presence, aliases: self.aliases, live: self.live, of: PhantomData }
     }
 
     /// It may be left out; what that means is in its documentation.
@@ -79,6 +79,11 @@ impl<T> Of<T> {
     pub const fn to<U>(self) -> Of<U> {
         let presence = self.presence;
         self.with(presence)
+    }
+
+    /// What may be written.
+    pub const fn takes(&self) -> &Kind {
+        &self.kind
     }
 
     /// The entry of the table.

@@ -1,11 +1,37 @@
-//! Options declared as the type that they are read into.
+//! What a type has to have to be declared as an option, or as a mapping of options.
 
 use crate::{
     at::At,
-    record::Record,
-    schema::{Group, Opt},
-    take::Take,
+    record::{Record, Typed},
+    schema::{Group, Kind, Opt},
 };
+
+/// A type that an option can be declared with. What has a type of its own, such as an address to
+/// listen at, implements it on that of a single value, and is declared by
+/// [`Of::to`](crate::Of::to).
+pub trait Take: Sized {
+    /// Takes the value of an option. `None`: it was left out or wrong, which has been reported, or
+    /// is here, at its place.
+    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self>;
+
+    /// Takes that of the option of this name, out of the mapping at this place.
+    fn take_from(record: &mut Record, name: &str, at: &mut At<'_>) -> Option<Self> {
+        Self::take(record.remove(name), &mut at.inside(name))
+    }
+
+    /// True when the option takes this value. What was read, it does; what was put there by code
+    /// may be out of the bounds.
+    fn is_within(&self, kind: &Kind) -> bool {
+        let _ = kind;
+        true
+    }
+}
+
+/// A whole number, and the largest that its type holds.
+pub trait Whole: Take {
+    /// The largest.
+    const MOST: u64;
+}
 
 /// A mapping with known keys, and the type that it is read into. Written by
 /// [`options!`](crate::options).
@@ -20,6 +46,14 @@ pub trait Options: Take {
     /// The keys that have another value there, in the order of the declaration; `(its kind)` for
     /// those of which one is given.
     fn differs(&self, other: &Self) -> Vec<&'static str>;
+
+    /// The keys whose values are not among those that they take, in the order of the declaration,
+    /// each with the value as `Debug` has it: for what was made by code.
+    fn beyond(&self) -> Vec<(&'static str, String)>;
+
+    /// Puts a checked value in the place of the one that is there. `None`: there is no such key, or
+    /// it takes none like this.
+    fn put(&mut self, key: &str, value: Typed, at: &mut At<'_>) -> Option<()>;
 }
 
 /// Keys of which exactly one is given, and the type that it is read into. Written by
@@ -46,313 +80,4 @@ pub trait Word: Copy {
 
     /// The word for it.
     fn word(self) -> &'static str;
-}
-
-/// Declares a mapping with known keys: the type that it is read into, what each option takes, what
-/// holds where it is left out, and what it is for. Decoding, defaults, checks, schema and reference
-/// page follow.
-///
-/// The documentation of the type and of its fields is that of the options: it appears in the schema
-/// and on the reference page, too. What messages call the mapping follows the type's name, with an
-/// article.
-///
-/// ```
-/// use greenroom_config::{Yaml, count, duration, group, options, path, text, words};
-///
-/// words! {
-///     /// What happens when it is full.
-///     pub enum OnFull {
-///         /// Who sends waits.
-///         Wait = "wait",
-///         /// It is refused.
-///         Refuse = "refuse",
-///     }
-/// }
-///
-/// options! {
-///     /// Where events come from.
-///     pub struct Input named name = "an input" {
-///         /// How many may wait.
-///         room: usize = count(1..=1_000).default("10").alias(&["queue"]).live();
-///         /// What happens when that is full.
-///         on_full: OnFull = greenroom_config::word().default("wait");
-///         /// Which of them to take.
-///         matches as "match": Option<String> = text().optional();
-///         .. /// What it reads.
-///         kind: InputKind;
-///         refused { "kafka": "`kafka` inputs are not part of this version"; }
-///     }
-/// }
-///
-/// options! {
-///     /// What is read.
-///     pub enum InputKind = "what is read" {
-///         /// A file, once.
-///         File(File) as "file" = group();
-///     }
-/// }
-///
-/// options! {
-///     /// One event on each line.
-///     pub struct File = "a file" {
-///         /// The file.
-///         path: std::path::PathBuf = path();
-///     }
-/// }
-///
-/// options! {
-///     /// The whole.
-///     pub struct Config = "the configuration" {
-///         /// Where events come from, by name.
-///         inputs: Vec<Input> = greenroom_config::named();
-///     }
-/// }
-///
-/// let text = "inputs: { orders: { file: { path: a }, queue: 7 } }";
-/// let config = greenroom_config::read::<Config>(Yaml, text).unwrap();
-/// assert_eq!((config.inputs[0].name.as_str(), config.inputs[0].room), ("orders", 7));
-///
-/// let text = "inputs: { orders: { fil: {}, room: none } }";
-/// let problems = greenroom_config::read::<Config>(Yaml, text).unwrap_err();
-/// let lines: Vec<_> = problems.sorted().iter().map(|problem| problem.message.clone()).collect();
-/// assert_eq!(lines, [
-///     "unknown key `fil` in an input",
-///     "`room` has to be a whole number from 1 to 1000, but this is the text `none`",
-/// ]);
-/// ```
-///
-/// - `named name` gives the type a field with the user's name for it.
-/// - `, then path::to::function` after the title names what follows once all options are read: a
-///   function from what was built and its place ([`At`]) to the same. It reports there what does
-///   not go together, and puts in place what one option inherits from another. `None` leaves the
-///   mapping out.
-/// - `field as "key"` is for keys that cannot be fields.
-/// - `..` before the last field takes in the keys of an `enum`, of which exactly one is given.
-/// - `refused` names keys that get a message of their own.
-/// - An `enum` declares such keys, each with what it takes; without a payload, it is
-///   [`bare`](crate::bare).
-///
-/// What implements more than `Debug`, `Clone` and `PartialEq` says so in a `#[derive(..)]` before
-/// it.
-#[macro_export]
-macro_rules! options {
-    (
-        $(#[doc = $about:literal])+
-        $(#[derive($($derive:ident),+)])?
-        $vis:vis struct $name:ident $(named $key:ident)? = $title:literal $(, then $then:path)? {
-            $(
-                $(#[doc = $doc:literal])+
-                $field:ident $(as $spelled:literal)? : $type:ty = $of:expr;
-            )*
-            $(.. $(#[doc = $kinds_doc:literal])+ $kinds:ident : $kinds_type:ty;)?
-            $(refused { $($refused:literal : $why:literal;)* })?
-        }
-    ) => {
-        $(#[doc = $about])+
-        #[derive(Debug, Clone, PartialEq $($(, $derive)+)?)]
-        $vis struct $name {
-            $(
-                /// Its name.
-                pub $key: String,
-            )?
-            $($(#[doc = $doc])+ pub $field: $type,)*
-            $($(#[doc = $kinds_doc])+ pub $kinds: $kinds_type,)?
-        }
-
-        impl $crate::Options for $name {
-            const GROUP: &'static $crate::schema::Group = &$crate::schema::Group {
-                title: $title,
-                doc: concat!($($about),+).trim_ascii(),
-                options: &[
-                    $({
-                        const OF: $crate::Of<$type> = $of;
-                        OF.opt($crate::__key!($field $($spelled)?), concat!($($doc),+).trim_ascii())
-                    },)*
-                    $($($crate::schema::Opt::refused($refused, $why),)*)?
-                ],
-                kinds: $crate::__kinds!($($kinds_type)?),
-            };
-
-            fn build(mut record: $crate::Record, at: &mut $crate::At<'_>) -> Option<Self> {
-                $(let $key = at.name().to_owned();)?
-                // All are taken before one that is missing ends it: each may have something to
-                // report.
-                $(let $field = record.take::<$type>($crate::__key!($field $($spelled)?), at);)*
-                $(let $kinds = <$kinds_type as $crate::Kinds>::pick(&mut record, at);)?
-                let built = Self { $($key,)? $($field: $field?,)* $($kinds: $kinds?,)? };
-                $(let built = $then(built, at)?;)?
-                Some(built)
-            }
-
-            fn differs(&self, other: &Self) -> Vec<&'static str> {
-                let pairs: &[(&'static str, bool)] = &[
-                    $(($crate::__key!($field $($spelled)?), self.$field != other.$field),)*
-                    $(("(its kind)", self.$kinds != other.$kinds),)?
-                ];
-                pairs.iter().filter(|(_, differs)| *differs).map(|(key, _)| *key).collect()
-            }
-        }
-
-        impl $crate::Take for $name {
-            fn take(found: Option<$crate::Typed>, at: &mut $crate::At<'_>) -> Option<Self> {
-                match found? {
-                    $crate::Typed::Group(record) => <Self as $crate::Options>::build(record, at),
-                    _ => None,
-                }
-            }
-        }
-    };
-    (
-        $(#[doc = $about:literal])+
-        $(#[derive($($derive:ident),+)])?
-        $vis:vis enum $name:ident = $title:literal {
-            $(
-                $(#[doc = $doc:literal])+
-                $variant:ident $(($type:ty))? as $spelled:literal = $of:expr;
-            )+
-        }
-    ) => {
-        $(#[doc = $about])+
-        #[derive(Debug, Clone, PartialEq $($(, $derive)+)?)]
-        $vis enum $name {
-            $($(#[doc = $doc])+ $variant $(($type))?,)+
-        }
-
-        impl $crate::Kinds for $name {
-            const KINDS: &'static [$crate::schema::Opt] = &[
-                $({
-                    const OF: $crate::Of<$crate::__payload!($($type)?)> = $of;
-                    OF.kind($spelled, concat!($($doc),+).trim_ascii())
-                },)+
-            ];
-
-            fn pick(record: &mut $crate::Record, at: &mut $crate::At<'_>) -> Option<Self> {
-                $(
-                    if record.has($spelled) {
-                        return Some(Self::$variant $((record.take::<$type>($spelled, at)?))?);
-                    }
-                )+
-                None
-            }
-
-            fn key(&self) -> &'static str {
-                match self {
-                    $(Self::$variant { .. } => $spelled,)+
-                }
-            }
-        }
-
-        impl $crate::Options for $name {
-            const GROUP: &'static $crate::schema::Group = &$crate::schema::Group {
-                title: $title,
-                doc: concat!($($about),+).trim_ascii(),
-                options: &[],
-                kinds: <Self as $crate::Kinds>::KINDS,
-            };
-
-            fn build(mut record: $crate::Record, at: &mut $crate::At<'_>) -> Option<Self> {
-                <Self as $crate::Kinds>::pick(&mut record, at)
-            }
-
-            fn differs(&self, other: &Self) -> Vec<&'static str> {
-                if self == other { Vec::new() } else { vec![$crate::Kinds::key(self)] }
-            }
-        }
-
-        impl $crate::Take for $name {
-            fn take(found: Option<$crate::Typed>, at: &mut $crate::At<'_>) -> Option<Self> {
-                match found? {
-                    $crate::Typed::Group(record) => <Self as $crate::Options>::build(record, at),
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-/// Declares a type whose values are words in the configuration; each with its documentation.
-///
-/// ```
-/// use greenroom_config::{Word, words};
-///
-/// words! {
-///     /// How an event is written.
-///     pub enum Mode {
-///         /// Data as the body.
-///         Binary = "binary",
-///         /// The event as JSON.
-///         Structured = "structured",
-///     }
-/// }
-///
-/// assert_eq!(Mode::of("binary"), Some(Mode::Binary));
-/// assert_eq!(Mode::Structured.word(), "structured");
-/// ```
-#[macro_export]
-macro_rules! words {
-    (
-        $(#[doc = $about:literal])+
-        $vis:vis enum $name:ident {
-            $($(#[doc = $doc:literal])+ $variant:ident = $word:literal,)+
-        }
-    ) => {
-        $(#[doc = $about])+
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        $vis enum $name {
-            $($(#[doc = $doc])+ $variant,)+
-        }
-
-        impl $crate::Word for $name {
-            const WORDS: &'static [&'static str] = &[$($word),+];
-
-            fn of(word: &str) -> Option<Self> {
-                match word {
-                    $($word => Some(Self::$variant),)+
-                    _ => None,
-                }
-            }
-
-            fn word(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word,)+
-                }
-            }
-        }
-    };
-}
-
-/// The key of a field.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __key {
-    ($field:ident) => {
-        stringify!($field)
-    };
-    ($field:ident $spelled:literal) => {
-        $spelled
-    };
-}
-
-/// What a variant holds.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __payload {
-    () => {
-        ()
-    };
-    ($type:ty) => {
-        $type
-    };
-}
-
-/// The kinds among the options of a mapping.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __kinds {
-    () => {
-        &[]
-    };
-    ($type:ty) => {
-        <$type as $crate::Kinds>::KINDS
-    };
 }

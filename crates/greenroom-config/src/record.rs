@@ -5,11 +5,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use crate::{
-    at::At,
-    take::Take,
-    units::{DurationRange, Rate},
-};
+use crate::units::{DurationRange, Rate};
 
 /// A mapping whose keys and values were checked.
 #[derive(Debug, Default)]
@@ -54,8 +50,8 @@ impl Record {
         self.fields.contains_key(name)
     }
 
-    /// Takes the value of an option as what it is declared as; `at` is the place of the mapping.
-    pub fn take<T: Take>(&mut self, name: &str, at: &mut At<'_>) -> Option<T> {
-        T::take(self.fields.remove(name), &mut at.inside(name))
+    /// Takes the value of an option out.
+    pub fn remove(&mut self, name: &str) -> Option<Typed> {
+        self.fields.remove(name)
     }
 }

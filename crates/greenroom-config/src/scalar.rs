@@ -86,9 +86,10 @@ fn text(value: &Value) -> Result<&str, Why> {
 
 fn count(value: &Value) -> Result<u64, Why> {
     match value {
-        Value::Int(number) => {
-            u64::try_from(*number).map_err(|_| Some(format!("{number} is below zero")))
-        }
+        Value::Int(number) => u64::try_from(*number).map_err(|_| {
+            let side = if *number < 0 { "is below zero" } else { "is too large" };
+            Some(format!("{number} {side}"))
+        }),
         // Only `1_000` gets here as text: YAML reads plain digits as a number, and quoted ones were
         // meant as text.
         Value::Text(text) if text.contains('_') => units::count(text).ok_or(None),

@@ -1,28 +1,14 @@
-//! From checked values to the types that options are declared with.
+//! The types that options are declared with, from what was checked.
 
 use std::{fmt, ops::Deref, path::PathBuf, time::Duration};
 
 use crate::{
     at::At,
-    options::{Options, Word},
+    options::{Options, Take, Whole, Word},
     record::Typed,
+    schema::Kind,
     units::{DurationRange, Rate},
 };
-
-/// A type that an option can be declared with. What has a type of its own, such as an address to
-/// listen at, implements it on that of a single value, and is declared by
-/// [`Of::to`](crate::Of::to).
-pub trait Take: Sized {
-    /// Takes the value of an option. `None`: it was left out or wrong, which has been reported, or
-    /// is here, at its place.
-    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self>;
-}
-
-/// A whole number, and the largest that its type holds.
-pub trait Whole: Take {
-    /// The largest.
-    const MOST: u64;
-}
 
 /// A count, or the mapping that stands in place of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,16 +41,24 @@ impl<T: Take> Take for Secret<T> {
     fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
         T::take(found, at).map(Self)
     }
+
+    fn is_within(&self, kind: &Kind) -> bool {
+        self.0.is_within(kind)
+    }
 }
 
 impl<T: Take> Take for Option<T> {
     fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
         Some(found.and_then(|found| T::take(Some(found), at)))
     }
+
+    fn is_within(&self, kind: &Kind) -> bool {
+        self.as_ref().is_none_or(|value| value.is_within(kind))
+    }
 }
 
 macro_rules! take {
-    ($($type:ty: $variant:ident;)+) => {$(
+    ($($type:ty: $variant:ident $(, |$value:ident, $kind:ident| $within:expr)?;)+) => {$(
         impl Take for $type {
             fn take(found: Option<Typed>, _at: &mut At<'_>) -> Option<Self> {
                 match found? {
@@ -72,19 +66,32 @@ macro_rules! take {
                     _ => None,
                 }
             }
+
+            $(fn is_within(&self, $kind: &Kind) -> bool {
+                let $value = self;
+                $within
+            })?
         }
     )+};
 }
 
 take! {
     bool: Flag;
-    f64: Number;
-    String: Text;
-    Vec<String>: Texts;
+    f64: Number, |value, kind| match kind {
+        Kind::Number { min, max } => (*min..=*max).contains(value),
+        _ => true,
+    };
+    String: Text, |value, kind| !matches!(kind, Kind::Text | Kind::Url) || !value.is_empty();
+    Vec<String>: Texts, |value, _kind| !value.is_empty();
     Vec<(String, String)>: Variables;
-    Duration: Duration;
-    DurationRange: Range;
-    Rate: Rate;
+    Duration: Duration, |value, kind| match kind {
+        Kind::Duration { min_ms, max_ms } => {
+            (u128::from(*min_ms)..=u128::from(*max_ms)).contains(&value.as_millis())
+        }
+        _ => true,
+    };
+    DurationRange: Range, |value, _kind| value.from <= value.to;
+    Rate: Rate, |value, _kind| value.per_second.is_finite() && value.per_second > 0.0;
 }
 
 macro_rules! whole {
@@ -98,6 +105,15 @@ macro_rules! whole {
                 match found? {
                     Typed::Count(value) => Self::try_from(value).ok(),
                     _ => None,
+                }
+            }
+
+            fn is_within(&self, kind: &Kind) -> bool {
+                match kind {
+                    Kind::Count { min, max } | Kind::Size { min, max } => {
+                        (*min..=*max).contains(&(*self as u64))
+                    }
+                    _ => true,
                 }
             }
         }
@@ -129,6 +145,16 @@ impl<T: Options> Take for CountOr<T> {
             _ => None,
         }
     }
+
+    fn is_within(&self, kind: &Kind) -> bool {
+        match (self, kind) {
+            (Self::Count(count), Kind::CountOr { min, max, .. }) => {
+                (*min..=*max).contains(&(*count as u64))
+            }
+            (Self::Count(_), _) => true,
+            (Self::Or(group), _) => group.beyond().is_empty(),
+        }
+    }
 }
 
 impl<T: Options> Take for Vec<T> {
@@ -150,5 +176,10 @@ impl<T: Options> Take for Vec<T> {
             }
             Some(_) => None,
         }
+    }
+
+    fn is_within(&self, kind: &Kind) -> bool {
+        let enough = !matches!(kind, Kind::List(_)) || !self.is_empty();
+        enough && self.iter().all(|group| group.beyond().is_empty())
     }
 }

@@ -81,7 +81,7 @@ impl Reader<'_> {
 }
 
 fn integer(number: &DeInteger<'_>) -> Value {
-    match i64::from_str_radix(number.as_str(), number.radix()) {
+    match i128::from_str_radix(number.as_str(), number.radix()) {
         Ok(value) => Value::Int(value),
         Err(_) => float(number.as_str()),
     }

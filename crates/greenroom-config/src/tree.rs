@@ -22,14 +22,15 @@ pub enum Value {
     /// `true` or `false`.
     Bool(bool),
     /// A whole number.
-    Int(i64),
+    Int(i128),
     /// Any other number.
     Float(f64),
     /// Text, quoted or not.
     Text(String),
     /// A list.
     List(Vec<Node>),
-    /// A mapping, in the order in which it was written, each key once.
+    /// A mapping, in the order in which it was written. Whoever reads it refuses a key that is
+    /// there twice.
     Map(Vec<Entry>),
 }
 
@@ -125,10 +126,10 @@ pub fn plain_scalar(text: &str) -> Value {
 
 fn number(text: &str) -> Option<Value> {
     if let Some(hex) = text.strip_prefix("0x") {
-        return i64::from_str_radix(hex, 16).ok().map(Value::Int);
+        return i128::from_str_radix(hex, 16).ok().map(Value::Int);
     }
     if let Some(octal) = text.strip_prefix("0o") {
-        return i64::from_str_radix(octal, 8).ok().map(Value::Int);
+        return i128::from_str_radix(octal, 8).ok().map(Value::Int);
     }
     if let Ok(value) = text.parse() {
         return Some(Value::Int(value));

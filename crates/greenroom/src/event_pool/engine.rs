@@ -36,7 +36,6 @@ impl Engine {
     }
 }
 
-#[cfg(feature = "config")]
 impl greenroom_config::Word for Engine {
     const WORDS: &'static [&'static str] = &{
         let (mut words, mut at) = ([""; Engine::ALL.len()], 0);

@@ -7,10 +7,14 @@ use greenroom_config::{
     path, schema::Group, size, text, texts, units::DurationRange, url, variables, word, words,
 };
 
-use super::{DAY_MS, GIB, LayerConfig, PoolConfig, Retry};
+use super::{
+    bounds::{DAY_MS, GIB},
+    layer::LayerConfig,
+    pool::{PoolConfig, Retry},
+};
 
 /// The `order_by` of a handler that keeps no order, whatever its pool says.
-pub(in crate::config) const NO_ORDER: &str = "none";
+const NO_ORDER: &str = "none";
 
 const NOTHING: &Group = &Group::without_settings("this handler");
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use greenroom_config::{count, group, number, options, path, rate, size, texts, units::Rate};
 
-use super::GIB;
+use super::bounds::GIB;
 
 options! {
     /// Where events come from: exactly one kind.

@@ -15,7 +15,7 @@ use greenroom_config::{
 };
 use serde_json::Value;
 
-use super::DAY_MS;
+use super::bounds::DAY_MS;
 use crate::config::pattern;
 
 const NOTHING: &Group = &Group::without_settings("this layer");

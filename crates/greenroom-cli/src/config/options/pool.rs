@@ -14,7 +14,7 @@ use greenroom_config::{
     word, words,
 };
 
-use super::{DAY_MS, GIB};
+use super::bounds::{DAY_MS, GIB};
 
 /// What a pool can hold.
 const MAX_QUEUE: usize = 100_000_000;
