@@ -52,7 +52,7 @@ pub fn defaults<T: Options>(path: &str) -> Option<T> {
 
 fn record(node: &Node, group: &'static Group, problems: &mut Problems) -> (Record, Places) {
     let mut decoder = Decoder { problems, places: Places::default() };
-    let record = decoder.group(node, &node.place, group, "");
+    let record = decoder.group(node, &node.place, group, "").unwrap_or_default();
     (record, decoder.places)
 }
 
@@ -68,12 +68,17 @@ struct Decoder<'p> {
 }
 
 impl Decoder<'_> {
-    /// `at` is where a missing key is reported: the key of the mapping.
-    fn group(&mut self, node: &Node, at: &Place, group: &'static Group, path: &str) -> Record {
+    /// `at` is where a missing key is reported: the key of the mapping. `None`: it is none, which
+    /// has been told; its default stands in, where it has one.
+    fn group(
+        &mut self,
+        node: &Node,
+        at: &Place,
+        group: &'static Group,
+        path: &str,
+    ) -> Option<Record> {
+        let entries = self.entries(node, |found| not_a_group(node, group, found))?;
         let mut record = Record::default();
-        let Some(entries) = self.entries(node, |found| not_a_group(node, group, found)) else {
-            return record;
-        };
         let mut given: Vec<(&str, &Entry)> = Vec::new();
         // The options that were probably meant by keys that are not known: these are not missing.
         let mut misspelt: Vec<&str> = Vec::new();
@@ -103,7 +108,7 @@ impl Decoder<'_> {
         }
         let known: Vec<_> = given.iter().map(|(name, _)| *name).chain(misspelt).collect();
         self.left_out(&known, at, group, path, &mut record);
-        record
+        Some(record)
     }
 
     /// The entries of a mapping, each key once. `wrong` says what is wrong with what is found
@@ -156,10 +161,10 @@ impl Decoder<'_> {
                 Some(Typed::Group(Record::default()))
             }
             Kind::Group(group) => {
-                Some(Typed::Group(self.group(&entry.node, &entry.place, group, path)))
+                self.group(&entry.node, &entry.place, group, path).map(Typed::Group)
             }
             Kind::CountOr { group, .. } if is_map(&entry.node) => {
-                Some(Typed::Group(self.group(&entry.node, &entry.place, group, path)))
+                self.group(&entry.node, &entry.place, group, path).map(Typed::Group)
             }
             Kind::Named(group) => Some(self.named(&entry.node, opt, group, path)),
             Kind::List(group) => self.list(&entry.node, opt, group, path),
@@ -198,7 +203,8 @@ impl Decoder<'_> {
             }
             let path = join(path, &entry.key);
             self.places.note(&path, &entry.place, None);
-            records.push((entry.key.clone(), self.group(&entry.node, &entry.place, group, &path)));
+            let record = self.group(&entry.node, &entry.place, group, &path);
+            records.extend(record.map(|record| (entry.key.clone(), record)));
         }
         Typed::Named(records)
     }
@@ -214,11 +220,11 @@ impl Decoder<'_> {
                 return None;
             }
         };
-        let records = items.iter().enumerate().filter_map(|(index, item)| {
+        let records = items.iter().enumerate().map(|(index, item)| {
             let path = join(path, &index.to_string());
             self.places.note(&path, &item.place, item.origin.as_ref());
             let item = self.spelled_out(item, group)?;
-            Some(self.group(&item, &item.place, group, &path))
+            self.group(&item, &item.place, group, &path)
         });
         Some(Typed::List(records.collect()))
     }

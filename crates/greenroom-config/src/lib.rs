@@ -28,6 +28,10 @@
 //! This crate depends on no other of Greenroom's and knows no option. Who has options declares
 //! them.
 //!
+//! # Features
+//! `text` (on unless turned off) reads YAML and TOML; without it, configurations are made in code
+//! and set option by option ([`set`]). `json-schema` makes the schema.
+//!
 //! # Price
 //! A table of static data for each declaration, and a walk over the tree at the start. Nothing of
 //! it runs later.

@@ -187,7 +187,7 @@ macro_rules! options {
     (
         $(#[doc = $about:literal])+
         $(#[derive($($derive:ident),+)])?
-        $vis:vis enum $name:ident = $title:literal {
+        $vis:vis enum $name:ident = $title:literal $(, then $then:path)? {
             $(
                 $(#[doc = $doc:literal])+
                 $variant:ident $(($type:ty))? as $spelled:literal = $of:expr;
@@ -209,12 +209,16 @@ macro_rules! options {
             ];
 
             fn pick(record: &mut $crate::Record, at: &mut $crate::At<'_>) -> Option<Self> {
-                $(
-                    if record.has($spelled) {
-                        return Some(Self::$variant $((<$type as $crate::Take>::take_from(record, $spelled, at)?))?);
-                    }
-                )+
-                None
+                let built = 'given: {
+                    $(if record.has($spelled) {
+                        break 'given Self::$variant $((
+                            <$type as $crate::Take>::take_from(record, $spelled, at)?
+                        ))?;
+                    })+
+                    return None;
+                };
+                $(let built = $then(built, at)?;)?
+                Some(built)
             }
 
             fn key(&self) -> &'static str {

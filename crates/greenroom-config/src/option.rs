@@ -210,8 +210,7 @@ pub const fn named<T: Options>() -> Of<Vec<T>> {
     Of::new(Kind::Named(T::GROUP))
 }
 
-/// A list of mappings with known keys, at least one. It is empty where one of them had a problem:
-/// otherwise the places of those behind it would not hold.
+/// A list of mappings with known keys, at least one. One that had a problem is left out.
 pub const fn list<T: Options>() -> Of<Vec<T>> {
     Of::new(Kind::List(T::GROUP))
 }

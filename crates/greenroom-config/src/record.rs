@@ -40,8 +40,8 @@ pub enum Typed {
     Group(Record),
     /// Names with such mappings.
     Named(Vec<(String, Record)>),
-    /// A list of such mappings.
-    List(Vec<Record>),
+    /// A list of such mappings, each in its place; without those that are none.
+    List(Vec<Option<Record>>),
 }
 
 impl Record {

@@ -167,12 +167,10 @@ impl<T: Options> Take for Vec<T> {
                 Some(records.into_iter().filter_map(build).collect())
             }
             Some(Typed::List(records)) => {
-                let built: Vec<_> = records
-                    .into_iter()
-                    .enumerate()
-                    .map(|(place, record)| T::build(record, &mut at.inside(&place.to_string())))
-                    .collect();
-                Some(built.into_iter().collect::<Option<_>>().unwrap_or_default())
+                let build = |(place, record): (usize, Option<_>)| {
+                    T::build(record?, &mut at.inside(&place.to_string()))
+                };
+                Some(records.into_iter().enumerate().filter_map(build).collect())
             }
             Some(_) => None,
         }

@@ -81,13 +81,25 @@ impl Door {
 
 options! {
     /// What is done.
-    pub enum Step = "a step" {
+    pub enum Step = "a step", then Step::not_nobody {
         /// Waits.
         Wait(Duration) as "wait" = duration(1..=1_000);
         /// Calls.
         Call(Call) as "call" = group();
         /// Ends.
         End as "end" = bare(NOTHING);
+    }
+}
+
+impl Step {
+    fn not_nobody(self, at: &mut At<'_>) -> Option<Self> {
+        match &self {
+            Self::Call(call) if call.whom == "nobody" => {
+                at.error("call", "nobody is called", "name somebody");
+                None
+            }
+            _ => Some(self),
+        }
     }
 }
 
@@ -239,8 +251,51 @@ fn c18_a_part_with_a_problem_is_left_out_and_the_rest_is_built() {
     assert_eq!(problems.errors(), 3, "{problems}");
     let names: Vec<_> = shop.doors.iter().map(|door| (door.name.as_str(), door.width)).collect();
     assert_eq!(names, [("b", 2)], "the default stands in for what was wrong");
-    assert!(shop.steps.is_empty(), "places of the others would not hold");
+    assert_eq!(shop.steps, [Step::End]);
     assert!(places.has("doors.a.width") && !places.has("doors.a.open"));
+}
+
+#[test]
+fn c18_what_is_no_mapping_is_told_and_its_default_stands_in() {
+    options! {
+        /// The whole.
+        pub struct Whole = "the whole" {
+            /// How it calls.
+            call: Calls = group().default("{}");
+            /// One more.
+            more: Option<Calls> = group().optional();
+        }
+    }
+    options! {
+        /// How it calls.
+        pub struct Calls = "calls" {
+            /// How often.
+            often: usize = count(1..=9).default("3");
+        }
+    }
+    let mut problems = Problems::default();
+    let root = Yaml.parse("{ call: 5, more: [] }", &mut problems).unwrap();
+    let whole = decode::<Whole>(&root, "".as_ref(), &mut problems).0.unwrap();
+    let told = [
+        "1:9 calls is a mapping, but this is the number 5",
+        "1:18 calls is a mapping, but this is a list",
+    ];
+    assert_eq!(lines(&problems), told);
+    assert_eq!((whole.call.often, whole.more), (3, None));
+}
+
+#[test]
+fn c18_items_of_a_list_keep_their_places_behind_a_mistake() {
+    let text = "doors: {}\nsteps: [5, stop, { call: { whom: '' } }, { wait: 9s }]";
+    let expected = [
+        "2:9 a step is a mapping, but this is the number 5",
+        "2:12 a step is a mapping, but this is the text `stop`",
+        "2:34 `whom` has to be text, but it is empty",
+        "2:50 `wait` has to be a duration from 1ms to 1s, but the text `9s` is out of that range",
+    ];
+    assert_eq!(errors(text), expected);
+    let text = "doors: {}\nsteps: [5, { call: { whom: nobody } }]";
+    assert_eq!(errors(text), [expected[0], "2:14 nobody is called"]);
 }
 
 #[test]

@@ -12,9 +12,6 @@ use super::{
     pattern,
 };
 
-/// A slower rate is a mistake, and its waits would be beyond what a clock counts to.
-const SLOWEST: f64 = 1.0 / 86_400.0;
-
 /// Reports every problem of a configuration that shows without looking outside of it.
 pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     let mut checker = Checker { config, places, problems };
@@ -31,7 +28,7 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     if let Some(loopback) = &config.loopback {
         checker.patterns("loopback.on", &loopback.on);
     }
-    checker.layers();
+    checker.breakers();
 }
 
 struct Checker<'a> {
@@ -170,25 +167,29 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn layers(&mut self) {
-        // The breakers that have a name, and where each was met first.
+    fn breakers(&mut self) {
+        // Those that have a name, and where each was met first.
         let mut shared: HashMap<&str, (&Breaker, String)> = HashMap::new();
         for handler in &self.config.handlers {
-            for (place, layer) in handler.layers.iter().enumerate() {
-                let path = format!("handlers.{}.layers.{place}", handler.name);
-                match layer {
-                    LayerConfig::Rate(rate) if rate.per_second < SLOWEST => {
-                        let help = "for example `20/s`, `100/min` or `1/h`";
-                        let text = "this is less than one attempt a day";
-                        self.error(&format!("{path}.rate"), text, help);
-                    }
-                    LayerConfig::CircuitBreaker(breaker) => {
-                        self.breaker(format!("{path}.circuit_breaker"), breaker, &mut shared);
-                    }
-                    _ => {}
-                }
+            let breakers = handler.layers.iter().filter_map(|layer| match layer {
+                LayerConfig::CircuitBreaker(breaker) => Some(breaker),
+                _ => None,
+            });
+            let places: Vec<_> = self.places_of_breakers(&handler.name).collect();
+            for (breaker, at) in breakers.zip(places) {
+                self.breaker(at, breaker, &mut shared);
             }
         }
+    }
+
+    /// Layers that had a problem are not among those of the handler: these are counted as they were
+    /// written.
+    fn places_of_breakers(&self, handler: &str) -> impl Iterator<Item = String> + use<'_> {
+        let path = format!("handlers.{handler}.layers");
+        let layers = (0..).map(move |place| format!("{path}.{place}"));
+        let written = layers.take_while(|layer| self.places.has(layer));
+        let breaker = written.map(|layer| format!("{layer}.circuit_breaker"));
+        breaker.filter(|breaker| self.places.has(breaker))
     }
 
     fn breaker(

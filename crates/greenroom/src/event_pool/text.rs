@@ -65,11 +65,11 @@ fn read(format: Format, text: &str) -> Result<EventPoolConfig, ConfigErrors> {
     let mut problems = Problems::new("", text);
     let root = format.parse(text, &mut problems);
     let mut errors: Vec<_> = problems.sorted().into_iter().map(unreadable).collect();
-    let entries = match root.as_ref().map(|root| &root.value) {
-        Some(Value::Map(entries)) => entries.as_slice(),
-        Some(Value::Null) | None => &[],
-        Some(_) => {
-            let mapping = Problem::error("a configuration is a mapping", Place::whole_file());
+    let entries = match &root {
+        Some(Node { value: Value::Map(entries), .. }) => entries.as_slice(),
+        Some(Node { value: Value::Null, .. }) | None => &[],
+        Some(Node { place, .. }) => {
+            let mapping = Problem::error("a configuration is a mapping", place.clone());
             errors.push(unreadable(&mapping));
             &[]
         }

@@ -18,12 +18,15 @@ use serde_json::Value;
 use super::bounds::DAY_MS;
 use crate::config::pattern;
 
+/// A slower rate is a mistake, and its waits would be beyond what a clock counts to.
+const SLOWEST: f64 = 1.0 / 86_400.0;
+
 const NOTHING: &Group = &Group::without_settings("this layer");
 
 options! {
     /// Each item is one layer. Those without settings may be written as a word: `[tracing, {
     /// timeout: 5s }, metrics]`.
-    pub enum LayerConfig = "a layer" {
+    pub enum LayerConfig = "a layer", then LayerConfig::not_too_slow {
         /// How long an attempt may take inside of this layer. Then it is dropped at its next
         /// await, and is tried again as any failure.
         Timeout(Duration) as "timeout" = duration(1..=DAY_MS);
@@ -75,6 +78,19 @@ options! {
         /// How many are remembered at most, each with some 100 bytes; at least as many as come
         /// `within` that time.
         remember: usize = count(1..=100_000_000).default("100_000");
+    }
+}
+
+impl LayerConfig {
+    fn not_too_slow(self, at: &mut At<'_>) -> Option<Self> {
+        match &self {
+            Self::Rate(rate) if rate.per_second < SLOWEST => {
+                let text = "this is less than one attempt a day";
+                at.error("rate", text, "for example `20/s`, `100/min` or `1/h`");
+                None
+            }
+            _ => Some(self),
+        }
     }
 }
 
