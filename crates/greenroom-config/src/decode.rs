@@ -18,8 +18,6 @@ use crate::{
     tree::{Entry, Node, Place, Value},
 };
 
-#[cfg(feature = "json-schema")]
-pub(crate) use self::default::value_of as value_of_default;
 use self::told::{
     is_name, is_scalar, listed, missing, named_kind, nearest, not_a_group, not_named, refused_kind,
     takes_nothing, twice, unknown, wrong,
@@ -48,6 +46,12 @@ pub fn defaults<T: Options>(path: &str) -> Option<T> {
     let (record, places) = record(&Node::blank(), T::GROUP, &mut problems);
     let mut at = At::new(path, &places, Path::new(""), &mut problems);
     T::build(record, &mut at).filter(|_| problems.errors() == 0)
+}
+
+/// The default of an option as a tree, where it has one of its own: for a schema or another view of
+/// the declaration.
+pub fn default_of(opt: &Opt) -> Option<Node> {
+    default::value_of(opt.default()?, &mut Problems::default())
 }
 
 fn record(node: &Node, group: &'static Group, problems: &mut Problems) -> (Record, Places) {

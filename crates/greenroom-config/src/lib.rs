@@ -10,7 +10,7 @@
 //! YAML or TOML ─▶ tree ─▶ --set ─▶ ${NAME}, ─▶ │
 //!                 with places      file:       └─▶ problems: file, line, column, "did you mean"
 //!                                              ▲
-//!                 options! { struct … } ───────┼─▶ JSON Schema
+//!                 options! { struct … } ───────┼─▶ table, for a schema
 //!                 one line an option           └─▶ reference page
 //! ```
 //!
@@ -30,7 +30,7 @@
 //!
 //! # Features
 //! `text` (on unless turned off) reads YAML and TOML; without it, configurations are made in code
-//! and set option by option ([`set`]). `json-schema` makes the schema.
+//! and set option by option ([`set`]).
 //!
 //! # Price
 //! A table of static data for each declaration, and a walk over the tree at the start. Nothing of
@@ -46,8 +46,6 @@ mod declared;
 mod decode;
 mod file;
 mod interpolate;
-#[cfg(feature = "json-schema")]
-mod json_schema;
 mod macros;
 mod meant;
 pub mod near;
@@ -71,12 +69,10 @@ pub mod units;
 #[cfg(feature = "text")]
 mod yaml;
 
-#[cfg(feature = "json-schema")]
-pub use self::json_schema::json_schema;
 pub use self::{
     at::At,
     code::{NotSet, set},
-    decode::{decode, defaults},
+    decode::{decode, default_of, defaults},
     file::{Unread, text_of},
     interpolate::{World, interpolate},
     option::{

@@ -48,7 +48,7 @@ impl Group {
     }
 
     /// The names of these, that this version has.
-    pub(crate) fn kind_names(&self) -> Vec<&'static str> {
+    pub fn kind_names(&self) -> Vec<&'static str> {
         self.kinds.iter().map(|opt| opt.name).collect()
     }
 }

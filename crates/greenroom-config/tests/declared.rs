@@ -5,10 +5,11 @@ use std::{path::PathBuf, time::Duration};
 
 use greenroom_config::{
     At, CountOr, Format, Kinds, NotSet, Options, Place, Problems, Secret, Toml, Word, Yaml, bare,
-    command, count, count_or, decode, defaults, duration, durations, flag, group, list, named,
-    number, options, path, rate, read, reference,
+    command, count, count_or, decode, default_of, defaults, duration, durations, flag, group, list,
+    named, number, options, path, rate, read, reference,
     schema::Group,
     set, size, text, texts,
+    tree::Value,
     units::{DurationRange, Rate},
     url, variables, word, words,
 };
@@ -349,19 +350,15 @@ fn c18_the_reference_page_has_every_option() {
     }
 }
 
-#[cfg(feature = "json-schema")]
 #[test]
-fn c18_the_schema_has_every_option() {
-    let schema = greenroom_config::json_schema::<Shop>("Shop");
-    assert_eq!(schema["required"], serde_json::json!(["doors"]));
-    let door = &schema["properties"]["doors"]["additionalProperties"]["properties"];
-    assert_eq!(door["width"]["default"], 2);
-    assert_eq!(door["sizeOfDoor"]["deprecated"], true);
-    assert_eq!(door["queue"].get("default"), None, "it is inherited");
-    assert_eq!(door["match"]["default"], serde_json::json!(["all"]));
-    assert_eq!(door.get("lock"), None);
-    let step = &schema["properties"]["steps"]["items"]["anyOf"];
-    assert_eq!(step[0]["oneOf"].as_array().unwrap().len(), 3);
+fn c18_a_default_is_there_for_a_schema_where_it_is_the_options_own() {
+    let default = |name: &str| default_of(Door::GROUP.find(name).unwrap()).map(|node| node.value);
+    assert_eq!(default("width"), Some(Value::Int(2)));
+    assert_eq!(default("open"), Some(Value::Bool(true)));
+    assert_eq!(default("signs"), Some(Value::Map(Vec::new())));
+    assert!(matches!(default("match"), Some(Value::List(items)) if items.len() == 1));
+    assert_eq!(default("queue"), None, "it is inherited");
+    assert_eq!(default("plan"), None);
 }
 
 #[test]

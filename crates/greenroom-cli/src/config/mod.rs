@@ -9,6 +9,7 @@
 mod check;
 mod effect;
 mod flow;
+mod json_schema;
 mod options;
 mod pattern;
 mod reach;
@@ -29,7 +30,7 @@ pub(crate) use self::reach::identity;
 
 /// The schema of the configuration file.
 pub fn json_schema() -> serde_json::Value {
-    greenroom_config::json_schema::<Config>("Greenroom configuration")
+    json_schema::json_schema::<Config>("Greenroom configuration")
 }
 
 /// The page `docs/configuration.md`.

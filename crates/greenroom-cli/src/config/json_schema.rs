@@ -2,16 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{
-    decode,
-    options::Options,
-    problem::Problems,
+use greenroom_config::{
+    Options, default_of,
     schema::{Group, Kind, Opt, Presence},
     tree::{self, Node},
 };
 
 /// The schema of a configuration file.
-pub fn json_schema<T: Options>(title: &str) -> Value {
+pub(super) fn json_schema<T: Options>(title: &str) -> Value {
     let mut schema = Map::new();
     schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
     schema.insert("title".to_owned(), json!(title));
@@ -54,8 +52,8 @@ fn option(opt: &Opt, other_spelling: bool) -> Value {
     let mut schema = kind(&opt.kind);
     if let Some(fields) = schema.as_object_mut() {
         fields.insert("description".to_owned(), json!(opt.doc));
-        if let Some(default) = opt.default().and_then(default) {
-            fields.insert("default".to_owned(), default);
+        if let Some(default) = default_of(opt) {
+            fields.insert("default".to_owned(), plain(&default));
         }
         if other_spelling {
             fields.insert("deprecated".to_owned(), json!(true));
@@ -124,10 +122,6 @@ fn count(min: u64, max: u64) -> [Value; 3] {
 
 fn pattern(pattern: &str) -> Value {
     json!({ "type": "string", "pattern": pattern })
-}
-
-fn default(text: &str) -> Option<Value> {
-    decode::value_of_default(text, &mut Problems::default()).map(|node| plain(&node))
 }
 
 fn plain(node: &Node) -> Value {
