@@ -1,6 +1,6 @@
-//! A core with what the product's `take`, `place`, `park`, `parked`, `crowded` and `sweep` need of it. What senders do and how a pool ends is played
-//! here, step by step as in the product's `core.rs` and `core/close.rs`; no decision of theirs is left out that other
-//! threads could see.
+//! A core with what the product's `take`, `place`, `park`, `parked`, `crowded` and `sweep` need of
+//! it. What senders do and how a pool ends is played here, step by step as in the product's
+//! `core.rs` and `core/close.rs`; no decision of theirs is left out that other threads could see.
 
 use std::{hash::Hash, sync::Arc, time::Duration};
 

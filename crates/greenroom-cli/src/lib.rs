@@ -1,6 +1,6 @@
 //! The `greenroom` command: one configuration file, events in, handlers, outputs, a report.
 //!
-//! - [`config`]: the file, checked in one run against one table of options.
+//! - [`config`]: the options of the file, each declared once, and all that is checked in one run.
 //! - [`report`] and [`progress`]: what a run tells while it goes on and when it has ended.
 //! - [`commands`]: `run`, `check`, `why`, `explain-status`, `schema`, `init`, `demo`, `bench`,
 //!   `asyncapi`, `completions`, `man`.

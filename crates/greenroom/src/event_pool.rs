@@ -52,7 +52,6 @@ mod config;
 mod config_error;
 mod engine;
 mod memory;
-mod names;
 mod preset;
 mod sizes;
 #[cfg(feature = "config")]

@@ -1,5 +1,6 @@
 //! Random programs on virtual time: whatever handlers, callers and stops do, the ledger adds up, no two messages of a
-//! key are in hand at once, keys keep their order, the bound holds, and what was withdrawn is not started any more.
+//! key are in hand at once, keys keep their order, the bound holds, and what was withdrawn is not
+//! started any more.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -328,8 +328,8 @@ impl<K: Keyed> PoolOf<K> {
         line
     }
 
-    /// Withdraws what waits in the shards and is chosen: the steps of the product's `withdraw`. Says
-    /// which messages those were.
+    /// Withdraws what waits in the shards and is chosen: the steps of the product's `withdraw`.
+    /// Says which messages those were.
     pub(super) fn withdraw(&self, mut is_such: impl FnMut(&u32) -> bool) -> Vec<u32> {
         let mut judge = Judge::new(&mut is_such);
         let mut withdrawn = Vec::new();

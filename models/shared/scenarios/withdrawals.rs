@@ -1,4 +1,5 @@
-//! Messages that are withdrawn beside senders and workers: nothing is lost, nothing overtakes, and whoever waits hears of it.
+//! Messages that are withdrawn beside senders and workers: nothing is lost, nothing overtakes, and
+//! whoever waits hears of it.
 
 use super::player::{Handler, PlainPool, Pool};
 use crate::{

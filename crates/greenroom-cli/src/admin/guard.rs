@@ -18,7 +18,7 @@ pub(super) struct Guard {
 
 impl Guard {
     pub(super) fn new(config: &AdminConfig) -> Self {
-        Self { token: config.token.clone() }
+        Self { token: config.token.as_deref().cloned() }
     }
 
     /// Lets a request in, or says why not. `open` is for what anybody may ask: whether greenroom is well.

@@ -51,7 +51,7 @@ impl Listener {
     /// # Errors
     /// What happened, where, and what to do next.
     pub(crate) fn bind(config: &AdminConfig) -> Result<Self, String> {
-        let at = config.listen;
+        let at = config.listen.0;
         let next = "choose another address or port under `admin.listen`, or leave `admin` out";
         let taken = |error| format!("admin: cannot listen at {at}: {error}; {next}");
         let listener = TcpListener::bind(at).map_err(taken)?;

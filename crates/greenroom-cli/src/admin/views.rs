@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::sentence;
 use crate::{
     commands::run::layers::HandlerLayers,
-    config::{Config, HandlerKind},
+    config::{Config, Kinds},
 };
 
 pub(super) fn run(control: &Control) -> Value {
@@ -144,7 +144,7 @@ pub(super) fn handler(view: &HandlerView, config: &Config, layers: &HandlerLayer
     let on: Vec<_> = view.on.iter().map(ToString::to_string).collect();
     json!({
         "name": view.name,
-        "kind": settings.map(|handler| kind(&handler.kind)),
+        "kind": settings.map(|handler| handler.kind.key()),
         "pool": view.pool,
         "on": on,
         "order_by": view.order_by.as_ref().map(ToString::to_string),
@@ -158,17 +158,6 @@ pub(super) fn handler(view: &HandlerView, config: &Config, layers: &HandlerLayer
         "outage": view.outage.as_ref().map(outage),
         "layers": layers.view(view.name.as_str()),
     })
-}
-
-fn kind(kind: &HandlerKind) -> &'static str {
-    match kind {
-        HandlerKind::Pass => "pass",
-        HandlerKind::Log => "log",
-        HandlerKind::Drop => "drop",
-        HandlerKind::Simulate { .. } => "simulate",
-        HandlerKind::Exec(_) => "exec",
-        HandlerKind::Http(_) => "http",
-    }
 }
 
 fn outage(outage: &OutageView) -> Value {

@@ -55,8 +55,8 @@ async fn run_to_the_end(config: Config, source: &Source) -> Result<RunReport, St
     let listener = config.admin.as_ref().map(Listener::bind).transpose()?;
     let (engine, layers) = assemble::engine(&config).await?;
     let layers = Arc::new(layers);
-    let (control, deadline) = (engine.control(), config.shutdown_deadline);
-    let dead_letters = config.dead_letters.clone();
+    let (control, deadline) = (engine.control(), config.shutdown.deadline);
+    let dead_letters = config.dead_letters.file.path.clone();
     let (has_admin, outage_limit) = (config.admin.is_some(), config.outage.limit);
     let runtime = tokio::runtime::Handle::current();
     let reload = Arc::new(Reload::new(source.clone(), control.clone(), config, runtime));

@@ -1,16 +1,15 @@
-//! What only shows when values are looked at together: names that must exist, types taken twice, patterns, URLs.
-//! What lies outside the file is looked at in [`reach`](super::reach).
+//! What only shows when values are looked at together: names that must exist, types taken twice,
+//! patterns, URLs. What lies outside the file is looked at in [`reach`](super::reach).
 
 use std::{collections::HashMap, path::Path};
 
 use greenroom::event_pool::Engine;
 use greenroom_bus::handler::http::{NoTarget, On, StatusMap, Verdict, check_url};
+use greenroom_config::{Places, Problem, Problems, near};
 
 use super::{
-    near, pattern,
-    problem::{Problem, Problems},
-    record::Places,
-    types::{Config, HandlerConfig, HandlerKind, InputKind, PoolConfig},
+    options::{Breaker, Config, HandlerConfig, HandlerKind, InputKind, LayerConfig, PoolConfig},
+    pattern,
 };
 
 /// Reports every problem of a configuration that shows without looking outside of it.
@@ -29,6 +28,7 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     if let Some(loopback) = &config.loopback {
         checker.patterns("loopback.on", &loopback.on);
     }
+    checker.breakers();
 }
 
 struct Checker<'a> {
@@ -37,7 +37,7 @@ struct Checker<'a> {
     problems: &'a mut Problems,
 }
 
-impl Checker<'_> {
+impl<'a> Checker<'a> {
     fn error(&mut self, path: &str, message: impl Into<String>, help: impl Into<String>) {
         self.problems.push(Problem::error(message, self.places.at(path).place).help(help));
     }
@@ -57,8 +57,9 @@ impl Checker<'_> {
 
     fn checkpoints(&mut self) {
         for input in &self.config.inputs {
-            if let InputKind::File { path, checkpoint: Some(_), .. } = &input.kind
-                && path == Path::new("-")
+            if let InputKind::File(file) = &input.kind
+                && file.checkpoint.is_some()
+                && file.path == Path::new("-")
             {
                 let text = "standard input cannot be read again, so it has no checkpoint";
                 let help = "read a file, or leave `checkpoint` out";
@@ -163,6 +164,51 @@ impl Checker<'_> {
             }
             HandlerKind::Exec(exec) => self.variables(&format!("{path}.exec.env"), &exec.env),
             _ => {}
+        }
+    }
+
+    fn breakers(&mut self) {
+        // Those that have a name, and where each was met first.
+        let mut shared: HashMap<&str, (&Breaker, String)> = HashMap::new();
+        for handler in &self.config.handlers {
+            let breakers = handler.layers.iter().filter_map(|layer| match layer {
+                LayerConfig::CircuitBreaker(breaker) => Some(breaker),
+                _ => None,
+            });
+            let places: Vec<_> = self.places_of_breakers(&handler.name).collect();
+            for (breaker, at) in breakers.zip(places) {
+                self.breaker(at, breaker, &mut shared);
+            }
+        }
+    }
+
+    /// Layers that had a problem are not among those of the handler: these are counted as they were
+    /// written.
+    fn places_of_breakers(&self, handler: &str) -> impl Iterator<Item = String> + use<'_> {
+        let path = format!("handlers.{handler}.layers");
+        let layers = (0..).map(move |place| format!("{path}.{place}"));
+        let written = layers.take_while(|layer| self.places.has(layer));
+        let breaker = written.map(|layer| format!("{layer}.circuit_breaker"));
+        breaker.filter(|breaker| self.places.has(breaker))
+    }
+
+    fn breaker(
+        &mut self,
+        at: String,
+        breaker: &'a Breaker,
+        shared: &mut HashMap<&'a str, (&'a Breaker, String)>,
+    ) {
+        let Some(name) = &breaker.shared else { return };
+        match shared.get(name.as_str()) {
+            Some((first, where_first)) if *first != breaker => {
+                let shown = self.places.at(&format!("{at}.shared")).show(name);
+                let text =
+                    format!("the circuit breaker `{shown}` has other settings in `{where_first}`");
+                let help = "one breaker has one `failures` and one `open_for`: write the same";
+                self.error(&at, text, help);
+            }
+            Some(_) => {}
+            None => drop(shared.insert(name, (breaker, at))),
         }
     }
 

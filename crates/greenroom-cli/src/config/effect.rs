@@ -5,15 +5,11 @@ use std::time::Duration;
 
 use greenroom::event_pool::Engine;
 use greenroom_bus::handler::http::Verdict;
+use greenroom_config::{Places, Problem, Problems, plural};
 
-use super::{
-    layers::LayerConfig,
-    problem::{Problem, Problems, plural},
-    record::Places,
-    types::{
-        Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig, InputKind,
-        OnFinalFailure, OnFull, PoolConfig,
-    },
+use super::options::{
+    Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig, InputKind,
+    LayerConfig, OnFinalFailure, OnFull, PoolConfig,
 };
 
 /// Reports each option that was written and does nothing.
@@ -144,12 +140,12 @@ impl<'a> Effect<'a> {
     fn limits(&mut self, path: &str, pool: &PoolConfig) {
         let most = pool.autoscale.map_or(pool.workers, |autoscale| autoscale.max);
         let help = "a limit is below the workers; lower it, leave it out, or raise `workers`";
-        if let Some(limit) = pool.limit.filter(|limit| *limit >= most) {
+        if let Some(limit) = pool.fixed_limit().filter(|limit| *limit >= most) {
             let text =
                 format!("a limit of {limit} holds nothing back, of {}", plural(most, "worker"));
             self.useless(&format!("{path}.limit"), text, help);
         }
-        let Some(adaptive) = pool.adaptive else { return };
+        let Some(adaptive) = pool.adaptive_limit() else { return };
         if adaptive.min >= most {
             let text = format!(
                 "this limit holds nothing back: its `min` is {}, of {most} workers",
@@ -210,10 +206,10 @@ impl<'a> Effect<'a> {
     }
 
     fn handler(&mut self, path: &str, handler: &HandlerConfig) {
-        self.retry(&format!("{path}.retry"), Some(handler.attempts));
-        if let Some(total) = handler.retry_total
-            && total < handler.backoff.from
-            && handler.attempts > 1
+        self.retry(&format!("{path}.retry"), Some(handler.retry.attempts));
+        if let Some(total) = handler.retry.total
+            && total < handler.retry.backoff.from
+            && handler.retry.attempts > 1
         {
             let text = "no second attempt is ever made: the first wait is longer than this";
             let help = "raise `total`, or lower `backoff`";
@@ -233,7 +229,7 @@ impl<'a> Effect<'a> {
                 self.useless(&format!("{path}.ack"), text, "leave `ack` out");
                 self.useless(&format!("{path}.loopback"), text, "leave `loopback` out");
             }
-            HandlerKind::Pass | HandlerKind::Simulate { .. } if handler.loopback > 1 => {
+            HandlerKind::Pass | HandlerKind::Simulate(_) if handler.loopback > 1 => {
                 let text = "this handler makes one event of each: room for more is never used";
                 self.useless(&format!("{path}.loopback"), text, "write `loopback: 1`");
             }

@@ -7,12 +7,11 @@
 //! the types of events only where generators make them all.
 
 use greenroom_bus::pattern::Pattern;
+use greenroom_config::{Places, Problem, Problems};
 
 use super::{
+    options::{Config, HandlerConfig, HandlerKind, InputKind, LoopbackConfig, OutputConfig},
     pattern::{covers, matches, overlap},
-    problem::{Problem, Problems},
-    record::Places,
-    types::{Config, HandlerConfig, HandlerKind, InputKind, LoopbackConfig, OutputConfig},
 };
 
 /// Reports what is never reached, and what comes back to no end.
@@ -218,13 +217,13 @@ fn covers_all(outer: &[String], inner: &[String]) -> bool {
 
 /// True when the events go on as they came.
 fn passes(handler: &HandlerConfig) -> bool {
-    matches!(handler.kind, HandlerKind::Pass | HandlerKind::Simulate { .. })
+    matches!(handler.kind, HandlerKind::Pass | HandlerKind::Simulate(_))
 }
 
 fn may_emit(handler: &HandlerConfig, output: &OutputConfig) -> bool {
     match handler.kind {
         HandlerKind::Log | HandlerKind::Drop => false,
-        HandlerKind::Pass | HandlerKind::Simulate { .. } => {
+        HandlerKind::Pass | HandlerKind::Simulate(_) => {
             handler.on.iter().any(|on| output.on.iter().any(|to| overlap(on, to)))
         }
         HandlerKind::Exec(_) | HandlerKind::Http(_) => true,

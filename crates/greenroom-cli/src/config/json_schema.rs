@@ -2,34 +2,32 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    options::ROOT,
-    problem::Problems,
+use greenroom_config::{
+    Options, default_of,
     schema::{Group, Kind, Opt, Presence},
     tree::{self, Node},
-    yaml,
 };
 
-/// The schema of the configuration file.
-pub fn json_schema() -> Value {
+/// The schema of a configuration file.
+pub(super) fn json_schema<T: Options>(title: &str) -> Value {
     let mut schema = Map::new();
     schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
-    schema.insert("title".to_owned(), json!("Greenroom configuration"));
-    schema.extend(group(&ROOT));
+    schema.insert("title".to_owned(), json!(title));
+    schema.extend(group(T::GROUP));
     Value::Object(schema)
 }
 
 fn group(group: &Group) -> Map<String, Value> {
     let mut properties = Map::new();
-    for opt in group.options.iter().filter(|opt| opt.is_built()) {
+    for opt in group.built() {
         for (index, name) in opt.spellings().into_iter().enumerate() {
             properties.insert(name, option(opt, index > 0));
         }
     }
     let mut schema = Map::new();
     schema.insert("description".to_owned(), json!(group.doc));
-    let nullable = group.options.iter().all(|opt| opt.presence != Presence::Required);
-    let kind = if nullable && group.one_of.is_empty() {
+    let nullable = group.all().all(|opt| opt.presence != Presence::Required);
+    let kind = if nullable && group.kinds.is_empty() {
         json!(["object", "null"])
     } else {
         json!("object")
@@ -37,17 +35,14 @@ fn group(group: &Group) -> Map<String, Value> {
     schema.insert("type".to_owned(), kind);
     schema.insert("properties".to_owned(), Value::Object(properties));
     schema.insert("additionalProperties".to_owned(), json!(false));
-    let required: Vec<_> = group
-        .options
-        .iter()
-        .filter(|opt| opt.presence == Presence::Required)
-        .map(|opt| opt.name)
-        .collect();
+    let required: Vec<_> =
+        group.all().filter(|opt| opt.presence == Presence::Required).map(|opt| opt.name).collect();
     if !required.is_empty() {
         schema.insert("required".to_owned(), json!(required));
     }
-    if !group.one_of.is_empty() {
-        let kinds: Vec<_> = group.one_of.iter().map(|name| json!({ "required": [name] })).collect();
+    if !group.kinds.is_empty() {
+        let names = group.kind_names();
+        let kinds: Vec<_> = names.iter().map(|name| json!({ "required": [name] })).collect();
         schema.insert("oneOf".to_owned(), json!(kinds));
     }
     schema
@@ -57,8 +52,8 @@ fn option(opt: &Opt, other_spelling: bool) -> Value {
     let mut schema = kind(&opt.kind);
     if let Some(fields) = schema.as_object_mut() {
         fields.insert("description".to_owned(), json!(opt.doc));
-        if let Some(default) = opt.default().and_then(default) {
-            fields.insert("default".to_owned(), default);
+        if let Some(default) = default_of(opt) {
+            fields.insert("default".to_owned(), plain(&default));
         }
         if other_spelling {
             fields.insert("deprecated".to_owned(), json!(true));
@@ -94,7 +89,7 @@ fn kind(kind: &Kind) -> Value {
             json!({ "anyOf": [{ "type": "integer", "minimum": min, "maximum": max }, text] })
         }
         Kind::Rate => pattern(&format!("^{number} */ *(s|sec|m|min|h)$|{REFERENCE}")),
-        Kind::Choice { words, .. } => or_reference(json!({ "enum": words })),
+        Kind::Choice(words) => or_reference(json!({ "enum": words })),
         Kind::Texts => json!({ "anyOf": [
             { "type": "string", "minLength": 1 },
             { "type": "array", "minItems": 1, "items": { "type": "string", "minLength": 1 } },
@@ -111,11 +106,11 @@ fn kind(kind: &Kind) -> Value {
         }),
         Kind::List(inner) => {
             let mapping = Value::Object(group(inner));
-            let bare = inner.options.iter().filter(|opt| matches!(opt.kind, Kind::Group(_)));
+            let bare = inner.built().filter(|opt| matches!(opt.kind, Kind::Group(_)));
             let words: Vec<_> = bare.flat_map(Opt::spellings).collect();
             json!({ "type": "array", "minItems": 1, "items": { "anyOf": [mapping, { "enum": words }] } })
         }
-        Kind::Later(_) => json!(false),
+        Kind::Refused(_) => json!(false),
     }
 }
 
@@ -129,15 +124,11 @@ fn pattern(pattern: &str) -> Value {
     json!({ "type": "string", "pattern": pattern })
 }
 
-fn default(text: &str) -> Option<Value> {
-    yaml::parse(text, &mut Problems::default()).map(|node| plain(&node))
-}
-
 fn plain(node: &Node) -> Value {
     match &node.value {
         tree::Value::Null => Value::Null,
         tree::Value::Bool(value) => json!(value),
-        tree::Value::Int(value) => json!(value),
+        tree::Value::Int(value) => i64::try_from(*value).map_or(Value::Null, Value::from),
         tree::Value::Float(value) => json!(value),
         tree::Value::Text(value) => json!(value),
         tree::Value::List(items) => items.iter().map(plain).collect(),

@@ -1,70 +1,78 @@
-//! The configuration file: from text to typed structs, with every problem found in one run.
+//! The configuration file: its options, each declared once, and what is checked across them.
 //!
 //! ```text
-//! YAML or TOML ─▶ tree with places ─▶ --set ─▶ ${NAME}, file: ─▶ table of options ─▶ structs ─▶ checks
+//! YAML or TOML ─▶ tree with places ─▶ --set ─▶ ${NAME}, file: ─▶ options ─▶ checks
 //! ```
+//!
+//! All but the options and their checks is [`greenroom_config`]'s.
 
-mod build;
 mod check;
-mod decode;
 mod effect;
 mod flow;
-mod interpolate;
 mod json_schema;
-mod layers;
-mod meant;
-mod near;
 mod options;
-mod overrides;
 mod pattern;
-mod problem;
 mod reach;
-mod record;
-mod reference;
-mod scalar;
-mod schema;
 #[cfg(test)]
 mod tests;
-mod toml;
-mod tree;
-mod types;
-mod units;
-mod yaml;
 
-use std::{collections::HashMap, env, fs, io::Read, path::Path};
+use std::{env, path::Path};
 
-use self::{build::Builder, interpolate::World, tree::Node};
-pub use self::{
-    json_schema::json_schema,
-    layers::{Breaker, LayerConfig, Schema},
-    problem::{Problem, Problems, Severity, plural},
-    reference::reference,
-    tree::{Place, Span},
-    types::{
-        AdminConfig, Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig,
-        HttpMode, InputConfig, InputKind, LoopbackConfig, NoHandler, OnFinalFailure, OnFull,
-        OutageConfig, OutputConfig, PoolConfig, Retry,
-    },
+pub(crate) use greenroom_config::units::{duration, rate};
+pub use greenroom_config::{
+    CountOr, Kinds, Options, Place, Problem, Problems, Secret, Severity, Span, Word, plural,
     units::{DurationRange, Rate},
 };
-pub(crate) use self::{
-    reach::identity,
-    units::{duration, rate},
-};
+use greenroom_config::{Format, World, apply, decode, interpolate, text_of};
 
-/// A configuration is written by hand; a larger file is a mistake.
-const MAX_FILE: u64 = 16 << 20;
+pub use self::options::*;
+pub(crate) use self::reach::identity;
 
-/// Loads a file, applies the settings of the command line (`a.b=value`), and checks everything, the files and
-/// programs that it names included. Relative paths are resolved against the directory of the file.
+/// The schema of the configuration file.
+pub fn json_schema() -> serde_json::Value {
+    json_schema::json_schema::<Config>("Greenroom configuration")
+}
+
+/// The page `docs/configuration.md`.
+pub fn reference() -> String {
+    greenroom_config::reference::<Config>(INTRODUCTION)
+}
+
+const INTRODUCTION: &str = "\
+# Configuration
+
+<!-- Written by `greenroom schema --reference` from the declared options; a test keeps it current. -->
+
+YAML, or TOML with the same names when the file ends in `.toml`. Every name may be written in camel case too.
+`greenroom check FILE` finds all problems at once; `greenroom schema` prints a JSON Schema for editors.
+
+- Durations: `200ms`, `5s`, `1m`, `1h`. Ranges: `200ms..30s`. Sizes: `64KiB`, `1MiB`, or bytes. Rates: `20/s`,
+  `100/min`. Counts may be grouped: `1_000_000`.
+- `${NAME}` and `${NAME:-default}` in a value are replaced from the environment; `$${` is a plain `${`.
+- A value `file:PATH` is replaced by the content of that file, without the newline at its end. Values that come
+  from the environment or a file never appear in messages.
+- `--set a.b=value` sets a single value; it is read as YAML.
+- **Live** options change while greenroom runs, when it reads the file again (docs/admin.md); inputs and outputs come and go.
+  Others need a new start.
+
+";
+
+/// What a first configuration can be made from.
+const START: &str = "`greenroom init` writes one to start from";
+
+/// Loads a file, applies the settings of the command line (`a.b=value`), and checks everything, the
+/// files and programs that it names included. Relative paths are resolved against the directory of
+/// the file.
 ///
-/// Returns the configuration, unless there were errors, and all problems; warnings may stand beside a configuration.
+/// Returns the configuration, unless there were errors, and all problems; warnings may stand beside
+/// a configuration.
 pub fn load(file: &Path, settings: &[String]) -> (Option<Config>, Problems) {
-    let text = match read(file) {
+    let text = match text_of(file) {
         Ok(text) => text,
         Err(unread) => {
             let mut problems = Problems::new(file.display().to_string(), &unread.text);
-            problems.push(unread.problem);
+            let problem = unread.problem;
+            problems.push(if problem.help.is_none() { problem.help(START) } else { problem });
             return (None, problems);
         }
     };
@@ -74,54 +82,6 @@ pub fn load(file: &Path, settings: &[String]) -> (Option<Config>, Problems) {
     let mut problems = Problems::new(file.display().to_string(), &text);
     let config = Source { file, text: &text, settings, world: &world }.config(&mut problems);
     (config.filter(|_| problems.errors() == 0), problems)
-}
-
-/// Why there is no text, and what of it can be shown.
-struct Unread {
-    problem: Problem,
-    text: String,
-}
-
-fn read(file: &Path) -> Result<String, Unread> {
-    let unread = |why: String| Unread {
-        problem: Problem::error(
-            format!("cannot read the configuration: {why}"),
-            Place::whole_file(),
-        )
-        .help("`greenroom init` writes one to start from"),
-        text: String::new(),
-    };
-    let found = fs::metadata(file).map_err(|error| unread(error.to_string()))?;
-    if found.is_dir() {
-        return Err(unread("it is a directory".to_owned()));
-    }
-    let mut bytes = Vec::new();
-    let opened = fs::File::open(file).map_err(|error| unread(error.to_string()))?;
-    let read = opened.take(MAX_FILE + 1).read_to_end(&mut bytes);
-    read.map_err(|error| unread(error.to_string()))?;
-    if bytes.len() as u64 > MAX_FILE {
-        return Err(unread(format!("it holds more than {} MiB", MAX_FILE >> 20)));
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let valid = error.utf8_error().valid_up_to();
-        not_text(error.as_bytes(), valid)
-    })
-}
-
-/// `valid`: how many bytes of it are UTF-8.
-fn not_text(bytes: &[u8], valid: usize) -> Unread {
-    let text = String::from_utf8_lossy(bytes).into_owned();
-    let (what, place) = match bytes {
-        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => ("this is UTF-16, not UTF-8", Place::whole_file()),
-        _ => {
-            let before = String::from_utf8_lossy(&bytes[..valid]);
-            let line_start = before.rfind('\n').map_or(0, |end| end + 1);
-            let column = before[line_start..].chars().count() + 1;
-            let line = before.matches('\n').count() + 1;
-            ("this is not UTF-8 text", Place::Source(Span { line, column, width: 1 }))
-        }
-    };
-    Unread { problem: Problem::error(what, place).help("save the file as UTF-8"), text }
 }
 
 /// All that a configuration is made from.
@@ -134,15 +94,18 @@ struct Source<'a> {
 
 impl Source<'_> {
     fn config(&self, problems: &mut Problems) -> Option<Config> {
-        let mut root = self.tree(problems)?;
-        for setting in self.settings {
-            overrides::apply(&mut root, setting, problems);
+        let mut root = Format::of(self.file).parse(self.text, problems)?;
+        if root.is_blank() {
+            let problem = Problem::error("the configuration is empty", Place::whole_file());
+            problems.push(problem.help(START));
+            return None;
         }
-        interpolate::interpolate(&mut root, self.world, problems);
-        let (record, places) = decode::decode(&root, &options::ROOT, problems);
-        let directory = self.world.directory;
-        let config = Builder { directory, places: &places, problems, breakers: HashMap::new() }
-            .config(record)?;
+        for setting in self.settings {
+            apply(&mut root, setting, problems);
+        }
+        interpolate(&mut root, self.world, problems);
+        let (config, places) = decode::<Config>(&root, self.world.directory, problems);
+        let config = config?;
         check::check(&config, &places, problems);
         reach::check(&config, self.file, &places, problems);
         // Both look at the configuration as a whole, of which parts are missing where there were
@@ -152,10 +115,5 @@ impl Source<'_> {
             effect::check(&config, &places, problems);
         }
         Some(config)
-    }
-
-    fn tree(&self, problems: &mut Problems) -> Option<Node> {
-        let toml = self.file.extension().is_some_and(|extension| extension == "toml");
-        if toml { toml::parse(self.text, problems) } else { yaml::parse(self.text, problems) }
     }
 }

@@ -1,4 +1,5 @@
-//! What lies outside the file: inputs that must be there, directories to write to, programs to start.
+//! What lies outside the file: inputs that must be there, directories to write to, programs to
+//! start.
 
 use std::{
     collections::HashMap,
@@ -9,31 +10,31 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
-    problem::{Problem, Problems},
-    record::{Places, Written},
-    types::{Config, ExecConfig, HandlerKind, InputKind},
-};
+use greenroom_config::{Places, Problem, Problems, Written};
+
+use super::options::{Config, ExecConfig, HandlerKind, InputKind};
 
 /// Reports every file, directory and program that cannot be reached from here.
 pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mut Problems) {
     let mut reach = Reach { places, problems, read: HashMap::new(), written: HashMap::new() };
     reach.reads(file, "the configuration file".to_owned());
     for input in &config.inputs {
-        if let InputKind::File { path, .. } = &input.kind {
-            reach.input(&format!("inputs.{}.file.path", input.name), path);
+        if let InputKind::File(file) = &input.kind {
+            reach.input(&format!("inputs.{}.file.path", input.name), &file.path);
         }
     }
     for input in &config.inputs {
-        if let InputKind::File { path, checkpoint: Some(checkpoint), .. } = &input.kind {
+        if let InputKind::File(file) = &input.kind
+            && let Some(checkpoint) = &file.checkpoint
+        {
             let key = format!("inputs.{}.file.checkpoint", input.name);
-            reach.checkpoint(&key, path, checkpoint);
+            reach.checkpoint(&key, &file.path, checkpoint);
         }
     }
     for output in &config.outputs {
-        reach.output(&format!("outputs.{}.file.path", output.name), &output.path);
+        reach.output(&format!("outputs.{}.file.path", output.name), output.path());
     }
-    reach.output("dead_letters.file.path", &config.dead_letters);
+    reach.output("dead_letters.file.path", &config.dead_letters.file.path);
     for handler in &config.handlers {
         if let HandlerKind::Exec(exec) = &handler.kind {
             reach.program(&format!("handlers.{}.exec", handler.name), exec);
@@ -119,7 +120,8 @@ impl Reach<'_> {
         }
     }
 
-    /// Positions can be kept only of what can be read again, and only in a file that can be put in place of another.
+    /// Positions can be kept only of what can be read again, and only in a file that can be put in
+    /// place of another.
     fn checkpoint(&mut self, key: &str, input: &Path, path: &Path) {
         let at = self.places.at(key);
         let shown = at.show(&path.display().to_string());
@@ -183,7 +185,8 @@ impl Reach<'_> {
     }
 }
 
-/// The same file has the same identity however it was written; what is missing is known by its directory.
+/// The same file has the same identity however it was written; what is missing is known by its
+/// directory.
 pub(crate) fn identity(path: &Path) -> PathBuf {
     if let Ok(full) = path.canonicalize() {
         return full;
@@ -196,8 +199,8 @@ pub(crate) fn identity(path: &Path) -> PathBuf {
     }
 }
 
-/// Permissions alone do not tell (read-only mounts, other users): the file is opened; a missing one is created and
-/// removed again.
+/// Permissions alone do not tell (read-only mounts, other users): the file is opened; a missing one
+/// is created and removed again.
 fn try_to_write(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(io::Error::other("it is a directory")),

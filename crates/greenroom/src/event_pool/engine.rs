@@ -36,6 +36,25 @@ impl Engine {
     }
 }
 
+impl greenroom_config::Word for Engine {
+    const WORDS: &'static [&'static str] = &{
+        let (mut words, mut at) = ([""; Engine::ALL.len()], 0);
+        while at < words.len() {
+            words[at] = Engine::ALL[at].name();
+            at += 1;
+        }
+        words
+    };
+
+    fn of(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|found| found.name() == word)
+    }
+
+    fn word(self) -> &'static str {
+        self.name()
+    }
+}
+
 impl fmt::Display for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use greenroom_config::schema::camel_case;
+
 /// Workers and inbox by name: a quality that counts most, or a scenario. Every other setting is as it is without a preset, and
 /// each can be overridden.
 ///
@@ -62,7 +64,8 @@ impl Preset {
     /// assert_eq!(Preset::named("fast"), None);
     /// ```
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|preset| super::names::is_spelling(preset.name(), name))
+        let spelt = |preset: &Self| preset.name() == name || camel_case(preset.name()) == name;
+        Self::ALL.iter().copied().find(spelt)
     }
 
     /// Its name in configurations.
@@ -102,6 +105,25 @@ impl Preset {
             Self::Iot => (1_024, 5_000),
             Self::Edge => (128, 200),
         }
+    }
+}
+
+impl greenroom_config::Word for Preset {
+    const WORDS: &'static [&'static str] = &{
+        let (mut words, mut at) = ([""; Preset::ALL.len()], 0);
+        while at < words.len() {
+            words[at] = Preset::ALL[at].name();
+            at += 1;
+        }
+        words
+    };
+
+    fn of(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|found| found.name() == word)
+    }
+
+    fn word(self) -> &'static str {
+        self.name()
     }
 }
 

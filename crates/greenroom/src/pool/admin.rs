@@ -467,24 +467,25 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.depth()
     }
 
-    /// Withdraws the messages that wait and are chosen by `is_such`: those that are queued, that wait
-    /// behind a busy key or for another attempt, that are parked, and those in the mailboxes of
-    /// single workers. They are never started, and give their room back at once. Says how many they
-    /// were.
+    /// Withdraws the messages that wait and are chosen by `is_such`: those that are queued, that
+    /// wait behind a busy key or for another attempt, that are parked, and those in the mailboxes
+    /// of single workers. They are never started, and give their room back at once. Says how many
+    /// they were.
     ///
     /// A withdrawn message is dropped, counts as [`withdrawn`](PoolStats::withdrawn) and is no dead
     /// letter; its caller hears [`CallError::Withdrawn`](crate::CallError::Withdrawn). What stays
     /// keeps its order. What is in a handler goes on, and so does what a worker holds that is about
-    /// to call it or collects a [batch](crate::PoolBuilder::batches). A key that was parked stays so
-    /// without the message that had failed, for as long as others wait in its line, and is released
-    /// when none is left.
+    /// to call it or collects a [batch](crate::PoolBuilder::batches). A key that was parked stays
+    /// so without the message that had failed, for as long as others wait in its line, and is
+    /// released when none is left.
     ///
     /// # What comes meanwhile
     /// What was accepted before the call and waits is met. Not met is what is queued after that
-    /// moment, what fails then and is attempted again, and what is on its way from one place to another just then,
-    /// from the mailbox of a worker that leaves to the queue, say. To keep all of that from being
-    /// started, build the pool with [`starts_if`](crate::PoolBuilder::starts_if): first make it say
-    /// no, then withdraw. A collecting batch, too, gives up what it does not want.
+    /// moment, what fails then and is attempted again, and what is on its way from one place to
+    /// another just then, from the mailbox of a worker that leaves to the queue, say. To keep all
+    /// of that from being started, build the pool with
+    /// [`starts_if`](crate::PoolBuilder::starts_if): first make it say no, then withdraw. A
+    /// collecting batch, too, gives up what it does not want.
     ///
     /// # Price
     /// Each message that waits is looked at, and nothing of its shard is started meanwhile. A pool
@@ -510,8 +511,8 @@ impl<A: Actor> PoolAdmin<A> {
     /// ```
     ///
     /// # Panics
-    /// Where `is_such` does, on the way out: what it had chosen by then is withdrawn, and all else is
-    /// where it was.
+    /// Where `is_such` does, on the way out: what it had chosen by then is withdrawn, and all else
+    /// is where it was.
     pub fn withdraw(&self, mut is_such: impl FnMut(&A::Message) -> bool) -> usize {
         self.control.withdraw(&mut is_such)
     }

@@ -520,18 +520,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// Asks before each attempt at a message whether it is still to be started. Where it is not, it
-    /// is withdrawn: its handler is not called, its caller hears [`CallError::Withdrawn`](crate::CallError::Withdrawn), and
-    /// it counts as [`withdrawn`](crate::PoolStats::withdrawn) and as no dead letter. A message that
-    /// has failed is asked about as well before it waits for another attempt, or parks its key, as
-    /// far as it is still there.
+    /// is withdrawn: its handler is not called, its caller hears
+    /// [`CallError::Withdrawn`](crate::CallError::Withdrawn), and it counts as
+    /// [`withdrawn`](crate::PoolStats::withdrawn) and as no dead letter. A message that has failed
+    /// is asked about as well before it waits for another attempt, or parks its key, as far as it
+    /// is still there.
     ///
     /// This catches what [`PoolAdmin::withdraw`](crate::PoolAdmin::withdraw) cannot: what a sender
-    /// queues after it, and what was on its way just then. A message bears a number that was current
-    /// when it was sent, and `wanted` compares it with the one that is current now.
+    /// queues after it, and what was on its way just then. A message bears a number that was
+    /// current when it was sent, and `wanted` compares it with the one that is current now.
     ///
     /// `wanted` is called by workers, under no lock, once or more before each attempt; after its
-    /// last call the handler begins at once. It is best a comparison or two: it is called for
-    /// every message. Its panic counts as one of the handler. Pools without it pay nothing, and those
+    /// last call the handler begins at once. It is best a comparison or two: it is called for every
+    /// message. Its panic counts as one of the handler. Pools without it pay nothing, and those
     /// with it queue each call: none is handed to an idle worker past the queue.
     ///
     /// ```

@@ -67,8 +67,8 @@ struct Letters<A: Actor, K> {
     closed: bool,
     /// The worker has gone. Set once.
     left: bool,
-    /// Messages that somebody looks at under no lock, who may withdraw them. Until they are back the
-    /// worker takes nothing: what has come since would overtake them.
+    /// Messages that somebody looks at under no lock, who may withdraw them. Until they are back
+    /// the worker takes nothing: what has come since would overtake them.
     lifted: usize,
     /// In a sticky pool.
     tagged: Tagged<A, K>,
@@ -272,8 +272,9 @@ impl<A: Actor, K> Mailbox<A, K> {
         self.letters.lock().lifted > 0
     }
 
-    /// Puts back what stays of what was lifted, before what has come since; the others are withdrawn.
-    /// An error where the worker has gone. The caller then wakes the worker and serves waiters.
+    /// Puts back what stays of what was lifted, before what has come since; the others are
+    /// withdrawn. An error where the worker has gone. The caller then wakes the worker and serves
+    /// waiters.
     pub(crate) fn set_down(
         &self,
         stay: LiftedMail<A, K>,

@@ -28,10 +28,11 @@
 //! message and takes that under the same lock; the sender that sets it must set the bit. Lock order: outbox, then inbox.
 //!
 //! # Lifted
-//! Who withdraws messages looks at them under no lock, so all that waits in the shard is taken out for that
-//! ([`lift`](Shard::lift)), and what stays comes back before what has come since ([`set_down`](Shard::set_down)).
-//! Meanwhile the inbox looks empty to workers (`inbox.lifted`): what comes later would overtake. The shard stays scheduled,
-//! because who has lifted it announces it afterwards. What is lifted counts as queued (`outbox.lifted`).
+//! Who withdraws messages looks at them under no lock, so all that waits in the shard is taken out
+//! for that ([`lift`](Shard::lift)), and what stays comes back before what has come since
+//! ([`set_down`](Shard::set_down)). Meanwhile the inbox looks empty to workers (`inbox.lifted`):
+//! what comes later would overtake. The shard stays scheduled, because who has lifted it announces
+//! it afterwards. What is lifted counts as queued (`outbox.lifted`).
 
 use std::collections::VecDeque;
 
@@ -153,8 +154,8 @@ pub(crate) struct Inbox<M, R, E, K> {
     invite: bool,
     /// See the module's documentation.
     pub(crate) scheduled: bool,
-    /// What lay in the shard is out of it, and comes back before what lies here: workers find nothing. Written under both
-    /// locks.
+    /// What lay in the shard is out of it, and comes back before what lies here: workers find
+    /// nothing. Written under both locks.
     lifted: bool,
     /// Set once, under this lock, so that nothing is accepted after it.
     pub(crate) closed: bool,
@@ -424,8 +425,8 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         outbox.queue.push_back(entry);
     }
 
-    /// Takes out what waits in the shard, to be looked at under no lock. None where nothing does, or somebody else has taken
-    /// it.
+    /// Takes out what waits in the shard, to be looked at under no lock. None where nothing does,
+    /// or somebody else has taken it.
     #[expect(clippy::type_complexity, reason = "two parts, each of which has a name")]
     pub(crate) fn lift(
         &self,
@@ -448,8 +449,9 @@ impl<M, R, E, K> Shard<M, R, E, K> {
         Some((lifted, lines))
     }
 
-    /// Puts back what stays of the queues, before what has come since, and behind what has come back from the hands of the
-    /// holder of the token. What was in lanes comes back after that. True where an urgent message lies in the inbox.
+    /// Puts back what stays of the queues, before what has come since, and behind what has come
+    /// back from the hands of the holder of the token. What was in lanes comes back after that.
+    /// True where an urgent message lies in the inbox.
     pub(crate) fn set_down(
         &self,
         outbox: &mut Outbox<M, R, E, K>,
@@ -1059,7 +1061,8 @@ impl<M, R, E, K> Outbox<M, R, E, K> {
         self.streak = (0, 0);
     }
 
-    /// Messages in the outbox and its lanes, on the way between them, and out of the shard to be looked at.
+    /// Messages in the outbox and its lanes, on the way between them, and out of the shard to be
+    /// looked at.
     pub(crate) fn queued(&self) -> usize {
         let lifted = self.lifted.as_ref().map_or(0, |lifted| lifted.messages);
         self.queue.len() + self.lanes.queued() + usize::from(self.carried.is_some()) + lifted

@@ -26,7 +26,8 @@ pub use worker::WorkerStats;
 
 /// A snapshot of a pool. Exact when no thread is inside the pool; otherwise each figure is of its own moment.
 ///
-/// The ledger: `accepted = handled + failed + dead_lettered + dropped + returned + withdrawn + queued + waiting + in_hand`.
+/// The ledger: `accepted = handled + failed + dead_lettered + dropped + returned + withdrawn +
+/// queued + waiting + in_hand`.
 ///
 /// ```
 /// # use greenroom::prelude::*;

@@ -113,7 +113,8 @@ pub(crate) struct Moves {
     pub(crate) waiting: Vec<u32>,
     /// What waits for a worker to join is out, to be looked at.
     pub(crate) held_is_lifted: bool,
-    /// Tags that have stayed where they were because what waits there is out: they move when it is back.
+    /// Tags that have stayed where they were because what waits there is out: they move when it is
+    /// back.
     pub(crate) deferred: Vec<u32>,
 }
 

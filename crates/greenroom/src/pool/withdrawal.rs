@@ -1,8 +1,9 @@
 //! Whether messages are being withdrawn from a pool: by one thread at a time.
 //!
-//! What is withdrawn is chosen by user code, which runs under no lock. So messages are out of their places meanwhile, and whoever
-//! must not miss them waits until they are back: without a lock, because the user code may come to the pool itself. On the
-//! thread that withdraws nobody waits for that.
+//! What is withdrawn is chosen by user code, which runs under no lock. So messages are out of their
+//! places meanwhile, and whoever must not miss them waits until they are back: without a lock,
+//! because the user code may come to the pool itself. On the thread that withdraws nobody waits for
+//! that.
 //!
 //! It is known for the whole process, because hardly any pool ever needs it, and actors are many.
 

@@ -124,8 +124,8 @@ pub enum PoolEvent {
         /// How many since the last such notice.
         messages: u64,
     },
-    /// Messages that waited were [withdrawn](crate::PoolAdmin::withdraw). Those that are withdrawn one by one, when they would
-    /// have been started, are counted alone.
+    /// Messages that waited were [withdrawn](crate::PoolAdmin::withdraw). Those that are withdrawn
+    /// one by one, when they would have been started, are counted alone.
     Withdrawn {
         /// How many.
         messages: usize,

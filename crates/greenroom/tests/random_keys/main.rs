@@ -197,6 +197,7 @@ async fn take_step<A: Actor<Message = Message, Reply = u32, Error = u32>>(
                 worker.erase().exit(ExitReason::Killed);
             }
         }
+        Step::Withdraw(first) => desk.withdraw(pool, first),
         Step::Wait(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
         Step::Breathe => tokio::task::yield_now().await,
     }
@@ -269,6 +270,7 @@ fn check_outcomes(log: &Log, left_over: u64, stats: &PoolStats, quiet: bool) -> 
     prop_assert_eq!(stats.dead_lettered, seen.count("dead") + seen.anonymous, "{:?}", stats);
     prop_assert_eq!(stats.returned, seen.count("removed") + left_over, "{:?}", stats);
     prop_assert_eq!(left_over, seen.count("left over"));
+    prop_assert_eq!(stats.withdrawn, seen.count("withdrawn"));
     // Whoever called may have gone.
     let (failed, unknown) = (seen.count("failed"), seen.unknown());
     prop_assert!(failed <= stats.failed, "{failed}: {stats:?}");

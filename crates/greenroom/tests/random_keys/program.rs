@@ -86,6 +86,8 @@ pub(crate) enum Step {
     Enable(usize),
     /// Of the worker at this place, going round.
     Kill(usize),
+    /// Every fourth message, beginning with this one, as far as it waits.
+    Withdraw(u32),
     Wait(u64),
     Breathe,
 }
@@ -243,6 +245,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0usize..6).prop_map(Step::Resize),
         1 => (0usize..8).prop_map(Step::Enable),
         1 => (0usize..6).prop_map(Step::Kill),
+        2 => (0u32..4).prop_map(Step::Withdraw),
         4 => (0u64..40).prop_map(Step::Wait),
         2 => Just(Step::Breathe),
     ]

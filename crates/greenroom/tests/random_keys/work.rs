@@ -170,6 +170,21 @@ impl<A: Actor<Message = Message, Reply = u32, Error = u32>> Desk<A> {
         }
     }
 
+    /// Withdraws the messages of every fourth step, beginning with this one, as far as they wait.
+    pub(crate) fn withdraw(&self, pool: &Pool<A>, first: u32) {
+        let mut chosen = Vec::new();
+        let withdrawn = pool.admin().withdraw(|message| {
+            let is_chosen = message.number / NUMBERS % 4 == first;
+            chosen.extend(is_chosen.then_some(message.number));
+            is_chosen
+        });
+        if withdrawn != chosen.len() {
+            self.violation(format!("{withdrawn} are withdrawn, chosen were {chosen:?}"));
+        }
+        let mut seen = self.log.lock();
+        chosen.into_iter().for_each(|number| seen.ends(number, "withdrawn"));
+    }
+
     pub(crate) fn parked(&self) -> Vec<u8> {
         self.keys.parked().iter().map(|parked| parked.key.0).collect()
     }

@@ -1,4 +1,5 @@
-//! What chooses the messages, and what drops them, is user code: it panics, and comes back to the pool.
+//! What chooses the messages, and what drops them, is user code: it panics, and comes back to the
+//! pool.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},

@@ -44,8 +44,8 @@ impl Channel {
     fn input(input: &InputConfig, config: &Config) -> Self {
         let (address, types, kind) = match &input.kind {
             // What a file holds is not known; what of it is handled is.
-            InputKind::File { path, .. } => {
-                (Some(path.display().to_string()), handled(config), "file")
+            InputKind::File(file) => {
+                (Some(file.path.display().to_string()), handled(config), "file")
             }
             InputKind::Generator(_) => (None, generated(config).cloned().collect(), "generator"),
         };
@@ -73,7 +73,7 @@ impl Channel {
 
     fn output(output: &OutputConfig) -> Self {
         Self {
-            address: Some(output.path.display().to_string()),
+            address: Some(output.path().display().to_string()),
             types: output.on.clone(),
             details: json!({ "kind": "file" }),
             ..Self::new(
@@ -86,7 +86,7 @@ impl Channel {
 
     fn dead_letters(config: &Config) -> Self {
         Self {
-            address: Some(config.dead_letters.display().to_string()),
+            address: Some(config.dead_letters.file.path.display().to_string()),
             details: json!({ "kind": "file" }),
             ..Self::new(
                 DEAD_LETTER.to_owned(),
@@ -199,7 +199,7 @@ fn details(handler: &HandlerConfig) -> Value {
         "kind": kind(&handler.kind),
         "pool": handler.pool,
         "order_by": handler.order_by,
-        "attempts": handler.attempts,
+        "attempts": handler.retry.attempts,
     });
     if let HandlerKind::Exec(exec) = &handler.kind {
         details["program"] = json!(exec.command.first());
@@ -215,7 +215,7 @@ fn details(handler: &HandlerConfig) -> Value {
         _ => None,
     });
     let schemas: Map<_, _> = schemas
-        .flatten()
+        .flat_map(|schemas| schemas.iter())
         .map(|schema| (schema.on.clone(), json!(schema.path.display().to_string())))
         .collect();
     if !schemas.is_empty() {

@@ -1,6 +1,6 @@
 //! From a configuration to an engine: opens what it names, and says what could not be opened.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use greenroom::{Backoff, FinalAction, Restarts, batch::Batches, limits::Rate};
 use greenroom_bus::{
@@ -31,8 +31,9 @@ use greenroom_bus::{
 
 use super::layers::HandlerLayers;
 use crate::config::{
-    self, Config, GeneratorConfig, HandlerConfig, HandlerKind, HttpMode, InputConfig, InputKind,
-    NoHandler, OnFinalFailure, OnFull, OutputConfig, PoolConfig,
+    self, AckWhen, Config, FileInput, GeneratorConfig, HandlerConfig, HandlerKind, HttpMode,
+    InputConfig, InputKind, NoHandler, OnFinalFailure, OnFull, OutputConfig, OutputKind,
+    PoolConfig, Retry,
 };
 
 /// Builds the engine and starts its pools. What its layers tell comes with it.
@@ -49,7 +50,7 @@ pub(super) async fn engine(config: &Config) -> Result<(Engine, HandlerLayers), S
             limit: config.outage.limit,
         })
         .all_outputs(config.all_outputs)
-        .deadline(config.shutdown_deadline);
+        .deadline(config.shutdown.deadline);
     if let Some(loopback) = &config.loopback {
         let on = patterns(&loopback.on).map_err(|why| within("option", "loopback", why))?;
         builder = builder.loopback(engine::LoopbackConfig { on, room: loopback.room });
@@ -71,8 +72,8 @@ pub(super) async fn engine(config: &Config) -> Result<(Engine, HandlerLayers), S
     for output in &config.outputs {
         builder = add_output(builder, output).map_err(|why| within("output", &output.name, why))?;
     }
-    let letters =
-        FileDeadLetterStore::open(&config.dead_letters).map_err(|error| error.to_string())?;
+    let letters = FileDeadLetterStore::open(&config.dead_letters.file.path)
+        .map_err(|error| error.to_string())?;
     builder
         .dead_letters(Arc::new(letters))
         .build()
@@ -103,7 +104,7 @@ fn within(what: &str, name: &str, why: String) -> String {
 
 pub(super) fn source(kind: &InputKind) -> Result<Box<dyn Source>, String> {
     match kind {
-        InputKind::File { path, max_event, checkpoint } => {
+        InputKind::File(FileInput { path, max_event, checkpoint }) => {
             let max_event = usize::try_from(*max_event).unwrap_or(usize::MAX);
             let options = FileSourceOptions { max_event };
             let source = match checkpoint {
@@ -119,7 +120,7 @@ pub(super) fn source(kind: &InputKind) -> Result<Box<dyn Source>, String> {
 /// As [`source`], for somebody who only looks.
 pub(super) fn looking(kind: &InputKind) -> Result<Box<dyn Source>, String> {
     match kind {
-        InputKind::File { path, max_event, checkpoint: Some(checkpoint) } => {
+        InputKind::File(FileInput { path, max_event, checkpoint: Some(checkpoint) }) => {
             let max_event = usize::try_from(*max_event).unwrap_or(usize::MAX);
             let source = FileSource::looking(path, checkpoint, FileSourceOptions { max_event });
             Ok(Box::new(source.map_err(|error| error.to_string())?))
@@ -163,11 +164,11 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
         },
         restarts: Restarts { max: pool.max_restarts, ..Restarts::default() },
         rate: pool.rate.map(rate),
-        concurrency: match pool.adaptive {
-            Some(adaptive) => Some(Concurrency::Adaptive(adaptive)),
-            None => pool.limit.map(Concurrency::Fixed),
+        concurrency: match pool.adaptive_limit() {
+            Some(limit) => Some(Concurrency::Adaptive(limit.into())),
+            None => pool.fixed_limit().map(Concurrency::Fixed),
         },
-        autoscale: pool.autoscale,
+        autoscale: pool.autoscale.map(Into::into),
         dedicated_threads: pool.dedicated_threads,
         weight: pool.weight,
         ..engine::PoolConfig::default()
@@ -192,7 +193,7 @@ fn handler_config(config: &HandlerConfig) -> Result<engine::HandlerConfig, Strin
     handler.matcher = matcher(&config.matches)?;
     handler.fan_out = config.fan_out;
     handler.loopback = config.loopback;
-    if config.ack_on_success {
+    if config.ack == AckWhen::OnSuccess {
         handler.ack = engine::AckWhen::OnSuccess;
     }
     handler.key_required = config.key_required;
@@ -205,8 +206,8 @@ fn handler_config(config: &HandlerConfig) -> Result<engine::HandlerConfig, Strin
 }
 
 pub(super) fn retry(config: &HandlerConfig) -> engine::Retry {
-    let backoff = Backoff::new(config.backoff.from, config.backoff.to);
-    engine::Retry { attempts: config.attempts, backoff, total: config.retry_total }
+    let Retry { attempts, backoff, total } = config.retry;
+    engine::Retry { attempts, backoff: Backoff::new(backoff.from, backoff.to), total }
 }
 
 pub(super) fn matcher(matches: &[(String, String)]) -> Result<Matcher, String> {
@@ -225,20 +226,20 @@ fn factory(kind: &HandlerKind) -> Result<Arc<dyn HandlerFactory>, String> {
         HandlerKind::Pass => Arc::new(PassFactory),
         HandlerKind::Log => Arc::new(LogFactory),
         HandlerKind::Drop => Arc::new(DiscardFactory),
-        HandlerKind::Simulate { latency, failures, seed } => {
+        HandlerKind::Simulate(config::SimulateConfig { latency, failures, seed }) => {
             let (latency, failures) = (latency.from..=latency.to, *failures);
             let seed = seed.unwrap_or_else(clock_seed);
             Arc::new(SimulateFactory::new(SimulateConfig { latency, failures, seed })?)
         }
         HandlerKind::Exec(config) => Arc::new(ExecFactory::new(ExecConfig {
-            command: config.command.clone(),
+            command: config.command.to_vec(),
             timeout: config.timeout,
-            restart: RestartLimit { max: config.restart_max, window: config.restart_window },
+            restart: RestartLimit { max: config.restart.max, window: config.restart.window },
             env: config.env.iter().cloned().collect(),
             cwd: config.cwd.clone(),
         })?),
         HandlerKind::Http(config) => Arc::new(HttpFactory::new(HttpConfig {
-            url: config.url.clone(),
+            url: config.url.to_string(),
             timeout: config.timeout,
             max_response: usize::try_from(config.max_response).unwrap_or(usize::MAX),
             mode: match config.mode {
@@ -277,7 +278,8 @@ fn add_output(builder: EngineBuilder, output: &OutputConfig) -> Result<EngineBui
 }
 
 pub(super) fn sink(output: &OutputConfig) -> Result<Arc<dyn Sink>, String> {
-    let options = FileSinkOptions { truncate: output.truncate };
-    let sink = FileSink::open(Path::new(&output.path), options);
+    let OutputKind::File(file) = &output.kind;
+    let options = FileSinkOptions { truncate: file.truncate };
+    let sink = FileSink::open(&file.path, options);
     Ok(Arc::new(sink.map_err(|error| error.to_string())?))
 }

@@ -70,7 +70,7 @@ async fn read(config: &Config) -> Result<String, String> {
         End::Signal => "more may follow: reading was interrupted; nothing was handled or settled\n",
     });
     let stdin =
-        |kind: &InputKind| matches!(kind, InputKind::File { path, .. } if path == Path::new("-"));
+        |kind: &InputKind| matches!(kind, InputKind::File(file) if file.path == Path::new("-"));
     if config.inputs.iter().any(|input| stdin(&input.kind)) {
         text.push_str("what was read from standard input is gone: it cannot be read again\n");
     }

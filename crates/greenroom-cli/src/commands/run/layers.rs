@@ -11,7 +11,7 @@ use greenroom_bus::{
 };
 use serde_json::{Value, json};
 
-use crate::config::{Breaker, HandlerConfig, LayerConfig, Rate, Schema};
+use crate::config::{Breaker, HandlerConfig, Kinds, LayerConfig, Rate, Schema};
 
 /// What the layers of each handler tell, by its name.
 #[derive(Default)]
@@ -48,7 +48,7 @@ impl HandlerLayers {
         for config in &handler.layers {
             let tells;
             (layers, tells) = self.add(layers, config)?;
-            told.push(Layer { name: config.name(), tells });
+            told.push(Layer { name: config.key(), tells });
         }
         self.handlers.insert(handler.name.clone(), told);
         Ok(layers.around(factory))
@@ -64,8 +64,8 @@ impl HandlerLayers {
                 let breaker = self.breaker(config);
                 (layers.layer(breaker.clone()), Tells::Circuit(breaker))
             }
-            LayerConfig::Deduplication { within, remember } => {
-                let seen = Deduplication::within(*within).remember(*remember);
+            LayerConfig::Deduplication(config) => {
+                let seen = Deduplication::within(config.within).remember(config.remember);
                 (layers.layer(seen.clone()), Tells::Skipped(seen))
             }
             LayerConfig::Validation(schemas) => {

@@ -1,4 +1,5 @@
-//! Reads the configuration again while it runs (C09): what can change does, what cannot is named and left.
+//! Reads the configuration again while it runs (C09): what can change does, what cannot is named
+//! and left.
 //!
 //! ```text
 //! SIGHUP ─────────────┐                      ┌─ mistakes ──▶ all are told; the old one goes on
@@ -10,14 +11,14 @@ mod ends;
 
 use std::{collections::HashSet, path::PathBuf, sync::Arc};
 
-use greenroom_bus::engine::{ChangeError, Control};
+use greenroom_bus::engine::{ChangeError, Control, PoolControl};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
 use super::assemble;
 use crate::{
     cli::Source,
-    config::{self, Config, HandlerConfig, PoolConfig, Problems},
+    config::{self, Config, HandlerConfig, Options, PoolConfig, Problems},
 };
 
 /// Why a setting is left that can only be set before the start.
@@ -34,7 +35,8 @@ pub(crate) struct Reload {
     /// The engine's.
     runtime: Handle,
     leaving: Leaving,
-    /// What holds: the configuration of the start, with what was changed since. Locked for a moment only.
+    /// What holds: the configuration of the start, with what was changed since. Locked for a moment
+    /// only.
     config: Mutex<Arc<Config>>,
     /// Held by who reloads, so that one comes after the other.
     turn: Mutex<()>,
@@ -186,66 +188,22 @@ impl Turn<'_> {
             Ok(pool) => pool,
             Err(why) => return self.leave(path("*"), why),
         };
-        if is.workers != to.workers && self.note(path("workers"), pool.resize(to.workers).map(drop))
-        {
-            self.config.pools[place].workers = to.workers;
-        }
-        if is.queue != to.queue && self.note(path("queue"), pool.set_queue(to.queue)) {
-            self.config.pools[place].queue = to.queue;
-        }
-        if is.rate != to.rate {
-            let set = pool.set_rate(to.rate.map(assemble::rate));
-            if self.note(path("rate"), set) {
-                self.config.pools[place].rate = to.rate;
+        for option in is.differs(to) {
+            // What they come to is in `workers` and `queue`.
+            if ["preset", "inbox_size"].contains(&option) {
+                continue;
+            }
+            let adaptive = option == "limit" && to.adaptive_limit().is_some();
+            let what = path(if adaptive { "limit.adaptive" } else { option });
+            match change(&pool, option, &is, to) {
+                None => self.leave(what, BEFORE_THE_START),
+                Some((set, take)) => {
+                    if self.note(what, set) {
+                        take(&mut self.config.pools[place], to);
+                    }
+                }
             }
         }
-        if is.limit != to.limit {
-            let set = pool.set_concurrency(to.limit);
-            if self.note(path("limit"), set) {
-                self.config.pools[place].limit = to.limit;
-            }
-        }
-        self.compare(path("engine"), is.engine != to.engine);
-        self.compare(path("max_per_key"), is.max_per_key != to.max_per_key);
-        self.compare(path("batch"), is.batch != to.batch);
-        self.compare(path("on_full"), is.on_full != to.on_full);
-        self.compare(path("timeout"), is.timeout != to.timeout);
-        self.compare(path("weight"), is.weight != to.weight);
-        self.compare(path("limit.adaptive"), is.adaptive != to.adaptive);
-        self.compare(path("autoscale"), is.autoscale != to.autoscale);
-        self.compare(path("dedicated_threads"), is.dedicated_threads != to.dedicated_threads);
-        self.compare(path("order_by"), is.order_by != to.order_by);
-        if is.retry != to.retry {
-            // Its handlers carry it out, each that inherits from it.
-            self.changed.push(path("retry"));
-            self.config.pools[place].retry = to.retry;
-        }
-        self.compare(path("max_restarts"), is.max_restarts != to.max_restarts);
-        self.compare(path("on_final_failure"), is.on_final_failure != to.on_final_failure);
-        self.compare(path("enable_event_stream"), is.event_stream != to.event_stream);
-        // What nothing above names is not passed over either.
-        let named = PoolConfig {
-            workers: is.workers,
-            queue: is.queue,
-            rate: is.rate,
-            limit: is.limit,
-            engine: is.engine,
-            max_per_key: is.max_per_key,
-            batch: is.batch,
-            on_full: is.on_full,
-            timeout: is.timeout,
-            weight: is.weight,
-            adaptive: is.adaptive,
-            autoscale: is.autoscale,
-            dedicated_threads: is.dedicated_threads,
-            order_by: is.order_by.clone(),
-            retry: is.retry,
-            max_restarts: is.max_restarts,
-            on_final_failure: is.on_final_failure,
-            event_stream: is.event_stream,
-            ..to.clone()
-        };
-        self.compare(format!("pools.{} (another setting)", is.name), named != is);
     }
 
     fn handlers(&mut self, wanted: &Config) {
@@ -264,61 +222,53 @@ impl Turn<'_> {
     fn handler(&mut self, place: usize, to: &HandlerConfig) {
         let is = self.config.handlers[place].clone();
         let path = |what: &str| format!("handlers.{}.{what}", is.name);
-        let retry =
-            |handler: &HandlerConfig| (handler.attempts, handler.backoff, handler.retry_total);
-        if retry(&is) != retry(to) {
+        for option in is.differs(to) {
+            if option != "retry" || !is_live::<HandlerConfig>(option) {
+                self.leave(path(option), BEFORE_THE_START);
+                continue;
+            }
             let set = self.control.handler(&is.name);
             let set = set.and_then(|handler| handler.set_retry(assemble::retry(to)));
-            if self.note(path("retry"), set) {
-                let handler = &mut self.config.handlers[place];
-                (handler.attempts, handler.backoff, handler.retry_total) = retry(to);
+            if self.note(path(option), set) {
+                self.config.handlers[place].retry = to.retry;
             }
         }
-        self.compare(path("on"), is.on != to.on);
-        self.compare(path("pool"), is.pool != to.pool);
-        self.compare(path("order_by"), is.order_by != to.order_by);
-        self.compare(path("key_required"), is.key_required != to.key_required);
-        self.compare(path("match"), is.matches != to.matches);
-        self.compare(path("fan_out"), is.fan_out != to.fan_out);
-        self.compare(path("ack"), is.ack_on_success != to.ack_on_success);
-        self.compare(path("loopback"), is.loopback != to.loopback);
-        self.compare(path("layers"), is.layers != to.layers);
-        self.compare(path("(its kind)"), is.kind != to.kind);
-        let named = HandlerConfig {
-            attempts: is.attempts,
-            backoff: is.backoff,
-            on: is.on.clone(),
-            pool: is.pool.clone(),
-            order_by: is.order_by.clone(),
-            key_required: is.key_required,
-            retry_total: is.retry_total,
-            matches: is.matches.clone(),
-            fan_out: is.fan_out,
-            ack_on_success: is.ack_on_success,
-            loopback: is.loopback,
-            layers: is.layers.clone(),
-            kind: is.kind.clone(),
-            ..to.clone()
-        };
-        self.compare(format!("handlers.{} (another setting)", is.name), named != is);
     }
 
-    /// What cannot change while it runs.
+    /// What cannot change while it runs. The sections that have parts are compared part by part,
+    /// and `buffer` is in the queues of the pools that inherit it.
     fn fixed(&mut self, to: &Config) {
-        let is = self.config.clone();
-        let differs = |what: &str, differs: bool| (what.to_owned(), differs);
-        let settings = [
-            differs("no_handler", is.no_handler != to.no_handler),
-            differs("handler_rejected", is.handler_rejected != to.handler_rejected),
-            differs("loopback", is.loopback != to.loopback),
-            differs("dead_letters", is.dead_letters != to.dead_letters),
-            differs("shutdown", is.shutdown_deadline != to.shutdown_deadline),
-            differs("outage", is.outage != to.outage),
-            differs("admin", is.admin != to.admin),
-            differs("all_outputs", is.all_outputs != to.all_outputs),
-        ];
-        for (what, differs) in settings {
-            self.compare(what, differs);
+        let compared = ["inputs", "pools", "handlers", "outputs", "buffer"];
+        for option in self.config.differs(to) {
+            if !compared.contains(&option) {
+                self.leave(option.to_owned(), BEFORE_THE_START);
+            }
         }
     }
+}
+
+/// What came of a change, and how to take it over into what holds.
+type Change = (Result<(), ChangeError>, fn(&mut PoolConfig, &PoolConfig));
+
+/// Carries out the change of an option of a pool. `None`: it cannot change while it runs.
+fn change(pool: &PoolControl, option: &str, is: &PoolConfig, to: &PoolConfig) -> Option<Change> {
+    if !is_live::<PoolConfig>(option) {
+        return None;
+    }
+    Some(match option {
+        "workers" => (pool.resize(to.workers).map(drop), |is, to| is.workers = to.workers),
+        "queue" => (pool.set_queue(to.queue), |is, to| is.queue = to.queue),
+        "rate" => (pool.set_rate(to.rate.map(assemble::rate)), |is, to| is.rate = to.rate),
+        "limit" if is.adaptive_limit() == to.adaptive_limit() => {
+            (pool.set_concurrency(to.fixed_limit()), |is, to| is.limit.clone_from(&to.limit))
+        }
+        // Its handlers carry it out, each that inherits from it.
+        "retry" => (Ok(()), |is, to| is.retry = to.retry),
+        _ => return None,
+    })
+}
+
+/// Whether the declaration says that it changes while greenroom runs.
+fn is_live<T: Options>(option: &str) -> bool {
+    T::GROUP.find(option).is_some_and(|option| option.live)
 }

@@ -6,7 +6,8 @@ use super::*;
 
 const SCHEMA: &str = r#"{ "type": "object", "required": ["n"] }"#;
 
-/// The handlers of this text, beside which `s.json` is a schema, `text.json` is no JSON, and `none.json` is no schema.
+/// The handlers of this text, beside which `s.json` is a schema, `text.json` is no JSON, and
+/// `none.json` is no schema.
 fn load_handlers(handlers: &str) -> Loaded {
     let directory = tempfile::tempdir().unwrap();
     for (name, content) in
@@ -41,13 +42,16 @@ fn r07_layers_come_in_the_order_in_which_they_are_written() {
 ",
     );
     let layers = loaded.good().handlers.remove(0).layers;
-    let names: Vec<_> = layers.iter().map(LayerConfig::name).collect();
+    let names: Vec<_> = layers.iter().map(LayerConfig::key).collect();
     let expected =
         "tracing metrics correlation deduplication validation timeout circuit_breaker rate metrics";
     assert_eq!(names.join(" "), expected);
     assert_eq!(
         layers[3],
-        LayerConfig::Deduplication { within: Duration::from_secs(60), remember: 7 }
+        LayerConfig::Deduplication(DeduplicationConfig {
+            within: Duration::from_secs(60),
+            remember: 7
+        })
     );
     let LayerConfig::Validation(schemas) = &layers[4] else { panic!("{layers:?}") };
     let on: Vec<_> = schemas.iter().map(|schema| schema.on.as_str()).collect();
@@ -65,7 +69,10 @@ fn r07_layers_have_usual_settings() {
     let breaker = Breaker { failures: 5, open_for: Duration::from_secs(10), shared: None };
     assert_eq!(layers[0], LayerConfig::CircuitBreaker(breaker));
     let within = Duration::from_secs(600);
-    assert_eq!(layers[1], LayerConfig::Deduplication { within, remember: 100_000 });
+    assert_eq!(
+        layers[1],
+        LayerConfig::Deduplication(DeduplicationConfig { within, remember: 100_000 })
+    );
     assert_eq!(layered("[tracing]").good().handlers[0].layers.len(), 1);
     assert!(load(&handler("pass: {}")).good().handlers[0].layers.is_empty());
 }

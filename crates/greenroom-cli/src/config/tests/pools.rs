@@ -71,8 +71,8 @@ fn r06_an_order_that_cannot_be_kept_is_told_once_and_where_it_stands() {
 fn r06_a_handler_overrides_each_part_of_its_pools_retry() {
     let retry = |pool: &str, handler: &str| {
         let handler = load(&both(pool, handler)).good().handlers.remove(0);
-        let total = handler.retry_total.map(|total| total.as_secs());
-        (handler.attempts, handler.backoff.to_string(), total)
+        let total = handler.retry.total.map(|total| total.as_secs());
+        (handler.retry.attempts, handler.retry.backoff.to_string(), total)
     };
     let usual = "200ms..30s".to_owned();
     assert_eq!(retry("", ""), (5, usual.clone(), None));
@@ -88,7 +88,8 @@ fn r06_a_handler_overrides_each_part_of_its_pools_retry() {
 fn r06_a_limit_is_a_number_or_found_out() {
     let limits = |option: &str| {
         let config = load(&pool(option)).good();
-        (named(&config, "p").limit, named(&config, "p").adaptive)
+        let pool = named(&config, "p");
+        (pool.fixed_limit(), pool.adaptive_limit().map(Adaptive::from))
     };
     assert_eq!(limits("limit: 7"), (Some(7), None));
     let usual = Adaptive::up_to(64).enforced();

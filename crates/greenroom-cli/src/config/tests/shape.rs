@@ -95,7 +95,7 @@ pass = {}
     let text =
         text.replace("autotune = true\n", "").replace("\"er\"", "\"erp\"").replace("\"x\"", "3");
     let config = load_with("c.toml", &text, &[], directory.path()).good();
-    assert_eq!((config.pools[1].workers, config.handlers[0].attempts), (5, 3));
+    assert_eq!((config.pools[1].workers, config.handlers[0].retry.attempts), (5, 3));
 }
 
 #[test]

@@ -15,9 +15,9 @@ fn c08_values_refer_to_the_environment_and_to_files() {
     let pool = config.pools.iter().find(|pool| pool.name == "p").unwrap();
     assert_eq!((pool.workers, pool.queue), (7, 1000));
     let HandlerKind::Http(http) = &config.handlers[0].kind else { panic!("no http") };
-    assert_eq!(http.url, "http://user:hunter2@host/");
+    assert_eq!(*http.url, "http://user:hunter2@host/");
     assert_eq!(http.timeout, Duration::from_secs(3));
-    assert_eq!(config.outputs[0].path.file_name().unwrap(), "${x}-e");
+    assert_eq!(config.outputs[0].path().file_name().unwrap(), "${x}-e");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn c01_settings_are_put_over_the_file() {
         ["pools.p.workers=9", "shutdown.deadline=1m", "handlers.h.on=[a, b]", "no_handler=ignore"];
     let config = load_with("c.yaml", &pool("workers: 2"), &settings, directory.path()).good();
     assert_eq!(config.pools[1].workers, 9);
-    assert_eq!(config.shutdown_deadline, Duration::from_secs(60));
+    assert_eq!(config.shutdown.deadline, Duration::from_secs(60));
     assert_eq!(config.handlers[0].on, ["a", "b"]);
     assert_eq!(config.no_handler, NoHandler::Ignore);
 }

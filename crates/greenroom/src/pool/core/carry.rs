@@ -131,7 +131,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.carry(sticky, moves, deferred, carried);
     }
 
-    /// Brings what has changed in the table to where it is to be, as far as it is not in hand, or out to be looked at.
+    /// Brings what has changed in the table to where it is to be, as far as it is not in hand, or
+    /// out to be looked at.
     fn carry(
         &self,
         sticky: &Sticky<A::Message>,

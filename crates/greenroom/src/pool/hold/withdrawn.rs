@@ -45,8 +45,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Hold<A, K> {
         self.post.core.settings.starts_if.as_ref().is_none_or(|wanted| wanted(message))
     }
 
-    /// As `still_starts`, for each message of a batch; true where one is left. Asks about all before
-    /// any of them is touched.
+    /// As `still_starts`, for each message of a batch; true where one is left. Asks about all
+    /// before any of them is touched.
     pub(crate) fn batch_still_starts(&mut self) -> bool {
         if self.post.core.settings.starts_if.is_none() {
             return true;

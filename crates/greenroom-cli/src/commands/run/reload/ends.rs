@@ -51,7 +51,7 @@ impl Turn<'_> {
     }
 
     fn add_output(&self, output: &OutputConfig, next: Option<usize>) -> Result<(), String> {
-        self.file_is_free(&output.path)?;
+        self.file_is_free(output.path())?;
         let (on, sink) = (assemble::patterns(&output.on)?, assemble::sink(output)?);
         let (name, any) = (&output.name, Matcher::any());
         let added = match next.map(|place| &self.config.outputs[place].name) {
@@ -64,7 +64,7 @@ impl Turn<'_> {
     /// A file has one that writes to it.
     fn file_is_free(&self, path: &Path) -> Result<(), String> {
         let file = identity(path);
-        if file == identity(&self.config.dead_letters) {
+        if file == identity(&self.config.dead_letters.file.path) {
             return Err("the dead letters go to its file".to_owned());
         }
         if let Some(other) = self.writer_of(&file) {
@@ -84,16 +84,16 @@ impl Turn<'_> {
     }
 
     fn writer_of(&self, file: &Path) -> Option<&OutputConfig> {
-        self.config.outputs.iter().find(|is| identity(&is.path) == file)
+        self.config.outputs.iter().find(|is| identity(is.path()) == file)
     }
 
     fn remove_outputs(&mut self, wanted: &[OutputConfig]) {
         let stays = |is: &OutputConfig| wanted.iter().any(|to| to.name == is.name);
         let gone: Vec<_> = self.config.outputs.iter().filter(|is| !stays(is)).cloned().collect();
         for output in gone {
-            let (what, file) = (format!("outputs.{}", output.name), identity(&output.path));
+            let (what, file) = (format!("outputs.{}", output.name), identity(output.path()));
             // Otherwise what it is for would go nowhere.
-            if let Some(heir) = wanted.iter().find(|to| identity(&to.path) == file) {
+            if let Some(heir) = wanted.iter().find(|to| identity(to.path()) == file) {
                 let why = format!(
                     "it is gone from the file, and goes on: `outputs.{}` cannot take its file over while greenroom runs",
                     heir.name
@@ -161,11 +161,11 @@ impl Turn<'_> {
     }
 
     fn add_input(&self, input: &InputConfig) -> Result<(), String> {
-        if let InputKind::File { path, .. } = &input.kind {
-            if path == Path::new("-") {
+        if let InputKind::File(file) = &input.kind {
+            if file.path == Path::new("-") {
                 return Err(format!("it reads standard input; {BEFORE_THE_START}"));
             }
-            if let Some(output) = self.writer_of(&identity(path)) {
+            if let Some(output) = self.writer_of(&identity(&file.path)) {
                 return Err(format!("its file is written by `outputs.{}`", output.name));
             }
         }

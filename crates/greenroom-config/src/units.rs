@@ -1,10 +1,6 @@
 //! Durations, sizes, rates and counts as people write them.
 
-use std::{
-    fmt,
-    net::{Ipv4Addr, SocketAddr},
-    time::Duration,
-};
+use std::{fmt, time::Duration};
 
 /// A number of things per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,7 +19,7 @@ pub struct DurationRange {
 }
 
 /// `200ms`, `5s`, `1.5s`, `1m`, `1h`; also `us` and `d`.
-pub(crate) fn duration(text: &str) -> Option<Duration> {
+pub fn duration(text: &str) -> Option<Duration> {
     let (number, unit) = split(text)?;
     let seconds = match unit {
         "us" => 1e-6,
@@ -38,14 +34,14 @@ pub(crate) fn duration(text: &str) -> Option<Duration> {
 }
 
 /// `200ms..30s`; one duration stands for itself twice.
-pub(super) fn duration_range(text: &str) -> Option<DurationRange> {
+pub fn duration_range(text: &str) -> Option<DurationRange> {
     let (from, to) = text.split_once("..").unwrap_or((text, text));
     let range = DurationRange { from: duration(from)?, to: duration(to)? };
     (range.from <= range.to).then_some(range)
 }
 
 /// `64KiB`, `1MiB`, `10kB`, or bytes without a unit. Powers of 1024 with an `i`, of 1000 without.
-pub(super) fn size(text: &str) -> Option<u64> {
+pub fn size(text: &str) -> Option<u64> {
     if let Some(bytes) = count(text) {
         return Some(bytes);
     }
@@ -65,7 +61,7 @@ pub(super) fn size(text: &str) -> Option<u64> {
 }
 
 /// `20/s`, `100/min`, `5/h`.
-pub(crate) fn rate(text: &str) -> Option<Rate> {
+pub fn rate(text: &str) -> Option<Rate> {
     let (number, unit) = text.split_once('/')?;
     let number: f64 = number.trim().replace('_', "").parse().ok()?;
     let seconds = match unit.trim() {
@@ -79,7 +75,7 @@ pub(crate) fn rate(text: &str) -> Option<Rate> {
 }
 
 /// `1000` and `1_000`.
-pub(super) fn count(text: &str) -> Option<u64> {
+pub fn count(text: &str) -> Option<u64> {
     if text.is_empty() {
         return None;
     }
@@ -97,7 +93,7 @@ fn split(text: &str) -> Option<(f64, &str)> {
 }
 
 /// The shortest exact spelling of a duration, for messages.
-pub(super) fn show_duration(duration: Duration) -> String {
+pub fn show_duration(duration: Duration) -> String {
     let micros = duration.as_micros();
     let units = [(3_600_000_000, "h"), (60_000_000, "m"), (1_000_000, "s"), (1_000, "ms")];
     match units.iter().find(|(unit, _)| micros > 0 && micros.is_multiple_of(*unit)) {
@@ -108,7 +104,7 @@ pub(super) fn show_duration(duration: Duration) -> String {
 }
 
 /// The shortest exact spelling of a size, for messages.
-pub(super) fn show_size(bytes: u64) -> String {
+pub fn show_size(bytes: u64) -> String {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match units.iter().find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit)) {
         Some((unit, name)) => format!("{}{name}", bytes / unit),
@@ -119,15 +115,6 @@ pub(super) fn show_size(bytes: u64) -> String {
 impl fmt::Display for DurationRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}..{}", show_duration(self.from), show_duration(self.to))
-    }
-}
-
-/// `127.0.0.1:7070`, `[::1]:7070`, `localhost:7070`. Other names are not looked up: what they mean may change.
-pub(super) fn listen_address(text: &str) -> Option<SocketAddr> {
-    let local = text.strip_prefix("localhost:").and_then(|port| port.parse().ok());
-    match local {
-        Some(port) => Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
-        None => text.parse().ok(),
     }
 }
 

@@ -1,10 +1,10 @@
-//! YAML into the tree. One document, no anchors, aliases or tags, each key once.
+//! YAML into the tree. One document, no anchors, aliases or tags.
 
 use std::borrow::Cow;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, StrInput};
 
-use super::{
+use crate::{
     problem::{Problem, Problems},
     tree::{Entry, Node, Place, Span, Value, plain_scalar},
 };
@@ -12,12 +12,12 @@ use super::{
 /// Deeper than any configuration needs; bounds the recursion on hostile input.
 const MAX_DEPTH: usize = 32;
 
-/// Reads the text of a YAML file. `None` when it is not YAML, or nothing at all; the problems say why.
-pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
-    let mut reader = Reader { parser: Parser::new_from_str(text), text, problems };
-    let root = reader.document();
-    match root {
-        Ok(node) => node,
+/// Reads the text of a YAML file; one that holds nothing is [blank](Node::is_blank). `None` when it
+/// is not YAML; the problems say why.
+pub(crate) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
+    let mut reader = Reader { parser: Parser::new_from_str(text), text };
+    match reader.document() {
+        Ok(node) => Some(node),
         Err(problem) => {
             problems.push(problem);
             None
@@ -25,15 +25,14 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
     }
 }
 
-struct Reader<'input, 'p> {
+struct Reader<'input> {
     parser: Parser<'input, StrInput<'input>>,
     text: &'input str,
-    problems: &'p mut Problems,
 }
 
 type Step<'input> = (Event<'input>, saphyr_parser::Span);
 
-impl<'input> Reader<'input, '_> {
+impl<'input> Reader<'input> {
     fn next(&mut self) -> Result<Step<'input>, Problem> {
         match self.parser.next_event() {
             Some(Ok(step)) => Ok(step),
@@ -42,18 +41,15 @@ impl<'input> Reader<'input, '_> {
         }
     }
 
-    fn document(&mut self) -> Result<Option<Node>, Problem> {
+    fn document(&mut self) -> Result<Node, Problem> {
         loop {
             match self.next()? {
-                (Event::StreamEnd, _) => {
-                    return Err(Problem::error("the configuration is empty", Place::whole_file())
-                        .help("`greenroom init` writes one to start from"));
-                }
+                (Event::StreamEnd, _) => return Ok(Node::blank()),
                 (Event::StreamStart | Event::DocumentStart(_), _) => {}
                 step => {
                     let node = self.node(step, 0)?;
                     self.end()?;
-                    return Ok(Some(node));
+                    return Ok(node);
                 }
             }
         }
@@ -117,10 +113,7 @@ impl<'input> Reader<'input, '_> {
             };
             let step = self.next()?;
             let node = self.node(step, depth + 1)?;
-            match entries.iter().find(|entry| entry.key == key) {
-                Some(first) => self.problems.push(twice(&key, at, &first.place)),
-                None => entries.push(Entry { key, place: at, node }),
-            }
+            entries.push(Entry { key, place: at, node });
         }
     }
 }
@@ -144,14 +137,6 @@ fn plain(anchor: usize, tagged: bool, span: saphyr_parser::Span) -> Result<(), P
 fn reference(span: saphyr_parser::Span) -> Problem {
     Problem::error("anchors and aliases are not read here", place(span))
         .help("write the value out where it is used, or use `${NAME}`")
-}
-
-fn twice(key: &str, at: Place, first: &Place) -> Problem {
-    let problem = Problem::error(format!("`{key}` is given twice"), at);
-    match first {
-        Place::Source(span) => problem.help(format!("it was first given on line {}", span.line)),
-        Place::Set(_) => problem,
-    }
 }
 
 fn syntax(error: &ScanError, text: &str) -> Problem {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{
+use crate::{
     problem::{Problem, Problems},
     tree::{Entry, Node, Place, Value},
     yaml,
 };
 
 /// Puts `path=value` into the tree; the value is read as YAML.
-pub(super) fn apply(root: &mut Node, setting: &str, problems: &mut Problems) {
+pub fn apply(root: &mut Node, setting: &str, problems: &mut Problems) {
     match parsed(setting) {
         Ok((keys, node)) => put(root, &keys, node, problems),
         Err(problem) => problems.push(problem),
@@ -31,7 +31,7 @@ fn parsed(setting: &str) -> Result<(Vec<&str>, Node), Problem> {
         yaml::parse(text, &mut inner)
     };
     match node {
-        Some(node) if inner.errors() == 0 => Ok((keys, moved(node, &place))),
+        Some(node) if inner.errors() == 0 && !node.is_blank() => Ok((keys, moved(node, &place))),
         _ => Err(Problem::error("the value of this setting is not valid YAML", place).help(
             "quote it for the shell and for YAML, for example `--set 'handlers.a.on=\"**\"'`",
         )),

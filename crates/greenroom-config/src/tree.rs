@@ -4,38 +4,39 @@ use std::sync::Arc;
 
 /// A value of the configuration, and where it was written.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Node {
+pub struct Node {
     /// What was written.
     pub value: Value,
     /// Where.
     pub place: Place,
-    /// The reference (`${NAME}`, `file:PATH`) that the value came from. Such a value may be a secret: messages name
-    /// the reference and never print the value.
+    /// The reference (`${NAME}`, `file:PATH`) that the value came from. Such a value may be a
+    /// secret: messages name the reference and never print the value.
     pub origin: Option<Arc<str>>,
 }
 
 /// The kinds of values that YAML and TOML share.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub enum Value {
     /// Nothing after the colon, `~` or `null`.
     Null,
     /// `true` or `false`.
     Bool(bool),
     /// A whole number.
-    Int(i64),
+    Int(i128),
     /// Any other number.
     Float(f64),
     /// Text, quoted or not.
     Text(String),
     /// A list.
     List(Vec<Node>),
-    /// A mapping, in the order in which it was written, each key once.
+    /// A mapping, in the order in which it was written. Whoever reads it refuses a key that is
+    /// there twice.
     Map(Vec<Entry>),
 }
 
 /// A key and its value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Entry {
+pub struct Entry {
     /// The key.
     pub key: String,
     /// Where the key was written.
@@ -73,12 +74,22 @@ impl Place {
 
 impl Node {
     /// A node that was written as it stands.
-    pub(super) fn new(value: Value, place: Place) -> Self {
+    pub fn new(value: Value, place: Place) -> Self {
         Self { value, place, origin: None }
     }
 
+    /// What a text without any value holds.
+    pub(crate) fn blank() -> Self {
+        Self::new(Value::Null, Place::whole_file())
+    }
+
+    /// True where the text held no value at all.
+    pub fn is_blank(&self) -> bool {
+        self.value == Value::Null && self.place == Place::whole_file()
+    }
+
     /// What a message calls this value: its kind and, where it cannot be a secret, the value.
-    pub(super) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         if let Some(origin) = &self.origin {
             return format!("the value of `{origin}`");
         }
@@ -104,7 +115,7 @@ fn shortened(text: &str) -> String {
 }
 
 /// The value that a plain (unquoted) scalar stands for, by YAML's core schema.
-pub(super) fn plain_scalar(text: &str) -> Value {
+pub fn plain_scalar(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
         "true" | "True" | "TRUE" => Value::Bool(true),
@@ -115,10 +126,10 @@ pub(super) fn plain_scalar(text: &str) -> Value {
 
 fn number(text: &str) -> Option<Value> {
     if let Some(hex) = text.strip_prefix("0x") {
-        return i64::from_str_radix(hex, 16).ok().map(Value::Int);
+        return i128::from_str_radix(hex, 16).ok().map(Value::Int);
     }
     if let Some(octal) = text.strip_prefix("0o") {
-        return i64::from_str_radix(octal, 8).ok().map(Value::Int);
+        return i128::from_str_radix(octal, 8).ok().map(Value::Int);
     }
     if let Ok(value) = text.parse() {
         return Some(Value::Int(value));

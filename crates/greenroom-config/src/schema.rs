@@ -1,24 +1,61 @@
-//! The language in which the options are written down once: checks, defaults, the JSON Schema and the reference
-//! page all come from it.
+//! The table of options, as a declaration makes it: what decoding, the JSON Schema and the
+//! reference page read.
 
-use super::units;
+use crate::units;
 
 /// A mapping with known keys.
 #[derive(Debug)]
-pub(super) struct Group {
+pub struct Group {
     /// What messages call it, with an article: `a pool`.
     pub title: &'static str,
     /// What it is for.
     pub doc: &'static str,
     /// Its keys.
     pub options: &'static [Opt],
-    /// Keys of which exactly one has to be given; empty where there is no such choice.
-    pub one_of: &'static [&'static str],
+    /// Further keys, of which exactly one has to be given; empty where there is no such choice.
+    pub kinds: &'static [Opt],
+}
+
+impl Group {
+    /// Without any key, for kinds that have no settings; `title` as in `this layer`.
+    pub const fn without_settings(title: &'static str) -> Self {
+        Self { title, doc: "Has no settings.", options: &[], kinds: &[] }
+    }
+
+    /// All keys.
+    pub fn all(&self) -> impl Iterator<Item = &'static Opt> + Clone + use<> {
+        self.options.iter().chain(self.kinds)
+    }
+
+    /// The keys that this version has.
+    pub fn built(&self) -> impl Iterator<Item = &'static Opt> + Clone + use<> {
+        self.all().filter(|opt| opt.is_built())
+    }
+
+    /// The key of this spelling.
+    pub fn find(&self, key: &str) -> Option<&'static Opt> {
+        self.all().find(|opt| opt.is_named(key))
+    }
+
+    /// True where it has no keys.
+    pub fn is_empty(&self) -> bool {
+        self.options.is_empty() && self.kinds.is_empty()
+    }
+
+    /// True when it is one of the keys of which exactly one has to be given.
+    pub fn is_kind(&self, name: &str) -> bool {
+        self.kinds.iter().any(|opt| opt.name == name)
+    }
+
+    /// The names of these, that this version has.
+    pub fn kind_names(&self) -> Vec<&'static str> {
+        self.kinds.iter().map(|opt| opt.name).collect()
+    }
 }
 
 /// One key: what it takes, what it defaults to, what it means.
 #[derive(Debug)]
-pub(super) struct Opt {
+pub struct Opt {
     /// Its name, in snake case. The camel-case spelling is accepted too.
     pub name: &'static str,
     /// Other names that are accepted, each in camel case too.
@@ -27,24 +64,29 @@ pub(super) struct Opt {
     pub kind: Kind,
     /// What holds when it is left out.
     pub presence: Presence,
+    /// Whether a change takes effect while the program runs.
+    pub live: bool,
     /// What it means, and how to choose it.
     pub doc: &'static str,
 }
 
 /// What holds when an option is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Presence {
+pub enum Presence {
     /// It must be given.
     Required,
     /// Nothing; the documentation says what that means.
     Optional,
     /// As if this had been written, in YAML.
     Default(&'static str),
+    /// What another option says, which its documentation names; as if this had been written where
+    /// that says nothing.
+    Inherits(&'static str),
 }
 
 /// What an option takes.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kind {
+pub enum Kind {
     /// `true` or `false`.
     Flag,
     /// A whole number within the bounds, both included.
@@ -86,12 +128,7 @@ pub(super) enum Kind {
     /// So many per second, minute or hour.
     Rate,
     /// One of these words.
-    Choice {
-        /// The words.
-        words: &'static [&'static str],
-        /// Words that belong to later versions, and are refused by name.
-        later: &'static [&'static str],
-    },
+    Choice(&'static [&'static str]),
     /// One text or a list of texts, at least one.
     Texts,
     /// A list of texts, at least one: a program and its arguments.
@@ -113,13 +150,19 @@ pub(super) enum Kind {
     Named(&'static Group),
     /// A list of mappings with known keys, at least one.
     List(&'static Group),
-    /// Known, and not part of this version: refused with this text.
-    Later(&'static str),
+    /// Known, and refused with this text.
+    Refused(&'static str),
 }
 
 impl Opt {
+    /// A key that is known and refused, with what is said then.
+    pub const fn refused(name: &'static str, why: &'static str) -> Self {
+        let (kind, presence) = (Kind::Refused(why), Presence::Optional);
+        Self { name, aliases: &[], kind, presence, live: false, doc: "" }
+    }
+
     /// Every accepted spelling, the proper one first.
-    pub(super) fn spellings(&self) -> Vec<String> {
+    pub fn spellings(&self) -> Vec<String> {
         let mut all = Vec::new();
         for name in std::iter::once(&self.name).chain(self.aliases) {
             for spelling in [(*name).to_owned(), camel_case(name)] {
@@ -132,21 +175,29 @@ impl Opt {
     }
 
     /// True when `key` is one of the accepted spellings.
-    pub(super) fn is_named(&self, key: &str) -> bool {
+    pub fn is_named(&self, key: &str) -> bool {
         std::iter::once(&self.name)
             .chain(self.aliases)
             .any(|name| *name == key || camel_case(name) == key)
     }
 
     /// True when this version has it.
-    pub(super) fn is_built(&self) -> bool {
-        !matches!(self.kind, Kind::Later(_))
+    pub fn is_built(&self) -> bool {
+        !matches!(self.kind, Kind::Refused(_))
     }
 
-    /// The default as YAML, where there is one.
-    pub(super) fn default(&self) -> Option<&'static str> {
+    /// The default as YAML, where there is one of its own.
+    pub fn default(&self) -> Option<&'static str> {
         match self.presence {
             Presence::Default(text) => Some(text),
+            Presence::Required | Presence::Optional | Presence::Inherits(_) => None,
+        }
+    }
+
+    /// What it is decoded from where it is left out, as YAML.
+    pub fn left_out(&self) -> Option<&'static str> {
+        match self.presence {
+            Presence::Default(text) | Presence::Inherits(text) => Some(text),
             Presence::Required | Presence::Optional => None,
         }
     }
@@ -154,7 +205,7 @@ impl Opt {
 
 impl Kind {
     /// The mapping inside, with what the reference page writes after the option's name.
-    pub(super) fn inner(&self) -> Option<(&'static str, &'static Group)> {
+    pub fn inner(&self) -> Option<(&'static str, &'static Group)> {
         match self {
             Self::Group(inner) | Self::CountOr { group: inner, .. } => Some(("", inner)),
             Self::Named(inner) => Some((".NAME", inner)),
@@ -164,7 +215,7 @@ impl Kind {
     }
 
     /// What is expected, as it reads after "expected".
-    pub(super) fn expected(&self) -> String {
+    pub fn expected(&self) -> String {
         match self {
             Self::Flag => "`true` or `false`".to_owned(),
             Self::Count { min, max } => format!("a whole number from {min} to {max}"),
@@ -182,7 +233,7 @@ impl Kind {
                 format!("a size from {} to {}", units::show_size(*min), units::show_size(*max))
             }
             Self::Rate => "a rate above zero".to_owned(),
-            Self::Choice { words, .. } => {
+            Self::Choice(words) => {
                 let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
                 words.join(" or ")
             }
@@ -195,12 +246,12 @@ impl Kind {
             Self::Group(_) => "a mapping".to_owned(),
             Self::Named(group) => format!("a mapping from names, each to {}", group.title),
             Self::List(_) => "a list of mappings".to_owned(),
-            Self::Later(_) => "nothing".to_owned(),
+            Self::Refused(_) => "nothing".to_owned(),
         }
     }
 
     /// A valid value, for messages.
-    pub(super) fn example(&self) -> Option<&'static str> {
+    pub fn example(&self) -> Option<&'static str> {
         match self {
             Self::Duration { .. } => Some("`200ms`, `5s`, `1m` or `1h`"),
             Self::DurationRange => Some("`200ms..30s`"),
@@ -216,7 +267,7 @@ impl Kind {
 }
 
 /// `max_restarts` as `maxRestarts`.
-pub(super) fn camel_case(name: &str) -> String {
+pub fn camel_case(name: &str) -> String {
     let mut parts = name.split('_');
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {

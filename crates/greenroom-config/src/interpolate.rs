@@ -1,11 +1,12 @@
 //! References to the environment and to files, replaced before anything is decoded.
 //!
-//! `${NAME}` and `${NAME:-default}` may stand anywhere in a value; `$${` is a plain `${`. A value that begins with
-//! `file:` is replaced by the content of that file without the newline at its end (`file://` is left as it is: a URL).
+//! `${NAME}` and `${NAME:-default}` may stand anywhere in a value; `$${` is a plain `${`. A value
+//! that begins with `file:` is replaced by the content of that file without the newline at its end
+//! (`file://` is left as it is: a URL).
 
 use std::{path::Path, sync::Arc};
 
-use super::{
+use crate::{
     problem::{Problem, Problems},
     tree::{Node, Value},
 };
@@ -14,7 +15,7 @@ use super::{
 const MAX_FILE: u64 = 1 << 20;
 
 /// The outside world of a configuration.
-pub(super) struct World<'a> {
+pub struct World<'a> {
     /// Looks up an environment variable.
     pub env: &'a dyn Fn(&str) -> Option<String>,
     /// Where relative paths start.
@@ -22,7 +23,7 @@ pub(super) struct World<'a> {
 }
 
 /// Replaces every reference below `node`, and reports those that lead nowhere.
-pub(super) fn interpolate(node: &mut Node, world: &World<'_>, problems: &mut Problems) {
+pub fn interpolate(node: &mut Node, world: &World<'_>, problems: &mut Problems) {
     match &mut node.value {
         Value::List(items) => items.iter_mut().for_each(|item| interpolate(item, world, problems)),
         Value::Map(entries) => {
@@ -47,7 +48,7 @@ pub(super) fn interpolate(node: &mut Node, world: &World<'_>, problems: &mut Pro
 const UNRESOLVED: &str = "unresolved";
 
 /// True when the value's reference led nowhere, which has been reported.
-pub(super) fn is_unresolved(node: &Node) -> bool {
+pub(crate) fn is_unresolved(node: &Node) -> bool {
     node.origin.as_deref() == Some(UNRESOLVED)
 }
 

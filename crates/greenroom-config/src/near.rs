@@ -4,7 +4,7 @@
 const ALIKE: f64 = 0.8;
 
 /// The known word that was probably meant.
-pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = folded(word);
     known
         .into_iter()
@@ -16,7 +16,7 @@ pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
 
 /// The suggestion as a sentence. Letters that only look Latin are named: the two words may look the
 /// same.
-pub(super) fn did_you_mean(word: &str, name: &str) -> String {
+pub fn did_you_mean(word: &str, name: &str) -> String {
     match word.chars().find(|c| latin(*c).is_some()) {
         Some(other) => format!("did you mean `{name}`? `{other}` is no Latin letter"),
         None => format!("did you mean `{name}`?"),
@@ -24,10 +24,7 @@ pub(super) fn did_you_mean(word: &str, name: &str) -> String {
 }
 
 /// The suggestion for a word, where a known one is near.
-pub(super) fn suggestion<'a>(
-    word: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<String> {
+pub fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(word, known).map(|name| did_you_mean(word, name))
 }
 

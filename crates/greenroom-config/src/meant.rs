@@ -1,6 +1,6 @@
 //! What was probably meant by a value that an option does not take.
 
-use super::{
+use crate::{
     near, scalar,
     schema::{Group, Kind},
     tree::{Node, Place, Value, plain_scalar},
@@ -9,15 +9,13 @@ use super::{
 
 /// What to write instead, where that can be told. A value from a reference may be a secret: nothing
 /// is told of it.
-pub(super) fn suggestion(node: &Node, kind: &Kind) -> Option<String> {
+pub(crate) fn suggestion(node: &Node, kind: &Kind) -> Option<String> {
     if node.origin.is_some() {
         return None;
     }
     match (kind, &node.value) {
         (Kind::Flag, value) => flag(value),
-        (Kind::Choice { words, .. }, Value::Text(text)) => {
-            near::suggestion(text, words.iter().copied())
-        }
+        (Kind::Choice(words), Value::Text(text)) => near::suggestion(text, words.iter().copied()),
         (Kind::CountOr { group, .. }, Value::Text(text)) => group_or_count(text, group, kind),
         (Kind::Count { .. }, Value::Text(text)) => said(kind, digits(text)),
         (Kind::Number { .. }, Value::Text(text)) => said(kind, percent(text)),
@@ -48,7 +46,7 @@ fn said(kind: &Kind, meant: Option<String>) -> Option<String> {
 }
 
 fn group_or_count(text: &str, group: &Group, kind: &Kind) -> Option<String> {
-    match near::nearest(text, group.options.iter().map(|opt| opt.name)) {
+    match near::nearest(text, group.built().map(|opt| opt.name)) {
         Some(name) => Some(format!("did you mean `{{ {name}: {{ … }} }}`?")),
         None => said(kind, digits(text)),
     }
@@ -141,7 +139,7 @@ fn rate(text: &str) -> Option<String> {
 }
 
 /// A number without its unit.
-fn whole(number: i64, units: &[&str]) -> Option<String> {
+fn whole(number: i128, units: &[&str]) -> Option<String> {
     let each: Vec<_> = units.iter().map(|unit| format!("`{number}{unit}`")).collect();
     (number > 0).then(|| format!("did you mean {}?", each.join(" or ")))
 }

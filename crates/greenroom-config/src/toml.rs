@@ -7,13 +7,14 @@ use toml::{
     de::{DeInteger, DeTable, DeValue},
 };
 
-use super::{
+use crate::{
     problem::{Problem, Problems},
     tree::{Entry, Node, Place, Span, Value},
 };
 
-/// Reads the text of a TOML file. `None` when it is not TOML, or nothing at all; the problems say why.
-pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
+/// Reads the text of a TOML file; one that holds nothing is [blank](Node::is_blank). `None` when it
+/// is not TOML; the problems say why.
+pub(crate) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let reader = Reader { text };
     if !errors.is_empty() {
@@ -27,11 +28,7 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
         return None;
     }
     if table.get_ref().is_empty() {
-        problems.push(
-            Problem::error("the configuration is empty", Place::whole_file())
-                .help("`greenroom init` writes one to start from"),
-        );
-        return None;
+        return Some(Node::blank());
     }
     Some(Node::new(reader.map(table.get_ref()), Place::whole_file()))
 }
@@ -84,7 +81,7 @@ impl Reader<'_> {
 }
 
 fn integer(number: &DeInteger<'_>) -> Value {
-    match i64::from_str_radix(number.as_str(), number.radix()) {
+    match i128::from_str_radix(number.as_str(), number.radix()) {
         Ok(value) => Value::Int(value),
         Err(_) => float(number.as_str()),
     }

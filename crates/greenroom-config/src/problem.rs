@@ -1,8 +1,8 @@
 //! Problems of a configuration, collected in one run and shown in the way of rustc.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
-use super::tree::{Place, Span};
+use crate::tree::{Place, Span};
 
 /// How bad a problem is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,7 +98,8 @@ impl Problems {
         self.list.len() - self.errors()
     }
 
-    /// All problems and a summary as text, with colour codes if `colour`. Empty when there are none.
+    /// All problems and a summary as text, with colour codes if `colour`. Empty when there are
+    /// none.
     pub fn render(&self, colour: bool) -> String {
         if self.list.is_empty() {
             return String::new();
@@ -150,6 +151,15 @@ impl Problems {
         out.push('\n');
     }
 }
+
+impl fmt::Display for Problems {
+    /// As [`render`](Self::render), without colours.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for Problems {}
 
 fn snippet(number: usize, line: &str, caret: &str, paint: &Paint, out: &mut String) {
     let number = number.to_string();

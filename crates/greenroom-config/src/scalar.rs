@@ -1,6 +1,6 @@
 //! Single values: from what was written to what an option takes.
 
-use super::{
+use crate::{
     record::Typed,
     schema::Kind,
     tree::{Node, Value, plain_scalar},
@@ -8,13 +8,13 @@ use super::{
 };
 
 /// Text that may be empty.
-pub(super) const ANY_TEXT: Kind = Kind::Path;
+pub(crate) const ANY_TEXT: Kind = Kind::Path;
 
 /// Why a value does not do; `None` where naming the value says it all.
-pub(super) type Why = Option<String>;
+pub(crate) type Why = Option<String>;
 
 /// Decodes a single value.
-pub(super) fn decode(node: &Node, kind: &Kind) -> Result<Typed, Why> {
+pub(crate) fn decode(node: &Node, kind: &Kind) -> Result<Typed, Why> {
     let value = retyped(node, kind);
     let out = || out_of_range(node);
     match kind {
@@ -40,7 +40,7 @@ pub(super) fn decode(node: &Node, kind: &Kind) -> Result<Typed, Why> {
             _ => Err(None),
         },
         Kind::Path => text(&value).map(|text| Typed::Text(text.to_owned())),
-        Kind::Choice { words, later } => choice(text(&value)?, words, later),
+        Kind::Choice(words) => choice(text(&value)?, words),
         Kind::Duration { min_ms, max_ms } => {
             let duration =
                 units::duration(text(&value).map_err(|_| unitless(&value))?).ok_or(None)?;
@@ -60,7 +60,7 @@ pub(super) fn decode(node: &Node, kind: &Kind) -> Result<Typed, Why> {
 
 /// A value from a reference is text; for options that take no text it means what it would unquoted.
 fn retyped(node: &Node, kind: &Kind) -> Value {
-    let takes_text = matches!(kind, Kind::Text | Kind::Path | Kind::Url | Kind::Choice { .. });
+    let takes_text = matches!(kind, Kind::Text | Kind::Path | Kind::Url | Kind::Choice(_));
     match &node.value {
         Value::Text(text) if node.origin.is_some() && !takes_text => plain_scalar(text.trim()),
         value => value.clone(),
@@ -86,10 +86,12 @@ fn text(value: &Value) -> Result<&str, Why> {
 
 fn count(value: &Value) -> Result<u64, Why> {
     match value {
-        Value::Int(number) => {
-            u64::try_from(*number).map_err(|_| Some(format!("{number} is below zero")))
-        }
-        // Only `1_000` gets here as text: YAML reads plain digits as a number, and quoted ones were meant as text.
+        Value::Int(number) => u64::try_from(*number).map_err(|_| {
+            let side = if *number < 0 { "is below zero" } else { "is too large" };
+            Some(format!("{number} {side}"))
+        }),
+        // Only `1_000` gets here as text: YAML reads plain digits as a number, and quoted ones were
+        // meant as text.
         Value::Text(text) if text.contains('_') => units::count(text).ok_or(None),
         _ => Err(None),
     }
@@ -110,9 +112,6 @@ fn size(value: &Value) -> Result<u64, Why> {
     }
 }
 
-fn choice(text: &str, words: &[&str], later: &[&str]) -> Result<Typed, Why> {
-    if words.contains(&text) {
-        return Ok(Typed::Text(text.to_owned()));
-    }
-    Err(later.contains(&text).then(|| format!("`{text}` is not part of this version")))
+fn choice(text: &str, words: &[&str]) -> Result<Typed, Why> {
+    if words.contains(&text) { Ok(Typed::Text(text.to_owned())) } else { Err(None) }
 }

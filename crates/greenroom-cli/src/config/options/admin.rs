@@ -1,0 +1,67 @@
+//! The admin listener.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use greenroom_config::{At, Secret, Take, Typed, options, text};
+
+options! {
+    /// JSON over HTTP, on threads of its own: it answers also while every worker is busy or
+    /// stuck. A web page of another origin can neither read it nor change anything.
+    /// docs/admin.md says what it can be asked.
+    #[derive(Eq)]
+    pub struct AdminConfig = "the admin listener", then AdminConfig::guarded {
+        /// An IP address (or `localhost`) and a port. Port 0 takes a free one, and the log says
+        /// which. An address that other machines can reach needs a `token`.
+        listen: Listen = text().to::<Listen>().default("127.0.0.1:7070");
+        /// What every request but those for health has to show: `authorization: Bearer TOKEN`.
+        /// Take it from a file or the environment: `file:/run/secrets/greenroom-admin`,
+        /// `${ADMIN_TOKEN}`.
+        token: Option<Secret<String>> = text().secret().optional();
+    }
+}
+
+/// An address to listen at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listen(pub SocketAddr);
+
+impl Listen {
+    /// `127.0.0.1:7070`, `[::1]:7070`, `localhost:7070`. Other names are not looked up: what they
+    /// mean may change.
+    fn parse(text: &str) -> Option<Self> {
+        let local = text.strip_prefix("localhost:").and_then(|port| port.parse().ok());
+        match local {
+            Some(port) => Some(Self(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))),
+            None => text.parse().ok().map(Self),
+        }
+    }
+}
+
+impl Take for Listen {
+    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
+        let written = String::take(found, at)?;
+        let listen = Self::parse(&written);
+        if listen.is_none() {
+            let here = at.written("");
+            let text = format!("`{}` is no address to listen at", here.show(&written));
+            let port = written.trim_start_matches(':').parse::<u16>().ok();
+            let help = match port.filter(|_| here.origin.is_none()) {
+                Some(port) => format!("did you mean `127.0.0.1:{port}`?"),
+                None => "an IP address and a port, such as `127.0.0.1:7070`".to_owned(),
+            };
+            at.error("", text, help);
+        }
+        listen
+    }
+}
+
+impl AdminConfig {
+    fn guarded(self, at: &mut At<'_>) -> Option<Self> {
+        if !self.listen.0.ip().is_loopback() && self.token.is_none() {
+            let text = "an admin listener that other machines can reach needs a `token`";
+            let help = "add `token: \"file:/run/secrets/greenroom-admin\"`, or listen at 127.0.0.1";
+            at.error("listen", text, help);
+            return None;
+        }
+        Some(self)
+    }
+}

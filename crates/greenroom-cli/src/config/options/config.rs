@@ -1,0 +1,147 @@
+//! The file as a whole, and what stands at its top.
+
+use std::{path::PathBuf, time::Duration};
+
+use greenroom_config::{
+    At, count, defaults, duration, flag, group, named, options, path, texts, word, words,
+};
+
+use super::{
+    admin::AdminConfig, bounds::DAY_MS, handler::HandlerConfig, input::InputConfig,
+    output::OutputConfig, pool::PoolConfig,
+};
+
+options! {
+    /// One file says where events come from, which pools of workers there are, what handles
+    /// which events, and where results and dead letters go. Relative paths start at the
+    /// directory of the file.
+    pub struct Config = "the configuration", then Config::inherited {
+        /// Where events come from, by name.
+        inputs: Vec<InputConfig> = named();
+        /// Pools of workers, by name. `default` always exists.
+        pools: Vec<PoolConfig> = named().or_empty();
+        /// What handles which events, by name.
+        handlers: Vec<HandlerConfig> = named();
+        /// Where handled events go, by name. Each event goes to the first output that matches,
+        /// unless `all_outputs` says otherwise.
+        outputs: Vec<OutputConfig> = named().or_empty();
+        /// With `true`, a handled event goes to every output that matches, rather than to the
+        /// first. It is settled when all of them have stored it.
+        all_outputs: bool = flag().default("false");
+        /// How many events may wait in a pool, in all: the `queue` of every pool that names
+        /// neither `queue` nor `inbox_size` nor a `preset`.
+        buffer: usize = count(1..=10_000_000).live().default("1000");
+        /// What happens to an event that no handler takes: `dead_letter` stores it with the
+        /// reason, `ignore` acknowledges and counts it, `refuse` leaves it unacknowledged, and
+        /// the run ends with exit code 3.
+        no_handler: NoHandler = word().default("dead_letter");
+        /// The same for an event that handlers are named for, but whose `match` takes none of
+        /// them.
+        handler_rejected: NoHandler = word().default("dead_letter");
+        /// Lets what handlers make come back in, instead of going to an output.
+        loopback: Option<LoopbackConfig> = group().optional();
+        /// Where events go that could not be handled.
+        dead_letters: DeadLettersConfig = group().default("{}");
+        /// How a run ends.
+        shutdown: ShutdownConfig = group().default("{}");
+        /// When failures are an outage of the target and no fault of the events.
+        outage: OutageConfig = group().default("{}");
+        /// Where a running greenroom can be asked what it does, and told what to change.
+        /// Without it, it listens nowhere.
+        admin: Option<AdminConfig> = group().optional();
+    }
+}
+
+options! {
+    /// What comes back in belongs to the event that it was made of, which is settled when all
+    /// of it is. Room for what a handler may send back is reserved before it starts, so no
+    /// cycle can stand still.
+    pub struct LoopbackConfig = "loopback" {
+        /// The event types that come back: a type, a pattern or a list.
+        on: Vec<String> = texts();
+        /// How many events may be on their way back, or reserved for, at once. At least what
+        /// each handler declares; for all workers to have something to do, that times the
+        /// workers and the queue of its pool.
+        room: usize = count(1..=10_000_000).default("1000");
+    }
+}
+
+options! {
+    /// An event that becomes a dead letter is acknowledged once the letter is stored.
+    pub struct DeadLettersConfig = "dead_letters" {
+        /// Appends to a file, one letter (JSON) per line.
+        file: DeadLetterFile = group().default("{}");
+        refused {
+            "store": "the `store` for dead letters is not part of this version; use `file: { path: dead-letters.ndjson }`";
+            "kafka": "`kafka` dead letters are not part of this version; use `file: { path: dead-letters.ndjson }`";
+            "nats": "`nats` dead letters are not part of this version; use `file: { path: dead-letters.ndjson }`";
+        }
+    }
+}
+
+options! {
+    /// One JSON object per line: the event or the raw bytes, the reason, the last error, the
+    /// attempts.
+    pub struct DeadLetterFile = "a dead-letter file" {
+        /// The file. It is created when it is missing; its directory is not.
+        path: PathBuf = path().default("dead-letters.ndjson");
+    }
+}
+
+options! {
+    /// The first Ctrl-C drains, the second stops at once.
+    pub struct ShutdownConfig = "shutdown" {
+        /// How long draining may take; what is left then is refused, so that its source
+        /// delivers it again.
+        deadline: Duration = duration(0..=DAY_MS).default("30s");
+    }
+}
+
+options! {
+    /// In an outage attempts are not counted and nothing is dead-lettered: intake pauses and
+    /// one event probes at a time.
+    #[derive(Copy, Eq)]
+    pub struct OutageConfig = "outage" {
+        /// So many failed attempts in a row, over at least two events, are an outage.
+        failures: u32 = count(2..=1_000_000).default("20");
+        /// So long with failures only, of at least two events, is an outage.
+        window: Duration = duration(1..=DAY_MS).default("10s");
+        /// Once all inputs have ended, a run waits for a handler in outage so long, from that
+        /// moment on. Then it gives up: the rest is refused, exit code 3.
+        limit: Duration = duration(1..=DAY_MS).default("5m");
+    }
+}
+
+words! {
+    /// What happens to an event that no handler takes.
+    pub enum NoHandler {
+        /// It becomes a dead letter.
+        DeadLetter = "dead_letter",
+        /// It is acknowledged and counted.
+        Ignore = "ignore",
+        /// It is refused to its source.
+        Refuse = "refuse",
+    }
+}
+
+impl Config {
+    /// Puts in place what pools inherit from the top, and handlers from their pools.
+    fn inherited(mut self, at: &mut At<'_>) -> Option<Self> {
+        if !self.pools.iter().any(|pool| pool.name == "default") && !at.has("pools.default") {
+            self.pools.insert(0, defaults("default")?);
+        }
+        for pool in &mut self.pools {
+            if !["queue", "inbox_size", "preset"]
+                .iter()
+                .any(|option| at.has(&format!("pools.{}.{option}", pool.name)))
+            {
+                pool.queue = self.buffer;
+            }
+        }
+        for handler in &mut self.handlers {
+            let pool = self.pools.iter().find(|pool| pool.name == handler.pool);
+            handler.inherit(pool, at);
+        }
+        Some(self)
+    }
+}

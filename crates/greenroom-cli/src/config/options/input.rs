@@ -1,0 +1,75 @@
+//! Where events come from.
+
+use std::path::PathBuf;
+
+use greenroom_config::{count, group, number, options, path, rate, size, texts, units::Rate};
+
+use super::bounds::GIB;
+
+options! {
+    /// Where events come from: exactly one kind.
+    pub struct InputConfig named name = "an input" {
+        /// How many of its events may wait beside full pools before it pauses. Until then a
+        /// full pool stops no other.
+        run_ahead: usize = count(1..=10_000_000).default("10000");
+        /// How many bytes of its events may be taken and not settled before it pauses. An event
+        /// that is larger passes while nothing else of its input is in flight.
+        in_flight: u64 = size(1024..=1024 * GIB).default("64MiB");
+        .. /// What it reads.
+        kind: InputKind;
+        refused {
+            "http": "`http` inputs are not part of this version";
+            "kafka": "`kafka` inputs are not part of this version";
+            "nats": "`nats` inputs are not part of this version";
+            "memory": "`memory` inputs are for programs that use the library; they have no configuration";
+        }
+    }
+}
+
+options! {
+    /// What it reads.
+    pub enum InputKind = "an input" {
+        /// Reads a file once, from its start or its checkpoint to its end.
+        File(FileInput) as "file" = group();
+        /// Makes events up, the same ones for the same seed.
+        Generator(GeneratorConfig) as "generator" = group();
+    }
+}
+
+options! {
+    /// One CloudEvent (JSON) on each line; plain, gzip or zstd, told apart by their content.
+    pub struct FileInput = "a file input" {
+        /// The file. `-` is standard input.
+        path: PathBuf = path();
+        /// The longest line that is read as an event. Of a longer one, a dead letter keeps so
+        /// many bytes, and its length and SHA-256.
+        max_event: u64 = size(1024..=GIB).default("16MiB");
+        /// A file in which the lines that are done are kept, in whichever order they were done:
+        /// a later run goes on from there. Made when it is missing. Without it, each run reads
+        /// the file from its start.
+        checkpoint: Option<PathBuf> = path().optional();
+        refused {
+            "follow": "`follow` (tailing a growing file) is not part of this version";
+        }
+    }
+}
+
+options! {
+    /// Events made up from a seed, for trying things out and for measuring.
+    pub struct GeneratorConfig = "a generator" {
+        /// How many. Without it, until a signal.
+        count: Option<u64> = count(1..=1_000_000_000_000).optional();
+        /// How fast. Without it, as fast as they are handled.
+        rate: Option<Rate> = rate().optional();
+        /// How many different subjects.
+        keys: u64 = count(1..=100_000_000).default("1000");
+        /// How uneven the subjects are: 0 is even, 1 gives the n-th of them a share of 1/n.
+        zipf: f64 = number(0.0..=10.0).default("1.0");
+        /// The event types, each as likely as the others.
+        types: Vec<String> = texts().default("[greenroom.generated]");
+        /// The size of the data of each event.
+        payload: u64 = size(0..=16 << 20).default("100");
+        /// The same seed makes the same events.
+        seed: u64 = count(0..=i64::MAX as u64).default("1");
+    }
+}

@@ -1,0 +1,170 @@
+//! What is done around every attempt of a handler. Schemas are read when the configuration is.
+
+use std::{
+    fs,
+    ops::Deref,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use greenroom_bus::layer::Validation;
+use greenroom_config::{
+    At, Take, Typed, bare, count, duration, group, options, rate, schema::Group, text, units::Rate,
+    variables,
+};
+use serde_json::Value;
+
+use super::bounds::DAY_MS;
+use crate::config::pattern;
+
+/// A slower rate is a mistake, and its waits would be beyond what a clock counts to.
+const SLOWEST: f64 = 1.0 / 86_400.0;
+
+const NOTHING: &Group = &Group::without_settings("this layer");
+
+options! {
+    /// Each item is one layer. Those without settings may be written as a word: `[tracing, {
+    /// timeout: 5s }, metrics]`.
+    pub enum LayerConfig = "a layer", then LayerConfig::not_too_slow {
+        /// How long an attempt may take inside of this layer. Then it is dropped at its next
+        /// await, and is tried again as any failure.
+        Timeout(Duration) as "timeout" = duration(1..=DAY_MS);
+        /// How many attempts are made in such a time, over all workers. What waits for its turn
+        /// holds its worker; the `rate` of a pool holds none.
+        Rate(Rate) as "rate" = rate().alias(&["rate_limit"]);
+        /// While what the attempts call is down, they wait, and one at a time tries.
+        CircuitBreaker(Breaker) as "circuit_breaker" = group();
+        /// An event whose source and id are those of one that was acknowledged is acknowledged
+        /// without being handled.
+        Deduplication(DeduplicationConfig) as "deduplication" = group().alias(&["deduplicate"]);
+        /// JSON Schemas by event type or pattern: `{ "order.*": order.schema.json }`, each a
+        /// file. An event whose data does not fit those of its type becomes a dead letter that
+        /// names the problems; one of a type without a schema passes. The files are read when
+        /// greenroom starts.
+        Validation(Schemas) as "validation" = variables().to::<Schemas>();
+        /// An event without a `correlationid` begins a flow, which has its id; what is made of
+        /// it has that, too.
+        Correlation as "correlation" = bare(NOTHING);
+        /// A span for each attempt in the log, at the level `info`: type, id, source, pool,
+        /// handler, worker, attempt.
+        Tracing as "tracing" = bare(NOTHING);
+        /// Counts attempts by what they end in, and how long they take. The admin listener
+        /// tells (`/api/handlers/NAME`), and the log at the end.
+        Metrics as "metrics" = bare(NOTHING);
+    }
+}
+
+options! {
+    /// An outage of a single handler is noticed without it (`outage`); it is for handlers that
+    /// call the same system.
+    pub struct Breaker = "a circuit breaker" {
+        /// It opens after so many failed attempts in a row: as many as a healthy system never
+        /// has.
+        failures: u32 = count(1..=1_000_000).default("5");
+        /// Attempts wait for so long, then one tries: as long as the system takes to come back.
+        open_for: Duration = duration(1..=DAY_MS).default("10s");
+        /// A name. The circuit breakers of one name are one, in whichever handlers they stand,
+        /// and have the same settings.
+        shared: Option<String> = text().optional();
+    }
+}
+
+options! {
+    /// In memory: a run that starts anew has seen nothing.
+    pub struct DeduplicationConfig = "deduplication" {
+        /// How long an acknowledged event is remembered.
+        within: Duration = duration(1..=30 * DAY_MS).default("10m");
+        /// How many are remembered at most, each with some 100 bytes; at least as many as come
+        /// `within` that time.
+        remember: usize = count(1..=100_000_000).default("100_000");
+    }
+}
+
+impl LayerConfig {
+    fn not_too_slow(self, at: &mut At<'_>) -> Option<Self> {
+        match &self {
+            Self::Rate(rate) if rate.per_second < SLOWEST => {
+                let text = "this is less than one attempt a day";
+                at.error("rate", text, "for example `20/s`, `100/min` or `1/h`");
+                None
+            }
+            _ => Some(self),
+        }
+    }
+}
+
+/// The schemas of a layer, at least one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schemas(Vec<Schema>);
+
+/// A JSON Schema, and the types that it is for. It was read, and is a valid one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schema {
+    /// A type or pattern.
+    pub on: String,
+    /// Where it was read.
+    pub path: PathBuf,
+    /// The schema.
+    pub document: Arc<Value>,
+}
+
+impl Deref for Schemas {
+    type Target = [Schema];
+
+    fn deref(&self) -> &[Schema] {
+        &self.0
+    }
+}
+
+impl Take for Schemas {
+    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
+        let written = Vec::<(String, String)>::take(found, at)?;
+        if !at.has_any() {
+            let help = "name a type or pattern and a file: `{ \"order.*\": order.schema.json }`";
+            at.error("", "there is no schema", help);
+            return None;
+        }
+        let schemas: Vec<_> =
+            written.into_iter().map(|(on, file)| Schema::read(on, &file, at)).collect();
+        schemas.into_iter().collect::<Option<_>>().map(Self)
+    }
+}
+
+impl Schema {
+    fn read(on: String, file: &str, at: &mut At<'_>) -> Option<Self> {
+        if let Err(why) = pattern::validate(&on) {
+            let text = format!("`{on}` is not a type or pattern: {why}");
+            at.error(&on, text, "for example `order.created`, `order.*` or `**`");
+            return None;
+        }
+        let path = at.directory().join(file);
+        let shown = at.written(&on).show(&path.display().to_string());
+        let document = match document(&path) {
+            Ok(document) => document,
+            Err((why, help)) => {
+                at.error(&on, format!("cannot use `{shown}`: {why}"), help);
+                return None;
+            }
+        };
+        let checked = on
+            .parse()
+            .map_err(|why| format!("{why}"))
+            .and_then(|on| Validation::new().schema(on, &document).map_err(|error| error.reason));
+        if let Err(why) = checked {
+            let help =
+                "mend the file: drafts 4 to 2020-12 are read, and a `$ref` stays within its file";
+            at.error(&on, format!("`{shown}` is no JSON Schema: {why}"), help);
+            return None;
+        }
+        Some(Self { on, path, document: Arc::new(document) })
+    }
+}
+
+/// The document, or why there is none, and what to do.
+fn document(path: &Path) -> Result<Value, (String, &'static str)> {
+    let start = "name a file; paths start at the directory of the configuration file";
+    let text = fs::read_to_string(path).map_err(|error| (error.to_string(), start))?;
+    serde_json::from_str(&text)
+        .map_err(|error| (format!("it is not JSON: {error}"), "write the JSON Schema as JSON"))
+}

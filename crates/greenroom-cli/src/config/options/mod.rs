@@ -1,0 +1,31 @@
+//! Every option of the configuration, declared once, as the types that it is read into. Decoding,
+//! defaults, the JSON Schema and the reference page follow from the declarations;
+//! `docs/extending-options.md` says how to add one.
+
+mod admin;
+mod bounds;
+mod config;
+mod handler;
+mod input;
+mod layer;
+mod output;
+mod pool;
+
+pub use self::{
+    admin::{AdminConfig, Listen},
+    config::{
+        Config, DeadLetterFile, DeadLettersConfig, LoopbackConfig, NoHandler, OutageConfig,
+        ShutdownConfig,
+    },
+    handler::{
+        AckWhen, ExecConfig, HandlerConfig, HandlerKind, HttpConfig, HttpMode, RestartConfig,
+        SimulateConfig,
+    },
+    input::{FileInput, GeneratorConfig, InputConfig, InputKind},
+    layer::{Breaker, DeduplicationConfig, LayerConfig, Schema, Schemas},
+    output::{FileOutput, OutputConfig, OutputKind},
+    pool::{
+        AdaptiveConfig, AutoscaleConfig, Batch, LimitConfig, OnFinalFailure, OnFull, PoolConfig,
+        Retry,
+    },
+};

@@ -1,0 +1,40 @@
+//! Whether a declaration keeps what it cannot be held to by the compiler.
+
+use std::collections::HashSet;
+
+use crate::{
+    decode,
+    problem::Problems,
+    schema::{Group, Opt},
+};
+
+impl Group {
+    /// What is wrong with the declaration, here and in all that it holds: a spelling that two
+    /// options share, one without a documentation that ends as a sentence does, a default that is
+    /// no value of its option. For a test: it is to be empty.
+    pub fn mistakes(&'static self) -> Vec<String> {
+        let mut mistakes = Vec::new();
+        let mut spellings = HashSet::new();
+        for opt in self.all() {
+            let twice = opt.spellings().into_iter().filter(|name| !spellings.insert(name.clone()));
+            mistakes.extend(twice.map(|name| format!("{} has `{name}` twice", self.title)));
+            if opt.is_built() {
+                mistakes.extend(mistakes_of(opt).map(|why| format!("{}: {why}", self.title)));
+            }
+            mistakes.extend(opt.kind.inner().into_iter().flat_map(|(_, inner)| inner.mistakes()));
+        }
+        mistakes
+    }
+}
+
+fn mistakes_of(opt: &'static Opt) -> impl Iterator<Item = String> {
+    let name = opt.name;
+    let undocumented =
+        (!opt.doc.ends_with('.')).then(|| format!("the documentation of `{name}` is no sentence"));
+    let mut problems = Problems::default();
+    if let Some(text) = opt.left_out() {
+        decode::left_out(opt, text, &mut problems);
+    }
+    let wrong = (problems.errors() > 0).then(|| format!("the default of `{name}`: {problems}"));
+    undocumented.into_iter().chain(wrong)
+}

@@ -1,0 +1,23 @@
+//! What a default is written as.
+
+use crate::{
+    problem::Problems,
+    tree::{Node, Place, Value, plain_scalar},
+};
+
+/// The value that a default is written as. Lists and quotes need the feature `text`.
+pub(crate) fn value_of(text: &str, problems: &mut Problems) -> Option<Node> {
+    let node = |value| Some(Node::new(value, Place::whole_file()));
+    match text {
+        "{}" => node(Value::Map(Vec::new())),
+        text if !text.contains(['[', '{', '"', '\'']) => node(plain_scalar(text)),
+        #[cfg(feature = "text")]
+        text => crate::yaml::parse(text, problems),
+        #[cfg(not(feature = "text"))]
+        text => {
+            let why = format!("`{text}` is read with the feature `text` only");
+            problems.push(crate::problem::Problem::error(why, Place::whole_file()));
+            None
+        }
+    }
+}

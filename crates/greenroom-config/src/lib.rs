@@ -1,0 +1,94 @@
+//! Configuration files in YAML and TOML, with options that are declared once.
+//!
+//! An option has a name, a type with a unit and a range, a default, and a sentence about what it is
+//! for. Written down in each place that needs them (the code that reads it, its checks, a schema
+//! for editors, a reference page), they soon contradict one another. Here, they stand in one
+//! declaration, which is the Rust type that the configuration is read into:
+//!
+//! ```text
+//!                                              ┌─▶ typed value ─▶ checks across options
+//! YAML or TOML ─▶ tree ─▶ --set ─▶ ${NAME}, ─▶ │
+//!                 with places      file:       └─▶ problems: file, line, column, "did you mean"
+//!                                              ▲
+//!                 options! { struct … } ───────┼─▶ table, for a schema
+//!                 one line an option           └─▶ reference page
+//! ```
+//!
+//! - [`options!`] declares a mapping as a `struct`: a field is an option, its documentation is that
+//!   of the option, and its value is one of the words in [`option`](mod@option), such as
+//!   `duration(1..=60_000).default("5s")`. That the field's type is what the option is read as is
+//!   checked by the compiler. An `enum` declares keys of which exactly one is given.
+//! - What is checked across options, or inherited from one by another, is a function that the
+//!   declaration names (`then`). It is given what was built and its place ([`At`]).
+//! - [`decode()`] reads all that can be read and reports every problem of the text in one run; a
+//!   wrong value is left out or replaced by its default, so that the checks see the rest. A
+//!   duplicate key is an error, and an unknown one is told what was probably meant.
+//! - A value that came from the environment or a file may be a secret: no message prints it.
+//!
+//! This crate depends on no other of Greenroom's and knows no option. Who has options declares
+//! them.
+//!
+//! # Features
+//! `text` (on unless turned off) reads YAML and TOML; without it, configurations are made in code
+//! and set option by option ([`set`]).
+//!
+//! # Price
+//! A table of static data for each declaration, and a walk over the tree at the start. Nothing of
+//! it runs later.
+//!
+//! # When to use something else
+//! Where one error at a time will do, `serde` with a format of its own. It stops at the first error
+//! by design.
+
+mod at;
+mod code;
+mod declared;
+mod decode;
+mod file;
+mod interpolate;
+mod macros;
+mod meant;
+pub mod near;
+pub mod option;
+mod options;
+#[cfg(feature = "text")]
+mod overrides;
+mod places;
+pub mod problem;
+#[cfg(feature = "text")]
+mod read;
+mod record;
+mod reference;
+mod scalar;
+pub mod schema;
+mod take;
+#[cfg(feature = "text")]
+mod toml;
+pub mod tree;
+pub mod units;
+#[cfg(feature = "text")]
+mod yaml;
+
+pub use self::{
+    at::At,
+    code::{NotSet, set},
+    decode::{decode, default_of, defaults},
+    file::{Unread, text_of},
+    interpolate::{World, interpolate},
+    option::{
+        Of, bare, command, count, count_or, duration, durations, flag, group, list, named, number,
+        path, rate, size, text, texts, url, variables, word,
+    },
+    options::{Kinds, Options, Take, Whole, Word},
+    places::{Places, Written},
+    problem::{Problem, Problems, Severity, plural},
+    record::{Record, Typed},
+    reference::reference,
+    take::{CountOr, Secret},
+    tree::{Place, Span},
+};
+#[cfg(feature = "text")]
+pub use self::{
+    overrides::apply,
+    read::{Format, Toml, Yaml, read},
+};

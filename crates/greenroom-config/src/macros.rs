@@ -1,0 +1,399 @@
+//! The words in which options are declared, as macros.
+
+/// Declares a mapping with known keys: the type that it is read into, what each option takes, what
+/// holds where it is left out, and what it is for. Decoding, defaults, checks, schema and reference
+/// page follow.
+///
+/// The documentation of the type and of its fields is that of the options: it appears in the schema
+/// and on the reference page, too. What messages call the mapping follows the type's name, with an
+/// article.
+///
+/// ```
+/// use greenroom_config::{Yaml, count, duration, group, options, path, text, words};
+///
+/// words! {
+///     /// What happens when it is full.
+///     pub enum OnFull {
+///         /// Who sends waits.
+///         Wait = "wait",
+///         /// It is refused.
+///         Refuse = "refuse",
+///     }
+/// }
+///
+/// options! {
+///     /// Where events come from.
+///     pub struct Input named name = "an input" {
+///         /// How many may wait.
+///         room: usize = count(1..=1_000).default("10").alias(&["queue"]).live();
+///         /// What happens when that is full.
+///         on_full: OnFull = greenroom_config::word().default("wait");
+///         /// Which of them to take.
+///         matches as "match": Option<String> = text().optional();
+///         .. /// What it reads.
+///         kind: InputKind;
+///         refused { "kafka": "`kafka` inputs are not part of this version"; }
+///     }
+/// }
+///
+/// options! {
+///     /// What is read.
+///     pub enum InputKind = "what is read" {
+///         /// A file, once.
+///         File(File) as "file" = group();
+///     }
+/// }
+///
+/// options! {
+///     /// One event on each line.
+///     pub struct File = "a file" {
+///         /// The file.
+///         path: std::path::PathBuf = path();
+///     }
+/// }
+///
+/// options! {
+///     /// The whole.
+///     pub struct Config = "the configuration" {
+///         /// Where events come from, by name.
+///         inputs: Vec<Input> = greenroom_config::named();
+///     }
+/// }
+///
+/// let text = "inputs: { orders: { file: { path: a }, queue: 7 } }";
+/// let config = greenroom_config::read::<Config>(Yaml, text).unwrap();
+/// assert_eq!((config.inputs[0].name.as_str(), config.inputs[0].room), ("orders", 7));
+///
+/// let text = "inputs: { orders: { fil: {}, room: none } }";
+/// let problems = greenroom_config::read::<Config>(Yaml, text).unwrap_err();
+/// let lines: Vec<_> = problems.sorted().iter().map(|problem| problem.message.clone()).collect();
+/// assert_eq!(lines, [
+///     "unknown key `fil` in an input",
+///     "`room` has to be a whole number from 1 to 1000, but this is the text `none`",
+/// ]);
+/// ```
+///
+/// - `named name` gives the type a field with the user's name for it.
+/// - `, then path::to::function` after the title names what follows once all options are read: a
+///   function from what was built and its place ([`At`](crate::At)) to the same. It reports there
+///   what does not go together, and puts in place what one option inherits from another. `None`
+///   leaves the mapping out.
+/// - `field as "key"` is for keys that cannot be fields.
+/// - `..` before the last field takes in the keys of an `enum`, of which exactly one is given.
+/// - `refused` names keys that get a message of their own.
+/// - An `enum` declares such keys, each with what it takes; without a payload, it is
+///   [`bare`](crate::bare).
+///
+/// What implements more than `Debug`, `Clone` and `PartialEq` says so in a `#[derive(..)]` before
+/// it.
+#[macro_export]
+macro_rules! options {
+    (
+        $(#[doc = $about:literal])+
+        $(#[derive($($derive:ident),+)])?
+        $vis:vis struct $name:ident $(named $key:ident)? = $title:literal $(, then $then:path)? {
+            $(
+                $(#[doc = $doc:literal])+
+                $field:ident $(as $spelled:literal)? : $type:ty = $of:expr;
+            )*
+            $(.. $(#[doc = $kinds_doc:literal])+ $kinds:ident : $kinds_type:ty;)?
+            $(refused { $($refused:literal : $why:literal;)* })?
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Debug, Clone, PartialEq $($(, $derive)+)?)]
+        $vis struct $name {
+            $(
+                /// Its name.
+                pub $key: String,
+            )?
+            $($(#[doc = $doc])+ pub $field: $type,)*
+            $($(#[doc = $kinds_doc])+ pub $kinds: $kinds_type,)?
+        }
+
+        impl $crate::Options for $name {
+            const GROUP: &'static $crate::schema::Group = &$crate::schema::Group {
+                title: $title,
+                doc: concat!($($about),+).trim_ascii(),
+                options: &[
+                    $({
+                        const OF: $crate::Of<$type> = $of;
+                        OF.opt($crate::__key!($field $($spelled)?), concat!($($doc),+).trim_ascii())
+                    },)*
+                    $($($crate::schema::Opt::refused($refused, $why),)*)?
+                ],
+                kinds: $crate::__kinds!($($kinds_type)?),
+            };
+
+            fn build(mut record: $crate::Record, at: &mut $crate::At<'_>) -> Option<Self> {
+                $(let $key = at.name().to_owned();)?
+                // All are taken before one that is missing ends it: each may have something to
+                // report.
+                $(let $field = <$type as $crate::Take>::take_from(&mut record, $crate::__key!($field $($spelled)?), at);)*
+                $(let $kinds = <$kinds_type as $crate::Kinds>::pick(&mut record, at);)?
+                let built = Self { $($key,)? $($field: $field?,)* $($kinds: $kinds?,)? };
+                $(let built = $then(built, at)?;)?
+                Some(built)
+            }
+
+            fn differs(&self, other: &Self) -> Vec<&'static str> {
+                let pairs: &[(&'static str, bool)] = &[
+                    $(($crate::__key!($field $($spelled)?), self.$field != other.$field),)*
+                    $(("(its kind)", self.$kinds != other.$kinds),)?
+                ];
+                pairs.iter().filter(|(_, differs)| *differs).map(|(key, _)| *key).collect()
+            }
+
+            fn beyond(&self) -> Vec<(&'static str, String)> {
+                let mut beyond = Vec::new();
+                $({
+                    const OF: $crate::Of<$type> = $of;
+                    if !$crate::Take::is_within(&self.$field, OF.takes()) {
+                        let key = $crate::__key!($field $($spelled)?);
+                        beyond.push((key, format!("{:?}", self.$field)));
+                    }
+                })*
+                $(beyond.extend($crate::Options::beyond(&self.$kinds));)?
+                beyond
+            }
+
+            fn put(
+                &mut self,
+                key: &str,
+                value: $crate::Typed,
+                at: &mut $crate::At<'_>,
+            ) -> Option<()> {
+                $(if key == $crate::__key!($field $($spelled)?) {
+                    self.$field = <$type as $crate::Take>::take(Some(value), at)?;
+                    return Some(());
+                })*
+                None
+            }
+        }
+
+        impl $crate::Take for $name {
+            fn take(found: Option<$crate::Typed>, at: &mut $crate::At<'_>) -> Option<Self> {
+                match found? {
+                    $crate::Typed::Group(record) => <Self as $crate::Options>::build(record, at),
+                    _ => None,
+                }
+            }
+
+            fn is_within(&self, _kind: &$crate::schema::Kind) -> bool {
+                $crate::Options::beyond(self).is_empty()
+            }
+        }
+    };
+    (
+        $(#[doc = $about:literal])+
+        $(#[derive($($derive:ident),+)])?
+        $vis:vis enum $name:ident = $title:literal $(, then $then:path)? {
+            $(
+                $(#[doc = $doc:literal])+
+                $variant:ident $(($type:ty))? as $spelled:literal = $of:expr;
+            )+
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Debug, Clone, PartialEq $($(, $derive)+)?)]
+        $vis enum $name {
+            $($(#[doc = $doc])+ $variant $(($type))?,)+
+        }
+
+        impl $crate::Kinds for $name {
+            const KINDS: &'static [$crate::schema::Opt] = &[
+                $({
+                    const OF: $crate::Of<$crate::__payload!($($type)?)> = $of;
+                    OF.kind($spelled, concat!($($doc),+).trim_ascii())
+                },)+
+            ];
+
+            fn pick(record: &mut $crate::Record, at: &mut $crate::At<'_>) -> Option<Self> {
+                let built = 'given: {
+                    $(if record.has($spelled) {
+                        break 'given Self::$variant $((
+                            <$type as $crate::Take>::take_from(record, $spelled, at)?
+                        ))?;
+                    })+
+                    return None;
+                };
+                $(let built = $then(built, at)?;)?
+                Some(built)
+            }
+
+            fn key(&self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => $spelled,)+
+                }
+            }
+        }
+
+        impl $crate::Options for $name {
+            const GROUP: &'static $crate::schema::Group = &$crate::schema::Group {
+                title: $title,
+                doc: concat!($($about),+).trim_ascii(),
+                options: &[],
+                kinds: <Self as $crate::Kinds>::KINDS,
+            };
+
+            fn build(mut record: $crate::Record, at: &mut $crate::At<'_>) -> Option<Self> {
+                <Self as $crate::Kinds>::pick(&mut record, at)
+            }
+
+            fn differs(&self, other: &Self) -> Vec<&'static str> {
+                if self == other { Vec::new() } else { vec![$crate::Kinds::key(self)] }
+            }
+
+            fn beyond(&self) -> Vec<(&'static str, String)> {
+                let mut beyond = Vec::new();
+                $($crate::__beyond!(beyond, self, $variant $(($type))?, $spelled, $of);)+
+                beyond
+            }
+
+            fn put(
+                &mut self,
+                key: &str,
+                value: $crate::Typed,
+                at: &mut $crate::At<'_>,
+            ) -> Option<()> {
+                $($crate::__put!(self, key, value, at, $variant $(($type))?, $spelled);)+
+                None
+            }
+        }
+
+        impl $crate::Take for $name {
+            fn take(found: Option<$crate::Typed>, at: &mut $crate::At<'_>) -> Option<Self> {
+                match found? {
+                    $crate::Typed::Group(record) => <Self as $crate::Options>::build(record, at),
+                    _ => None,
+                }
+            }
+
+            fn is_within(&self, _kind: &$crate::schema::Kind) -> bool {
+                $crate::Options::beyond(self).is_empty()
+            }
+        }
+    };
+}
+
+/// Declares a type whose values are words in the configuration; each with its documentation.
+///
+/// ```
+/// use greenroom_config::{Word, words};
+///
+/// words! {
+///     /// How an event is written.
+///     pub enum Mode {
+///         /// Data as the body.
+///         Binary = "binary",
+///         /// The event as JSON.
+///         Structured = "structured",
+///     }
+/// }
+///
+/// assert_eq!(Mode::of("binary"), Some(Mode::Binary));
+/// assert_eq!(Mode::Structured.word(), "structured");
+/// ```
+#[macro_export]
+macro_rules! words {
+    (
+        $(#[doc = $about:literal])+
+        $vis:vis enum $name:ident {
+            $($(#[doc = $doc:literal])+ $variant:ident = $word:literal,)+
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        $vis enum $name {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl $crate::Word for $name {
+            const WORDS: &'static [&'static str] = &[$($word),+];
+
+            fn of(word: &str) -> Option<Self> {
+                match word {
+                    $($word => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+
+            fn word(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+        }
+    };
+}
+
+/// The key of a field.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __key {
+    ($field:ident) => {
+        stringify!($field)
+    };
+    ($field:ident $spelled:literal) => {
+        $spelled
+    };
+}
+
+/// What a variant holds.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __payload {
+    () => {
+        ()
+    };
+    ($type:ty) => {
+        $type
+    };
+}
+
+/// The kinds among the options of a mapping.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __kinds {
+    () => {
+        &[]
+    };
+    ($type:ty) => {
+        <$type as $crate::Kinds>::KINDS
+    };
+}
+
+/// Whether the value of a variant is one that it takes.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __beyond {
+    ($beyond:ident, $self:ident, $variant:ident, $spelled:literal, $of:expr) => {};
+    ($beyond:ident, $self:ident, $variant:ident ($type:ty), $spelled:literal, $of:expr) => {
+        if let Self::$variant(value) = $self {
+            const OF: $crate::Of<$type> = $of;
+            if !$crate::Take::is_within(value, OF.takes()) {
+                $beyond.push(($spelled, format!("{value:?}")));
+            }
+        }
+    };
+}
+
+/// Puts another variant in place, or another value of the same.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __put {
+    ($self:ident, $key:ident, $value:ident, $at:ident, $variant:ident, $spelled:literal) => {
+        if $key == $spelled {
+            *$self = Self::$variant;
+            return Some(());
+        }
+    };
+    (
+        $self:ident, $key:ident, $value:ident, $at:ident, $variant:ident ($type:ty), $spelled:literal
+    ) => {
+        if $key == $spelled {
+            *$self = Self::$variant(<$type as $crate::Take>::take(Some($value), $at)?);
+            return Some(());
+        }
+    };
+}

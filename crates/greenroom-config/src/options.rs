@@ -1,0 +1,83 @@
+//! What a type has to have to be declared as an option, or as a mapping of options.
+
+use crate::{
+    at::At,
+    record::{Record, Typed},
+    schema::{Group, Kind, Opt},
+};
+
+/// A type that an option can be declared with. What has a type of its own, such as an address to
+/// listen at, implements it on that of a single value, and is declared by
+/// [`Of::to`](crate::Of::to).
+pub trait Take: Sized {
+    /// Takes the value of an option. `None`: it was left out or wrong, which has been reported, or
+    /// is here, at its place.
+    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self>;
+
+    /// Takes that of the option of this name, out of the mapping at this place.
+    fn take_from(record: &mut Record, name: &str, at: &mut At<'_>) -> Option<Self> {
+        Self::take(record.remove(name), &mut at.inside(name))
+    }
+
+    /// True when the option takes this value. What was read, it does; what was put there by code
+    /// may be out of the bounds.
+    fn is_within(&self, kind: &Kind) -> bool {
+        let _ = kind;
+        true
+    }
+}
+
+/// A whole number, and the largest that its type holds.
+pub trait Whole: Take {
+    /// The largest.
+    const MOST: u64;
+}
+
+/// A mapping with known keys, and the type that it is read into. Written by
+/// [`options!`](crate::options).
+pub trait Options: Take {
+    /// Its table.
+    const GROUP: &'static Group;
+
+    /// Builds it from what was checked. `None`: a part that it cannot be without had a problem,
+    /// which has been reported.
+    fn build(record: Record, at: &mut At<'_>) -> Option<Self>;
+
+    /// The keys that have another value there, in the order of the declaration; `(its kind)` for
+    /// those of which one is given.
+    fn differs(&self, other: &Self) -> Vec<&'static str>;
+
+    /// The keys whose values are not among those that they take, in the order of the declaration,
+    /// each with the value as `Debug` has it: for what was made by code.
+    fn beyond(&self) -> Vec<(&'static str, String)>;
+
+    /// Puts a checked value in the place of the one that is there. `None`: there is no such key, or
+    /// it takes none like this.
+    fn put(&mut self, key: &str, value: Typed, at: &mut At<'_>) -> Option<()>;
+}
+
+/// Keys of which exactly one is given, and the type that it is read into. Written by
+/// [`options!`](crate::options).
+pub trait Kinds: Sized {
+    /// Their table.
+    const KINDS: &'static [Opt];
+
+    /// Builds the one that was given. `None`: none was, or it had a problem; that has been
+    /// reported.
+    fn pick(record: &mut Record, at: &mut At<'_>) -> Option<Self>;
+
+    /// The key of this one.
+    fn key(&self) -> &'static str;
+}
+
+/// A type whose values are words in the configuration. Written by [`words!`](crate::words).
+pub trait Word: Copy {
+    /// The words, in the order in which messages list them.
+    const WORDS: &'static [&'static str];
+
+    /// What a word stands for.
+    fn of(word: &str) -> Option<Self>;
+
+    /// The word for it.
+    fn word(self) -> &'static str;
+}

@@ -1,0 +1,183 @@
+//! The types that options are declared with, from what was checked.
+
+use std::{fmt, ops::Deref, path::PathBuf, time::Duration};
+
+use crate::{
+    at::At,
+    options::{Options, Take, Whole, Word},
+    record::Typed,
+    schema::Kind,
+    units::{DurationRange, Rate},
+};
+
+/// A count, or the mapping that stands in place of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum CountOr<T> {
+    /// The count.
+    Count(usize),
+    /// The mapping.
+    Or(T),
+}
+
+/// A value that `Debug` does not print.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret<T>(pub T);
+
+impl<T> Deref for Secret<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> fmt::Debug for Secret<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(hidden)")
+    }
+}
+
+impl<T: Take> Take for Secret<T> {
+    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
+        T::take(found, at).map(Self)
+    }
+
+    fn is_within(&self, kind: &Kind) -> bool {
+        self.0.is_within(kind)
+    }
+}
+
+impl<T: Take> Take for Option<T> {
+    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
+        Some(found.and_then(|found| T::take(Some(found), at)))
+    }
+
+    fn is_within(&self, kind: &Kind) -> bool {
+        self.as_ref().is_none_or(|value| value.is_within(kind))
+    }
+}
+
+macro_rules! take {
+    ($($type:ty: $variant:ident $(, |$value:ident, $kind:ident| $within:expr)?;)+) => {$(
+        impl Take for $type {
+            fn take(found: Option<Typed>, _at: &mut At<'_>) -> Option<Self> {
+                match found? {
+                    Typed::$variant(value) => Some(value),
+                    _ => None,
+                }
+            }
+
+            $(fn is_within(&self, $kind: &Kind) -> bool {
+                let $value = self;
+                $within
+            })?
+        }
+    )+};
+}
+
+take! {
+    bool: Flag;
+    f64: Number, |value, kind| match kind {
+        Kind::Number { min, max } => (*min..=*max).contains(value),
+        _ => true,
+    };
+    String: Text, |value, kind| !matches!(kind, Kind::Text | Kind::Url) || !value.is_empty();
+    Vec<String>: Texts, |value, _kind| !value.is_empty();
+    Vec<(String, String)>: Variables;
+    Duration: Duration, |value, kind| match kind {
+        Kind::Duration { min_ms, max_ms } => {
+            (u128::from(*min_ms)..=u128::from(*max_ms)).contains(&value.as_millis())
+        }
+        _ => true,
+    };
+    DurationRange: Range, |value, _kind| value.from <= value.to;
+    Rate: Rate, |value, _kind| value.per_second.is_finite() && value.per_second > 0.0;
+}
+
+macro_rules! whole {
+    ($($type:ty)+) => {$(
+        impl Whole for $type {
+            const MOST: u64 = <$type>::MAX as u64;
+        }
+
+        impl Take for $type {
+            fn take(found: Option<Typed>, _at: &mut At<'_>) -> Option<Self> {
+                match found? {
+                    Typed::Count(value) => Self::try_from(value).ok(),
+                    _ => None,
+                }
+            }
+
+            fn is_within(&self, kind: &Kind) -> bool {
+                match kind {
+                    Kind::Count { min, max } | Kind::Size { min, max } => {
+                        (*min..=*max).contains(&(*self as u64))
+                    }
+                    _ => true,
+                }
+            }
+        }
+    )+};
+}
+
+whole!(u32 u64 usize);
+
+impl Take for PathBuf {
+    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
+        match String::take(found, at)?.as_str() {
+            "-" => Some(Self::from("-")),
+            path => Some(at.directory().join(path)),
+        }
+    }
+}
+
+impl<T: Word> Take for T {
+    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
+        T::of(&String::take(found, at)?)
+    }
+}
+
+impl<T: Options> Take for CountOr<T> {
+    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
+        match found? {
+            Typed::Count(count) => usize::try_from(count).ok().map(Self::Count),
+            Typed::Group(record) => T::build(record, at).map(Self::Or),
+            _ => None,
+        }
+    }
+
+    fn is_within(&self, kind: &Kind) -> bool {
+        match (self, kind) {
+            (Self::Count(count), Kind::CountOr { min, max, .. }) => {
+                (*min..=*max).contains(&(*count as u64))
+            }
+            (Self::Count(_), _) => true,
+            (Self::Or(group), _) => group.beyond().is_empty(),
+        }
+    }
+}
+
+impl<T: Options> Take for Vec<T> {
+    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
+        match found {
+            // Where they are required, that has been reported, and the rest can be looked at.
+            None => Some(Self::new()),
+            Some(Typed::Named(records)) => {
+                let build = |(name, record): (String, _)| T::build(record, &mut at.inside(&name));
+                Some(records.into_iter().filter_map(build).collect())
+            }
+            Some(Typed::List(records)) => {
+                let build = |(place, record): (usize, Option<_>)| {
+                    T::build(record?, &mut at.inside(&place.to_string()))
+                };
+                Some(records.into_iter().enumerate().filter_map(build).collect())
+            }
+            Some(_) => None,
+        }
+    }
+
+    fn is_within(&self, kind: &Kind) -> bool {
+        let enough = !matches!(kind, Kind::List(_)) || !self.is_empty();
+        enough && self.iter().all(|group| group.beyond().is_empty())
+    }
+}
