@@ -28,7 +28,10 @@ pub use self::{
         ChangeError, Control, Decided, Decision, HandlerControl, HandlerView, HotView, KeyView,
         NotAdded, ParkedView, PoolControl, PoolView, Removal,
     },
-    intake::budget::{InputConfig, InputView},
+    intake::{
+        budget::InputConfig,
+        view::{InputView, PartitionView},
+    },
     lifecycle::{builder::EngineBuilder, engine::Engine, phase::Phase},
     process::{
         circuit::OutageView,

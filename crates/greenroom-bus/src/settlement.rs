@@ -87,6 +87,8 @@ pub enum Refusal {
     HandlerRejected = 7,
     /// Its handler, which settles its events itself, has said so.
     Handler = 8,
+    /// Its partition was taken away before it was done: whoever has the partition next handles it.
+    Revoked = 9,
 }
 
 impl Refusal {
@@ -99,6 +101,7 @@ impl Refusal {
             Self::NotStored => "not_stored",
             Self::HandlerRejected => "handler_rejected",
             Self::Handler => "handler",
+            Self::Revoked => "revoked",
         }
     }
 }
@@ -135,6 +138,7 @@ impl Settled {
             6 => Self::Refused(Refusal::NotStored),
             7 => Self::Refused(Refusal::HandlerRejected),
             8 => Self::Refused(Refusal::Handler),
+            9 => Self::Refused(Refusal::Revoked),
             _ => Self::Refused(Refusal::Dropped),
         }
     }

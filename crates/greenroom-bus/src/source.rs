@@ -5,20 +5,23 @@ mod error;
 pub mod file;
 pub mod generator;
 pub mod memory;
+mod partition;
 
 use std::sync::Arc;
 
 use crate::{BoxFuture, event::Event};
 
-pub use committer::{Committer, Receipts, Resumed, Standing};
+pub use committer::{Committer, PartitionStanding, Receipts, Resumed, Standing};
 pub use error::SourceError;
+pub use partition::Partition;
 
 /// Where events come from. The engine pulls; a source never pushes, so that back-pressure is its natural state.
 pub trait Source: Send + 'static {
     /// What reports, logs and dead letters call this source, for example `file:orders.ndjson`.
     fn describe(&self) -> String;
 
-    /// Appends the next batch to `into` (at least one item, at most some thousand), waiting until there is one.
+    /// Appends the next batch to `into` (at least one item, at most some thousand, all of one [partition](Self::partition)),
+    /// waiting until there is one. A source of several partitions gives none of one that is [paused](Self::set_paused).
     ///
     /// # Errors
     /// The source cannot go on (the file vanished, the archive is damaged). What was appended before is valid.
@@ -42,10 +45,38 @@ pub trait Source: Send + 'static {
         None
     }
 
-    /// Who is to hear how the items of the last pull are settled, where anybody is. Asked after each pull that gave any, so
-    /// these belong to one partition.
+    /// Who is to hear how the items of the last pull are settled, where anybody is. Asked after each pull that gave any.
     fn receipts(&self) -> Option<Arc<dyn Receipts>> {
         None
+    }
+
+    /// True for a source whose partitions come and go and are paused each by itself (D15). It is pulled also while some of them,
+    /// or all, are paused: a broker wants to be asked whatever its consumer is doing. Asked once, before the first pull.
+    fn is_partitioned(&self) -> bool {
+        false
+    }
+
+    /// The partition of the items of the last pull. Asked after each pull that gave any.
+    fn partition(&self) -> Partition {
+        Partition::ONLY
+    }
+
+    /// Of these partitions, the next pulls are to give nothing: the whole list, told before a pull whenever it has changed. Those that
+    /// are not in it are to be read. Told only to a source that [is partitioned](Self::is_partitioned).
+    fn set_paused(&mut self, paused: &[Partition]) {
+        let _ = paused;
+    }
+
+    /// The partitions that are taken away, asked after [`Pull::Revoke`].
+    fn revoking(&mut self) -> Vec<Partition> {
+        Vec::new()
+    }
+
+    /// What waited of this partition has been given up, and nothing of it is started any more; events in their handlers' hands go
+    /// on. Told for each of [`revoking`](Self::revoking), before the next pull. A partition that comes back begins anew: its
+    /// events are of another assignment.
+    fn revoked(&mut self, partition: Partition) {
+        let _ = partition;
     }
 }
 
@@ -56,6 +87,8 @@ pub enum Pull {
     More,
     /// That was the last batch (it may be empty).
     End,
+    /// Nothing was appended: partitions are taken away, which [`Source::revoking`] names.
+    Revoke,
 }
 
 /// One item of a source.

@@ -78,20 +78,24 @@ impl Text<'_> {
     }
 
     fn ledger(&self, out: &mut String) {
-        numbers(
-            out,
-            &[
-                ("taken", grouped(self.0.taken)),
-                ("handled", grouped(self.0.handled)),
-                ("ignored", grouped(self.0.ignored)),
-                ("dead-lettered", grouped(self.0.dead_lettered)),
-                ("refused", grouped(self.0.refused)),
-                ("retried", grouped(self.0.retried)),
-                ("repeated at most", grouped(self.0.repeated_at_most)),
-                ("restarts", grouped(self.0.restarts)),
-                ("out of order", grouped(self.0.out_of_order)),
-            ],
-        );
+        let mut rows = vec![
+            ("taken", grouped(self.0.taken)),
+            ("handled", grouped(self.0.handled)),
+            ("ignored", grouped(self.0.ignored)),
+            ("dead-lettered", grouped(self.0.dead_lettered)),
+            ("refused", grouped(self.0.refused)),
+        ];
+        // Of inputs whose partitions come and go.
+        if self.0.revoked > 0 {
+            rows.push(("revoked", grouped(self.0.revoked)));
+        }
+        rows.extend([
+            ("retried", grouped(self.0.retried)),
+            ("repeated at most", grouped(self.0.repeated_at_most)),
+            ("restarts", grouped(self.0.restarts)),
+            ("out of order", grouped(self.0.out_of_order)),
+        ]);
+        numbers(out, &rows);
     }
 
     fn measures(&self, out: &mut String) {
@@ -340,6 +344,7 @@ mod tests {
             "ignored",
             "dead_lettered",
             "refused",
+            "revoked",
             "parked",
             "retried",
             "repeated_at_most",

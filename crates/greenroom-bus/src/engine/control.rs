@@ -9,6 +9,8 @@
 //! replaces an input adds the new one first. Once the last input has ended, or the engine was told to stop, whoever adds
 //! something gets it back with [`ChangeError::Ending`].
 //!
+//! The partitions of an input can be paused and drained one by one (D15).
+//!
 //! What cannot change is refused with [`ChangeError::AlreadyStarted`] and its name; nothing has changed then.
 
 mod apply;
@@ -18,6 +20,7 @@ mod handler;
 mod input;
 mod look;
 mod output;
+mod partition;
 mod pool;
 mod removal;
 

@@ -2,8 +2,8 @@
 
 use std::future::pending;
 
-use super::error::SourceError;
-use crate::{BoxFuture, settlement::Settled};
+use super::{error::SourceError, partition::Partition};
+use crate::{BoxFuture, settlement::Settled, watermark::Epoch};
 
 /// Hears how the items of a source are settled, for one partition in one epoch of it: a result that comes after the partition
 /// was given away is still told here, and can be told from one that counts.
@@ -41,6 +41,26 @@ pub trait Committer: Send + Sync + 'static {
 
     /// What it has found, and how it stands.
     fn standing(&self) -> Standing;
+
+    /// How far each partition has come that is assigned now.
+    fn partitions(&self) -> Vec<PartitionStanding> {
+        Vec::new()
+    }
+}
+
+/// How far one partition of a source has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartitionStanding {
+    /// Which.
+    pub partition: Partition,
+    /// The assignment of it that counts, from 1.
+    pub epoch: Epoch,
+    /// Above all positions that were received.
+    pub next: u64,
+    /// The lowest position that is not settled; `next` where none is open.
+    pub oldest_open: u64,
+    /// How many positions are behind `next` that the source could give; `None` where it does not know.
+    pub lag: Option<u64>,
 }
 
 /// How a source that keeps its positions stands.

@@ -20,6 +20,7 @@ mod loopback;
 mod outage;
 mod outputs;
 mod parked;
+mod partitions;
 mod positions;
 mod random_runs;
 mod retries;

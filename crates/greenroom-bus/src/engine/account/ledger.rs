@@ -1,4 +1,4 @@
-//! What became of the events taken: `taken = handled + dead_lettered + ignored + refused`.
+//! What became of the events taken: `taken = handled + dead_lettered + ignored + refused + revoked`.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -12,7 +12,7 @@ use std::{
 use super::order_audit::{Line, OrderAudit};
 use crate::{
     dead_letter::Reason,
-    settlement::{Ack, Outcome, Settle, Settled},
+    settlement::{Ack, Outcome, Refusal, Settle, Settled},
 };
 
 use hdrhistogram::Histogram;
@@ -48,6 +48,7 @@ struct Outcomes {
     dead_lettered: AtomicU64,
     ignored: AtomicU64,
     refused: AtomicU64,
+    revoked: AtomicU64,
 }
 
 /// Events queued in pools or waiting for another attempt, when last looked at.
@@ -127,6 +128,7 @@ impl Ledger {
             dead_lettered: load(&self.outcomes.dead_lettered),
             ignored: load(&self.outcomes.ignored),
             refused: load(&self.outcomes.refused),
+            revoked: load(&self.outcomes.revoked),
             taken: load(&self.taken),
         }
     }
@@ -162,6 +164,7 @@ impl Ledger {
             Settled::Acknowledged(Outcome::Handled) => &self.outcomes.handled,
             Settled::Acknowledged(Outcome::DeadLettered) => &self.outcomes.dead_lettered,
             Settled::Acknowledged(Outcome::Ignored) => &self.outcomes.ignored,
+            Settled::Refused(Refusal::Revoked) => &self.outcomes.revoked,
             Settled::Refused(_) => &self.outcomes.refused,
         };
         let micros = (time.as_micros() as u64).clamp(1, LONGEST_US);
@@ -190,11 +193,12 @@ pub(crate) struct Counts {
     pub(crate) dead_lettered: u64,
     pub(crate) ignored: u64,
     pub(crate) refused: u64,
+    pub(crate) revoked: u64,
 }
 
 impl Counts {
     pub(crate) fn settled(&self) -> u64 {
-        self.handled + self.dead_lettered + self.ignored + self.refused
+        self.handled + self.dead_lettered + self.ignored + self.refused + self.revoked
     }
 
     /// Taken and not settled. 0 where more was settled than taken, which the report then shows.

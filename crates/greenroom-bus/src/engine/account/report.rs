@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::source::Standing;
 
-/// The final report of a run. `taken = handled + dead_lettered + ignored + refused`.
+/// The final report of a run. `taken = handled + dead_lettered + ignored + refused + revoked`.
 ///
 /// Serialized, it is the object that `greenroom run --report json` prints: times are in seconds,
 /// milliseconds or microseconds as the names of its keys say.
@@ -25,7 +25,9 @@ pub struct RunReport {
     pub dead_lettered: u64,
     /// Events given back to their source: not handled, and not stored anywhere.
     pub refused: u64,
-    /// Of those, events that waited behind parked keys in the end, or came when no more could wait
+    /// Events of partitions that were taken away before they were done: whoever has the partition next handles them.
+    pub revoked: u64,
+    /// Of those that were refused, events that waited behind parked keys in the end, or came when no more could wait
     /// there.
     pub parked: u64,
     /// Attempts that were not the first of their event. An event that waits for the end of an outage makes none.
@@ -79,7 +81,8 @@ pub struct RunReport {
 impl RunReport {
     /// True when every item taken has exactly one outcome.
     pub fn adds_up(&self) -> bool {
-        self.taken == self.handled + self.dead_lettered + self.ignored + self.refused
+        let given_up = self.refused + self.revoked;
+        self.taken == self.handled + self.dead_lettered + self.ignored + given_up
     }
 
     /// True when nothing was refused or lost, nothing left out of order and nothing went wrong.
@@ -90,7 +93,7 @@ impl RunReport {
 
     /// Items settled for each second of the run.
     pub fn events_per_second(&self) -> f64 {
-        let settled = (self.taken - self.refused) as f64;
+        let settled = (self.taken - self.refused - self.revoked) as f64;
         settled / self.elapsed.as_secs_f64().max(1e-9)
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     dead_letter::Reason,
     engine::{
         account::order_audit::Line,
-        intake::budget::InputView,
+        intake::view::InputView,
         process::{circuit::OutageView, entries::Handler, job::BusError, worker::BusWorker},
     },
     event::OrderBy,

@@ -1,13 +1,13 @@
-//! What one input may have under way (D03).
+//! What one partition of an input may have under way (D03, D15).
 //!
 //! ```text
 //! source ──pull──▶ rest of the batch ──while it fits──▶ pools, and beside them ──▶ handlers ──▶ settled
 //!                                     └───────────── bytes in flight ─────────────┘
 //! ```
 //!
-//! Two bounds, each of one input only. **Run-ahead**: events that wait beside full pools, as many as `run_ahead`. **Bytes**:
+//! Two bounds, of which each partition of an input has an even share; most inputs are one partition. **Run-ahead**: events that wait beside full pools, as many as `run_ahead`. **Bytes**:
 //! what was handed on and is not settled, wherever it is. An event goes on where it fits into what is left of the budget, or
-//! where nothing else of its input is in flight: so one that is larger than the whole budget passes alone, and no input can
+//! where nothing else of its partition is in flight: so one that is larger than the whole budget passes alone, and none can
 //! stand still over the size of an event. Memory is bounded by the budget, or by that one event, and by a batch of the
 //! source. What is kept of a line that is longer than an event may be passes alone as well, unless it is short: a file
 //! of nothing else would fill the budget with bytes that nobody handles.
@@ -18,7 +18,7 @@
 //!
 //! The price: an addition for each turn of the intake, and one for each event that is settled.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
 
@@ -63,11 +63,11 @@ const ALONE: usize = 1 << 20;
 /// No number of bytes is so small: nobody waits.
 const NOBODY: i64 = i64::MIN;
 
-/// The bounds of one input, and how far they are used. Its intake takes, on one task; whoever settles gives back.
+/// The bounds of one partition, and how far they are used. Its intake takes, on one task; whoever settles gives back.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    pub(crate) run_ahead: usize,
-    limit: i64,
+    run_ahead: AtomicUsize,
+    limit: AtomicI64,
     /// Bytes in flight. Below zero for a moment, where events are settled before their turn has been counted.
     in_flight: AtomicI64,
     peak: AtomicI64,
@@ -82,12 +82,11 @@ pub(crate) struct Budget {
     /// Of all that was ever handed on, for the size of an event on average.
     passed: AtomicU64,
     passed_bytes: AtomicU64,
-    parked: ParkedPart,
 }
 
-/// What parked keys hold of a budget, when last looked at.
+/// What parked keys hold of an input's budgets, when last looked at.
 #[derive(Debug, Default)]
-struct ParkedPart {
+pub(crate) struct ParkedPart {
     events: AtomicU64,
     /// About how many bytes they have.
     bytes: AtomicU64,
@@ -95,11 +94,37 @@ struct ParkedPart {
     is_full: AtomicBool,
 }
 
+impl ParkedPart {
+    /// So many events of an input wait behind parked keys, of which so many passed with so many bytes in all. With half of the
+    /// bytes there, they take no more, until it is a quarter: otherwise events that nobody handles would keep those out that
+    /// somebody does.
+    pub(crate) fn hold(&self, events: u64, (passed, passed_bytes): (u64, u64), limit: u64) {
+        let average = passed_bytes as f64 / passed.max(1) as f64;
+        let bytes = (events as f64 * average) as u64;
+        self.events.store(events, Ordering::Relaxed);
+        self.bytes.store(bytes, Ordering::Relaxed);
+        let part = if self.is_full() { 4 } else { 2 };
+        self.is_full.store(bytes >= (limit / part).max(1), Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn events(&self) -> u64 {
+        self.events.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
 impl Budget {
     pub(crate) fn new(config: &InputConfig) -> Self {
         Self {
-            run_ahead: config.run_ahead.max(1),
-            limit: i64::try_from(config.in_flight_bytes).unwrap_or(i64::MAX),
+            run_ahead: AtomicUsize::new(config.run_ahead.max(1)),
+            limit: AtomicI64::new(limit_of(config)),
             in_flight: AtomicI64::new(0),
             peak: AtomicI64::new(0),
             wanted: AtomicI64::new(NOBODY),
@@ -108,8 +133,28 @@ impl Budget {
             rest: AtomicU64::new(0),
             passed: AtomicU64::new(0),
             passed_bytes: AtomicU64::new(0),
-            parked: ParkedPart::default(),
         }
+    }
+
+    /// From here on it is for one of so many partitions that share what their input may have.
+    pub(crate) fn share(&self, config: &InputConfig, partitions: usize) {
+        let partitions = partitions.max(1);
+        self.run_ahead.store((config.run_ahead / partitions).max(1), Ordering::Relaxed);
+        self.limit.store(limit_of(config) / partitions as i64, Ordering::Relaxed);
+    }
+
+    /// Events that may wait beside full pools before nothing more is taken.
+    pub(crate) fn run_ahead(&self) -> usize {
+        self.run_ahead.load(Ordering::Relaxed)
+    }
+
+    fn limit(&self) -> i64 {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    /// Events that were ever handed on, and their bytes.
+    pub(crate) fn passed(&self) -> (u64, u64) {
+        (self.passed.load(Ordering::Relaxed), self.passed_bytes.load(Ordering::Relaxed))
     }
 
     /// A turn of the intake.
@@ -122,7 +167,7 @@ impl Budget {
         let bytes = match &taken.event {
             Ok(event) => event.approximate_bytes(),
             Err(malformed) if malformed.raw.len() < ALONE => malformed.raw.len(),
-            Err(malformed) => malformed.raw.len().max(self.limit as usize),
+            Err(malformed) => malformed.raw.len().max(self.limit() as usize),
         };
         u32::try_from(bytes).unwrap_or(u32::MAX).max(1)
     }
@@ -131,7 +176,7 @@ impl Budget {
     fn free(&self) -> i64 {
         match self.in_flight.load(Ordering::Acquire) {
             in_flight if in_flight <= 0 => i64::MAX,
-            in_flight => self.limit - in_flight,
+            in_flight => self.limit() - in_flight,
         }
     }
 
@@ -148,7 +193,7 @@ impl Budget {
     /// # Cancel safety
     /// A dropped future has taken nothing.
     pub(crate) async fn room(&self, bytes: u32) {
-        let at_most = (self.limit - i64::from(bytes)).max(0);
+        let at_most = (self.limit() - i64::from(bytes)).max(0);
         if self.in_flight.load(Ordering::Acquire) <= at_most {
             // Of a wait that was dropped.
             if self.wanted.load(Ordering::Relaxed) != NOBODY {
@@ -178,43 +223,40 @@ impl Budget {
     pub(crate) fn stands(&self) -> bool {
         let wants_room = self.in_flight.load(Ordering::SeqCst) > self.wanted.load(Ordering::SeqCst);
         let wants_room = wants_room && self.wanted.load(Ordering::SeqCst) != NOBODY;
-        wants_room || self.held_back.load(Ordering::Relaxed) >= self.run_ahead as u64
+        wants_room || self.held_back.load(Ordering::Relaxed) >= self.run_ahead() as u64
     }
 
-    /// So many of its events wait behind parked keys. With half of the bytes there, they take no
-    /// more, until it is a quarter: otherwise events that nobody handles would keep those out that
-    /// somebody does.
-    pub(crate) fn hold_parked(&self, events: u64) {
-        let passed = self.passed.load(Ordering::Relaxed).max(1);
-        let average = self.passed_bytes.load(Ordering::Relaxed) as f64 / passed as f64;
-        let bytes = (events as f64 * average) as u64;
-        self.parked.events.store(events, Ordering::Relaxed);
-        self.parked.bytes.store(bytes, Ordering::Relaxed);
-        let part = if self.refuses_parked() { 4 } else { 2 };
-        let refuses = bytes >= (self.limit as u64 / part).max(1);
-        self.parked.is_full.store(refuses, Ordering::Relaxed);
+    /// True where so many bytes more do not fit, and something is in flight.
+    pub(crate) fn is_full(&self) -> bool {
+        self.free() <= 0
     }
 
-    pub(crate) fn refuses_parked(&self) -> bool {
-        self.parked.is_full.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn view(&self, name: &str, source: &str) -> InputView {
+    pub(crate) fn view(&self) -> BudgetView {
         let bytes = |counter: &AtomicI64| counter.load(Ordering::Relaxed).max(0) as u64;
-        InputView {
-            name: name.to_owned(),
-            source: source.to_owned(),
+        BudgetView {
             in_flight_bytes: bytes(&self.in_flight),
             most_in_flight_bytes: bytes(&self.peak),
-            in_flight_limit: self.limit as u64,
+            in_flight_limit: bytes(&self.limit),
             held_back: self.held_back.load(Ordering::Relaxed),
-            run_ahead: self.run_ahead as u64,
-            parked: self.parked.events.load(Ordering::Relaxed),
-            parked_bytes: self.parked.bytes.load(Ordering::Relaxed),
-            refuses_parked: self.refuses_parked(),
+            run_ahead: self.run_ahead() as u64,
             stands: self.stands(),
         }
     }
+}
+
+fn limit_of(config: &InputConfig) -> i64 {
+    i64::try_from(config.in_flight_bytes).unwrap_or(i64::MAX)
+}
+
+/// How far the bounds of one partition are used.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BudgetView {
+    pub(crate) in_flight_bytes: u64,
+    pub(crate) most_in_flight_bytes: u64,
+    pub(crate) in_flight_limit: u64,
+    pub(crate) held_back: u64,
+    pub(crate) run_ahead: u64,
+    pub(crate) stands: bool,
 }
 
 /// What one turn of the intake takes of the budget. Dropped, it is counted.
@@ -254,7 +296,7 @@ impl Turn<'_> {
             }
         }
         // What passes alone leaves room for nothing.
-        self.free = self.free.min(self.budget.limit) - bytes;
+        self.free = self.free.min(self.budget.limit()) - bytes;
         self.taken += bytes;
         true
     }
@@ -275,51 +317,6 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// What one input has under way.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct InputView {
-    /// Its name.
-    pub name: String,
-    /// What reports and dead letters call its source.
-    pub source: String,
-    /// Bytes of events that were handed on and are not settled.
-    pub in_flight_bytes: u64,
-    /// The most that there were at once.
-    pub most_in_flight_bytes: u64,
-    /// With so many, the input pauses.
-    pub in_flight_limit: u64,
-    /// Events that wait beside full pools.
-    pub held_back: u64,
-    /// With so many, the input pauses.
-    pub run_ahead: u64,
-    /// Events that wait behind parked keys, the one that has failed included; looked at twice a
-    /// second.
-    pub parked: u64,
-    /// About how many of the bytes in flight are theirs.
-    pub parked_bytes: u64,
-    /// True where parked keys hold so much (half of the bytes that may be in flight) that later
-    /// events of theirs are refused.
-    pub refuses_parked: bool,
-    /// True where it is not read on before something is settled.
-    stands: bool,
-}
-
-impl InputView {
-    /// Whether it is asked for nothing more until something is settled.
-    pub fn is_paused(&self) -> bool {
-        self.stands
-            || self.in_flight_bytes >= self.in_flight_limit
-            || self.held_back >= self.run_ahead
-    }
-
-    /// Whether it is paused because of parked keys: three quarters of what it may have in flight is
-    /// theirs.
-    pub fn waits_for_parked_keys(&self) -> bool {
-        self.is_paused() && self.parked_bytes >= self.in_flight_limit / 4 * 3 && self.parked > 0
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -331,7 +328,7 @@ mod tests {
     }
 
     fn in_flight(budget: &Budget) -> u64 {
-        budget.view("", "").in_flight_bytes
+        budget.view().in_flight_bytes
     }
 
     #[test]
@@ -361,7 +358,7 @@ mod tests {
         assert!(!budget.turn().try_take(1));
         budget.give_back(1_000);
         assert!(budget.turn().try_take(1));
-        assert_eq!(budget.view("", "").most_in_flight_bytes, 1_000);
+        assert_eq!(budget.view().most_in_flight_bytes, 1_000);
     }
 
     #[test]
@@ -425,7 +422,7 @@ mod tests {
 
     #[test]
     fn d03_parked_keys_take_half_and_may_take_more_again_below_a_quarter() {
-        let budget = budget(1_000);
+        let (budget, part) = (budget(1_000), ParkedPart::default());
         let mut turn = budget.turn();
         for _ in 0..60 {
             assert!(turn.try_take(10));
@@ -433,10 +430,22 @@ mod tests {
         }
         drop(turn);
         for (parked, refuses) in [(49, false), (50, true), (25, true), (24, false), (49, false)] {
-            budget.hold_parked(parked);
-            assert_eq!(budget.refuses_parked(), refuses, "{parked}");
-            let view = budget.view("", "");
-            assert_eq!((view.parked, view.parked_bytes), (parked, parked * 10));
+            part.hold(parked, budget.passed(), 1_000);
+            assert_eq!(part.is_full(), refuses, "{parked}");
+            assert_eq!((part.events(), part.bytes()), (parked, parked * 10));
         }
+    }
+
+    #[test]
+    fn d15_partitions_share_what_their_input_may_have() {
+        let config = InputConfig { in_flight_bytes: 100, run_ahead: 10, ..InputConfig::default() };
+        let budget = Budget::new(&config);
+        budget.share(&config, 4);
+        assert!(budget.turn().try_take(25) && !budget.turn().try_take(1));
+        assert_eq!((budget.run_ahead(), budget.is_full()), (2, true));
+        budget.share(&config, 1);
+        assert!(budget.turn().try_take(75) && budget.is_full());
+        budget.share(&config, 1_000);
+        assert_eq!(budget.run_ahead(), 1, "one event can always wait");
     }
 }

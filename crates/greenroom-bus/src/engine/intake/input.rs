@@ -1,15 +1,22 @@
 //! One input: what it is called, what it has under way, and how it ends.
 
 use std::sync::{
-    Arc,
+    Arc, OnceLock,
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
-use super::budget::{Budget, InputConfig};
-use crate::{engine::account::report::InputReport, source::SourceError};
+use super::{
+    budget::{BudgetView, InputConfig, ParkedPart},
+    partition::{Assigned, Revocations},
+    view::InputView,
+};
+use crate::{
+    engine::account::report::InputReport,
+    source::{Committer, Partition, SourceError},
+};
 
 /// Above 1,000,000 millionths: how much of the input has been read is not known.
 const UNKNOWN: u64 = u64::MAX >> 16;
@@ -27,12 +34,13 @@ pub(crate) struct Input {
     /// The part of it that has been read, in millionths; above that where it is not known.
     pub(crate) read: AtomicU64,
     pub(crate) taken: AtomicU64,
-    /// What it may have under way.
-    pub(crate) budget: Budget,
+    pub(crate) partitions: Partitions,
     /// Its intake, and batches of which an event is not settled.
     under_way: AtomicUsize,
     /// It keeps its positions, and the last ones are not stored yet.
     keeping: AtomicBool,
+    /// Who stores them.
+    committer: OnceLock<Arc<dyn Committer>>,
     /// Told when nothing of it is under way any more, and when its last positions are stored.
     done: Notify,
     pub(crate) fate: Mutex<Fate>,
@@ -69,10 +77,6 @@ impl UnderWay {
         input.under_way.fetch_add(1, Ordering::AcqRel);
         Self(input.clone())
     }
-
-    pub(crate) fn input(&self) -> &Arc<Input> {
-        &self.0
-    }
 }
 
 impl Drop for UnderWay {
@@ -88,7 +92,7 @@ impl Input {
         name: String,
         label: Arc<str>,
         has_source: bool,
-        config: &InputConfig,
+        partitions: Partitions,
     ) -> Arc<Self> {
         Arc::new(Self {
             name: name.into(),
@@ -98,9 +102,10 @@ impl Input {
             stop: InputStop::default(),
             read: AtomicU64::new(UNKNOWN),
             taken: AtomicU64::new(0),
-            budget: Budget::new(config),
+            partitions,
             under_way: AtomicUsize::new(0),
             keeping: AtomicBool::new(false),
+            committer: OnceLock::new(),
             done: Notify::new(),
             fate: Mutex::default(),
         })
@@ -156,9 +161,34 @@ impl Input {
         self.is_done() && !self.is_keeping()
     }
 
-    /// Its positions are stored from here on.
-    pub(crate) fn keeps_positions(&self) {
+    /// Its positions are stored from here on, by this.
+    pub(crate) fn keeps_positions(&self, committer: Arc<dyn Committer>) {
         self.keeping.store(true, Ordering::Release);
+        // One run asks once.
+        let _ = self.committer.set(committer);
+    }
+
+    /// How it stands, and each of its partitions.
+    pub(crate) fn view(&self) -> InputView {
+        let standings = self.committer.get().map(|committer| committer.partitions());
+        let standing = |partition: Partition| {
+            standings.iter().flatten().find(|standing| standing.partition == partition).copied()
+        };
+        let (partitions, all) = (self.partitions.all(), self.partitions.sum());
+        InputView {
+            name: self.name.to_string(),
+            source: self.label.to_string(),
+            in_flight_bytes: all.in_flight_bytes,
+            most_in_flight_bytes: all.most_in_flight_bytes,
+            in_flight_limit: all.in_flight_limit,
+            held_back: all.held_back,
+            run_ahead: all.run_ahead,
+            parked: self.partitions.parked.events(),
+            parked_bytes: self.partitions.parked.bytes(),
+            refuses_parked: self.partitions.parked.is_full(),
+            partitions: partitions.iter().map(|one| one.view(standing(one.partition))).collect(),
+            stands: all.stands,
+        }
     }
 
     pub(crate) fn is_keeping(&self) -> bool {
@@ -185,6 +215,136 @@ impl Input {
             removed: fate.removed,
             error: fate.error.clone(),
         }
+    }
+}
+
+/// The partitions of an input that are assigned, and what they may have under way together.
+pub(crate) struct Partitions {
+    config: InputConfig,
+    /// They come and go. Otherwise there is one, for as long as the input is there.
+    pub(crate) come_and_go: bool,
+    assigned: RwLock<Vec<Arc<Assigned>>>,
+    pub(crate) parked: ParkedPart,
+    revocations: Arc<Revocations>,
+    /// Those that an operator has paused, also while they are not assigned.
+    paused: Mutex<Vec<Partition>>,
+    /// Told when that has changed.
+    pub(crate) changed: Notify,
+}
+
+impl Partitions {
+    pub(crate) fn new(
+        config: InputConfig,
+        come_and_go: bool,
+        revocations: &Arc<Revocations>,
+    ) -> Self {
+        let partitions = Self {
+            config,
+            come_and_go,
+            assigned: RwLock::default(),
+            parked: ParkedPart::default(),
+            revocations: revocations.clone(),
+            paused: Mutex::default(),
+            changed: Notify::new(),
+        };
+        if !come_and_go {
+            partitions.assign(Partition::ONLY);
+        }
+        partitions
+    }
+
+    /// The assignment of this partition, which begins where it has none.
+    pub(crate) fn assign(&self, partition: Partition) -> Arc<Assigned> {
+        let mut assigned = self.assigned.write();
+        if let Some(known) = assigned.iter().find(|known| known.partition == partition) {
+            return known.clone();
+        }
+        let new = Assigned::new(&self.revocations, partition, &self.config);
+        new.set_paused(self.paused.lock().contains(&partition));
+        assigned.push(new.clone());
+        self.share(&assigned);
+        new
+    }
+
+    /// Ends the assignment of this partition, where it has one.
+    pub(crate) fn revoke(&self, partition: Partition) -> Option<Arc<Assigned>> {
+        let mut assigned = self.assigned.write();
+        let at = assigned.iter().position(|known| known.partition == partition)?;
+        let gone = assigned.remove(at);
+        self.share(&assigned);
+        gone.revoke();
+        Some(gone)
+    }
+
+    fn share(&self, assigned: &[Arc<Assigned>]) {
+        assigned.iter().for_each(|one| one.budget.share(&self.config, assigned.len()));
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Assigned>> {
+        self.assigned.read().clone()
+    }
+
+    /// Gives nothing of this partition, or goes on with it. Its assignment, where it has one.
+    pub(crate) fn set_paused(
+        &self,
+        partition: Partition,
+        is_paused: bool,
+    ) -> Option<Arc<Assigned>> {
+        let known = {
+            let assigned = self.assigned.read();
+            let mut paused = self.paused.lock();
+            paused.retain(|known| *known != partition);
+            if is_paused {
+                paused.push(partition);
+            }
+            assigned.iter().find(|known| known.partition == partition).cloned()
+        };
+        known.iter().for_each(|assigned| assigned.set_paused(is_paused));
+        self.changed.notify_one();
+        known
+    }
+
+    /// Those that an operator has paused.
+    pub(crate) fn paused(&self) -> Vec<Partition> {
+        self.paused.lock().clone()
+    }
+
+    /// True where none is read on before something is settled.
+    pub(crate) fn stand(&self) -> bool {
+        let assigned = self.assigned.read();
+        !assigned.is_empty() && assigned.iter().all(|one| one.budget.stands())
+    }
+
+    /// Events that were taken and that no pool has yet.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.assigned.read().iter().map(|one| one.budget.waiting()).sum()
+    }
+
+    /// So many of its events wait behind parked keys.
+    pub(crate) fn hold_parked(&self, events: u64) {
+        let all = self.assigned.read();
+        let passed = all.iter().map(|one| one.budget.passed());
+        let passed = passed.fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
+        self.parked.hold(events, passed, self.config.in_flight_bytes.min(i64::MAX as u64));
+    }
+
+    pub(crate) fn sum(&self) -> BudgetView {
+        let assigned = self.assigned.read();
+        let none = BudgetView {
+            in_flight_bytes: 0,
+            most_in_flight_bytes: 0,
+            in_flight_limit: self.config.in_flight_bytes.min(i64::MAX as u64),
+            held_back: 0,
+            run_ahead: self.config.run_ahead.max(1) as u64,
+            stands: !assigned.is_empty(),
+        };
+        assigned.iter().map(|one| one.budget.view()).fold(none, |all, one| BudgetView {
+            in_flight_bytes: all.in_flight_bytes + one.in_flight_bytes,
+            most_in_flight_bytes: all.most_in_flight_bytes + one.most_in_flight_bytes,
+            held_back: all.held_back + one.held_back,
+            stands: all.stands && one.stands,
+            ..all
+        })
     }
 }
 

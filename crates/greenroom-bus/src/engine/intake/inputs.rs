@@ -18,8 +18,10 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
 use super::{
-    budget::{InputConfig, InputView},
-    input::{Input, Reading, UnderWay},
+    budget::InputConfig,
+    input::{Input, Partitions, Reading, UnderWay},
+    partition::Revocations,
+    view::InputView,
 };
 use crate::{
     engine::{
@@ -39,6 +41,8 @@ pub(crate) struct Inputs {
     arrived: Notify,
     /// Inputs that may still give events.
     reading: Arc<AtomicUsize>,
+    /// Partitions that were taken away from them.
+    pub(crate) revocations: Arc<Revocations>,
 }
 
 struct Door {
@@ -64,14 +68,15 @@ impl Inputs {
             door: Mutex::new(Door { open: true, arrivals: Vec::new() }),
             arrived: Notify::new(),
             reading: Arc::default(),
+            revocations: Arc::default(),
         }
     }
 
     /// Gives a place to what is not read from a source. Returns it.
     pub(crate) fn add_without_source(&self, label: &str) -> u32 {
         let mut all = self.all.write();
-        let config = InputConfig::default();
-        all.push(Input::new(label.to_owned(), Arc::from(label), false, &config));
+        let partitions = Partitions::new(InputConfig::default(), false, &self.revocations);
+        all.push(Input::new(label.to_owned(), Arc::from(label), false, partitions));
         all.len() as u32 - 1
     }
 
@@ -102,9 +107,11 @@ impl Inputs {
         if let Err(why) = self.is_free(&all, name) {
             return Err((why, source));
         }
-        let config = config.into();
-        let (place, input) = (all.len() as u32, Input::new(name.to_owned(), label, true, &config));
-        let takes = (!config.matcher.is_any()).then_some(config.matcher);
+        let config: InputConfig = config.into();
+        let takes = (!config.matcher.is_any()).then(|| config.matcher.clone());
+        let partitions = Partitions::new(config, source.is_partitioned(), &self.revocations);
+        let (place, input) =
+            (all.len() as u32, Input::new(name.to_owned(), label, true, partitions));
         all.push(input.clone());
         self.reading.fetch_add(1, Ordering::AcqRel);
         let under_way = UnderWay::of(&input);
@@ -133,14 +140,21 @@ impl Inputs {
         if !self.door.lock().open {
             return Err(ChangeError::Ending);
         }
-        let all = self.all.read();
-        let there = all.iter().filter(|input| input.has_source && !input.is_removed());
-        let Some(input) = there.clone().find(|input| *input.name == *name) else {
-            return Err(Kind::Input.unknown(name, known(there.map(|input| &*input.name))));
-        };
+        let input = self.named(name)?;
         input.fate.lock().removed = true;
         input.stop.remove();
-        Ok(input.clone())
+        Ok(input)
+    }
+
+    /// The input of this name that is not removed.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn named(&self, name: &str) -> Result<Arc<Input>, ChangeError> {
+        let all = self.all.read();
+        let there = all.iter().filter(|input| input.has_source && !input.is_removed());
+        let found = there.clone().find(|input| *input.name == *name).cloned();
+        found.ok_or_else(|| Kind::Input.unknown(name, known(there.map(|input| &*input.name))))
     }
 
     /// Those that were added since this was asked last.
@@ -208,19 +222,19 @@ impl Inputs {
     pub(crate) fn views(&self) -> Vec<InputView> {
         let all = self.all.read();
         let there = all.iter().filter(|input| input.has_source && !input.is_removed());
-        there.map(|input| input.budget.view(&input.name, &input.label)).collect()
+        there.map(|input| input.view()).collect()
     }
 
     /// True where none is read on before something is settled. The way back is no such input, nor
     /// is one that has ended.
     pub(crate) fn all_stand(&self) -> bool {
         let all = self.all.read();
-        all.iter().all(|input| !input.is_read() || input.budget.stands())
+        all.iter().all(|input| !input.is_read() || input.partitions.stand())
     }
 
     pub(crate) fn names_of_those_that_stand(&self) -> Vec<String> {
         let all = self.all.read();
-        let stand = all.iter().filter(|input| input.is_read() && input.budget.stands());
+        let stand = all.iter().filter(|input| input.is_read() && input.partitions.stand());
         stand.map(|input| format!("the input {:?}", input.name)).collect()
     }
 
@@ -233,21 +247,21 @@ impl Inputs {
 
     /// Events that were taken and that no pool has yet.
     pub(crate) fn waiting(&self) -> u64 {
-        self.all.read().iter().map(|input| input.budget.waiting()).sum()
+        self.all.read().iter().map(|input| input.partitions.waiting()).sum()
     }
 
     /// So many events of each, by its place, wait behind parked keys.
     pub(crate) fn hold_parked(&self, events: &[u64]) {
         for (place, input) in self.all.read().iter().enumerate() {
             let events = events.get(place).copied().unwrap_or_default();
-            input.budget.hold_parked(events);
+            input.partitions.hold_parked(events);
         }
     }
 
     /// The most bytes that one of them had in flight, those that were removed included.
     pub(crate) fn peak_in_flight(&self) -> u64 {
         let all = self.all.read();
-        let peaks = all.iter().map(|input| input.budget.view("", "").most_in_flight_bytes);
+        let peaks = all.iter().map(|input| input.partitions.sum().most_in_flight_bytes);
         peaks.max().unwrap_or_default()
     }
 

@@ -60,6 +60,18 @@ impl BesidePools {
         self.behind.iter().map(|place| self.beside[*place].waiting.len()).sum()
     }
 
+    /// Those of them that are of this assignment.
+    pub(crate) fn held_back_of(&self, assigned: u32) -> usize {
+        self.behind.iter().map(|place| self.beside[*place].waiting.count_of(assigned)).sum()
+    }
+
+    /// Gives up what waits of the assignments that this says yes to.
+    pub(crate) fn give_up(&mut self, is_revoked: &dyn Fn(u32) -> bool) {
+        for place in &self.behind {
+            self.beside[*place].waiting.give_up(&self.shared, &self.pools[*place], is_revoked);
+        }
+    }
+
     /// Puts an event behind what waits beside this pool, until it is fed.
     pub(crate) fn wait(&mut self, place: usize, job: Job) {
         let beside = &mut self.beside[place];
@@ -130,6 +142,8 @@ struct Waiting {
 
 /// What waits for room behind one key.
 struct Behind {
+    /// The assignment of the first.
+    assigned: u32,
     /// The first is being sent. Polled with the intake's waker whenever that has nothing else to do.
     first: BoxFuture<'static, Result<(), SendError<Job>>>,
     rest: VecDeque<Job>,
@@ -165,6 +179,22 @@ impl Waiting {
 
     fn is_empty(&self) -> bool {
         self.queue.is_empty() && self.behind.is_empty()
+    }
+
+    fn count_of(&self, assigned: u32) -> usize {
+        let is_of_it = |job: &&Job| job.origin.assigned == assigned;
+        let behind = self.behind.values().map(|behind| {
+            usize::from(behind.assigned == assigned) + behind.rest.iter().filter(is_of_it).count()
+        });
+        self.queue.iter().filter(is_of_it).count() + behind.sum::<usize>()
+    }
+
+    fn give_up(&mut self, shared: &Shared, pool: &JobAddress, is_revoked: &dyn Fn(u32) -> bool) {
+        self.queue.retain(|job| !is_revoked(job.origin.assigned));
+        self.behind.retain(|_, behind| {
+            behind.rest.retain(|job| !is_revoked(job.origin.assigned));
+            !is_revoked(behind.assigned) || behind.goes_on(shared, pool)
+        });
     }
 
     /// True where events wait for room in the pool.
@@ -228,7 +258,8 @@ impl Waiting {
         let Some(line) = first.line.clone() else { return };
         let (rest, others) = self.queue.drain(..).partition(|job| job.line.as_ref() == Some(&line));
         self.queue = others;
-        self.behind.insert(line, Behind { first: sent(pool, first), rest });
+        let assigned = first.origin.assigned;
+        self.behind.insert(line, Behind { assigned, first: sent(pool, first), rest });
     }
 }
 
@@ -246,24 +277,26 @@ impl Behind {
             if let Err(error) = sent {
                 not_sent(shared, error);
             }
-            let Some(next) = self.next(shared, pool) else { return false };
-            self.first = next;
+            if !self.goes_on(shared, pool) {
+                return false;
+            }
         }
         true
     }
 
+    /// The first is done with: the next takes its place. False where there is none.
+    fn goes_on(&mut self, shared: &Shared, pool: &JobAddress) -> bool {
+        let Some(next) = self.next(shared, pool) else { return false };
+        (self.assigned, self.first) = (next.origin.assigned, sent(pool, next));
+        true
+    }
+
     /// The first that there is no room for now. Those before it are sent.
-    fn next(
-        &mut self,
-        shared: &Shared,
-        pool: &JobAddress,
-    ) -> Option<BoxFuture<'static, Result<(), SendError<Job>>>> {
+    fn next(&mut self, shared: &Shared, pool: &JobAddress) -> Option<Job> {
         while let Some(job) = self.rest.pop_front() {
             match pool.try_send(job) {
                 Ok(()) => {}
-                Err(TrySendError::Full(job) | TrySendError::KeyFull(job)) => {
-                    return Some(sent(pool, job));
-                }
+                Err(TrySendError::Full(job) | TrySendError::KeyFull(job)) => return Some(job),
                 Err(error) => not_sent(shared, error.into()),
             }
         }

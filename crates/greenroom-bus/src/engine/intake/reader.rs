@@ -1,27 +1,31 @@
 //! From a source to the pools: events are routed, given their settlement and their place in line.
 //!
 //! A pool that is full does not stop the others: its events wait beside it, in order, up to a bound, and only then is
-//! the source asked for nothing more.
+//! the source asked for nothing more. Where a source has several partitions, each has a bound of its own: the source is told
+//! which are at theirs, by the whole list each time, and goes on with the others (D15).
 
 use std::{
-    iter::Peekable,
+    future::{Future, poll_fn},
+    pin::Pin,
     sync::{Arc, atomic::Ordering},
+    task::Poll,
     vec,
 };
 
 use tokio::{sync::watch, time::Instant};
 
 use super::{
-    budget,
+    budget::Budget,
     input::{Input, Reading, UnderWay, WhyStop},
     inputs::Arrival,
+    partition::Assigned,
     route::Routing,
     ticket::{Batch, PlacedTicket, Ticket},
 };
 use crate::{
     dead_letter::Reason,
     engine::{
-        account::order_audit::Line,
+        account::{ledger::Ledger, order_audit::Line},
         egress::dead_letters::Given,
         lifecycle::phase::Phase,
         process::{
@@ -32,15 +36,29 @@ use crate::{
     },
     router::Matcher,
     settlement::{Ack, Outcome},
-    source::{Pull, Source, SourceError, Taken},
+    source::{Partition, Pull, Receipts, Source, SourceError, Taken},
 };
 
 /// Events routed before they are handed to the pools, and other tasks get a turn. Waking workers is paid once for all of
 /// them; the workers that are woken sit behind this task on its thread.
 pub(crate) const EVENTS_PER_TURN: usize = 256;
 
-/// What of a batch has no room yet.
-type Rest = Peekable<vec::IntoIter<Taken>>;
+/// Items in order, of which the first can be looked at.
+trait Items: Iterator<Item = Taken> {
+    fn first(&self) -> Option<&Taken>;
+}
+
+impl Items for vec::IntoIter<Taken> {
+    fn first(&self) -> Option<&Taken> {
+        self.as_slice().first()
+    }
+}
+
+impl Items for vec::Drain<'_, Taken> {
+    fn first(&self) -> Option<&Taken> {
+        self.as_slice().first()
+    }
+}
 
 pub(crate) struct Intake {
     shared: Arc<Shared>,
@@ -52,15 +70,41 @@ pub(crate) struct Intake {
     /// Which events it gives; `None`: all of them.
     takes: Option<Matcher>,
     routing: Routing,
-    /// Taken, and waiting for room in the budget; empty while anything more is taken.
-    rest: Rest,
+    /// Those of which something was taken, until they are taken away.
+    parts: Vec<Part>,
+    /// Those that the source was told to give nothing of.
+    paused: Vec<Partition>,
     /// The number of the last event taken.
     number: u64,
-    /// The batch being routed.
-    batch: Arc<Batch>,
     reading: Option<Reading>,
     /// Until nothing waits here any more.
     _under_way: UnderWay,
+}
+
+/// One partition, as its intake sees it.
+struct Part {
+    assigned: Arc<Assigned>,
+    /// Taken, and waiting for room in the budget; empty while anything more of it is taken.
+    rest: vec::IntoIter<Taken>,
+    /// When that was taken.
+    taken_at: Instant,
+    /// Who of its source hears how that is settled, where anybody does.
+    receipts: Option<Arc<dyn Receipts>>,
+}
+
+impl Part {
+    fn of(assigned: Arc<Assigned>) -> Self {
+        let rest = Vec::new().into_iter();
+        Self { assigned, rest, taken_at: Instant::now(), receipts: None }
+    }
+
+    fn budget(&self) -> &Budget {
+        &self.assigned.budget
+    }
+
+    fn batch(&self, ledger: &Arc<Ledger>, input: &Arc<Input>) -> Arc<Batch> {
+        Batch::of(ledger, input, &self.assigned, self.taken_at, self.receipts.clone())
+    }
 }
 
 impl Intake {
@@ -71,9 +115,9 @@ impl Intake {
         managed: Arc<[Managed]>,
     ) -> Self {
         let Arrival { place, source, takes, reading, under_way } = arrival;
-        let (input, taken_at) = (shared.inputs.at(place), Instant::now());
-        let batch = Batch::of(&shared.ledger, &input, taken_at, None);
+        let input = shared.inputs.at(place);
         let routing = Routing::new(shared.clone(), place, pools, managed);
+        let parts = input.partitions.all().into_iter().map(Part::of).collect();
         Self {
             shared,
             place,
@@ -81,9 +125,9 @@ impl Intake {
             source: Some(source),
             takes,
             routing,
-            rest: Vec::new().into_iter().peekable(),
+            parts,
+            paused: Vec::new(),
             number: 0,
-            batch,
             reading: Some(reading),
             _under_way: under_way,
         }
@@ -110,22 +154,26 @@ impl Intake {
     async fn read(&mut self, phase: &mut watch::Receiver<Phase>) -> Result<(), SourceError> {
         let mut batch = Vec::new();
         while *phase.borrow_and_update() == Phase::Run {
-            let reads = self.rest.peek().is_none()
-                && self.routing.held_back() < self.input.budget.run_ahead;
+            let reads = self.tell_paused();
+            let Self { shared, input, source, routing, parts, .. } = self;
+            let come_and_go = input.partitions.come_and_go;
             let pulled = tokio::select! {
                 biased;
                 _ = phase.changed() => continue,
-                why = self.input.stop.told() => return match why {
-                    WhyStop::Fatal(why) => Err(SourceError::new(&*self.input.label, why)),
+                why = input.stop.told() => return match why {
+                    WhyStop::Fatal(why) => Err(SourceError::new(&*input.label, why)),
                     WhyStop::Removed => Ok(()),
                 },
-                pulled = pull(&self.shared, &self.input.budget, &mut self.source, &mut batch), if reads => {
+                pulled = pull(shared, only(parts, come_and_go), source, &mut batch), if reads => {
                     Some(pulled)
                 }
-                () = fits(&self.input.budget, &mut self.rest) => None,
-                () = self.routing.go_on() => None,
+                () = fits(parts) => None,
+                () = opens(parts), if come_and_go => None,
+                () = input.partitions.changed.notified() => None,
+                () = routing.go_on() => None,
             };
             match pulled {
+                Some(Ok(Pull::Revoke)) => self.revoke(),
                 Some(_) => self.take(&mut batch).await,
                 // The next pull returns again what this one, dropped, has put here.
                 None => batch.clear(),
@@ -135,32 +183,105 @@ impl Intake {
             match pulled {
                 Some(Ok(Pull::End)) => break,
                 Some(Err(error)) => return Err(error),
-                Some(Ok(Pull::More)) | None => {}
+                Some(Ok(Pull::More | Pull::Revoke)) | None => {}
             }
         }
         Ok(())
     }
 
+    /// Tells the source of which partitions it is to give nothing now. Whether it is to be asked for more.
+    fn tell_paused(&mut self) -> bool {
+        let held_back = self.routing.held_back();
+        if !self.input.partitions.come_and_go {
+            return self.parts.iter().all(|part| {
+                let has_room = held_back < part.budget().run_ahead();
+                part.rest.first().is_none() && has_room && !part.assigned.is_paused()
+            });
+        }
+        let mut paused = self.input.partitions.paused();
+        for part in &self.parts {
+            let (budget, partition) = (&part.assigned.budget, part.assigned.partition);
+            // Nobody counts where all of them together are fewer than each may be.
+            let is_behind = held_back >= budget.run_ahead()
+                && self.routing.held_back_of(part.assigned.number) >= budget.run_ahead();
+            if is_behind || budget.is_full() || part.rest.first().is_some() {
+                paused.push(partition);
+            }
+        }
+        paused.sort_unstable();
+        paused.dedup();
+        if let Some(source) = &mut self.source
+            && paused != self.paused
+        {
+            source.set_paused(&paused);
+            self.paused = paused;
+        }
+        true
+    }
+
+    /// Partitions are taken away: what waits of them is given up, and nothing of them is started from here on.
+    fn revoke(&mut self) {
+        let Some(mut source) = self.source.take() else { return };
+        for partition in source.revoking() {
+            if let Some(assigned) = self.input.partitions.revoke(partition) {
+                self.give_up(&assigned);
+            }
+            source.revoked(partition);
+        }
+        self.source = Some(source);
+    }
+
+    fn give_up(&mut self, assigned: &Arc<Assigned>) {
+        if let Some(at) = self.parts.iter().position(|part| Arc::ptr_eq(&part.assigned, assigned)) {
+            let part = self.parts.swap_remove(at);
+            let batch = part.batch(&self.shared.ledger, &self.input);
+            for taken in part.rest {
+                drop(settlement(&batch, (taken.position, 0), None));
+            }
+        }
+        self.routing.withdraw(assigned.number);
+        assigned.budget.show_waiting(0, 0);
+    }
+
     /// Hands over what was taken, unless the run is told to stop now: what is left then is refused.
     async fn finish(&mut self, phase: &mut watch::Receiver<Phase>) {
         self.show_progress();
-        while self.rest.peek().is_some() && *phase.borrow_and_update() != Phase::Now {
+        while self.waits() && *phase.borrow_and_update() != Phase::Now {
             tokio::select! {
                 biased;
                 _ = phase.changed() => {}
-                () = fits(&self.input.budget, &mut self.rest) => self.go_on().await,
+                () = fits(&self.parts) => self.go_on().await,
                 () = self.routing.go_on() => {}
             }
             self.show_progress();
         }
-        for taken in self.rest.by_ref() {
-            drop(settlement(&self.batch, (taken.position, 0), None));
+        for part in &mut self.parts {
+            let batch = part.batch(&self.shared.ledger, &self.input);
+            for taken in part.rest.by_ref() {
+                drop(settlement(&batch, (taken.position, 0), None));
+            }
         }
         self.routing.finish(phase).await;
     }
 
+    /// True where something was taken that has no room yet.
+    fn waits(&self) -> bool {
+        self.parts.iter().any(|part| part.rest.first().is_some())
+    }
+
     fn show_progress(&self) {
-        self.input.budget.show_waiting(self.routing.held_back(), self.rest.len());
+        let (held_back, come_and_go) =
+            (self.routing.held_back(), self.input.partitions.come_and_go);
+        for Part { assigned, rest, .. } in &self.parts {
+            let of_it = match come_and_go && held_back > 0 {
+                true => self.routing.held_back_of(assigned.number),
+                false => held_back,
+            };
+            assigned.budget.show_waiting(of_it, rest.len());
+            if come_and_go {
+                assigned.look_again();
+            }
+        }
         if let Some(part) = self.source.as_ref().and_then(|source| source.progress()) {
             self.input.read.store((part.clamp(0.0, 1.0) * 1e6) as u64, Ordering::Relaxed);
         }
@@ -171,61 +292,74 @@ impl Intake {
         let count = batch.len() as u64;
         self.shared.ledger.takes(count);
         self.input.taken.fetch_add(count, Ordering::AcqRel);
-        let receipts = self.source.as_ref().and_then(|source| source.receipts());
-        self.batch = Batch::of(&self.shared.ledger, &self.input, Instant::now(), receipts);
         if batch.is_empty() {
-            greenroom::step_aside().await;
+            return greenroom::step_aside().await;
         }
-        let mut taken = batch.drain(..).peekable();
+        let at = self.part_pulled();
+        let mut taken = batch.drain(..);
         let mut fits = true;
-        while fits && taken.peek().is_some() {
-            fits = self.turn(&mut taken);
+        while fits && taken.first().is_some() {
+            fits = self.turn(at, &mut taken);
             greenroom::step_aside().await;
         }
         if !fits {
-            self.rest = taken.collect::<Vec<_>>().into_iter().peekable();
+            self.parts[at].rest = taken.collect::<Vec<_>>().into_iter();
         }
+    }
+
+    /// The place of the partition that was just pulled from, which is assigned from here on where it was not.
+    fn part_pulled(&mut self) -> usize {
+        let source = self.source.as_ref();
+        let partition = source.map_or(Partition::ONLY, |source| source.partition());
+        let receipts = source.and_then(|source| source.receipts());
+        let known = self.parts.iter().position(|part| part.assigned.partition == partition);
+        let at = known.unwrap_or_else(|| {
+            self.parts.push(Part::of(self.input.partitions.assign(partition)));
+            self.parts.len() - 1
+        });
+        let part = &mut self.parts[at];
+        (part.taken_at, part.receipts) = (Instant::now(), receipts);
+        at
     }
 
     /// Routes what has waited for room in the budget and finds some, and hands over what waits beside pools.
     async fn go_on(&mut self) {
-        let mut rest = std::mem::replace(&mut self.rest, Vec::new().into_iter().peekable());
-        let mut fits = true;
-        while fits && rest.peek().is_some() {
-            fits = self.turn(&mut rest);
-            greenroom::step_aside().await;
+        for at in 0..self.parts.len() {
+            let mut rest = std::mem::take(&mut self.parts[at].rest);
+            let mut fits = true;
+            while fits && rest.first().is_some() {
+                fits = self.turn(at, &mut rest);
+                greenroom::step_aside().await;
+            }
+            self.parts[at].rest = rest;
         }
-        self.rest = rest;
         self.routing.feed();
     }
 
-    /// Routes as many as belong to one turn. False where the next one has no room.
-    fn turn(&mut self, from: &mut Peekable<impl Iterator<Item = Taken>>) -> bool {
-        let input = self.input.clone();
-        let mut turn = input.budget.turn();
-        self.batch = self.batch.another();
-        let (mut bytes, mut fits) = (0, true);
+    /// Routes as many of this part as belong to one turn. False where the next one has no room.
+    fn turn(&mut self, at: usize, from: &mut impl Items) -> bool {
+        let part = &self.parts[at];
+        let (assigned, taken_at) = (part.assigned.clone(), part.taken_at);
+        let batch = part.batch(&self.shared.ledger, &self.input);
+        let mut turn = assigned.budget.turn();
+        let mut fits = true;
         for _ in 0..EVENTS_PER_TURN {
-            let next = from.next_if(|next| {
-                let admitted = turn.admit(next);
-                bytes = admitted.unwrap_or_default();
-                fits = admitted.is_some();
-                fits
-            });
-            let Some(taken) = next else { break };
+            let Some(next) = from.first() else { break };
+            let admitted = turn.admit(next);
+            fits = admitted.is_some();
+            let Some(bytes) = admitted else { break };
+            let Some(taken) = from.next() else { break };
             self.number += 1;
-            let (position, number) = (taken.position, self.number);
-            let taken_at = self.batch.taken_at;
-            let origin = Origin { input: self.place, position, number, taken_at };
-            self.route_one(taken, bytes, origin);
+            let (position, number, assigned) = (taken.position, self.number, assigned.number);
+            let origin = Origin { input: self.place, assigned, position, number, taken_at };
+            self.route_one(&batch, taken, bytes, origin);
         }
         drop(turn);
         self.routing.feed();
         fits
     }
 
-    fn route_one(&mut self, taken: Taken, bytes: u32, origin: Origin) {
-        let batch = &self.batch;
+    fn route_one(&mut self, batch: &Arc<Batch>, taken: Taken, bytes: u32, origin: Origin) {
         let place = (taken.position, bytes);
         let settles = |line: Option<&Line>| settlement(batch, place, line);
         match taken.event {
@@ -277,25 +411,55 @@ fn settlement(batch: &Arc<Batch>, (position, bytes): (u64, u32), line: Option<&L
     }
 }
 
-/// Waits until not too many dead letters are on their way, and not too many bytes in flight, then for the next batch.
+/// The budget of a source that is one partition.
+fn only(parts: &[Part], come_and_go: bool) -> Option<&Budget> {
+    parts.first().filter(|_| !come_and_go).map(Part::budget)
+}
+
+/// Waits until not too many dead letters are on their way, and not too many bytes in flight, then for the next batch. A source
+/// with several partitions is asked whatever is in flight, and knows which of them are to wait.
 async fn pull(
     shared: &Shared,
-    budget: &budget::Budget,
+    only: Option<&Budget>,
     source: &mut Option<Box<dyn Source>>,
     into: &mut Vec<Taken>,
 ) -> Result<Pull, SourceError> {
     shared.egress.dead_letters.letters.room().await;
-    budget.room(1).await;
+    if let Some(budget) = only {
+        budget.room(1).await;
+    }
     match source {
         Some(source) => source.pull(into).await,
         None => Ok(Pull::End),
     }
 }
 
-/// Waits until the next of those that wait for room in the budget has some. For ever, where none waits.
-async fn fits(budget: &budget::Budget, rest: &mut Rest) {
-    match rest.peek() {
-        Some(next) => budget.room(budget.weight(next)).await,
-        None => std::future::pending().await,
+/// Waits until the next of those that wait for room in a budget has some. For ever, where none waits.
+async fn fits(parts: &[Part]) {
+    let mut waits = Vec::new();
+    for Part { assigned, rest, .. } in parts {
+        if let Some(next) = rest.first() {
+            let bytes = assigned.budget.weight(next);
+            waits.push(Box::pin(assigned.budget.room(bytes)));
+        }
     }
+    any(waits).await;
+}
+
+/// Waits until a partition that is paused because of what is in flight may be read on. For ever, where there is none.
+async fn opens(parts: &[Part]) {
+    let full = parts.iter().filter_map(|part| {
+        let waits = part.rest.first().is_none() && part.budget().is_full();
+        waits.then(|| Box::pin(part.assigned.budget.room(1)))
+    });
+    any(full.collect()).await;
+}
+
+/// Waits until one of them is over. For ever, where there is none.
+async fn any(mut waits: Vec<impl Future<Output = ()> + Unpin>) {
+    poll_fn(|task| {
+        let is_over = waits.iter_mut().any(|wait| Pin::new(wait).poll(task).is_ready());
+        if is_over { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
 }

@@ -22,10 +22,15 @@ pub(crate) async fn carry(
 ) {
     let input = routing.input;
     let mut number = 0;
+    let mut revoked = routing.shared.inputs.revocations.told();
     while *phase.borrow_and_update() != Phase::Now {
         let returning = tokio::select! {
             biased;
             _ = phase.changed() => continue,
+            _ = revoked.changed() => {
+                routing.give_up_revoked();
+                continue;
+            }
             returning = loopback.next() => returning,
             () = routing.go_on() => continue,
         };
@@ -34,9 +39,9 @@ pub(crate) async fn carry(
             .chain(std::iter::from_fn(|| loopback.try_next()))
             .take(EVENTS_PER_TURN)
         {
-            let Returning { event, ack, reserved, taken_at } = returning;
+            let Returning { event, ack, reserved, assigned, taken_at } = returning;
             number += 1;
-            let origin = Origin { input, position: number, number, taken_at };
+            let origin = Origin { input, assigned, position: number, number, taken_at };
             let shared = routing.shared.clone();
             let part = |line: Option<&Line>| shared.ledger.part(ack.child(), line);
             routing.route(event, origin, Some(reserved), &part);

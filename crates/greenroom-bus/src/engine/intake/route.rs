@@ -62,6 +62,34 @@ impl Routing {
         self.pools.held_back() + self.unreserved.iter().map(VecDeque::len).sum::<usize>()
     }
 
+    /// Those of them that are of this assignment. Takes time for all that are held back.
+    pub(crate) fn held_back_of(&self, assigned: u32) -> usize {
+        let is_of_it = |job: &&Job| job.origin.assigned == assigned;
+        let unreserved = self.unreserved.iter().flatten().filter(is_of_it).count();
+        self.pools.held_back_of(assigned) + unreserved
+    }
+
+    /// Gives up all that waits of an assignment that was revoked: here, in every pool, and on the way back. Nothing of it is
+    /// started from here on.
+    pub(crate) fn withdraw(&mut self, assigned: u32) {
+        self.give_up_revoked();
+        if let Some(loopback) = &self.shared.loopback {
+            loopback.withdraw(assigned);
+        }
+        for managed in &*self.managed {
+            managed.admin.withdraw(|job| job.origin.assigned == assigned);
+        }
+    }
+
+    /// Gives up what waits here, and belongs to a partition that was taken away.
+    pub(crate) fn give_up_revoked(&mut self) {
+        let revocations = self.shared.inputs.revocations.clone();
+        self.pools.give_up(&|assigned| revocations.has(assigned));
+        for waiting in &mut self.unreserved {
+            waiting.retain(|job| !revocations.has(job.origin.assigned));
+        }
+    }
+
     /// Hands an event to the pools of its handlers, or settles it.
     pub(crate) fn route(
         &mut self,
@@ -153,7 +181,7 @@ impl Routing {
     /// Parked keys hold so much of what its input may have under way that they take no more, and
     /// this is one of them.
     fn may_not_wait(&self, line: &Line, handler: usize) -> bool {
-        if !self.budget_of.budget.refuses_parked() {
+        if !self.budget_of.partitions.parked.is_full() {
             return false;
         }
         let keys = self.managed[self.shared.process.handlers[handler].pool].keys.as_ref();

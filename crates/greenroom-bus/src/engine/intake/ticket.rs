@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::input::{Input, UnderWay};
+use super::{
+    input::{Input, UnderWay},
+    partition::{Assigned, Open},
+};
 use crate::{
     engine::account::{ledger::Ledger, order_audit::Line},
     settlement::{Settle, Settled},
@@ -19,35 +22,33 @@ pub(crate) struct Batch {
     pub(crate) taken_at: Instant,
     /// Who of its source hears of settlements, where anybody does.
     pub(crate) receipts: Option<Arc<dyn Receipts>>,
-    /// Keeps its input from being done, where it has one.
-    under_way: Option<UnderWay>,
+    /// Keeps its input and its partition from being done, where it has one.
+    of: Option<(UnderWay, Open)>,
 }
 
 impl Batch {
     pub(crate) fn of(
         ledger: &Arc<Ledger>,
         input: &Arc<Input>,
+        assigned: &Arc<Assigned>,
         taken_at: Instant,
         receipts: Option<Arc<dyn Receipts>>,
     ) -> Arc<Self> {
-        let under_way = Some(UnderWay::of(input));
-        Arc::new(Self { ledger: ledger.clone(), taken_at, receipts, under_way })
-    }
-
-    /// For more events of the same pull.
-    pub(crate) fn another(&self) -> Arc<Self> {
-        Arc::new(Self {
-            ledger: self.ledger.clone(),
-            taken_at: self.taken_at,
-            receipts: self.receipts.clone(),
-            under_way: self.under_way.as_ref().map(|other| UnderWay::of(other.input())),
-        })
+        let of = Some((UnderWay::of(input), Open::of(assigned)));
+        Arc::new(Self { ledger: ledger.clone(), taken_at, receipts, of })
     }
 
     /// Of events that a caller gave to a router.
     pub(crate) fn of_caller(ledger: &Arc<Ledger>) -> Arc<Self> {
         let taken_at = Instant::now();
-        Arc::new(Self { ledger: ledger.clone(), taken_at, receipts: None, under_way: None })
+        Arc::new(Self { ledger: ledger.clone(), taken_at, receipts: None, of: None })
+    }
+}
+
+impl Batch {
+    /// How an event of it ends that is settled like this.
+    fn ends(&self, how: Settled) -> Settled {
+        self.of.as_ref().map_or(how, |(_, open)| open.assigned().ends(how))
     }
 }
 
@@ -62,9 +63,10 @@ pub(crate) struct Ticket {
 
 impl Settle for Ticket {
     fn settled(&self, how: Settled) {
-        self.batch.ledger.settled(how, self.batch.taken_at.elapsed(), self.line.as_ref());
-        if let Some(input) = self.batch.under_way.as_ref().map(UnderWay::input) {
-            input.budget.give_back(self.bytes);
+        let (batch, how) = (&self.batch, self.batch.ends(how));
+        batch.ledger.settled(how, batch.taken_at.elapsed(), self.line.as_ref());
+        if let Some((_, open)) = &batch.of {
+            open.assigned().budget.give_back(self.bytes);
         }
     }
 }
@@ -78,8 +80,9 @@ pub(crate) struct PlacedTicket {
 impl Settle for PlacedTicket {
     fn settled(&self, how: Settled) {
         self.ticket.settled(how);
-        if let Some(receipts) = &self.ticket.batch.receipts {
-            receipts.settled(self.position, how);
+        let batch = &self.ticket.batch;
+        if let Some(receipts) = &batch.receipts {
+            receipts.settled(self.position, batch.ends(how));
         }
     }
 }

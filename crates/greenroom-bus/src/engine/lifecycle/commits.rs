@@ -49,7 +49,7 @@ impl Commits {
         for arrival in arrivals {
             let Some(committer) = arrival.source.committer() else { continue };
             let input = inputs.at(arrival.place);
-            input.keeps_positions();
+            input.keeps_positions(committer.clone());
             let kept = Kept { input, committer };
             self.tasks.spawn(keep(kept.clone()));
             self.kept.push(kept);

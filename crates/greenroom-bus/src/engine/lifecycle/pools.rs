@@ -39,6 +39,7 @@ pub(crate) async fn spawn(
     line_of: LineOf,
 ) -> Result<SharedPool, BuildError> {
     let (workers, letters, parked) = (shared.clone(), shared.clone(), shared.clone());
+    let revocations = shared.inputs.revocations.clone();
     let notices = if config.event_stream { PoolEvents::global() } else { PoolEvents::off() };
     let pool = Pool::new(move |slot| BusWorker::new(workers.clone(), place, slot))
         .name(name)
@@ -47,6 +48,7 @@ pub(crate) async fn spawn(
         .capacity(config.queue)
         .restarts(config.restarts)
         .pool_events(notices)
+        .starts_if(move |job: &Job| !revocations.has(job.origin.assigned))
         .failure_policy(judge::policy)
         .on_dead_letter(move |letter| judge::bury(&letters, letter))
         .on_parked(move |job, error, panic| judge::parks(&parked, job, error, panic));

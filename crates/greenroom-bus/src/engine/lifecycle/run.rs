@@ -432,6 +432,7 @@ impl Run {
             dead_lettered: counts.dead_lettered,
             // What a wedged worker or an output that gave up still holds counts as refused: nothing has confirmed it.
             refused: counts.refused + counts.unsettled(),
+            revoked: counts.revoked,
             parked: self.left_parked + refused_parked,
             retried: shared.process.pools.iter().map(|pool| load(&pool.further_attempts)).sum(),
             repeated_at_most: load(&ledger.unanswered) + given_anew,

@@ -10,7 +10,10 @@ use super::{
     circuit::{Admission, Probe},
     entries::{Handler, PoolSettings},
     job::{BusError, Job},
-    judge::{failed, paused, tell_failure, waiting, waits_for_handler, waits_for_the_probe},
+    judge::{
+        failed, is_revoked, paused, revoked, tell_failure, waiting, waits_for_handler,
+        waits_for_the_probe,
+    },
     loopback::has_room,
 };
 use crate::{
@@ -71,9 +74,16 @@ impl Attempts {
         let Self { shared, handlers, pool, slot } = self;
         let place = jobs[0].handler;
         let (entry, pool) = (&shared.process.handlers[place], &shared.process.pools[*pool]);
-        pool.pause.off().await;
+        goes_on(shared, pool, jobs[0]).await;
         if let Some(fair_share) = &shared.process.fair_share {
             fair_share.turn(entry.pool).await;
+        }
+        if jobs.iter().any(|job| is_revoked(shared, job)) {
+            let mut results = Vec::with_capacity(jobs.len());
+            for job in jobs {
+                results.push(self.attempt(job).await);
+            }
+            return results;
         }
         if entry.pause.is_on() {
             return jobs.iter().map(|_| Err(paused(entry))).collect();
@@ -125,10 +135,13 @@ impl Attempts {
         let Self { shared, handlers, pool, slot } = self;
         let (entry, pool) = (&shared.process.handlers[job.handler], &shared.process.pools[*pool]);
         if pool.pause.is_on() {
-            pool.pause.off().await;
+            goes_on(shared, pool, job).await;
         }
         if let Some(fair_share) = &shared.process.fair_share {
             fair_share.turn(entry.pool).await;
+        }
+        if is_revoked(shared, job) {
+            return Err(revoked(entry));
         }
         if entry.pause.is_on() {
             return Err(paused(entry));
@@ -185,6 +198,14 @@ impl Attempts {
                 tracing::warn!(pool, worker = self.slot, "a handler did not stop; it is dropped");
             }
         }
+    }
+}
+
+/// Waits until a paused pool goes on, or nobody waits for this event any more.
+async fn goes_on(shared: &Shared, pool: &PoolSettings, job: &Job) {
+    tokio::select! {
+        () = pool.pause.off() => {}
+        () = shared.inputs.revocations.until(job.origin.assigned) => {}
     }
 }
 

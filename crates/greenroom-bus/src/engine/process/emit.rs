@@ -1,9 +1,7 @@
 //! What a handler produced goes to the outputs, and its event is confirmed.
 
-use tokio::time::Instant;
-
 use super::{
-    job::Job,
+    job::{Job, Origin},
     loopback::{Reserved, Returning},
 };
 use crate::{
@@ -23,8 +21,7 @@ use crate::{
 /// Hands what a handler produced to the outputs, in order, and confirms the event's own part.
 pub(crate) async fn emit(shared: &Shared, to: &mut View, job: Job, outputs: Outputs) {
     let Job { event, handler, line, origin, attempts: attempt, mut ack, produced, .. } = job;
-    let mut leaving =
-        Leaving { shared, to, attempt, taken_at: origin.taken_at, reserved: job.reserved };
+    let mut leaving = Leaving { shared, to, attempt, origin, reserved: job.reserved };
     let entry = &shared.process.handlers[handler];
     let at_once = entry.config.ack == AckWhen::OnSuccess;
     if at_once {
@@ -58,7 +55,8 @@ struct Leaving<'a> {
     /// The outputs, as its worker knows them.
     to: &'a mut View,
     attempt: u32,
-    taken_at: Instant,
+    /// Of the event that they are made of.
+    origin: Origin,
     /// Room on the way back.
     reserved: Option<Reserved>,
 }
@@ -73,8 +71,8 @@ impl Leaving<'_> {
             let Some(reserved) = self.reserved.as_mut().and_then(Reserved::split_one) else {
                 return ack.child().refuse(Refusal::NotStored);
             };
-            let (ack, taken_at) = (ack.child(), self.taken_at);
-            return loopback.send(Returning { event, ack, reserved, taken_at });
+            let (ack, Origin { assigned, taken_at, .. }) = (ack.child(), self.origin);
+            return loopback.send(Returning { event, ack, reserved, assigned, taken_at });
         }
         self.hand_over(pool, event, ack).await;
     }

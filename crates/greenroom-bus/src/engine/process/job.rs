@@ -66,11 +66,16 @@ impl Job {
     }
 }
 
+/// The number of no assignment: of events that belong to no partition.
+const NEVER_REVOKED: u32 = u32::MAX;
+
 /// Where an event came from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin {
     /// The place of its input.
     pub(crate) input: u32,
+    /// The number of the assignment of its partition; of an event that came back in, that of the one it was made of.
+    pub(crate) assigned: u32,
     /// Its position there.
     pub(crate) position: u64,
     /// Its number among the events of its input, from 1; 0 where they have no order among them.
@@ -81,7 +86,7 @@ pub(crate) struct Origin {
 impl Origin {
     /// Of an event that a caller gave to a router.
     pub(crate) fn of_caller() -> Self {
-        Self { input: 0, position: 0, number: 0, taken_at: Instant::now() }
+        Self { input: 0, assigned: NEVER_REVOKED, position: 0, number: 0, taken_at: Instant::now() }
     }
 }
 
@@ -97,6 +102,8 @@ pub(crate) struct BusError {
     pub(crate) failures: u32,
     /// No other is made.
     pub(crate) is_last: bool,
+    /// Its partition was taken away: it is given up, whatever is left of its attempts.
+    pub(crate) is_revoked: bool,
 }
 
 /// The failed attempts of one event, since it was taken or an operator let it be attempted anew.

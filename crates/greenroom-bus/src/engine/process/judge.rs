@@ -46,6 +46,17 @@ pub(crate) fn waits_for_the_probe(entry: &Handler) -> BusError {
     waits_for_handler(entry, OUTAGE)
 }
 
+/// True where the partition of an event was taken away.
+pub(crate) fn is_revoked(shared: &Shared, job: &Job) -> bool {
+    shared.inputs.revocations.has(job.origin.assigned)
+}
+
+/// An event that is not attempted, because its partition was taken away.
+pub(crate) fn revoked(entry: &Handler) -> BusError {
+    let why = "its partition was taken away before it was attempted";
+    BusError { is_revoked: true, ..waiting(entry, why, Duration::ZERO) }
+}
+
 /// What an event waits for whose handler is paused.
 pub(crate) fn paused(entry: &Handler) -> BusError {
     waiting(entry, "the handler is paused", PAUSED)
@@ -55,7 +66,7 @@ pub(crate) fn paused(entry: &Handler) -> BusError {
 pub(crate) fn waiting(entry: &Handler, why: &str, wait: Duration) -> BusError {
     let failure = Failure::new(FailureKind::Released, why);
     let backoff = entry.retry().backoff;
-    BusError { failure, waits: Some(wait), backoff, failures: 0, is_last: false }
+    BusError { failure, waits: Some(wait), backoff, failures: 0, is_last: false, is_revoked: false }
 }
 
 /// Judges a failure: is it the event's, or is its handler in outage?
@@ -109,7 +120,8 @@ pub(crate) fn failed(
     }
     let failures = job.tries.failures();
     let is_last = failures >= retry.attempts || job.tries.is_over(retry.total, now);
-    BusError { failure, waits, backoff: retry.backoff, failures, is_last }
+    let is_revoked = is_revoked(shared, job);
+    BusError { failure, waits, backoff: retry.backoff, failures, is_last, is_revoked }
 }
 
 /// Does not count an attempt that was counted when it began.
@@ -177,6 +189,10 @@ pub(crate) fn policy(attempt: FailedAttempt<'_, BusError>, chance: f64) -> Failu
         Cause::Error(error) => error,
         _ => return row(Retry::default()).action(attempt.failures, chance),
     };
+    if error.is_revoked {
+        // Dropped, its settlement refuses it: whoever has its partition now handles it.
+        return FailureAction::Drop;
+    }
     if let Some(after) = error.waits {
         // Spread, so that what waits does not come back in one instant.
         return FailureAction::Retry { after: after.mul_f64(0.5 + 0.5 * chance), counted: false };
@@ -271,6 +287,10 @@ pub(crate) fn bury(shared: &Shared, letter: DeadLetter<Job, BusError>) {
         }
         return;
     };
+    // Whoever has its partition now handles it, and may do better: dropped, it is refused.
+    if is_revoked(shared, &job) {
+        return;
+    }
     let error = match (letter.error, letter.panic) {
         (Some(error), _) => error.failure,
         (None, Some(panic)) => Failure::reject(format!("the handler panicked: {panic}")),

@@ -70,6 +70,8 @@ pub(crate) struct Returning {
     /// A part of the settlement of the event that it was made of.
     pub(crate) ack: Ack,
     pub(crate) reserved: Reserved,
+    /// The assignment of the partition of that event.
+    pub(crate) assigned: u32,
     pub(crate) taken_at: Instant,
 }
 
@@ -112,6 +114,19 @@ impl Loopback {
 
     pub(crate) fn try_next(&self) -> Option<Returning> {
         self.queue.lock().pop_front()
+    }
+
+    /// Gives up what is on its way and was made of an event of this assignment.
+    pub(crate) fn withdraw(&self, assigned: u32) {
+        let gone: VecDeque<_> = {
+            let mut queue = self.queue.lock();
+            let all = std::mem::take(&mut *queue).into_iter();
+            let (gone, stay) = all.partition(|returning| returning.assigned == assigned);
+            *queue = stay;
+            gone
+        };
+        // Settles events: outside the lock.
+        drop(gone);
     }
 
     /// Nothing more is sent back: what is on its way is the last.

@@ -37,6 +37,7 @@ async fn drain(source: &mut FileSource) -> (Vec<Taken>, Option<SourceError>) {
         match source.pull(&mut taken).await {
             Ok(Pull::More) => {}
             Ok(Pull::End) => return (taken, None),
+            Ok(Pull::Revoke) => unreachable!("a file is one partition"),
             Err(error) => return (taken, Some(error)),
         }
     }

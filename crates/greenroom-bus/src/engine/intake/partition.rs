@@ -1,0 +1,284 @@
+//! One assignment of a partition: what it may have under way, and whether it was taken away (D15).
+//!
+//! ```text
+//! the first event of a partition ──▶ assigned ──▶ revoked ──▶ forgotten, once all that it gave is settled
+//!                                       ▲ │                       (the next event of the partition begins another one)
+//!                                paused └─┘ by its own budget, or by an operator
+//! ```
+//!
+//! An event names its assignment by a number that is never used again. So what waits of one that was revoked is told from
+//! what the same partition gives later; whatever is about to be started is asked for its number first.
+
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+
+use super::{
+    budget::{Budget, BudgetView, InputConfig},
+    view::PartitionView,
+};
+use crate::{
+    settlement::{Refusal, Settled},
+    source::{Partition, PartitionStanding},
+};
+
+/// A partition of an input, for as long as it is assigned.
+#[derive(Debug)]
+pub(crate) struct Assigned {
+    /// Among all assignments of the engine.
+    pub(crate) number: u32,
+    pub(crate) partition: Partition,
+    /// What it may have under way.
+    pub(crate) budget: Budget,
+    /// Batches of which an event is not settled.
+    batches: AtomicUsize,
+    /// Told when the last of them is.
+    settled: Notify,
+    /// An operator wants nothing more of it for now.
+    is_paused: AtomicBool,
+    is_revoked: AtomicBool,
+    revocations: Arc<Revocations>,
+}
+
+impl Assigned {
+    pub(crate) fn new(
+        revocations: &Arc<Revocations>,
+        partition: Partition,
+        config: &InputConfig,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            number: revocations.next.fetch_add(1, Ordering::Relaxed),
+            partition,
+            budget: Budget::new(config),
+            batches: AtomicUsize::new(0),
+            settled: Notify::new(),
+            is_paused: AtomicBool::new(false),
+            is_revoked: AtomicBool::new(false),
+            revocations: revocations.clone(),
+        })
+    }
+
+    /// Nothing of it is started from here on, but for what its handlers have in hand.
+    pub(crate) fn revoke(&self) {
+        if !self.is_revoked.swap(true, Ordering::SeqCst) {
+            self.revocations.add(self.number);
+        }
+    }
+
+    /// How an event of it ends that is settled like this: whatever was not done when it was revoked is for the next owner.
+    pub(crate) fn ends(&self, how: Settled) -> Settled {
+        let is_given_up = !how.is_acknowledged() && self.is_revoked.load(Ordering::SeqCst);
+        if is_given_up { Settled::Refused(Refusal::Revoked) } else { how }
+    }
+
+    pub(crate) fn set_paused(&self, paused: bool) {
+        self.is_paused.store(paused, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.is_paused.load(Ordering::SeqCst)
+    }
+
+    /// Nothing of it is under way any more.
+    fn is_done(&self) -> bool {
+        self.batches.load(Ordering::SeqCst) == 0 && self.budget.waiting() == 0
+    }
+
+    /// Waits until all that it gave is settled. Who does not pause it first may wait for ever.
+    ///
+    /// # Cancel safety
+    /// A dropped future has done nothing.
+    pub(crate) async fn done(&self) {
+        while !self.is_done() {
+            let mut settled = std::pin::pin!(self.settled.notified());
+            settled.as_mut().enable();
+            if !self.is_done() {
+                settled.await;
+            }
+        }
+    }
+
+    /// What was shown of it has changed.
+    pub(crate) fn look_again(&self) {
+        if self.is_done() {
+            self.settled.notify_waiters();
+        }
+    }
+
+    pub(crate) fn view(&self, standing: Option<PartitionStanding>) -> PartitionView {
+        let BudgetView { in_flight_bytes, in_flight_limit, held_back, run_ahead, stands, .. } =
+            self.budget.view();
+        PartitionView {
+            partition: self.partition,
+            in_flight_bytes,
+            in_flight_limit,
+            held_back,
+            run_ahead,
+            is_paused: self.is_paused() || stands,
+            standing,
+        }
+    }
+}
+
+/// The last that is settled of it goes with this: nobody need be asked about it any more.
+impl Drop for Assigned {
+    fn drop(&mut self) {
+        if *self.is_revoked.get_mut() {
+            self.revocations.forget(self.number);
+        }
+    }
+}
+
+/// Keeps an assignment from being done, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Open(Arc<Assigned>);
+
+impl Open {
+    pub(crate) fn of(assigned: &Arc<Assigned>) -> Self {
+        assigned.batches.fetch_add(1, Ordering::SeqCst);
+        Self(assigned.clone())
+    }
+
+    pub(crate) fn assigned(&self) -> &Arc<Assigned> {
+        &self.0
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if self.0.batches.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.0.look_again();
+        }
+    }
+}
+
+/// The assignments of an engine that were revoked, for as long as something of them is under way.
+#[derive(Debug)]
+pub(crate) struct Revocations {
+    /// The number of the next assignment.
+    next: AtomicU32,
+    /// How many there are: with none, and that is nearly always, nobody looks further.
+    count: AtomicUsize,
+    numbers: Mutex<HashSet<u32>>,
+    /// Told of each, for those who hold events aside.
+    told: watch::Sender<u64>,
+}
+
+impl Default for Revocations {
+    fn default() -> Self {
+        Self {
+            next: AtomicU32::new(0),
+            count: AtomicUsize::new(0),
+            numbers: Mutex::default(),
+            told: watch::Sender::new(0),
+        }
+    }
+}
+
+impl Revocations {
+    /// True where events of this assignment are not to be started any more.
+    #[inline]
+    pub(crate) fn has(&self, number: u32) -> bool {
+        self.any() && self.numbers.lock().contains(&number)
+    }
+
+    /// True while something of a revoked assignment may be under way.
+    pub(crate) fn any(&self) -> bool {
+        self.count.load(Ordering::SeqCst) > 0
+    }
+
+    /// Waits until events of this assignment are not to be started any more.
+    ///
+    /// # Cancel safety
+    /// A dropped future has done nothing.
+    pub(crate) async fn until(&self, number: u32) {
+        let mut told = self.told();
+        while !self.has(number) {
+            // The other end is in this very struct.
+            let _ = told.changed().await;
+        }
+    }
+
+    /// Changes with each revocation.
+    pub(crate) fn told(&self) -> watch::Receiver<u64> {
+        self.told.subscribe()
+    }
+
+    fn add(&self, number: u32) {
+        {
+            let mut numbers = self.numbers.lock();
+            numbers.insert(number);
+            self.count.store(numbers.len(), Ordering::SeqCst);
+        }
+        self.told.send_modify(|times| *times += 1);
+    }
+
+    fn forget(&self, number: u32) {
+        let mut numbers = self.numbers.lock();
+        numbers.remove(&number);
+        self.count.store(numbers.len(), Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settlement::Outcome;
+
+    const DROPPED: Settled = Settled::Refused(Refusal::Dropped);
+    const HANDLED: Settled = Settled::Acknowledged(Outcome::Handled);
+
+    fn assigned(revocations: &Arc<Revocations>) -> Arc<Assigned> {
+        Assigned::new(revocations, Partition(7), &InputConfig::default())
+    }
+
+    #[test]
+    fn d15_a_revoked_assignment_is_told_from_the_next_of_its_partition_until_it_is_done() {
+        let revocations = Arc::<Revocations>::default();
+        let first = assigned(&revocations);
+        let (number, open) = (first.number, Open::of(&first));
+        assert!(!revocations.has(number));
+        first.revoke();
+        first.revoke();
+        let second = assigned(&revocations);
+        assert!(revocations.has(number) && !revocations.has(second.number));
+        drop(first);
+        assert!(revocations.has(number), "a batch of it is open");
+        drop(open);
+        assert!(!revocations.has(number), "nobody can ask any more");
+        assert_eq!(*revocations.told().borrow(), 1, "told once");
+    }
+
+    #[test]
+    fn d15_what_was_not_done_when_its_partition_was_revoked_is_for_the_next_owner() {
+        let revocations = Arc::<Revocations>::default();
+        let assigned = assigned(&revocations);
+        assert_eq!((assigned.ends(DROPPED), assigned.ends(HANDLED)), (DROPPED, HANDLED));
+        assigned.revoke();
+        assert_eq!(assigned.ends(DROPPED), Settled::Refused(Refusal::Revoked));
+        assert_eq!(assigned.ends(HANDLED), HANDLED, "it is done, and its source may still say so");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn d15_a_partition_is_drained_once_its_last_batch_is_settled_and_nothing_waits() {
+        let assigned = assigned(&Arc::default());
+        assigned.done().await;
+        let (first, second) = (Open::of(&assigned), Open::of(&assigned));
+        assigned.budget.show_waiting(0, 3);
+        let waits = assigned.clone();
+        let waits = tokio::spawn(async move { waits.done().await });
+        drop((first, second));
+        tokio::task::yield_now().await;
+        assert!(!waits.is_finished(), "three wait for room");
+        assigned.budget.show_waiting(0, 0);
+        assigned.look_again();
+        waits.await.unwrap();
+    }
+}

@@ -1,0 +1,70 @@
+//! How inputs and their partitions stand, for who looks from outside.
+
+use crate::source::{Partition, PartitionStanding};
+
+/// What one input has under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InputView {
+    /// Its name.
+    pub name: String,
+    /// What reports and dead letters call its source.
+    pub source: String,
+    /// Bytes of events that were handed on and are not settled.
+    pub in_flight_bytes: u64,
+    /// The most that there were at once; of several partitions the sum of what each has had at most.
+    pub most_in_flight_bytes: u64,
+    /// With so many, the input pauses.
+    pub in_flight_limit: u64,
+    /// Events that wait beside full pools.
+    pub held_back: u64,
+    /// With so many, the input pauses.
+    pub run_ahead: u64,
+    /// Events that wait behind parked keys, the one that has failed included; looked at twice a
+    /// second.
+    pub parked: u64,
+    /// About how many of the bytes in flight are theirs.
+    pub parked_bytes: u64,
+    /// True where parked keys hold so much (half of the bytes that may be in flight) that later
+    /// events of theirs are refused.
+    pub refuses_parked: bool,
+    /// Its partitions; a single one, [`Partition::ONLY`](crate::source::Partition::ONLY), where its source has no parts.
+    pub partitions: Vec<PartitionView>,
+    /// True where it is not read on before something is settled.
+    pub(crate) stands: bool,
+}
+
+impl InputView {
+    /// Whether it is asked for nothing more until something is settled.
+    pub fn is_paused(&self) -> bool {
+        self.stands
+            || self.in_flight_bytes >= self.in_flight_limit
+            || self.held_back >= self.run_ahead
+    }
+
+    /// Whether it is paused because of parked keys: three quarters of what it may have in flight is
+    /// theirs.
+    pub fn waits_for_parked_keys(&self) -> bool {
+        self.is_paused() && self.parked_bytes >= self.in_flight_limit / 4 * 3 && self.parked > 0
+    }
+}
+
+/// How one partition of an input stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PartitionView {
+    /// Which.
+    pub partition: Partition,
+    /// Bytes of its events that were handed on and are not settled.
+    pub in_flight_bytes: u64,
+    /// With so many, it is paused: its share of what its input may have in flight.
+    pub in_flight_limit: u64,
+    /// Its events that wait beside full pools.
+    pub held_back: u64,
+    /// With so many, it is paused: its share of what its input may have there.
+    pub run_ahead: u64,
+    /// Whether it is asked for nothing more until something of it is settled, or an operator lets it go on.
+    pub is_paused: bool,
+    /// Its positions, where its source keeps any.
+    pub standing: Option<PartitionStanding>,
+}

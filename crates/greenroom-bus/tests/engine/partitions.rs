@@ -1,0 +1,400 @@
+//! Partitions that are paused, drained and taken away one by one (D15).
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use greenroom_bus::{
+    engine::{Control, HandlerConfig, InputConfig, LoopbackConfig, PartitionView, RunReport},
+    event::Event,
+    handler::{Failure, FailureKind, HandlerFactory, Outputs},
+    settlement::{Outcome, Refusal, Settled},
+    source::Partition,
+};
+use parking_lot::Mutex;
+use tokio::{sync::Semaphore, task::JoinHandle};
+
+use crate::support::{
+    Bench, checked, event,
+    handlers::{handle, pass},
+    ms, on,
+    partitioned::Broker,
+    pool, sized,
+};
+
+const HANDLED: Settled = Settled::Acknowledged(Outcome::Handled);
+const REVOKED: Settled = Settled::Refused(Refusal::Revoked);
+
+/// What was started, and may end when the test says so.
+#[derive(Clone)]
+struct Gate {
+    started: Arc<Mutex<Vec<String>>>,
+    open: Arc<Semaphore>,
+}
+
+impl Gate {
+    fn new() -> Self {
+        Self { started: Arc::default(), open: Arc::new(Semaphore::new(0)) }
+    }
+
+    fn handler(&self) -> Arc<dyn HandlerFactory> {
+        let gate = self.clone();
+        handle(move |event, _| {
+            let gate = gate.clone();
+            async move {
+                gate.started.lock().push(event.id().to_owned());
+                gate.open.acquire().await.unwrap().forget();
+                Ok(Outputs::Same)
+            }
+        })
+    }
+
+    fn open(&self) {
+        self.open.add_permits(1_000_000);
+    }
+
+    fn started(&self) -> Vec<String> {
+        self.started.lock().clone()
+    }
+}
+
+struct Running {
+    broker: Broker,
+    control: Control,
+    run: JoinHandle<RunReport>,
+    letters: Arc<crate::support::letters::MemoryLetters>,
+}
+
+impl Running {
+    async fn new(config: InputConfig, bench: Bench) -> Self {
+        let broker = Broker::default();
+        let letters = bench.letters.clone();
+        let engine = bench.engine.input_named("broker", config, broker.source());
+        let engine = engine.build().await.unwrap();
+        let control = engine.control();
+        Self { broker, control, run: tokio::spawn(engine.run()), letters }
+    }
+
+    async fn ended(self) -> RunReport {
+        self.broker.end();
+        let report = tokio::time::timeout(crate::support::HANG, self.run).await;
+        checked(report.expect("the run did not end").unwrap())
+    }
+
+    fn partition(&self, partition: u32) -> Option<PartitionView> {
+        let views = self.control.input_views().remove(0).partitions;
+        views.into_iter().find(|view| view.partition == Partition(partition))
+    }
+}
+
+fn events(prefix: &str, count: usize) -> Vec<Event> {
+    (0..count)
+        .map(|n| event(format!("{prefix}{n}"), "made", Some(&format!("{prefix}{n}"))))
+        .collect()
+}
+
+/// All of one key.
+fn of_key(prefix: &str, count: usize) -> Vec<Event> {
+    (0..count).map(|n| event(format!("{prefix}{n}"), "made", Some(prefix))).collect()
+}
+
+async fn a_while() {
+    tokio::time::sleep(ms(500)).await;
+}
+
+fn how(settled: &[(u64, Settled)]) -> Vec<Settled> {
+    settled.iter().map(|(_, how)| *how).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn d15_d03_a_full_partition_pauses_that_partition_only() {
+    let bench = Bench::new().set(|engine| {
+        engine
+            .pool("stuck", pool(1, 1))
+            .pool("free", pool(1, 10))
+            .handler(
+                "stuck",
+                HandlerConfig { pool: "stuck".into(), ..on(&["made"], Gate::new().handler()) },
+            )
+            .handler("free", HandlerConfig { pool: "free".into(), ..on(&["free"], pass()) })
+    });
+    let config = InputConfig { run_ahead: 20, ..InputConfig::default() };
+    let running = Running::new(config, bench).await;
+    running.broker.give(0, events("a", 1_000));
+    running.broker.give(1, [event("b", "free", None)]);
+    a_while().await;
+    assert_eq!(running.broker.paused(), [0]);
+    let given = running.broker.given(0);
+    assert!(
+        (12..=26).contains(&given),
+        "{given}: one in hand, one queued, ten beside it, and its batch"
+    );
+    running.broker.give(1, (0..500).map(|n| event(n, "free", None)));
+    a_while().await;
+    assert_eq!(how(&running.broker.settled(1)), [HANDLED; 501]);
+    assert_eq!((running.broker.paused(), running.broker.given(0)), (vec![0], given));
+    let view = running.partition(0).unwrap();
+    assert!(view.is_paused && view.held_back >= 10, "{view:?}");
+    assert!(!running.partition(1).unwrap().is_paused);
+    running.control.stop_now();
+    checked(running.run.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn d15_d03_bytes_in_flight_are_of_a_partition() {
+    let gate = Gate::new();
+    let bench = Bench::new().set(|engine| {
+        engine.pool("default", pool(1, 1_000)).handler("all", on(&["made"], gate.handler()))
+    });
+    let config = InputConfig { in_flight_bytes: 100 << 10, ..InputConfig::default() };
+    let running = Running::new(config, bench).await;
+    let large = |prefix: &str| -> Vec<Event> {
+        (0..200)
+            .map(|n| sized(format!("{prefix}{n}"), "made", Some(&n.to_string()), 1 << 10))
+            .collect()
+    };
+    running.broker.give(0, large("a"));
+    a_while().await;
+    let alone = running.partition(0).unwrap();
+    assert_eq!((alone.in_flight_limit, alone.is_paused), (100 << 10, true));
+    running.broker.give(1, large("b"));
+    a_while().await;
+    let views = [0, 1].map(|partition| running.partition(partition).unwrap());
+    assert!(views.iter().all(|view| view.in_flight_limit == 50 << 10), "{views:?}");
+    assert!((45 << 10..=50 << 10).contains(&views[1].in_flight_bytes), "{views:?}");
+    assert_eq!(running.broker.paused(), [0, 1]);
+    gate.open();
+    let report = running.ended().await;
+    assert_eq!((report.handled, report.revoked), (400, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn d15_events_of_a_revoked_partition_are_not_started_and_give_up_their_room() {
+    let gate = Gate::new();
+    let bench = Bench::new().set(|engine| {
+        engine.pool("default", pool(1, 20)).handler("all", on(&["made"], gate.handler()))
+    });
+    let running = Running::new(InputConfig::default(), bench).await;
+    running.broker.give(0, events("a", 50));
+    a_while().await;
+    running.broker.give(1, events("b", 5));
+    a_while().await;
+    assert_eq!(gate.started(), ["a0"]);
+    running.broker.revoke(0);
+    a_while().await;
+    assert_eq!(running.broker.revoked(), [0]);
+    assert_eq!(running.broker.settled(0).len(), 49, "all but what is in hand, at once");
+    assert!(running.partition(0).is_none());
+    let input = running.control.input_views().remove(0);
+    assert_eq!(input.held_back, 0, "there is room in the pool now");
+    gate.open();
+    let broker = running.broker.clone();
+    let report = running.ended().await;
+    assert_eq!(gate.started(), ["a0", "b0", "b1", "b2", "b3", "b4"]);
+    assert_eq!((report.taken, report.handled, report.revoked, report.refused), (55, 6, 49, 0));
+    assert!(report.is_clean(), "whoever has it now handles the rest: {report:?}");
+    let mut expected = vec![REVOKED; 50];
+    expected[0] = HANDLED;
+    assert_eq!(how(&broker.settled(0)), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d15_a_partition_that_comes_back_begins_anew_and_a_key_has_one_owner() {
+    let gate = Gate::new();
+    let bench = Bench::new().set(|engine| {
+        engine.pool("default", pool(4, 100)).handler("all", on(&["made"], gate.handler()))
+    });
+    let running = Running::new(InputConfig::default(), bench).await;
+    running.broker.give(0, of_key("a", 5));
+    a_while().await;
+    running.broker.revoke(0);
+    a_while().await;
+    running.broker.give(0, of_key("a", 5));
+    a_while().await;
+    assert_eq!(gate.started(), ["a0"], "the same key is in hand still");
+    gate.open();
+    let report = running.ended().await;
+    assert_eq!(gate.started(), ["a0", "a0", "a1", "a2", "a3", "a4"]);
+    assert_eq!((report.handled, report.revoked), (6, 4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn d15_what_waits_for_another_attempt_is_given_up_as_well() {
+    let attempts = Arc::new(Mutex::new(Vec::new()));
+    let told = attempts.clone();
+    let failing = handle(move |event, attempt| {
+        told.lock().push((event.id().to_owned(), attempt));
+        async {
+            Err(Failure::new(
+                FailureKind::Retry { after: Some(Duration::from_secs(10)) },
+                "not now",
+            ))
+        }
+    });
+    let bench = Bench::new()
+        .set(|engine| engine.pool("default", pool(4, 100)).handler("all", on(&["made"], failing)));
+    let running = Running::new(InputConfig::default(), bench).await;
+    running.broker.give(0, of_key("a", 3));
+    a_while().await;
+    running.broker.revoke(0);
+    a_while().await;
+    assert_eq!(how(&running.broker.settled(0)), [REVOKED; 3]);
+    let letters = running.letters.clone();
+    let report = running.ended().await;
+    assert_eq!(*attempts.lock(), [("a0".to_owned(), 1)]);
+    assert_eq!((report.revoked, report.dead_lettered, letters.stored().len()), (3, 0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn d15_parked_keys_of_a_revoked_partition_are_given_up() {
+    let parking = handle(|event, _| async move {
+        match event.id() {
+            "a0" => Err(Failure::new(FailureKind::Park, "ask somebody")),
+            _ => Ok(Outputs::Same),
+        }
+    });
+    let bench = Bench::new()
+        .set(|engine| engine.pool("default", pool(4, 100)).handler("all", on(&["made"], parking)));
+    let running = Running::new(InputConfig::default(), bench).await;
+    running.broker.give(0, of_key("a", 4));
+    running.broker.give(1, of_key("b", 4));
+    a_while().await;
+    assert_eq!(running.broker.settled(0).len(), 0);
+    running.broker.revoke(0);
+    tokio::time::sleep(ms(2_000)).await;
+    assert_eq!(how(&running.broker.settled(0)), [REVOKED; 4]);
+    assert_eq!(running.control.progress().parked_events, 0);
+    let report = running.ended().await;
+    assert_eq!((report.handled, report.revoked, report.parked), (4, 4, 0));
+    assert!(report.is_clean(), "{report:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn d15_what_fails_for_good_after_its_partition_was_revoked_is_no_dead_letter() {
+    let gate = Gate::new();
+    let waits = gate.clone();
+    let rejecting = handle(move |event, _| {
+        let gate = waits.clone();
+        async move {
+            gate.started.lock().push(event.id().to_owned());
+            gate.open.acquire().await.unwrap().forget();
+            match event.id() {
+                "a0" => Err(Failure::reject("no")),
+                "a1" => Err(Failure::new(FailureKind::Park, "ask somebody")),
+                _ => panic!("a handler that panics"),
+            }
+        }
+    });
+    let bench = Bench::new().set(|engine| {
+        engine.pool("default", pool(4, 100)).handler("all", on(&["made"], rejecting))
+    });
+    let running = Running::new(InputConfig::default(), bench).await;
+    running.broker.give(0, events("a", 3));
+    a_while().await;
+    assert_eq!(gate.started().len(), 3);
+    running.broker.revoke(0);
+    a_while().await;
+    gate.open();
+    tokio::time::sleep(ms(2_000)).await;
+    assert_eq!(how(&running.broker.settled(0)), [REVOKED; 3]);
+    let letters = running.letters.clone();
+    let report = running.ended().await;
+    assert_eq!((report.revoked, report.parked, letters.stored().len()), (3, 0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn d15_what_a_paused_pool_holds_is_given_up() {
+    let gate = Gate::new();
+    gate.open();
+    let bench = Bench::new().set(|engine| {
+        engine.pool("default", pool(2, 100)).handler("all", on(&["made"], gate.handler()))
+    });
+    let running = Running::new(InputConfig::default(), bench).await;
+    running.control.pool("default").unwrap().pause();
+    running.broker.give(0, events("a", 10));
+    a_while().await;
+    running.broker.revoke(0);
+    a_while().await;
+    assert_eq!(how(&running.broker.settled(0)), [REVOKED; 10], "those in a worker's hands, too");
+    running.control.pool("default").unwrap().resume();
+    let report = running.ended().await;
+    assert!(gate.started().is_empty());
+    assert_eq!((report.handled, report.revoked), (0, 10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn d15_what_waits_for_room_on_the_way_back_is_given_up() {
+    let gate = Gate::new();
+    let bench = Bench::new().set(|engine| {
+        let handler = HandlerConfig { loopback: 1, ..on(&["made"], gate.handler()) };
+        engine
+            .loopback(LoopbackConfig { on: vec!["back".parse().unwrap()], room: 2 })
+            .pool("default", pool(4, 100))
+            .handler("all", handler)
+            .handler("back", on(&["back"], pass()))
+    });
+    let running = Running::new(InputConfig::default(), bench).await;
+    running.broker.give(0, events("a", 10));
+    a_while().await;
+    assert_eq!(gate.started().len(), 2, "there is room for two on the way back");
+    running.broker.revoke(0);
+    a_while().await;
+    assert_eq!(running.broker.settled(0).len(), 8);
+    gate.open();
+    let report = running.ended().await;
+    assert_eq!((report.handled, report.revoked), (2, 8));
+}
+
+#[tokio::test(start_paused = true)]
+async fn d15_a_partition_is_paused_drained_and_resumed_while_others_go_on() {
+    let gate = Gate::new();
+    let bench = Bench::new().set(|engine| {
+        engine.pool("default", pool(4, 100)).handler("all", on(&["made"], gate.handler()))
+    });
+    let running = Running::new(InputConfig::default(), bench).await;
+    running.broker.give(0, events("a", 3));
+    a_while().await;
+    let drained = running.control.drain_partition("broker", Partition(0)).unwrap();
+    let is_drained = Arc::new(AtomicBool::new(false));
+    let seen = is_drained.clone();
+    let waits = tokio::spawn(async move {
+        drained.await;
+        seen.store(true, Ordering::SeqCst);
+    });
+    a_while().await;
+    assert_eq!((running.broker.paused(), is_drained.load(Ordering::SeqCst)), (vec![0], false));
+    running.broker.give(0, events("later", 2));
+    running.broker.give(1, events("b", 2));
+    gate.open();
+    a_while().await;
+    waits.await.unwrap();
+    assert_eq!((running.broker.settled(0).len(), running.broker.settled(1).len()), (3, 2));
+    assert!(running.partition(0).unwrap().is_paused);
+    running.control.resume_partition("broker", Partition(0)).unwrap();
+    a_while().await;
+    assert_eq!((running.broker.settled(0).len(), running.broker.paused()), (5, vec![]));
+    let unknown = running.control.pause_partition("nobody", Partition(0)).unwrap_err();
+    assert!(unknown.to_string().contains("nobody"), "{unknown}");
+    assert_eq!(running.ended().await.handled, 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d15_an_input_of_one_partition_is_paused_as_that() {
+    let broker = Bench::new();
+    let script = crate::support::source::Script::of(events("a", 20));
+    let given = script.given();
+    let engine = broker.engine.pool("default", pool(1, 10)).handler("all", on(&["made"], pass()));
+    let engine = engine.input_named("only", InputConfig::default(), Box::new(script));
+    let engine = engine.build().await.unwrap();
+    let control = engine.control();
+    control.pause_partition("only", Partition::ONLY).unwrap();
+    let run = tokio::spawn(engine.run());
+    a_while().await;
+    assert_eq!(given.load(Ordering::Relaxed), 0);
+    control.resume_partition("only", Partition::ONLY).unwrap();
+    assert_eq!(checked(run.await.unwrap()).handled, 20);
+}
