@@ -10,6 +10,7 @@
 
 pub(crate) mod budget;
 pub(crate) mod destinations;
+pub(crate) mod held_back;
 pub(crate) mod input;
 pub(crate) mod inputs;
 pub(crate) mod overflow;

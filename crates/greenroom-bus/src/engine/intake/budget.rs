@@ -214,9 +214,9 @@ impl Budget {
         self.rest.store(rest as u64, Ordering::Relaxed);
     }
 
-    /// Events that no pool has taken yet.
-    pub(crate) fn waiting(&self) -> u64 {
-        self.held_back.load(Ordering::Relaxed) + self.rest.load(Ordering::Relaxed)
+    /// Events that were taken and wait for room here.
+    pub(crate) fn resting(&self) -> u64 {
+        self.rest.load(Ordering::Relaxed)
     }
 
     /// True where it is not read on before something is settled.

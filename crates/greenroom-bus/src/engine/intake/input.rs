@@ -226,6 +226,8 @@ pub(crate) struct Partitions {
     assigned: RwLock<Vec<Arc<Assigned>>>,
     pub(crate) parked: ParkedPart,
     revocations: Arc<Revocations>,
+    /// Events that wait beside full pools, of all of them, when last looked at.
+    held_back: AtomicU64,
     /// Those that an operator has paused, also while they are not assigned.
     paused: Mutex<Vec<Partition>>,
     /// Told when that has changed.
@@ -244,6 +246,7 @@ impl Partitions {
             assigned: RwLock::default(),
             parked: ParkedPart::default(),
             revocations: revocations.clone(),
+            held_back: AtomicU64::new(0),
             paused: Mutex::default(),
             changed: Notify::new(),
         };
@@ -317,7 +320,14 @@ impl Partitions {
 
     /// Events that were taken and that no pool has yet.
     pub(crate) fn waiting(&self) -> u64 {
-        self.assigned.read().iter().map(|one| one.budget.waiting()).sum()
+        let assigned = self.assigned.read();
+        let resting = assigned.iter().map(|one| one.budget.resting()).sum::<u64>();
+        self.held_back.load(Ordering::Relaxed) + resting
+    }
+
+    /// So many wait beside full pools, of all partitions together.
+    pub(crate) fn show_held_back(&self, events: usize) {
+        self.held_back.store(events as u64, Ordering::Relaxed);
     }
 
     /// So many of its events wait behind parked keys.
@@ -334,14 +344,13 @@ impl Partitions {
             in_flight_bytes: 0,
             most_in_flight_bytes: 0,
             in_flight_limit: self.config.in_flight_bytes.min(i64::MAX as u64),
-            held_back: 0,
+            held_back: self.held_back.load(Ordering::Relaxed),
             run_ahead: self.config.run_ahead.max(1) as u64,
             stands: !assigned.is_empty(),
         };
         assigned.iter().map(|one| one.budget.view()).fold(none, |all, one| BudgetView {
             in_flight_bytes: all.in_flight_bytes + one.in_flight_bytes,
             most_in_flight_bytes: all.most_in_flight_bytes + one.most_in_flight_bytes,
-            held_back: all.held_back + one.held_back,
             stands: all.stands && one.stands,
             ..all
         })

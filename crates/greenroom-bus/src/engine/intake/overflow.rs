@@ -60,9 +60,9 @@ impl BesidePools {
         self.behind.iter().map(|place| self.beside[*place].waiting.len()).sum()
     }
 
-    /// Those of them that are of this assignment.
-    pub(crate) fn held_back_of(&self, assigned: u32) -> usize {
-        self.behind.iter().map(|place| self.beside[*place].waiting.count_of(assigned)).sum()
+    /// Calls this with the assignment of each of them.
+    pub(crate) fn each_held_back(&self, mut each: impl FnMut(u32)) {
+        self.behind.iter().for_each(|place| self.beside[*place].waiting.each(&mut each));
     }
 
     /// Gives up what waits of the assignments that this says yes to.
@@ -181,12 +181,12 @@ impl Waiting {
         self.queue.is_empty() && self.behind.is_empty()
     }
 
-    fn count_of(&self, assigned: u32) -> usize {
-        let is_of_it = |job: &&Job| job.origin.assigned == assigned;
-        let behind = self.behind.values().map(|behind| {
-            usize::from(behind.assigned == assigned) + behind.rest.iter().filter(is_of_it).count()
-        });
-        self.queue.iter().filter(is_of_it).count() + behind.sum::<usize>()
+    fn each(&self, each: &mut impl FnMut(u32)) {
+        self.queue.iter().for_each(|job| each(job.origin.assigned));
+        for behind in self.behind.values() {
+            each(behind.assigned);
+            behind.rest.iter().for_each(|job| each(job.origin.assigned));
+        }
     }
 
     fn give_up(&mut self, shared: &Shared, pool: &JobAddress, is_revoked: &dyn Fn(u32) -> bool) {

@@ -88,7 +88,7 @@ impl Assigned {
 
     /// Nothing of it is under way any more.
     fn is_done(&self) -> bool {
-        self.batches.load(Ordering::SeqCst) == 0 && self.budget.waiting() == 0
+        self.batches.load(Ordering::SeqCst) == 0 && self.budget.resting() == 0
     }
 
     /// Waits until all that it gave is settled. Who does not pause it first may wait for ever.

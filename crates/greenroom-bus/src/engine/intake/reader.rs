@@ -16,6 +16,7 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{
     budget::Budget,
+    held_back::HeldBack,
     input::{Input, Reading, UnderWay, WhyStop},
     inputs::Arrival,
     partition::Assigned,
@@ -74,6 +75,8 @@ pub(crate) struct Intake {
     parts: Vec<Part>,
     /// Those that the source was told to give nothing of.
     paused: Vec<Partition>,
+    /// What of each waits beside pools, where there are several.
+    held_back: HeldBack,
     /// The number of the last event taken.
     number: u64,
     reading: Option<Reading>,
@@ -127,6 +130,7 @@ impl Intake {
             routing,
             parts,
             paused: Vec::new(),
+            held_back: HeldBack::default(),
             number: 0,
             reading: Some(reading),
             _under_way: under_way,
@@ -199,13 +203,14 @@ impl Intake {
             });
         }
         let mut paused = self.input.partitions.paused();
-        for part in &self.parts {
-            let (budget, partition) = (&part.assigned.budget, part.assigned.partition);
-            // Nobody counts where all of them together are fewer than each may be.
+        let Self { parts, routing, held_back: known, .. } = self;
+        for Part { assigned, rest, .. } in parts {
+            let (budget, number) = (&assigned.budget, assigned.number);
             let is_behind = held_back >= budget.run_ahead()
-                && self.routing.held_back_of(part.assigned.number) >= budget.run_ahead();
-            if is_behind || budget.is_full() || part.rest.first().is_some() {
-                paused.push(partition);
+                && known
+                    .is_behind(number, budget.run_ahead(), held_back, || routing.count_held_back());
+            if is_behind || budget.is_full() || rest.first().is_some() {
+                paused.push(assigned.partition);
             }
         }
         paused.sort_unstable();
@@ -240,6 +245,7 @@ impl Intake {
             }
         }
         self.routing.withdraw(assigned.number);
+        self.held_back.forget(assigned.number);
         assigned.budget.show_waiting(0, 0);
     }
 
@@ -270,15 +276,15 @@ impl Intake {
     }
 
     fn show_progress(&self) {
-        let (held_back, come_and_go) =
-            (self.routing.held_back(), self.input.partitions.come_and_go);
+        let (held_back, partitions) = (self.routing.held_back(), &self.input.partitions);
+        partitions.show_held_back(held_back);
         for Part { assigned, rest, .. } in &self.parts {
-            let of_it = match come_and_go && held_back > 0 {
-                true => self.routing.held_back_of(assigned.number),
+            let of_it = match partitions.come_and_go {
+                true => self.held_back.at_most(assigned.number, held_back),
                 false => held_back,
             };
             assigned.budget.show_waiting(of_it, rest.len());
-            if come_and_go {
+            if partitions.come_and_go {
                 assigned.look_again();
             }
         }
@@ -342,7 +348,7 @@ impl Intake {
         let (assigned, taken_at) = (part.assigned.clone(), part.taken_at);
         let batch = part.batch(&self.shared.ledger, &self.input);
         let mut turn = assigned.budget.turn();
-        let mut fits = true;
+        let (mut fits, before) = (true, self.number);
         for _ in 0..EVENTS_PER_TURN {
             let Some(next) = from.first() else { break };
             let admitted = turn.admit(next);
@@ -350,11 +356,15 @@ impl Intake {
             let Some(bytes) = admitted else { break };
             let Some(taken) = from.next() else { break };
             self.number += 1;
-            let (position, number, assigned) = (taken.position, self.number, assigned.number);
-            let origin = Origin { input: self.place, assigned, position, number, taken_at };
+            let (position, number) = (taken.position, self.number);
+            let (input, assigned) = (self.place, assigned.number);
+            let origin = Origin { input, assigned, position, number, taken_at };
             self.route_one(&batch, taken, bytes, origin);
         }
         drop(turn);
+        if self.input.partitions.come_and_go {
+            self.held_back.came(assigned.number, (self.number - before) as usize);
+        }
         self.routing.feed();
         fits
     }

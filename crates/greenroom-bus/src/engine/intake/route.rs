@@ -1,6 +1,9 @@
 //! From an event with its settlement to the pool of its handler: what inputs and the way back have in common.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
 
 use greenroom::TrySendError;
 use tokio::sync::watch;
@@ -62,11 +65,13 @@ impl Routing {
         self.pools.held_back() + self.unreserved.iter().map(VecDeque::len).sum::<usize>()
     }
 
-    /// Those of them that are of this assignment. Takes time for all that are held back.
-    pub(crate) fn held_back_of(&self, assigned: u32) -> usize {
-        let is_of_it = |job: &&Job| job.origin.assigned == assigned;
-        let unreserved = self.unreserved.iter().flatten().filter(is_of_it).count();
-        self.pools.held_back_of(assigned) + unreserved
+    /// How many of them there are of each assignment. Takes time for all that are held back.
+    pub(crate) fn count_held_back(&self) -> HashMap<u32, usize> {
+        let mut counts = HashMap::new();
+        let mut count = |assigned| *counts.entry(assigned).or_default() += 1;
+        self.pools.each_held_back(&mut count);
+        self.unreserved.iter().flatten().for_each(|job| count(job.origin.assigned));
+        counts
     }
 
     /// Gives up all that waits of an assignment that was revoked: here, in every pool, and on the way back. Nothing of it is

@@ -59,7 +59,7 @@ pub struct PartitionView {
     pub in_flight_bytes: u64,
     /// With so many, it is paused: its share of what its input may have in flight.
     pub in_flight_limit: u64,
-    /// Its events that wait beside full pools.
+    /// Its events that wait beside full pools; of several partitions, a bound that is met now and then.
     pub held_back: u64,
     /// With so many, it is paused: its share of what its input may have there.
     pub run_ahead: u64,

@@ -1,0 +1,120 @@
+//! How many events of each partition wait beside full pools, without a look at all of them for each that goes on.
+//!
+//! Pools take many events at a time, and nobody asks which. So what is known of a partition is a bound: what it had when all were
+//! counted, and what came since. The events that have gone on since then, of all partitions together, say how far from above that
+//! may be. Where the difference matters, all are counted anew, once an eighth of a share has gone on: so an event that
+//! goes on costs a look at a few times as many events as there are partitions, at most.
+
+use std::collections::HashMap;
+
+/// By the number of the assignment.
+#[derive(Debug, Default)]
+pub(crate) struct HeldBack {
+    /// No more of each wait.
+    bounds: HashMap<u32, usize>,
+    /// Their sum.
+    sum: usize,
+}
+
+impl HeldBack {
+    /// So many of an assignment have come, and may wait.
+    pub(crate) fn came(&mut self, assigned: u32, events: usize) {
+        *self.bounds.entry(assigned).or_default() += events;
+        self.sum += events;
+    }
+
+    /// Nothing of this assignment waits any more.
+    pub(crate) fn forget(&mut self, assigned: u32) {
+        self.sum -= self.bounds.remove(&assigned).unwrap_or_default();
+    }
+
+    /// No more of it wait, of `all` that do.
+    pub(crate) fn at_most(&self, assigned: u32, all: usize) -> usize {
+        self.bounds.get(&assigned).copied().unwrap_or_default().min(all)
+    }
+
+    /// True where as many wait as are its share, or nearly. `all` wait of all partitions; `count` counts those of each.
+    pub(crate) fn is_behind(
+        &mut self,
+        assigned: u32,
+        share: usize,
+        all: usize,
+        count: impl FnOnce() -> HashMap<u32, usize>,
+    ) -> bool {
+        let (bound, gone) = (self.at_most(assigned, all), self.sum.saturating_sub(all));
+        if bound < share || bound >= share + gone {
+            return bound >= share;
+        }
+        if gone < share.div_ceil(8) {
+            return true;
+        }
+        self.bounds = count();
+        self.sum = self.bounds.values().sum();
+        self.at_most(assigned, all) >= share
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What waits truly, and how often it was counted.
+    #[derive(Default)]
+    struct Truth {
+        waits: HashMap<u32, usize>,
+        counted: usize,
+    }
+
+    impl Truth {
+        fn all(&self) -> usize {
+            self.waits.values().sum()
+        }
+
+        fn is_behind(&mut self, held: &mut HeldBack, assigned: u32, share: usize) -> bool {
+            let (all, Self { waits, counted }) = (self.all(), self);
+            held.is_behind(assigned, share, all, || {
+                *counted += 1;
+                waits.clone()
+            })
+        }
+    }
+
+    #[test]
+    fn d15_a_partition_is_behind_with_its_share_and_another_is_not() {
+        let (mut held, mut truth) = (HeldBack::default(), Truth::default());
+        for (assigned, events) in [(1, 80), (2, 30)] {
+            held.came(assigned, events);
+            truth.waits.insert(assigned, events);
+        }
+        assert!(truth.is_behind(&mut held, 1, 80) && !truth.is_behind(&mut held, 2, 80));
+        assert!(!truth.is_behind(&mut held, 3, 80), "nothing is known of it");
+        assert_eq!(truth.counted, 0);
+    }
+
+    #[test]
+    fn d15_what_has_gone_on_is_found_by_counting_now_and_then() {
+        let (mut held, mut truth) = (HeldBack::default(), Truth::default());
+        held.came(1, 800);
+        held.came(2, 400);
+        truth.waits = [(1, 800), (2, 400)].into();
+        for left in (0..800).rev() {
+            truth.waits.insert(1, left);
+            let is_behind = truth.is_behind(&mut held, 1, 400);
+            assert!(is_behind || left < 400, "{left}");
+            assert!(!is_behind || left >= 350, "{left} are less than seven eighths");
+        }
+        assert!((1..=8).contains(&truth.counted), "{}", truth.counted);
+    }
+
+    #[test]
+    fn d15_what_went_straight_into_a_pool_holds_nobody_up() {
+        let (mut held, mut truth) = (HeldBack::default(), Truth::default());
+        held.came(1, 100);
+        truth.waits.insert(1, 100);
+        // Ten thousand of another partition pass, and none waits.
+        held.came(2, 10_000);
+        assert!(!truth.is_behind(&mut held, 2, 50), "they are counted");
+        assert!(truth.is_behind(&mut held, 1, 50));
+        assert_eq!(truth.counted, 1);
+    }
+}
