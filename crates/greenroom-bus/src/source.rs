@@ -72,8 +72,8 @@ pub trait Source: Send + 'static {
         Vec::new()
     }
 
-    /// What waited of this partition has been given up, and nothing of it is started any more; events in their handlers' hands go
-    /// on. Told for each of [`revoking`](Self::revoking), before the next pull. A partition that comes back begins anew: its
+    /// What waited of this partition has been given up, and nothing of it is started any more; events in their handlers' hands (a batch
+    /// as a whole) go on. Told for each of [`revoking`](Self::revoking), before the next pull. A partition that comes back begins anew: its
     /// events are of another assignment.
     fn revoked(&mut self, partition: Partition) {
         let _ = partition;

@@ -22,6 +22,7 @@ mod outputs;
 mod parked;
 mod partitions;
 mod positions;
+mod random_partitions;
 mod random_runs;
 mod retries;
 mod router;

@@ -12,7 +12,7 @@ mod program;
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
-    sync::{Arc, Mutex, mpsc},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -27,10 +27,7 @@ use greenroom_bus::{
     router::Matcher,
     watermark::Positions,
 };
-use proptest::{
-    prelude::*,
-    test_runner::{RngSeed, TestRunner},
-};
+use proptest::prelude::*;
 
 use self::{
     changes::{Changed, Changes, input_name},
@@ -43,6 +40,7 @@ use crate::{
         handlers::handle,
         letters::{Letter, MemoryLetters},
         ms,
+        programs::{in_a_thread, try_all},
         sink::{MemorySink, Stored},
         source::{Script, Step},
     },
@@ -505,54 +503,18 @@ impl World {
     }
 }
 
-/// By the real clock. Programs take milliseconds; beside much other work, some have taken more than ten seconds.
-const HANGS: Duration = Duration::from_secs(60);
-
-/// Runs a program in a thread of its own: one that spins without virtual time passing is found by the real clock.
+/// Runs a program in a thread of its own, and checks what it has come to.
 fn tried(program: Program) -> Result<(), TestCaseError> {
-    let (tell, told) = mpsc::channel();
-    std::thread::spawn(move || {
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-        let runtime = runtime.unwrap();
+    in_a_thread(move |runtime| {
         let (deeds, _time) = (deeds(&program), runtime.enter());
         let started = tokio::time::Instant::now();
         let world = Arc::new(World { program, deeds, seen: Mutex::default(), started });
         let remains = runtime.block_on(run(&world));
-        let _ = tell.send(world.check(&remains));
-    });
-    told.recv_timeout(HANGS)
-        .map_err(|error| TestCaseError::fail(format!("the run hangs or panicked: {error}")))?
-}
-
-fn from_environment<T: std::str::FromStr>(name: &str) -> Option<T> {
-    std::env::var(name).ok().and_then(|value| value.parse().ok())
+        world.check(&remains)
+    })
 }
 
 #[test]
 fn g08_m03_d02_every_event_has_one_outcome_and_keys_keep_their_order() {
-    let seed = from_environment("GREENROOM_SEED").unwrap_or_else(|| {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-        now.as_nanos() as u64
-    });
-    let config = ProptestConfig {
-        cases: from_environment("GREENROOM_PROGRAMS").unwrap_or(500),
-        rng_seed: RngSeed::Fixed(seed),
-        failure_persistence: None,
-        max_shrink_time: 40_000,
-        ..ProptestConfig::default()
-    };
-    // Handlers and sources panic on purpose.
-    let usual = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        // Programs run in threads without a name, other tests in such with one.
-        if std::thread::current().name().is_some() {
-            usual(panic);
-        }
-    }));
-    let result = TestRunner::new(config).run(&program(), tried);
-    let _ = std::panic::take_hook();
-    if let Err(error) = result {
-        panic!("GREENROOM_SEED={seed}: {error}");
-    }
+    try_all(&program(), tried);
 }

@@ -1,6 +1,6 @@
 //! Failures of single events: what fails waits for itself, and keeps nobody else waiting.
 
-use greenroom::Restarts;
+use greenroom::{Restarts, batch::Batches};
 use greenroom_bus::{
     dead_letter::Reason,
     engine::PoolConfig,
@@ -13,7 +13,7 @@ use crate::support::{
     Bench, event,
     handlers::{answer, handle},
     ms, on, pool,
-    source::Script,
+    source::{Script, Step},
 };
 
 fn others(count: usize) -> impl Iterator<Item = Event> {
@@ -28,6 +28,30 @@ fn bench(factory: Arc<dyn HandlerFactory>, events: Vec<Event>) -> Bench {
             .pool("default", PoolConfig { restarts, ..pool(1, 1_000) })
             .handler("h", on(&["t"], factory))
     })
+}
+
+#[tokio::test(start_paused = true)]
+async fn k12_d09_in_a_batch_nothing_overtakes_an_event_whose_last_attempt_is_held() {
+    // Its handler has had nothing but failures, so the last attempt waits for others to say who is to blame.
+    let factory = handle(|event, attempt| async move {
+        match event.id() == "first" && attempt <= 2 {
+            true => Err(Failure::retry("not yet")),
+            false => Ok(Outputs::Same),
+        }
+    });
+    let events = ["first", "second", "third"].map(|id| event(id, "t", Some("key")));
+    let batches = Some(Batches::of(3));
+    let bench = Bench::new().set(|engine| {
+        let script = Script::of(events).then(Step::Wait(ms(60_000)));
+        engine
+            .input(Box::new(script))
+            .pool("default", PoolConfig { batches, ..pool(1, 100) })
+            .handler("h", on(&["t"], factory))
+    });
+    let sink = bench.sink.clone();
+    let report = bench.run().await;
+    assert_eq!((report.handled, report.dead_lettered), (3, 0));
+    assert_eq!(sink.ids(), ["first", "second", "third"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,7 +11,7 @@ use super::{
     entries::{Handler, PoolSettings},
     job::{BusError, Job},
     judge::{
-        failed, is_revoked, paused, revoked, tell_failure, waiting, waits_for_handler,
+        failed, is_revoked, paused, released, revoked, tell_failure, waiting, waits_for_handler,
         waits_for_the_probe,
     },
     loopback::has_room,
@@ -54,18 +54,27 @@ impl Attempts {
         let mut results = Vec::with_capacity(jobs.len());
         for of_handler in jobs.chunk_by_mut(|one, next| one.handler == next.handler) {
             let config = &self.shared.process.handlers[of_handler[0].handler].config;
-            // One that is to wait does not hold the others up.
             let any_held = of_handler.iter().any(|job| held(&self.shared, job).is_some());
             let alone = any_held || config.ack == AckWhen::Manual || config.loopback > 0;
             match of_handler {
-                several if alone => {
-                    for job in several {
-                        results.push(self.attempt(job).await);
-                    }
-                }
+                several if alone => results.extend(self.attempt_each(several).await),
                 [job] => results.push(self.attempt(job).await),
                 several => results.extend(self.attempt_together(several).await),
             }
+        }
+        results
+    }
+
+    /// One after the other. What stands behind one that failed, or is to wait, is not begun: it would leave its line out of turn.
+    async fn attempt_each(&mut self, jobs: &mut [&mut Job]) -> Vec<Result<Outputs, BusError>> {
+        let (mut results, mut any_failed) = (Vec::with_capacity(jobs.len()), false);
+        for job in jobs {
+            let result = match any_failed && job.line.is_some() {
+                true => Err(released(&self.shared.process.handlers[job.handler])),
+                false => self.attempt(job).await,
+            };
+            any_failed |= result.is_err();
+            results.push(result);
         }
         results
     }
@@ -79,11 +88,7 @@ impl Attempts {
             fair_share.turn(entry.pool).await;
         }
         if jobs.iter().any(|job| is_revoked(shared, job)) {
-            let mut results = Vec::with_capacity(jobs.len());
-            for job in jobs {
-                results.push(self.attempt(job).await);
-            }
-            return results;
+            return self.attempt_each(jobs).await;
         }
         if entry.pause.is_on() {
             return jobs.iter().map(|_| Err(paused(entry))).collect();

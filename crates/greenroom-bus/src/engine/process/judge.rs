@@ -51,6 +51,11 @@ pub(crate) fn is_revoked(shared: &Shared, job: &Job) -> bool {
     shared.inputs.revocations.has(job.origin.assigned)
 }
 
+/// An event that is not begun, because one before it in its line is to be attempted again.
+pub(crate) fn released(entry: &Handler) -> BusError {
+    waiting(entry, "one before it in its line was not done", RELEASED)
+}
+
 /// An event that is not attempted, because its partition was taken away.
 pub(crate) fn revoked(entry: &Handler) -> BusError {
     let why = "its partition was taken away before it was attempted";
