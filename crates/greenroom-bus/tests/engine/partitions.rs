@@ -173,6 +173,25 @@ async fn d15_d03_bytes_in_flight_are_of_a_partition() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn d15_a_source_that_heeds_no_pause_loses_nothing_and_keeps_its_order() {
+    let gate = Gate::new();
+    let bench = Bench::new().set(|engine| {
+        engine.pool("default", pool(1, 100)).handler("all", on(&["made"], gate.handler()))
+    });
+    let config = InputConfig { in_flight_bytes: 1_000, ..InputConfig::default() };
+    let running = Running::new(config, bench).await;
+    running.broker.heed_nothing();
+    running.broker.give(0, of_key("a", 100));
+    a_while().await;
+    assert_eq!(running.broker.given(0), 100, "it was not asked for so many");
+    gate.open();
+    let report = running.ended().await;
+    assert_eq!((report.taken, report.handled), (100, 100));
+    let expected: Vec<String> = (0..100).map(|n| format!("a{n}")).collect();
+    assert_eq!(gate.started(), expected);
+}
+
+#[tokio::test(start_paused = true)]
 async fn d15_events_of_a_revoked_partition_are_not_started_and_give_up_their_room() {
     let gate = Gate::new();
     let bench = Bench::new().set(|engine| {

@@ -177,10 +177,12 @@ impl Intake {
                 () = routing.go_on() => None,
             };
             match pulled {
-                Some(Ok(Pull::Revoke)) => self.revoke(),
                 Some(_) => self.take(&mut batch).await,
                 // The next pull returns again what this one, dropped, has put here.
                 None => batch.clear(),
+            }
+            if let Some(Ok(Pull::Revoke)) = pulled {
+                self.revoke();
             }
             self.go_on().await;
             self.show_progress();
@@ -302,6 +304,12 @@ impl Intake {
             return greenroom::step_aside().await;
         }
         let at = self.part_pulled();
+        let rest = &mut self.parts[at].rest;
+        if rest.first().is_some() {
+            // Of a source that gives more of a partition than it was asked for: behind what waits.
+            *rest = rest.chain(batch.drain(..)).collect::<Vec<_>>().into_iter();
+            return;
+        }
         let mut taken = batch.drain(..);
         let mut fits = true;
         while fits && taken.first().is_some() {

@@ -36,6 +36,8 @@ struct State {
     /// How events were settled, by partition and position.
     settled: BTreeMap<(Partition, u64), Settled>,
     ended: bool,
+    /// It gives what it has, paused or not.
+    heeds_nothing: bool,
 }
 
 impl Broker {
@@ -56,6 +58,11 @@ impl Broker {
             state.waiting.remove(&Partition(partition));
             state.revoking.push(Partition(partition));
         });
+    }
+
+    /// From here on it gives also of partitions that are paused.
+    pub(crate) fn heed_nothing(&self) {
+        self.change(|state| state.heeds_nothing = true);
     }
 
     /// Ends once all is given.
@@ -111,9 +118,10 @@ impl Partitioned {
         if !state.revoking.is_empty() {
             return Some(Pull::Revoke);
         }
-        let State { waiting, paused, given, ended, .. } = &mut *state;
-        let open =
-            |partition: &&Partition| !paused.contains(partition) && !waiting[partition].is_empty();
+        let State { waiting, paused, given, ended, heeds_nothing, .. } = &mut *state;
+        let open = |partition: &&Partition| {
+            (*heeds_nothing || !paused.contains(partition)) && !waiting[partition].is_empty()
+        };
         let mut behind = waiting.keys().filter(|partition| **partition > self.last).filter(open);
         let next = behind.next().or_else(|| waiting.keys().find(open)).copied();
         let Some(next) = next else {
