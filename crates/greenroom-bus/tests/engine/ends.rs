@@ -398,6 +398,26 @@ async fn g01_an_output_that_was_removed_and_cannot_store_says_so_and_the_run_goe
 }
 
 #[tokio::test(start_paused = true)]
+async fn g01_events_that_are_cut_off_before_an_output_has_room_do_not_count_as_given_to_it() {
+    let slow = Behaviour { room: 1, latency: ms(100), ..Behaviour::default() };
+    let bench = Bench::with(MemorySink::new(slow), MemoryLetters::default()).set(|engine| {
+        let source = Script::of(events("t", 4)).then(Step::Never);
+        let engine = engine.input_named("first", Matcher::any(), Box::new(source));
+        engine.pool("default", pool(4, 100)).handler("h", on(&["t"], pass()))
+    });
+    let running = Running::of(bench).await;
+    tokio::time::sleep(ms(10)).await;
+    let removal = running.control.remove_output("out").unwrap();
+    running.control.stop_now();
+    let removed = removal.done().await;
+    let stored = running.sink.ids().len() as u64;
+    assert_eq!((removed.events, removed.error), (stored, None));
+    assert_eq!(stored, 2, "one that is being stored, and one in its room");
+    let report = running.end().await;
+    assert_eq!((report.handled, report.refused, report.outputs[0].events), (2, 2, 2));
+}
+
+#[tokio::test(start_paused = true)]
 async fn g01_nobody_waits_for_a_removal_of_a_run_that_was_given_up() {
     let running = Running::start(never()).await;
     tokio::time::sleep(ms(1)).await;

@@ -26,7 +26,7 @@ use crate::{
     event::Event,
     pattern::Pattern,
     router::Matcher,
-    sink::{Sink, SinkError},
+    sink::{Outgoing, Sink, SinkError},
 };
 
 /// An output with what it is for.
@@ -37,7 +37,7 @@ pub(crate) struct Output {
     pub(crate) sink: Arc<dyn Sink>,
     /// Workers that have begun to hand an event to it, whatever came of it; read after `left`.
     entered: AtomicU64,
-    /// Of these, the ones that found it closed.
+    /// Of these, the ones whose event it was not given: it was closed, or they were cut off while they waited for room.
     turned_away: AtomicU64,
     /// And those that are done.
     left: AtomicU64,
@@ -56,19 +56,34 @@ struct Fate {
 }
 
 /// A worker that hands an event to an output, until it is dropped.
-pub(crate) struct Inside<'a>(&'a Output);
+pub(crate) struct Inside<'a> {
+    output: &'a Output,
+    /// The sink has taken the event.
+    is_handed: bool,
+}
 
 impl Inside<'_> {
-    pub(crate) fn sink(&self) -> &Arc<dyn Sink> {
-        &self.0.sink
+    /// Waits until the sink has room.
+    ///
+    /// # Cancel safety
+    /// A dropped future has dropped the event, which is refused and does not count as given to this output.
+    pub(crate) async fn hand_over(mut self, outgoing: Outgoing) {
+        let sink = &self.output.sink;
+        if let Err(outgoing) = sink.try_accept(outgoing) {
+            sink.accept(outgoing).await;
+        }
+        self.is_handed = true;
     }
 }
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        self.0.left.fetch_add(1, SeqCst);
-        if self.0.closed.load(SeqCst) {
-            self.0.emptied.notify_waiters();
+        if !self.is_handed {
+            self.output.turned_away.fetch_add(1, SeqCst);
+        }
+        self.output.left.fetch_add(1, SeqCst);
+        if self.output.closed.load(SeqCst) {
+            self.output.emptied.notify_waiters();
         }
     }
 }
@@ -101,12 +116,8 @@ impl Output {
     /// `None` once it is closed.
     pub(crate) fn enter(&self) -> Option<Inside<'_>> {
         self.entered.fetch_add(1, SeqCst);
-        let inside = Inside(self);
-        if self.closed.load(SeqCst) {
-            self.turned_away.fetch_add(1, SeqCst);
-            return None;
-        }
-        Some(inside)
+        let inside = Inside { output: self, is_handed: false };
+        (!self.closed.load(SeqCst)).then_some(inside)
     }
 
     fn is_empty(&self) -> bool {

@@ -5,11 +5,7 @@ use super::{
     loopback::{Reserved, Returning},
 };
 use crate::{
-    engine::{
-        account::ledger::OutputsTicket,
-        egress::outputs::{Inside, View},
-        shared::Shared,
-    },
+    engine::{account::ledger::OutputsTicket, egress::outputs::View, shared::Shared},
     event::Event,
     handler::Outputs,
     name::Name,
@@ -87,14 +83,14 @@ impl Leaving<'_> {
                 && let Some(output) = to.plain(event.ty())
             {
                 match output.enter() {
-                    Some(inside) => return hand_to(inside, leaves(event)).await,
+                    Some(inside) => return inside.hand_over(leaves(event)).await,
                     None => continue,
                 }
             }
             match to.taking(&event, shared.egress.all_outputs) {
                 Ok(Some(taking)) => {
                     for output in taking {
-                        hand_to(output, leaves(event.clone())).await;
+                        output.hand_over(leaves(event.clone())).await;
                     }
                     return;
                 }
@@ -105,11 +101,5 @@ impl Leaving<'_> {
                 }
             }
         }
-    }
-}
-
-async fn hand_to(output: Inside<'_>, outgoing: Outgoing) {
-    if let Err(outgoing) = output.sink().try_accept(outgoing) {
-        output.sink().accept(outgoing).await;
     }
 }
