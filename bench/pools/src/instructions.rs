@@ -1,16 +1,12 @@
-//! Instructions per message: what a machine without hardware counters can repeat exactly.
-//!
-//! callgrind counts all that a process runs. Two runs of which one sends more messages are subtracted, so that start and end
-//! are not counted. It runs one thread at a time, so the figure says nothing of cache lines that go to and fro.
+//! Instructions per message of both sides of a row.
 
-use std::{io, process::Command};
+use guard::callgrind;
 
 use crate::{Failure, rounds::Side, rows::Row, stage::Threads};
 
 /// Messages of the shorter run (fewer calls); the longer has twice as many. More than 256 mailboxes hold, so that both have
 /// senders that wait.
 const MESSAGES: u64 = 300_000;
-const VALGRIND: &str = "valgrind";
 
 /// Counts both sides of a row on one thread, and gives a line of the table.
 pub fn line(row: Row) -> Result<String, Failure> {
@@ -36,41 +32,9 @@ pub fn heading() -> String {
 
 /// What one side of a row takes for each message, or call.
 pub fn per_message(row: Row, side: Side) -> Result<f64, Failure> {
-    let messages = row.scaled(MESSAGES);
-    let (short, long) = (collected(row, side, messages)?, collected(row, side, 2 * messages)?);
-    match long.checked_sub(short) {
-        Some(more) if more > 0 => Ok(more as f64 / messages as f64),
-        _ => Err(format!("{short} instructions for {messages} messages, {long} for twice as many")
-            .into()),
-    }
-}
-
-/// What callgrind says when it ends: `==1== Collected : 117221827`.
-fn collected(row: Row, side: Side, messages: u64) -> Result<u64, Failure> {
-    let mut valgrind = Command::new(VALGRIND);
-    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-    valgrind.arg(std::env::current_exe()?).args(["callgrind", row.name, side.name()]);
-    let ran = valgrind.arg(messages.to_string()).output().map_err(|error| missing(&error))?;
-    let text = String::from_utf8_lossy(&ran.stderr);
-    if !ran.status.success() {
-        return Err(format!("{} of the run that is counted: {}", ran.status, text.trim()).into());
-    }
-    let count = text.lines().find_map(|line| line.split_once("Collected :"));
-    let count = count.ok_or_else(|| format!("callgrind counted nothing: {}", text.trim()))?.1;
-    Ok(count.trim().parse()?)
-}
-
-/// Which valgrind there is.
-///
-/// # Errors
-/// When there is none.
-pub fn valgrind() -> Result<String, Failure> {
-    let ran = Command::new(VALGRIND).arg("--version").output().map_err(|error| missing(&error))?;
-    Ok(String::from_utf8_lossy(&ran.stdout).trim().to_owned())
-}
-
-fn missing(error: &io::Error) -> String {
-    format!("{VALGRIND}: {error}; it counts the instructions: install the package valgrind")
+    callgrind::per_message(row.scaled(MESSAGES), |messages| {
+        ["callgrind", row.name, side.name(), &messages.to_string()].map(str::to_owned).to_vec()
+    })
 }
 
 /// Runs one side once, with nothing around it that would count.

@@ -14,14 +14,12 @@ mod collisions;
 mod fairness;
 mod flood;
 mod growth;
-mod guard;
 mod instructions;
 mod keyed;
 mod keys;
 mod memory;
 mod message;
 mod options;
-mod recorded;
 mod report;
 mod rounds;
 mod rows;
@@ -62,7 +60,9 @@ fn run(command: Command) -> Result<(), Failure> {
             instructions::run_once(row, side, messages, threads)?
         }
         Command::Instructions(rows) => count(rows)?,
-        Command::Guard(guard) => guard::run(&guard)?,
+        Command::Guard(guard) => guard::run(&guard, &|row| {
+            instructions::per_message(options::row(row)?, rounds::Side::Greenroom)
+        })?,
         Command::Serve => serve::serve()?,
         Command::Growth(options) => growth::grow(&options)?,
         Command::Waits(options) => waits::run(&options)?,

@@ -22,7 +22,7 @@ pub struct Measured {
 
 /// Machine, versions and settings, as lines of a name and a value.
 pub fn setting(run: String) -> Vec<(&'static str, String)> {
-    let versions = [locked("greenroom"), locked("tokio"), env!("BUILT_BY")];
+    let versions = [locked("greenroom"), locked("tokio"), guard::COMPILER];
     let built = match cfg!(debug_assertions) {
         true => "with debug assertions: figures mean nothing",
         false => "optimised",

@@ -95,7 +95,7 @@ fn offer(systems: &[System]) -> Value {
             "rows": system.rows.iter().map(|(row, _)| row).collect::<Vec<_>>(),
         })
     };
-    json!({ "systems": systems.iter().map(system).collect::<Vec<_>>(), "runtime": env!("BUILT_BY") })
+    json!({ "systems": systems.iter().map(system).collect::<Vec<_>>(), "runtime": guard::COMPILER })
 }
 
 /// One repetition, as a line asks for it.

@@ -1,29 +1,21 @@
 //! The file of recorded instructions: figures by row, and what they were made with.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs};
 
 use measure::locked;
 use serde_json::{Value, json};
 
-use crate::Failure;
+use crate::{COMPILER, Failure, Guard};
 
 /// Instructions per message, by row.
-pub type Figures = BTreeMap<String, f64>;
-
-/// What the file says of itself, line by line.
-const ABOUT: [&str; 4] = [
-    "Instructions of Greenroom's side per message (per call in rows D), counted by callgrind with everything on one thread.",
-    "`pools guard` compares with these figures, and fails where a row grew by more than 5 %: bench/README.md.",
-    "Recorded with `cargo run --profile measure --manifest-path bench/Cargo.toml -p pools -- guard --record`.",
-    "This file changes only in a commit that says why a figure grew or fell.",
-];
+pub(crate) type Figures = BTreeMap<String, f64>;
 
 /// Where a new file comes from.
-const RECORD: &str = "`pools guard --record` writes it";
+const RECORD: &str = "`guard --record` of the same program writes it";
 
 /// What figures depend on beside the code that they are of.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Made {
+pub(crate) struct Made {
     pub architecture: String,
     pub compiler: String,
     pub tokio: String,
@@ -35,7 +27,7 @@ impl Made {
     pub fn now(valgrind: String) -> Self {
         Self {
             architecture: std::env::consts::ARCH.to_owned(),
-            compiler: env!("BUILT_BY").to_owned(),
+            compiler: COMPILER.to_owned(),
             tokio: locked("tokio").to_owned(),
             valgrind,
         }
@@ -76,18 +68,18 @@ impl Made {
 }
 
 #[derive(Debug, PartialEq)]
-pub struct Recorded {
+pub(crate) struct Recorded {
     pub made: Made,
     pub figures: Figures,
 }
 
 impl Recorded {
     /// Reads a file that has a figure for each of these rows, and for no other.
-    pub fn read(path: &Path, rows: &[&str]) -> Result<Self, Failure> {
-        let place = path.display();
-        let text =
-            fs::read_to_string(path).map_err(|error| format!("{place}: {error}; {RECORD}"))?;
-        Self::parse(&text, rows).map_err(|error| format!("{place}: {error}").into())
+    pub fn read(guard: &Guard<'_>) -> Result<Self, Failure> {
+        let place = guard.file.display();
+        let text = fs::read_to_string(&guard.file)
+            .map_err(|error| format!("{place}: {error}; {RECORD}"))?;
+        Self::parse(&text, &guard.rows).map_err(|error| format!("{place}: {error}").into())
     }
 
     fn parse(text: &str, rows: &[&str]) -> Result<Self, Failure> {
@@ -109,18 +101,34 @@ impl Recorded {
         Ok(Self { made: Made::of(&file["made_with"])?, figures: figures? })
     }
 
-    pub fn write(&self, path: &Path) -> Result<(), Failure> {
-        let text = format!("{:#}\n", self.json());
+    pub fn write(&self, guard: &Guard<'_>) -> Result<(), Failure> {
+        let path = &guard.file;
+        let text = format!("{:#}\n", self.json(&about(guard)));
         fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()).into())
     }
 
     /// With one decimal: more would change with every record.
-    fn json(&self) -> Value {
+    fn json(&self, about: &[String]) -> Value {
         let tenths = |figure: f64| (figure * 10.0).round() / 10.0;
         let figures: Figures =
             self.figures.iter().map(|(row, figure)| (row.clone(), tenths(*figure))).collect();
-        json!({ "about": ABOUT, "made_with": self.made.json(), "instructions": figures })
+        json!({ "about": about, "made_with": self.made.json(), "instructions": figures })
     }
+}
+
+/// What the file says of itself, line by line.
+fn about(guard: &Guard<'_>) -> [String; 4] {
+    let Guard { program, about, .. } = guard;
+    [
+        (*about).to_owned(),
+        format!(
+            "`{program} guard` compares with these figures, and fails where a row grew by more than 5 %: bench/README.md."
+        ),
+        format!(
+            "Recorded with `cargo run --profile measure --manifest-path bench/Cargo.toml -p {program} -- guard --record`."
+        ),
+        "This file changes only in a commit that says why a figure grew or fell.".to_owned(),
+    ]
 }
 
 #[cfg(test)]
@@ -135,14 +143,14 @@ mod tests {
     }
 
     fn refused(change: impl FnOnce(&mut Value)) -> String {
-        let mut file = recorded().json();
+        let mut file = recorded().json(&[]);
         change(&mut file);
         Recorded::parse(&file.to_string(), &ROWS).unwrap_err().to_string()
     }
 
     #[test]
     fn what_was_written_is_read_again() {
-        let written = recorded().json().to_string();
+        let written = recorded().json(&[]).to_string();
         assert_eq!(Recorded::parse(&written, &ROWS).unwrap(), recorded());
     }
 
@@ -182,12 +190,5 @@ mod tests {
         assert_eq!(told.len(), 1);
         assert!(told[0].ends_with("counted with rustc 9.0.0"), "{told:?}");
         assert!(now.differences(&now).is_empty());
-    }
-
-    #[test]
-    fn the_committed_file_has_all_rows_of_the_guard() {
-        let rows: Vec<_> = crate::options::guarded().iter().map(|row| row.name).collect();
-        let file = include_str!("../../instructions.json");
-        assert_eq!(Recorded::parse(file, &rows).unwrap().figures.len(), rows.len());
     }
 }
