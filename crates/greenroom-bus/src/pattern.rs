@@ -73,9 +73,14 @@ impl Pattern {
         exact.then_some(self.text.as_str())
     }
 
+    /// True for `**`, which covers every type.
+    pub fn is_any(&self) -> bool {
+        matches!(self.segments[..], [Segment::Any])
+    }
+
     /// True when the pattern covers this type. Takes time in the product of their lengths at most, and no memory.
     pub fn matches(&self, ty: &str) -> bool {
-        matches!(self.segments[..], [Segment::Any]) || covers(&self.segments, ty)
+        self.is_any() || covers(&self.segments, ty)
     }
 
     /// How specific the pattern is.

@@ -149,6 +149,10 @@ pub trait Settle: Send + Sync + 'static {
     /// Called exactly once for each settlement, on whichever thread released its last part. A panic in here ends here,
     /// with an error in the log: it may be reached from a `drop` that runs because of another panic.
     fn settled(&self, how: Settled);
+
+    /// The event has left its line: its handler is done with it, and the outputs have taken what was made of it. Called at most
+    /// once, and before [`settled`](Self::settled); not at all for an event that does not leave.
+    fn left(&self) {}
 }
 
 /// One part of an event's settlement. Confirmed or refused; dropped, it refuses.
@@ -165,9 +169,13 @@ struct Shared<S: Settle + ?Sized = dyn Settle> {
     /// Somebody wants to be told beside `settle`. Set by holders of a part, so that the last one sees it.
     is_watched: AtomicBool,
     /// Who that is.
-    watchers: Mutex<Vec<Watcher>>,
+    watchers: Mutex<Option<Box<Watchers>>>,
     settle: S,
 }
+
+/// In a box of their own: hardly any settlement has one, and without them it fits into a cache line.
+#[derive(Default)]
+struct Watchers(Vec<Watcher>);
 
 type Watcher = Box<dyn FnOnce(Settled) + Send>;
 
@@ -205,6 +213,13 @@ impl Ack {
         }
     }
 
+    /// The event leaves its line.
+    pub(crate) fn leave(&self) {
+        if let Some(shared) = &self.shared {
+            contained(|| shared.settle.left());
+        }
+    }
+
     /// This part is done: stored, or handled with nothing to store.
     pub fn confirm(mut self) {
         if let Some(shared) = self.shared.take() {
@@ -215,6 +230,11 @@ impl Ack {
     /// This part failed: the event is refused, whatever its other parts say.
     pub fn refuse(mut self, why: Refusal) {
         self.give_up(why);
+    }
+
+    /// Reads of its settlement. Done for many in a row, their cache misses overlap.
+    pub(crate) fn fetch(&self) -> u8 {
+        self.shared.as_ref().map_or(0, |shared| shared.state.load(Ordering::Relaxed))
     }
 
     fn give_up(&mut self, why: Refusal) {
@@ -269,7 +289,8 @@ fn fire_in_turn(shared: Arc<Shared>) {
 impl Shared {
     fn fire(&self, how: Settled) {
         if self.is_watched.load(Ordering::Relaxed) {
-            for watcher in std::mem::take(&mut *self.watchers.lock()) {
+            let watchers = self.watchers.lock().take();
+            for watcher in watchers.map_or_else(Vec::new, |watchers| watchers.0) {
                 contained(|| watcher(how));
             }
         }

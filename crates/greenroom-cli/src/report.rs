@@ -195,7 +195,7 @@ impl Text<'_> {
             let key = shortened(&slow.key.escape_debug().to_string());
             vec![format!("{key} ({})", slow.handler), micros(whole_micros(slow.longest))]
         });
-        table_of(out, &["slowest keys (handler)", "taken to settled"], table.collect());
+        table_of(out, &["slowest keys (handler)", "taken to handled"], table.collect());
     }
 }
 

@@ -5,3 +5,4 @@ pub(crate) mod ledger;
 pub(crate) mod log_limit;
 pub(crate) mod order_audit;
 pub(crate) mod report;
+pub(crate) mod settlements;

@@ -54,12 +54,15 @@ impl Shared {
 
     /// A job that no attempt will help any more.
     pub(crate) fn give_up(&self, job: Job, reason: Reason, error: String) {
-        let (attempts, handler) = (job.attempts, Some(job.handler));
-        if let Some(manual) = &job.manual {
+        let (attempts, handler) = (job.attempts, Some(job.handler()));
+        let (manual, produced) = job
+            .extras()
+            .map_or((None, None), |extras| (extras.manual.as_ref(), extras.produced.as_ref()));
+        if let Some(manual) = manual {
             manual.acknowledge();
         }
-        if let Some(produced) = &job.produced {
-            let name = self.process.handlers[job.handler].name;
+        if let Some(produced) = produced {
+            let name = self.process.handlers[job.handler()].name;
             produced.failed(HandlerFailure::new(name, reason, error.clone(), attempts));
         }
         let given = Given { event: Some(job.event), raw: None, reason, error, attempts, handler };

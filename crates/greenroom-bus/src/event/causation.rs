@@ -1,7 +1,5 @@
 //! What an event has from the one that it was made for.
 
-use std::sync::Arc;
-
 use super::model::{Event, ExtensionValue};
 
 /// The extension attribute that all events of one flow share ("Correlation" among the documented extensions of
@@ -59,13 +57,13 @@ impl Event {
     fn inherit(&mut self, name: &'static str, value: Option<&ExtensionValue>) {
         let Some(value) = value else { return };
         if self.extension(name).is_none() {
-            Arc::make_mut(&mut self.inner).extensions.push((name.into(), value.clone()));
+            self.change(|inner| inner.extensions.push((name.into(), value.clone())));
         }
     }
 
     fn remove(&mut self, name: &str) {
         if self.extension(name).is_some() {
-            Arc::make_mut(&mut self.inner).extensions.retain(|(found, _)| **found != *name);
+            self.change(|inner| inner.extensions.retain(|(found, _)| **found != *name));
         }
     }
 }

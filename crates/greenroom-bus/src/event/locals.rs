@@ -4,13 +4,16 @@ use std::{any::Any, fmt, sync::Arc};
 
 /// Values of different types, shared by the clones of an event. None are there most of the time, which costs nothing.
 #[derive(Clone, Default)]
-pub(super) struct Locals(Option<Arc<[Value]>>);
+pub(super) struct Locals(Option<Arc<Values>>);
+
+/// Behind a thin pointer: an event is moved far more often than a value is looked up.
+type Values = Box<[Value]>;
 
 type Value = Arc<dyn Any + Send + Sync>;
 
 impl Locals {
     fn values(&self) -> &[Value] {
-        self.0.as_deref().unwrap_or_default()
+        self.0.as_deref().map_or(&[], |values| values)
     }
 
     pub(super) fn find<T: Any>(&self) -> Option<&T> {
@@ -19,7 +22,8 @@ impl Locals {
 
     pub(super) fn with<T: Any + Send + Sync>(&self, value: T) -> Self {
         let others = self.values().iter().filter(|other| !other.is::<T>());
-        Self(Some(others.cloned().chain([Arc::new(value) as Value]).collect()))
+        let values: Values = others.cloned().chain([Arc::new(value) as Value]).collect();
+        Self(Some(Arc::new(values)))
     }
 }
 

@@ -35,7 +35,7 @@ impl Watch {
             super::contained(|| told(Settled::of(shared.state.load(Ordering::Relaxed))));
             return true;
         }
-        shared.watchers.lock().push(Box::new(told));
+        shared.watchers.lock().get_or_insert_default().0.push(Box::new(told));
         shared.is_watched.store(true, Ordering::Relaxed);
         Ack { shared: Some(shared) }.confirm();
         true

@@ -111,6 +111,10 @@ impl Line for Outgoing {
         Ok(())
     }
 
+    fn fetch(&self) -> u8 {
+        self.event.fetch_data()
+    }
+
     fn into_ack(self) -> Ack {
         self.ack
     }

@@ -11,6 +11,7 @@
 //! writer says: somebody waits for what a sink confirms, and nobody for a dead letter.
 
 use std::{
+    hint::black_box,
     io,
     sync::Arc,
     thread,
@@ -35,6 +36,15 @@ const BATCH_BYTES: usize = 512 * 1024;
 /// Serialised bytes are handed to the storage in pieces of about this size.
 const APPEND_BYTES: usize = 256 * 1024;
 
+/// Lines, and settlements, that are fetched into the caches at a time: enough that their misses overlap, and few enough that they
+/// are still there.
+const FETCHED: usize = 16;
+
+/// Reads a byte of each of the next.
+fn fetch<T>(ahead: &[T], read: impl Fn(&T) -> u8) {
+    black_box(ahead.iter().take(FETCHED).fold(0, |all, next| all ^ read(next)));
+}
+
 /// Takes what the buffer holds, and leaves it empty.
 pub(crate) type Pass<'a> = dyn FnMut(&mut Vec<u8>) -> io::Result<()> + 'a;
 
@@ -48,6 +58,12 @@ pub(crate) trait Line: Send + 'static {
     /// # Errors
     /// What was passed on could not be written.
     fn write(&self, out: &mut Vec<u8>, pass: &mut Pass<'_>) -> io::Result<()>;
+
+    /// Reads a byte of each part that [`write`](Self::write) will read: what is queued has left the caches, and the misses of
+    /// several lines overlap.
+    fn fetch(&self) -> u8 {
+        0
+    }
 
     /// What to confirm once the line is safe. The rest is dropped.
     fn into_ack(self) -> Ack;
@@ -324,7 +340,12 @@ impl<L: Line, S: Storage> Thread<L, S> {
     fn append(&mut self, batch: &mut Vec<(L, usize)>, buffer: &mut Vec<u8>) -> Result<(), GaveUp> {
         self.unsynced_since.get_or_insert_with(Instant::now);
         let mut room = 0;
-        for (line, permits) in batch.drain(..) {
+        let mut lines = batch.drain(..);
+        for at in 0.. {
+            if at % FETCHED == 0 {
+                fetch(lines.as_slice(), |(line, _)| line.fetch());
+            }
+            let Some((line, permits)) = lines.next() else { break };
             let storage = &mut self.storage;
             let mut pass = |buffer: &mut Vec<u8>| hand_over(storage, buffer);
             line.write(buffer, &mut pass).map_err(|error| self.give_up(&error))?;
@@ -348,8 +369,16 @@ impl<L: Line, S: Storage> Thread<L, S> {
     fn sync(&mut self) -> Result<(), GaveUp> {
         if !self.unsynced.is_empty() {
             self.storage.sync().map_err(|error| self.give_up(&error))?;
-            self.unsynced.drain(..).for_each(Ack::confirm);
+            // Before anything is confirmed: who hears of that may ask what happened.
             self.remark();
+            let mut acks = self.unsynced.drain(..);
+            for at in 0.. {
+                if at % FETCHED == 0 {
+                    fetch(acks.as_slice(), Ack::fetch);
+                }
+                let Some(ack) = acks.next() else { break };
+                ack.confirm();
+            }
         }
         self.unsynced_since = None;
         Ok(())

@@ -49,7 +49,7 @@ use super::{Committer, Pull, Receipts, Source, SourceError, Taken};
 use crate::BoxFuture;
 
 /// Batches on their way from the thread: enough that neither side waits for the other's every step.
-const BATCHES: usize = 8;
+const BATCHES: usize = 3;
 
 /// So many bytes tell how a file is compressed.
 const MAGIC: u64 = 4;

@@ -4,30 +4,30 @@ use std::{
     collections::{BTreeMap, HashMap},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
-use super::order_audit::{Line, OrderAudit};
+use super::{
+    order_audit::{Line, LineId, OrderAudit},
+    settlements::{Outcomes, Settlements},
+};
 use crate::{
     dead_letter::Reason,
-    settlement::{Ack, Outcome, Refusal, Settle, Settled},
+    settlement::{Ack, Settle, Settled},
 };
 
-use hdrhistogram::Histogram;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 /// The slowest keys that a report names.
 const SLOWEST: usize = 10;
 
-/// Latencies above this are counted as this: an hour, in microseconds.
-const LONGEST_US: u64 = 3_600_000_000;
-
 #[derive(Debug)]
 pub(crate) struct Ledger {
     taken: AtomicU64,
-    outcomes: Outcomes,
+    settlements: Settlements,
     /// Attempts that failed, and whose effect is not known.
     pub(crate) unanswered: AtomicU64,
     pub(crate) out_of_order: AtomicU64,
@@ -37,18 +37,7 @@ pub(crate) struct Ledger {
     /// Dead letters that are stored.
     pub(crate) letters: StoredLetters,
     pub(crate) audit: OrderAudit,
-    latency: Mutex<Histogram<u64>>,
     slowest: Slowest,
-}
-
-/// Events by how they were settled.
-#[derive(Debug, Default)]
-struct Outcomes {
-    handled: AtomicU64,
-    dead_lettered: AtomicU64,
-    ignored: AtomicU64,
-    refused: AtomicU64,
-    revoked: AtomicU64,
 }
 
 /// Events queued in pools or waiting for another attempt, when last looked at.
@@ -104,7 +93,7 @@ impl Ledger {
         let zero = || AtomicU64::new(0);
         Self {
             taken: zero(),
-            outcomes: Outcomes::default(),
+            settlements: Settlements::default(),
             unanswered: zero(),
             out_of_order: zero(),
             lost_outputs: zero(),
@@ -114,7 +103,6 @@ impl Ledger {
                 pools: (0..pools).map(|_| zero()).collect(),
             },
             audit: OrderAudit::default(),
-            latency: Mutex::new(histogram()),
             slowest: Slowest::default(),
         }
     }
@@ -122,15 +110,10 @@ impl Ledger {
     /// Every count of the same moment, or of shortly after one another: what was taken is read last, so that nothing is
     /// settled in it that was not taken.
     pub(crate) fn counts(&self) -> Counts {
-        let load = |counter: &AtomicU64| counter.load(Ordering::Acquire);
-        Counts {
-            handled: load(&self.outcomes.handled),
-            dead_lettered: load(&self.outcomes.dead_lettered),
-            ignored: load(&self.outcomes.ignored),
-            refused: load(&self.outcomes.refused),
-            revoked: load(&self.outcomes.revoked),
-            taken: load(&self.taken),
-        }
+        let Outcomes { handled, dead_lettered, ignored, refused, revoked } =
+            self.settlements.outcomes();
+        let taken = self.taken.load(Ordering::Acquire);
+        Counts { taken, handled, dead_lettered, ignored, refused, revoked }
     }
 
     /// So many were taken from an input.
@@ -142,40 +125,48 @@ impl Ledger {
     pub(crate) fn part(self: &Arc<Self>, ack: Ack, line: Option<&Line>) -> Ack {
         let Some(line) = line else { return ack };
         self.audit.taken(line);
-        let (ledger, line) = (self.clone(), line.clone());
-        Ack::new(PartTicket { ledger, line, event: Mutex::new(Some(ack)) })
+        let (ledger, line) = (self.clone(), line.id());
+        let (has_left, event) = (AtomicBool::new(false), Mutex::new(Some(ack)));
+        Ack::new(PartTicket { ledger, line, has_left, event })
     }
 
     /// An event leaves in its turn, or out of it.
-    pub(crate) fn leaves(&self, line: Option<&Line>, number: u64) {
-        if number > 0 && line.is_some_and(|line| !self.audit.left(line, number)) {
+    pub(crate) fn leaves(
+        &self,
+        line: Option<&Line>,
+        (number, taken_at): (u64, Instant),
+        ack: &Ack,
+    ) {
+        let Some(line) = line else { return };
+        ack.leave();
+        let time = taken_at.elapsed();
+        if self.slowest.may_enter(time) {
+            self.slowest.offer(line.clone(), time);
+        }
+        if !self.audit.leaves(line.id(), number) {
             self.out_of_order.fetch_add(1, Ordering::Relaxed);
             tracing::error!(?line, number, "an event left out of order; please report this");
         }
     }
 
-    /// An event of this line was settled so long after it was taken.
-    pub(crate) fn settled(&self, how: Settled, time: Duration, line: Option<&Line>) {
-        if let Some(line) = line {
-            self.audit.settled(line);
+    /// An event of this line is settled so long after it was taken, and has not left.
+    pub(crate) fn stays_behind(&self, line: LineId, time: Duration) {
+        if self.slowest.may_enter(time)
+            && let Some(line) = self.audit.find(line)
+        {
             self.slowest.offer(line, time);
         }
-        let counter = match how {
-            Settled::Acknowledged(Outcome::Handled) => &self.outcomes.handled,
-            Settled::Acknowledged(Outcome::DeadLettered) => &self.outcomes.dead_lettered,
-            Settled::Acknowledged(Outcome::Ignored) => &self.outcomes.ignored,
-            Settled::Refused(Refusal::Revoked) => &self.outcomes.revoked,
-            Settled::Refused(_) => &self.outcomes.refused,
-        };
-        let micros = (time.as_micros() as u64).clamp(1, LONGEST_US);
-        self.latency.lock().saturating_record(micros);
-        counter.fetch_add(1, Ordering::AcqRel);
+        self.audit.stays_behind(line);
+    }
+
+    /// An event was settled so long after it was taken.
+    pub(crate) fn settled(&self, how: Settled, time: Duration) {
+        self.settlements.count(how, time.as_micros() as u64);
     }
 
     /// The latency at these quantiles, in microseconds.
     pub(crate) fn latency(&self, quantiles: [f64; 3]) -> [u64; 3] {
-        let latency = self.latency.lock();
-        quantiles.map(|quantile| latency.value_at_quantile(quantile))
+        self.settlements.latency(quantiles)
     }
 
     pub(crate) fn slowest(&self) -> Vec<(Line, Duration)> {
@@ -207,13 +198,7 @@ impl Counts {
     }
 }
 
-/// Two significant digits are enough for a report; the table then takes some tens of kilobytes.
-fn histogram() -> Histogram<u64> {
-    let bounded = Histogram::new_with_bounds(1, LONGEST_US, 2);
-    bounded.unwrap_or_else(|_| unreachable!("the bounds are constants that the histogram accepts"))
-}
-
-/// The keys whose events took longest from taken to settled.
+/// The keys whose events took longest: from taken to handled, or to settled where they were not.
 #[derive(Debug, Default)]
 struct Slowest {
     /// The shortest time that enters the table, in microseconds; read without its lock.
@@ -222,12 +207,14 @@ struct Slowest {
 }
 
 impl Slowest {
-    fn offer(&self, line: &Line, time: Duration) {
-        if (time.as_micros() as u64) <= self.threshold.load(Ordering::Relaxed) {
-            return;
-        }
+    /// Whether an event that took so long is among the slowest.
+    fn may_enter(&self, time: Duration) -> bool {
+        time.as_micros() as u64 > self.threshold.load(Ordering::Relaxed)
+    }
+
+    fn offer(&self, line: Line, time: Duration) {
         let mut keys = self.keys.lock();
-        let longest = keys.entry(line.clone()).or_default();
+        let longest = keys.entry(line).or_default();
         *longest = time.max(*longest);
         if keys.len() > SLOWEST {
             let least = keys.iter().min_by_key(|(_, time)| **time).map(|(line, _)| line.clone());
@@ -243,14 +230,21 @@ impl Slowest {
 /// The settlement of one of several handlers that an event goes to, where that one keeps a line.
 struct PartTicket {
     ledger: Arc<Ledger>,
-    line: Line,
+    line: LineId,
+    has_left: AtomicBool,
     /// The part of the event's own settlement, until this one has its outcome.
     event: Mutex<Option<Ack>>,
 }
 
 impl Settle for PartTicket {
+    fn left(&self) {
+        self.has_left.store(true, Ordering::Relaxed);
+    }
+
     fn settled(&self, how: Settled) {
-        self.ledger.audit.settled(&self.line);
+        if !self.has_left.load(Ordering::Relaxed) {
+            self.ledger.audit.stays_behind(self.line);
+        }
         let Some(event) = self.event.lock().take() else { return };
         match how {
             Settled::Acknowledged(outcome) => {

@@ -81,7 +81,7 @@ pub struct KeyView {
     pub pool: String,
     /// The input that its events come from.
     pub input: String,
-    /// Events of it that were taken and are not settled, wherever they are.
+    /// Events of it that were taken and are not done: neither has an output taken what was made of them, nor are they settled.
     pub unsettled: u64,
     /// Where it stands in the pool and why; `None` where its events wait beside the pool or for their outputs, or the pool
     /// does not keep order by lanes.
@@ -287,7 +287,7 @@ impl Control {
     }
 
     fn key_view(&self, line: &Line) -> Option<KeyView> {
-        let unsettled = self.shared.ledger.audit.unsettled(line)?;
+        let unsettled = self.shared.ledger.audit.pending(line)?;
         let (handler, input) = self.names(line);
         Some(KeyView {
             key: line.key.to_string(),

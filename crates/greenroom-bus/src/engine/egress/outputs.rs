@@ -109,8 +109,9 @@ impl Output {
         }
     }
 
-    fn covers(&self, ty: &str) -> bool {
-        self.on.iter().any(|pattern| pattern.matches(ty))
+    /// Does not look at an event where it takes every type: that is a miss in the caches, or two, for each.
+    fn covers(&self, event: &Event) -> bool {
+        self.on.iter().any(|pattern| pattern.is_any() || pattern.matches(event.ty()))
     }
 
     /// `None` once it is closed.
@@ -346,8 +347,8 @@ impl View {
     }
 
     /// The only output that an event can go to, where no matcher has to be asked: most engines have one.
-    pub(crate) fn plain(&self, ty: &str) -> Option<&Output> {
-        let first = self.list.iter().find(|output| output.covers(ty))?;
+    pub(crate) fn plain(&self, event: &Event) -> Option<&Output> {
+        let first = self.list.iter().find(|output| output.covers(event))?;
         first.matcher.is_any().then_some(&**first)
     }
 
@@ -362,7 +363,7 @@ impl View {
         all: bool,
     ) -> Result<Option<Vec<Inside<'_>>>, (&str, String)> {
         let mut taking = Vec::new();
-        for output in self.list.iter().filter(|output| output.covers(event.ty())) {
+        for output in self.list.iter().filter(|output| output.covers(event)) {
             if !output.matcher.try_matches(event).map_err(|why| (&*output.name, why))? {
                 continue;
             }

@@ -174,7 +174,10 @@ impl Routing {
             Ok(line) => {
                 let ack = settles(line.as_ref());
                 let job = Job::new(event, handler, line, origin, ack);
-                self.reserve(Job { reserved, ..job });
+                match reserved {
+                    Some(_) => self.reserve(job.with_reserved(reserved)),
+                    None => self.reserve(job),
+                }
             }
             Err(error) => {
                 let job = Job::new(event, handler, None, origin, settles(None));
@@ -220,18 +223,16 @@ impl Routing {
     }
 
     /// Admits a job that needs no room on the way back, or has brought or found some; others wait for it, in order.
-    fn reserve(&mut self, mut job: Job) {
-        let declared = self.shared.process.handlers[job.handler].config.loopback;
-        if declared == 0 || job.reserved.is_some() {
+    fn reserve(&mut self, job: Job) {
+        let declared = self.shared.process.handlers[job.handler()].config.loopback;
+        let has_reserved = job.extras().is_some_and(|extras| extras.reserved.is_some());
+        if declared == 0 || has_reserved {
             return self.admit(job);
         }
         let Some(loopback) = &self.shared.loopback else { return self.admit(job) };
-        let waiting = &mut self.unreserved[job.handler];
-        if waiting.is_empty() {
-            job.reserved = loopback.room.try_reserve(declared);
-        }
-        match job.reserved {
-            Some(_) => self.admit(job),
+        let waiting = &mut self.unreserved[job.handler()];
+        match waiting.is_empty().then(|| loopback.room.try_reserve(declared)).flatten() {
+            Some(reserved) => self.admit(job.with_reserved(Some(reserved))),
             None => waiting.push_back(job),
         }
     }
@@ -245,13 +246,13 @@ impl Routing {
                 && let Some(reserved) = loopback.room.try_reserve(declared)
                 && let Some(job) = self.unreserved[handler].pop_front()
             {
-                self.admit(Job { reserved: Some(reserved), ..job });
+                self.admit(job.with_reserved(Some(reserved)));
             }
         }
     }
 
     fn admit(&mut self, job: Job) {
-        let pool = self.shared.process.handlers[job.handler].pool;
+        let pool = self.shared.process.handlers[job.handler()].pool;
         // Events that may wait are handed over together, at the end of the turn.
         if self.shared.process.pools[pool].on_full == OnFull::Pause {
             self.pools.wait(pool, job);

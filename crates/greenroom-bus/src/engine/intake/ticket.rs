@@ -1,7 +1,10 @@
 //! The settlement of what an input gave: told to the ledger, to the budget of its input, and to its
 //! source.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use tokio::time::Instant;
 
@@ -10,7 +13,7 @@ use super::{
     partition::{Assigned, Open},
 };
 use crate::{
-    engine::account::{ledger::Ledger, order_audit::Line},
+    engine::account::{ledger::Ledger, order_audit::LineId},
     settlement::{Settle, Settled},
     source::Receipts,
 };
@@ -54,17 +57,35 @@ impl Batch {
 
 /// The settlement of one event.
 pub(crate) struct Ticket {
-    pub(crate) batch: Arc<Batch>,
+    batch: Arc<Batch>,
     /// What it takes of the budget.
-    pub(crate) bytes: u32,
+    bytes: u32,
     /// The line that it stands in, where it has an order.
-    pub(crate) line: Option<Line>,
+    line: Option<LineId>,
+    /// It stands there no more.
+    has_left: AtomicBool,
+}
+
+impl Ticket {
+    pub(crate) fn new(batch: Arc<Batch>, bytes: u32, line: Option<LineId>) -> Self {
+        Self { batch, bytes, line, has_left: AtomicBool::new(false) }
+    }
 }
 
 impl Settle for Ticket {
+    fn left(&self) {
+        self.has_left.store(true, Ordering::Relaxed);
+    }
+
     fn settled(&self, how: Settled) {
         let (batch, how) = (&self.batch, self.batch.ends(how));
-        batch.ledger.settled(how, batch.taken_at.elapsed(), self.line.as_ref());
+        let time = batch.taken_at.elapsed();
+        if let Some(line) = self.line
+            && !self.has_left.load(Ordering::Relaxed)
+        {
+            batch.ledger.stays_behind(line, time);
+        }
+        batch.ledger.settled(how, time);
         if let Some((_, open)) = &batch.of {
             open.assigned().budget.give_back(self.bytes);
         }
@@ -78,6 +99,10 @@ pub(crate) struct PlacedTicket {
 }
 
 impl Settle for PlacedTicket {
+    fn left(&self) {
+        self.ticket.left();
+    }
+
     fn settled(&self, how: Settled) {
         self.ticket.settled(how);
         let batch = &self.ticket.batch;

@@ -188,12 +188,12 @@ impl RunningRouter {
                 }
                 Err(error) => {
                     let job = Job::new(event.clone(), *place, None, origin, part);
-                    let job = Job { produced: Some(produced.clone()), ..job };
+                    let job = job.with_produced(produced.clone());
                     shared.give_up(job, Reason::KeyMissing, error);
                     continue;
                 }
             };
-            let job = Job { produced: Some(produced.clone()), ..job };
+            let job = job.with_produced(produced.clone());
             let pool = shared.process.handlers[*place].pool;
             admit(shared, pool, &self.parts.pools[pool].address(), job).await;
         }
@@ -290,5 +290,5 @@ async fn stop(mut parts: Parts, deadline: Duration) -> RunReport {
 
 /// The settlement of one event in the ledger.
 fn ticket(shared: &Shared) -> Ticket {
-    Ticket { batch: Batch::of_caller(&shared.ledger), bytes: 0, line: None }
+    Ticket::new(Batch::of_caller(&shared.ledger), 0, None)
 }

@@ -40,11 +40,13 @@ impl LeftParked {
     pub(crate) fn of(shared: &Shared, jobs: &[Job]) -> Self {
         let mut left = Self { events: jobs.len() as u64, ..Self::default() };
         for job in jobs {
-            let Some(error) = &job.parked_for else { continue };
+            let Some(error) = job.extras().and_then(|extras| extras.parked_for.as_ref()) else {
+                continue;
+            };
             left.keys += 1;
             if left.named.len() < NAMED {
                 let key = job.line.as_ref().map_or("", |line| &*line.key);
-                let (handler, id) = (&shared.process.handlers[job.handler].name, job.event.id());
+                let (handler, id) = (&shared.process.handlers[job.handler()].name, job.event.id());
                 left.named
                     .push(format!("{key:?} of {handler:?}, whose event {id:?} failed: {error}"));
             }

@@ -52,8 +52,8 @@ impl Attempts {
         mut jobs: Vec<&mut Job>,
     ) -> Vec<Result<Outputs, BusError>> {
         let mut results = Vec::with_capacity(jobs.len());
-        for of_handler in jobs.chunk_by_mut(|one, next| one.handler == next.handler) {
-            let config = &self.shared.process.handlers[of_handler[0].handler].config;
+        for of_handler in jobs.chunk_by_mut(|one, next| one.handler() == next.handler()) {
+            let config = &self.shared.process.handlers[of_handler[0].handler()].config;
             let any_held = of_handler.iter().any(|job| held(&self.shared, job).is_some());
             let alone = any_held || config.ack == AckWhen::Manual || config.loopback > 0;
             match of_handler {
@@ -70,7 +70,7 @@ impl Attempts {
         let (mut results, mut any_failed) = (Vec::with_capacity(jobs.len()), false);
         for job in jobs {
             let result = match any_failed && job.line.is_some() {
-                true => Err(released(&self.shared.process.handlers[job.handler])),
+                true => Err(released(&self.shared.process.handlers[job.handler()])),
                 false => self.attempt(job).await,
             };
             any_failed |= result.is_err();
@@ -81,7 +81,7 @@ impl Attempts {
 
     async fn attempt_together(&mut self, jobs: &mut [&mut Job]) -> Vec<Result<Outputs, BusError>> {
         let Self { shared, handlers, pool, slot } = self;
-        let place = jobs[0].handler;
+        let place = jobs[0].handler();
         let (entry, pool) = (&shared.process.handlers[place], &shared.process.pools[*pool]);
         goes_on(shared, pool, jobs[0]).await;
         if let Some(fair_share) = &shared.process.fair_share {
@@ -138,7 +138,7 @@ impl Attempts {
     pub(crate) async fn attempt(&mut self, job: &mut Job) -> Result<Outputs, BusError> {
         // Borrowed apart, so that no shared count is written for each event.
         let Self { shared, handlers, pool, slot } = self;
-        let (entry, pool) = (&shared.process.handlers[job.handler], &shared.process.pools[*pool]);
+        let (entry, pool) = (&shared.process.handlers[job.handler()], &shared.process.pools[*pool]);
         if pool.pause.is_on() {
             goes_on(shared, pool, job).await;
         }
@@ -164,12 +164,15 @@ impl Attempts {
         }
         let probe = Probe((admission == Admission::Probe).then_some(&entry.circuit));
         let attempt = begin(job, entry, pool, *slot);
-        if !has_room(job.reserved.as_mut(), entry.config.loopback) {
+        if !has_room(
+            job.present_extras().and_then(|extras| extras.reserved.as_mut()),
+            entry.config.loopback,
+        ) {
             let error = "there is no room on the way back for what its handler may send there";
             let failure = Failure::new(FailureKind::LoopbackFull, error).with_effect(Effect::None);
             return Err(failed(shared, pool, job, failure, probe));
         }
-        let result = match built(&mut handlers[job.handler], entry, *slot) {
+        let result = match built(&mut handlers[job.handler()], entry, *slot) {
             Err(failure) => Err(failure),
             Ok(handler) => {
                 let settlement = settlement(job, entry);
@@ -247,7 +250,7 @@ fn may_send_back(shared: &Shared, job: &Job, outputs: Outputs) -> Result<Outputs
         Outputs::Same => usize::from(loopback.takes(job.event.ty())),
         Outputs::Events(events) => events.iter().filter(|event| loopback.takes(event.ty())).count(),
     };
-    let declared = shared.process.handlers[job.handler].config.loopback;
+    let declared = shared.process.handlers[job.handler()].config.loopback;
     if back <= declared {
         return Ok(outputs);
     }
@@ -261,8 +264,11 @@ fn settlement(job: &mut Job, entry: &Handler) -> Option<Settlement> {
     if entry.config.ack != AckWhen::Manual {
         return None;
     }
-    let ack = &job.ack;
-    Some(job.manual.get_or_insert_with(|| Settlement::new(ack.child())).clone())
+    if let Some(known) = job.extras().and_then(|extras| extras.manual.clone()) {
+        return Some(known);
+    }
+    let settlement = Settlement::new(job.ack.child());
+    Some(job.extras_mut().manual.insert(settlement).clone())
 }
 
 /// Awaits an attempt as long as its pool lets it take.
@@ -307,7 +313,7 @@ fn begin(job: &mut Job, entry: &Handler, pool: &PoolSettings, slot: usize) -> At
 /// How long an event waits before its last attempt, a part at a time: inputs may end meanwhile, and
 /// then nobody else comes.
 fn held(shared: &Shared, job: &Job) -> Option<Duration> {
-    let left = job.tries.held_for(|| shared.inputs.reading() > 0)?;
+    let left = job.extras()?.tries.held_for(|| shared.inputs.reading() > 0)?;
     Some(left.min(HELD))
 }
 

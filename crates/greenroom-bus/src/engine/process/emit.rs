@@ -1,7 +1,7 @@
 //! What a handler produced goes to the outputs, and its event is confirmed.
 
 use super::{
-    job::{Job, Origin},
+    job::{Handled, Job, Origin},
     loopback::{Reserved, Returning},
 };
 use crate::{
@@ -16,12 +16,15 @@ use crate::{
 
 /// Hands what a handler produced to the outputs, in order, and confirms the event's own part.
 pub(crate) async fn emit(shared: &Shared, to: &mut View, job: Job, outputs: Outputs) {
-    let Job { event, handler, line, origin, attempts: attempt, mut ack, produced, .. } = job;
-    let mut leaving = Leaving { shared, to, attempt, origin, reserved: job.reserved };
-    let entry = &shared.process.handlers[handler];
+    let (Handled { event, handler, line, origin, attempts: attempt }, mut ack, extras) =
+        job.into_parts();
+    let (produced, reserved) =
+        extras.map_or((None, None), |extras| (extras.produced, extras.reserved));
+    let mut leaving = Leaving { shared, to, attempt, origin, reserved };
+    let (entry, taken) = (&shared.process.handlers[handler], (origin.number, origin.taken_at));
     let at_once = entry.config.ack == AckWhen::OnSuccess;
     if at_once {
-        shared.ledger.leaves(line.as_ref(), origin.number);
+        shared.ledger.leaves(line.as_ref(), taken, &ack);
         let outputs = Ack::new(OutputsTicket(shared.ledger.clone()));
         std::mem::replace(&mut ack, outputs).confirm();
     }
@@ -40,7 +43,7 @@ pub(crate) async fn emit(shared: &Shared, to: &mut View, job: Job, outputs: Outp
         }
     }
     if !at_once {
-        shared.ledger.leaves(line.as_ref(), origin.number);
+        shared.ledger.leaves(line.as_ref(), taken, &ack);
     }
     ack.confirm();
 }
@@ -80,7 +83,7 @@ impl Leaving<'_> {
         loop {
             to.refresh(&shared.egress.outputs);
             if !shared.egress.all_outputs
-                && let Some(output) = to.plain(event.ty())
+                && let Some(output) = to.plain(&event)
             {
                 match output.enter() {
                     Some(inside) => return inside.hand_over(leaves(event)).await,

@@ -21,7 +21,7 @@ pub(crate) type JobAddress = Address<Job, (), BusError>;
 pub(crate) struct Job {
     pub(crate) event: Event,
     /// The place of its handler.
-    pub(crate) handler: usize,
+    handler: u32,
     /// The line that it stands in; none for an event without order.
     pub(crate) line: Option<Line>,
     /// Where it came from.
@@ -30,6 +30,13 @@ pub(crate) struct Job {
     pub(crate) attempts: u32,
     /// Its settlement; dropped with the job, it refuses the event.
     pub(crate) ack: Ack,
+    /// What few events have. In a box of its own, because a job is moved several times, mostly from one core to another.
+    extras: Option<Box<Extras>>,
+}
+
+/// What few jobs have.
+#[derive(Default)]
+pub(crate) struct Extras {
     /// Room on the way back for what its handler may send there.
     pub(crate) reserved: Option<Reserved>,
     /// Its attempts that failed.
@@ -42,6 +49,8 @@ pub(crate) struct Job {
     pub(crate) produced: Option<Arc<Produced>>,
 }
 
+const _: () = assert!(size_of::<Job>() <= 128, "a job is two cache lines");
+
 impl Job {
     pub(crate) fn new(
         event: Event,
@@ -50,20 +59,59 @@ impl Job {
         origin: Origin,
         ack: Ack,
     ) -> Self {
-        Self {
-            event,
-            handler,
-            line,
-            origin,
-            attempts: 0,
-            ack,
-            reserved: None,
-            tries: Tries::default(),
-            parked_for: None,
-            manual: None,
-            produced: None,
-        }
+        let handler = handler as u32;
+        Self { event, handler, line, origin, attempts: 0, ack, extras: None }
     }
+
+    /// The place of its handler.
+    pub(crate) fn handler(&self) -> usize {
+        self.handler as usize
+    }
+
+    /// What it has that few have.
+    pub(crate) fn extras(&self) -> Option<&Extras> {
+        self.extras.as_deref()
+    }
+
+    /// As [`extras`](Self::extras), to be changed where it is there.
+    pub(crate) fn present_extras(&mut self) -> Option<&mut Extras> {
+        self.extras.as_deref_mut()
+    }
+
+    /// As [`extras`](Self::extras), made where it is not there yet.
+    pub(crate) fn extras_mut(&mut self) -> &mut Extras {
+        self.extras.get_or_insert_default()
+    }
+
+    /// With room on the way back.
+    pub(crate) fn with_reserved(mut self, reserved: Option<Reserved>) -> Self {
+        if reserved.is_some() {
+            self.extras_mut().reserved = reserved;
+        }
+        self
+    }
+
+    /// For somebody who wants to know what its handler makes of it.
+    pub(crate) fn with_produced(mut self, produced: Arc<Produced>) -> Self {
+        self.extras_mut().produced = Some(produced);
+        self
+    }
+
+    /// Its parts, once it is handled.
+    pub(crate) fn into_parts(self) -> (Handled, Ack, Option<Box<Extras>>) {
+        let handler = self.handler();
+        let Self { event, line, origin, attempts, ack, extras, .. } = self;
+        (Handled { event, handler, line, origin, attempts }, ack, extras)
+    }
+}
+
+/// What is left of a job that is handled, beside its settlement.
+pub(crate) struct Handled {
+    pub(crate) event: Event,
+    pub(crate) handler: usize,
+    pub(crate) line: Option<Line>,
+    pub(crate) origin: Origin,
+    pub(crate) attempts: u32,
 }
 
 /// The number of no assignment: of events that belong to no partition.

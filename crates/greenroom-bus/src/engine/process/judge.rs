@@ -82,11 +82,11 @@ pub(crate) fn failed(
     failure: Failure,
     probe: Probe<'_>,
 ) -> BusError {
-    let entry = &shared.process.handlers[job.handler];
+    let entry = &shared.process.handlers[job.handler()];
     let (retry, now) = (entry.retry(), Instant::now());
-    let (streak, forgiven) = entry.circuit.streak(job.tries.streak());
+    let (streak, forgiven) = entry.circuit.streak(job.extras_mut().tries.streak());
     if forgiven {
-        job.tries.begin_anew();
+        job.extras_mut().tries.begin_anew();
     }
     let mut blame = Blame::Event;
     match failure.kind {
@@ -107,13 +107,13 @@ pub(crate) fn failed(
         Blame::Outage | Blame::NewOutage => Some(OUTAGE),
     };
     if let Blame::Unknown(undecided) = blame {
-        job.tries.hold(now + undecided);
+        job.extras_mut().tries.hold(now + undecided);
     }
     if failure.kind != FailureKind::Released {
         tell_failure(shared, job, &failure.error, Some(failure.kind));
         pool.failed_attempts.fetch_add(1, Ordering::Relaxed);
         if waits.is_none() {
-            job.tries.failed(streak, now);
+            job.extras_mut().tries.failed(streak, now);
         }
     }
     if failure.effect == Effect::Unknown {
@@ -123,8 +123,9 @@ pub(crate) fn failed(
         // Nobody has had the event: the next attempt is the same one again.
         take_back(job, pool);
     }
-    let failures = job.tries.failures();
-    let is_last = failures >= retry.attempts || job.tries.is_over(retry.total, now);
+    let tries = &job.extras_mut().tries;
+    let failures = tries.failures();
+    let is_last = failures >= retry.attempts || tries.is_over(retry.total, now);
     let is_revoked = is_revoked(shared, job);
     BusError { failure, waits, backoff: retry.backoff, failures, is_last, is_revoked }
 }
@@ -146,15 +147,16 @@ fn blamed(
     probe: Probe<'_>,
     now: Instant,
 ) -> Blame {
-    let entry = &shared.process.handlers[job.handler];
-    let left = job.tries.left(entry.retry(), now);
+    let entry = &shared.process.handlers[job.handler()];
+    let tries = &job.extras_mut().tries;
+    let (left, since) = (tries.left(entry.retry(), now), tries.streak());
     let failing = Failing {
         event: (job.origin.input, job.origin.position),
         refused: failure.kind == FailureKind::Pause,
         error: &failure.error,
         probe: probe.done(),
         left,
-        since: job.tries.streak(),
+        since,
         others_may_come: shared.inputs.reading() > 0,
     };
     let blame = entry.circuit.failed(failing, now);
@@ -167,14 +169,14 @@ fn blamed(
         );
     }
     if matches!(blame, Blame::NewOutage | Blame::Outage) {
-        job.tries.begin_anew();
+        job.extras_mut().tries.begin_anew();
     }
     blame
 }
 
 /// Tells of a failed attempt.
 pub(crate) fn tell_failure(shared: &Shared, job: &Job, error: &str, kind: Option<FailureKind>) {
-    let handler = &shared.process.handlers[job.handler];
+    let handler = &shared.process.handlers[job.handler()];
     shared.process.failures.tell(&FailedEvent {
         event: &job.event,
         error,
@@ -242,11 +244,12 @@ fn row(retry: Retry) -> Rule {
 
 /// A job parks its key. Its error stays with it for the report.
 fn park(shared: &Shared, job: &mut Job, error: &str) {
-    job.parked_for = Some(error.into());
+    let extras = job.extras_mut();
+    extras.parked_for = Some(error.into());
     // A later attempt is the first again.
-    job.tries.begin_anew();
+    extras.tries.begin_anew();
     let Some(left_out) = shared.process.parked.parks(Instant::now()) else { return };
-    let handler = &shared.process.handlers[job.handler];
+    let handler = &shared.process.handlers[job.handler()];
     let key = job.line.as_ref().map(|line| &*line.key);
     let (id, attempts, input) =
         (job.event.id(), job.attempts, shared.inputs.label(job.origin.input));
