@@ -60,8 +60,21 @@ pub struct DeadLetter {
     pub pool: Option<Arc<str>>,
     /// The handler, where it reached one.
     pub handler: Option<Arc<str>>,
+    /// What outputs rejected of what its handler had made. Of one event, other outputs may have stored what they got.
+    pub rejected: Vec<OutputRejection>,
     /// Confirmed when the letter is stored; dropped, it refuses.
     pub ack: Ack,
+}
+
+/// What an output does not take, for good.
+#[derive(Debug, Clone)]
+pub struct OutputRejection {
+    /// The name of the output.
+    pub output: Arc<str>,
+    /// What its handler had made for it; `None` where that is the event itself.
+    pub event: Option<Event>,
+    /// What the output said.
+    pub error: String,
 }
 
 /// Why an event became a dead letter.
@@ -90,11 +103,13 @@ pub enum Reason {
     PoolFull,
     /// Its key was parked, and an operator dropped all that waited there.
     Dropped,
+    /// Its handler was done with it, and an output rejected what it had made.
+    OutputRejected,
 }
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Malformed,
         Self::TooLarge,
         Self::NoHandler,
@@ -106,6 +121,7 @@ impl Reason {
         Self::NoWorkers,
         Self::PoolFull,
         Self::Dropped,
+        Self::OutputRejected,
     ];
 
     /// The spelling used in stored letters, reports and metrics.
@@ -122,6 +138,7 @@ impl Reason {
             Self::NoWorkers => "no_workers",
             Self::PoolFull => "pool_full",
             Self::Dropped => "dropped",
+            Self::OutputRejected => "output_rejected",
         }
     }
 }
@@ -145,7 +162,8 @@ mod tests {
             Reason::Poisoned => Reason::NoWorkers,
             Reason::NoWorkers => Reason::PoolFull,
             Reason::PoolFull => Reason::Dropped,
-            Reason::Dropped => return None,
+            Reason::Dropped => Reason::OutputRejected,
+            Reason::OutputRejected => return None,
         })
     }
 

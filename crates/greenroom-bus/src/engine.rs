@@ -26,7 +26,7 @@ pub use self::{
     config::{BuildError, NoHandler, OutageConfig},
     control::{
         ChangeError, Control, Decided, Decision, HandlerControl, HandlerView, HotView, KeyView,
-        NotAdded, ParkedView, PoolControl, PoolView, Removal,
+        NotAdded, OutputView, ParkedView, PoolControl, PoolView, Removal,
     },
     intake::{
         budget::InputConfig,

@@ -10,6 +10,7 @@ pub mod engine;
 pub mod event;
 mod excerpt;
 pub mod handler;
+pub mod http;
 pub mod layer;
 pub mod name;
 pub mod pattern;

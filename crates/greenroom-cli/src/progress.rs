@@ -40,7 +40,7 @@ pub struct Snapshot {
     pub has_admin: bool,
     /// How much of all finite inputs was read, between 0 and 1; `None` where an end is not known.
     pub fraction: Option<f64>,
-    /// The handlers in outage, and for how long each has been.
+    /// What does not get on, such as ``handler `push` in outage``, and for how long.
     pub outages: Vec<(String, Duration)>,
     /// How long an outage may last once all inputs have ended.
     pub outage_limit: Duration,
@@ -246,7 +246,7 @@ fn parked(snapshot: &Snapshot) -> String {
     format!(", {keys} parked with {events} of the events: {next}")
 }
 
-/// What the events of a handler wait for, and what ends that.
+/// What the events of a handler or an output wait for, and what ends that.
 fn outage(snapshot: &Snapshot, (name, lasted): &(String, Duration)) -> String {
     let others = match snapshot.outages.len() - 1 {
         0 => String::new(),
@@ -259,7 +259,7 @@ fn outage(snapshot: &Snapshot, (name, lasted): &(String, Duration)) -> String {
         }
         _ => "its events wait until it answers again".to_owned(),
     };
-    format!(", the handler `{name}`{others} in outage for {}: {rest}", human(*lasted))
+    format!(", the {name}{others} for {}: {rest}", human(*lasted))
 }
 
 fn counted(number: u64, what: &str) -> String {
@@ -325,16 +325,16 @@ mod tests {
     #[test]
     fn o08_an_outage_is_told_with_what_ends_it() {
         let mut pace = Pace::new(Instant::now());
-        let outages = vec![("a".to_owned(), Duration::from_secs(9))];
+        let outages = vec![("handler `a` in outage".to_owned(), Duration::from_secs(9))];
         let limit = Duration::from_secs(300);
         let mut now = Snapshot { outages, outage_limit: limit, ..snapshot(1, Some(0.5)) };
         let line = pace.line(&now, Instant::now());
         let said = ", the handler `a` in outage for 9 s: its events wait until it answers again";
         assert!(line.ends_with(said), "{line}");
-        now.outages.push(("b".to_owned(), Duration::from_secs(70)));
+        now.outages.push(("output `b` paused".to_owned(), Duration::from_secs(70)));
         now.fraction = Some(1.0);
         let line = pace.line(&now, Instant::now());
-        let said = ", the handler `b` (and 1 other) in outage for 1 min 10 s: the run ends once that has gone on for \
+        let said = ", the output `b` paused (and 1 other) for 1 min 10 s: the run ends once that has gone on for \
                     5 min 0 s since the inputs' end";
         assert!(line.ends_with(said), "{line}");
     }

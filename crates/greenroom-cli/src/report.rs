@@ -168,8 +168,17 @@ impl Text<'_> {
         }
         out.push('\n');
         let table = self.0.outputs.iter().map(|output| {
-            let removed = if output.removed { ", removed" } else { "" };
-            vec![format!("{} ({}{removed})", output.name, output.target), grouped(output.events)]
+            let mut row = format!("{} ({}", output.name, output.target);
+            if output.removed {
+                row.push_str(", removed");
+            }
+            if output.rejected > 0 {
+                let _ = write!(row, ", {} rejected", grouped(output.rejected));
+            }
+            if let Some(trouble) = &output.trouble {
+                let _ = write!(row, ", {trouble}");
+            }
+            vec![row + ")", grouped(output.events)]
         });
         table_of(out, &["output", "events"], table.collect());
     }

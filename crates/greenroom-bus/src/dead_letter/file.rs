@@ -2,7 +2,7 @@
 
 use std::{io, path::Path, time::Duration};
 
-use super::{DeadLetter, DeadLetterStore};
+use super::{DeadLetter, DeadLetterStore, OutputRejection};
 use crate::{
     BoxFuture,
     event::{rfc3339::format_utc, write_bare_base64, write_integer, write_text},
@@ -25,7 +25,8 @@ const RAW_PIECE: usize = 3 * 64 * 1024;
 
 /// Writes each dead letter as a line of NDJSON, all fields in every line, null where there is
 /// nothing: `event`, `raw_base64`, `reason`, `error`, `attempts`, `first_at`, `last_at`, `input`,
-/// `source`, `position`, `pool`, `handler`. Times are RFC 3339 in UTC.
+/// `source`, `position`, `pool`, `handler`, `rejected_by`. Times are RFC 3339 in UTC. `rejected_by` is a list of what outputs
+/// did not take: `output`, `error`, and the `event` that was made for it, null where that is the letter's own.
 ///
 /// A letter is confirmed when its line is synced to the disk: some 20 ms after it came, or up to
 /// 100 ms where letters keep coming, so that many share a sync. Nobody else may write the file
@@ -78,7 +79,8 @@ impl DeadLetterStore for FileDeadLetterStore {
 impl Line for DeadLetter {
     fn bytes(&self) -> usize {
         let event = self.event.as_ref().map_or(0, |event| event.approximate_bytes());
-        event + self.raw.as_ref().map_or(0, Vec::len) + self.error.len()
+        let rejected: usize = self.rejected.iter().map(bytes_of).sum();
+        event + self.raw.as_ref().map_or(0, Vec::len) + self.error.len() + rejected
     }
 
     /// Raw bytes may be many: they are passed on in pieces, so that there is never a second copy of
@@ -112,6 +114,9 @@ impl Line for DeadLetter {
         optional(self.pool.as_deref(), out, write_text);
         out.extend_from_slice(b",\"handler\":");
         optional(self.handler.as_deref(), out, write_text);
+        out.extend_from_slice(b",\"rejected_by\":");
+        let rejected = Some(&*self.rejected).filter(|rejected| !rejected.is_empty());
+        optional(rejected, out, write_rejected);
         out.push(b'}');
         Ok(())
     }
@@ -119,6 +124,23 @@ impl Line for DeadLetter {
     fn into_ack(self) -> Ack {
         self.ack
     }
+}
+
+fn bytes_of(rejection: &OutputRejection) -> usize {
+    rejection.event.as_ref().map_or(0, |event| event.approximate_bytes()) + rejection.error.len()
+}
+
+fn write_rejected(rejected: &[OutputRejection], out: &mut Vec<u8>) {
+    for (place, OutputRejection { output, event, error }) in rejected.iter().enumerate() {
+        out.push(if place == 0 { b'[' } else { b',' });
+        out.extend_from_slice(b"{\"output\":");
+        write_text(output, out);
+        text("error", error, out);
+        out.extend_from_slice(b",\"event\":");
+        optional(event.as_ref(), out, |event, out| event.write_json(out));
+        out.push(b'}');
+    }
+    out.push(b']');
 }
 
 fn text(name: &str, value: &str, out: &mut Vec<u8>) {

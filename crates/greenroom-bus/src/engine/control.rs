@@ -29,6 +29,7 @@ pub use {
     handle::Control,
     handler::HandlerControl,
     look::{Decided, Decision, HandlerView, HotView, KeyView, ParkedView, PoolView},
+    output::OutputView,
     pool::PoolControl,
     removal::{NotAdded, Removal},
 };

@@ -20,4 +20,5 @@ pub(crate) mod parked;
 pub(crate) mod pause;
 pub(crate) mod processing;
 pub(crate) mod produced;
+pub(crate) mod rejections;
 pub(crate) mod worker;

@@ -65,7 +65,8 @@ impl Shared {
             let name = self.process.handlers[job.handler()].name;
             produced.failed(HandlerFailure::new(name, reason, error.clone(), attempts));
         }
-        let given = Given { event: Some(job.event), raw: None, reason, error, attempts, handler };
+        let (event, rejected) = (Some(job.event), Vec::new());
+        let given = Given { event, raw: None, reason, error, attempts, handler, rejected };
         self.dead_letter(job.origin, job.ack, given);
     }
 }

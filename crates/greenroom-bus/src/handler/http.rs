@@ -34,31 +34,32 @@
 //! `repeated at most`.
 
 mod config;
-mod request;
 mod response;
-mod retry_after;
 mod shared;
-mod status;
-mod target;
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::sync::Arc;
 
 use tokio::time::Instant;
 
-pub use config::{HttpConfig, Mode};
-pub use response::OUTCOME;
-pub use status::{NoRow, NoVerdict, On, Row, STATUS_MAP, StatusMap, StatusMapError, Verdict};
-pub use target::{NoTarget, check_url};
-
-use self::{
-    shared::Shared,
-    target::{Target, causes},
+pub use self::config::HttpConfig;
+pub use crate::http::{
+    NoRow, NoTarget, NoVerdict, OUTCOME, On, Row, STATUS_MAP, StatusMap, StatusMapError, Verdict,
+    check_url, message::Mode,
 };
+
+use self::shared::Shared;
 use super::{
     Attempt, Effect, Failure, FailureKind, Handler, HandlerFactory, HandlerResult, Handling,
     Outputs,
 };
-use crate::{BoxFuture, event::Event};
+use crate::{
+    BoxFuture,
+    event::Event,
+    http::{
+        connection::{Connection, NoAnswer},
+        message,
+    },
+};
 
 /// Builds [`Http`] handlers, which share one client and its connections.
 #[derive(Debug, Clone)]
@@ -72,25 +73,8 @@ impl HttpFactory {
     /// # Errors
     /// A sentence for the operator if the URL or a header cannot be used, a limit is 0, or TLS cannot be set up.
     pub fn new(config: HttpConfig) -> Result<Self, String> {
-        for (name, time) in
-            [("timeout", config.timeout), ("connect_timeout", config.connect_timeout)]
-        {
-            if time.is_zero() {
-                return Err(format!("http: `{name}` is 0; give the longest time that it may take"));
-            }
-        }
-        let mut target = Target::parse(&config.url)?;
-        let client = target::client(&config, &target)?;
-        let headers = request::configured(target.take_credentials(&client)?, &config.headers)?;
-        Ok(Self {
-            shared: Arc::new(Shared {
-                config,
-                target,
-                client,
-                headers,
-                warned: AtomicBool::new(false),
-            }),
-        })
+        let connection = Connection::new(&config.target())?;
+        Ok(Self { shared: Arc::new(Shared { config, connection }) })
     }
 }
 
@@ -121,19 +105,22 @@ impl Handler for Http {
 
 impl Shared {
     async fn attempt(&self, event: &Event, attempt: &Attempt) -> HandlerResult {
-        let request = request::build(self, event, attempt)?;
+        let request = message::single(&self.connection, self.config.mode, event, attempt.number);
+        let request = request.map_err(Failure::reject)?;
         let started = Instant::now();
-        let response = self.client.execute(request).await.map_err(|error| self.broken(error))?;
+        let response = self.connection.send(request).await.map_err(|none| self.broken(none))?;
         response::settle(self, response, started).await
     }
 
     /// One request for all of them, and what follows from its response is the same for each.
     async fn attempt_all(&self, events: &[(&Event, Attempt)]) -> Vec<HandlerResult> {
-        let request = request::build_batch(self, events);
+        let attempt = events.iter().map(|(_, attempt)| attempt.number).max().unwrap_or(1);
+        let sent = events.iter().map(|(event, _)| *event);
+        let request = message::batch(&self.connection, sent, attempt);
         let started = Instant::now();
-        let result = match self.client.execute(request).await {
+        let result = match self.connection.send(request).await {
             Ok(response) => response::settle(self, response, started).await,
-            Err(error) => Err(self.broken(error)),
+            Err(none) => Err(self.broken(none)),
         };
         if result.as_ref().is_err_and(|failure| failure.kind.blames_the_event()) {
             // One of them is to blame, and nobody knows which.
@@ -143,7 +130,7 @@ impl Shared {
             Outputs::Events(_) => Err(Failure::reject(format!(
                 "http: the response of {} to a batch carries events, of which nobody could say what they \
                  belong to; answer without events, or take `batch` out of the pool",
-                self.target.shown
+                self.connection.target.shown
             ))),
             outputs => Ok(outputs),
         });
@@ -167,22 +154,17 @@ impl Shared {
     }
 
     /// No response, or half of one.
-    fn broken(&self, error: reqwest::Error) -> Failure {
-        let shown = &self.target.shown;
-        let is_connecting = error.is_connect();
-        if error.is_timeout() && !is_connecting {
-            let text = format!("http: no answer from {shown} within {:?}", self.config.timeout);
-            let failure = unanswered(self.config.status.timeout(), FailureKind::Timeout, text);
-            return failure.with_effect(Effect::Unknown);
-        }
-        // The one failure of which it is known that the target has had nothing of the event.
-        let (what, effect) = match is_connecting {
-            true => ("cannot connect to", Effect::None),
-            false => ("lost the connection to", Effect::Unknown),
+    fn broken(&self, none: NoAnswer) -> Failure {
+        let (status, effect) =
+            (&self.config.status, if none.reached { Effect::Unknown } else { Effect::None });
+        let (verdict, retry) = match none.on {
+            On::Timeout => (status.timeout(), FailureKind::Timeout),
+            _ => (status.connection(), FailureKind::Retry { after: None }),
         };
-        let text = format!("http: {what} {shown}: {}", causes(&error.without_url()));
-        let retry = FailureKind::Retry { after: None };
-        unanswered(self.config.status.connection(), retry, text).with_effect(effect)
+        // No attempt mends a certificate.
+        let verdict =
+            if none.untrusted && verdict == Verdict::Retry { Verdict::Pause } else { verdict };
+        unanswered(verdict, retry, none.text).with_effect(effect)
     }
 }
 

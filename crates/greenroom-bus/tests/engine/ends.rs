@@ -376,7 +376,8 @@ async fn g01_an_output_is_asked_in_the_place_that_it_was_given() {
 
 #[tokio::test(start_paused = true)]
 async fn g01_an_output_that_was_removed_and_cannot_store_says_so_and_the_run_goes_on() {
-    let failing = Behaviour { room: 50, fails_after: Some(5), latency: ms(100), hangs: false };
+    let failing =
+        Behaviour { room: 50, fails_after: Some(5), latency: ms(100), ..Behaviour::default() };
     let bench = Bench::with(MemorySink::new(failing), MemoryLetters::default()).set(|engine| {
         let source = Script::of(events("t", 20)).then(Step::Never);
         let engine = engine.input_named("first", Matcher::any(), Box::new(source));

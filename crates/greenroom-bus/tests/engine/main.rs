@@ -24,6 +24,7 @@ mod partitions;
 mod positions;
 mod random_partitions;
 mod random_runs;
+mod rejections;
 mod retries;
 mod router;
 mod routing;

@@ -18,6 +18,7 @@ use std::{
 
 use greenroom::{Backoff, FinalAction, Restarts};
 use greenroom_bus::{
+    dead_letter::Reason,
     engine::{
         HandlerConfig, LoopbackConfig, NoHandler, OnFull, OutageConfig, PoolConfig, Retry,
         RunReport,
@@ -339,7 +340,7 @@ impl World {
         prop_assert!(report.parked == 0 || !report.is_clean(), "{report:?}");
         self.check_time(report)?;
         self.check_bounds(report)?;
-        let dead = self.check_letters(letters)?;
+        let (dead, rejected) = self.check_letters(letters)?;
         let open: u64 = kept.iter().map(Positions::count_open).sum();
         prop_assert_eq!(
             open,
@@ -347,13 +348,16 @@ impl World {
             "what is refused is for a later run, and nothing else"
         );
         let is_done = |(input, position): &At| kept[*input].is_done(*position);
-        prop_assert!(dead.iter().all(is_done), "{dead:?} of {kept:?}");
+        let stored_letters = dead.iter().chain(&rejected);
+        prop_assert!(stored_letters.clone().all(is_done), "{dead:?}, {rejected:?} of {kept:?}");
         let emitted = self.check_stored(stored, &dead)?;
         if self.is_whole(report) {
             prop_assert!(changed.sinks.iter().all(|(_, sink)| !sink.is_misused()));
             prop_assert_eq!(report.refused, 0, "{:?}", report);
             self.check_nothing_is_missing(report, pulled, &dead, &emitted)?;
-            let handed: Vec<u64> = report.outputs.iter().map(|row| row.events).collect();
+            self.check_rejected(pulled, &dead, &rejected)?;
+            let handed = report.outputs.iter().map(|row| row.events - row.rejected);
+            let handed: Vec<u64> = handed.collect();
             let kept: Vec<u64> = stored.iter().map(|stored| stored.len() as u64).collect();
             prop_assert_eq!(handed, kept);
             if !changed.removed {
@@ -368,10 +372,10 @@ impl World {
         prop_assert!(changed.inputs.iter().all(|row| row.removed));
         for row in &changed.outputs {
             let (_, sink) = changed.sinks.iter().find(|(name, _)| *name == row.name).unwrap();
-            let stored = sink.ids().len() as u64;
-            prop_assert!(row.removed && row.events >= stored, "{row:?}");
+            let done = sink.ids().len() as u64 + row.rejected;
+            prop_assert!(row.removed && row.events >= done, "{row:?}");
             prop_assert!(!sink.is_misused(), "{row:?} was given something after its end");
-            prop_assert!(row.error.is_some() || row.events == stored, "{row:?}: {stored}");
+            prop_assert!(row.error.is_some() || row.events == done, "{row:?}: {done}");
         }
         Ok(())
     }
@@ -422,9 +426,13 @@ impl World {
         Ok(())
     }
 
-    /// Each letter once, with its event or its bytes.
-    fn check_letters(&self, letters: &[Letter]) -> Result<BTreeSet<At>, TestCaseError> {
-        let mut dead = BTreeSet::new();
+    /// Each letter once, with its event or its bytes: those of events that were given up, and those of which an output has
+    /// rejected something.
+    fn check_letters(
+        &self,
+        letters: &[Letter],
+    ) -> Result<(BTreeSet<At>, BTreeSet<At>), TestCaseError> {
+        let (mut dead, mut rejected) = (BTreeSet::new(), BTreeSet::new());
         for letter in letters {
             prop_assert!(letter.event.is_some() != letter.raw.is_some(), "{letter:?}");
             let from = match (&letter.event, letter.source.strip_prefix("input-")) {
@@ -434,9 +442,46 @@ impl World {
             if let Some(event) = &letter.event {
                 prop_assert_eq!(at(event), from);
             }
-            prop_assert!(dead.insert(from), "twice: {letter:?}");
+            prop_assert!(!dead.contains(&from) && !rejected.contains(&from), "twice: {letter:?}");
+            let by_output = letter.reason == Reason::OutputRejected;
+            if by_output { &mut rejected } else { &mut dead }.insert(from);
+            prop_assert_eq!(by_output, !letter.rejected.is_empty());
+            for one in &letter.rejected {
+                let made = one.event.as_ref().or(letter.event.as_ref()).unwrap();
+                prop_assert!(self.program.sink.rejects(made.id()), "{letter:?}");
+            }
         }
-        Ok(dead)
+        Ok((dead, rejected))
+    }
+
+    /// What a handler makes of an event, by its id.
+    fn made(&self, at: At) -> Vec<String> {
+        let (input, position) = at;
+        match self.deeds[&at] {
+            Deed::Nothing => Vec::new(),
+            Deed::Several(count) => {
+                outputs(at, count).iter().map(|made| made.id().into()).collect()
+            }
+            Deed::Back if self.program.loopback.is_some() => vec![format!("{input}-{position}-0")],
+            _ => vec![format!("{input}-{position}")],
+        }
+    }
+
+    /// Whatever an output rejects is a letter, and nothing else is.
+    fn check_rejected(
+        &self,
+        pulled: &[u64],
+        dead: &BTreeSet<At>,
+        rejected: &BTreeSet<At>,
+    ) -> Result<(), TestCaseError> {
+        let taken = |at: &At| pulled.get(at.0).is_some_and(|pulled| at.1 <= *pulled);
+        for at in self.deeds.keys().filter(|at| taken(at) && !dead.contains(at)) {
+            let Item::Event { ty, .. } = self.item(*at) else { unreachable!() };
+            let made = self.made(*at);
+            let any = made.iter().any(|id| self.program.sink.rejects(id));
+            prop_assert_eq!(rejected.contains(at), any && handler_of(ty).is_some(), "{:?}", at);
+        }
+        Ok(())
     }
 
     /// Each once, whichever output it is in; in each, those of one event in order, those of one line in the order of the input.
@@ -482,11 +527,9 @@ impl World {
                 ignored += 1;
                 continue;
             }
-            let expected = match *deed {
-                Deed::Nothing => 0,
-                Deed::Several(count) => count,
-                _ => 1,
-            };
+            let made = self.made(*at);
+            let stored = made.iter().filter(|id| !self.program.sink.rejects(id));
+            let expected = stored.count() as u8;
             prop_assert_eq!(emitted.get(at).copied().unwrap_or(0), expected, "{:?} {:?}", at, deed);
         }
         prop_assert_eq!(report.ignored, ignored);

@@ -77,6 +77,21 @@ fn found(control: &Control) -> (Colour, Vec<String>) {
             all.push((Colour::Yellow, format!("the pool `{name}` is paused")));
         }
     }
+    for output in control.output_views() {
+        let Some(trouble) = output.trouble else { continue };
+        let (name, lasted, error) = (output.name, trouble.lasted.as_secs(), trouble.error);
+        all.push(match trouble.paused {
+            true => {
+                let next = format!(
+                    "correct its options and reload, or `POST /api/outputs/{name}/resume` once its target is mended"
+                );
+                (Colour::Red, format!("the output `{name}` is paused: {error}; {next}"))
+            }
+            false => {
+                (Colour::Yellow, format!("the output `{name}` has failed for {lasted} s: {error}"))
+            }
+        });
+    }
     all.extend(parked(control));
     all.extend(control.failures().into_iter().map(|failure| (Colour::Red, failure)));
     all.sort_by_key(|(colour, _)| std::cmp::Reverse(*colour));

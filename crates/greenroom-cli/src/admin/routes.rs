@@ -37,6 +37,9 @@ const PATHS: &[(&str, &str)] = &[
     ("GET /api/handlers/NAME", "one of them"),
     ("POST /api/handlers/NAME/pause", "starts no further attempt of it"),
     ("POST /api/handlers/NAME/resume", "lets it go on"),
+    ("GET /api/outputs", "the outputs, and which are paused or fail"),
+    ("GET /api/outputs/NAME", "one of them"),
+    ("POST /api/outputs/NAME/resume", "a paused one tries at once whether it was mended"),
     ("GET /api/keys", "the parked keys and the hottest ones"),
     ("GET /api/keys?key=KEY", "where a key stands and why"),
     ("POST /api/keys/resume?key=KEY[&handler=NAME]", "attempts the event anew that parked the key"),
@@ -68,6 +71,9 @@ pub(super) fn all(daemon: Arc<Daemon>, guard: Arc<Guard>) -> Router {
         .route("/api/handlers", get(handlers))
         .route("/api/handlers/{name}", get(handler))
         .route("/api/handlers/{name}/{order}", post(order_handler))
+        .route("/api/outputs", get(outputs))
+        .route("/api/outputs/{name}", get(output))
+        .route("/api/outputs/{name}/resume", post(resume_output))
         .route("/api/keys", get(keys))
         .route("/api/keys/{decision}", post(decide))
         .route("/api/dead-letters", get(dead_letters))
@@ -165,6 +171,31 @@ async fn order_handler(
     let changed = if order.pauses() { handler.pause() } else { handler.resume() };
     tracing::info!(handler = name, ?order, changed, "a handler was told");
     Ok(Json::ok(json!({ "handler": name, "paused": handler.is_paused(), "changed": changed })))
+}
+
+async fn outputs(State(daemon): Asked) -> Json {
+    let (views, config) = (daemon.control.output_views(), daemon.reload.config());
+    let outputs: Vec<_> = views.iter().map(|view| views::output(view, &config)).collect();
+    Json::ok(json!({ "outputs": outputs }))
+}
+
+async fn output(State(daemon): Asked, Path(name): Path<String>) -> Answer {
+    let (views, config) = (daemon.control.output_views(), daemon.reload.config());
+    match views.iter().find(|view| view.name == name) {
+        Some(view) => Ok(Json::ok(views::output(view, &config))),
+        None => {
+            let what = format!("there is no output {name:?}");
+            let (status, at) = (StatusCode::NOT_FOUND, "/api/outputs");
+            Err(Refusal::new(status, what, at, "`/api/outputs` lists them"))
+        }
+    }
+}
+
+async fn resume_output(State(daemon): Asked, Path(name): Path<String>) -> Answer {
+    let resumed = daemon.control.resume_output(&name);
+    let changed = resumed.map_err(|error| no_such("outputs", &error))?;
+    tracing::info!(output = name, changed, "an output was told to resume");
+    Ok(Json::ok(json!({ "output": name, "changed": changed })))
 }
 
 async fn keys(State(daemon): Asked, RawQuery(query): RawQuery) -> Answer {

@@ -84,7 +84,8 @@ admin: { listen: 127.0.0.1:0 }
     let runtime = runtime.worker_threads(2).enable_all().build().unwrap();
     let engine = runtime.block_on(builder.build()).unwrap();
     let control = engine.control();
-    let reload = Reload::new(source, control.clone(), config, runtime.handle().clone());
+    let reload =
+        Reload::new(source, control.clone(), config, runtime.handle().clone(), Arc::default());
     let reload = Arc::new(reload);
     let layers = Arc::default();
     let _open = listener.open(Daemon { control, reload, layers, dead_letters }).unwrap();

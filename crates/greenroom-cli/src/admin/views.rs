@@ -8,8 +8,8 @@ use greenroom::{
     stats::LatencySummary,
 };
 use greenroom_bus::engine::{
-    Control, Decided, HandlerView, HotView, InputView, KeyView, OnFull, OutageView, ParkedView,
-    Phase, PoolConfig, PoolView,
+    Control, Decided, HandlerView, HotView, InputView, KeyView, OnFull, OutageView, OutputView,
+    ParkedView, Phase, PoolConfig, PoolView,
 };
 use serde_json::{Value, json};
 
@@ -157,6 +157,29 @@ pub(super) fn handler(view: &HandlerView, config: &Config, layers: &HandlerLayer
         },
         "outage": view.outage.as_ref().map(outage),
         "layers": layers.view(view.name.as_str()),
+    })
+}
+
+pub(super) fn output(view: &OutputView, config: &Config) -> Value {
+    let settings = config.outputs.iter().find(|output| output.name == view.name);
+    let on: Vec<_> = view.on.iter().map(ToString::to_string).collect();
+    json!({
+        "name": view.name,
+        "kind": settings.map(|output| output.kind.key()),
+        "target": view.target,
+        "on": on,
+        "state": match &view.trouble {
+            _ if view.failure.is_some() => "failed",
+            None => "up",
+            Some(trouble) if trouble.paused => "paused",
+            Some(_) => "failing",
+        },
+        "trouble": view.trouble.as_ref().map(|trouble| {
+            json!({ "lasted_ms": millis(trouble.lasted), "last_error": trouble.error })
+        }),
+        "failure": view.failure,
+        "events": view.events,
+        "rejected": view.rejected,
     })
 }
 

@@ -7,33 +7,41 @@ use greenroom_bus::handler::http::{OUTCOME, StatusMap};
 use crate::{
     cli::{ExplainStatusArgs, Source},
     commands::{check, run::assemble},
-    config::HandlerKind,
+    config::{Config, HandlerKind, OutputKind},
     exit::{self, Exit},
 };
 
-/// Prints the usual map, or that of each `http` handler of a configuration.
+/// Prints the usual map, or that of each `http` handler and output of a configuration.
 pub fn explain(arguments: &ExplainStatusArgs) -> ExitCode {
     let Some(file) = &arguments.file else {
         return exit::answer(&format!("{}\n{}", table(&StatusMap::default()), notes()));
     };
     let source = Source { file: file.clone(), settings: arguments.settings.clone() };
-    match check::load(&source).map(|(config, _)| of_handlers(&config.handlers)) {
+    match check::load(&source).map(|(config, _)| of_targets(&config)) {
         Ok(Ok(text)) => exit::answer(&text),
         Ok(Err(why)) => Exit::BadConfiguration.because(why),
         Err(exit) => exit.into(),
     }
 }
 
-fn of_handlers(handlers: &[crate::config::HandlerConfig]) -> Result<String, String> {
+fn of_targets(config: &Config) -> Result<String, String> {
+    let handlers = config.handlers.iter().filter_map(|handler| match &handler.kind {
+        HandlerKind::Http(http) => Some(("handler", &handler.name, &http.status)),
+        _ => None,
+    });
+    let outputs = config.outputs.iter().filter_map(|output| match &output.kind {
+        OutputKind::Http(http) => Some(("output", &output.name, &http.status)),
+        OutputKind::File(_) => None,
+    });
     let mut out = String::new();
-    for handler in handlers {
-        let HandlerKind::Http(http) = &handler.kind else { continue };
-        let map = assemble::status_map(&http.status)?;
-        out.push_str(&format!("handler {}\n{}\n", handler.name, table(&map)));
+    for (what, name, status) in handlers.chain(outputs) {
+        let map = assemble::status_map(status)?;
+        out.push_str(&format!("{what} {name}\n{}\n", table(&map)));
     }
     Ok(match out.is_empty() {
         true => {
-            "no handler of this configuration is `http`: nothing is posted anywhere\n".to_owned()
+            "no handler or output of this configuration is `http`: nothing is posted anywhere\n"
+                .to_owned()
         }
         false => out + notes().as_str(),
     })
@@ -54,7 +62,8 @@ fn notes() -> String {
          settle: handled. retry: tried again in its place, as `retry` says; a `Retry-After` of the answer goes before that.\n\
          pause: the handler pauses and probes, no event is blamed, `/healthz` is red. reject: a dead letter.\n\
          park: its key waits for an operator; without `order_by` a dead letter.\n\
+         An output tries again until the event is stored, pauses and probes as a handler does, and rejects where a handler parks.\n\
          The response header `{OUTCOME}: retry`, `reject` or `park` goes before the status.\n\
-         `http: {{ status: {{ 404: retry, 5xx: park, timeout: reject }} }}` in a handler replaces rows.\n"
+         `http: {{ status: {{ 404: retry, 5xx: park, timeout: reject }} }}` in a handler or output replaces rows.\n"
     )
 }

@@ -5,6 +5,7 @@ mod dry;
 mod interrupt;
 pub(crate) mod layers;
 pub(crate) mod reload;
+pub(crate) mod targets;
 
 use std::{process::ExitCode, sync::Arc, time::Duration};
 
@@ -13,7 +14,7 @@ use greenroom_bus::{
     handler::exec::kill_all,
 };
 
-use self::reload::Reload;
+use self::{reload::Reload, targets::Targets};
 use crate::{
     admin::{Daemon, Listener, Open},
     cli::{ReportFormat, RunArgs, Source},
@@ -53,13 +54,15 @@ fn run(config: Config, source: &Source, format: ReportFormat) -> ExitCode {
 async fn run_to_the_end(config: Config, source: &Source) -> Result<RunReport, String> {
     // Taken first: who cannot listen has opened nothing.
     let listener = config.admin.as_ref().map(Listener::bind).transpose()?;
-    let (engine, layers) = assemble::engine(&config).await?;
+    let targets = Arc::new(Targets::default());
+    let (engine, layers) = assemble::engine(&config, &targets).await?;
     let layers = Arc::new(layers);
     let (control, deadline) = (engine.control(), config.shutdown.deadline);
     let dead_letters = config.dead_letters.file.path.clone();
     let (has_admin, outage_limit) = (config.admin.is_some(), config.outage.limit);
     let runtime = tokio::runtime::Handle::current();
-    let reload = Arc::new(Reload::new(source.clone(), control.clone(), config, runtime));
+    let reload = Reload::new(source.clone(), control.clone(), config, runtime, targets);
+    let reload = Arc::new(reload);
     let _watch = interrupt::watch(control.clone(), deadline, reload.clone())?;
     let daemon = Daemon { control: control.clone(), reload, layers: layers.clone(), dead_letters };
     let _open: Option<Open> = listener.map(|listener| listener.open(daemon)).transpose()?;
@@ -76,7 +79,14 @@ async fn run_to_the_end(config: Config, source: &Source) -> Result<RunReport, St
 fn snapshot(control: &Control, has_admin: bool, outage_limit: Duration) -> Snapshot {
     let progress = control.progress();
     let handlers = control.handler_views().into_iter();
-    let outages = handlers.filter_map(|handler| Some((handler.name, handler.outage?.lasted)));
+    let outages = handlers.filter_map(|handler| {
+        Some((format!("handler `{}` in outage", handler.name), handler.outage?.lasted))
+    });
+    let troubles = control.output_views().into_iter().filter_map(|output| {
+        let trouble = output.trouble?;
+        let how = if trouble.paused { "paused" } else { "failing" };
+        Some((format!("output `{}` {how}", output.name), trouble.lasted))
+    });
     Snapshot {
         taken: progress.taken,
         settled: progress.settled,
@@ -85,7 +95,7 @@ fn snapshot(control: &Control, has_admin: bool, outage_limit: Duration) -> Snaps
         parked_events: progress.parked_events,
         has_admin,
         fraction: progress.read,
-        outages: outages.collect(),
+        outages: outages.chain(troubles).collect(),
         outage_limit,
     }
 }

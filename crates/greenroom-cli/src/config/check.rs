@@ -8,7 +8,10 @@ use greenroom_bus::handler::http::{NoTarget, On, StatusMap, Verdict, check_url};
 use greenroom_config::{Places, Problem, Problems, near};
 
 use super::{
-    options::{Breaker, Config, HandlerConfig, HandlerKind, InputKind, LayerConfig, PoolConfig},
+    options::{
+        Breaker, Config, HandlerConfig, HandlerKind, InputKind, LayerConfig, OutputConfig,
+        OutputKind, PoolConfig,
+    },
     pattern,
 };
 
@@ -23,7 +26,7 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
         checker.handler(handler);
     }
     for output in &config.outputs {
-        checker.patterns(&format!("outputs.{}.on", output.name), &output.on);
+        checker.output(output);
     }
     if let Some(loopback) = &config.loopback {
         checker.patterns("loopback.on", &loopback.on);
@@ -164,6 +167,15 @@ impl<'a> Checker<'a> {
             }
             HandlerKind::Exec(exec) => self.variables(&format!("{path}.exec.env"), &exec.env),
             _ => {}
+        }
+    }
+
+    fn output(&mut self, output: &OutputConfig) {
+        let path = format!("outputs.{}", output.name);
+        self.patterns(&format!("{path}.on"), &output.on);
+        if let OutputKind::Http(http) = &output.kind {
+            self.url(&format!("{path}.http.url"), &http.url);
+            self.status(&format!("{path}.http.status"), &http.status);
         }
     }
 

@@ -9,7 +9,7 @@ use greenroom_config::{Places, Problem, Problems, plural};
 
 use super::options::{
     Config, ExecConfig, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig, InputKind,
-    LayerConfig, OnFinalFailure, OnFull, PoolConfig,
+    LayerConfig, OnFinalFailure, OnFull, OutputConfig, OutputKind, PoolConfig,
 };
 
 /// Reports each option that was written and does nothing.
@@ -26,6 +26,9 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     }
     for handler in &config.handlers {
         effect.handler(&format!("handlers.{}", handler.name), handler);
+    }
+    for output in &config.outputs {
+        effect.output(&format!("outputs.{}", output.name), output);
     }
 }
 
@@ -219,6 +222,14 @@ impl<'a> Effect<'a> {
         self.layers(path, handler);
         if let HandlerKind::Http(http) = &handler.kind {
             self.parks_without_a_key(path, handler, http);
+        }
+    }
+
+    fn output(&mut self, path: &str, output: &OutputConfig) {
+        let OutputKind::Http(http) = &output.kind else { return };
+        for (on, _) in http.status.iter().filter(|(_, verdict)| verdict == Verdict::Park.as_str()) {
+            let text = "an output parks nothing: each becomes a dead letter";
+            self.useless(&format!("{path}.http.status.{on}"), text, "write `reject`");
         }
     }
 

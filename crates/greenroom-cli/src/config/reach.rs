@@ -32,7 +32,9 @@ pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mu
         }
     }
     for output in &config.outputs {
-        reach.output(&format!("outputs.{}.file.path", output.name), output.path());
+        if let Some(path) = output.path() {
+            reach.output(&format!("outputs.{}.file.path", output.name), path);
+        }
     }
     reach.output("dead_letters.file.path", &config.dead_letters.file.path);
     for handler in &config.handlers {

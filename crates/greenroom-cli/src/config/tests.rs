@@ -296,6 +296,28 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
         (
             root,
             "outputs",
+            "{ o: { http: { url: 'http://a/b', concurrency: 1, timeout: 1s, backoff: 1ms..1s } } }",
+            &[
+                "{ o: { http: {} } }",
+                "{ o: { http: { url: 'ftp://a' } } }",
+                "{ o: { http: { url: 'http://a', concurrency: 0 } } }",
+                "{ o: { http: { url: 'http://a', concurrency: 1025 } } }",
+                "{ o: { http: { url: 'http://a', timeout: 0s } } }",
+                "{ o: { http: { url: 'http://a', status: { 404: stop } } } }",
+                "{ o: { http: { url: 'http://a', batch: { events: 5 } } } }",
+                "{ o: { http: { url: 'http://a', mode: text } } }",
+                "{ o: { http: { url: 'http://a' }, file: { path: x } } }",
+            ],
+        ),
+        (
+            root,
+            "outputs",
+            "{ o: { http: { url: 'http://a', mode: batch, batch: { events: 5, within: 0s } } } }",
+            &["{ o: { http: { url: 'http://a', mode: batch, batch: { events: 0 } } } }"],
+        ),
+        (
+            root,
+            "outputs",
             "{ o: { file: { path: x, truncate: true } } }",
             &[
                 "{ o: { file: { path: x, truncate: 1 } } }",
@@ -360,7 +382,7 @@ fn defaults_are_those_of_the_specification() {
     );
     assert_eq!(handler.retry.backoff.to_string(), "200ms..30s");
     assert_eq!(config.outputs[0].on, ["**"]);
-    let OutputKind::File(file) = &config.outputs[0].kind;
+    let OutputKind::File(file) = &config.outputs[0].kind else { unreachable!() };
     assert!(!file.truncate);
 }
 
@@ -548,7 +570,7 @@ fn c02_files_that_cannot_be_reached_are_errors() {
         assert!(loaded.lines()[0].starts_with(expected), "{:?}", loaded.lines());
     }
     let config = load("in.ndjson", "out").good();
-    assert_eq!(config.outputs[0].path(), directory.path().join("out"));
+    assert_eq!(config.outputs[0].path().unwrap(), directory.path().join("out"));
     assert!(!directory.path().join("out").exists(), "checking leaves nothing behind");
 }
 

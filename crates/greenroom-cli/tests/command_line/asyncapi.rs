@@ -22,6 +22,7 @@ handlers:
   rest: { on: "**", drop: {} }
 outputs:
   done: { on: order.placed, file: { path: done.ndjson } }
+  billing: { on: stock.moved, http: { url: "https://me:hunter2@billing.example/in", mode: batch } }
 dead_letters: { file: { path: dead.ndjson } }
 "#;
 
@@ -99,6 +100,23 @@ fn c19_an_http_handler_has_a_server_a_path_and_a_reply() {
     let details = &operation["x-greenroom"];
     assert_eq!((&details["pool"], &details["order_by"]), (&"erp".into(), &"subject".into()));
     assert_eq!(details["validation"]["price.changed"], "price.json");
+}
+
+#[test]
+fn c19_an_http_output_has_a_server_and_a_path_and_no_reply() {
+    let document = document(&[]);
+    let server = &document["servers"]["output.billing"];
+    assert_eq!(
+        (&server["host"], &server["protocol"]),
+        (&"billing.example".into(), &"https".into())
+    );
+    let channel = &document["channels"]["output.billing"];
+    assert_eq!(channel["address"], "/in");
+    assert_eq!(channel["servers"][0]["$ref"], "#/servers/output.billing");
+    let operation = &document["operations"]["output.billing"];
+    assert_eq!(operation["bindings"]["http"]["method"], "POST");
+    assert_eq!(operation["x-greenroom"], serde_json::json!({ "kind": "http", "mode": "batch" }));
+    assert!(operation.get("reply").is_none());
 }
 
 #[test]

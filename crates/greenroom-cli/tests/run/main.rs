@@ -11,6 +11,7 @@ mod daemon;
 mod dry_run;
 mod examples;
 mod files;
+mod http_outputs;
 mod inheritance;
 mod layers;
 mod limits;

@@ -33,6 +33,7 @@ fn letter(tell: &mpsc::Sender<bool>) -> DeadLetter {
         position: 7,
         pool: Some("erp".into()),
         handler: Some("prices".into()),
+        rejected: Vec::new(),
         ack: Ack::new(Tell(tell.clone())),
     }
 }
@@ -56,12 +57,13 @@ async fn d06_letters_have_exactly_the_documented_fields() {
         r#"{"event":{"specversion":"1.0","id":"1","source":"s","type":"t","data":1.5},"raw_base64":null,"#,
         r#""reason":"retries_exhausted","error":"503 \"busy\"\nlater","attempts":5,"#,
         r#""first_at":"1970-01-01T00:00:00.000Z","last_at":"1970-01-01T00:00:01.500Z","#,
-        r#""input":"orders","source":"file:in","position":7,"pool":"erp","handler":"prices"}"#,
+        r#""input":"orders","source":"file:in","position":7,"pool":"erp","handler":"prices","#,
+        r#""rejected_by":null}"#,
         "\n",
         r#"{"event":null,"raw_base64":"/wo=","#,
         r#""reason":"malformed","error":"503 \"busy\"\nlater","attempts":5,"#,
         r#""first_at":"1970-01-01T00:00:00.000Z","last_at":"1970-01-01T00:00:01.500Z","#,
-        r#""input":"orders","source":"file:in","position":7,"pool":null,"handler":null}"#,
+        r#""input":"orders","source":"file:in","position":7,"pool":null,"handler":null,"rejected_by":null}"#,
         "\n",
     );
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);

@@ -37,6 +37,11 @@ impl Line {
     pub(crate) fn id(&self) -> LineId {
         self.id
     }
+
+    /// The same for the same line; two lines share one hardly ever.
+    pub(crate) fn number(&self) -> u64 {
+        self.id.0.get()
+    }
 }
 
 impl Hash for Line {

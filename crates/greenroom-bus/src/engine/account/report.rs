@@ -59,7 +59,8 @@ pub struct RunReport {
     /// The keys whose events took longest from taken to settled.
     pub slowest_keys: Vec<SlowKey>,
     /// Stored dead letters by reason. Their sum is `dead_lettered`, unless an event went to several handlers
-    /// ([`fan_out`](crate::engine::HandlerConfig::fan_out)) of which more than one gave it up.
+    /// ([`fan_out`](crate::engine::HandlerConfig::fan_out)) of which more than one gave it up, or an output rejected what was
+    /// made of an event that was acknowledged before ([`OnSuccess`](crate::engine::AckWhen::OnSuccess)).
     pub dead_letters_by_reason: BTreeMap<&'static str, u64>,
     /// A row for each pool.
     pub pools: Vec<PoolReport>,
@@ -155,6 +156,10 @@ pub struct OutputReport {
     pub target: String,
     /// Events handed to it. Those that it could not store count as refused.
     pub events: u64,
+    /// Of these, the ones that it rejected for good: their inputs are dead letters.
+    pub rejected: u64,
+    /// Why it does not get on, where it does not.
+    pub trouble: Option<String>,
     /// True where it was [removed](crate::engine::Control::remove_output) while the engine ran.
     pub removed: bool,
     /// What it could not store of what it had accepted when it was removed, and why; serialized

@@ -11,8 +11,43 @@ use crate::{
     engine::{account::report::OutputReport, egress::outputs::Output, lifecycle::phase::Phase},
     pattern::Pattern,
     router::Matcher,
-    sink::Sink,
+    sink::{Sink, Trouble},
 };
+
+/// What an output does.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct OutputView {
+    /// Its name.
+    pub name: String,
+    /// Where it stores, for example `file:done.ndjson`.
+    pub target: String,
+    /// The event types that it takes.
+    pub on: Vec<Pattern>,
+    /// Events handed to it.
+    pub events: u64,
+    /// Of these, the ones that it rejected for good.
+    pub rejected: u64,
+    /// Why it does not get on for now, where it does not.
+    pub trouble: Option<Trouble>,
+    /// Why it cannot store any more, where it cannot.
+    pub failure: Option<String>,
+}
+
+impl OutputView {
+    fn of(output: &Output) -> Self {
+        let report = output.report();
+        Self {
+            name: report.name,
+            target: report.target,
+            on: output.on.clone(),
+            events: report.events,
+            rejected: report.rejected,
+            trouble: output.sink.trouble(),
+            failure: output.sink.failure().map(|failure| failure.to_string()),
+        }
+    }
+}
 
 impl Control {
     /// Sends what handlers produce, what `on` covers, and the matcher takes, here: where no output before this one does, unless
@@ -85,6 +120,20 @@ impl Control {
             output.sink.reopen();
         }
         self.shared.egress.dead_letters.store.reopen();
+    }
+
+    /// What the outputs do that there are, in the order in which they are asked.
+    pub fn output_views(&self) -> Vec<OutputView> {
+        self.shared.egress.outputs.list().iter().map(|output| OutputView::of(output)).collect()
+    }
+
+    /// Says that what [paused](crate::sink::Trouble::paused) this output is mended: it tries again at once. False where it
+    /// is not paused.
+    ///
+    /// # Errors
+    /// There is no such output.
+    pub fn resume_output(&self, name: &str) -> Result<bool, ChangeError> {
+        self.shared.egress.outputs.find(name).map(|output| output.sink.resume())
     }
 
     /// The outputs that there are and were, in the order in which they were added.

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
 use crate::{
-    dead_letter::{DeadLetter, DeadLetterStore, Reason},
+    dead_letter::{DeadLetter, DeadLetterStore, OutputRejection, Reason},
     engine::account::{ledger::Ledger, log_limit::LogLimit},
     event::Event,
     excerpt::excerpt,
@@ -37,12 +37,15 @@ pub(crate) struct Given {
     pub(crate) attempts: u32,
     /// The place of the handler that it was for, where it was for one.
     pub(crate) handler: Option<usize>,
+    /// What outputs rejected of it.
+    pub(crate) rejected: Vec<OutputRejection>,
 }
 
 impl Given {
     fn bytes(&self) -> usize {
-        let event = self.event.as_ref().map_or(0, Event::approximate_bytes);
-        event + self.raw.as_ref().map_or(0, Vec::len)
+        let made = self.rejected.iter().filter_map(|rejection| rejection.event.as_ref());
+        let events = self.event.iter().chain(made).map(Event::approximate_bytes);
+        events.sum::<usize>() + self.raw.as_ref().map_or(0, Vec::len)
     }
 }
 
@@ -90,6 +93,7 @@ impl DeadLetters {
             position: addressed.position,
             pool: addressed.pool.map(|(_, name)| Arc::from(name)),
             handler: addressed.handler.map(Arc::from),
+            rejected: given.rejected,
             ack,
         });
     }

@@ -12,7 +12,10 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
+    atomic::{
+        AtomicBool, AtomicU64,
+        Ordering::{Relaxed, SeqCst},
+    },
 };
 
 use parking_lot::{Mutex, RwLock};
@@ -26,7 +29,7 @@ use crate::{
     event::Event,
     pattern::Pattern,
     router::Matcher,
-    sink::{Outgoing, Sink, SinkError},
+    sink::{Outgoing, Sink, SinkError, Trouble},
 };
 
 /// An output with what it is for.
@@ -35,6 +38,8 @@ pub(crate) struct Output {
     pub(crate) on: Vec<Pattern>,
     pub(crate) matcher: Matcher,
     pub(crate) sink: Arc<dyn Sink>,
+    /// What it rejects for good, where it may.
+    pub(crate) rejecting: Option<Arc<Rejecting>>,
     /// Workers that have begun to hand an event to it, whatever came of it; read after `left`.
     entered: AtomicU64,
     /// Of these, the ones whose event it was not given: it was closed, or they were cut off while they waited for room.
@@ -45,6 +50,15 @@ pub(crate) struct Output {
     /// Told when a worker has left, once it is closed.
     emptied: Notify,
     fate: Mutex<Fate>,
+}
+
+/// What an output rejects for good.
+#[derive(Debug)]
+pub(crate) struct Rejecting {
+    /// The name of the output.
+    pub(crate) output: Arc<str>,
+    /// How many events.
+    pub(crate) events: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -74,6 +88,10 @@ impl Inside<'_> {
         }
         self.is_handed = true;
     }
+
+    pub(crate) fn rejecting(&self) -> Option<&Arc<Rejecting>> {
+        self.output.rejecting.as_ref()
+    }
 }
 
 impl Drop for Inside<'_> {
@@ -95,11 +113,16 @@ impl Output {
         matcher: Matcher,
         sink: Arc<dyn Sink>,
     ) -> Self {
+        let rejecting = sink.is_remote().then(|| {
+            let output = name.as_str().into();
+            Arc::new(Rejecting { output, events: AtomicU64::new(0) })
+        });
         Self {
             name,
             on,
             matcher,
             sink,
+            rejecting,
             entered: AtomicU64::new(0),
             turned_away: AtomicU64::new(0),
             left: AtomicU64::new(0),
@@ -119,6 +142,11 @@ impl Output {
         self.entered.fetch_add(1, SeqCst);
         let inside = Inside { output: self, is_handed: false };
         (!self.closed.load(SeqCst)).then_some(inside)
+    }
+
+    /// What it has rejected for good.
+    pub(crate) fn rejected(&self) -> u64 {
+        self.rejecting.as_ref().map_or(0, |rejecting| rejecting.events.load(Relaxed))
     }
 
     fn is_empty(&self) -> bool {
@@ -157,9 +185,20 @@ impl Output {
             name: self.name.clone(),
             target: self.sink.describe(),
             events: self.entered.load(SeqCst) - turned_away,
+            rejected: self.rejected(),
+            trouble: self.sink.trouble().filter(|_| !fate.over).map(|trouble| in_words(&trouble)),
             removed: fate.removed,
             error: fate.error.clone(),
         }
+    }
+}
+
+/// As reports and errors have it.
+pub(crate) fn in_words(trouble: &Trouble) -> String {
+    let (seconds, error) = (trouble.lasted.as_secs(), &trouble.error);
+    match trouble.paused {
+        true => format!("paused for {seconds} s: {error}"),
+        false => format!("failing for {seconds} s: {error}"),
     }
 }
 
@@ -265,6 +304,15 @@ impl Outputs {
         Ok(())
     }
 
+    /// The output of this name, among those that events go to.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn find(&self, name: &str) -> Result<Arc<Output>, ChangeError> {
+        let list = self.list();
+        find(&list, name).map(|place| list[place].clone())
+    }
+
     /// Takes an output off the list, closes it, and leaves its sink to the run. What is returned ends when that has ended.
     ///
     /// # Errors
@@ -307,7 +355,12 @@ impl Outputs {
         self.door.lock().open = false;
     }
 
-    /// A row for each that there is or was.
+    /// Those that may still store something: also those that were removed, and are not done.
+    pub(crate) fn at_work(&self) -> Vec<Arc<Output>> {
+        let door = self.door.lock();
+        door.all.iter().filter(|output| !output.fate.lock().over).cloned().collect()
+    }
+
     /// What happened to them that somebody should know.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let door = self.door.lock();
@@ -317,6 +370,12 @@ impl Outputs {
         door.all.iter().filter_map(remark).collect()
     }
 
+    /// How often they gave an event to the other side anew, although it may have had it.
+    pub(crate) fn unanswered(&self) -> u64 {
+        self.door.lock().all.iter().map(|output| output.sink.unanswered()).sum()
+    }
+
+    /// A row for each that there is or was.
     pub(crate) fn report(&self) -> Vec<OutputReport> {
         self.door.lock().all.iter().map(|output| output.report()).collect()
     }

@@ -414,6 +414,7 @@ impl Intake {
                             error: format!("the matcher of its input panicked: {panic}"),
                             attempts: 0,
                             handler: None,
+                            rejected: Vec::new(),
                         };
                         self.shared.dead_letter(origin, settles(None), given);
                     }
@@ -427,6 +428,7 @@ impl Intake {
                     error: malformed.reason,
                     attempts: 0,
                     handler: None,
+                    rejected: Vec::new(),
                 };
                 self.shared.dead_letter(origin, settles(None), given);
             }

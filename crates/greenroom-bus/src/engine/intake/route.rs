@@ -215,8 +215,15 @@ impl Routing {
                 _ => Refusal::NoHandler,
             }),
             NoHandler::DeadLetter => {
-                let (raw, handler) = (None, None);
-                let given = Given { event: Some(event), raw, reason, error, attempts: 0, handler };
+                let given = Given {
+                    event: Some(event),
+                    raw: None,
+                    reason,
+                    error,
+                    attempts: 0,
+                    handler: None,
+                    rejected: Vec::new(),
+                };
                 self.shared.dead_letter(origin, ack, given);
             }
         }

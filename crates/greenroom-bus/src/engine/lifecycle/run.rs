@@ -27,6 +27,7 @@ use crate::{
     engine::{
         account::report::{PoolReport, PositionsReport, RunReport, SlowKey, peak_rss_bytes},
         control::Control,
+        egress::outputs::in_words,
         intake::{reader::Intake, returning, route::Routing},
         process::job::{Job, JobAddress},
     },
@@ -38,10 +39,12 @@ use crate::{
 /// How often the engine looks at its queues, its outputs and its handlers' health.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Once the run was told to stop now, inputs may take this long to let go, then pools, outputs, and commits, each counted
-/// from the moment of the stop. Together with a look in between, that keeps the promise to return within a second (G05).
+/// Once the run was told to stop now, inputs may take this long to let go, then pools, outputs that deliver to others, all
+/// outputs, and commits, each counted from the moment of the stop. Together with a look in between, that keeps the promise to
+/// return within a second (G05).
 const INPUTS_LET_GO: Duration = Duration::from_millis(200);
 const POOLS_LET_GO: Duration = Duration::from_millis(750);
+const REMOTE_LET_GO: Duration = Duration::from_millis(800);
 const OUTPUTS_LET_GO: Duration = Duration::from_millis(850);
 const COMMITS_LET_GO: Duration = Duration::from_millis(950);
 
@@ -249,6 +252,7 @@ impl Run {
             self.at.all_read.get_or_insert_with(Instant::now);
         }
         let ends = stuck_output(engine).or_else(|| self.long_outage(engine));
+        let ends = ends.or_else(|| self.long_trouble(engine));
         if let Some(reason) = ends.or_else(|| self.parked.look(engine, !reads)) {
             self.error(reason);
             self.control.stop_now();
@@ -269,6 +273,19 @@ impl Run {
             (down >= engine.outage_limit).then(|| {
                 format!("the handler {name:?} has been in outage for {} s: {error}", down.as_secs())
             })
+        })
+    }
+
+    /// An output that has not got on for as long (D13). Its events count as neither handled nor given up meanwhile.
+    fn long_trouble(&self, engine: &Parts) -> Option<String> {
+        if self.at.all_read?.elapsed() < engine.outage_limit {
+            return None;
+        }
+        engine.shared.egress.outputs.at_work().iter().find_map(|output| {
+            let trouble = output.sink.trouble()?;
+            let (name, what) = (&output.name, in_words(&trouble));
+            (trouble.lasted >= engine.outage_limit)
+                .then(|| format!("the output {name:?} is {what}"))
         })
     }
 
@@ -341,19 +358,27 @@ impl Run {
         }
     }
 
-    /// Waits until outputs and dead letters have stored what they accepted, all at once.
+    /// Waits until outputs and dead letters have stored what they accepted, all at once; but dead letters after outputs that
+    /// may reject something, because that becomes one.
     async fn flush(&mut self, engine: &Parts) {
         self.see_off(engine);
+        let outputs = engine.shared.egress.outputs.at_work();
         let mut finishes = std::mem::replace(&mut self.finishes, Tasks::new());
         for output in &*engine.shared.egress.outputs.list() {
             let sink = output.sink.clone();
             finishes.spawn(sink.describe(), async move { sink.finish().await });
         }
-        let store = engine.shared.egress.dead_letters.store.clone();
-        finishes.spawn(store.describe(), async move { store.finish().await });
+        let mut letters = Some(engine.shared.egress.dead_letters.store.clone());
+        let may_reject = outputs.iter().any(|output| output.rejecting.is_some());
         loop {
             self.look_at_phase(engine);
+            self.look_at_trouble(engine);
+            let rejects = may_reject && !finishes.is_empty() && !self.waited(REMOTE_LET_GO);
+            if let Some(store) = letters.take_if(|_| !rejects) {
+                finishes.spawn(store.describe(), async move { store.finish().await });
+            }
             if self.waited(OUTPUTS_LET_GO) {
+                self.left_in_trouble(engine);
                 return self.left(&finishes, "what it had accepted was not stored");
             }
             tokio::select! {
@@ -361,9 +386,30 @@ impl Run {
                     Some(Ok(Ok(()))) => {}
                     Some(Ok(Err(error))) => self.error(error.to_string()),
                     Some(Err((name, error))) => self.error(format!("{name}: storing failed: {error}")),
-                    None => return,
+                    None if letters.is_none() => return,
+                    None => {}
                 },
                 () = self.next_look() => {}
+            }
+        }
+    }
+
+    /// Ends a run that waits for nothing but outputs that do not get on.
+    fn look_at_trouble(&mut self, engine: &Parts) {
+        if self.at.stopped.is_none()
+            && let Some(reason) = self.long_trouble(engine)
+        {
+            self.error(reason);
+            self.control.stop_now();
+            self.look_at_phase(engine);
+        }
+    }
+
+    /// Notes why outputs did not store what they had accepted, where they know.
+    fn left_in_trouble(&mut self, engine: &Parts) {
+        for output in engine.shared.egress.outputs.at_work() {
+            if let Some(trouble) = output.sink.trouble() {
+                self.error(format!("the output {:?} is {}", output.name, in_words(&trouble)));
             }
         }
     }
@@ -435,7 +481,9 @@ impl Run {
             revoked: counts.revoked,
             parked: self.left_parked + refused_parked,
             retried: shared.process.pools.iter().map(|pool| load(&pool.further_attempts)).sum(),
-            repeated_at_most: load(&ledger.unanswered) + given_anew,
+            repeated_at_most: load(&ledger.unanswered)
+                + given_anew
+                + shared.egress.outputs.unanswered(),
             restarts: stats.iter().map(|stats| stats.restarts).sum::<u64>() + processes,
             out_of_order: load(&ledger.out_of_order),
             lost_outputs,

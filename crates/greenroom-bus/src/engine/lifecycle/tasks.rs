@@ -38,6 +38,11 @@ impl<T: Send + 'static> Tasks<T> {
         })
     }
 
+    /// True where all have ended and were joined.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
     /// The names of those that have not ended, sorted.
     pub(crate) fn left(&self) -> Vec<String> {
         let mut names: Vec<String> = self.names.values().cloned().collect();

@@ -1,11 +1,18 @@
 //! What a handler produced goes to the outputs, and its event is confirmed.
 
+use std::sync::Arc;
+
 use super::{
     job::{Handled, Job, Origin},
     loopback::{Reserved, Returning},
+    rejections::{Input, Rejections},
 };
 use crate::{
-    engine::{account::ledger::OutputsTicket, egress::outputs::View, shared::Shared},
+    engine::{
+        account::{ledger::OutputsTicket, order_audit::Line},
+        egress::outputs::{Inside, View},
+        shared::Shared,
+    },
     event::Event,
     handler::Outputs,
     name::Name,
@@ -15,12 +22,11 @@ use crate::{
 };
 
 /// Hands what a handler produced to the outputs, in order, and confirms the event's own part.
-pub(crate) async fn emit(shared: &Shared, to: &mut View, job: Job, outputs: Outputs) {
+pub(crate) async fn emit(shared: &Arc<Shared>, to: &mut View, job: Job, outputs: Outputs) {
     let (Handled { event, handler, line, origin, attempts: attempt }, mut ack, extras) =
         job.into_parts();
     let (produced, reserved) =
         extras.map_or((None, None), |extras| (extras.produced, extras.reserved));
-    let mut leaving = Leaving { shared, to, attempt, origin, reserved };
     let (entry, taken) = (&shared.process.handlers[handler], (origin.number, origin.taken_at));
     let at_once = entry.config.ack == AckWhen::OnSuccess;
     if at_once {
@@ -29,18 +35,32 @@ pub(crate) async fn emit(shared: &Shared, to: &mut View, job: Job, outputs: Outp
         std::mem::replace(&mut ack, outputs).confirm();
     }
     let pool = shared.process.pools[entry.pool].name;
+    let mut leaving = Leaving {
+        shared,
+        to,
+        pool,
+        handler,
+        attempt,
+        line: line.as_ref(),
+        origin,
+        reserved,
+        rejections: None,
+    };
     match (outputs, produced) {
         (Outputs::None, _) => {}
         (Outputs::Same, Some(produced)) => produced.add([event]),
         (Outputs::Events(events), Some(produced)) => {
             produced.add(events.into_iter().map(|made| made.caused_by(&event)));
         }
-        (Outputs::Same, None) => leaving.pass_on(pool, event, &ack).await,
+        (Outputs::Same, None) => leaving.pass_on(event, None, &ack).await,
         (Outputs::Events(events), None) => {
             for made in events {
-                leaving.pass_on(pool, made.caused_by(&event), &ack).await;
+                leaving.pass_on(made.caused_by(&event), Some(&event), &ack).await;
             }
         }
+    }
+    if let Some(rejections) = leaving.rejections.take() {
+        rejections.handed_on();
     }
     if !at_once {
         shared.ledger.leaves(line.as_ref(), taken, &ack);
@@ -50,19 +70,25 @@ pub(crate) async fn emit(shared: &Shared, to: &mut View, job: Job, outputs: Outp
 
 /// The outputs of one event, on their way.
 struct Leaving<'a> {
-    shared: &'a Shared,
+    shared: &'a Arc<Shared>,
     /// The outputs, as its worker knows them.
     to: &'a mut View,
+    pool: Name,
+    handler: usize,
     attempt: u32,
     /// Of the event that they are made of.
+    line: Option<&'a Line>,
+    /// Of it, too.
     origin: Origin,
     /// Room on the way back.
     reserved: Option<Reserved>,
+    /// What outputs reject, once there is one among them that may.
+    rejections: Option<Rejections>,
 }
 
 impl Leaving<'_> {
-    /// Back in, or to the outputs that take it.
-    async fn pass_on(&mut self, pool: Name, event: Event, ack: &Ack) {
+    /// Back in, or to the outputs that take it. `input` is what it was made of; none for the input itself.
+    async fn pass_on(&mut self, event: Event, input: Option<&Event>, ack: &Ack) {
         if let Some(loopback) = &self.shared.loopback
             && loopback.takes(event.ty())
         {
@@ -73,27 +99,48 @@ impl Leaving<'_> {
             let (ack, Origin { assigned, taken_at, .. }) = (ack.child(), self.origin);
             return loopback.send(Returning { event, ack, reserved, assigned, taken_at });
         }
-        self.hand_over(pool, event, ack).await;
+        self.hand_over(event, input, ack).await;
     }
 
     /// To the outputs that take it. Where one was removed just now, it is looked anew which do.
-    async fn hand_over(&mut self, pool: Name, event: Event, ack: &Ack) {
-        let Self { shared, to, attempt, .. } = self;
-        let leaves = |event| Outgoing { event, pool, attempt: *attempt, ack: ack.child() };
+    async fn hand_over(&mut self, event: Event, input: Option<&Event>, ack: &Ack) {
+        // Apart, because what enters an output borrows the list of them.
+        let Self { shared, to, pool, handler, attempt, line, origin, rejections, .. } = self;
+        let (shared, pool, attempt) = (*shared, *pool, *attempt);
+        let mut leaves = |output: &Inside<'_>, event: Event| {
+            let Some(rejecting) = output.rejecting() else {
+                return Outgoing { event, pool, attempt, line: None, ack: ack.child() };
+            };
+            let rejections = rejections.get_or_insert_with(|| {
+                let of = input.unwrap_or(&event).clone();
+                let (handler, origin) = (*handler, *origin);
+                Rejections::of(
+                    shared,
+                    Input { event: of, handler, origin, attempts: attempt },
+                    ack.child(),
+                )
+            });
+            let ack = rejections.part(rejecting, input.is_some().then(|| event.clone()));
+            Outgoing { event, pool, attempt, line: line.map(Line::number), ack }
+        };
         loop {
             to.refresh(&shared.egress.outputs);
             if !shared.egress.all_outputs
                 && let Some(output) = to.plain(&event)
             {
                 match output.enter() {
-                    Some(inside) => return inside.hand_over(leaves(event)).await,
+                    Some(inside) => {
+                        let outgoing = leaves(&inside, event);
+                        return inside.hand_over(outgoing).await;
+                    }
                     None => continue,
                 }
             }
             match to.taking(&event, shared.egress.all_outputs) {
                 Ok(Some(taking)) => {
                     for output in taking {
-                        output.hand_over(leaves(event.clone())).await;
+                        let outgoing = leaves(&output, event.clone());
+                        output.hand_over(outgoing).await;
                     }
                     return;
                 }

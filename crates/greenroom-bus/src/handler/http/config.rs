@@ -2,17 +2,7 @@
 
 use std::time::Duration;
 
-use super::status::StatusMap;
-
-/// How an event is written into a request.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// Attributes as headers, data as body.
-    #[default]
-    Binary,
-    /// The whole event as a JSON body.
-    Structured,
-}
+use crate::http::{StatusMap, TargetConfig, message::Mode};
 
 /// Where to post, and how.
 #[derive(Clone, PartialEq, Eq)]
@@ -25,13 +15,14 @@ pub struct HttpConfig {
     pub timeout: Duration,
     /// How long connecting may take, TLS included. Default: 2 s; never more than `timeout`.
     pub connect_timeout: Duration,
-    /// Headers added to each request, such as `authorization`. They win over those of the event.
+    /// Headers added to each request, such as `authorization`; [`check_header`](crate::http::check_header) says which may
+    /// be. Their values are never shown.
     pub headers: Vec<(String, String)>,
     /// The longest response body in bytes that is read, where it carries events. Default: 16 MiB.
     pub max_response: usize,
     /// Whether the event itself goes on after a successful response that carries no event. Default: no.
     pub pass: bool,
-    /// What follows from each answer. Default: [`STATUS_MAP`](super::STATUS_MAP).
+    /// What follows from each answer. Default: [`STATUS_MAP`](crate::http::STATUS_MAP).
     pub status: StatusMap,
 }
 
@@ -46,6 +37,17 @@ impl Default for HttpConfig {
             max_response: 16 * 1024 * 1024,
             pass: false,
             status: StatusMap::default(),
+        }
+    }
+}
+
+impl HttpConfig {
+    pub(super) fn target(&self) -> TargetConfig {
+        TargetConfig {
+            url: self.url.clone(),
+            timeout: self.timeout,
+            connect_timeout: self.connect_timeout,
+            headers: self.headers.clone(),
         }
     }
 }

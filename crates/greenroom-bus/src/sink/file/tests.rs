@@ -27,7 +27,8 @@ impl Settle for Tell {
 
 fn outgoing(id: u32, tell: &mpsc::Sender<bool>) -> Outgoing {
     let event = Event::builder(id.to_string(), "s", "t").data_json(&id).build().unwrap();
-    Outgoing { event, pool: "erp".into(), attempt: 2, ack: Ack::new(Tell(tell.clone())) }
+    let ack = Ack::new(Tell(tell.clone()));
+    Outgoing { event, pool: "erp".into(), attempt: 2, line: None, ack }
 }
 
 fn large(bytes: usize, tell: &mpsc::Sender<bool>) -> Outgoing {

@@ -169,7 +169,17 @@ fn store() -> impl Strategy<Value = Behaviour> {
         room,
         latency: ms(latency),
         fails_after,
-        hangs: false,
+        ..Behaviour::default()
+    })
+}
+
+/// Rejects events for good, or fails at them for now, or does neither.
+fn sink() -> impl Strategy<Value = Behaviour> {
+    let one_of = || prop::option::weighted(0.3, 2u32..10);
+    (store(), one_of(), one_of()).prop_map(|(store, rejects, stumbles)| Behaviour {
+        rejects,
+        stumbles,
+        ..store
     })
 }
 
@@ -230,7 +240,7 @@ pub(super) fn program() -> impl Strategy<Value = Program> {
     (
         inputs(),
         [row(), row(), row()],
-        (store(), store()),
+        (sink(), store()),
         no_handler,
         (
             prop::bool::weighted(0.2),

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use greenroom_bus::{
     BoxFuture,
-    dead_letter::{DeadLetter, DeadLetterStore, Reason},
+    dead_letter::{DeadLetter, DeadLetterStore, OutputRejection, Reason},
     event::Event,
     settlement::Ack,
     sink::SinkError,
@@ -24,6 +24,7 @@ pub(crate) struct Letter {
     pub(crate) source: Arc<str>,
     pub(crate) position: u64,
     pub(crate) pool: Option<Arc<str>>,
+    pub(crate) rejected: Vec<OutputRejection>,
 }
 
 pub(crate) struct MemoryLetters {
@@ -98,6 +99,7 @@ fn keep(state: &State, letter: DeadLetter, behind: usize) -> Ack {
         source: letter.source,
         position: letter.position,
         pool: letter.pool,
+        rejected: letter.rejected,
     });
     letter.ack
 }

@@ -11,9 +11,12 @@ use std::{
 use greenroom_bus::{
     BoxFuture,
     event::Event,
-    sink::{Outgoing, Sink, SinkError},
+    sink::{Outgoing, Sink, SinkError, Trouble},
 };
-use tokio::sync::{mpsc, watch};
+use tokio::{
+    sync::{mpsc, watch},
+    time::Instant,
+};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Stored {
@@ -32,11 +35,39 @@ pub(crate) struct Behaviour {
     pub(crate) fails_after: Option<usize>,
     /// Never answers `finish`.
     pub(crate) hangs: bool,
+    /// Rejects for good one of so many, by its id.
+    pub(crate) rejects: Option<u32>,
+    /// Fails at one of so many for now, by its id, and tries it again.
+    pub(crate) stumbles: Option<u32>,
+}
+
+impl Behaviour {
+    /// The last error of what it rejects.
+    pub(crate) const REJECTED: &str = "not this one";
+
+    pub(crate) fn rejects(&self, id: &str) -> bool {
+        self.rejects.is_some_and(|of| number(id).is_multiple_of(of))
+    }
+
+    fn stumbles(&self, id: &str) -> bool {
+        self.stumbles.is_some_and(|of| number(id).is_multiple_of(of))
+    }
+}
+
+fn number(id: &str) -> u32 {
+    id.bytes().fold(7, |sum: u32, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)))
 }
 
 impl Default for Behaviour {
     fn default() -> Self {
-        Self { room: 64, latency: Duration::ZERO, fails_after: None, hangs: false }
+        Self {
+            room: 64,
+            latency: Duration::ZERO,
+            fails_after: None,
+            hangs: false,
+            rejects: None,
+            stumbles: None,
+        }
     }
 }
 
@@ -55,6 +86,8 @@ pub(crate) struct MemorySink {
 struct SinkState {
     stored: Mutex<Vec<Stored>>,
     failure: Mutex<Option<SinkError>>,
+    /// Since when it fails at an event for now.
+    stumbled: Mutex<Option<Instant>>,
 }
 
 /// Somebody who waits for room.
@@ -121,6 +154,15 @@ async fn store(
         }
         left -= 1;
         let Outgoing { event, attempt, ack, .. } = outgoing;
+        if behaviour.stumbles(event.id()) {
+            *state.stumbled.lock().unwrap() = Some(Instant::now());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            *state.stumbled.lock().unwrap() = None;
+        }
+        if behaviour.rejects(event.id()) {
+            ack.reject(Behaviour::REJECTED);
+            continue;
+        }
         state.stored.lock().unwrap().push(Stored { event, attempt });
         ack.confirm();
     }
@@ -166,5 +208,14 @@ impl Sink for MemorySink {
 
     fn failure(&self) -> Option<SinkError> {
         self.shared.failure.lock().unwrap().clone()
+    }
+
+    fn is_remote(&self) -> bool {
+        self.behaviour.rejects.is_some()
+    }
+
+    fn trouble(&self) -> Option<Trouble> {
+        let stumbled = (*self.shared.stumbled.lock().unwrap())?;
+        Some(Trouble::failing(stumbled.elapsed(), "busy"))
     }
 }

@@ -5,7 +5,8 @@ use url::Url;
 
 use super::messages::{ANY, DEAD_LETTER, Messages, generated};
 use crate::config::{
-    Config, HandlerConfig, HandlerKind, HttpMode, InputConfig, InputKind, LayerConfig, OutputConfig,
+    Config, HandlerConfig, HandlerKind, HttpMode, InputConfig, InputKind, LayerConfig,
+    OutputConfig, OutputKind, Word,
 };
 
 /// A place that events come from or go to.
@@ -72,10 +73,19 @@ impl Channel {
     }
 
     fn output(output: &OutputConfig) -> Self {
+        let target = match &output.kind {
+            OutputKind::Http(http) => Url::parse(&http.url).ok(),
+            OutputKind::File(_) => None,
+        };
+        let file = output.path().map(|path| path.display().to_string());
         Self {
-            address: Some(output.path().display().to_string()),
+            address: file.or_else(|| target.as_ref().map(|url| url.path().to_owned())),
             types: output.on.clone(),
-            details: json!({ "kind": "file" }),
+            target: target.map(|url| Target::of(&format!("output.{}", output.name), &url)),
+            details: match &output.kind {
+                OutputKind::File(_) => json!({ "kind": "file" }),
+                OutputKind::Http(http) => json!({ "kind": "http", "mode": http.mode.word() }),
+            },
             ..Self::new(
                 format!("output.{}", output.name),
                 "send",

@@ -18,10 +18,6 @@ use greenroom_bus::{
     },
     pattern::Pattern,
     router::Matcher,
-    sink::{
-        Sink,
-        file::{FileSink, FileSinkOptions},
-    },
     source::{
         Source,
         file::{FileSource, FileSourceOptions},
@@ -29,18 +25,20 @@ use greenroom_bus::{
     },
 };
 
-use super::layers::HandlerLayers;
+use super::{layers::HandlerLayers, targets::Targets};
 use crate::config::{
     self, AckWhen, Config, FileInput, GeneratorConfig, HandlerConfig, HandlerKind, HttpMode,
-    InputConfig, InputKind, NoHandler, OnFinalFailure, OnFull, OutputConfig, OutputKind,
-    PoolConfig, Retry,
+    InputConfig, InputKind, NoHandler, OnFinalFailure, OnFull, OutputConfig, PoolConfig, Retry,
 };
 
 /// Builds the engine and starts its pools. What its layers tell comes with it.
 ///
 /// # Errors
 /// What could not be opened or started, and why.
-pub(super) async fn engine(config: &Config) -> Result<(Engine, HandlerLayers), String> {
+pub(super) async fn engine(
+    config: &Config,
+    targets: &Targets,
+) -> Result<(Engine, HandlerLayers), String> {
     let mut builder = Engine::builder()
         .no_handler(no_handler(config.no_handler))
         .handler_rejected(no_handler(config.handler_rejected))
@@ -70,7 +68,8 @@ pub(super) async fn engine(config: &Config) -> Result<(Engine, HandlerLayers), S
         builder = builder.handler(&handler.name, added);
     }
     for output in &config.outputs {
-        builder = add_output(builder, output).map_err(|why| within("output", &output.name, why))?;
+        let added = add_output(builder, output, targets);
+        builder = added.map_err(|why| within("output", &output.name, why))?;
     }
     let letters = FileDeadLetterStore::open(&config.dead_letters.file.path)
         .map_err(|error| error.to_string())?;
@@ -207,7 +206,11 @@ fn handler_config(config: &HandlerConfig) -> Result<engine::HandlerConfig, Strin
 
 pub(super) fn retry(config: &HandlerConfig) -> engine::Retry {
     let Retry { attempts, backoff, total } = config.retry;
-    engine::Retry { attempts, backoff: Backoff::new(backoff.from, backoff.to), total }
+    engine::Retry { attempts, backoff: self::backoff(backoff), total }
+}
+
+pub(super) fn backoff(waits: config::DurationRange) -> Backoff {
+    Backoff::new(waits.from, waits.to)
 }
 
 pub(super) fn matcher(matches: &[(String, String)]) -> Result<Matcher, String> {
@@ -253,7 +256,7 @@ fn factory(kind: &HandlerKind) -> Result<Arc<dyn HandlerFactory>, String> {
     })
 }
 
-/// The status map of an `http` handler.
+/// The status map of an `http` handler or output.
 ///
 /// # Errors
 /// What is wrong with its rows; a configuration that was checked has none.
@@ -273,13 +276,10 @@ fn clock_seed() -> u64 {
     now.unwrap_or(Duration::ZERO).as_nanos() as u64
 }
 
-fn add_output(builder: EngineBuilder, output: &OutputConfig) -> Result<EngineBuilder, String> {
-    Ok(builder.output(&output.name, patterns(&output.on)?, sink(output)?))
-}
-
-pub(super) fn sink(output: &OutputConfig) -> Result<Arc<dyn Sink>, String> {
-    let OutputKind::File(file) = &output.kind;
-    let options = FileSinkOptions { truncate: file.truncate };
-    let sink = FileSink::open(&file.path, options);
-    Ok(Arc::new(sink.map_err(|error| error.to_string())?))
+fn add_output(
+    builder: EngineBuilder,
+    output: &OutputConfig,
+    targets: &Targets,
+) -> Result<EngineBuilder, String> {
+    Ok(builder.output(&output.name, patterns(&output.on)?, targets.sink(output)?))
 }

@@ -15,7 +15,7 @@ use greenroom_bus::engine::{ChangeError, Control, PoolControl};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
-use super::assemble;
+use super::{assemble, targets::Targets};
 use crate::{
     cli::Source,
     config::{self, Config, HandlerConfig, Options, PoolConfig, Problems},
@@ -35,6 +35,7 @@ pub(crate) struct Reload {
     /// The engine's.
     runtime: Handle,
     leaving: Leaving,
+    targets: Arc<Targets>,
     /// What holds: the configuration of the start, with what was changed since. Locked for a moment
     /// only.
     config: Mutex<Arc<Config>>,
@@ -65,9 +66,15 @@ pub(crate) struct Left {
 
 impl Reload {
     /// The runtime is the one that the engine runs on.
-    pub(crate) fn new(source: Source, control: Control, config: Config, runtime: Handle) -> Self {
+    pub(crate) fn new(
+        source: Source,
+        control: Control,
+        config: Config,
+        runtime: Handle,
+        targets: Arc<Targets>,
+    ) -> Self {
         let (config, turn) = (Mutex::new(Arc::new(config)), Mutex::new(()));
-        Self { source, control, runtime, leaving: Leaving::default(), config, turn }
+        Self { source, control, runtime, leaving: Leaving::default(), targets, config, turn }
     }
 
     /// The configuration that holds.
@@ -93,6 +100,7 @@ impl Reload {
             control: &self.control,
             runtime: &self.runtime,
             leaving: &self.leaving,
+            targets: &self.targets,
             config: (*self.config()).clone(),
             changed: Vec::new(),
             left: Vec::new(),
@@ -126,6 +134,7 @@ struct Turn<'a> {
     control: &'a Control,
     runtime: &'a Handle,
     leaving: &'a Leaving,
+    targets: &'a Targets,
     /// What holds, changed as it goes on.
     config: Config,
     changed: Vec<String>,

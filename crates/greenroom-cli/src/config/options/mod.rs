@@ -23,7 +23,7 @@ pub use self::{
     },
     input::{FileInput, GeneratorConfig, InputConfig, InputKind},
     layer::{Breaker, DeduplicationConfig, LayerConfig, Schema, Schemas},
-    output::{FileOutput, OutputConfig, OutputKind},
+    output::{FileOutput, HttpBatch, HttpOutput, HttpOutputMode, OutputConfig, OutputKind},
     pool::{
         AdaptiveConfig, AutoscaleConfig, Batch, LimitConfig, OnFinalFailure, OnFull, PoolConfig,
         Retry,

@@ -1,8 +1,16 @@
 //! Where handled events go.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use greenroom_config::{flag, group, options, path, texts};
+use greenroom_config::{
+    At, Secret, count, duration, durations, flag, group, options, path, size, texts,
+    units::DurationRange, url, variables, word, words,
+};
+
+use super::bounds::{DAY_MS, GIB};
 
 options! {
     /// Where handled events go: exactly one kind.
@@ -14,7 +22,6 @@ options! {
         refused {
             "kafka": "`kafka` outputs are not part of this version";
             "nats": "`nats` outputs are not part of this version";
-            "http": "`http` outputs are not part of this version; an `http` handler posts events";
             "all": "`all` holds for all outputs: write `all_outputs: true`, at the top";
         }
     }
@@ -25,6 +32,8 @@ options! {
     pub enum OutputKind = "an output" {
         /// Appends to a file, one CloudEvent (JSON) per line, in the order of handling.
         File(FileOutput) as "file" = group();
+        /// Posts to a URL, as CloudEvents over HTTP.
+        Http(HttpOutput) as "http" = group().live();
     }
 }
 
@@ -38,10 +47,76 @@ options! {
     }
 }
 
+options! {
+    /// 2xx stores the event; 408, 425, 429, 5xx, a timeout or a refused connection is tried again
+    /// until it is stored, in order; 401 and 403 pause the output; any other answer makes a dead
+    /// letter of the event that was handled. A reload changes all of it. docs/outputs.md says
+    /// more.
+    pub struct HttpOutput = "an http output", then HttpOutput::batch_has_its_mode {
+        /// Where to post to.
+        url: Secret<String> = url().secret();
+        /// `binary` sends the data as the body and the attributes as `ce-` headers;
+        /// `structured` sends the event as JSON; `batch` sends several as a JSON array.
+        mode: HttpOutputMode = word().default("binary");
+        /// How many events `mode: batch` sends at once.
+        batch: HttpBatch = group().default("{}");
+        /// How many requests are under way at once. Events whose inputs have an order
+        /// (`order_by` of their handler) arrive in it whatever this is; with 1, all events arrive
+        /// in the order in which they were handled.
+        concurrency: usize = count(1..=1_024).default("8");
+        /// How long one attempt may take.
+        timeout: Duration = duration(1..=DAY_MS).default("5s");
+        /// How long it waits after an attempt that failed: the first time, and at most. A
+        /// `Retry-After` of the target goes before it.
+        backoff: DurationRange = durations().default("200ms..30s");
+        /// What follows from an answer, where that is to differ from the usual, as for `http`
+        /// handlers. `settle` means that it is stored; `park` is the same as `reject`.
+        status: Vec<(String, String)> = variables().default("{}");
+    }
+}
+
+words! {
+    /// How events are written into requests.
+    pub enum HttpOutputMode {
+        /// Data as the body, attributes as headers.
+        Binary = "binary",
+        /// The event as JSON.
+        Structured = "structured",
+        /// Several events as a JSON array.
+        Batch = "batch",
+    }
+}
+
+options! {
+    /// A request of `mode: batch` is sent when one of these is reached.
+    #[derive(Copy, Eq)]
+    pub struct HttpBatch = "batch" {
+        /// At most so many.
+        events: usize = count(1..=10_000).default("100");
+        /// About so many bytes of events. A larger event goes alone.
+        bytes: usize = size(1024..=GIB).default("1MiB");
+        /// How long an event waits for others.
+        within: Duration = duration(0..=DAY_MS).default("50ms");
+    }
+}
+
 impl OutputConfig {
-    /// The file that it writes to.
-    pub fn path(&self) -> &Path {
-        let OutputKind::File(file) = &self.kind;
-        &file.path
+    /// The file that it writes to, where it does.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.kind {
+            OutputKind::File(file) => Some(&file.path),
+            OutputKind::Http(_) => None,
+        }
+    }
+}
+
+impl HttpOutput {
+    fn batch_has_its_mode(self, at: &mut At<'_>) -> Option<Self> {
+        if at.has("batch") && self.mode != HttpOutputMode::Batch {
+            let text = "`batch` is for `mode: batch` only";
+            at.error("batch", text, "write `mode: batch`, or leave `batch` out");
+            return None;
+        }
+        Some(self)
     }
 }

@@ -17,7 +17,7 @@ fn c08_values_refer_to_the_environment_and_to_files() {
     let HandlerKind::Http(http) = &config.handlers[0].kind else { panic!("no http") };
     assert_eq!(*http.url, "http://user:hunter2@host/");
     assert_eq!(http.timeout, Duration::from_secs(3));
-    assert_eq!(config.outputs[0].path().file_name().unwrap(), "${x}-e");
+    assert_eq!(config.outputs[0].path().unwrap().file_name().unwrap(), "${x}-e");
 }
 
 #[test]

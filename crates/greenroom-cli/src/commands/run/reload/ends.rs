@@ -2,7 +2,8 @@
 //!
 //! What is new is added before what is gone is removed: so nothing that is handled meanwhile is without an output, and
 //! the run does not end for want of an input. What is there under its name, with other settings, is left: a file that is
-//! read anew, or written by two at once, is not what anybody wants.
+//! read anew, or written by two at once, is not what anybody wants. The options of `http` outputs change in place, which is
+//! how one goes on that is paused.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ use super::{
     super::assemble::{self},
     BEFORE_THE_START, Turn,
 };
-use crate::config::{Config, InputConfig, InputKind, OutputConfig, identity};
+use crate::config::{Config, InputConfig, InputKind, OutputConfig, OutputKind, identity};
 
 /// Why the last input stays.
 const NOTHING_TO_READ: &str = "it is gone from the file, and goes on: without it nothing would be read, and the run would end";
@@ -51,14 +52,20 @@ impl Turn<'_> {
     }
 
     fn add_output(&self, output: &OutputConfig, next: Option<usize>) -> Result<(), String> {
-        self.file_is_free(output.path())?;
-        let (on, sink) = (assemble::patterns(&output.on)?, assemble::sink(output)?);
+        if let Some(path) = output.path() {
+            self.file_is_free(path)?;
+        }
+        let _on_its_runtime = self.runtime.enter();
+        let (on, sink) = (assemble::patterns(&output.on)?, self.targets.sink(output)?);
         let (name, any) = (&output.name, Matcher::any());
         let added = match next.map(|place| &self.config.outputs[place].name) {
             Some(next) => self.control.add_output_before(next, name, on, any, sink),
             None => self.control.add_output(name, on, any, sink),
         };
-        added.map_err(|error| error.to_string())
+        added.map_err(|error| {
+            self.targets.forget_output(name);
+            error.to_string()
+        })
     }
 
     /// A file has one that writes to it.
@@ -84,16 +91,17 @@ impl Turn<'_> {
     }
 
     fn writer_of(&self, file: &Path) -> Option<&OutputConfig> {
-        self.config.outputs.iter().find(|is| identity(is.path()) == file)
+        self.config.outputs.iter().find(|is| is.path().is_some_and(|path| identity(path) == file))
     }
 
     fn remove_outputs(&mut self, wanted: &[OutputConfig]) {
         let stays = |is: &OutputConfig| wanted.iter().any(|to| to.name == is.name);
         let gone: Vec<_> = self.config.outputs.iter().filter(|is| !stays(is)).cloned().collect();
         for output in gone {
-            let (what, file) = (format!("outputs.{}", output.name), identity(output.path()));
+            let (what, file) = (format!("outputs.{}", output.name), output.path().map(identity));
             // Otherwise what it is for would go nowhere.
-            if let Some(heir) = wanted.iter().find(|to| identity(to.path()) == file) {
+            let inherits = |to: &&OutputConfig| file.is_some() && to.path().map(identity) == file;
+            if let Some(heir) = wanted.iter().find(inherits) {
                 let why = format!(
                     "it is gone from the file, and goes on: `outputs.{}` cannot take its file over while greenroom runs",
                     heir.name
@@ -112,13 +120,16 @@ impl Turn<'_> {
     }
 
     /// The log tells when it has ended; nobody waits for it.
-    fn remove_output(&self, name: &str, file: PathBuf) -> Result<(), ChangeError> {
+    fn remove_output(&self, name: &str, file: Option<PathBuf>) -> Result<(), ChangeError> {
         let removal = self.control.remove_output(name)?;
+        self.targets.forget_output(name);
         let leaving = self.leaving.clone();
-        leaving.lock().insert(file.clone());
+        leaving.lock().extend(file.clone());
         drop(self.runtime.spawn(async move {
             let gone = removal.done().await;
-            leaving.lock().remove(&file);
+            if let Some(file) = file {
+                leaving.lock().remove(&file);
+            }
             let (output, events) = (gone.name, gone.events);
             match gone.error {
                 None => tracing::info!(output, events, "the output has ended: all of it is stored"),
@@ -132,9 +143,9 @@ impl Turn<'_> {
 
     fn outputs_that_stay(&mut self, wanted: &[OutputConfig]) {
         for to in wanted {
-            let is = self.config.outputs.iter().find(|is| is.name == to.name);
-            let differs = is.is_some_and(|is| is != to);
-            self.compare(format!("outputs.{}", to.name), differs);
+            if let Some(place) = self.place_of_output(&to.name) {
+                self.output_that_stays(place, to);
+            }
         }
         let order = |some: &[OutputConfig], others: &[OutputConfig]| {
             let both = |one: &&OutputConfig| others.iter().any(|other| other.name == one.name);
@@ -142,6 +153,21 @@ impl Turn<'_> {
         };
         let differs = order(&self.config.outputs, wanted) != order(wanted, &self.config.outputs);
         self.compare("outputs (their order)".to_owned(), differs);
+    }
+
+    /// Where an `http` output posts to, and how, can change; what it takes, and its kind, cannot.
+    fn output_that_stays(&mut self, place: usize, to: &OutputConfig) {
+        let is = &self.config.outputs[place];
+        let what = format!("outputs.{}", to.name);
+        if let (OutputKind::Http(_), OutputKind::Http(http)) = (&is.kind, &to.kind) {
+            match self.targets.reconfigure_output(&to.name, http) {
+                Ok(false) => {}
+                Ok(true) => self.changed.push(format!("{what}.http")),
+                Err(why) => return self.leave(what, why),
+            }
+            self.config.outputs[place].kind = to.kind.clone();
+        }
+        self.compare(what, self.config.outputs[place] != *to);
     }
 
     fn add_inputs(&mut self, wanted: &[InputConfig]) {

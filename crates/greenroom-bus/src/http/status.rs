@@ -172,7 +172,7 @@ const CONFIGURED: &str = "set in the configuration";
 /// What follows from each answer: [`STATUS_MAP`], with rows of the configuration before it.
 ///
 /// ```
-/// use greenroom_bus::handler::http::{On, StatusMap, Verdict};
+/// use greenroom_bus::http::{On, StatusMap, Verdict};
 ///
 /// let map = StatusMap::with([("404".parse()?, Verdict::Retry), ("4xx".parse()?, Verdict::Park)])?;
 /// assert_eq!(map.verdict(404), Verdict::Retry); // the narrowest row decides, wherever it stands

@@ -1,18 +1,16 @@
-//! Where events are posted, and the client that carries them there.
+//! Where events are posted.
 
 use std::sync::Arc;
 
-use reqwest::{Client, ClientBuilder, Url, header::HeaderMap, redirect};
+use reqwest::{Client, ClientBuilder, Url, header::HeaderMap};
 use rustls::crypto::ring;
-
-use super::config::HttpConfig;
 
 /// A URL that was understood, with the text by which logs and errors call it.
 #[derive(Debug, Clone)]
-pub(super) struct Target {
-    pub(super) url: Url,
+pub(crate) struct Target {
+    pub(crate) url: Url,
     /// The URL without credentials, query and fragment, any of which may be secret.
-    pub(super) shown: String,
+    pub(crate) shown: String,
 }
 
 impl Target {
@@ -64,7 +62,7 @@ pub enum NoTarget {
 /// Whether events can be posted to this URL.
 ///
 /// ```
-/// use greenroom_bus::handler::http::{NoTarget, check_url};
+/// use greenroom_bus::http::{NoTarget, check_url};
 ///
 /// assert_eq!(check_url("https://localhost:9000/events"), Ok(()));
 /// assert_eq!(check_url("http:///events"), Err(NoTarget::Host));
@@ -94,26 +92,9 @@ fn shown(url: &Url) -> String {
     format!("{}://{host}{port}{}", url.scheme(), url.path())
 }
 
-/// A client for one target: connections are kept, HTTP/2 is used where the server offers it, redirects are not
-/// followed, and the environment's proxies are not used: events go where the configuration says.
-///
-/// # Errors
-/// A sentence for the operator, where TLS cannot be set up on this machine.
-pub(super) fn client(config: &HttpConfig, target: &Target) -> Result<Client, String> {
-    let builder = Client::builder()
-        .user_agent(concat!("greenroom/", env!("CARGO_PKG_VERSION")))
-        .redirect(redirect::Policy::none())
-        .no_proxy()
-        .timeout(config.timeout)
-        .connect_timeout(config.connect_timeout.min(config.timeout));
-    with_tls(builder, &target.url)?.build().map_err(|error| {
-        format!("http: the client for {} cannot be built: {}", target.shown, causes(&error))
-    })
-}
-
 /// Plain HTTP must work on a machine without any root certificates, such as an empty container: it gets a
 /// configuration that trusts nobody and is never asked.
-fn with_tls(builder: ClientBuilder, url: &Url) -> Result<ClientBuilder, String> {
+pub(super) fn with_tls(builder: ClientBuilder, url: &Url) -> Result<ClientBuilder, String> {
     if url.scheme() == "https" {
         // An error means that the program has installed a provider already: that one is used.
         let _ = ring::default_provider().install_default();
@@ -165,12 +146,5 @@ mod tests {
         for url in ["http://x", "HTTP://X:80/y", "http://[::1]:80/", "https://me:you@x/?y#z"] {
             assert_eq!(check_url(url), Ok(()), "{url}");
         }
-    }
-
-    #[tokio::test]
-    async fn u01_a_client_can_be_built_for_https() {
-        let config = HttpConfig { url: "https://localhost/".into(), ..HttpConfig::default() };
-        let target = Target::parse(&config.url).unwrap();
-        client(&config, &target).unwrap();
     }
 }

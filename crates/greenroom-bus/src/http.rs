@@ -1,0 +1,23 @@
+//! HTTP as it is spoken to targets: what the [handler](crate::handler::http) and the [output](crate::sink::http) share.
+//!
+//! ```text
+//! TargetConfig ──▶ Connection: one client with its pool ──▶ message: an event as a request ──▶ answer: a verdict by StatusMap
+//! ```
+//!
+//! How events look as messages, apart from any client, is in [`event::http`](crate::event::http).
+
+pub(crate) mod answer;
+pub(crate) mod connection;
+mod credentials;
+pub(crate) mod message;
+mod retry_after;
+mod status;
+mod target;
+
+pub use self::{
+    answer::OUTCOME,
+    connection::TargetConfig,
+    credentials::{BadHeader, check_header},
+    status::{NoRow, NoVerdict, On, Row, STATUS_MAP, StatusMap, StatusMapError, Verdict},
+    target::{NoTarget, check_url},
+};

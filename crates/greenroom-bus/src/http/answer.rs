@@ -1,0 +1,101 @@
+//! What follows from a response.
+
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, SystemTime},
+};
+
+use bytes::BytesMut;
+use reqwest::{
+    Response,
+    header::{HeaderName, HeaderValue, RETRY_AFTER},
+};
+use tokio::time::timeout;
+
+use super::{
+    connection::Connection,
+    retry_after,
+    status::{StatusMap, Verdict},
+};
+
+/// The header by which a target says what becomes of the event: `retry`, `reject` or `park`.
+pub const OUTCOME: HeaderName = HeaderName::from_static("greenroom-outcome");
+
+/// How much of an error's body is quoted, in bytes.
+const QUOTED: usize = 200;
+
+/// How much of an error's body is read: to its end where it is short, so that the connection can be used again.
+const ERROR_BODY: usize = 64 * 1024;
+
+/// How long the rest of a body is waited for that nobody needs. Longer than a round trip, so that a
+/// connection is worth it; a target that takes longer gets a new one for each event.
+const REST: Duration = Duration::from_secs(1);
+
+/// What the target says of the event: in so many words, or by its status.
+pub(crate) fn said(from: &Connection, map: &StatusMap, response: &Response) -> Verdict {
+    let by_status = map.verdict(response.status().as_u16());
+    let Some(word) = response.headers().get(OUTCOME) else { return by_status };
+    match word.to_str().ok().and_then(|word| word.trim().parse().ok()) {
+        Some(verdict @ (Verdict::Retry | Verdict::Reject | Verdict::Park)) => verdict,
+        _ => {
+            not_understood(from, word);
+            by_status
+        }
+    }
+}
+
+/// Said once for each target: what one answer holds, all of them do.
+fn not_understood(from: &Connection, word: &HeaderValue) {
+    if !from.warned.swap(true, Ordering::Relaxed) {
+        let target = &from.target.shown;
+        tracing::warn!(
+            target,
+            header = %OUTCOME,
+            ?word,
+            "the header of a response is not understood, and its status decides; it may say retry, reject or park"
+        );
+    }
+}
+
+/// The wait that the target asked for.
+pub(crate) fn wait(response: &Response) -> Option<Duration> {
+    let value = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
+    retry_after::parse(value, SystemTime::now())
+}
+
+/// What an answer that settles nothing comes to, for an operator.
+pub(crate) async fn refusal(from: &Connection, response: &mut Response, took: Duration) -> String {
+    // The status says enough where its body cannot be read.
+    let body = read_some(response, ERROR_BODY, QUOTED).await;
+    let (status, shown, took) = (response.status(), &from.target.shown, took.as_millis());
+    let mut error = format!("http: {status} after {took} ms from {shown}");
+    if !body.is_empty() {
+        let shown = String::from_utf8_lossy(&body);
+        error.push_str(&format!(": {}", shown.trim_end().escape_debug()));
+    }
+    error.push_str(match (status.as_u16(), from.has_credentials) {
+        (401, true) => "; the credentials were refused: correct them in the configuration",
+        (403, true) => "; the credentials do not suffice: correct them, or what they may do there",
+        (401 | 403, false) => "; no credentials were sent: add `auth` to the configuration",
+        _ => "",
+    });
+    error
+}
+
+/// Reads a body that nobody needs, so that the connection can be used again: to its end where that
+/// is near, otherwise up to `limit` bytes and no longer than [`REST`]. The connection of one that
+/// was not read to its end is closed. Returns the first `quoted` bytes.
+pub(crate) async fn read_some(response: &mut Response, limit: usize, quoted: usize) -> BytesMut {
+    let (mut kept, mut read) = (BytesMut::new(), 0);
+    let reading = async {
+        while read <= limit
+            && let Ok(Some(more)) = response.chunk().await
+        {
+            read += more.len();
+            kept.extend_from_slice(&more[..more.len().min(quoted - kept.len())]);
+        }
+    };
+    // Late or broken off, it is not needed.
+    let _ = timeout(REST, reading).await;
+    kept
+}

@@ -1,0 +1,183 @@
+//! A target, and the client that carries events there.
+
+use std::{error::Error, sync::atomic::AtomicBool, time::Duration};
+
+use reqwest::{Client, Request, Response, header::HeaderMap, redirect};
+
+use super::{
+    credentials,
+    status::On,
+    target::{self, Target, causes},
+};
+
+/// Where to post, and as whom.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TargetConfig {
+    /// `http` or `https`. A user and a password in it are sent as basic authentication, and never shown.
+    pub url: String,
+    /// How long an attempt may take, connecting and reading the response included. Default: 5 s.
+    pub timeout: Duration,
+    /// How long connecting may take, TLS included. Default: 2 s; never more than `timeout`.
+    pub connect_timeout: Duration,
+    /// Headers added to each request; [`check_header`](super::check_header) says which may be. Their values are never
+    /// shown.
+    pub headers: Vec<(String, String)>,
+}
+
+impl Default for TargetConfig {
+    fn default() -> Self {
+        Self {
+            url: String::new(),
+            timeout: Duration::from_secs(5),
+            connect_timeout: Duration::from_secs(2),
+            headers: Vec::new(),
+        }
+    }
+}
+
+/// Leaves out what may be secret: the URL and the values of the headers.
+impl std::fmt::Debug for TargetConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
+        f.debug_struct("TargetConfig")
+            .field("timeout", &self.timeout)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("headers", &names)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A target with a client, which keeps its connections.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) target: Target,
+    client: Client,
+    /// Credentials and configured headers, marked as secret so that no log shows their values.
+    pub(crate) headers: HeaderMap,
+    /// Somebody is told who it is that posts.
+    pub(crate) has_credentials: bool,
+    timeout: Duration,
+    /// Somebody was told of a header that is not understood.
+    pub(crate) warned: AtomicBool,
+}
+
+/// Why there is no answer, or half of one.
+#[derive(Debug)]
+pub(crate) struct NoAnswer {
+    /// The row of the status map that it is.
+    pub(crate) on: On,
+    /// What happened, for an operator.
+    pub(crate) text: String,
+    /// The target may have had the event. False where it is known that it has not.
+    pub(crate) reached: bool,
+    /// One of the two sides does not trust the certificate of the other: to be corrected by somebody.
+    pub(crate) untrusted: bool,
+}
+
+impl Connection {
+    /// Connects to nothing yet.
+    ///
+    /// # Errors
+    /// A sentence for the operator if the URL or a header cannot be used, a limit is 0, or TLS cannot be set up. None repeats
+    /// what may be secret.
+    pub(crate) fn new(config: &TargetConfig) -> Result<Self, String> {
+        for (name, time) in
+            [("timeout", config.timeout), ("connect_timeout", config.connect_timeout)]
+        {
+            if time.is_zero() {
+                return Err(format!("http: `{name}` is 0; give the longest time that it may take"));
+            }
+        }
+        let mut target = Target::parse(&config.url)?;
+        let client = client(config, &target)?;
+        let of_url = target.take_credentials(&client)?;
+        let headers = credentials::headers(of_url, config)?;
+        let has_credentials = credentials::are_in(&headers);
+        let (timeout, warned) = (config.timeout, AtomicBool::new(false));
+        Ok(Self { target, client, headers, has_credentials, timeout, warned })
+    }
+
+    pub(crate) async fn send(&self, request: Request) -> Result<Response, NoAnswer> {
+        self.client.execute(request).await.map_err(|error| self.no_answer(error))
+    }
+
+    pub(crate) fn no_answer(&self, error: reqwest::Error) -> NoAnswer {
+        let shown = &self.target.shown;
+        let is_connecting = error.is_connect();
+        if error.is_timeout() && !is_connecting {
+            let text = format!("http: no answer from {shown} within {:?}", self.timeout);
+            return NoAnswer { on: On::Timeout, text, reached: true, untrusted: false };
+        }
+        // The one failure of which it is known that the target has had nothing of the event.
+        let what = if is_connecting { "cannot connect to" } else { "lost the connection to" };
+        let untrusted = is_untrusted(&error);
+        let mut text = format!("http: {what} {shown}: {}", causes(&error.without_url()));
+        if untrusted {
+            text.push_str("; check the certificates on both sides, and `tls` in the configuration");
+        }
+        NoAnswer { on: On::Connection, text, reached: !is_connecting, untrusted }
+    }
+}
+
+/// True where a certificate was refused, by either side.
+fn is_untrusted(error: &reqwest::Error) -> bool {
+    let mut next: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        if error.downcast_ref().is_some_and(is_about_certificates) {
+            return true;
+        }
+        let inner = error.downcast_ref().and_then(std::io::Error::get_ref);
+        next = match inner {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
+    }
+    false
+}
+
+fn is_about_certificates(error: &rustls::Error) -> bool {
+    use rustls::AlertDescription as Alert;
+    match error {
+        rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => true,
+        rustls::Error::AlertReceived(alert) => matches!(
+            alert,
+            Alert::BadCertificate
+                | Alert::UnsupportedCertificate
+                | Alert::CertificateRevoked
+                | Alert::CertificateExpired
+                | Alert::CertificateUnknown
+                | Alert::UnknownCA
+                | Alert::AccessDenied
+                | Alert::CertificateRequired
+        ),
+        _ => false,
+    }
+}
+
+/// A client for one target: connections are kept, HTTP/2 is used where the server offers it, redirects are not
+/// followed, and the environment's proxies are not used: events go where the configuration says.
+///
+/// # Errors
+/// A sentence for the operator, where TLS cannot be set up on this machine.
+fn client(config: &TargetConfig, target: &Target) -> Result<Client, String> {
+    let builder = Client::builder()
+        .user_agent(concat!("greenroom/", env!("CARGO_PKG_VERSION")))
+        .redirect(redirect::Policy::none())
+        .no_proxy()
+        .timeout(config.timeout)
+        .connect_timeout(config.connect_timeout.min(config.timeout));
+    target::with_tls(builder, &target.url)?.build().map_err(|error| {
+        format!("http: the client for {} cannot be built: {}", target.shown, causes(&error))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn u01_a_client_can_be_built_for_https() {
+        let config = TargetConfig { url: "https://localhost/".into(), ..TargetConfig::default() };
+        Connection::new(&config).unwrap();
+    }
+}

@@ -1,0 +1,87 @@
+//! Who posts: headers of the configuration, and credentials.
+
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+
+use super::connection::TargetConfig;
+
+/// Headers that are written for each event, or belong to the connection.
+const RESERVED: [&str; 11] = [
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "greenroom-attempt",
+    "host",
+    "idempotency-key",
+    "keep-alive",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Why a header cannot be configured. It does not repeat its value, which may be secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadHeader {
+    /// The name has characters that no header name may have, or none.
+    #[error("{0:?} is no header name")]
+    Name(String),
+    /// The header is written for each event, or belongs to the connection.
+    #[error("the header {0:?} is written by greenroom itself")]
+    Reserved(String),
+    /// The value cannot be sent.
+    #[error("the value of the header {0:?} has a line break or a control character")]
+    Value(String),
+}
+
+/// Whether a header can be added to each request: `ce-*`, `content-type` and the like are written for each event.
+///
+/// ```
+/// use greenroom_bus::http::{BadHeader, check_header};
+///
+/// assert_eq!(check_header("x-team", "blue"), Ok(()));
+/// assert_eq!(check_header("ce-id", "1"), Err(BadHeader::Reserved("ce-id".into())));
+/// ```
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_header(name: &str, value: &str) -> Result<(), BadHeader> {
+    header(name, value).map(drop)
+}
+
+fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), BadHeader> {
+    let key = HeaderName::try_from(name).map_err(|_| BadHeader::Name(name.to_owned()))?;
+    if key.as_str().starts_with("ce-") || RESERVED.contains(&key.as_str()) {
+        return Err(BadHeader::Reserved(name.to_owned()));
+    }
+    let value = HeaderValue::try_from(value).map_err(|_| BadHeader::Value(name.to_owned()))?;
+    Ok((key, secret(value)))
+}
+
+/// No log shows it.
+fn secret(mut value: HeaderValue) -> HeaderValue {
+    value.set_sensitive(true);
+    value
+}
+
+/// The credentials of the URL and the headers from the configuration, which win; all marked as secret.
+///
+/// # Errors
+/// A sentence for the operator; it does not repeat the value.
+pub(super) fn headers(of_url: HeaderMap, config: &TargetConfig) -> Result<HeaderMap, String> {
+    let mut map = HeaderMap::with_capacity(config.headers.len() + 1);
+    for (name, value) in &config.headers {
+        let (key, value) =
+            header(name, value).map_err(|why| format!("http: in `headers`, {why}"))?;
+        map.append(key, value);
+    }
+    for (key, value) in of_url.into_iter().filter_map(|(key, value)| Some((key?, value))) {
+        map.entry(key).or_insert(secret(value));
+    }
+    Ok(map)
+}
+
+/// Whether somebody is told who it is that posts.
+pub(super) fn are_in(headers: &HeaderMap) -> bool {
+    headers.contains_key(AUTHORIZATION)
+}

@@ -1,0 +1,50 @@
+//! The task that hands out requests, as many as may be under way.
+
+use std::sync::Arc;
+
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep_until},
+};
+
+use super::{delivery, queue::Next, shared::Shared};
+
+/// Until all is settled and nothing comes any more.
+pub(super) async fn drive(shared: Arc<Shared>) {
+    let _end = End(&shared);
+    // Dropped with the driver: what they have in hand is refused.
+    let mut requests = JoinSet::new();
+    let mut number = 0;
+    loop {
+        let until = match shared.next() {
+            Next::Send(events) => {
+                number += 1;
+                requests.spawn(delivery::deliver(shared.clone(), number, events));
+                continue;
+            }
+            Next::Collect(until) => Some(until),
+            Next::Wait => None,
+            Next::End => return,
+        };
+        tokio::select! {
+            () = shared.wake.notified() => {}
+            () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {}
+            Some(ended) = requests.join_next() => if ended.is_err_and(|error| error.is_panic()) {
+                shared.fail("a request panicked; see the log, and please report this");
+                return;
+            },
+        }
+    }
+}
+
+/// However the driver ends, nothing that came or comes later waits for ever.
+struct End<'a>(&'a Shared);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail("its driver panicked; see the log, and please report this");
+        }
+        self.0.give_up();
+    }
+}

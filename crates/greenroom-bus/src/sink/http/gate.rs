@@ -1,0 +1,191 @@
+//! When a request may go: at once, not before a moment that the target named, or as the one that probes.
+
+use std::{collections::HashMap, time::Duration};
+
+use greenroom::Backoff;
+use parking_lot::Mutex;
+use tokio::{
+    sync::{MutexGuard, Notify},
+    time::{Instant, sleep_until},
+};
+
+use crate::sink::Trouble;
+
+/// Failures are told in the log so far apart.
+const TOLD_EVERY: Duration = Duration::from_secs(10);
+
+/// What all requests of a sink pass.
+#[derive(Debug, Default)]
+pub(super) struct Gate {
+    state: Mutex<State>,
+    /// Told when something may go that could not before.
+    changed: Notify,
+    /// Held by the request that probes.
+    probing: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The target wants to hear nothing before.
+    held_until: Option<Instant>,
+    paused: Option<Paused>,
+    /// Requests that have failed and are not settled, by their numbers: since when, and of what last.
+    failing: HashMap<u64, (Instant, String)>,
+    told: Option<Instant>,
+}
+
+/// Somebody has to correct it.
+#[derive(Debug)]
+struct Paused {
+    since: Instant,
+    error: String,
+    probes: u32,
+    next: Instant,
+}
+
+/// A request that may go. While it is kept, no other probes.
+#[derive(Debug)]
+pub(super) struct Pass<'a> {
+    _probes: Option<MutexGuard<'a, ()>>,
+}
+
+enum Closed {
+    Until(Instant),
+    Paused,
+}
+
+impl Gate {
+    /// Waits until a request may go.
+    pub(super) async fn pass(&self) -> Pass<'_> {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            let closed = self.state.lock().closed(Instant::now());
+            match closed {
+                None => return Pass { _probes: None },
+                Some(Closed::Until(until)) => tokio::select! {
+                    () = sleep_until(until) => {}
+                    () = changed => {}
+                },
+                Some(Closed::Paused) => {
+                    let probes = tokio::select! {
+                        probes = self.probing.lock() => probes,
+                        () = changed => continue,
+                    };
+                    if self.is_due().await {
+                        return Pass { _probes: Some(probes) };
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits until the next probe is due. False where it is not paused any more.
+    async fn is_due(&self) -> bool {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            let next = self.state.lock().paused.as_ref().map(|paused| paused.next);
+            let Some(next) = next else { return false };
+            tokio::select! {
+                () = sleep_until(next) => return true,
+                () = changed => {}
+            }
+        }
+    }
+
+    /// The target has settled this request.
+    pub(super) fn works(&self, request: u64, target: &str) {
+        let mut state = self.state.lock();
+        let (failed, paused) = (state.failing.remove(&request), state.paused.take());
+        if failed.is_none() && paused.is_none() {
+            return;
+        }
+        let works = state.failing.is_empty();
+        if paused.is_some() || (works && state.told.take().is_some()) {
+            tracing::info!(target, "the output delivers again");
+        }
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// A request has failed of what may pass. Where the target says so, none goes for a while.
+    pub(super) fn fails(&self, request: u64, target: &str, error: &str, after: Option<Duration>) {
+        let (now, mut state) = (Instant::now(), self.state.lock());
+        let failing = state.failing.entry(request).or_insert_with(|| (now, String::new()));
+        error.clone_into(&mut failing.1);
+        if let Some(after) = after {
+            state.held_until = state.held_until.max(Some(now + after));
+        }
+        // Others may go, and find out whether what it was paused for is mended.
+        let resumed = state.paused.take().is_some();
+        if state.told.is_none_or(|told| now.duration_since(told) >= TOLD_EVERY) {
+            state.told = Some(now);
+            tracing::warn!(
+                target,
+                error,
+                "the output fails for now: its events wait, and are tried again"
+            );
+        }
+        drop(state);
+        if resumed {
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// A request has failed of what somebody has to correct.
+    pub(super) fn pause(&self, target: &str, error: String, probe: &Backoff, chance: f64) {
+        let (now, mut state) = (Instant::now(), self.state.lock());
+        if state.paused.is_none() {
+            tracing::error!(
+                target,
+                error,
+                "the output is paused until this is corrected: reload the configuration, or resume it; it probes meanwhile"
+            );
+        }
+        let (since, probes) =
+            state.paused.as_ref().map_or((now, 1), |paused| (paused.since, paused.probes + 1));
+        let next = now + probe.wait(probes, chance);
+        state.paused = Some(Paused { since, error, probes, next });
+    }
+
+    /// False where it is not paused.
+    pub(super) fn resume(&self) -> bool {
+        let mut state = self.state.lock();
+        let Some(paused) = &mut state.paused else { return false };
+        paused.next = Instant::now();
+        drop(state);
+        self.changed.notify_waiters();
+        true
+    }
+
+    /// What it was held or paused for was said to another configuration.
+    pub(super) fn begin_anew(&self) {
+        self.state.lock().held_until = None;
+        self.resume();
+        self.changed.notify_waiters();
+    }
+
+    /// Told when what a request waits for may be over.
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    pub(super) fn trouble(&self) -> Option<Trouble> {
+        let state = self.state.lock();
+        if let Some(Paused { since, error, .. }) = &state.paused {
+            return Some(Trouble::paused(since.elapsed(), error.clone()));
+        }
+        let (since, error) = state.failing.values().min_by_key(|(since, _)| *since)?;
+        Some(Trouble::failing(since.elapsed(), error.clone()))
+    }
+}
+
+impl State {
+    fn closed(&self, now: Instant) -> Option<Closed> {
+        if self.paused.is_some() {
+            return Some(Closed::Paused);
+        }
+        self.held_until.filter(|until| *until > now).map(Closed::Until)
+    }
+}

@@ -1,0 +1,171 @@
+//! `http` outputs: targets that take events, refuse them, and are away.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU16, Ordering::SeqCst},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    daemon::{Daemon, wait},
+    order::{Repeats, assert_all_in_order},
+    server::{Answer, Request, Server},
+    stage::{Stage, event, events},
+};
+
+fn config(url: &str, options: &str, rest: &str) -> String {
+    format!(
+        "
+inputs: {{ i: {{ file: {{ path: in }} }} }}
+pools: {{ default: {{ workers: 8 }} }}
+handlers: {{ h: {{ on: '**', order_by: subject, pass: }} }}
+outputs: {{ api: {{ http: {{ url: '{url}', backoff: 1ms..10ms, {options} }} }} }}
+{rest}
+"
+    )
+}
+
+fn posted(requests: &[Request]) -> Vec<Value> {
+    let event = |request: &Request| {
+        json!({
+            "id": request.header("ce-id"),
+            "subject": request.header("ce-subject"),
+            "data": serde_json::from_slice::<Value>(&request.body).unwrap(),
+        })
+    };
+    requests.iter().map(event).collect()
+}
+
+#[test]
+fn b06_events_arrive_in_order_per_key_while_some_attempts_fail() {
+    let server =
+        Server::start(|number, _| Answer::Status(if number % 7 == 3 { 503 } else { 204 }, ""));
+    let stage = Stage::with(&config(&server.url, "", ""));
+    let events = events(200);
+    stage.write_events("in", &events);
+    let report = stage.run().counted(0, [200, 200, 0, 0]);
+    assert_eq!(report["outputs"][0]["events"], 200, "{report}");
+    assert_eq!(report["outputs"][0]["trouble"], Value::Null);
+    let requests = server.requests.lock().unwrap();
+    assert_all_in_order(&events, &posted(&requests), Repeats::Allowed);
+}
+
+#[test]
+fn b06_a_batch_holds_many_events() {
+    let server = Server::start(|_, _| Answer::Status(200, ""));
+    let options = "mode: batch, batch: { events: 50, within: 200ms }, concurrency: 1";
+    let stage = Stage::with(&config(&server.url, options, ""));
+    let events = events(200);
+    stage.write_events("in", &events);
+    stage.run().counted(0, [200, 200, 0, 0]);
+    let requests = server.requests.lock().unwrap();
+    assert!(requests.len() < 20, "{}", requests.len());
+    let posted = requests
+        .iter()
+        .flat_map(|request| serde_json::from_slice::<Vec<Value>>(&request.body).unwrap());
+    assert_all_in_order(&events, &posted.collect::<Vec<_>>(), Repeats::None);
+}
+
+#[test]
+fn d13_what_a_target_rejects_is_a_dead_letter_and_the_run_goes_on() {
+    let server = Server::start(|_, request| {
+        Answer::Status(if request.header("ce-id") == Some("e5") { 422 } else { 200 }, "")
+    });
+    let stage = Stage::with(&config(&server.url, "", ""));
+    let events = events(30);
+    stage.write_events("in", &events);
+    let report = stage.run().counted(0, [30, 29, 1, 0]);
+    assert_eq!(report["dead_letters_by_reason"]["output_rejected"], 1);
+    assert_eq!(report["outputs"][0]["rejected"], 1);
+    let letter = &stage.read("dead-letters.ndjson")[0];
+    assert_eq!((&letter["event"], &letter["reason"]), (&events[5], &json!("output_rejected")));
+    let by = &letter["rejected_by"][0];
+    assert_eq!((&by["output"], &by["event"]), (&json!("api"), &Value::Null));
+    assert!(by["error"].as_str().unwrap().contains("422"), "{letter}");
+}
+
+#[test]
+fn d13_an_output_that_stays_paused_ends_a_finite_run_and_blames_no_event() {
+    let server = Server::start(|_, _| Answer::Status(401, ""));
+    let stage = Stage::with(&config(&server.url, "", "outage: { limit: 400ms }"));
+    stage.write_events("in", &events(10));
+    let run = stage.run();
+    let report = run.counted(3, [10, 0, 0, 10]);
+    let error = report["errors"][0].as_str().unwrap();
+    assert!(error.starts_with("the output \"api\" is paused") && error.contains("401"), "{error}");
+    assert!(error.contains("no credentials were sent"), "{error}");
+    assert!(!stage.path("dead-letters.ndjson").exists());
+}
+
+/// A generator before an output whose target answers with the status that it is told.
+fn paused(stage: &Stage, status: u16) -> (Server, Arc<AtomicU16>) {
+    let answers = Arc::new(AtomicU16::new(status));
+    let told = answers.clone();
+    let server = Server::start(move |_, request| match request.header("ce-type") {
+        Some(_) => Answer::Status(told.load(SeqCst), ""),
+        None => Answer::Status(200, ""),
+    });
+    let text = config(&server.url, "", "admin: { listen: 127.0.0.1:0 }");
+    let generator = "g: { generator: { rate: 200/s, keys: 5 } }";
+    stage.write("greenroom.yaml", text.replace("i: { file: { path: in } }", generator));
+    (server, answers)
+}
+
+#[test]
+fn d13_a_paused_output_is_red_says_why_and_an_operator_resumes_it() {
+    let stage = Stage::new();
+    let (_server, answers) = paused(&stage, 403);
+    let daemon = Daemon::start(&stage);
+    let output = daemon.wait_for("/api/outputs/api", |output| output["state"] == "paused");
+    assert!(output["trouble"]["last_error"].as_str().unwrap().contains("403"), "{output}");
+    assert_eq!((&output["kind"], &output["rejected"]), (&json!("http"), &json!(0)));
+    let health = daemon.get("/healthz").1;
+    assert_eq!(health["health"], "red", "{health}");
+    let reason = health["reasons"][0].as_str().unwrap();
+    assert!(reason.contains("POST /api/outputs/api/resume"), "{reason}");
+    assert_eq!(daemon.get("/readyz").0, 503);
+    answers.store(200, SeqCst);
+    let (status, answer) = daemon.post("/api/outputs/api/resume");
+    assert_eq!((status, &answer["output"]), (200, &json!("api")), "{answer}");
+    daemon.wait_for("/api/outputs", |all| all["outputs"][0]["state"] == "up");
+    daemon.wait_for("/healthz", |health| health["health"] == "green");
+    assert_eq!(daemon.post("/api/outputs/api/resume").1["changed"], false);
+    assert_eq!(daemon.post("/api/outputs/nobody/resume").0, 404);
+    assert_eq!(daemon.get("/api/outputs/nobody").0, 404);
+    let report = daemon.stop().report();
+    assert_eq!(report["dead_lettered"], 0, "{report}");
+}
+
+#[test]
+fn d13_a_reload_of_its_options_lets_a_paused_output_go_on_with_what_it_had() {
+    let stage = Stage::new();
+    let (server, _) = paused(&stage, 401);
+    let other = Server::start(|_, _| Answer::Status(200, ""));
+    let daemon = Daemon::start(&stage);
+    daemon.wait_for("/api/outputs/api", |output| output["state"] == "paused");
+    let text = std::fs::read_to_string(stage.path("greenroom.yaml")).unwrap();
+    stage.write("greenroom.yaml", text.replace(&server.url, &other.url));
+    let (status, answer) = daemon.post("/api/reload");
+    assert_eq!((status, &answer["left"]), (200, &json!([])), "{answer}");
+    assert_eq!(answer["changed"], json!(["outputs.api.http"]));
+    daemon.wait_for("/api/outputs/api", |output| output["state"] == "up");
+    wait(|| (other.requests.lock().unwrap().len() > 20).then_some(()));
+    let first = other.requests.lock().unwrap()[0].header("ce-id").unwrap().to_owned();
+    let refused = server.requests.lock().unwrap()[0].header("ce-id").unwrap().to_owned();
+    assert!(!first.is_empty() && !refused.is_empty());
+    let report = daemon.stop().report();
+    assert_eq!((&report["dead_lettered"], &report["out_of_order"]), (&json!(0), &json!(0)));
+}
+
+#[test]
+fn b06_a_restart_sends_the_same_idempotency_keys() {
+    let server = Server::start(|_, _| Answer::Status(200, ""));
+    let stage = Stage::with(&config(&server.url, "mode: structured", ""));
+    stage.write_events("in", &[event("a b", "t", "s", json!(1))]);
+    stage.run().counted(0, [1, 1, 0, 0]);
+    stage.run().counted(0, [1, 1, 0, 0]);
+    let requests = server.requests.lock().unwrap();
+    let keys: Vec<_> = requests.iter().map(|request| request.header("idempotency-key")).collect();
+    assert_eq!(keys, [Some("/test a%20b"), Some("/test a%20b")]);
+}
