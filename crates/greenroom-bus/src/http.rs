@@ -7,17 +7,23 @@
 //! How events look as messages, apart from any client, is in [`event::http`](crate::event::http).
 
 pub(crate) mod answer;
+mod config;
 pub(crate) mod connection;
 mod credentials;
 pub(crate) mod message;
 mod retry_after;
 mod status;
 mod target;
+mod tls;
 
 pub use self::{
     answer::OUTCOME,
-    connection::TargetConfig,
-    credentials::{BadHeader, check_header},
+    config::{Auth, Identity, TargetConfig, Tls},
+    credentials::{BadAuth, BadHeader, check_auth, check_header},
     status::{NoRow, NoVerdict, On, Row, STATUS_MAP, StatusMap, StatusMapError, Verdict},
     target::{NoTarget, check_url},
+    tls::{BadTls, check_tls},
 };
+
+#[cfg(test)]
+mod tests;

@@ -39,6 +39,7 @@ mod shared;
 
 use std::sync::Arc;
 
+use parking_lot::RwLock;
 use tokio::time::Instant;
 
 pub use self::config::HttpConfig;
@@ -64,8 +65,11 @@ use crate::{
 /// Builds [`Http`] handlers, which share one client and its connections.
 #[derive(Debug, Clone)]
 pub struct HttpFactory {
-    shared: Arc<Shared>,
+    current: Current,
 }
+
+/// What attempts that begin now use. Replaced as a whole.
+type Current = Arc<RwLock<Arc<Shared>>>;
 
 impl HttpFactory {
     /// A factory of handlers that post to `config.url`. Connects to nothing yet.
@@ -73,37 +77,56 @@ impl HttpFactory {
     /// # Errors
     /// A sentence for the operator if the URL or a header cannot be used, a limit is 0, or TLS cannot be set up.
     pub fn new(config: HttpConfig) -> Result<Self, String> {
-        let connection = Connection::new(&config.target())?;
-        Ok(Self { shared: Arc::new(Shared { config, connection }) })
+        Ok(Self { current: Arc::new(RwLock::new(Shared::new(config)?)) })
+    }
+
+    /// Posts by another configuration from the next attempt on. False where it is the same as before.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new). Nothing has changed then.
+    pub fn reconfigure(&self, config: HttpConfig) -> Result<bool, String> {
+        if self.current.read().config == config {
+            return Ok(false);
+        }
+        let shared = Shared::new(config)?;
+        *self.current.write() = shared;
+        Ok(true)
     }
 }
 
 impl HandlerFactory for HttpFactory {
     fn build(&self, _worker: usize) -> Result<Box<dyn Handler>, String> {
-        Ok(Box::new(Http { shared: self.shared.clone() }))
+        Ok(Box::new(Http { current: self.current.clone() }))
     }
 }
 
 /// Posts each event and reads what follows from the response.
 #[derive(Debug)]
 pub struct Http {
-    shared: Arc<Shared>,
+    current: Current,
 }
 
 impl Handler for Http {
     fn handle<'a>(&'a mut self, event: &'a Event, attempt: &'a Attempt) -> Handling<'a> {
-        Handling::Later(Box::pin(self.shared.attempt(event, attempt)))
+        let shared = self.current.read().clone();
+        Handling::Later(Box::pin(async move { shared.attempt(event, attempt).await }))
     }
 
     fn handle_all<'a>(
         &'a mut self,
         events: &'a [(&'a Event, Attempt)],
     ) -> BoxFuture<'a, Vec<HandlerResult>> {
-        Box::pin(self.shared.attempt_all(events))
+        let shared = self.current.read().clone();
+        Box::pin(async move { shared.attempt_all(events).await })
     }
 }
 
 impl Shared {
+    fn new(config: HttpConfig) -> Result<Arc<Self>, String> {
+        let connection = Connection::new(&config.target())?;
+        Ok(Arc::new(Self { config, connection }))
+    }
+
     async fn attempt(&self, event: &Event, attempt: &Attempt) -> HandlerResult {
         let request = message::single(&self.connection, self.config.mode, event, attempt.number);
         let request = request.map_err(Failure::reject)?;

@@ -5,47 +5,12 @@ use std::{error::Error, sync::atomic::AtomicBool, time::Duration};
 use reqwest::{Client, Request, Response, header::HeaderMap, redirect};
 
 use super::{
+    config::TargetConfig,
     credentials,
     status::On,
-    target::{self, Target, causes},
+    target::{Target, causes},
+    tls,
 };
-
-/// Where to post, and as whom.
-#[derive(Clone, PartialEq, Eq)]
-pub struct TargetConfig {
-    /// `http` or `https`. A user and a password in it are sent as basic authentication, and never shown.
-    pub url: String,
-    /// How long an attempt may take, connecting and reading the response included. Default: 5 s.
-    pub timeout: Duration,
-    /// How long connecting may take, TLS included. Default: 2 s; never more than `timeout`.
-    pub connect_timeout: Duration,
-    /// Headers added to each request; [`check_header`](super::check_header) says which may be. Their values are never
-    /// shown.
-    pub headers: Vec<(String, String)>,
-}
-
-impl Default for TargetConfig {
-    fn default() -> Self {
-        Self {
-            url: String::new(),
-            timeout: Duration::from_secs(5),
-            connect_timeout: Duration::from_secs(2),
-            headers: Vec::new(),
-        }
-    }
-}
-
-/// Leaves out what may be secret: the URL and the values of the headers.
-impl std::fmt::Debug for TargetConfig {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
-        f.debug_struct("TargetConfig")
-            .field("timeout", &self.timeout)
-            .field("connect_timeout", &self.connect_timeout)
-            .field("headers", &names)
-            .finish_non_exhaustive()
-    }
-}
 
 /// A target with a client, which keeps its connections.
 #[derive(Debug)]
@@ -92,7 +57,7 @@ impl Connection {
         let client = client(config, &target)?;
         let of_url = target.take_credentials(&client)?;
         let headers = credentials::headers(of_url, config)?;
-        let has_credentials = credentials::are_in(&headers);
+        let has_credentials = credentials::are_in(&headers) || config.tls.identity.is_some();
         let (timeout, warned) = (config.timeout, AtomicBool::new(false));
         Ok(Self { target, client, headers, has_credentials, timeout, warned })
     }
@@ -166,7 +131,7 @@ fn client(config: &TargetConfig, target: &Target) -> Result<Client, String> {
         .no_proxy()
         .timeout(config.timeout)
         .connect_timeout(config.connect_timeout.min(config.timeout));
-    target::with_tls(builder, &target.url)?.build().map_err(|error| {
+    tls::with(builder, &target.url, &config.tls)?.build().map_err(|error| {
         format!("http: the client for {} cannot be built: {}", target.shown, causes(&error))
     })
 }

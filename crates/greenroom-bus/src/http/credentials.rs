@@ -1,8 +1,9 @@
 //! Who posts: headers of the configuration, and credentials.
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
-use super::connection::TargetConfig;
+use super::config::{Auth, TargetConfig};
 
 /// Headers that are written for each event, or belong to the connection.
 const RESERVED: [&str; 11] = [
@@ -64,16 +65,68 @@ fn secret(mut value: HeaderValue) -> HeaderValue {
     value
 }
 
+/// Why credentials cannot be sent. It does not repeat them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadAuth {
+    /// Whoever reads it would take the rest for the password.
+    #[error("the user has a colon in it")]
+    Colon,
+    /// A token is letters, digits and `-._~+/=` (RFC 6750).
+    #[error("the token has a character in it that no token has, such as a space or a line break")]
+    Token,
+}
+
+/// Whether these can be sent.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn check_auth(auth: &Auth) -> Result<(), BadAuth> {
+    let is_of_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
+    match auth {
+        Auth::Basic { user, .. } if user.contains(':') => Err(BadAuth::Colon),
+        Auth::Bearer(token) if token.is_empty() || !token.bytes().all(is_of_token) => {
+            Err(BadAuth::Token)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn authorization(auth: &Auth) -> Result<HeaderValue, String> {
+    check_auth(auth).map_err(|why| format!("http: in `auth`, {why}"))?;
+    let text = match auth {
+        Auth::Basic { user, password } => {
+            format!("Basic {}", BASE64_STANDARD.encode(format!("{user}:{password}")))
+        }
+        Auth::Bearer(token) => format!("Bearer {token}"),
+    };
+    // All of it is printable ASCII.
+    let value =
+        HeaderValue::try_from(text).map_err(|_| "http: `auth` cannot be sent".to_owned())?;
+    Ok(secret(value))
+}
+
 /// The credentials of the URL and the headers from the configuration, which win; all marked as secret.
 ///
 /// # Errors
 /// A sentence for the operator; it does not repeat the value.
 pub(super) fn headers(of_url: HeaderMap, config: &TargetConfig) -> Result<HeaderMap, String> {
-    let mut map = HeaderMap::with_capacity(config.headers.len() + 1);
+    let mut map = HeaderMap::with_capacity(config.headers.len() + 2);
     for (name, value) in &config.headers {
         let (key, value) =
             header(name, value).map_err(|why| format!("http: in `headers`, {why}"))?;
         map.append(key, value);
+    }
+    if let Some(auth) = &config.auth {
+        let twice = match () {
+            () if map.contains_key(AUTHORIZATION) => Some("a header `authorization`"),
+            () if of_url.contains_key(AUTHORIZATION) => Some("credentials in the URL"),
+            () => None,
+        };
+        if let Some(other) = twice {
+            return Err(format!("http: there is `auth` and {other}; leave one of them out"));
+        }
+        map.insert(AUTHORIZATION, authorization(auth)?);
     }
     for (key, value) in of_url.into_iter().filter_map(|(key, value)| Some((key?, value))) {
         map.entry(key).or_insert(secret(value));

@@ -1,9 +1,6 @@
 //! Where events are posted.
 
-use std::sync::Arc;
-
-use reqwest::{Client, ClientBuilder, Url, header::HeaderMap};
-use rustls::crypto::ring;
+use reqwest::{Client, Url, header::HeaderMap};
 
 /// A URL that was understood, with the text by which logs and errors call it.
 #[derive(Debug, Clone)]
@@ -90,22 +87,6 @@ fn shown(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{host}{port}{}", url.scheme(), url.path())
-}
-
-/// Plain HTTP must work on a machine without any root certificates, such as an empty container: it gets a
-/// configuration that trusts nobody and is never asked.
-pub(super) fn with_tls(builder: ClientBuilder, url: &Url) -> Result<ClientBuilder, String> {
-    if url.scheme() == "https" {
-        // An error means that the program has installed a provider already: that one is used.
-        let _ = ring::default_provider().install_default();
-        return Ok(builder);
-    }
-    let nobody = rustls::ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| format!("http: TLS cannot be set up: {error}"))?
-        .with_root_certificates(rustls::RootCertStore::empty())
-        .with_no_client_auth();
-    Ok(builder.tls_backend_preconfigured(nobody))
 }
 
 #[cfg(test)]

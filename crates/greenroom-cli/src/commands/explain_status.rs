@@ -6,7 +6,7 @@ use greenroom_bus::handler::http::{OUTCOME, StatusMap};
 
 use crate::{
     cli::{ExplainStatusArgs, Source},
-    commands::{check, run::assemble},
+    commands::{check, run::targets},
     config::{Config, HandlerKind, OutputKind},
     exit::{self, Exit},
 };
@@ -35,7 +35,7 @@ fn of_targets(config: &Config) -> Result<String, String> {
     });
     let mut out = String::new();
     for (what, name, status) in handlers.chain(outputs) {
-        let map = assemble::status_map(status)?;
+        let map = targets::status_map(status)?;
         out.push_str(&format!("{what} {name}\n{}\n", table(&map)));
     }
     Ok(match out.is_empty() {

@@ -4,13 +4,16 @@
 use std::{collections::HashMap, path::Path};
 
 use greenroom::event_pool::Engine;
-use greenroom_bus::handler::http::{NoTarget, On, StatusMap, Verdict, check_url};
+use greenroom_bus::http::{
+    BadHeader, NoTarget, On, StatusMap, Verdict, check_auth, check_header, check_url,
+};
 use greenroom_config::{Places, Problem, Problems, near};
+use url::Url;
 
 use super::{
     options::{
-        Breaker, Config, HandlerConfig, HandlerKind, InputKind, LayerConfig, OutputConfig,
-        OutputKind, PoolConfig,
+        Breaker, Config, HandlerConfig, HandlerKind, HttpAuth, HttpTls, InputKind, LayerConfig,
+        OutputConfig, OutputKind, PoolConfig,
     },
     pattern,
 };
@@ -32,6 +35,14 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
         checker.patterns("loopback.on", &loopback.on);
     }
     checker.breakers();
+}
+
+/// Where is posted to, and as whom.
+struct Posting<'a> {
+    url: &'a str,
+    headers: &'a [(String, String)],
+    auth: Option<&'a HttpAuth>,
+    tls: Option<&'a HttpTls>,
 }
 
 struct Checker<'a> {
@@ -162,7 +173,13 @@ impl<'a> Checker<'a> {
         self.order(&path, handler);
         match &handler.kind {
             HandlerKind::Http(http) => {
-                self.url(&format!("{path}.http.url"), &http.url);
+                let posting = Posting {
+                    url: &http.url,
+                    headers: &http.headers,
+                    auth: http.auth.as_ref(),
+                    tls: http.tls.as_ref(),
+                };
+                self.posting(&format!("{path}.http"), &posting);
                 self.status(&format!("{path}.http.status"), &http.status);
             }
             HandlerKind::Exec(exec) => self.variables(&format!("{path}.exec.env"), &exec.env),
@@ -174,7 +191,13 @@ impl<'a> Checker<'a> {
         let path = format!("outputs.{}", output.name);
         self.patterns(&format!("{path}.on"), &output.on);
         if let OutputKind::Http(http) = &output.kind {
-            self.url(&format!("{path}.http.url"), &http.url);
+            let posting = Posting {
+                url: &http.url,
+                headers: &http.headers,
+                auth: http.auth.as_ref(),
+                tls: http.tls.as_ref(),
+            };
+            self.posting(&format!("{path}.http"), &posting);
             self.status(&format!("{path}.http.status"), &http.status);
         }
     }
@@ -350,6 +373,44 @@ impl<'a> Checker<'a> {
                 self.error(at, format!("`{shown}` is not the name of an attribute"), help);
             }
             _ => {}
+        }
+    }
+
+    /// Where is posted to, and as whom. No text here repeats a value: any may be secret.
+    fn posting(&mut self, path: &str, posting: &Posting<'_>) {
+        self.url(&format!("{path}.url"), posting.url);
+        let mut has_authorization = false;
+        for (name, value) in posting.headers {
+            has_authorization |= name.eq_ignore_ascii_case("authorization");
+            if let Err(why) = check_header(name, value) {
+                let help = match why {
+                    BadHeader::Reserved(_) => "leave it out",
+                    BadHeader::Name(_) => "letters, digits and `-`, for example `x-team`",
+                    _ => "a header is one line of text",
+                };
+                self.error(&format!("{path}.headers.{name}"), why.to_string(), help);
+            }
+        }
+        let url = Url::parse(posting.url).ok();
+        if let Some(auth) = posting.auth {
+            let at = format!("{path}.auth");
+            if let Err(why) = check_auth(&auth.to_bus()) {
+                let help = "write it as the target has given it; `file:PATH` reads a file without its last line end";
+                self.error(&at, why.to_string(), help);
+            }
+            let in_url = url
+                .as_ref()
+                .is_some_and(|url| !url.username().is_empty() || url.password().is_some());
+            if has_authorization || in_url {
+                let other =
+                    if in_url { "credentials in the URL" } else { "a header `authorization`" };
+                let text = format!("there is `auth` and {other}");
+                self.error(&at, text, "leave one of the two out");
+            }
+        }
+        if posting.tls.is_some() && url.is_some_and(|url| url.scheme() == "http") {
+            let help = "write `https` in the URL, or leave `tls` out";
+            self.error(&format!("{path}.tls"), "`tls` is for an https URL", help);
         }
     }
 

@@ -10,9 +10,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use greenroom_bus::http::{BadTls, check_tls};
 use greenroom_config::{Places, Problem, Problems, Written};
 
-use super::options::{Config, ExecConfig, HandlerKind, InputKind};
+use super::options::{Config, ExecConfig, HandlerKind, HttpTls, InputKind, OutputKind};
 
 /// Reports every file, directory and program that cannot be reached from here.
 pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mut Problems) {
@@ -38,8 +39,16 @@ pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mu
     }
     reach.output("dead_letters.file.path", &config.dead_letters.file.path);
     for handler in &config.handlers {
-        if let HandlerKind::Exec(exec) = &handler.kind {
-            reach.program(&format!("handlers.{}.exec", handler.name), exec);
+        let path = format!("handlers.{}", handler.name);
+        match &handler.kind {
+            HandlerKind::Exec(exec) => reach.program(&format!("{path}.exec"), exec),
+            HandlerKind::Http(http) => reach.tls(&format!("{path}.http.tls"), http.tls.as_ref()),
+            _ => {}
+        }
+    }
+    for output in &config.outputs {
+        if let OutputKind::Http(http) = &output.kind {
+            reach.tls(&format!("outputs.{}.http.tls", output.name), http.tls.as_ref());
         }
     }
 }
@@ -164,6 +173,37 @@ impl Reach<'_> {
             let help = "greenroom creates files, not directories; create the directory, or make it writable";
             self.error(&at, format!("cannot write `{shown}`: {error}"), help);
         }
+    }
+
+    /// Certificates that cannot be read or used, and keys that do not fit them.
+    fn tls(&mut self, key: &str, tls: Option<&HttpTls>) {
+        let Some(tls) = tls else { return };
+        let (option, text, help) = match tls.read() {
+            Err(unread) => {
+                let at = self.places.at(&format!("{key}.{}", unread.option));
+                let shown = at.show(&unread.path.display().to_string());
+                let text = format!("cannot read `{shown}`: {}", unread.error);
+                (unread.option, text, "paths start at the directory of the configuration file")
+            }
+            Ok(tls) => match check_tls(&tls) {
+                Ok(()) => return,
+                Err(why) => {
+                    let help =
+                        "`openssl x509 -in FILE -text -noout` shows what a certificate holds";
+                    let (option, help) = match why {
+                        BadTls::Ca(_) => ("ca", help),
+                        BadTls::Cert(_) => ("cert", help),
+                        BadTls::Key(_) => {
+                            ("key", "name the key that the certificate was made with")
+                        }
+                        _ => ("server_name", "leave it out to expect the host of the URL"),
+                    };
+                    (option, why.to_string(), help)
+                }
+            },
+        };
+        let at = self.places.at(&format!("{key}.{option}"));
+        self.error(&at, text, help);
     }
 
     fn program(&mut self, key: &str, exec: &ExecConfig) {

@@ -65,6 +65,7 @@ fn c19_inputs_handlers_and_outputs_are_channels_with_their_operations() {
         "handler.scripts",
         "input.made",
         "input.shop",
+        "output.billing",
         "output.done",
     ];
     assert_eq!(keys(&document["operations"]), operations);

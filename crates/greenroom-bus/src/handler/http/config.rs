@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::http::{StatusMap, TargetConfig, message::Mode};
+use crate::http::{Auth, StatusMap, TargetConfig, Tls, message::Mode};
 
 /// Where to post, and how.
 #[derive(Clone, PartialEq, Eq)]
@@ -18,6 +18,10 @@ pub struct HttpConfig {
     /// Headers added to each request, such as `authorization`; [`check_header`](crate::http::check_header) says which may
     /// be. Their values are never shown.
     pub headers: Vec<(String, String)>,
+    /// How the target is told who posts.
+    pub auth: Option<Auth>,
+    /// Whom to trust, and with which certificate to connect, where the URL is `https`.
+    pub tls: Tls,
     /// The longest response body in bytes that is read, where it carries events. Default: 16 MiB.
     pub max_response: usize,
     /// Whether the event itself goes on after a successful response that carries no event. Default: no.
@@ -34,6 +38,8 @@ impl Default for HttpConfig {
             timeout: Duration::from_secs(5),
             connect_timeout: Duration::from_secs(2),
             headers: Vec::new(),
+            auth: None,
+            tls: Tls::default(),
             max_response: 16 * 1024 * 1024,
             pass: false,
             status: StatusMap::default(),
@@ -48,6 +54,8 @@ impl HttpConfig {
             timeout: self.timeout,
             connect_timeout: self.connect_timeout,
             headers: self.headers.clone(),
+            auth: self.auth.clone(),
+            tls: self.tls.clone(),
         }
     }
 }
@@ -61,6 +69,8 @@ impl std::fmt::Debug for HttpConfig {
             .field("timeout", &self.timeout)
             .field("connect_timeout", &self.connect_timeout)
             .field("headers", &names)
+            .field("auth", &self.auth)
+            .field("tls", &self.tls)
             .field("max_response", &self.max_response)
             .field("pass", &self.pass)
             .finish_non_exhaustive()

@@ -588,3 +588,24 @@ async fn u01_the_page_on_targets_shows_what_they_receive() {
         assert!(page.contains(stated), "{stated}");
     }
 }
+
+#[tokio::test]
+async fn c08_other_options_hold_from_the_next_attempt_on() {
+    let (mut first, mut second) = (
+        Server::answering("204 No Content", "", "").await,
+        Server::answering("204 No Content", "", "").await,
+    );
+    let factory = HttpFactory::new(first.config()).unwrap();
+    let mut handler = factory.build(0).unwrap();
+    let (event, attempt) = (samples::event("a", "{}"), samples::attempt());
+    samples::settle(handler.handle(&event, &attempt)).await.unwrap();
+    assert!(!factory.reconfigure(first.config()).unwrap(), "they are the same");
+    let headers = vec![("x-key".to_owned(), "new".to_owned())];
+    assert!(factory.reconfigure(HttpConfig { headers, ..second.config() }).unwrap());
+    samples::settle(handler.handle(&event, &attempt)).await.unwrap();
+    assert!(!first.requests.recv().await.unwrap().contains("x-key"));
+    assert!(second.requests.recv().await.unwrap().contains("x-key: new"));
+    let url = "nowhere".to_owned();
+    assert!(factory.reconfigure(HttpConfig { url, ..HttpConfig::default() }).is_err());
+    assert!(samples::settle(handler.handle(&event, &attempt)).await.is_ok(), "the old ones hold");
+}

@@ -151,7 +151,7 @@ mod tests {
     #[tokio::test]
     async fn b06_of_one_line_one_event_is_under_way() {
         let (mut queue, now) = (queue(&[A, A, B, None, None, A]), Instant::now());
-        let mut next = |queue: &mut Queue| sent(queue.next(8, None, now));
+        let next = |queue: &mut Queue| sent(queue.next(8, None, now));
         assert_eq!([next(&mut queue), next(&mut queue)], ["0", "2"]);
         assert_eq!([next(&mut queue), next(&mut queue)], ["3", "4"], "without order");
         assert_eq!(next(&mut queue), "Wait");

@@ -516,3 +516,20 @@ async fn b06_settings_that_cannot_work_are_refused() {
         assert!(!refused.contains("secret"), "{refused}");
     }
 }
+
+#[tokio::test]
+async fn d13_a_refused_credential_says_that_it_was_refused() {
+    let server = Server::start(|_, _| Answer::Status(401, "")).await;
+    let mut config = paused_for(&server.url, LONG);
+    config.target.auth = Some(crate::http::Auth::Bearer("hunter2".into()));
+    let sink = HttpSink::open(config).unwrap();
+    let (told, _telling) = mpsc::unbounded_channel();
+    sink.accept(outgoing(0, None, &told)).await;
+    until(|| sink.trouble().is_some()).await;
+    let trouble = sink.trouble().unwrap();
+    assert!(
+        trouble.paused && trouble.error.contains("the credentials were refused"),
+        "{trouble:?}"
+    );
+    assert!(!trouble.error.contains("hunter2"), "{trouble:?}");
+}

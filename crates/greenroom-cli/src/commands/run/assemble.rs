@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use greenroom::{Backoff, FinalAction, Restarts, batch::Batches, limits::Rate};
+use greenroom::{FinalAction, Restarts, batch::Batches, limits::Rate};
 use greenroom_bus::{
     dead_letter::file::FileDeadLetterStore,
     engine::{self, BuildError, Concurrency, Engine, EngineBuilder},
@@ -11,7 +11,6 @@ use greenroom_bus::{
         HandlerFactory,
         discard::DiscardFactory,
         exec::{ExecConfig, ExecFactory, RestartLimit},
-        http::{HttpConfig, HttpFactory, Mode, NoRow, NoVerdict, On, StatusMap, Verdict},
         log::LogFactory,
         pass::PassFactory,
         simulate::{SimulateConfig, SimulateFactory},
@@ -25,10 +24,13 @@ use greenroom_bus::{
     },
 };
 
-use super::{layers::HandlerLayers, targets::Targets};
+use super::{
+    layers::HandlerLayers,
+    targets::{self, Targets},
+};
 use crate::config::{
-    self, AckWhen, Config, FileInput, GeneratorConfig, HandlerConfig, HandlerKind, HttpMode,
-    InputConfig, InputKind, NoHandler, OnFinalFailure, OnFull, OutputConfig, PoolConfig, Retry,
+    self, AckWhen, Config, FileInput, GeneratorConfig, HandlerConfig, HandlerKind, InputConfig,
+    InputKind, NoHandler, OnFinalFailure, OnFull, OutputConfig, PoolConfig, Retry,
 };
 
 /// Builds the engine and starts its pools. What its layers tell comes with it.
@@ -63,7 +65,7 @@ pub(super) async fn engine(
     let mut layers = HandlerLayers::default();
     for handler in &config.handlers {
         let within = |why| within("handler", &handler.name, why);
-        let mut added = handler_config(handler).map_err(within)?;
+        let mut added = handler_config(handler, targets).map_err(within)?;
         added.factory = layers.around(handler, added.factory).map_err(within)?;
         builder = builder.handler(&handler.name, added);
     }
@@ -186,8 +188,12 @@ pub(super) fn rate(rate: config::Rate) -> Rate {
     }
 }
 
-fn handler_config(config: &HandlerConfig) -> Result<engine::HandlerConfig, String> {
-    let mut handler = engine::HandlerConfig::new(patterns(&config.on)?, factory(&config.kind)?);
+fn handler_config(
+    config: &HandlerConfig,
+    targets: &Targets,
+) -> Result<engine::HandlerConfig, String> {
+    let factory = factory(&config.name, &config.kind, targets)?;
+    let mut handler = engine::HandlerConfig::new(patterns(&config.on)?, factory);
     handler.pool.clone_from(&config.pool);
     handler.matcher = matcher(&config.matches)?;
     handler.fan_out = config.fan_out;
@@ -206,11 +212,7 @@ fn handler_config(config: &HandlerConfig) -> Result<engine::HandlerConfig, Strin
 
 pub(super) fn retry(config: &HandlerConfig) -> engine::Retry {
     let Retry { attempts, backoff, total } = config.retry;
-    engine::Retry { attempts, backoff: self::backoff(backoff), total }
-}
-
-pub(super) fn backoff(waits: config::DurationRange) -> Backoff {
-    Backoff::new(waits.from, waits.to)
+    engine::Retry { attempts, backoff: targets::backoff(backoff), total }
 }
 
 pub(super) fn matcher(matches: &[(String, String)]) -> Result<Matcher, String> {
@@ -224,7 +226,11 @@ pub(super) fn patterns(on: &[String]) -> Result<Vec<Pattern>, String> {
     on.iter().map(|on| on.parse::<Pattern>().map_err(|error| error.to_string())).collect()
 }
 
-fn factory(kind: &HandlerKind) -> Result<Arc<dyn HandlerFactory>, String> {
+fn factory(
+    name: &str,
+    kind: &HandlerKind,
+    targets: &Targets,
+) -> Result<Arc<dyn HandlerFactory>, String> {
     Ok(match kind {
         HandlerKind::Pass => Arc::new(PassFactory),
         HandlerKind::Log => Arc::new(LogFactory),
@@ -241,33 +247,8 @@ fn factory(kind: &HandlerKind) -> Result<Arc<dyn HandlerFactory>, String> {
             env: config.env.iter().cloned().collect(),
             cwd: config.cwd.clone(),
         })?),
-        HandlerKind::Http(config) => Arc::new(HttpFactory::new(HttpConfig {
-            url: config.url.to_string(),
-            timeout: config.timeout,
-            max_response: usize::try_from(config.max_response).unwrap_or(usize::MAX),
-            mode: match config.mode {
-                HttpMode::Binary => Mode::Binary,
-                HttpMode::Structured => Mode::Structured,
-            },
-            pass: config.pass,
-            status: status_map(&config.status)?,
-            ..HttpConfig::default()
-        })?),
+        HandlerKind::Http(http) => targets.factory(name, http)?,
     })
-}
-
-/// The status map of an `http` handler or output.
-///
-/// # Errors
-/// What is wrong with its rows; a configuration that was checked has none.
-pub(crate) fn status_map(rows: &[(String, String)]) -> Result<StatusMap, String> {
-    let rows = rows.iter().map(|(on, verdict)| {
-        let on: On = on.parse().map_err(|error: NoRow| error.to_string())?;
-        let verdict: Verdict = verdict.parse().map_err(|error: NoVerdict| error.to_string())?;
-        Ok((on, verdict))
-    });
-    let rows = rows.collect::<Result<Vec<_>, String>>()?;
-    StatusMap::with(rows).map_err(|error| error.to_string())
 }
 
 /// A seed that differs from run to run.

@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 use super::{assemble, targets::Targets};
 use crate::{
     cli::Source,
-    config::{self, Config, HandlerConfig, Options, PoolConfig, Problems},
+    config::{self, Config, HandlerConfig, HandlerKind, Options, PoolConfig, Problems},
 };
 
 /// Why a setting is left that can only be set before the start.
@@ -231,7 +231,11 @@ impl Turn<'_> {
     fn handler(&mut self, place: usize, to: &HandlerConfig) {
         let is = self.config.handlers[place].clone();
         let path = |what: &str| format!("handlers.{}.{what}", is.name);
+        let both_http = self.http_handler(place, to);
         for option in is.differs(to) {
+            if option == "(its kind)" && both_http {
+                continue;
+            }
             if option != "retry" || !is_live::<HandlerConfig>(option) {
                 self.leave(path(option), BEFORE_THE_START);
                 continue;
@@ -242,6 +246,25 @@ impl Turn<'_> {
                 self.config.handlers[place].retry = to.retry;
             }
         }
+    }
+
+    /// Where an `http` handler posts to, and how, can change. Called for each: its files may hold something else. False for
+    /// handlers of another kind, or one that changes.
+    fn http_handler(&mut self, place: usize, to: &HandlerConfig) -> bool {
+        let (HandlerKind::Http(_), HandlerKind::Http(http)) =
+            (&self.config.handlers[place].kind, &to.kind)
+        else {
+            return false;
+        };
+        let what = format!("handlers.{}.http", to.name);
+        match self.targets.reconfigure_handler(&to.name, http) {
+            Ok(changed) => {
+                self.changed.extend(changed.then_some(what));
+                self.config.handlers[place].kind = to.kind.clone();
+            }
+            Err(why) => self.leave(what, why),
+        }
+        true
     }
 
     /// What cannot change while it runs. The sections that have parts are compared part by part,

@@ -1,9 +1,14 @@
-//! The targets of `http` outputs, whose options change while greenroom runs.
+//! What is posted to: the targets of `http` handlers and outputs, whose options change while greenroom runs.
 
 use std::{collections::HashMap, sync::Arc};
 
+use greenroom::Backoff;
 use greenroom_bus::{
-    http::TargetConfig,
+    handler::{
+        HandlerFactory,
+        http::{self as handler, HttpFactory},
+    },
+    http::{NoRow, NoVerdict, On, StatusMap, TargetConfig, Tls, Verdict},
     sink::{
         Sink,
         file::{FileSink, FileSinkOptions},
@@ -12,16 +17,46 @@ use greenroom_bus::{
 };
 use parking_lot::Mutex;
 
-use super::assemble::{backoff, status_map};
-use crate::config::{HttpBatch, HttpOutput, HttpOutputMode, OutputConfig, OutputKind};
+use crate::config::{
+    DurationRange, HttpAuth, HttpBatch, HttpConfig, HttpMode, HttpOutput, HttpOutputMode, HttpTls,
+    OutputConfig, OutputKind,
+};
 
 /// Those that there are, by name.
 #[derive(Default)]
 pub(crate) struct Targets {
+    handlers: Mutex<HashMap<String, HttpFactory>>,
     outputs: Mutex<HashMap<String, Arc<HttpSink>>>,
 }
 
 impl Targets {
+    /// The factory of a handler.
+    ///
+    /// # Errors
+    /// Why its options cannot be used.
+    pub(super) fn factory(
+        &self,
+        name: &str,
+        http: &HttpConfig,
+    ) -> Result<Arc<dyn HandlerFactory>, String> {
+        let factory = HttpFactory::new(handler_config(http)?)?;
+        self.handlers.lock().insert(name.to_owned(), factory.clone());
+        Ok(Arc::new(factory))
+    }
+
+    /// Posts by other options from now on; false where they are the same.
+    ///
+    /// # Errors
+    /// Why they cannot be used.
+    pub(super) fn reconfigure_handler(
+        &self,
+        name: &str,
+        http: &HttpConfig,
+    ) -> Result<bool, String> {
+        let factory = self.handlers.lock().get(name).cloned();
+        factory.map_or(Ok(false), |factory| factory.reconfigure(handler_config(http)?))
+    }
+
     /// The sink of an output. Called on the runtime of the engine.
     ///
     /// # Errors
@@ -34,7 +69,8 @@ impl Targets {
                 Ok(Arc::new(sink.map_err(|error| error.to_string())?))
             }
             OutputKind::Http(http) => {
-                let sink = HttpSink::open(config(http)?).map_err(|error| error.to_string())?;
+                let sink =
+                    HttpSink::open(output_config(http)?).map_err(|error| error.to_string())?;
                 let sink = Arc::new(sink);
                 self.outputs.lock().insert(output.name.clone(), sink.clone());
                 Ok(sink)
@@ -54,14 +90,42 @@ impl Targets {
     pub(super) fn reconfigure_output(&self, name: &str, http: &HttpOutput) -> Result<bool, String> {
         let sink = self.outputs.lock().get(name).cloned();
         let Some(sink) = sink else { return Ok(false) };
-        sink.reconfigure(config(http)?).map_err(|error| error.to_string())
+        sink.reconfigure(output_config(http)?).map_err(|error| error.to_string())
     }
 }
 
-fn config(http: &HttpOutput) -> Result<HttpSinkConfig, String> {
+fn tls(tls: Option<&HttpTls>) -> Result<Tls, String> {
+    tls.map_or(Ok(Tls::default()), |tls| tls.read().map_err(|unread| unread.to_string()))
+}
+
+/// The options of a handler, with what its files hold.
+fn handler_config(http: &HttpConfig) -> Result<handler::HttpConfig, String> {
+    let usual = handler::HttpConfig::default();
+    Ok(handler::HttpConfig {
+        url: http.url.to_string(),
+        headers: http.headers.to_vec(),
+        auth: http.auth.as_ref().map(HttpAuth::to_bus),
+        tls: tls(http.tls.as_ref())?,
+        timeout: http.timeout,
+        max_response: usize::try_from(http.max_response).unwrap_or(usize::MAX),
+        mode: match http.mode {
+            HttpMode::Binary => handler::Mode::Binary,
+            HttpMode::Structured => handler::Mode::Structured,
+        },
+        pass: http.pass,
+        status: status_map(&http.status)?,
+        ..usual
+    })
+}
+
+/// The options of an output, with what its files hold.
+fn output_config(http: &HttpOutput) -> Result<HttpSinkConfig, String> {
     Ok(HttpSinkConfig {
         target: TargetConfig {
             url: http.url.to_string(),
+            headers: http.headers.to_vec(),
+            auth: http.auth.as_ref().map(HttpAuth::to_bus),
+            tls: tls(http.tls.as_ref())?,
             timeout: http.timeout,
             ..TargetConfig::default()
         },
@@ -78,4 +142,22 @@ fn config(http: &HttpOutput) -> Result<HttpSinkConfig, String> {
         status: status_map(&http.status)?,
         ..HttpSinkConfig::default()
     })
+}
+
+/// The status map of an `http` handler or output.
+///
+/// # Errors
+/// What is wrong with its rows; a configuration that was checked has none.
+pub(crate) fn status_map(rows: &[(String, String)]) -> Result<StatusMap, String> {
+    let rows = rows.iter().map(|(on, verdict)| {
+        let on: On = on.parse().map_err(|error: NoRow| error.to_string())?;
+        let verdict: Verdict = verdict.parse().map_err(|error: NoVerdict| error.to_string())?;
+        Ok((on, verdict))
+    });
+    let rows = rows.collect::<Result<Vec<_>, String>>()?;
+    StatusMap::with(rows).map_err(|error| error.to_string())
+}
+
+pub(super) fn backoff(waits: DurationRange) -> Backoff {
+    Backoff::new(waits.from, waits.to)
 }

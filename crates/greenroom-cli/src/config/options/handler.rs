@@ -9,6 +9,7 @@ use greenroom_config::{
 
 use super::{
     bounds::{DAY_MS, GIB},
+    http::{HttpAuth, HttpTls},
     layer::LayerConfig,
     pool::{PoolConfig, Retry},
 };
@@ -106,7 +107,7 @@ options! {
         /// Hands the event to long-lived worker processes, one for each worker of the pool.
         Exec(ExecConfig) as "exec" = group();
         /// Posts the event to a URL, as CloudEvents over HTTP.
-        Http(HttpConfig) as "http" = group();
+        Http(HttpConfig) as "http" = group().live();
     }
 }
 
@@ -153,10 +154,18 @@ options! {
 
 options! {
     /// 2xx settles; 408, 425, 429, 5xx, a timeout or a refused connection is tried again; 401
-    /// and 403 pause the handler; any other answer makes a dead letter.
+    /// and 403 pause the handler; any other answer makes a dead letter. A reload changes all of
+    /// it.
     pub struct HttpConfig = "http" {
         /// Where to post to.
         url: Secret<String> = url().secret();
+        /// Headers added to each request. `ce-*`, `content-type` and the like are written by
+        /// greenroom and cannot be set.
+        headers: Secret<Vec<(String, String)>> = variables().secret().default("{}");
+        /// How the target is told who posts. Without it, by nothing but the URL and the headers.
+        auth: Option<HttpAuth> = group().optional();
+        /// Whom to trust, and what to show. Without it, the authorities that the system trusts.
+        tls: Option<HttpTls> = group().optional();
         /// How long one attempt may take.
         timeout: Duration = duration(1..=DAY_MS).default("5s");
         /// The longest answer with events that is read; a longer one makes a dead letter. An

@@ -6,6 +6,7 @@ mod admin;
 mod bounds;
 mod config;
 mod handler;
+mod http;
 mod input;
 mod layer;
 mod output;
@@ -21,6 +22,7 @@ pub use self::{
         AckWhen, ExecConfig, HandlerConfig, HandlerKind, HttpConfig, HttpMode, RestartConfig,
         SimulateConfig,
     },
+    http::{BasicAuth, HttpAuth, HttpTls},
     input::{FileInput, GeneratorConfig, InputConfig, InputKind},
     layer::{Breaker, DeduplicationConfig, LayerConfig, Schema, Schemas},
     output::{FileOutput, HttpBatch, HttpOutput, HttpOutputMode, OutputConfig, OutputKind},

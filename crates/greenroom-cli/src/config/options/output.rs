@@ -10,7 +10,10 @@ use greenroom_config::{
     units::DurationRange, url, variables, word, words,
 };
 
-use super::bounds::{DAY_MS, GIB};
+use super::{
+    bounds::{DAY_MS, GIB},
+    http::{HttpAuth, HttpTls},
+};
 
 options! {
     /// Where handled events go: exactly one kind.
@@ -55,6 +58,13 @@ options! {
     pub struct HttpOutput = "an http output", then HttpOutput::batch_has_its_mode {
         /// Where to post to.
         url: Secret<String> = url().secret();
+        /// Headers added to each request. `ce-*`, `content-type` and the like are written by
+        /// greenroom and cannot be set.
+        headers: Secret<Vec<(String, String)>> = variables().secret().default("{}");
+        /// How the target is told who posts. Without it, by nothing but the URL and the headers.
+        auth: Option<HttpAuth> = group().optional();
+        /// Whom to trust, and what to show. Without it, the authorities that the system trusts.
+        tls: Option<HttpTls> = group().optional();
         /// `binary` sends the data as the body and the attributes as `ce-` headers;
         /// `structured` sends the event as JSON; `batch` sends several as a JSON array.
         mode: HttpOutputMode = word().default("binary");

@@ -1,0 +1,110 @@
+//! Who posts to an `http` target, and whom it trusts: the same for handlers and outputs.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use greenroom_bus::http::{Auth, Identity, Tls};
+use greenroom_config::{At, Secret, group, options, path, text};
+
+options! {
+    /// How the target is told who posts, in the header `authorization`: exactly one.
+    pub enum HttpAuth = "auth" {
+        /// A user and a password.
+        Basic(BasicAuth) as "basic" = group();
+        /// A token: `Authorization: Bearer TOKEN`.
+        Bearer(Secret<String>) as "bearer" = text().secret();
+    }
+}
+
+options! {
+    /// Sent with every request. Write `${NAME}` or `file:PATH` for what is secret.
+    pub struct BasicAuth = "basic" {
+        /// The user, without a colon.
+        user: Secret<String> = text().secret();
+        /// The password.
+        password: Secret<String> = text().secret();
+    }
+}
+
+options! {
+    /// For `https`. Files are PEM, and are read anew by each reload.
+    pub struct HttpTls = "tls", then HttpTls::cert_with_its_key {
+        /// A file with the certificates of the authorities to trust, in place of those of the
+        /// system.
+        ca: Option<PathBuf> = path().optional();
+        /// A file with the certificate to show to the target, and those between it and its
+        /// authority.
+        cert: Option<PathBuf> = path().optional();
+        /// The file with its private key, without a passphrase.
+        key: Option<PathBuf> = path().optional();
+        /// The name that the certificate of the target has, where that is not the host of the URL.
+        /// Needs a `ca`.
+        server_name: Option<String> = text().optional();
+    }
+}
+
+impl HttpTls {
+    fn cert_with_its_key(self, at: &mut At<'_>) -> Option<Self> {
+        let (is, without) = match (&self.cert, &self.key) {
+            (Some(_), None) => ("cert", "key"),
+            (None, Some(_)) => ("key", "cert"),
+            _ => return Some(self),
+        };
+        let text = format!("`{is}` without `{without}`");
+        at.error(is, text, "the target is shown a certificate with its key: name both files");
+        None
+    }
+}
+
+impl HttpAuth {
+    /// As the library has it.
+    pub fn to_bus(&self) -> Auth {
+        match self {
+            Self::Basic(basic) => {
+                Auth::Basic { user: basic.user.to_string(), password: basic.password.to_string() }
+            }
+            Self::Bearer(token) => Auth::Bearer(token.to_string()),
+        }
+    }
+}
+
+/// A file that cannot be read.
+#[derive(Debug)]
+pub struct Unread {
+    /// The option that names it.
+    pub option: &'static str,
+    /// Its path.
+    pub path: PathBuf,
+    /// Why.
+    pub error: io::Error,
+}
+
+impl std::fmt::Display for Unread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { option, path, error } = self;
+        write!(f, "cannot read `tls.{option}`, {}: {error}", path.display())
+    }
+}
+
+impl HttpTls {
+    /// Certificates and keys as they are in their files now.
+    ///
+    /// # Errors
+    /// The first file that cannot be read.
+    pub fn read(&self) -> Result<Tls, Unread> {
+        let ca = self.ca.as_deref().map(|path| read("ca", path)).transpose()?;
+        let identity = match (&self.cert, &self.key) {
+            (Some(cert), Some(key)) => {
+                Some(Identity { cert: read("cert", cert)?, key: read("key", key)? })
+            }
+            _ => None,
+        };
+        Ok(Tls { ca, identity, server_name: self.server_name.clone() })
+    }
+}
+
+fn read(option: &'static str, path: &Path) -> Result<Vec<u8>, Unread> {
+    std::fs::read(path).map_err(|error| Unread { option, path: path.to_owned(), error })
+}
