@@ -11,6 +11,7 @@ use std::{
 
 use greenroom::{Restarts, batch::Batches};
 use greenroom_bus::{
+    dead_letter::Reason,
     engine::{Decision, HandlerConfig, InputConfig, PoolConfig},
     event::Event,
     handler::{Failure, FailureKind, HandlerResult, Outputs},
@@ -24,9 +25,11 @@ use tokio::time::sleep;
 use crate::support::{
     Bench, HANG, checked, event,
     handlers::handle,
+    letters::{Letter, MemoryLetters},
     ms, on,
     partitioned::Broker,
     programs::{in_a_thread, try_all},
+    sink::{Behaviour, MemorySink},
 };
 
 const PARTITIONS: u32 = 3;
@@ -72,7 +75,20 @@ struct Program {
     bytes: u64,
     ordered: bool,
     batches: bool,
+    /// The output rejects events for good, or fails at them for now.
+    sink: Behaviour,
     steps: Vec<Step>,
+}
+
+fn sink() -> impl Strategy<Value = Behaviour> {
+    let one_of = || prop::option::weighted(0.4, 2..10_u32);
+    let latency = prop_oneof![2 => Just(0), 1 => 1..30_u64];
+    (latency, one_of(), one_of()).prop_map(|(latency, rejects, stumbles)| Behaviour {
+        latency: ms(latency),
+        rejects,
+        stumbles,
+        ..Behaviour::default()
+    })
 }
 
 fn deed() -> impl Strategy<Value = Deed> {
@@ -108,14 +124,15 @@ fn program() -> impl Strategy<Value = Program> {
     let bytes = prop_oneof![200..20_000_u64, Just(PLENTY)];
     let sizes = (1..5_usize, 1..30_usize, 1..40_usize, bytes);
     let flags = (prop::bool::weighted(0.8), prop::bool::weighted(0.3));
-    (sizes, flags, prop::collection::vec(step(), 1..25)).prop_map(
-        |((workers, queue, run_ahead, bytes), (ordered, batches), steps)| Program {
+    (sizes, flags, sink(), prop::collection::vec(step(), 1..25)).prop_map(
+        |((workers, queue, run_ahead, bytes), (ordered, batches), sink, steps)| Program {
             workers,
             queue,
             run_ahead,
             bytes,
             ordered,
             batches,
+            sink,
             steps,
         },
     )
@@ -269,7 +286,8 @@ async fn run(program: &Program) -> Result<(), TestCaseError> {
         in_flight_bytes: program.bytes,
         ..InputConfig::default()
     };
-    let bench = Bench::new();
+    let bench = Bench::with(MemorySink::new(program.sink), MemoryLetters::default());
+    let letters = bench.letters.clone();
     let engine = bench.engine.pool("default", pool).handler("all", handler);
     let engine = engine.input_named("broker", config, world.broker.source());
     let engine = engine.build().await.unwrap();
@@ -321,6 +339,14 @@ async fn run(program: &Program) -> Result<(), TestCaseError> {
     let seen = world.seen.lock();
     prop_assert!(seen.violations.is_empty(), "{:?}", seen.violations);
     prop_assert!(report.is_clean(), "{report:?}");
+    let letters = letters.stored();
+    let rejected = letters.iter().filter(|letter| letter.reason == Reason::OutputRejected);
+    let by_output = |letter: &Letter| {
+        letter.event.as_ref().is_some_and(|event| program.sink.rejects(event.id()))
+    };
+    prop_assert!(rejected.clone().all(by_output), "{letters:?}");
+    // Whoever has its partition next has the others.
+    prop_assert!(rejected.count() as u64 <= report.outputs[0].rejected, "{report:?}");
     for (partition, log) in &logs {
         let settled = world.broker.settled(*partition);
         prop_assert_eq!(settled.len() as u64, world.broker.given(*partition));

@@ -1,5 +1,6 @@
 //! The configuration as a whole, from text to problems or structs.
 
+mod credentials;
 mod flow;
 mod layers;
 mod messages;
@@ -272,6 +273,55 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
             "{ url: 'https://a', mode: structured }",
             &["{ url: 'https://a', mode: text }"],
         ),
+        (
+            handler,
+            "http",
+            "{ url: 'https://a', headers: { x-key: b } }",
+            &[
+                "{ url: 'https://a', headers: { ce-id: b } }",
+                "{ url: 'https://a', headers: { Content-Type: b } }",
+                "{ url: 'https://a', headers: { idempotency-key: b } }",
+                "{ url: 'https://a', headers: { 'a b': c } }",
+                "{ url: 'https://a', headers: { a: \"b\\nc\" } }",
+                "{ url: 'https://a', headers: [a] }",
+            ],
+        ),
+        (
+            handler,
+            "http",
+            "{ url: 'https://a', auth: { bearer: token } }",
+            &[
+                "{ url: 'https://a', auth: {} }",
+                "{ url: 'https://a', auth: token }",
+                "{ url: 'https://a', auth: { bearer: 'to ken' } }",
+                "{ url: 'https://a', auth: { bearer: t, basic: { user: a, password: b } } }",
+                "{ url: 'https://me:you@a', auth: { bearer: t } }",
+                "{ url: 'https://a', auth: { bearer: t }, headers: { Authorization: x } }",
+            ],
+        ),
+        (
+            handler,
+            "http",
+            "{ url: 'https://a', auth: { basic: { user: a, password: b } } }",
+            &[
+                "{ url: 'https://a', auth: { basic: { user: a } } }",
+                "{ url: 'https://a', auth: { basic: { user: 'a:b', password: b } } }",
+            ],
+        ),
+        (
+            handler,
+            "http",
+            "{ url: 'https://a', tls: {} }",
+            &[
+                "{ url: 'http://a', tls: {} }",
+                "{ url: 'https://a', tls: { ca: nowhere } }",
+                "{ url: 'https://a', tls: { ca: . } }",
+                "{ url: 'https://a', tls: { cert: x } }",
+                "{ url: 'https://a', tls: { key: x } }",
+                "{ url: 'https://a', tls: { server_name: a } }",
+                "{ url: 'https://a', tls: { insecure: true } }",
+            ],
+        ),
         (handler, "http", "{ url: 'https://a', pass: true }", &["{ url: 'https://a', pass: 1 }"]),
         (root, "no_handler", "ignore", &["error", "1"]),
         (root, "noHandler", "refuse", &["later"]),
@@ -306,6 +356,9 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
                 "{ o: { http: { url: 'http://a', status: { 404: stop } } } }",
                 "{ o: { http: { url: 'http://a', batch: { events: 5 } } } }",
                 "{ o: { http: { url: 'http://a', mode: text } } }",
+                "{ o: { http: { url: 'http://a', headers: { ce-id: x } } } }",
+                "{ o: { http: { url: 'http://a', auth: { bearer: 'a b' } } } }",
+                "{ o: { http: { url: 'https://a', tls: { ca: nowhere } } } }",
                 "{ o: { http: { url: 'http://a' }, file: { path: x } } }",
             ],
         ),

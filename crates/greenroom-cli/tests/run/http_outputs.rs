@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     daemon::{Daemon, wait},
     order::{Repeats, assert_all_in_order},
-    server::{Answer, Request, Server},
+    server::{Answer, Request, Server, certificate},
     stage::{Stage, event, events},
 };
 
@@ -168,4 +168,84 @@ fn b06_a_restart_sends_the_same_idempotency_keys() {
     let requests = server.requests.lock().unwrap();
     let keys: Vec<_> = requests.iter().map(|request| request.header("idempotency-key")).collect();
     assert_eq!(keys, [Some("/test a%20b"), Some("/test a%20b")]);
+}
+
+/// A handler and an output that post to the same target with a token from a file, over TLS.
+fn with_credentials(url: &str) -> Stage {
+    let who =
+        "auth: { bearer: 'file:token' }, headers: { x-team: '${TEAM:-blue}' }, tls: { ca: ca.pem }";
+    let stage = Stage::with(&format!(
+        "
+inputs: {{ g: {{ generator: {{ rate: 100/s, keys: 5 }} }} }}
+handlers: {{ h: {{ on: '**', http: {{ url: '{url}', pass: true, {who} }} }} }}
+outputs: {{ api: {{ http: {{ url: '{url}', {who} }} }} }}
+admin: {{ listen: 127.0.0.1:0 }}
+"
+    ));
+    stage.write("token", "hunter2\n");
+    stage.write("ca.pem", std::fs::read(certificate("ca.pem")).unwrap());
+    stage
+}
+
+#[test]
+fn c08_credentials_from_files_are_sent_over_tls_and_read_anew_by_a_reload() {
+    let server = Server::start_with_tls(|_, request| {
+        let known = ["Bearer hunter2", "Bearer hunter3"];
+        let is_known = request.header("authorization").is_some_and(|who| known.contains(&who));
+        Answer::Status(if is_known { 200 } else { 401 }, "")
+    });
+    let stage = with_credentials(&server.url);
+    let daemon = Daemon::start(&stage);
+    daemon.wait_for("/api/outputs/api", |output| output["events"].as_u64().unwrap() > 5);
+    stage.write("token", "hunter3\n");
+    let (status, answer) = daemon.post("/api/reload");
+    assert_eq!((status, &answer["left"]), (200, &json!([])), "{answer}");
+    assert_eq!(answer["changed"], json!(["handlers.h.http", "outputs.api.http"]));
+    assert_eq!(daemon.post("/api/reload").1["changed"], json!([]), "nothing has changed since");
+    let sent = |who: &str| {
+        let requests = server.requests.lock().unwrap();
+        requests.iter().filter(|request| request.header("authorization") == Some(who)).count()
+    };
+    wait(|| (sent("Bearer hunter3") > 10).then_some(()));
+    assert!(sent("Bearer hunter2") > 5);
+    let team = server.requests.lock().unwrap()[0].header("x-team").map(str::to_owned);
+    assert_eq!(team.as_deref(), Some("blue"));
+    // A certificate that is replaced is read anew, too.
+    stage.write("ca.pem", std::fs::read(certificate("other-ca.pem")).unwrap());
+    assert_eq!(daemon.post("/api/reload").1["changed"].as_array().unwrap().len(), 2);
+    daemon.wait_for("/healthz", |health| health["health"] == "red");
+    for path in ["/api/outputs", "/api/handlers", "/healthz", "/api/run", "/api/reload"] {
+        let told = daemon.get(path).1.to_string();
+        assert!(!told.contains("hunter"), "{path}: {told}");
+    }
+    let log = daemon.log();
+    assert!(!log.contains("hunter"), "{log}");
+    let run = daemon.stop();
+    assert!(!run.stdout.contains("hunter"), "{}", run.stdout);
+}
+
+#[test]
+fn d13_c08_a_token_that_is_refused_says_so_in_the_state_and_a_new_one_mends_it() {
+    let server = Server::start_with_tls(|_, request| {
+        let mended = request.header("authorization") == Some("Bearer hunter3");
+        Answer::Status(if mended { 200 } else { 401 }, "")
+    });
+    let stage = with_credentials(&server.url);
+    let text = std::fs::read_to_string(stage.path("greenroom.yaml")).unwrap();
+    let (before, rest) = text.split_once("http: {").unwrap();
+    let passes = format!(
+        "{before}pass: {{}}, order_by: subject }} }}\n{}",
+        &rest[rest.find("outputs:").unwrap()..]
+    );
+    stage.write("greenroom.yaml", passes);
+    let daemon = Daemon::start(&stage);
+    let output = daemon.wait_for("/api/outputs/api", |output| output["state"] == "paused");
+    let error = output["trouble"]["last_error"].as_str().unwrap();
+    assert!(error.contains("401") && error.contains("the credentials were refused"), "{error}");
+    stage.write("token", "hunter3\n");
+    assert_eq!(daemon.post("/api/reload").1["changed"], json!(["outputs.api.http"]));
+    daemon.wait_for("/api/outputs/api", |output| output["state"] == "up");
+    daemon.wait_for("/healthz", |health| health["health"] == "green");
+    let report = daemon.stop().report();
+    assert_eq!((&report["dead_lettered"], &report["out_of_order"]), (&json!(0), &json!(0)));
 }

@@ -2,10 +2,16 @@
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
     sync::{Arc, Mutex},
     thread,
     time::Duration,
+};
+
+use rustls::{
+    ServerConfig, ServerConnection, StreamOwned,
+    crypto::ring,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
 };
 
 /// One request: headers with lower-case names, and the body.
@@ -57,6 +63,34 @@ impl Server {
         Self { url, requests }
     }
 
+    /// As [`start`](Self::start), with TLS, at `localhost`.
+    pub(crate) fn start_with_tls(
+        answer: impl Fn(usize, &Request) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth();
+        let chain = CertificateDer::pem_file_iter(certificate("server.pem")).unwrap();
+        let chain = chain.map(Result::unwrap).collect();
+        let key = PrivateKeyDer::from_pem_file(certificate("server.key")).unwrap();
+        let config = Arc::new(config.with_single_cert(chain, key).unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("https://localhost:{}/in", listener.local_addr().unwrap().port());
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (seen, answer) = (requests.clone(), Arc::new(answer));
+        thread::spawn(move || {
+            for connection in listener.incoming().flatten() {
+                let (seen, answer) = (seen.clone(), answer.clone());
+                let tls = ServerConnection::new(config.clone()).unwrap();
+                thread::spawn(move || {
+                    let _ = serve(StreamOwned::new(tls, connection), &seen, &*answer);
+                });
+            }
+        });
+        Self { url, requests }
+    }
+
     /// An address at which nobody listens.
     pub(crate) fn refusing() -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -64,19 +98,24 @@ impl Server {
     }
 }
 
+/// A certificate or key of the tests.
+pub(crate) fn certificate(name: &str) -> String {
+    format!("{}/../greenroom-bus/tests/tls/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
 fn serve(
-    connection: TcpStream,
+    connection: impl Read + Write,
     seen: &Mutex<Vec<Request>>,
     answer: &(dyn Fn(usize, &Request) -> Answer + Send + Sync),
 ) -> std::io::Result<()> {
-    let mut reader = BufReader::new(connection.try_clone()?);
-    let mut writer = connection;
+    let mut reader = BufReader::new(connection);
     while let Some(request) = read(&mut reader)? {
         let number = {
             let mut seen = seen.lock().unwrap();
             seen.push(request.clone());
             seen.len() - 1
         };
+        let writer = reader.get_mut();
         match answer(number, &request) {
             Answer::Status(status, headers) => {
                 let answer = format!("HTTP/1.1 {status} So\r\ncontent-length: 0\r\n{headers}\r\n");
