@@ -1,6 +1,6 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, mpsc},
 };
 
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -258,4 +258,35 @@ fn g03_an_event_that_came_back_a_hundred_thousand_times_is_settled_in_one_stack(
         };
         assert_eq!(*told.lock(), [expected]);
     }
+}
+
+/// Notes what is rejected, where it takes that.
+struct Rejecting(bool, mpsc::Sender<Result<Settled, String>>);
+
+impl Settle for Rejecting {
+    fn settled(&self, how: Settled) {
+        self.1.send(Ok(how)).unwrap();
+    }
+
+    fn rejected(&self, why: String) -> bool {
+        self.1.send(Err(why)).unwrap();
+        self.0
+    }
+}
+
+#[test]
+fn d13_a_rejected_part_is_told_first_and_refuses_only_where_nothing_follows_from_it() {
+    let not_stored = Settled::Refused(Refusal::NotStored);
+    for (takes, ends) in [(true, Settled::Acknowledged(Outcome::Handled)), (false, not_stored)] {
+        let (tell, told) = mpsc::channel();
+        let event = Ack::new(Rejecting(takes, tell));
+        let (stored, rejected) = (event.child(), event.child());
+        rejected.reject("never");
+        event.confirm();
+        assert_eq!(told.try_recv().unwrap(), Err("never".to_owned()));
+        assert!(told.try_recv().is_err(), "a part is open");
+        stored.confirm();
+        assert_eq!(told.try_recv().unwrap(), Ok(ends));
+    }
+    Ack::detached().reject("nobody hears of it");
 }

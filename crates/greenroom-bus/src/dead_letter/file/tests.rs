@@ -159,3 +159,32 @@ async fn d06_what_cannot_be_stored_is_refused() {
     assert!(store.failure().is_some());
     assert_eq!(told.recv_timeout(Duration::from_secs(10)), Ok(false));
 }
+
+#[tokio::test]
+async fn d13_what_outputs_rejected_is_in_the_letter() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("dead.ndjson");
+    let (tell, told) = mpsc::channel();
+    let store = FileDeadLetterStore::open(&path).unwrap();
+    let made = Event::builder("1-made", "s", "t").build().unwrap();
+    let by = |output: &str, event| OutputRejection {
+        output: output.into(),
+        event,
+        error: "422 \"no\"".to_owned(),
+    };
+    let rejected = vec![by("api", Some(made)), by("log", None)];
+    store.store(DeadLetter { rejected, reason: Reason::OutputRejected, ..letter(&tell) });
+    store.finish().await.unwrap();
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [true]);
+    let line: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!((&line["reason"], &line["event"]["id"]), (&"output_rejected".into(), &"1".into()));
+    let expected = serde_json::json!([
+        {
+            "output": "api",
+            "error": "422 \"no\"",
+            "event": { "specversion": "1.0", "id": "1-made", "source": "s", "type": "t" },
+        },
+        { "output": "log", "error": "422 \"no\"", "event": null },
+    ]);
+    assert_eq!(line["rejected_by"], expected);
+}
