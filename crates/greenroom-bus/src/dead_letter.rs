@@ -60,7 +60,8 @@ pub struct DeadLetter {
     pub pool: Option<Arc<str>>,
     /// The handler, where it reached one.
     pub handler: Option<Arc<str>>,
-    /// What outputs rejected of what its handler had made. Of one event, other outputs may have stored what they got.
+    /// What outputs rejected of what its handler had made. Of one event, other outputs may have
+    /// stored what they got.
     pub rejected: Vec<OutputRejection>,
     /// Confirmed when the letter is stored; dropped, it refuses.
     pub ack: Ack,

@@ -154,8 +154,8 @@ pub trait Settle: Send + Sync + 'static {
     /// once, and before [`settled`](Self::settled); not at all for an event that does not leave.
     fn left(&self) {}
 
-    /// Called before, for each part that was [rejected](Ack::reject), on the thread that rejects it. False where nothing
-    /// follows from it: the event is then refused.
+    /// Called before, for each part that was [rejected](Ack::reject), on the thread that rejects
+    /// it. False where nothing follows from it: the event is then refused.
     fn rejected(&self, why: String) -> bool {
         let _ = why;
         false
@@ -244,11 +244,12 @@ impl Ack {
         self.shared.as_ref().map_or(0, |shared| shared.state.load(Ordering::Relaxed))
     }
 
-    /// No attempt will help: what this part stands for is not stored, for good. In an engine, the input of a rejected
-    /// event becomes a dead letter with the reason `output_rejected`, which holds the event and this error.
+    /// No attempt will help: what this part stands for is not stored, for good. In an engine, the
+    /// input of a rejected event becomes a dead letter with the reason `output_rejected`, which
+    /// holds the event and this error.
     ///
-    /// That is for sinks that say so ([`Sink::is_remote`](crate::sink::Sink::is_remote)). Elsewhere, nobody has what a
-    /// letter needs, and the event is refused.
+    /// That is for sinks that say so ([`Sink::is_remote`](crate::sink::Sink::is_remote)).
+    /// Elsewhere, nobody has what a letter needs, and the event is refused.
     pub fn reject(self, why: impl Into<String>) {
         let why = why.into();
         let told = self.shared.as_ref().is_some_and(|shared| {

@@ -15,9 +15,9 @@ pub trait Sink: Send + Sync + 'static {
     /// What reports and logs call this sink, for example `file:done.ndjson`.
     fn describe(&self) -> String;
 
-    /// Takes an event without waiting, or gives it back because there is no room.
-    /// Events are stored in the order in which they were accepted. Where the sink [is remote](Self::is_remote), those of
-    /// one [line](Outgoing::line) are.
+    /// Takes an event without waiting, or gives it back because there is no room. Events are stored
+    /// in the order in which they were accepted. Where the sink [is remote](Self::is_remote), those
+    /// of one [line](Outgoing::line) are.
     ///
     /// # Errors
     /// The event, untouched, when the sink is full.
@@ -38,27 +38,27 @@ pub trait Sink: Send + Sync + 'static {
     /// Why the sink cannot store any more, once that has happened: the engine then stops its inputs.
     fn failure(&self) -> Option<SinkError>;
 
-    /// Whether it delivers to another party. Then it may [reject](Ack::reject) an event for good, and may have several
-    /// under way: the engine keeps what a dead letter needs, and names the [line](Outgoing::line) of each event. What it
-    /// fails at for now it tries again, in order.
+    /// Whether it delivers to another party. Then it may [reject](Ack::reject) an event for good,
+    /// and may have several under way: the engine keeps what a dead letter needs, and names the
+    /// [line](Outgoing::line) of each event. What it fails at for now it tries again, in order.
     fn is_remote(&self) -> bool {
         false
     }
 
-    /// Why it does not get on for now. Nothing is lost meanwhile: what it has accepted waits, and once it has no room, so
-    /// do workers.
+    /// Why it does not get on for now. Nothing is lost meanwhile: what it has accepted waits, and
+    /// once it has no room, so do workers.
     fn trouble(&self) -> Option<Trouble> {
         None
     }
 
-    /// How often it gave an event to the other side anew, although the first time may have taken effect: after a timeout,
-    /// or a connection that was lost.
+    /// How often it gave an event to the other side anew, although the first time may have taken
+    /// effect: after a timeout, or a connection that was lost.
     fn unanswered(&self) -> u64 {
         0
     }
 
-    /// An operator says that what [paused](Trouble::paused) it is mended: it tries again at once. False where it is not
-    /// paused.
+    /// An operator says that what [paused](Trouble::paused) it is mended: it tries again at once.
+    /// False where it is not paused.
     fn resume(&self) -> bool {
         false
     }
@@ -83,11 +83,11 @@ pub struct Outgoing {
     pub pool: Name,
     /// The attempt that handled it; 1 for the first.
     pub attempt: u32,
-    /// For a sink that [is remote](Sink::is_remote): the line that its input stands in, as a number. Events of one line
-    /// have an order among themselves; `None` is for one without any.
+    /// For a sink that [is remote](Sink::is_remote): the line that its input stands in, as a
+    /// number. Events of one line have an order among themselves; `None` is for one without any.
     pub line: Option<u64>,
-    /// Confirmed by the sink when the event is stored; dropped, it refuses. [Rejected](Ack::reject), it says that it
-    /// never will be.
+    /// Confirmed by the sink when the event is stored; dropped, it refuses.
+    /// [Rejected](Ack::reject), it says that it never will be.
     pub ack: Ack,
 }
 
@@ -95,8 +95,8 @@ pub struct Outgoing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trouble {
-    /// True where somebody has to correct it, such as a credential that its target refuses: it probes now and then. False
-    /// where it is tried again because it may pass by itself.
+    /// True where somebody has to correct it, such as a credential that its target refuses: it
+    /// probes now and then. False where it is tried again because it may pass by itself.
     pub paused: bool,
     /// For how long.
     pub lasted: Duration,

@@ -120,7 +120,8 @@ pub struct WhyArgs {
 /// Arguments of `explain-status`.
 #[derive(Debug, Args)]
 pub struct ExplainStatusArgs {
-    /// A configuration file: its `http` handlers and outputs are explained, with the rows that they replace
+    /// A configuration file: its `http` handlers and outputs are explained, with the rows that they
+    /// replace
     pub file: Option<PathBuf>,
     /// Set one value of it
     #[arg(long = "set", value_name = "a.b=VALUE", requires = "file")]

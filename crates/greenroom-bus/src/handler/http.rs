@@ -80,7 +80,8 @@ impl HttpFactory {
         Ok(Self { current: Arc::new(RwLock::new(Shared::new(config)?)) })
     }
 
-    /// Posts by another configuration from the next attempt on. False where it is the same as before.
+    /// Posts by another configuration from the next attempt on. False where it is the same as
+    /// before.
     ///
     /// # Errors
     /// As [`new`](Self::new). Nothing has changed then.

@@ -24,7 +24,8 @@ pub const OUTCOME: HeaderName = HeaderName::from_static("greenroom-outcome");
 /// How much of an error's body is quoted, in bytes.
 const QUOTED: usize = 200;
 
-/// How much of an error's body is read: to its end where it is short, so that the connection can be used again.
+/// How much of an error's body is read: to its end where it is short, so that the connection can be
+/// used again.
 const ERROR_BODY: usize = 64 * 1024;
 
 /// How long the rest of a body is waited for that nobody needs. Longer than a round trip, so that a

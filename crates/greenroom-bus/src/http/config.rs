@@ -5,16 +5,18 @@ use std::{fmt, time::Duration};
 /// Where to post, and as whom.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TargetConfig {
-    /// `http` or `https`. A user and a password in it are sent as basic authentication, and never shown.
+    /// `http` or `https`. A user and a password in it are sent as basic authentication, and never
+    /// shown.
     pub url: String,
     /// How long an attempt may take, connecting and reading the response included. Default: 5 s.
     pub timeout: Duration,
     /// How long connecting may take, TLS included. Default: 2 s; never more than `timeout`.
     pub connect_timeout: Duration,
-    /// Headers added to each request; [`check_header`](super::check_header) says which may be. Their values are never
-    /// shown.
+    /// Headers added to each request; [`check_header`](super::check_header) says which may be.
+    /// Their values are never shown.
     pub headers: Vec<(String, String)>,
-    /// How the target is told who posts. Default: by nothing but what is in the URL and the headers.
+    /// How the target is told who posts. Default: by nothing but what is in the URL and the
+    /// headers.
     pub auth: Option<Auth>,
     /// Whom to trust, and with which certificate to connect, where the URL is `https`.
     pub tls: Tls,
@@ -78,7 +80,8 @@ pub struct Tls {
     pub ca: Option<Vec<u8>>,
     /// What the client shows.
     pub identity: Option<Identity>,
-    /// The name that the target's certificate has, where that is not the host of the URL. Needs a `ca`.
+    /// The name that the target's certificate has, where that is not the host of the URL. Needs a
+    /// `ca`.
     pub server_name: Option<String>,
 }
 

@@ -35,7 +35,8 @@ pub(crate) struct NoAnswer {
     pub(crate) text: String,
     /// The target may have had the event. False where it is known that it has not.
     pub(crate) reached: bool,
-    /// One of the two sides does not trust the certificate of the other: to be corrected by somebody.
+    /// One of the two sides does not trust the certificate of the other: to be corrected by
+    /// somebody.
     pub(crate) untrusted: bool,
 }
 
@@ -43,8 +44,8 @@ impl Connection {
     /// Connects to nothing yet.
     ///
     /// # Errors
-    /// A sentence for the operator if the URL or a header cannot be used, a limit is 0, or TLS cannot be set up. None repeats
-    /// what may be secret.
+    /// A sentence for the operator if the URL or a header cannot be used, a limit is 0, or TLS
+    /// cannot be set up. None repeats what may be secret.
     pub(crate) fn new(config: &TargetConfig) -> Result<Self, String> {
         for (name, time) in
             [("timeout", config.timeout), ("connect_timeout", config.connect_timeout)]
@@ -119,8 +120,9 @@ fn is_about_certificates(error: &rustls::Error) -> bool {
     }
 }
 
-/// A client for one target: connections are kept, HTTP/2 is used where the server offers it, redirects are not
-/// followed, and the environment's proxies are not used: events go where the configuration says.
+/// A client for one target: connections are kept, HTTP/2 is used where the server offers it,
+/// redirects are not followed, and the environment's proxies are not used: events go where the
+/// configuration says.
 ///
 /// # Errors
 /// A sentence for the operator, where TLS cannot be set up on this machine.

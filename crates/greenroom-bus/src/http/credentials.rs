@@ -35,7 +35,8 @@ pub enum BadHeader {
     Value(String),
 }
 
-/// Whether a header can be added to each request: `ce-*`, `content-type` and the like are written for each event.
+/// Whether a header can be added to each request: `ce-*`, `content-type` and the like are written
+/// for each event.
 ///
 /// ```
 /// use greenroom_bus::http::{BadHeader, check_header};
@@ -106,7 +107,8 @@ fn authorization(auth: &Auth) -> Result<HeaderValue, String> {
     Ok(secret(value))
 }
 
-/// The credentials of the URL and the headers from the configuration, which win; all marked as secret.
+/// The credentials of the URL and the headers from the configuration, which win; all marked as
+/// secret.
 ///
 /// # Errors
 /// A sentence for the operator; it does not repeat the value.

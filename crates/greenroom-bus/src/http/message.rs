@@ -75,8 +75,8 @@ fn addressed(to: &Connection, mut request: Request, attempt: u32) -> Request {
     request
 }
 
-/// Source and id, which together identify an event. Neither holds a space once encoded, so two events cannot share a
-/// key.
+/// Source and id, which together identify an event. Neither holds a space once encoded, so two
+/// events cannot share a key.
 fn idempotency_key(event: &Event) -> String {
     format!("{} {}", encode(event.source()), encode(event.id()))
 }

@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// How long to wait, seen from `now`; `None` for a value that says nothing. A date that has passed is no wait.
+/// How long to wait, seen from `now`; `None` for a value that says nothing. A date that has passed
+/// is no wait.
 pub(super) fn parse(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse() {
@@ -33,8 +34,8 @@ fn clock(value: &str) -> Option<u64> {
     (hours < 24 && minutes < 60 && seconds <= 60).then_some(hours * 3600 + minutes * 60 + seconds)
 }
 
-/// Days from 1970-01-01 in the Gregorian calendar. The year is taken to begin in March, so that the leap day is its
-/// last one.
+/// Days from 1970-01-01 in the Gregorian calendar. The year is taken to begin in March, so that the
+/// leap day is its last one.
 fn days(year: u64, month: u64, day: u64) -> u64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let before = year * 365 + year / 4 - year / 100 + year / 400;

@@ -1,4 +1,5 @@
-//! The status map: what follows from an HTTP status, or from none, as data that can be shown, tested and overridden.
+//! The status map: what follows from an HTTP status, or from none, as data that can be shown,
+//! tested and overridden.
 
 use std::{fmt, str::FromStr};
 
@@ -13,7 +14,8 @@ pub enum Verdict {
     Pause,
     /// No attempt will help: a dead letter.
     Reject,
-    /// An operator has to decide: the key waits with the event at its head. An event without order is a dead letter.
+    /// An operator has to decide: the key waits with the event at its head. An event without order
+    /// is a dead letter.
     Park,
 }
 
@@ -150,8 +152,8 @@ const fn row(on: On, verdict: Verdict, why: &'static str) -> Row {
     Row { on, verdict, why }
 }
 
-/// The rows that hold where nothing else was said. The first that holds a status decides; a status that no row holds is
-/// tried again.
+/// The rows that hold where nothing else was said. The first that holds a status decides; a status
+/// that no row holds is tried again.
 pub const STATUS_MAP: &[Row] = &[
     row(On::class(2), Verdict::Settle, "handled"),
     row(On::class(3), Verdict::Reject, "redirects are not followed"),
@@ -199,8 +201,8 @@ pub enum StatusMapError {
 }
 
 impl StatusMap {
-    /// The usual map with these rows before it. Where several hold a status, the narrowest decides; of those equally narrow,
-    /// the first.
+    /// The usual map with these rows before it. Where several hold a status, the narrowest decides;
+    /// of those equally narrow, the first.
     ///
     /// # Errors
     /// A row that settles without an answer, or two for the same answers.
@@ -234,8 +236,8 @@ impl StatusMap {
         self.find(|on| on == On::Connection)
     }
 
-    /// The rows in the order in which they are looked at, those of the configuration first. Of these, rows of
-    /// [`STATUS_MAP`] that they replace are left out.
+    /// The rows in the order in which they are looked at, those of the configuration first. Of
+    /// these, rows of [`STATUS_MAP`] that they replace are left out.
     pub fn rows(&self) -> Vec<Row> {
         let replaced = |row: &&Row| !self.configured.iter().any(|own| own.on == row.on);
         self.configured.iter().chain(STATUS_MAP.iter().filter(replaced)).copied().collect()

@@ -12,14 +12,15 @@ pub(crate) struct Target {
 
 impl Target {
     /// # Errors
-    /// A sentence for the operator if this is no URL to post to. It does not repeat the URL, which may hold a
-    /// password.
+    /// A sentence for the operator if this is no URL to post to. It does not repeat the URL, which
+    /// may hold a password.
     pub(super) fn parse(url: &str) -> Result<Self, String> {
         let url = read(url).map_err(|why| format!("http: `url` {why}"))?;
         Ok(Self { shown: shown(&url), url })
     }
 
-    /// Takes user and password out of the URL and returns them as a header; no header if there are none.
+    /// Takes user and password out of the URL and returns them as a header; no header if there are
+    /// none.
     ///
     /// # Errors
     /// A sentence for the operator if the client cannot make a request from the URL.

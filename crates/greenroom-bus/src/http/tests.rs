@@ -30,8 +30,8 @@ fn chain(name: &str) -> Vec<CertificateDer<'static>> {
     CertificateDer::pem_slice_iter(&pem(name)).map(Result::unwrap).collect()
 }
 
-/// A server with the certificate of this name, which wants one of its clients where `knows` is set. It tells what it was sent,
-/// and answers 204.
+/// A server with the certificate of this name, which wants one of its clients where `knows` is set.
+/// It tells what it was sent, and answers 204.
 fn server(name: &str, knows: bool) -> (String, mpsc::Receiver<String>) {
     let provider = Arc::new(ring::default_provider());
     let builder = ServerConfig::builder_with_provider(provider.clone());

@@ -51,8 +51,8 @@ pub fn check_tls(tls: &Tls) -> Result<(), BadTls> {
     of_own_authority(tls).map(drop)
 }
 
-/// Plain HTTP must work on a machine without any root certificates, such as an empty container: it gets a
-/// configuration that trusts nobody and is never asked.
+/// Plain HTTP must work on a machine without any root certificates, such as an empty container: it
+/// gets a configuration that trusts nobody and is never asked.
 ///
 /// # Errors
 /// A sentence for the operator.

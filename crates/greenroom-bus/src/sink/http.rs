@@ -8,18 +8,21 @@
 //!              once settled             └─ another 4xx: rejected for good
 //! ```
 //!
-//! What follows from an answer is in the [`StatusMap`](crate::http::StatusMap) of the `http` handler. `park` has no meaning
-//! here and counts as `reject`. Events that a response carries are not read.
+//! What follows from an answer is in the [`StatusMap`](crate::http::StatusMap) of the `http`
+//! handler. `park` has no meaning here and counts as `reject`. Events that a response carries are
+//! not read.
 //!
-//! **Order.** Up to [`concurrency`](HttpSinkConfig::concurrency) requests are under way. Of the events of one
-//! [line](super::Outgoing::line), the next is sent once the one before it is settled, so they arrive in order, through
-//! retries too. With a concurrency of 1, all events do, as they were accepted.
+//! **Order.** Up to [`concurrency`](HttpSinkConfig::concurrency) requests are under way. Of the
+//! events of one [line](super::Outgoing::line), the next is sent once the one before it is settled,
+//! so they arrive in order, through retries too. With a concurrency of 1, all events do, as they
+//! were accepted.
 //!
-//! **Repeats.** After a timeout or a lost connection the target may have had the event. It gets it again, with the same
-//! `idempotency-key`: the event's source and id, which a restart does not change. A batch has none, because each event in it
-//! names its source and id.
+//! **Repeats.** After a timeout or a lost connection the target may have had the event. It gets it
+//! again, with the same `idempotency-key`: the event's source and id, which a restart does not
+//! change. A batch has none, because each event in it names its source and id.
 //!
-//! **Bounds.** At most 1,024 events and 16 MiB are accepted and not settled. An event that is larger passes alone.
+//! **Bounds.** At most 1,024 events and 16 MiB are accepted and not settled. An event that is
+//! larger passes alone.
 
 mod config;
 mod delivery;
@@ -48,11 +51,12 @@ pub struct HttpSink {
 }
 
 impl HttpSink {
-    /// A sink that delivers to `config.target`. Connects to nothing yet; its requests run on the runtime that this is called
-    /// on.
+    /// A sink that delivers to `config.target`. Connects to nothing yet; its requests run on the
+    /// runtime that this is called on.
     ///
     /// # Errors
-    /// The URL or a header cannot be used, a limit is 0, TLS cannot be set up, or there is no runtime.
+    /// The URL or a header cannot be used, a limit is 0, TLS cannot be set up, or there is no
+    /// runtime.
     pub fn open(config: HttpSinkConfig) -> Result<Self, SinkError> {
         let runtime = Handle::try_current()
             .map_err(|_| SinkError::new("http", "make it on a tokio runtime: it needs one"))?;
@@ -62,8 +66,9 @@ impl HttpSink {
         Ok(Self { shared, driver })
     }
 
-    /// Delivers by another configuration from the next request on, what was accepted before included; one that is
-    /// [paused](Trouble::paused) tries at once. False where it is the same as before.
+    /// Delivers by another configuration from the next request on, what was accepted before
+    /// included; one that is [paused](Trouble::paused) tries at once. False where it is the same as
+    /// before.
     ///
     /// # Errors
     /// As [`open`](Self::open). Nothing has changed then.

@@ -426,8 +426,8 @@ impl World {
         Ok(())
     }
 
-    /// Each letter once, with its event or its bytes: those of events that were given up, and those of which an output has
-    /// rejected something.
+    /// Each letter once, with its event or its bytes: those of events that were given up, and those
+    /// of which an output has rejected something.
     fn check_letters(
         &self,
         letters: &[Letter],

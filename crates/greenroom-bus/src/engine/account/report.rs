@@ -58,9 +58,10 @@ pub struct RunReport {
     pub peak_rss_bytes: Option<u64>,
     /// The keys whose events took longest from taken to settled.
     pub slowest_keys: Vec<SlowKey>,
-    /// Stored dead letters by reason. Their sum is `dead_lettered`, unless an event went to several handlers
-    /// ([`fan_out`](crate::engine::HandlerConfig::fan_out)) of which more than one gave it up, or an output rejected what was
-    /// made of an event that was acknowledged before ([`OnSuccess`](crate::engine::AckWhen::OnSuccess)).
+    /// Stored dead letters by reason. Their sum is `dead_lettered`, unless an event went to several
+    /// handlers ([`fan_out`](crate::engine::HandlerConfig::fan_out)) of which more than one gave it
+    /// up, or an output rejected what was made of an event that was acknowledged before
+    /// ([`OnSuccess`](crate::engine::AckWhen::OnSuccess)).
     pub dead_letters_by_reason: BTreeMap<&'static str, u64>,
     /// A row for each pool.
     pub pools: Vec<PoolReport>,

@@ -127,8 +127,8 @@ impl Control {
         self.shared.egress.outputs.list().iter().map(|output| OutputView::of(output)).collect()
     }
 
-    /// Says that what [paused](crate::sink::Trouble::paused) this output is mended: it tries again at once. False where it
-    /// is not paused.
+    /// Says that what [paused](crate::sink::Trouble::paused) this output is mended: it tries again
+    /// at once. False where it is not paused.
     ///
     /// # Errors
     /// There is no such output.

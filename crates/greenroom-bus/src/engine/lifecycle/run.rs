@@ -39,9 +39,9 @@ use crate::{
 /// How often the engine looks at its queues, its outputs and its handlers' health.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Once the run was told to stop now, inputs may take this long to let go, then pools, outputs that deliver to others, all
-/// outputs, and commits, each counted from the moment of the stop. Together with a look in between, that keeps the promise to
-/// return within a second (G05).
+/// Once the run was told to stop now, inputs may take this long to let go, then pools, outputs that
+/// deliver to others, all outputs, and commits, each counted from the moment of the stop. Together
+/// with a look in between, that keeps the promise to return within a second (G05).
 const INPUTS_LET_GO: Duration = Duration::from_millis(200);
 const POOLS_LET_GO: Duration = Duration::from_millis(750);
 const REMOTE_LET_GO: Duration = Duration::from_millis(800);
@@ -276,7 +276,8 @@ impl Run {
         })
     }
 
-    /// An output that has not got on for as long (D13). Its events count as neither handled nor given up meanwhile.
+    /// An output that has not got on for as long (D13). Its events count as neither handled nor
+    /// given up meanwhile.
     fn long_trouble(&self, engine: &Parts) -> Option<String> {
         if self.at.all_read?.elapsed() < engine.outage_limit {
             return None;
@@ -358,8 +359,8 @@ impl Run {
         }
     }
 
-    /// Waits until outputs and dead letters have stored what they accepted, all at once; but dead letters after outputs that
-    /// may reject something, because that becomes one.
+    /// Waits until outputs and dead letters have stored what they accepted, all at once; but dead
+    /// letters after outputs that may reject something, because that becomes one.
     async fn flush(&mut self, engine: &Parts) {
         self.see_off(engine);
         let outputs = engine.shared.egress.outputs.at_work();

@@ -87,7 +87,8 @@ struct Leaving<'a> {
 }
 
 impl Leaving<'_> {
-    /// Back in, or to the outputs that take it. `input` is what it was made of; none for the input itself.
+    /// Back in, or to the outputs that take it. `input` is what it was made of; none for the input
+    /// itself.
     async fn pass_on(&mut self, event: Event, input: Option<&Event>, ack: &Ack) {
         if let Some(loopback) = &self.shared.loopback
             && loopback.takes(event.ty())

@@ -1,4 +1,5 @@
-//! What outputs do not take of one event, for good: its input becomes a dead letter, which keeps what was made of it (D13).
+//! What outputs do not take of one event, for good: its input becomes a dead letter, which keeps
+//! what was made of it (D13).
 //!
 //! ```text
 //! event's settlement ── whole ─┬─ part for an output: confirmed ───────────────┐
@@ -6,8 +7,8 @@
 //!                              └─ own part, while events are handed on ─┴──────┴─ otherwise: one letter, once stored
 //! ```
 //!
-//! The letter is made when all outputs have answered, so there is one however many of them reject, and it holds all that they
-//! rejected. What others have stored stays stored.
+//! The letter is made when all outputs have answered, so there is one however many of them reject,
+//! and it holds all that they rejected. What others have stored stays stored.
 
 use std::sync::{Arc, Weak, atomic::Ordering};
 
@@ -36,7 +37,8 @@ pub(crate) struct Input {
 /// The part of an event's settlement for all outputs that may reject what was made of it.
 pub(crate) struct Rejections {
     noted: Arc<Noted>,
-    /// Held as long as events are handed on. Dropped before [`Self::handed_on`], it refuses the event.
+    /// Held as long as events are handed on. Dropped before [`Self::handed_on`], it refuses the
+    /// event.
     own: Ack,
 }
 
@@ -52,7 +54,8 @@ impl Rejections {
         Self { noted, own: Ack::new(whole) }
     }
 
-    /// For an output that may reject; `made` is what its handler made, where that is not the event itself.
+    /// For an output that may reject; `made` is what its handler made, where that is not the event
+    /// itself.
     pub(crate) fn part(&self, of: &Arc<Rejecting>, made: Option<Event>) -> Ack {
         let (of, noted, whole) = (of.clone(), self.noted.clone(), self.own.child());
         Ack::new(Part { of, noted, held: Mutex::new(Some((made, whole))) })

@@ -15,8 +15,8 @@ pub struct HttpConfig {
     pub timeout: Duration,
     /// How long connecting may take, TLS included. Default: 2 s; never more than `timeout`.
     pub connect_timeout: Duration,
-    /// Headers added to each request, such as `authorization`; [`check_header`](crate::http::check_header) says which may
-    /// be. Their values are never shown.
+    /// Headers added to each request, such as `authorization`;
+    /// [`check_header`](crate::http::check_header) says which may be. Their values are never shown.
     pub headers: Vec<(String, String)>,
     /// How the target is told who posts.
     pub auth: Option<Auth>,

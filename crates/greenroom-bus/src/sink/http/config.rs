@@ -13,11 +13,12 @@ pub struct HttpSinkConfig {
     pub target: TargetConfig,
     /// Default: binary.
     pub mode: HttpSinkMode,
-    /// Requests under way at once; of the events of one line, never more than one. With 1, events arrive in the order in
-    /// which they were accepted. Default: 8; as many as the target handles well at once.
+    /// Requests under way at once; of the events of one line, never more than one. With 1, events
+    /// arrive in the order in which they were accepted. Default: 8; as many as the target handles
+    /// well at once.
     pub concurrency: usize,
-    /// How long a request waits after it has failed, where the target does not say it (`Retry-After`). It is tried again
-    /// until it is settled. Default: 200 ms to 30 s.
+    /// How long a request waits after it has failed, where the target does not say it
+    /// (`Retry-After`). It is tried again until it is settled. Default: 200 ms to 30 s.
     pub backoff: Backoff,
     /// How long a paused sink waits before it probes. Default: 1 s to 60 s.
     pub probe: Backoff,

@@ -64,8 +64,8 @@ fn reject(outgoing: Outgoing, error: &str) {
     outgoing.ack.reject(error);
 }
 
-/// The request is over, however it ends: the next of its lines may go. After its events are settled, so that an order which is
-/// audited there holds.
+/// The request is over, however it ends: the next of its lines may go. After its events are
+/// settled, so that an order which is audited there holds.
 struct Over<'a> {
     shared: &'a Shared,
     lines: Vec<u64>,

@@ -1,4 +1,5 @@
-//! When a request may go: at once, not before a moment that the target named, or as the one that probes.
+//! When a request may go: at once, not before a moment that the target named, or as the one that
+//! probes.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -29,7 +30,8 @@ struct State {
     /// The target wants to hear nothing before.
     held_until: Option<Instant>,
     paused: Option<Paused>,
-    /// Requests that have failed and are not settled, by their numbers: since when, and of what last.
+    /// Requests that have failed and are not settled, by their numbers: since when, and of what
+    /// last.
     failing: HashMap<u64, (Instant, String)>,
     told: Option<Instant>,
 }

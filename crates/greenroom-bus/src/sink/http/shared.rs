@@ -39,8 +39,8 @@ pub(super) struct Shared {
     queue: Mutex<Queue>,
     /// Wakes the driver: something came, something is settled, it is to finish.
     pub(super) wake: Notify,
-    /// One permit is one byte. Taken before an event is queued, given back once it is settled; first come, first served.
-    /// Closed when nothing is delivered any more.
+    /// One permit is one byte. Taken before an event is queued, given back once it is settled;
+    /// first come, first served. Closed when nothing is delivered any more.
     pub(super) room: Arc<Semaphore>,
     pub(super) gate: Gate,
     unanswered: AtomicU64,

@@ -170,7 +170,8 @@ impl Ends {
     }
 }
 
-/// Hands over as many events, the n-th in the line that `line` says, and waits until all are settled.
+/// Hands over as many events, the n-th in the line that `line` says, and waits until all are
+/// settled.
 async fn deliver(sink: &HttpSink, count: usize, line: impl Fn(usize) -> Option<u64>) -> Ends {
     let (told, mut telling) = mpsc::unbounded_channel();
     for id in 0..count {

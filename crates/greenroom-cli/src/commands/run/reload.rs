@@ -248,8 +248,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Where an `http` handler posts to, and how, can change. Called for each: its files may hold something else. False for
-    /// handlers of another kind, or one that changes.
+    /// Where an `http` handler posts to, and how, can change. Called for each: its files may hold
+    /// something else. False for handlers of another kind, or one that changes.
     fn http_handler(&mut self, place: usize, to: &HandlerConfig) -> bool {
         let (HandlerKind::Http(_), HandlerKind::Http(http)) =
             (&self.config.handlers[place].kind, &to.kind)

@@ -1,4 +1,5 @@
-//! What is posted to: the targets of `http` handlers and outputs, whose options change while greenroom runs.
+//! What is posted to: the targets of `http` handlers and outputs, whose options change while
+//! greenroom runs.
 
 use std::{collections::HashMap, sync::Arc};
 

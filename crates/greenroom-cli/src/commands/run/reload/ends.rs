@@ -1,9 +1,10 @@
 //! Inputs and outputs that appear in the file, or are gone from it (C09, G01).
 //!
-//! What is new is added before what is gone is removed: so nothing that is handled meanwhile is without an output, and
-//! the run does not end for want of an input. What is there under its name, with other settings, is left: a file that is
-//! read anew, or written by two at once, is not what anybody wants. The options of `http` outputs change in place, which is
-//! how one goes on that is paused.
+//! What is new is added before what is gone is removed: so nothing that is handled meanwhile is
+//! without an output, and the run does not end for want of an input. What is there under its name,
+//! with other settings, is left: a file that is read anew, or written by two at once, is not what
+//! anybody wants. The options of `http` outputs change in place, which is how one goes on that is
+//! paused.
 
 use std::path::{Path, PathBuf};
 
