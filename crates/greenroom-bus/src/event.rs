@@ -19,6 +19,7 @@ mod builder;
 mod causation;
 mod draft;
 mod error;
+mod field;
 pub mod http;
 mod locals;
 pub(crate) mod media_type;
@@ -26,15 +27,19 @@ mod model;
 mod order_key;
 mod parse;
 mod payload;
+mod pointer;
 pub(crate) mod rfc3339;
 mod write;
 
 pub use builder::EventBuilder;
 pub use causation::{CAUSATION_ID, CORRELATION_ID, TRACEPARENT, TRACESTATE};
 pub use error::{DataError, EventError};
+pub use field::{Field, FieldError};
 pub use model::{Data, Event, ExtensionValue};
 pub use order_key::{KeyError, OrderBy, OrderByError};
 pub use write::ExtraValue;
+pub(crate) use payload::NotJson;
+pub(crate) use pointer::Pointers;
 pub(crate) use write::{write_bare_base64, write_integer, write_text};
 
 #[cfg(test)]

@@ -12,7 +12,23 @@ use super::{
     model::{Data, Event},
 };
 
+/// The data of an event is not JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NotJson;
+
 impl Event {
+    /// The data as JSON text, which bytes that should be JSON need not be; `None` where the event has no data.
+    pub(crate) fn json(&self) -> Result<Option<&str>, NotJson> {
+        match self.data() {
+            Data::None => Ok(None),
+            Data::Json(raw) => Ok(Some(raw.get())),
+            Data::Binary(bytes) if self.declares_json() => {
+                std::str::from_utf8(bytes).map(Some).map_err(|_| NotJson)
+            }
+            Data::Binary(_) => Err(NotJson),
+        }
+    }
+
     /// The data as bytes of its content type: JSON as its text, binary data as it is, and of a text that travels as a JSON
     /// string its content. `None` where the event has no data.
     pub fn data_bytes(&self) -> Option<Cow<'_, [u8]>> {

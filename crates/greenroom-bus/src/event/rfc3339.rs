@@ -51,6 +51,43 @@ fn is_offset(offset: &[u8]) -> bool {
     }
 }
 
+/// A moment: seconds since 1970 in UTC, and nanoseconds. Earlier ones are less.
+pub(crate) type Moment = (i64, u32);
+
+/// The moment that an RFC 3339 date and time is; `None` for any other text. Digits beyond nanoseconds are left out.
+pub(crate) fn moment(text: &str) -> Option<Moment> {
+    if !is_time(text) {
+        return None;
+    }
+    let (date_time, rest) = text.as_bytes().split_at_checked(19)?;
+    let two = |at| i64::from(two_digits(date_time, at));
+    let days = days_from_civil(two(0) * 100 + two(2), two(5), two(8));
+    let seconds = ((days * 24 + two(11)) * 60 + two(14)) * 60 + two(17);
+    let offset = without_fraction(rest);
+    let fraction = rest[..rest.len() - offset.len()].iter().skip(1).copied();
+    let nanos = fraction.chain(std::iter::repeat(b'0')).take(9);
+    let nanos = nanos.fold(0, |nanos, digit| nanos * 10 + u32::from(digit - b'0'));
+    Some((seconds - offset_seconds(offset), nanos))
+}
+
+fn offset_seconds(offset: &[u8]) -> i64 {
+    let [sign, clock @ ..] = offset else { return 0 };
+    if clock.is_empty() {
+        return 0;
+    }
+    let seconds = (i64::from(two_digits(clock, 0)) * 60 + i64::from(two_digits(clock, 3))) * 60;
+    if *sign == b'-' { -seconds } else { seconds }
+}
+
+/// Days from 1970-01-01. Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `days_from_civil`.
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let day_of_year = (153 * (if month > 2 { month - 3 } else { month + 9 }) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
 /// The time in UTC, with milliseconds. Times before 1970 are written as 1970.
 pub(crate) fn format_utc(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -98,6 +135,22 @@ mod tests {
         }
         assert!(!is_time("2026-01-31T12:00:00+1:00"));
         assert!(!is_time("äääääääääääääääääääää"));
+    }
+
+    #[test]
+    fn the_moment_of_a_time_does_not_depend_on_how_it_is_written() {
+        let at = |text: &str| moment(text).unwrap();
+        assert_eq!(at("1970-01-01T00:00:00Z"), (0, 0));
+        assert_eq!(at("2000-02-29T00:00:00.007Z"), (951_782_400, 7_000_000));
+        assert_eq!(at("2026-01-31T12:00:00+01:00"), at("2026-01-31t11:00:00.000z"));
+        assert_eq!(at("2026-01-31T23:30:00-01:00"), at("2026-02-01T00:30:00Z"));
+        assert_eq!(at("1969-12-31T23:59:59.5Z"), (-1, 500_000_000));
+        assert!(at("2026-01-31T12:00:00.1Z") < at("2026-01-31T12:00:00.25Z"));
+        assert_eq!(moment("2026-01-31"), None);
+        for seconds in [0, 1_798_761_599, 4_102_444_800] {
+            let time = UNIX_EPOCH + Duration::from_secs(seconds);
+            assert_eq!(at(&format_utc(time)), (seconds as i64, 0));
+        }
     }
 
     #[test]

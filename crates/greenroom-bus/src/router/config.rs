@@ -11,7 +11,11 @@ use greenroom::{
 };
 
 use super::matcher::Matcher;
-use crate::{event::OrderBy, handler::HandlerFactory, pattern::Pattern};
+use crate::{
+    event::{Event, OrderBy},
+    handler::HandlerFactory,
+    pattern::Pattern,
+};
 
 /// A named pool of workers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -173,6 +177,22 @@ impl HandlerConfig {
             ack: AckWhen::default(),
             loopback: 0,
             factory,
+        }
+    }
+
+    /// The key by which it orders this event; `None` where it keeps no order, or the event has no such value and needs none. Whether
+    /// its pool keeps order is not looked at.
+    ///
+    /// # Errors
+    /// The event has to have a key, and has none, or none can be had of it: a sentence for a dead letter.
+    pub fn key(&self, event: &Event) -> Result<Option<Arc<str>>, String> {
+        let Some(order_by) = &self.order_by else { return Ok(None) };
+        match order_by.key(event) {
+            Ok(None) if self.key_required => {
+                Err(format!("the event has no {order_by}, by which its handler keeps order"))
+            }
+            Ok(key) => Ok(key),
+            Err(error) => Err(error.to_string()),
         }
     }
 

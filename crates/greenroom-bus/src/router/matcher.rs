@@ -8,11 +8,12 @@ use std::{
     sync::Arc,
 };
 
-use crate::event::{Event, ExtensionValue};
+use super::{condition::Condition, inspected::Inspected};
+use crate::event::{Event, ExtensionValue, Field, Pointers};
 
-type Condition = Arc<dyn Fn(&Event) -> bool + Send + Sync>;
+type Function = Arc<dyn Fn(&Event) -> bool + Send + Sync>;
 
-/// Conditions on an event's source, subject and other attributes. All of them have to hold; with none, every event is
+/// Conditions on an event's source, subject, other attributes and data. All of them have to hold; with none, every event is
 /// taken.
 ///
 /// ```
@@ -31,7 +32,11 @@ pub struct Matcher {
     subject: Option<Glob>,
     /// By name: context attributes and extensions.
     attributes: Vec<(String, Glob)>,
-    conditions: Vec<Condition>,
+    /// Those of the data behind the others: they cost more.
+    fields: Vec<(Field, Condition)>,
+    /// Those of `fields`.
+    pointers: Pointers,
+    functions: Vec<Function>,
 }
 
 impl Matcher {
@@ -59,10 +64,26 @@ impl Matcher {
         self
     }
 
+    /// Only events whose attribute, extension or member of the data meets this condition; of one field several may be asked.
+    /// The data is read only once all other conditions hold, and once for all that are asked of it.
+    pub fn field(mut self, field: Field, condition: Condition) -> Self {
+        match field.pointer() {
+            Some(pointer) => {
+                self.pointers.add(pointer);
+                self.fields.push((field, condition));
+            }
+            None => {
+                let data = self.fields.iter().position(|(field, _)| field.pointer().is_some());
+                self.fields.insert(data.unwrap_or(self.fields.len()), (field, condition));
+            }
+        }
+        self
+    }
+
     /// Only events of which this is true. It is asked on the way in, once for each event that gets so far, so it must neither
     /// block nor take long. Where it panics, the event becomes a dead letter.
     pub fn when(mut self, condition: impl Fn(&Event) -> bool + Send + Sync + 'static) -> Self {
-        self.conditions.push(Arc::new(condition));
+        self.functions.push(Arc::new(condition));
         self
     }
 
@@ -71,7 +92,8 @@ impl Matcher {
         self.source.is_none()
             && self.subject.is_none()
             && self.attributes.is_empty()
-            && self.conditions.is_empty()
+            && self.fields.is_empty()
+            && self.functions.is_empty()
     }
 
     /// Whether it takes this event.
@@ -79,20 +101,87 @@ impl Matcher {
     /// # Panics
     /// Where a [condition](Self::when) panics.
     pub fn matches(&self, event: &Event) -> bool {
-        self.source.as_ref().is_none_or(|like| like.matches(event.source()))
-            && self
-                .subject
-                .as_ref()
-                .is_none_or(|like| event.subject().is_some_and(|subject| like.matches(subject)))
-            && self.attributes.iter().all(|(name, like)| has(event, name, like))
-            && self.conditions.iter().all(|condition| condition(event))
+        self.mismatch_in(&Inspected::new(event, &self.pointers)).is_none()
+    }
+
+    /// The first condition that does not hold for this event, as it is named where it was set; `None` where it takes the event.
+    ///
+    /// # Panics
+    /// As [`matches`](Self::matches).
+    pub fn mismatch(&self, event: &Event) -> Option<Mismatch<'_>> {
+        self.mismatch_in(&Inspected::new(event, &self.pointers))
+    }
+
+    fn mismatch_in(&self, inspected: &Inspected<'_>) -> Option<Mismatch<'_>> {
+        let event = inspected.event;
+        if self.source.as_ref().is_some_and(|like| !like.matches(event.source())) {
+            return Some(Mismatch::Attribute("source"));
+        }
+        let is_like = |like: &Glob| event.subject().is_some_and(|subject| like.matches(subject));
+        if self.subject.as_ref().is_some_and(|like| !is_like(like)) {
+            return Some(Mismatch::Attribute("subject"));
+        }
+        if let Some((name, _)) = self.attributes.iter().find(|(name, like)| !has(event, name, like))
+        {
+            return Some(Mismatch::Attribute(name));
+        }
+        let fails = |(field, condition): &&(Field, Condition)| {
+            !condition.holds_for(&inspected.value(*field))
+        };
+        if let Some((field, condition)) = self.fields.iter().find(fails) {
+            return Some(Mismatch::Field(*field, condition));
+        }
+        let holds = self.functions.iter().all(|function| function(event));
+        (!holds).then_some(Mismatch::Function)
+    }
+
+    /// True where it has conditions on [fields](Self::field).
+    pub(crate) fn asks_fields(&self) -> bool {
+        !self.fields.is_empty()
+    }
+
+    /// The members of the data that it may ask for.
+    pub(crate) fn pointers(&self) -> &Pointers {
+        &self.pointers
+    }
+
+    /// As [`matches`](Self::matches), with what a condition said that panicked.
+    pub(crate) fn try_matches(&self, event: &Event) -> Result<bool, String> {
+        self.try_matches_in(&Inspected::new(event, &self.pointers))
+    }
+
+    /// The same of an event that others look at, too.
+    pub(crate) fn try_matches_in(&self, inspected: &Inspected<'_>) -> Result<bool, String> {
+        let matches = || self.mismatch_in(inspected).is_none();
+        catch_unwind(AssertUnwindSafe(matches)).map_err(|panic| said(&*panic))
+    }
+
+    /// As [`mismatch`](Self::mismatch) in words, or what a condition said that panicked.
+    pub(crate) fn try_mismatch(&self, event: &Event) -> Result<Option<String>, String> {
+        let mismatch = || self.mismatch(event).map(|mismatch| mismatch.to_string());
+        catch_unwind(AssertUnwindSafe(mismatch)).map_err(|panic| said(&*panic))
     }
 }
 
-impl Matcher {
-    /// As [`matches`](Self::matches), with what a condition said that panicked.
-    pub(crate) fn try_matches(&self, event: &Event) -> Result<bool, String> {
-        catch_unwind(AssertUnwindSafe(|| self.matches(event))).map_err(|panic| said(&*panic))
+/// A condition that does not hold.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Mismatch<'m> {
+    /// The attribute of this name is not like what was asked, or is not there.
+    Attribute(&'m str),
+    /// The field does not meet the condition.
+    Field(Field, &'m Condition),
+    /// A [function](Matcher::when) says no.
+    Function,
+}
+
+impl fmt::Display for Mismatch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Attribute(name) => write!(f, "match {name}"),
+            Self::Field(field, condition) => write!(f, "where {field} ({condition})"),
+            Self::Function => f.write_str("a function"),
+        }
     }
 }
 
@@ -128,7 +217,8 @@ impl fmt::Debug for Matcher {
             .field("source", &self.source)
             .field("subject", &self.subject)
             .field("attributes", &self.attributes)
-            .field("conditions", &self.conditions.len())
+            .field("fields", &self.fields)
+            .field("functions", &self.functions.len())
             .finish()
     }
 }
@@ -136,11 +226,12 @@ impl fmt::Debug for Matcher {
 /// The same conditions. Functions are the same only where one is a copy of the other.
 impl PartialEq for Matcher {
     fn eq(&self, other: &Self) -> bool {
-        let functions = || self.conditions.iter().zip(&other.conditions);
+        let functions = || self.functions.iter().zip(&other.functions);
         self.source == other.source
             && self.subject == other.subject
             && self.attributes == other.attributes
-            && self.conditions.len() == other.conditions.len()
+            && self.fields == other.fields
+            && self.functions.len() == other.functions.len()
             && functions().all(|(one, other)| Arc::ptr_eq(one, other))
     }
 }

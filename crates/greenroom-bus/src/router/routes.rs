@@ -13,8 +13,14 @@ use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 
 use parking_lot::RwLock;
 
-use super::matcher::Matcher;
-use crate::{event::Event, pattern::Pattern};
+use super::{
+    matcher::Matcher,
+    inspected::Inspected,
+};
+use crate::{
+    event::{Event, Pointers},
+    pattern::Pattern,
+};
 
 /// Types whose handlers are remembered. More than this many different types are matched anew each time, so that a source
 /// of random types cannot fill the memory.
@@ -44,6 +50,36 @@ pub enum Route {
     },
 }
 
+/// A handler that is named for the type of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Considered {
+    /// Its place.
+    pub handler: usize,
+    /// The most specific type or pattern by which it is.
+    pub on: String,
+    /// Whether it is marked so.
+    pub fan_out: bool,
+    /// What came of it.
+    pub choice: Choice,
+}
+
+/// Whether a handler gets an event, and if not, why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Choice {
+    /// It gets the event.
+    Takes,
+    /// It would, but another one is asked first and does.
+    Shadowed,
+    /// Its matcher refuses the event: the first condition that does not hold.
+    Refuses(String),
+    /// Its matcher panicked, so nobody gets the event. What it said.
+    Panicked(String),
+    /// It is not asked.
+    NotAsked,
+}
+
 /// What the table is made from: one handler, at its place.
 #[derive(Debug)]
 pub(super) struct Rule {
@@ -66,6 +102,8 @@ pub(crate) struct Routes {
 #[derive(Debug)]
 struct Candidates {
     places: Box<[usize]>,
+    /// The members of the data that their matchers may ask for.
+    pointers: Pointers,
     /// The handler that gets every event of this type alone: no matcher has to be asked.
     always: Option<Route>,
 }
@@ -112,7 +150,9 @@ impl Routes {
                     .then_some(Route::One(first))
             }
         };
-        Candidates { places: places.into(), always }
+        let mut pointers = Pointers::default();
+        places.iter().for_each(|place| pointers.add_all(self.rules[*place].matcher.pointers()));
+        Candidates { places: places.into(), pointers, always }
     }
 
     pub(crate) fn route(&self, event: &Event) -> Route {
@@ -144,15 +184,51 @@ impl Routes {
         found
     }
 
+    /// The handlers that are named for the event's type, in the order in which they are asked, and what came of each.
+    pub(super) fn explain(&self, event: &Event) -> Vec<Considered> {
+        let places = match self.exact.get(event.ty()) {
+            Some(candidates) => candidates.places.clone(),
+            None => self.candidates(Vec::new(), event.ty()).places,
+        };
+        let route = self.route(event);
+        places.iter().map(|place| self.considered(event, *place, &route)).collect()
+    }
+
+    fn considered(&self, event: &Event, handler: usize, route: &Route) -> Considered {
+        let rule = &self.rules[handler];
+        let on = rule.on.iter().filter(|on| on.matches(event.ty()));
+        let on = on.max_by_key(|on| on.specificity()).map(ToString::to_string);
+        let is_taken = match route {
+            Route::One(place) => *place == handler,
+            Route::Several(places) => places.contains(&handler),
+            _ => false,
+        };
+        let choice = match route {
+            _ if is_taken => Choice::Takes,
+            Route::Panicked { handler: place, panic } if *place == handler => {
+                Choice::Panicked(panic.clone())
+            }
+            Route::Panicked { .. } => Choice::NotAsked,
+            _ => match rule.matcher.try_mismatch(event) {
+                Ok(Some(mismatch)) => Choice::Refuses(mismatch),
+                Ok(None) => Choice::Shadowed,
+                // Nobody asked: what it says is not heard in a run, either.
+                Err(_) => Choice::NotAsked,
+            },
+        };
+        Considered { handler, on: on.unwrap_or_default(), fan_out: rule.fan_out, choice }
+    }
+
     /// The most specific one that takes the event, and those marked `fan_out` that do.
     fn choose(&self, candidates: &Candidates, event: &Event) -> Route {
         let (mut taken, mut has_main) = (Vec::new(), false);
+        let inspected = Inspected::new(event, &candidates.pointers);
         for place in &candidates.places {
             let rule = &self.rules[*place];
             if has_main && !rule.fan_out {
                 continue;
             }
-            match rule.matcher.try_matches(event) {
+            match rule.matcher.try_matches_in(&inspected) {
                 Ok(false) => {}
                 Ok(true) => {
                     has_main |= !rule.fan_out;
@@ -172,6 +248,7 @@ impl Routes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::router::Condition;
 
     fn rule(on: &[&str]) -> Rule {
         let on = on.iter().map(|on| on.parse().unwrap()).collect();
@@ -263,6 +340,48 @@ mod tests {
         let audit = Rule { fan_out: true, ..rule(&["**"]) };
         let routes = Routes::new(vec![fan, main, audit]);
         assert_eq!(routes.route(&event("a")), Route::One(2), "only the audit takes it");
+    }
+
+    #[test]
+    fn c21_an_event_goes_by_what_is_in_it_and_each_handler_says_what_came_of_it() {
+        let above = |total: i32| {
+            Matcher::any().field("/total".parse().unwrap(), Condition::Greater(total.into()))
+        };
+        let rules = vec![
+            Rule { matcher: above(100), ..rule(&["order"]) },
+            Rule { matcher: above(10), ..rule(&["order"]) },
+            rule(&["order.**"]),
+            Rule { fan_out: true, matcher: above(50), ..rule(&["**"]) },
+        ];
+        let routes = Routes::new(rules);
+        let order = |total: i32| {
+            let data = serde_json::json!({ "total": total });
+            Event::builder("1", "/s", "order").data_json(&data).build().unwrap()
+        };
+        for _ in 0..2 {
+            assert_eq!(routes.route(&order(200)), Route::Several(vec![0, 3]));
+            assert_eq!(routes.route(&order(100)), Route::Several(vec![1, 3]));
+            assert_eq!(routes.route(&order(20)), Route::One(1));
+            assert_eq!(routes.route(&order(5)), Route::One(2));
+            assert_eq!(routes.route(&event("order")), Route::One(2), "without data");
+        }
+        let choices: Vec<_> = routes.explain(&order(100)).into_iter().map(|c| c.choice).collect();
+        let refuses = Choice::Refuses("where /total (greater)".to_owned());
+        assert_eq!(choices, [refuses, Choice::Takes, Choice::Shadowed, Choice::Takes]);
+        let of = |place: usize| routes.explain(&order(1))[place].on.clone();
+        assert_eq!([of(0), of(2), of(3)], ["order", "order.**", "**"]);
+    }
+
+    #[test]
+    fn c21_no_handler_is_asked_where_the_first_takes_all() {
+        let picky = Matcher::any().field("/a".parse().unwrap(), Condition::Present(true));
+        let routes = Routes::new(vec![
+            rule(&["a"]),
+            Rule { matcher: picky.clone(), ..rule(&["a", "b"]) },
+            Rule { matcher: picky, ..rule(&["**"]) },
+        ]);
+        assert_eq!(routes.exact["a"].always, Some(Route::One(0)));
+        assert_eq!(routes.exact["b"].always, None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     engine::{account::report::OutputReport, egress::outputs::Output, lifecycle::phase::Phase},
     pattern::Pattern,
-    router::Matcher,
+    router::{Interest, Matcher},
     sink::{Sink, Trouble},
 };
 
@@ -40,7 +40,7 @@ impl OutputView {
         Self {
             name: report.name,
             target: report.target,
-            on: output.on.clone(),
+            on: output.interest.on.clone(),
             events: report.events,
             rejected: report.rejected,
             trouble: output.sink.trouble(),
@@ -63,7 +63,7 @@ impl Control {
         matcher: Matcher,
         sink: Arc<dyn Sink>,
     ) -> Result<(), NotAdded<Arc<dyn Sink>>> {
-        self.add(None, Output::new(name.to_owned(), on, matcher, sink))
+        self.add(None, Output::new(name.to_owned(), Interest { on, matcher }, sink))
     }
 
     /// As [`add_output`](Self::add_output), so that it is asked before another one.
@@ -78,7 +78,7 @@ impl Control {
         matcher: Matcher,
         sink: Arc<dyn Sink>,
     ) -> Result<(), NotAdded<Arc<dyn Sink>>> {
-        self.add(Some(before), Output::new(name.to_owned(), on, matcher, sink))
+        self.add(Some(before), Output::new(name.to_owned(), Interest { on, matcher }, sink))
     }
 
     fn add(&self, before: Option<&str>, output: Output) -> Result<(), NotAdded<Arc<dyn Sink>>> {

@@ -27,16 +27,14 @@ use crate::{
         control::change::{ChangeError, Kind, known},
     },
     event::Event,
-    pattern::Pattern,
-    router::Matcher,
+    router::{Interest, Interests},
     sink::{Outgoing, Sink, SinkError, Trouble},
 };
 
 /// An output with what it is for.
 pub(crate) struct Output {
     pub(crate) name: String,
-    pub(crate) on: Vec<Pattern>,
-    pub(crate) matcher: Matcher,
+    pub(crate) interest: Interest,
     pub(crate) sink: Arc<dyn Sink>,
     /// What it rejects for good, where it may.
     pub(crate) rejecting: Option<Arc<Rejecting>>,
@@ -107,20 +105,14 @@ impl Drop for Inside<'_> {
 }
 
 impl Output {
-    pub(crate) fn new(
-        name: String,
-        on: Vec<Pattern>,
-        matcher: Matcher,
-        sink: Arc<dyn Sink>,
-    ) -> Self {
+    pub(crate) fn new(name: String, interest: Interest, sink: Arc<dyn Sink>) -> Self {
         let rejecting = sink.is_remote().then(|| {
             let output = name.as_str().into();
             Arc::new(Rejecting { output, events: AtomicU64::new(0) })
         });
         Self {
             name,
-            on,
-            matcher,
+            interest,
             sink,
             rejecting,
             entered: AtomicU64::new(0),
@@ -130,11 +122,6 @@ impl Output {
             emptied: Notify::new(),
             fate: Mutex::default(),
         }
-    }
-
-    /// Does not look at an event where it takes every type: that is a miss in the caches, or two, for each.
-    fn covers(&self, event: &Event) -> bool {
-        self.on.iter().any(|pattern| pattern.is_any() || pattern.matches(event.ty()))
     }
 
     /// `None` once it is closed.
@@ -390,12 +377,16 @@ fn find(list: &[Arc<Output>], name: &str) -> Result<usize, ChangeError> {
 pub(crate) struct View {
     version: u64,
     list: List,
+    /// Those of the list.
+    interests: Interests,
 }
 
 impl View {
     pub(crate) fn new(outputs: &Outputs) -> Self {
         let version = outputs.version.load(SeqCst);
-        Self { version, list: outputs.list() }
+        let list = outputs.list();
+        let interests = list.iter().map(|output| output.interest.clone()).collect();
+        Self { version, list, interests: Interests::new(interests) }
     }
 
     /// Looks at what there is now. Costs a load where nothing has changed.
@@ -407,8 +398,7 @@ impl View {
 
     /// The only output that an event can go to, where no matcher has to be asked: most engines have one.
     pub(crate) fn plain(&self, event: &Event) -> Option<&Output> {
-        let first = self.list.iter().find(|output| output.covers(event))?;
-        first.matcher.is_any().then_some(&**first)
+        self.interests.plain(event).map(|place| &*self.list[place])
     }
 
     /// The outputs that an event goes to: the first that covers and takes it, or all of them. `None` where one of them was
@@ -422,10 +412,9 @@ impl View {
         all: bool,
     ) -> Result<Option<Vec<Inside<'_>>>, (&str, String)> {
         let mut taking = Vec::new();
-        for output in self.list.iter().filter(|output| output.covers(event)) {
-            if !output.matcher.try_matches(event).map_err(|why| (&*output.name, why))? {
-                continue;
-            }
+        for taker in self.interests.takers(event) {
+            let place = taker.map_err(|why| (&*self.list[why.place].name, why.panic))?;
+            let output = &self.list[place];
             let Some(inside) = output.enter() else { return Ok(None) };
             taking.push(inside);
             if !all {

@@ -342,16 +342,7 @@ pub(crate) fn line_of(
     handler: usize,
     input: u32,
 ) -> Result<Option<Line>, String> {
-    let config = &shared.process.handlers[handler].config;
-    let Some(order_by) = &config.order_by else { return Ok(None) };
-    let key = match order_by.key(event) {
-        Ok(Some(key)) => key,
-        Ok(None) if !config.key_required => return Ok(None),
-        Ok(None) => {
-            return Err(format!("the event has no {order_by}, by which its handler keeps order"));
-        }
-        Err(error) => return Err(error.to_string()),
-    };
+    let Some(key) = shared.process.handlers[handler].config.key(event)? else { return Ok(None) };
     let keeps_order = shared.process.pools[shared.process.handlers[handler].pool].keeps_order;
     Ok(keeps_order.then(|| shared.ledger.audit.line(input, handler, key)))
 }

@@ -40,7 +40,7 @@ use crate::{
     layer::Layers,
     name::Name,
     pattern::Pattern,
-    router::{DEFAULT_POOL, HandlerConfig, Matcher, Named, PoolConfig, Router, RouterError},
+    router::{DEFAULT_POOL, HandlerConfig, Interest, Matcher, Named, PoolConfig, Router, RouterError},
     sink::Sink,
     source::Source,
 };
@@ -229,7 +229,7 @@ impl EngineBuilder {
         matcher: Matcher,
         sink: Arc<dyn Sink>,
     ) -> Self {
-        self.outputs.push(Output::new(name.into(), on, matcher, sink));
+        self.outputs.push(Output::new(name.into(), Interest { on, matcher }, sink));
         self
     }
 
