@@ -12,6 +12,8 @@ use crate::{
 #[derive(Debug)]
 pub struct At<'a> {
     path: String,
+    /// Where in the path its own name begins. A name may have dots in it.
+    name: usize,
     places: &'a Places,
     directory: &'a Path,
     problems: &'a mut Problems,
@@ -24,18 +26,26 @@ impl<'a> At<'a> {
         directory: &'a Path,
         problems: &'a mut Problems,
     ) -> Self {
-        Self { path: path.to_owned(), places, directory, problems }
+        let name = path.rfind('.').map_or(0, |dot| dot + 1);
+        Self { path: path.to_owned(), name, places, directory, problems }
     }
 
     /// The option of this name inside.
     pub fn inside(&mut self, name: &str) -> At<'_> {
-        let (places, directory) = (self.places, self.directory);
-        At { path: self.path_of(name), places, directory, problems: self.problems }
+        let path = self.path_of(name);
+        At::new(&path, self.places, self.directory, self.problems)
+    }
+
+    /// The value of this key inside, which is the name of what is there, whatever it consists of.
+    pub(crate) fn named(&mut self, name: &str) -> At<'_> {
+        let path = self.path_of(name);
+        let start = path.len() - name.len();
+        At { name: start, ..At::new(&path, self.places, self.directory, self.problems) }
     }
 
     /// Its own name: the last of the path.
     pub fn name(&self) -> &str {
-        self.path.rsplit('.').next().unwrap_or_default()
+        &self.path[self.name..]
     }
 
     /// Its path, from the top.

@@ -15,6 +15,9 @@ impl Group {
     pub fn mistakes(&'static self) -> Vec<String> {
         let mut mistakes = Vec::new();
         let mut spellings = HashSet::new();
+        if self.short.is_some() && self.short().is_none() {
+            mistakes.push(format!("{} has no key {:?}", self.title, self.short));
+        }
         for opt in self.all() {
             let twice = opt.spellings().into_iter().filter(|name| !spellings.insert(name.clone()));
             mistakes.extend(twice.map(|name| format!("{} has `{name}` twice", self.title)));

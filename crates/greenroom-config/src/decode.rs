@@ -8,6 +8,7 @@ use std::{borrow::Cow, collections::HashMap, path::Path};
 use crate::{
     at::At,
     interpolate::is_unresolved,
+    literal::Literal,
     near,
     options::Options,
     places::Places,
@@ -81,6 +82,8 @@ impl Decoder<'_> {
         group: &'static Group,
         path: &str,
     ) -> Option<Record> {
+        let node = spelled_short(node, group);
+        let node = &*node;
         let entries = self.entries(node, |found| not_a_group(node, group, found))?;
         let mut record = Record::default();
         let mut given: Vec<(&str, &Entry)> = Vec::new();
@@ -150,7 +153,7 @@ impl Decoder<'_> {
 
     fn option(&mut self, entry: &Entry, opt: &'static Opt, path: &str) -> Option<Typed> {
         let inner = match opt.kind {
-            Kind::Group(_) | Kind::Named(_) => &entry.place,
+            Kind::Group(_) | Kind::Named(_) | Kind::Each(_) => &entry.place,
             Kind::CountOr { .. } if is_map(&entry.node) => &entry.place,
             _ => &entry.node.place,
         };
@@ -171,9 +174,11 @@ impl Decoder<'_> {
                 self.group(&entry.node, &entry.place, group, path).map(Typed::Group)
             }
             Kind::Named(group) => Some(self.named(&entry.node, opt, group, path)),
+            Kind::Each(group) => Some(self.each(&entry.node, opt, group, path)),
             Kind::List(group) => self.list(&entry.node, opt, group, path),
             Kind::Texts | Kind::Command => self.texts(&entry.node, opt, path),
             Kind::Variables => self.variables(&entry.node, opt, path),
+            Kind::Literals => self.literals(&entry.node, opt, path),
             _ => self.scalar(&entry.node, opt),
         }
     }
@@ -192,17 +197,27 @@ impl Decoder<'_> {
     }
 
     fn named(&mut self, node: &Node, opt: &Opt, group: &'static Group, path: &str) -> Typed {
+        let help = "a name has 1 to 64 letters, digits, `-` or `_`";
+        self.by_key(node, opt, (group, path), (is_name, "be a name", help))
+    }
+
+    fn each(&mut self, node: &Node, opt: &Opt, group: &'static Group, path: &str) -> Typed {
+        self.by_key(node, opt, (group, path), (|key| !key.is_empty(), "be a key", "it is empty"))
+    }
+
+    fn by_key(
+        &mut self,
+        node: &Node,
+        opt: &Opt,
+        (group, path): (&'static Group, &str),
+        (may_be, what, help): (fn(&str) -> bool, &str, &str),
+    ) -> Typed {
         let entries = self.entries(node, |_| not_named(node, opt)).unwrap_or_default();
         let mut records = Vec::new();
         for entry in entries {
-            if !is_name(&entry.key) {
-                self.problems.push(
-                    Problem::error(
-                        format!("`{}` cannot be a name", entry.key),
-                        entry.place.clone(),
-                    )
-                    .help("a name has 1 to 64 letters, digits, `-` or `_`"),
-                );
+            if !may_be(&entry.key) {
+                let text = format!("`{}` cannot {what}", entry.key);
+                self.problems.push(Problem::error(text, entry.place.clone()).help(help));
                 continue;
             }
             let path = join(path, &entry.key);
@@ -287,6 +302,29 @@ impl Decoder<'_> {
         (texts.len() == items.len()).then_some(Typed::Texts(texts))
     }
 
+    fn literals(&mut self, node: &Node, opt: &Opt, path: &str) -> Option<Typed> {
+        let items = match &node.value {
+            Value::List(items) if !items.is_empty() => items,
+            _ if is_unresolved(node) => return None,
+            value => {
+                let is_empty = matches!(value, Value::List(_));
+                let why = is_empty.then(|| "the list is empty".to_owned());
+                self.problems.push(wrong(node, opt, why));
+                return None;
+            }
+        };
+        let mut literals = Vec::new();
+        for (index, item) in items.iter().enumerate() {
+            self.places.note(&join(path, &index.to_string()), &item.place, item.origin.as_ref());
+            match Literal::of(item) {
+                _ if is_unresolved(item) => {}
+                Some(literal) => literals.push(literal),
+                None => self.problems.push(wrong(item, opt, None)),
+            }
+        }
+        (literals.len() == items.len()).then_some(Typed::Literals(literals))
+    }
+
     fn variables(&mut self, node: &Node, opt: &Opt, path: &str) -> Option<Typed> {
         let entries = self.entries(node, |_| wrong(node, opt, None))?;
         let mut pairs = Vec::new();
@@ -369,6 +407,20 @@ impl Decoder<'_> {
         let value = self.option(&entry, opt, &join(path, opt.name));
         self.places = outer;
         value
+    }
+}
+
+/// A single value in place of a mapping stands for one of its keys, where the mapping says so.
+fn spelled_short<'n>(node: &'n Node, group: &Group) -> Cow<'n, Node> {
+    let single =
+        matches!(node.value, Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Text(_));
+    match group.short {
+        Some(short) if single => {
+            let place = node.place.clone();
+            let entry = Entry { key: short.to_owned(), place, node: node.clone() };
+            Cow::Owned(Node::new(Value::Map(vec![entry]), node.place.clone()))
+        }
+        _ => Cow::Borrowed(node),
     }
 }
 

@@ -46,6 +46,7 @@ mod declared;
 mod decode;
 mod file;
 mod interpolate;
+mod literal;
 mod macros;
 mod meant;
 pub mod near;
@@ -75,9 +76,10 @@ pub use self::{
     decode::{decode, default_of, defaults},
     file::{Unread, text_of},
     interpolate::{World, interpolate},
+    literal::Literal,
     option::{
-        Of, bare, command, count, count_or, duration, durations, flag, group, list, named, number,
-        path, rate, size, text, texts, url, variables, word,
+        Of, bare, command, count, count_or, duration, durations, each, flag, group, list, literal,
+        literals, named, number, path, rate, size, text, texts, url, variables, word,
     },
     options::{Kinds, Options, Take, Whole, Word},
     places::{Places, Written},

@@ -74,6 +74,8 @@
 /// ```
 ///
 /// - `named name` gives the type a field with the user's name for it.
+/// - `, short "key"` after the title: a single value, written in place of the mapping, stands for
+///   that key.
 /// - `, then path::to::function` after the title names what follows once all options are read: a
 ///   function from what was built and its place ([`At`](crate::At)) to the same. It reports there
 ///   what does not go together, and puts in place what one option inherits from another. `None`
@@ -91,7 +93,8 @@ macro_rules! options {
     (
         $(#[doc = $about:literal])+
         $(#[derive($($derive:ident),+)])?
-        $vis:vis struct $name:ident $(named $key:ident)? = $title:literal $(, then $then:path)? {
+        $vis:vis struct $name:ident $(named $key:ident)? = $title:literal
+        $(, short $short:literal)? $(, then $then:path)? {
             $(
                 $(#[doc = $doc:literal])+
                 $field:ident $(as $spelled:literal)? : $type:ty = $of:expr;
@@ -123,6 +126,7 @@ macro_rules! options {
                     $($($crate::schema::Opt::refused($refused, $why),)*)?
                 ],
                 kinds: $crate::__kinds!($($kinds_type)?),
+                short: $crate::__short!($($short)?),
             };
 
             fn build(mut record: $crate::Record, at: &mut $crate::At<'_>) -> Option<Self> {
@@ -234,6 +238,7 @@ macro_rules! options {
                 doc: concat!($($about),+).trim_ascii(),
                 options: &[],
                 kinds: <Self as $crate::Kinds>::KINDS,
+                short: None,
             };
 
             fn build(mut record: $crate::Record, at: &mut $crate::At<'_>) -> Option<Self> {
@@ -360,6 +365,18 @@ macro_rules! __kinds {
     };
     ($type:ty) => {
         <$type as $crate::Kinds>::KINDS
+    };
+}
+
+/// The key that a single value stands for.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __short {
+    () => {
+        None
+    };
+    ($short:literal) => {
+        Some($short)
     };
 }
 

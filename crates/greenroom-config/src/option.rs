@@ -4,6 +4,7 @@
 use std::{marker::PhantomData, ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use crate::{
+    literal::Literal,
     options::{Options, Whole, Word},
     schema::{Group, Kind, Opt, Presence},
     take::{CountOr, Secret},
@@ -186,6 +187,16 @@ pub const fn variables() -> Of<Vec<(String, String)>> {
     Of::new(Kind::Variables)
 }
 
+/// A text, a number, `true` or `false`, to be compared with: what it is written as, so that `"5"` is a text and `5` a number.
+pub const fn literal() -> Of<Literal> {
+    Of::new(Kind::Literal)
+}
+
+/// A list of these, at least one.
+pub const fn literals() -> Of<Vec<Literal>> {
+    Of::new(Kind::Literals)
+}
+
 /// A mapping with known keys.
 pub const fn group<T: Options>() -> Of<T> {
     Of::new(Kind::Group(T::GROUP))
@@ -208,6 +219,11 @@ pub const fn count_or<T: Options>(range: RangeInclusive<u64>) -> Of<CountOr<T>> 
 /// A mapping from the user's names to mappings with known keys. One that had a problem is left out.
 pub const fn named<T: Options>() -> Of<Vec<T>> {
     Of::new(Kind::Named(T::GROUP))
+}
+
+/// A mapping from keys of any form (a JSON pointer, an attribute) to mappings with known keys. One that had a problem is left out.
+pub const fn each<T: Options>() -> Of<Vec<T>> {
+    Of::new(Kind::Each(T::GROUP))
 }
 
 /// A list of mappings with known keys, at least one. One that had a problem is left out.

@@ -5,7 +5,10 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use crate::units::{DurationRange, Rate};
+use crate::{
+    literal::Literal,
+    units::{DurationRange, Rate},
+};
 
 /// A mapping whose keys and values were checked.
 #[derive(Debug, Default)]
@@ -30,6 +33,10 @@ pub enum Typed {
     Texts(Vec<String>),
     /// Names with texts.
     Variables(Vec<(String, String)>),
+    /// What is compared with.
+    Literal(Literal),
+    /// A list of these.
+    Literals(Vec<Literal>),
     /// A duration.
     Duration(Duration),
     /// A range of durations.

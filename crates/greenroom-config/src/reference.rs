@@ -69,7 +69,9 @@ fn names(opt: &Opt) -> String {
 fn takes(kind: &Kind) -> String {
     match kind {
         Kind::Group(inner) if inner.is_empty() => "`{}`".to_owned(),
+        Kind::Group(group) if group.short.is_some() => format!("{}, see below", kind.expected()),
         Kind::Group(_) => "a mapping, see below".to_owned(),
+        Kind::Each(_) => "keys, each with a value or a mapping, see below".to_owned(),
         Kind::CountOr { .. } => format!("{}, see below", kind.expected()),
         Kind::List(_) => "a list of mappings, see below".to_owned(),
         Kind::Named(_) => "names, each with a mapping, see below".to_owned(),

@@ -1,6 +1,7 @@
 //! Single values: from what was written to what an option takes.
 
 use crate::{
+    literal::Literal,
     record::Typed,
     schema::Kind,
     tree::{Node, Value, plain_scalar},
@@ -52,6 +53,7 @@ pub(crate) fn decode(node: &Node, kind: &Kind) -> Result<Typed, Why> {
             let range = text(&value).map_err(|_| unitless(&value))?;
             units::duration_range(range).map(Typed::Range).ok_or(None)
         }
+        Kind::Literal => Literal::of(node).map(Typed::Literal).ok_or(None),
         Kind::Rate => units::rate(text(&value)?).map(Typed::Rate).ok_or(None),
         // Mappings and lists are the decoder's own.
         _ => Err(None),

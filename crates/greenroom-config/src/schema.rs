@@ -14,12 +14,14 @@ pub struct Group {
     pub options: &'static [Opt],
     /// Further keys, of which exactly one has to be given; empty where there is no such choice.
     pub kinds: &'static [Opt],
+    /// The key that a single value stands for, written in place of the mapping.
+    pub short: Option<&'static str>,
 }
 
 impl Group {
     /// Without any key, for kinds that have no settings; `title` as in `this layer`.
     pub const fn without_settings(title: &'static str) -> Self {
-        Self { title, doc: "Has no settings.", options: &[], kinds: &[] }
+        Self { title, doc: "Has no settings.", options: &[], kinds: &[], short: None }
     }
 
     /// All keys.
@@ -35,6 +37,11 @@ impl Group {
     /// The key of this spelling.
     pub fn find(&self, key: &str) -> Option<&'static Opt> {
         self.all().find(|opt| opt.is_named(key))
+    }
+
+    /// What a single value in place of the mapping stands for.
+    pub fn short(&self) -> Option<&'static Opt> {
+        self.find(self.short?)
     }
 
     /// True where it has no keys.
@@ -135,6 +142,10 @@ pub enum Kind {
     Command,
     /// A mapping from names to texts.
     Variables,
+    /// A text, a number, `true` or `false`: what it is written as.
+    Literal,
+    /// A list of these, at least one.
+    Literals,
     /// A mapping with known keys.
     Group(&'static Group),
     /// A whole number within the bounds, or a mapping with known keys in place of it.
@@ -148,6 +159,8 @@ pub enum Kind {
     },
     /// A mapping from the user's names to mappings with known keys.
     Named(&'static Group),
+    /// A mapping from keys of any form, that are not empty, to mappings with known keys.
+    Each(&'static Group),
     /// A list of mappings with known keys, at least one.
     List(&'static Group),
     /// Known, and refused with this text.
@@ -209,6 +222,7 @@ impl Kind {
         match self {
             Self::Group(inner) | Self::CountOr { group: inner, .. } => Some(("", inner)),
             Self::Named(inner) => Some((".NAME", inner)),
+            Self::Each(inner) => Some((".KEY", inner)),
             Self::List(inner) => Some(("[]", inner)),
             _ => None,
         }
@@ -240,11 +254,17 @@ impl Kind {
             Self::Texts => "text or a list of texts".to_owned(),
             Self::Command => "a list of texts".to_owned(),
             Self::Variables => "a mapping from names to texts".to_owned(),
+            Self::Literal => "a text, a number, `true` or `false`".to_owned(),
+            Self::Literals => "a list of texts, numbers, `true` or `false`".to_owned(),
             Self::CountOr { min, max, .. } => {
                 format!("a whole number from {min} to {max}, or a mapping")
             }
-            Self::Group(_) => "a mapping".to_owned(),
+            Self::Group(group) => match group.short() {
+                Some(short) => format!("{}, or a mapping", short.kind.expected()),
+                None => "a mapping".to_owned(),
+            },
             Self::Named(group) => format!("a mapping from names, each to {}", group.title),
+            Self::Each(group) => format!("a mapping, each key to {}", group.title),
             Self::List(_) => "a list of mappings".to_owned(),
             Self::Refused(_) => "nothing".to_owned(),
         }
@@ -260,6 +280,7 @@ impl Kind {
             Self::List(_) => Some("`[{ timeout: 5s }, { rate: 20/s }]`"),
             Self::Command => Some("`[\"python3\", \"worker.py\"]`"),
             Self::Variables => Some("`{ name: text }`"),
+            Self::Literals => Some("`[eu, us]`"),
             Self::Url => Some("`http://localhost:9000/path`"),
             _ => None,
         }

@@ -4,6 +4,7 @@ use std::{fmt, ops::Deref, path::PathBuf, time::Duration};
 
 use crate::{
     at::At,
+    literal::Literal,
     options::{Options, Take, Whole, Word},
     record::Typed,
     schema::Kind,
@@ -84,6 +85,8 @@ take! {
     String: Text, |value, kind| !matches!(kind, Kind::Text | Kind::Url) || !value.is_empty();
     Vec<String>: Texts, |value, _kind| !value.is_empty();
     Vec<(String, String)>: Variables;
+    Literal: Literal;
+    Vec<Literal>: Literals, |value, _kind| !value.is_empty();
     Duration: Duration, |value, kind| match kind {
         Kind::Duration { min_ms, max_ms } => {
             (u128::from(*min_ms)..=u128::from(*max_ms)).contains(&value.as_millis())
@@ -163,7 +166,7 @@ impl<T: Options> Take for Vec<T> {
             // Where they are required, that has been reported, and the rest can be looked at.
             None => Some(Self::new()),
             Some(Typed::Named(records)) => {
-                let build = |(name, record): (String, _)| T::build(record, &mut at.inside(&name));
+                let build = |(name, record): (String, _)| T::build(record, &mut at.named(&name));
                 Some(records.into_iter().filter_map(build).collect())
             }
             Some(Typed::List(records)) => {

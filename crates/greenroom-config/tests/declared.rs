@@ -4,9 +4,9 @@
 use std::{path::PathBuf, time::Duration};
 
 use greenroom_config::{
-    At, CountOr, Format, Kinds, NotSet, Options, Place, Problems, Secret, Toml, Word, Yaml, bare,
-    command, count, count_or, decode, default_of, defaults, duration, durations, flag, group, list,
-    named, number, options, path, rate, read, reference,
+    At, CountOr, Format, Kinds, Literal, NotSet, Options, Place, Problems, Secret, Toml, Word,
+    Yaml, bare, command, count, count_or, decode, default_of, defaults, duration, durations, each,
+    flag, group, list, literal, literals, named, number, options, path, rate, read, reference,
     schema::Group,
     set, size, text, texts,
     tree::Value,
@@ -371,6 +371,7 @@ fn what_a_declaration_cannot_be_held_to_by_the_compiler_is_found() {
             flag().alias(&["one"]).opt("two", "no sentence"),
         ],
         kinds: &[],
+        short: Some("one"),
     };
     let mistakes = BAD.mistakes();
     assert_eq!(mistakes.len(), 3, "{mistakes:?}");
@@ -420,4 +421,65 @@ fn c18_one_option_is_set_by_any_of_its_names() {
         assert_eq!(matches!(why, NotSet::Wrong(_)), known, "{key}: {written}");
     }
     assert_eq!(door, before);
+}
+
+options! {
+    /// What is let through.
+    pub struct Sieve = "a sieve" {
+        /// What is asked of each place.
+        wants as "where": Vec<Want> = each().or_empty();
+        /// What a single value stands for.
+        tag: Option<Want> = group().optional();
+    }
+}
+
+options! {
+    /// What is asked of a place.
+    pub struct Want named place = "a want", short "equal" {
+        /// It is this.
+        equal: Option<Literal> = literal().optional();
+        /// It is one of these.
+        one_of as "in": Option<Vec<Literal>> = literals().optional();
+    }
+}
+
+#[test]
+fn keys_of_any_form_have_mappings_or_a_value_that_stands_for_one_of_their_keys() {
+    let text = "\
+where:
+  /a.b/c: 5
+  /d: '5'
+  n.m: { in: [eu, 1.5, true] }
+  x: { equal: no }
+tag: false
+";
+    let sieve = greenroom_config::read::<Sieve>(Yaml, text).unwrap();
+    let want = |place: &str, equal| Want { place: place.to_owned(), equal, one_of: None };
+    let several = vec![Literal::Text("eu".into()), Literal::Number(1.5), Literal::Bool(true)];
+    let expected = [
+        want("/a.b/c", Some(Literal::Whole(5))),
+        want("/d", Some(Literal::Text("5".into()))),
+        Want { one_of: Some(several), ..want("n.m", None) },
+        want("x", Some(Literal::Text("no".into()))),
+    ];
+    assert_eq!(sieve.wants, expected);
+    assert_eq!(sieve.tag, Some(want("tag", Some(Literal::Bool(false)))));
+}
+
+#[test]
+fn what_stands_for_a_key_is_told_at_its_place_where_it_does_not_do() {
+    let text =
+        "where: { /a: [5], /b: { in: [] }, /c: { in: [[1]] }, '': 5, /d: { eqal: 5 }, /e: }\n";
+    let problems = greenroom_config::read::<Sieve>(Yaml, text).unwrap_err();
+    let lines: Vec<_> = problems.sorted().iter().map(|problem| problem.message.clone()).collect();
+    assert_eq!(
+        lines,
+        [
+            "a want is a mapping, but this is a list",
+            "`in` has to be a list of texts, numbers, `true` or `false`, but the list is empty",
+            "`in` has to be a list of texts, numbers, `true` or `false`, but this is a list",
+            "`` cannot be a key",
+            "unknown key `eqal` in a want",
+        ]
+    );
 }
