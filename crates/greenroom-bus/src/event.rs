@@ -37,9 +37,9 @@ pub use error::{DataError, EventError};
 pub use field::{Field, FieldError};
 pub use model::{Data, Event, ExtensionValue};
 pub use order_key::{KeyError, OrderBy, OrderByError};
-pub use write::ExtraValue;
 pub(crate) use payload::NotJson;
 pub(crate) use pointer::Pointers;
+pub use write::ExtraValue;
 pub(crate) use write::{write_bare_base64, write_integer, write_text};
 
 #[cfg(test)]

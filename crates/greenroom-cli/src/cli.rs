@@ -6,7 +6,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::version;
+use crate::{commands::route::Expectation, version};
 
 pub use values::Seconds;
 
@@ -41,6 +41,11 @@ pub enum Command {
     ///
     /// Asks the admin listener (`admin` in the configuration); a token comes from GREENROOM_ADMIN_TOKEN.
     Why(WhyArgs),
+    /// Say which way a sample event would go: handler, pool, key, outputs, and what is asked before or in vain
+    ///
+    /// Nothing is run, opened or written. With --expect it is a test of the configuration: exit code 1 where an event goes
+    /// another way.
+    Route(RouteArgs),
     /// Print what follows from each HTTP status that a target answers with
     ExplainStatus(ExplainStatusArgs),
     /// Print the JSON Schema of the configuration, for editors
@@ -105,6 +110,23 @@ pub struct RunArgs {
     /// It ends with the inputs, at Ctrl-C, or after 10 s.
     #[arg(long, conflicts_with = "report")]
     pub dry_run: bool,
+}
+
+/// Arguments of `route`.
+#[derive(Debug, Args)]
+pub struct RouteArgs {
+    /// What decides.
+    #[command(flatten)]
+    pub source: Source,
+    /// The sample: a file with one CloudEvent or several, as JSON; `-` is standard input
+    pub event: PathBuf,
+    /// What has to hold for every event: `handler=NAME`, and in the same way pool, key, layer, output, outcome (handled,
+    /// no_handler, handler_rejected, key_missing) and loopback; nothing behind the `=`: there is none
+    #[arg(long = "expect", value_name = "KEY=VALUE")]
+    pub expect: Vec<Expectation>,
+    /// Print a JSON object for each event, one a line
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `why`.

@@ -2,7 +2,7 @@
 //!
 //! - [`config`]: the options of the file, each declared once, and all that is checked in one run.
 //! - [`report`] and [`progress`]: what a run tells while it goes on and when it has ended.
-//! - [`commands`]: `run`, `check`, `why`, `explain-status`, `schema`, `init`, `demo`, `bench`,
+//! - [`commands`]: `run`, `check`, `why`, `route`, `explain-status`, `schema`, `init`, `demo`, `bench`,
 //!   `asyncapi`, `completions`, `man`.
 
 mod admin;
@@ -36,6 +36,7 @@ pub fn main() -> ExitCode {
     match cli.command {
         Command::Run(run) => commands::run::from_file(&run),
         Command::Check(source) => commands::check::check(&source),
+        Command::Route(route) => commands::route::route(&route),
         Command::Why(why) => commands::why::why(&why),
         Command::ExplainStatus(explain) => commands::explain_status::explain(&explain),
         Command::Schema { reference } => commands::schema::print(reference),

@@ -257,6 +257,17 @@ pub(crate) fn table_of(out: &mut String, heads: &[&str], table: Vec<Vec<String>>
     }
 }
 
+/// What an event holds must not steer the terminal, nor fill it.
+pub(crate) fn printable(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let mut shown: String =
+        text.chars().take(LONGEST).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if text.chars().nth(LONGEST).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
 /// `1234567` as `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();

@@ -8,11 +8,7 @@
 //!                                       region            (2)
 //! ```
 
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::LazyLock,
-};
+use std::{collections::HashMap, fmt, sync::LazyLock};
 
 use parking_lot::Mutex;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -308,7 +304,16 @@ mod tests {
         let written = ["/a/b/1/c", "/a/b", "/a/", "/a~1b", "/m~0n", "/a/b/01", "/a/b/2", "/z/0"];
         assert_eq!(
             found(&written, json),
-            [Some("2"), Some(r#"[1,{"c":2}]"#), Some("3"), Some(r#""x""#), Some("null"), None, None, None]
+            [
+                Some("2"),
+                Some(r#"[1,{"c":2}]"#),
+                Some("3"),
+                Some(r#""x""#),
+                Some("null"),
+                None,
+                None,
+                None
+            ]
         );
     }
 

@@ -107,11 +107,7 @@ impl Condition {
     }
 
     /// `compare` says how a literal compares with the value.
-    fn holds(
-        &self,
-        is_present: bool,
-        compare: impl Fn(&Literal) -> Option<Ordering>,
-    ) -> bool {
+    fn holds(&self, is_present: bool, compare: impl Fn(&Literal) -> Option<Ordering>) -> bool {
         let order = |asked: &Literal, allowed: fn(Ordering) -> bool| {
             !asked.is_bool() && compare(asked).is_some_and(allowed)
         };

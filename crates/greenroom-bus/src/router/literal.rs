@@ -55,9 +55,7 @@ impl Number {
             (Self::Whole(one), Self::Whole(other)) => Some(one.cmp(&other)),
             (Self::Other(one), Self::Other(other)) => one.partial_cmp(&other),
             (Self::Whole(one), Self::Other(other)) => whole_with(one, other),
-            (Self::Other(one), Self::Whole(other)) => {
-                whole_with(other, one).map(Ordering::reverse)
-            }
+            (Self::Other(one), Self::Whole(other)) => whole_with(other, one).map(Ordering::reverse),
         }
     }
 }
@@ -132,9 +130,7 @@ impl Literal {
             LiteralValue::Number(_) => {
                 Number::parse(found).and_then(|number| self.compare_number(number))
             }
-            LiteralValue::Bool(_) => {
-                found.parse().ok().and_then(|truth| self.compare_bool(truth))
-            }
+            LiteralValue::Bool(_) => found.parse().ok().and_then(|truth| self.compare_bool(truth)),
         }
     }
 }

@@ -13,10 +13,7 @@ use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 
 use parking_lot::RwLock;
 
-use super::{
-    matcher::Matcher,
-    inspected::Inspected,
-};
+use super::{inspected::Inspected, matcher::Matcher};
 use crate::{
     event::{Event, Pointers},
     pattern::Pattern,

@@ -25,7 +25,18 @@ pub fn check(source: &Source) -> ExitCode {
 /// # Errors
 /// The configuration has errors; they have been printed.
 pub(crate) fn load(source: &Source) -> Result<(Config, Problems), Exit> {
-    let (config, problems) = config::load(&source.file, &source.settings);
+    told(config::load(&source.file, &source.settings))
+}
+
+/// As [`load`], without a look at what lies outside of the file: nothing that it names is opened.
+///
+/// # Errors
+/// As there.
+pub(crate) fn load_as_written(source: &Source) -> Result<Config, Exit> {
+    told(config::load_as_written(&source.file, &source.settings)).map(|(config, _)| config)
+}
+
+fn told((config, problems): (Option<Config>, Problems)) -> Result<(Config, Problems), Exit> {
     // Nothing is left to be told when standard error is gone.
     let _ = io::stderr().write_all(problems.render(colour_on_stderr()).as_bytes());
     config.map(|config| (config, problems)).ok_or(Exit::BadConfiguration)

@@ -8,6 +8,7 @@ pub mod demo;
 pub mod explain_status;
 pub mod init;
 pub mod man;
+pub mod route;
 pub mod run;
 pub mod schema;
 pub mod why;

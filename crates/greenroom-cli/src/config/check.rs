@@ -140,8 +140,12 @@ impl<'a> Checker<'a> {
         let mut taken: HashMap<&str, &str> = HashMap::new();
         for handler in self.config.handlers.iter().filter(|handler| !handler.fan_out) {
             for (index, on) in handler.on.iter().enumerate() {
-                // Of a pattern, others may get what its `match` leaves; a type has one handler.
-                if on.contains('*') && !handler.matches.is_empty() {
+                // Of a pattern, others may get what its `match` leaves; of a type, what its `where` does.
+                let leaves_some = match on.contains('*') {
+                    true => !handler.takes_all(),
+                    false => !handler.conditions.is_empty() && !taken.contains_key(on.as_str()),
+                };
+                if leaves_some {
                     continue;
                 }
                 let path = format!("handlers.{}.on.{index}", handler.name);
@@ -156,7 +160,7 @@ impl<'a> Checker<'a> {
                         self.error(
                             &path,
                             text,
-                            "an event goes to one handler; remove one of the two",
+                            "an event goes to one handler; remove one of the two, or put one with a `where` first",
                         );
                     }
                 }

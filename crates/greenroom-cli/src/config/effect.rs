@@ -61,14 +61,14 @@ impl<'a> Effect<'a> {
             self.useless("all_outputs", text, "leave it out");
         }
         let takes_all = |handler: &&HandlerConfig| {
-            handler.on.iter().any(|on| on == "**") && handler.matches.is_empty()
+            handler.on.iter().any(|on| on == "**") && handler.takes_all()
         };
         if let Some(all) = config.handlers.iter().find(takes_all) {
             let text = format!("no event is without a handler: `{}` takes them all", all.name);
             self.useless("no_handler", text, "leave `no_handler` out");
         }
-        if config.handlers.iter().all(|handler| handler.matches.is_empty()) {
-            let text = "no handler rejects an event: none of them has a `match`";
+        if config.handlers.iter().all(HandlerConfig::takes_all) {
+            let text = "no handler rejects an event: none of them has a `match` or `where`";
             self.useless("handler_rejected", text, "leave `handler_rejected` out");
         }
         if config.pools.iter().all(|pool| !self.is_used(pool) || self.names_its_queue(pool)) {

@@ -6,11 +6,13 @@
 //! event is not known, and
 //! the types of events only where generators make them all.
 
-use greenroom_bus::pattern::Pattern;
+use greenroom_bus::{event::Event, pattern::Pattern, router::Matcher};
 use greenroom_config::{Places, Problem, Problems};
 
 use super::{
-    options::{Config, HandlerConfig, HandlerKind, InputKind, LoopbackConfig, OutputConfig},
+    options::{
+        Config, FieldCondition, HandlerConfig, HandlerKind, InputKind, LoopbackConfig, OutputConfig,
+    },
     pattern::{covers, matches, overlap},
 };
 
@@ -18,6 +20,7 @@ use super::{
 pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     let mut flow = Flow { config, places, problems };
     flow.unreached_handlers();
+    flow.types_that_no_condition_takes();
     flow.unhandled_types();
     if let Some(loopback) = &config.loopback {
         flow.nothing_comes_back();
@@ -67,8 +70,8 @@ impl<'a> Flow<'a> {
                 self.warning(&path, text, help);
             } else if let Some(first) = self.takes_it_all(place, handler) {
                 let help = format!(
-                    "`{first}` gets all of it first; write a `match` for `{first}`, or remove one \
-                     of the two"
+                    "`{first}` gets all of it first; write a `match` or `where` for `{first}`, or \
+                     remove one of the two"
                 );
                 self.warning(&path, text, help);
             }
@@ -80,9 +83,12 @@ impl<'a> Flow<'a> {
         if handler.fan_out {
             return None;
         }
-        let others = self.config.handlers.iter().enumerate().filter(|(other, greedy)| {
-            *other != place && !greedy.fan_out && greedy.matches.is_empty()
-        });
+        let others = self
+            .config
+            .handlers
+            .iter()
+            .enumerate()
+            .filter(|(other, greedy)| *other != place && !greedy.fan_out && greedy.takes_all());
         let goes_first = |(other, greedy): &(usize, &HandlerConfig), on: &str| {
             greedy.on.iter().any(|first| covers(first, on) && is_before(first, *other, on, place))
         };
@@ -90,6 +96,30 @@ impl<'a> Flow<'a> {
             .filter(|other| handler.on.iter().all(|on| goes_first(other, on)))
             .map(|(_, greedy)| greedy.name.as_str())
             .next()
+    }
+
+    /// What `where` asks of the type, and `on` has none of.
+    fn types_that_no_condition_takes(&mut self) {
+        let handlers = self.config.handlers.iter();
+        let handlers =
+            handlers.map(|handler| ("handlers", &handler.name, &handler.on, &handler.conditions));
+        let outputs = self.config.outputs.iter();
+        let outputs =
+            outputs.map(|output| ("outputs", &output.name, &output.on, &output.conditions));
+        for (section, name, on, conditions) in handlers.chain(outputs) {
+            let Some(of_type) = conditions.iter().find(|condition| condition.field == "type")
+            else {
+                continue;
+            };
+            let Some(meets) = type_condition(of_type) else { continue };
+            if !on.iter().any(|on| may_be(on, of_type, &meets)) {
+                let path = format!("{section}.{name}.where.type");
+                let text =
+                    format!("`{name}` never takes an event: no type that it is `on` is like this");
+                let help = "name the types under `on` alone; a `where` is for what is in an event";
+                self.warning(&path, text, help);
+            }
+        }
     }
 
     /// Unless it is said what becomes of them.
@@ -154,7 +184,9 @@ impl<'a> Flow<'a> {
             others.any(|(at, first)| overlap(first, back) && is_before(first, at, on, place))
         };
         let mut pairs = backs.flat_map(|back| handler.on.iter().map(move |on| (on, back)));
+        // What its `where` leaves does not come back to it.
         passes(handler)
+            && handler.conditions.is_empty()
             && pairs
                 .any(|(on, back)| overlap(on, back) && (handler.fan_out || !taken_first(on, back)))
     }
@@ -187,7 +219,10 @@ impl<'a> Flow<'a> {
             return None;
         }
         let mut before = self.config.outputs[..place].iter();
-        before.find(|first| covers_all(&first.on, &output.on)).map(|first| first.name.as_str())
+        let takes_all = |first: &&OutputConfig| {
+            first.conditions.is_empty() && covers_all(&first.on, &output.on)
+        };
+        before.find(takes_all).map(|first| first.name.as_str())
     }
 
     /// Where there are outputs, a handler whose events none of them takes is a slip.
@@ -202,6 +237,22 @@ impl<'a> Flow<'a> {
         let help = "name an output for it, or write `drop` if it is to go nowhere";
         self.warning(&format!("handlers.{}.on", handler.name), text, help);
     }
+}
+
+/// What is asked of the type of an event.
+fn type_condition(condition: &FieldCondition) -> Option<Matcher> {
+    let field = condition.asked().ok()?;
+    let asked = condition.conditions().into_iter();
+    Some(asked.fold(Matcher::any(), |matcher, condition| matcher.field(field, condition)))
+}
+
+/// True when some type that `on` stands for may be like this. Of a pattern that is known where the types are listed.
+fn may_be(on: &str, condition: &FieldCondition, meets: &Matcher) -> bool {
+    let event = |ty: &str| Event::builder("1", "/", ty.to_owned()).build().ok();
+    if !on.contains('*') {
+        return event(on).is_none_or(|event| meets.matches(&event));
+    }
+    condition.texts().is_none_or(|types| types.iter().any(|ty| matches(on, ty)))
 }
 
 /// True when the router asks for the first before it asks for the second.

@@ -17,6 +17,15 @@ pub(super) fn json_schema<T: Options>(title: &str) -> Value {
     Value::Object(schema)
 }
 
+/// A mapping, or the single value that stands for one of its keys.
+fn group_or_short(inner: &Group) -> Value {
+    let mapping = Value::Object(group(inner));
+    match inner.short() {
+        Some(short) => json!({ "anyOf": [kind(&short.kind), mapping] }),
+        None => mapping,
+    }
+}
+
 fn group(group: &Group) -> Map<String, Value> {
     let mut properties = Map::new();
     for opt in group.built() {
@@ -98,7 +107,16 @@ fn kind(kind: &Kind) -> Value {
         Kind::Variables => {
             json!({ "type": ["object", "null"], "additionalProperties": { "type": "string" } })
         }
-        Kind::Group(inner) => Value::Object(group(inner)),
+        Kind::Literal => json!({ "type": ["string", "number", "boolean"] }),
+        Kind::Literals => json!({
+            "type": "array", "minItems": 1, "items": { "type": ["string", "number", "boolean"] },
+        }),
+        Kind::Group(inner) => group_or_short(inner),
+        Kind::Each(inner) => json!({
+            "type": ["object", "null"],
+            "propertyNames": { "minLength": 1 },
+            "additionalProperties": group_or_short(inner),
+        }),
         Kind::Named(inner) => json!({
             "type": ["object", "null"],
             "propertyNames": { "pattern": "^[A-Za-z0-9_-]{1,64}$" },

@@ -67,6 +67,15 @@ const START: &str = "`greenroom init` writes one to start from";
 /// Returns the configuration, unless there were errors, and all problems; warnings may stand beside
 /// a configuration.
 pub fn load(file: &Path, settings: &[String]) -> (Option<Config>, Problems) {
+    load_with(file, settings, true)
+}
+
+/// As [`load`], without a look at what lies outside of the file but for values that are read from there.
+pub(crate) fn load_as_written(file: &Path, settings: &[String]) -> (Option<Config>, Problems) {
+    load_with(file, settings, false)
+}
+
+fn load_with(file: &Path, settings: &[String], reach: bool) -> (Option<Config>, Problems) {
     let text = match text_of(file) {
         Ok(text) => text,
         Err(unread) => {
@@ -80,7 +89,7 @@ pub fn load(file: &Path, settings: &[String]) -> (Option<Config>, Problems) {
     let directory = file.parent().unwrap_or(Path::new(""));
     let world = World { env: &lookup, directory };
     let mut problems = Problems::new(file.display().to_string(), &text);
-    let config = Source { file, text: &text, settings, world: &world }.config(&mut problems);
+    let config = Source { file, text: &text, settings, world: &world, reach }.config(&mut problems);
     (config.filter(|_| problems.errors() == 0), problems)
 }
 
@@ -90,6 +99,8 @@ struct Source<'a> {
     text: &'a str,
     settings: &'a [String],
     world: &'a World<'a>,
+    /// Whether the files and programs that it names are looked for.
+    reach: bool,
 }
 
 impl Source<'_> {
@@ -107,7 +118,9 @@ impl Source<'_> {
         let (config, places) = decode::<Config>(&root, self.world.directory, problems);
         let config = config?;
         check::check(&config, &places, problems);
-        reach::check(&config, self.file, &places, problems);
+        if self.reach {
+            reach::check(&config, self.file, &places, problems);
+        }
         // Both look at the configuration as a whole, of which parts are missing where there were
         // errors.
         if problems.errors() == 0 {

@@ -1,5 +1,6 @@
 //! The configuration as a whole, from text to problems or structs.
 
+mod conditions;
 mod credentials;
 mod flow;
 mod layers;
@@ -37,7 +38,7 @@ fn load_with(file: &str, text: &str, settings: &[&str], directory: &Path) -> Loa
     let world = World { env: &env, directory };
     let mut problems = Problems::new(file, text);
     let file = Path::new(file);
-    let source = Source { file, text, settings: &settings, world: &world };
+    let source = Source { file, text, settings: &settings, world: &world, reach: true };
     let config = source.config(&mut problems);
     Loaded { config: config.filter(|_| problems.errors() == 0), problems }
 }
@@ -189,6 +190,22 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
             &["5", "''", "Subject", "data.id", "/a~2", "data"],
         ),
         (handler, "pass: {}, orderBy", "/order/id", &["[a]"]),
+        (
+            handler,
+            "pass: {}, where",
+            "{ /total: { greater: 100 }, subject: a, /b: { in: [1, x, true] } }",
+            &[
+                "5",
+                "[a]",
+                "{ Subject: a }",
+                "{ /a: }",
+                "{ /a: [1] }",
+                "{ /a: { present: 1 } }",
+                "{ /a: { in: 5 } }",
+                "{ /a: { less: true } }",
+                "{ /a: { greater: 5, less: 5 } }",
+            ],
+        ),
         (handler, "pass: {}, pool", "default", &["other", "1"]),
         (
             handler,
@@ -378,6 +395,7 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
                 "{ o: { file: {} } }",
                 "{ o: { file: { path: '-' } } }",
                 "{ o: { on: 'a..b', file: { path: x } } }",
+                "{ o: { where: { /a: { present: maybe } }, file: { path: x } } }",
                 "{ 'a.b': { file: { path: x } } }",
             ],
         ),

@@ -7,6 +7,7 @@ mod asyncapi;
 mod colour;
 mod completions;
 mod man;
+mod route;
 mod version;
 
 use std::{
@@ -18,10 +19,11 @@ const GOOD: &str =
     "inputs: { i: { generator: { count: 1 } } }\nhandlers: { h: { on: '**', pass: } }\n";
 
 /// Every command, in the order of the help. Tests look for each in completions, pages and help.
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "run",
     "check",
     "why",
+    "route",
     "explain-status",
     "schema",
     "init",

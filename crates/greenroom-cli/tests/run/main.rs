@@ -6,6 +6,7 @@ mod admin;
 mod bad_events;
 mod bounds;
 mod checkpoint;
+mod conditions;
 mod configuration;
 mod daemon;
 mod dry_run;

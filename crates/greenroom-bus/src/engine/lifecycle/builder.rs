@@ -40,7 +40,9 @@ use crate::{
     layer::Layers,
     name::Name,
     pattern::Pattern,
-    router::{DEFAULT_POOL, HandlerConfig, Interest, Matcher, Named, PoolConfig, Router, RouterError},
+    router::{
+        DEFAULT_POOL, HandlerConfig, Interest, Matcher, Named, PoolConfig, Router, RouterError,
+    },
     sink::Sink,
     source::Source,
 };

@@ -88,7 +88,9 @@ fn c21_what_is_missing_or_null_is_not_present_and_meets_nothing_else() {
     }
     let empty = Event::builder("1", "/s", "t").build().unwrap();
     assert!(matcher("/v", absent.clone()).matches(&empty), "it has no data, so no `v` either");
-    assert!(!matcher("subject", there).matches(&empty) && matcher("subject", absent).matches(&empty));
+    assert!(
+        !matcher("subject", there).matches(&empty) && matcher("subject", absent).matches(&empty)
+    );
 }
 
 #[test]

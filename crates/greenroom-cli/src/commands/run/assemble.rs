@@ -16,7 +16,7 @@ use greenroom_bus::{
         simulate::{SimulateConfig, SimulateFactory},
     },
     pattern::Pattern,
-    router::Matcher,
+    router::{Interest, Matcher},
     source::{
         Source,
         file::{FileSource, FileSourceOptions},
@@ -29,8 +29,8 @@ use super::{
     targets::{self, Targets},
 };
 use crate::config::{
-    self, AckWhen, Config, FileInput, GeneratorConfig, HandlerConfig, HandlerKind, InputConfig,
-    InputKind, NoHandler, OnFinalFailure, OnFull, OutputConfig, PoolConfig, Retry,
+    self, AckWhen, Config, FieldCondition, FileInput, GeneratorConfig, HandlerConfig, HandlerKind,
+    InputConfig, InputKind, NoHandler, OnFinalFailure, OnFull, OutputConfig, PoolConfig, Retry,
 };
 
 /// Builds the engine and starts its pools. What its layers tell comes with it.
@@ -192,10 +192,17 @@ fn handler_config(
     config: &HandlerConfig,
     targets: &Targets,
 ) -> Result<engine::HandlerConfig, String> {
-    let factory = factory(&config.name, &config.kind, targets)?;
+    routed(config, factory(&config.name, &config.kind, targets)?)
+}
+
+/// A handler as the configuration has it, in all but what it does.
+pub(crate) fn routed(
+    config: &HandlerConfig,
+    factory: Arc<dyn HandlerFactory>,
+) -> Result<engine::HandlerConfig, String> {
     let mut handler = engine::HandlerConfig::new(patterns(&config.on)?, factory);
     handler.pool.clone_from(&config.pool);
-    handler.matcher = matcher(&config.matches)?;
+    handler.matcher = matching(matcher(&config.matches)?, &config.conditions)?;
     handler.fan_out = config.fan_out;
     handler.loopback = config.loopback;
     if config.ack == AckWhen::OnSuccess {
@@ -222,7 +229,24 @@ pub(super) fn matcher(matches: &[(String, String)]) -> Result<Matcher, String> {
     })
 }
 
-pub(super) fn patterns(on: &[String]) -> Result<Vec<Pattern>, String> {
+/// The events of which these conditions hold, too.
+pub(super) fn matching(matcher: Matcher, asked: &[FieldCondition]) -> Result<Matcher, String> {
+    asked.iter().try_fold(matcher, |matcher, asked| {
+        let field = asked.asked().map_err(|error| format!("where: {error}"))?;
+        Ok(asked
+            .conditions()
+            .into_iter()
+            .fold(matcher, |matcher, condition| matcher.field(field, condition)))
+    })
+}
+
+/// The events that an output takes.
+pub(crate) fn interest(output: &OutputConfig) -> Result<Interest, String> {
+    let matcher = matching(Matcher::any(), &output.conditions)?;
+    Ok(Interest { matcher, ..Interest::new(patterns(&output.on)?) })
+}
+
+pub(crate) fn patterns(on: &[String]) -> Result<Vec<Pattern>, String> {
     on.iter().map(|on| on.parse::<Pattern>().map_err(|error| error.to_string())).collect()
 }
 
@@ -262,5 +286,6 @@ fn add_output(
     output: &OutputConfig,
     targets: &Targets,
 ) -> Result<EngineBuilder, String> {
-    Ok(builder.output(&output.name, patterns(&output.on)?, targets.sink(output)?))
+    let Interest { on, matcher } = interest(output)?;
+    Ok(builder.output_where(&output.name, on, matcher, targets.sink(output)?))
 }

@@ -35,8 +35,8 @@ options! {
         /// reason, `ignore` acknowledges and counts it, `refuse` leaves it unacknowledged, and
         /// the run ends with exit code 3.
         no_handler: NoHandler = word().default("dead_letter");
-        /// The same for an event that handlers are named for, but whose `match` takes none of
-        /// them.
+        /// The same for an event that handlers are named for, but that none of them takes: their
+        /// `match` or `where` leaves it.
         handler_rejected: NoHandler = word().default("dead_letter");
         /// Lets what handlers make come back in, instead of going to an output.
         loopback: Option<LoopbackConfig> = group().optional();

@@ -3,12 +3,14 @@
 use std::{path::PathBuf, time::Duration};
 
 use greenroom_config::{
-    At, Secret, bare, command, count, duration, durations, flag, group, list, number, options,
-    path, schema::Group, size, text, texts, units::DurationRange, url, variables, word, words,
+    At, Secret, bare, command, count, duration, durations, each, flag, group, list, number,
+    options, path, schema::Group, size, text, texts, units::DurationRange, url, variables, word,
+    words,
 };
 
 use super::{
     bounds::{DAY_MS, GIB},
+    condition::FieldCondition,
     http::{HttpAuth, HttpTls},
     layer::LayerConfig,
     pool::{PoolConfig, Retry},
@@ -30,6 +32,12 @@ options! {
         /// them have to hold. An event that is not taken goes to the next less specific
         /// handler; when none is left, `handler_rejected` says what happens to it.
         matches as "match": Vec<(String, String)> = variables().alias(&["matcher"]).default("{}");
+        /// Of these, the events to take by what is in them: values by a JSON pointer into the data
+        /// (`/order/total`), an attribute or an extension (`subject`), such as `{ /total: {
+        /// greater: 100 }, /region: eu }`. All of it has to hold, and `match` as well. An event that
+        /// is not taken goes on as one that `match` does not take. Of one type there may be several
+        /// handlers, if those before the last have a `where`: the first that takes an event gets it.
+        conditions as "where": Vec<FieldCondition> = each().or_empty();
         /// With `true`, the handler gets events beside the one that they go to, each with an
         /// outcome of its own: an event is settled when all of them are done, and is a dead
         /// letter when one of them gave it up.
@@ -77,6 +85,11 @@ words! {
 }
 
 impl HandlerConfig {
+    /// True when it takes every event of its types.
+    pub fn takes_all(&self) -> bool {
+        self.matches.is_empty() && self.conditions.is_empty()
+    }
+
     /// Takes from its pool what it does not say itself.
     pub(super) fn inherit(&mut self, pool: Option<&PoolConfig>, at: &mut At<'_>) {
         let own = self.order_by.take();

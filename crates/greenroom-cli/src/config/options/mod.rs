@@ -4,6 +4,7 @@
 
 mod admin;
 mod bounds;
+mod condition;
 mod config;
 mod handler;
 mod http;
@@ -14,6 +15,7 @@ mod pool;
 
 pub use self::{
     admin::{AdminConfig, Listen},
+    condition::FieldCondition,
     config::{
         Config, DeadLetterFile, DeadLettersConfig, LoopbackConfig, NoHandler, OutageConfig,
         ShutdownConfig,

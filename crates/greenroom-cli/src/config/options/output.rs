@@ -6,12 +6,13 @@ use std::{
 };
 
 use greenroom_config::{
-    At, Secret, count, duration, durations, flag, group, options, path, size, texts,
+    At, Secret, count, duration, durations, each, flag, group, options, path, size, texts,
     units::DurationRange, url, variables, word, words,
 };
 
 use super::{
     bounds::{DAY_MS, GIB},
+    condition::FieldCondition,
     http::{HttpAuth, HttpTls},
 };
 
@@ -20,6 +21,9 @@ options! {
     pub struct OutputConfig named name = "an output" {
         /// The event types: a type, a pattern or a list, as for handlers.
         on: Vec<String> = texts().default("\"**\"");
+        /// Of these, the events to take by what is in them, as for handlers: `{ /total: { greater:
+        /// 100 } }`. An event that is not taken goes to the next output that takes it.
+        conditions as "where": Vec<FieldCondition> = each().or_empty();
         .. /// What it writes to.
         kind: OutputKind;
         refused {

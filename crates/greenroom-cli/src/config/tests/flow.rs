@@ -96,7 +96,7 @@ const ROWS: &[(&str, &[&str])] = &[
     ),
     (
         "handlers: { h: { on: a, drop: } }\nhandler_rejected: ignore",
-        &["3:19 no handler rejects an event: none of them has a `match`"],
+        &["3:19 no handler rejects an event: none of them has a `match` or `where`"],
     ),
     (
         "handlers: { h: { on: a, drop: } }\nall_outputs: true",

@@ -9,7 +9,7 @@ use std::{
 
 use greenroom::event_pool::Engine;
 use greenroom_bus::{
-    engine::{self, HandlerConfig},
+    engine,
     event::{Event, OrderBy},
     handler::pass::PassFactory,
     router::{Route, Router},
@@ -19,7 +19,7 @@ use greenroom_bus::{
 use super::{super::assemble, moment};
 use crate::{
     config::{Config, plural},
-    report::{grouped, mebibytes, seconds, table_of},
+    report::{grouped, mebibytes, printable, seconds, table_of},
 };
 
 /// Keys that are told apart. What comes later of others is counted together, so that memory has a bound.
@@ -40,6 +40,7 @@ pub(super) struct Tally {
     read: u64,
     malformed: u64,
     unhandled: u64,
+    rejected: u64,
     lines: HashMap<Line, u64>,
     /// Events of keys that were met when no more were told apart.
     untold: u64,
@@ -82,8 +83,7 @@ impl Tally {
         let mut handlers = Vec::new();
         for handler in &config.handlers {
             // Where it goes is asked for, and nothing is handled.
-            let routed =
-                HandlerConfig::new(assemble::patterns(&handler.on)?, Arc::new(PassFactory));
+            let routed = assemble::routed(handler, Arc::new(PassFactory))?;
             router.add_handler(&handler.name, routed).map_err(|error| error.to_string())?;
             let pool = config.pools.iter().position(|pool| pool.name == handler.pool);
             let pool = pool.ok_or_else(|| format!("there is no pool `{}`", handler.pool))?;
@@ -111,6 +111,7 @@ impl Tally {
             read: 0,
             malformed: 0,
             unhandled: 0,
+            rejected: 0,
             lines: HashMap::new(),
             untold: 0,
             largest: None,
@@ -141,7 +142,8 @@ impl Tally {
             Route::Several(places) => {
                 places.iter().for_each(|place| self.routed(input, event, *place));
             }
-            _ => self.unhandled += 1,
+            Route::NoHandler => self.unhandled += 1,
+            _ => self.rejected += 1,
         }
     }
 
@@ -223,6 +225,7 @@ impl Tally {
         self.share("key missing", sum(|h| h.key_missing), "would become dead letters", out);
         self.share("malformed", self.malformed, "would become dead letters", out);
         self.share("no handler", self.unhandled, "as `no_handler` says", out);
+        self.share("rejected", self.rejected, "as `handler_rejected` says", out);
     }
 
     fn share(&self, what: &str, events: u64, then: &str, out: &mut String) {
@@ -317,15 +320,4 @@ impl Tally {
 
 fn percent(part: u64, whole: u64) -> String {
     format!("{:.1}%", 100.0 * part as f64 / whole.max(1) as f64)
-}
-
-/// What an event holds must not steer the terminal, nor fill it.
-fn printable(text: &str) -> String {
-    const LONGEST: usize = 60;
-    let mut shown: String =
-        text.chars().take(LONGEST).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    if text.chars().nth(LONGEST).is_some() {
-        shown.push('…');
-    }
-    shown
 }

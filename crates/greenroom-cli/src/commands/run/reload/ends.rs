@@ -8,7 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
-use greenroom_bus::{engine::ChangeError, router::Matcher};
+use greenroom_bus::{engine::ChangeError, router::Interest};
 
 use super::{
     super::assemble::{self},
@@ -57,11 +57,12 @@ impl Turn<'_> {
             self.file_is_free(path)?;
         }
         let _on_its_runtime = self.runtime.enter();
-        let (on, sink) = (assemble::patterns(&output.on)?, self.targets.sink(output)?);
-        let (name, any) = (&output.name, Matcher::any());
+        let (Interest { on, matcher }, sink) =
+            (assemble::interest(output)?, self.targets.sink(output)?);
+        let name = &output.name;
         let added = match next.map(|place| &self.config.outputs[place].name) {
-            Some(next) => self.control.add_output_before(next, name, on, any, sink),
-            None => self.control.add_output(name, on, any, sink),
+            Some(next) => self.control.add_output_before(next, name, on, matcher, sink),
+            None => self.control.add_output(name, on, matcher, sink),
         };
         added.map_err(|error| {
             self.targets.forget_output(name);

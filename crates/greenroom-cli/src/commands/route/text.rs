@@ -1,0 +1,89 @@
+//! The way of one event, for people.
+
+use std::fmt::Write;
+
+use super::way::{Handled, Made, Other, Outcome, Way};
+use crate::{config::plural, report::printable};
+
+/// Some lines.
+pub(super) fn of(way: &Way) -> String {
+    let (ty, id) = (printable(&way.event.ty), printable(&way.event.id));
+    let mut out = format!("{ty}  id {id} of {}\n", printable(&way.event.source));
+    match way.outcome {
+        Outcome::NoHandler => no_handler(&mut out, "no handler is named for this type", way),
+        Outcome::HandlerRejected => no_handler(&mut out, "no handler takes it", way),
+        Outcome::Handled | Outcome::KeyMissing => {}
+    }
+    for handled in &way.handlers {
+        of_handler(&mut out, handled);
+    }
+    others(&mut out, "handler", &way.other_handlers);
+    out
+}
+
+fn row(out: &mut String, head: &str, value: &str) {
+    // Writing into a String cannot fail.
+    let _ = writeln!(out, "  {head:<8} {value}");
+}
+
+fn no_handler(out: &mut String, why: &str, way: &Way) {
+    let then = way.then.unwrap_or_default();
+    let then = match then {
+        "ignore" => "it is acknowledged and counted",
+        "refuse" => "it is refused to its source",
+        _ => "it becomes a dead letter",
+    };
+    row(out, "handler", &format!("none: {why}; {then} (`{}`)", way.outcome.word()));
+}
+
+fn of_handler(out: &mut String, handled: &Handled) {
+    let beside = if handled.fan_out { ", beside others" } else { "" };
+    row(
+        out,
+        "handler",
+        &format!("{} (on {}; {}{beside})", handled.handler, handled.on, handled.kind),
+    );
+    row(out, "pool", &format!("{}, {}", handled.pool, plural(handled.workers, "worker")));
+    row(out, "key", &key(handled));
+    if !handled.layers.is_empty() {
+        row(out, "layers", &handled.layers.join(", "));
+    }
+    if handled.key_missing.is_none() {
+        row(out, "output", &output(handled));
+        others(out, "output", &handled.other_outputs);
+    }
+}
+
+fn key(handled: &Handled) -> String {
+    match (&handled.key_missing, &handled.key, &handled.order_by) {
+        (Some(why), ..) => format!("missing: {}; the event becomes a dead letter", printable(why)),
+        (None, Some(key), Some(by)) => format!("{} (by {by})", printable(key)),
+        (None, _, Some(by)) => format!("none: the event has no {by}, and is handled without order"),
+        (None, _, None) => "none: events have no order here".to_owned(),
+    }
+}
+
+fn output(handled: &Handled) -> String {
+    let outputs = match handled.outputs.as_slice() {
+        [] => "none",
+        outputs => &outputs.join(", "),
+    };
+    let back = "comes back in (`loopback`), and is routed anew";
+    match (handled.result, handled.loopback) {
+        (Made::None, _) => "none: it makes no events".to_owned(),
+        (Made::Same, true) => back.to_owned(),
+        (Made::Same, false) => outputs.to_owned(),
+        (Made::Answer, true) => format!("{back}, if it answers with the event as it is"),
+        (Made::Answer, false) => format!("{outputs}, if it answers with the event as it is"),
+    }
+}
+
+fn others(out: &mut String, what: &str, others: &[Other]) {
+    for Other { name, fails, .. } in others {
+        let why = match fails {
+            Some(condition) => format!("does not take it: {condition} does not hold"),
+            None => "would take it, but another one is asked first".to_owned(),
+        };
+        row(out, "", &format!("{what} {name} {why}"));
+    }
+}
