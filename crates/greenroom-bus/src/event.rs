@@ -38,6 +38,7 @@ pub use field::{Field, FieldError};
 pub use model::{Data, Event, ExtensionValue};
 pub use order_key::{KeyError, OrderBy, OrderByError};
 pub(crate) use payload::NotJson;
+pub use pointer::Pointer;
 pub(crate) use pointer::Pointers;
 pub use write::ExtraValue;
 pub(crate) use write::{write_bare_base64, write_integer, write_text};

@@ -14,6 +14,7 @@ pub mod http;
 pub mod layer;
 pub mod name;
 pub mod pattern;
+pub mod record;
 pub mod router;
 pub mod settlement;
 pub mod sink;

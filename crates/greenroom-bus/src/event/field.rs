@@ -84,6 +84,17 @@ impl FromStr for Field {
     }
 }
 
+impl FromStr for Pointer {
+    type Err = FieldError;
+
+    fn from_str(text: &str) -> Result<Self, FieldError> {
+        Self::of(text).map_err(|why| match why {
+            NoPointer::Start => FieldError::Name(shown(text)),
+            NoPointer::Escape => FieldError::Escape(text.to_owned()),
+        })
+    }
+}
+
 /// As it is written in the configuration.
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

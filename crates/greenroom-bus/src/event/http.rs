@@ -130,7 +130,7 @@ pub fn read_binary(headers: &[(&str, &[u8])], body: &Bytes) -> Result<Event, Eve
 /// The data as a body: JSON data of another declared type is a string whose content is meant.
 fn body(event: &Event) -> Bytes {
     match event.data() {
-        Data::Binary(bytes) => bytes.clone(),
+        Data::Binary(bytes) | Data::Payload(bytes) => bytes.clone(),
         _ => Bytes::copy_from_slice(&event.data_bytes().unwrap_or_default()),
     }
 }

@@ -22,10 +22,10 @@ impl Event {
         match self.data() {
             Data::None => Ok(None),
             Data::Json(raw) => Ok(Some(raw.get())),
-            Data::Binary(bytes) if self.declares_json() => {
+            Data::Binary(bytes) | Data::Payload(bytes) if self.declares_json() => {
                 std::str::from_utf8(bytes).map(Some).map_err(|_| NotJson)
             }
-            Data::Binary(_) => Err(NotJson),
+            Data::Binary(_) | Data::Payload(_) => Err(NotJson),
         }
     }
 
@@ -34,7 +34,7 @@ impl Event {
     pub fn data_bytes(&self) -> Option<Cow<'_, [u8]>> {
         match self.data() {
             Data::None => None,
-            Data::Binary(bytes) => Some(Cow::Borrowed(bytes)),
+            Data::Binary(bytes) | Data::Payload(bytes) => Some(Cow::Borrowed(bytes)),
             Data::Json(raw) if self.declares_json() => Some(Cow::Borrowed(raw.get().as_bytes())),
             Data::Json(raw) => match serde_json::from_str::<String>(raw.get()) {
                 Ok(text) => Some(Cow::Owned(text.into_bytes())),

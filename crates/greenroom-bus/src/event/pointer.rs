@@ -14,10 +14,10 @@ use parking_lot::Mutex;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// A JSON pointer, such as `/order/id`. One that is written alike is kept once, for the life of the process, so a copy costs
-/// nothing: pointers come from configurations, so there are few.
+/// A JSON pointer (RFC 6901), such as `/order/id`. One that is written alike is kept once, for the life of the process, so a copy
+/// costs nothing: pointers come from configurations, so there are few.
 #[derive(Clone, Copy)]
-pub(crate) struct Pointer(&'static Kept);
+pub struct Pointer(&'static Kept);
 
 struct Kept {
     /// As it was written.
@@ -100,7 +100,7 @@ impl fmt::Debug for Pointer {
 }
 
 /// Several pointers, each once.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Pointers {
     pointers: Vec<Pointer>,
     way: Way,
@@ -116,6 +116,10 @@ impl Pointers {
 
     pub(crate) fn add_all(&mut self, others: &Self) {
         others.pointers.iter().for_each(|pointer| self.add(*pointer));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pointers.is_empty()
     }
 
     /// Where, among those that are [found](Self::find), this one is.
@@ -137,7 +141,7 @@ impl Pointers {
 }
 
 /// The tree of the tokens of some pointers.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 struct Way {
     /// The pointer that ends here.
     end: Option<usize>,

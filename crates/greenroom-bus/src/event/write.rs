@@ -3,8 +3,12 @@
 use std::io::Write;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
+use serde::de::IgnoredAny;
 
-use super::model::{Data, Event, ExtensionValue};
+use super::{
+    media_type,
+    model::{Data, Event, ExtensionValue},
+};
 
 /// The value of an extension attribute that is added while an event is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,12 +84,32 @@ impl Event {
                 write_name("data", out);
                 out.extend_from_slice(raw.get().as_bytes());
             }
-            Data::Binary(bytes) => {
-                write_name("data_base64", out);
-                write_base64(bytes, out);
-            }
+            Data::Binary(bytes) => write_binary(bytes, out),
+            Data::Payload(bytes) => self.write_payload(bytes, out),
         }
     }
+
+    /// As what the content type says, if it is that.
+    fn write_payload(&self, bytes: &[u8], out: &mut Vec<u8>) {
+        let Ok(text) = std::str::from_utf8(bytes) else { return write_binary(bytes, out) };
+        let is_json = || serde_json::from_str::<IgnoredAny>(text).is_ok();
+        let media = self.datacontenttype().map(media_type::normal);
+        if media.as_deref().is_none_or(media_type::is_json) && is_json() {
+            write_name("data", out);
+            // Between its tokens, where alone it can stand, a space means the same as a line feed.
+            out.extend(bytes.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
+        } else if media.is_some_and(|media| media.starts_with("text/")) {
+            write_name("data", out);
+            write_text(text, out);
+        } else {
+            write_binary(bytes, out);
+        }
+    }
+}
+
+fn write_binary(bytes: &[u8], out: &mut Vec<u8>) {
+    write_name("data_base64", out);
+    write_base64(bytes, out);
 }
 
 fn write_name(name: &str, out: &mut Vec<u8>) {

@@ -47,6 +47,10 @@ fn shown(data: &Data) -> Cow<'_, str> {
     let text = match data {
         Data::None => return Cow::Borrowed("none"),
         Data::Binary(bytes) => return Cow::Owned(format!("{} bytes", bytes.len())),
+        Data::Payload(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(_) => return Cow::Owned(format!("{} bytes", bytes.len())),
+        },
         Data::Json(raw) => raw.get(),
     };
     match text.len() {

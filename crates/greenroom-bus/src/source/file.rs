@@ -16,6 +16,7 @@
 mod checkpoint;
 mod chunks;
 mod decompress;
+mod form;
 mod gzip;
 mod identity;
 mod input;
@@ -41,12 +42,13 @@ use tokio::sync::mpsc;
 use self::{
     checkpoint::Checkpoint,
     chunks::Chunks,
+    form::Form,
     input::{Counted, Pipe, Regular},
     lines::{Batch, Items, Lines},
     positions::FilePositions,
 };
 use super::{Committer, Pull, Receipts, Source, SourceError, Taken};
-use crate::BoxFuture;
+use crate::{BoxFuture, record::Mapping};
 
 /// Batches on their way from the thread: enough that neither side waits for the other's every step.
 const BATCHES: usize = 3;
@@ -58,16 +60,23 @@ const MAGIC: u64 = 4;
 type Give = Box<dyn FnMut(chunks::Chunk) -> bool + Send>;
 
 /// How a [`FileSource`] reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FileSourceOptions {
     /// The longest line that is taken for an event, in bytes. Of a longer one this many are kept,
     /// with its length and its SHA-256, for a dead letter. Default: 16 MiB.
     pub max_event: usize,
+    /// The rule that makes events of lines that are no CloudEvents (M05). Blank lines are skipped all the same. Default: none; each line
+    /// is a CloudEvent.
+    ///
+    /// An id that the rule does not name is `INODE-LINE-CRC`: the file's inode (its path, where it has none), the number of the
+    /// line and a checksum of its bytes. So it is the same whenever the line is read again, whatever was read before it; and a
+    /// file that is rewritten has other ids for the lines that are not what and where they were.
+    pub records: Option<Arc<Mapping>>,
 }
 
 impl Default for FileSourceOptions {
     fn default() -> Self {
-        Self { max_event: 16 * 1024 * 1024 }
+        Self { max_event: 16 * 1024 * 1024, records: None }
     }
 }
 
@@ -106,18 +115,23 @@ impl FileSource {
     pub fn open(path: impl AsRef<Path>, options: FileSourceOptions) -> Result<Self, SourceError> {
         let path = path.as_ref();
         let name = format!("file:{}", path.display());
+        let max_event = options.max_event;
         let opened = if path.as_os_str() == "-" {
-            Self::start(name.clone(), options, io::stdin(), false, None)
+            let form = Form::of(max_event, options.records, path, None);
+            Self::start(name.clone(), form, io::stdin(), false, None)
         } else if is_pipe(path) {
             let pipe = Pipe::at(path, name.clone());
-            Self::start(name.clone(), options, pipe, true, None)
+            Self::start(name.clone(), Form::of(max_event, options.records, path, None), pipe, true, None)
         } else {
-            open_file(path).and_then(|(file, length)| match length {
-                Some(length) => {
-                    let input = Regular::new(file, 0, length);
-                    Self::start(name.clone(), options, input, true, Some(length))
+            open_file(path).and_then(|(file, length)| {
+                let form = Form::of(max_event, options.records, path, Some(&file));
+                match length {
+                    Some(length) => {
+                        let input = Regular::new(file, 0, length);
+                        Self::start(name.clone(), form, input, true, Some(length))
+                    }
+                    None => Self::start(name.clone(), form, file, true, None),
                 }
-                None => Self::start(name.clone(), options, file, true, None),
             })
         };
         opened.map_err(|error| {
@@ -193,11 +207,13 @@ impl FileSource {
         }
         let (positions, start) =
             FilePositions::open(name.clone(), path, other, checkpoint, is_plain)?;
-        let lines = Lines::going_on(options.max_event, start.mark, positions.skip(&start));
+        let max_event = options.max_event;
+        let form = Form::of(max_event, options.records, path, Some(&file));
+        let lines = Lines::going_on(form, start.mark, positions.skip(&start));
         let offset = start.mark.byte;
         file.seek(SeekFrom::Start(offset)).map_err(unreadable)?;
         let input = Regular::new(file, offset, length);
-        let parts = (name, options.max_event, true, Some(length));
+        let parts = (name, max_event, true, Some(length));
         let mut source = Self::reading(parts, lines, move |chunks, read| {
             let input = Counted { input, read };
             if is_plain { chunks.read_on(input, offset) } else { chunks.read(input) }
@@ -210,13 +226,13 @@ impl FileSource {
 
     fn start(
         name: String,
-        options: FileSourceOptions,
+        form: Form,
         input: impl Read + Send + 'static,
         replayable: bool,
         length: Option<u64>,
     ) -> io::Result<Self> {
-        let lines = Lines::new(options.max_event);
-        let parts = (name, options.max_event, replayable, length);
+        let parts = (name, form.max_event, replayable, length);
+        let lines = Lines::new(form);
         Self::reading(parts, lines, |chunks, read| chunks.read(Counted { input, read }))
     }
 
@@ -363,5 +379,7 @@ impl Drop for FileSource {
 
 #[cfg(test)]
 mod checkpoint_tests;
+#[cfg(test)]
+mod record_tests;
 #[cfg(test)]
 mod tests;

@@ -91,6 +91,11 @@ pub(super) fn are_same(file: &File, other: &File) -> io::Result<bool> {
     Ok(inode(file)? == inode(other)?)
 }
 
+/// The number of a file, where the system has one.
+pub(super) fn number(file: &File) -> Option<u64> {
+    inode(file).ok().filter(|inode| *inode != 0)
+}
+
 #[cfg(unix)]
 fn inode(file: &File) -> io::Result<u64> {
     use std::os::unix::fs::MetadataExt;

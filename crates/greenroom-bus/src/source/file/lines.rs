@@ -2,7 +2,7 @@
 
 use std::sync::mpsc;
 
-use super::{chunks::Chunk, marks::Mark, skip::Skip, too_long::TooLong};
+use super::{chunks::Chunk, form::Form, marks::Mark, skip::Skip, too_long::TooLong};
 use crate::{
     event::Event,
     source::{Malformed, Taken},
@@ -41,7 +41,7 @@ pub(super) struct Items {
 }
 
 pub(super) struct Lines {
-    max_event: usize,
+    form: Form,
     /// The number of the last line, blank ones included.
     line: u64,
     /// Lines that were done in an earlier run.
@@ -49,13 +49,13 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn new(max_event: usize) -> Self {
-        Self { max_event, line: 0, skip: None }
+    pub(super) fn new(form: Form) -> Self {
+        Self { form, line: 0, skip: None }
     }
 
     /// Goes on from this line, and skips those that are done.
-    pub(super) fn going_on(max_event: usize, from: Mark, skip: Skip) -> Self {
-        Self { max_event, line: from.line - 1, skip: Some(skip) }
+    pub(super) fn going_on(form: Form, from: Mark, skip: Skip) -> Self {
+        Self { form, line: from.line - 1, skip: Some(skip) }
     }
 
     /// Gives what a chunk holds, in batches. False when nobody wants more.
@@ -95,7 +95,7 @@ impl Lines {
             let (line, rest) = lines.split_at(length);
             lines = rest.get(1..).unwrap_or_default();
             let Some(position) = self.next_line() else { continue };
-            if let Some(event) = read_line(line, self.max_event) {
+            if let Some(event) = read_line(line, position, &self.form) {
                 items.push(Taken { position, event });
             }
             if items.len() == ITEMS_PER_BATCH {
@@ -110,14 +110,10 @@ impl Lines {
 }
 
 /// None for a blank line.
-fn read_line(whole: &[u8], max_event: usize) -> Option<Result<Event, Malformed>> {
+fn read_line(whole: &[u8], number: u64, form: &Form) -> Option<Result<Event, Malformed>> {
     let line = whole.strip_suffix(&[CARRIAGE_RETURN]).unwrap_or(whole);
-    if line.len() > max_event {
-        return Some(Err(TooLong::of(whole, max_event).malformed()));
+    if line.len() > form.max_event {
+        return Some(Err(TooLong::of(whole, form.max_event).malformed()));
     }
-    match Event::parse(line) {
-        Ok(event) => Some(Ok(event)),
-        Err(_) if line.trim_ascii().is_empty() => None,
-        Err(error) => Some(Err(Malformed::new(line.to_vec(), error.to_string()))),
-    }
+    form.event(line, number)
 }

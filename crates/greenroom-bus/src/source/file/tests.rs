@@ -31,6 +31,10 @@ pub(super) fn file(bytes: &[u8]) -> (TempDir, PathBuf) {
     (dir, path)
 }
 
+fn form(options: FileSourceOptions) -> Form {
+    Form::of(options.max_event, options.records, Path::new("x"), None)
+}
+
 async fn drain(source: &mut FileSource) -> (Vec<Taken>, Option<SourceError>) {
     let mut taken = Vec::new();
     loop {
@@ -45,7 +49,7 @@ async fn drain(source: &mut FileSource) -> (Vec<Taken>, Option<SourceError>) {
 
 async fn read_with(bytes: &[u8], max_event: usize) -> (Vec<Taken>, Option<SourceError>) {
     let (_dir, path) = file(bytes);
-    drain(&mut FileSource::open(path, FileSourceOptions { max_event }).unwrap()).await
+    drain(&mut FileSource::open(path, FileSourceOptions { max_event, ..FileSourceOptions::default() }).unwrap()).await
 }
 
 async fn read(bytes: &[u8]) -> Vec<Taken> {
@@ -209,8 +213,8 @@ async fn d04_of_lines_above_max_event_the_next_one_is_read_and_no_further_one() 
     const LINE: usize = 2 << 20;
     let line = [&vec![b'x'; LINE - 1][..], b"\n"].concat();
     let input = io::Cursor::new(line.repeat(40));
-    let options = FileSourceOptions { max_event: 1 << 20 };
-    let mut source = FileSource::start("file:x".into(), options, input, true, None).unwrap();
+    let options = FileSourceOptions { max_event: 1 << 20, ..FileSourceOptions::default() };
+    let mut source = FileSource::start("file:x".into(), form(options), input, true, None).unwrap();
     let mut taken = Vec::new();
     source.pull(&mut taken).await.unwrap();
     // Gives the thread the time in which it would read a quarter of the input.
@@ -300,9 +304,9 @@ async fn a_line_that_a_read_error_cut_is_not_taken() {
     for more in [0, 3 << 20] {
         let mut bytes = bytes.clone();
         bytes.resize(bytes.len() + more, b' ');
-        let options = FileSourceOptions { max_event: 1 << 20 };
+        let options = FileSourceOptions { max_event: 1 << 20, ..FileSourceOptions::default() };
         let input = Failing(io::Cursor::new(bytes));
-        let mut source = FileSource::start("file:x".into(), options, input, true, None).unwrap();
+        let mut source = FileSource::start("file:x".into(), form(options), input, true, None).unwrap();
         let (taken, error) = drain(&mut source).await;
         assert_eq!(shape(&taken), counted(2));
         let error = error.unwrap().to_string();
@@ -423,7 +427,7 @@ impl Drop for Endless {
 fn dropping_the_source_ends_its_thread() {
     let (sender, ended) = std_mpsc::channel();
     let options = FileSourceOptions::default();
-    let source = FileSource::start("file:x".into(), options, Endless(sender), false, None).unwrap();
+    let source = FileSource::start("file:x".into(), form(options), Endless(sender), false, None).unwrap();
     assert!(ended.try_recv().is_err());
     drop(source);
     assert_eq!(ended.recv_timeout(Duration::from_secs(10)), Ok(()));
@@ -445,7 +449,7 @@ async fn b01_lines_of_a_slow_pipe_come_at_once() {
     let (feed, pieces) = std_mpsc::channel();
     let options = FileSourceOptions::default();
     let mut source =
-        FileSource::start("file:-".into(), options, Pieces(pieces), false, None).unwrap();
+        FileSource::start("file:-".into(), form(options), Pieces(pieces), false, None).unwrap();
     assert!(!source.replayable() && source.progress().is_none());
     let text = lines(1..=2);
     feed.send(text[..4].to_vec()).unwrap();

@@ -1,0 +1,82 @@
+//! Records that are no CloudEvents, and the rule that makes events of them (M05).
+//!
+//! A line of a log, a message of a broker, a webhook: bytes with a key, headers, a place. A [`Mapping`] says where the attributes of
+//! their events come from.
+//!
+//! ```text
+//! record ─┬─ value ──────────────────────────▶ data, as it is (a record without a value: an event without data)
+//!         ├─ literal, topic, key, header,  ──▶ type, source, subject, id, time, extensions
+//!         │  path, time, JSON pointer
+//!         └─ position ───────────────────────▶ id, where the rule names none: a repetition has the same
+//! ```
+//!
+//! The value is parsed only where the rule has a JSON pointer, and then once; its bytes go on untouched. What cannot be mapped is a
+//! malformed event: a dead letter with its bytes, and a reason that names the attribute and what was looked for.
+//!
+//! ```
+//! use greenroom_bus::{event::Event, record::{Mapping, Pick, Record, RecordPart}};
+//!
+//! let kind = Pick::of(RecordPart::Pointer("/kind".parse()?)).or("log.line");
+//! let mapping = Mapping::new(kind, Pick::literal("/app"))
+//!     .subject(Pick::of(RecordPart::Pointer("/user/id".parse()?)).optional())
+//!     .extension("tenant", Pick::of(RecordPart::Header("X-Tenant".into())))?;
+//!
+//! let value = bytes::Bytes::from_static(br#"{"kind":"login","user":{"id":7}}"#);
+//! let headers: [(&str, &[u8]); 1] = [("x-tenant", b"blue")];
+//! let record = Record { headers: &headers, ..Record::new(value.clone(), &"logins-3-1042") };
+//! let event = mapping.event(&record)?;
+//! assert_eq!((event.id(), event.source(), event.ty()), ("logins-3-1042", "/app", "login"));
+//! assert_eq!((event.subject().map(|of| &**of), event.data_bytes().as_deref()), (Some("7"), Some(&*value)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod mapping;
+mod pick;
+
+use std::{fmt, time::SystemTime};
+
+use bytes::Bytes;
+
+pub use mapping::{Mapping, Unmapped};
+pub use pick::{Pick, RecordPart};
+
+/// What an input has taken that is no CloudEvent.
+#[derive(Clone)]
+pub struct Record<'r> {
+    /// Its bytes. `None`: it has no value, as a tombstone.
+    pub value: Option<Bytes>,
+    /// The key by which a broker partitions it.
+    pub key: Option<&'r [u8]>,
+    /// Names and values; names are compared without their case, and of several of one name the last one counts.
+    pub headers: &'r [(&'r str, &'r [u8])],
+    /// The topic or subject that it was published to.
+    pub topic: Option<&'r str>,
+    /// The path of the file that it stands in, or of the request that it came with.
+    pub path: Option<&'r str>,
+    /// The media type of its value, where that is known.
+    pub content_type: Option<&'r str>,
+    /// When it was published, as its source says.
+    pub time: Option<SystemTime>,
+    /// Where it stands in all that its source has ever given: the same for a repetition, another one for every other record. It is
+    /// written out only where the rule names no id.
+    pub position: &'r dyn fmt::Display,
+}
+
+impl<'r> Record<'r> {
+    /// A record of which no more is known.
+    pub fn new(value: impl Into<Option<Bytes>>, position: &'r dyn fmt::Display) -> Self {
+        Self {
+            value: value.into(),
+            key: None,
+            headers: &[],
+            topic: None,
+            path: None,
+            content_type: None,
+            time: None,
+            position,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! What a line is: a CloudEvent, or a record of which a rule makes one.
+
+use std::{fmt, fs::File, path::Path, sync::Arc};
+
+use bytes::Bytes;
+use flate2::Crc;
+
+use super::identity;
+use crate::{
+    event::Event,
+    record::{Mapping, Record},
+    source::Malformed,
+};
+
+/// What is taken for an event.
+pub(super) struct Form {
+    /// The longest line.
+    pub(super) max_event: usize,
+    records: Option<Records>,
+}
+
+struct Records {
+    mapping: Arc<Mapping>,
+    path: String,
+    /// What the file is known by: the beginning of derived ids.
+    file: String,
+}
+
+impl Form {
+    /// Of lines of this file, or of something that has only a path.
+    pub(super) fn of(
+        max_event: usize,
+        records: Option<Arc<Mapping>>,
+        path: &Path,
+        file: Option<&File>,
+    ) -> Self {
+        let path = path.display().to_string();
+        let number = file.and_then(identity::number);
+        let file = number.map_or_else(|| path.clone(), |number| format!("{number:x}"));
+        let records = records.map(|mapping| Records { mapping, path, file });
+        Self { max_event, records }
+    }
+
+    /// The event of a line, without its end; `None` for a blank one.
+    pub(super) fn event(&self, line: &[u8], number: u64) -> Option<Result<Event, Malformed>> {
+        let malformed = |why: String| Malformed::new(line.to_vec(), why);
+        let is_blank = || line.trim_ascii().is_empty();
+        match &self.records {
+            None => match Event::parse(line) {
+                Ok(event) => Some(Ok(event)),
+                Err(_) if is_blank() => None,
+                Err(error) => Some(Err(malformed(error.to_string()))),
+            },
+            Some(_) if is_blank() => None,
+            Some(records) => {
+                let position = Position { file: &records.file, line: number, bytes: line };
+                let value = Bytes::copy_from_slice(line);
+                let record = Record { path: Some(&records.path), ..Record::new(value, &position) };
+                Some(records.mapping.event(&record).map_err(|why| malformed(why.to_string())))
+            }
+        }
+    }
+}
+
+/// Where a line stands, and that it is this one: a file that was rewritten has another line there.
+struct Position<'l> {
+    file: &'l str,
+    line: u64,
+    bytes: &'l [u8],
+}
+
+impl fmt::Display for Position<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut crc = Crc::new();
+        crc.update(self.bytes);
+        write!(f, "{}-{}-{:08x}", self.file, self.line, crc.sum())
+    }
+}
