@@ -118,8 +118,13 @@ pub struct RouteArgs {
     /// What decides.
     #[command(flatten)]
     pub source: Source,
-    /// The sample: a file with one CloudEvent or several, as JSON; `-` is standard input
+    /// The sample: a file with one CloudEvent or several, as JSON, or lines that `records` makes events of; `-` is standard
+    /// input
     pub event: PathBuf,
+    /// The input that the sample is of: where it has `records`, each line of the sample is one. Need not be named where there is
+    /// only one input
+    #[arg(long, value_name = "NAME")]
+    pub input: Option<String>,
     /// What has to hold for every event: `handler=NAME`, and in the same way pool, key, layer, output, outcome (handled,
     /// no_handler, handler_rejected, key_missing) and loopback; nothing behind the `=`: there is none
     #[arg(long = "expect", value_name = "KEY=VALUE")]

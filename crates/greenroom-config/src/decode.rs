@@ -95,6 +95,8 @@ impl Decoder<'_> {
                 let near = kind.or_else(|| nearest(&entry.key, group).map(|(opt, _)| opt));
                 misspelt.extend(near.map(|opt| opt.name));
                 self.problems.push(unknown(entry, group));
+                // So that nobody calls the mapping empty.
+                self.places.note(&join(path, &entry.key), &entry.place, None);
                 continue;
             };
             if let Some((_, first)) = given.iter().find(|(name, _)| *name == opt.name) {

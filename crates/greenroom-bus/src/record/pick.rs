@@ -55,17 +55,14 @@ impl<'v> Members<'v> {
         let place = self.pointers.place(pointer);
         match &self.found {
             Ok(found) => Ok(place.and_then(|place| found.get(place).copied().flatten())),
-            Err(why) => {
-                Err(format!("the record is not JSON, in which the JSON pointer `{pointer}` leads: {why}"))
-            }
+            Err(why) => Err(format!(
+                "the record is not JSON, in which the JSON pointer `{pointer}` leads: {why}"
+            )),
         }
     }
 }
 
-fn find<'v>(
-    pointers: &'v Pointers,
-    value: &'v [u8],
-) -> Result<Vec<Option<&'v RawValue>>, String> {
+fn find<'v>(pointers: &'v Pointers, value: &'v [u8]) -> Result<Vec<Option<&'v RawValue>>, String> {
     let text = str::from_utf8(value)
         .map_err(|error| format!("invalid UTF-8 at column {}", error.valid_up_to() + 1))?;
     pointers.find(text).map_err(|error| error.to_string())
@@ -122,7 +119,9 @@ impl Pick {
     ) -> Result<Option<Picked<'r>>, String> {
         let text = |text: &'r str| Some(Picked::Text(text.into())).filter(|_| !text.is_empty());
         let utf8 = |bytes: &'r [u8]| {
-            str::from_utf8(bytes).map(text).map_err(|_| format!("{} is not UTF-8 text", self.name()))
+            str::from_utf8(bytes)
+                .map(text)
+                .map_err(|_| format!("{} is not UTF-8 text", self.name()))
         };
         match &self.part {
             RecordPart::Literal(literal) => Ok(text(literal)),
@@ -160,7 +159,9 @@ impl Pick {
 
     fn missing(&self) -> String {
         match &self.part {
-            RecordPart::Pointer(pointer) => format!("nothing stands at the JSON pointer `{pointer}`"),
+            RecordPart::Pointer(pointer) => {
+                format!("nothing stands at the JSON pointer `{pointer}`")
+            }
             _ => format!("{} is missing or empty", self.name()),
         }
     }
@@ -182,6 +183,8 @@ fn scalar(raw: &RawValue) -> Result<Option<Picked<'_>>, &'static str> {
             Err(_) => return Err("a text with half of a surrogate pair"),
         },
         // CloudEvents knows whole numbers only; others stay as they are written.
-        _ => Some(Picked::Other(text, text.parse::<i64>().map_or_else(|_| text.into(), Into::into))),
+        _ => {
+            Some(Picked::Other(text, text.parse::<i64>().map_or_else(|_| text.into(), Into::into)))
+        }
     })
 }

@@ -59,7 +59,8 @@ fn m05_every_part_of_a_record_can_be_an_attribute() {
     assert_eq!(event.subject().map(|of| &**of), Some("c-7"));
     assert_eq!(event.time(), Some("1970-01-01T00:00:01.500Z"));
     assert_eq!(event.datacontenttype(), Some("application/json"));
-    let extensions = ["topic", "n", "ok", "half"].map(|name| event.extension(name).unwrap().clone());
+    let extensions =
+        ["topic", "n", "ok", "half"].map(|name| event.extension(name).unwrap().clone());
     let expected = ["logins".into(), ExtensionValue::Integer(3), true.into(), "0.5".into()];
     assert_eq!(extensions, expected);
 }
@@ -69,7 +70,10 @@ fn m05_without_an_id_the_position_is_one_and_nothing_else_is_stamped() {
     let (one, again) = (plain().event(&value("x")), plain().event(&value("x")));
     let event = one.unwrap();
     assert_eq!(event, again.unwrap());
-    assert_eq!((event.id(), event.time(), event.subject(), event.datacontenttype()), ("p-1", None, None, None));
+    assert_eq!(
+        (event.id(), event.time(), event.subject(), event.datacontenttype()),
+        ("p-1", None, None, None)
+    );
     let optional = plain().id(at("/id").optional());
     assert_eq!(optional.event(&value(r#"{"id":""}"#)).unwrap().id(), "p-1");
     assert_eq!(optional.event(&value(r#"{"id":9}"#)).unwrap().id(), "9");
@@ -78,7 +82,8 @@ fn m05_without_an_id_the_position_is_one_and_nothing_else_is_stamped() {
 #[test]
 fn m05_bytes_and_content_type_stay_as_they_are() {
     let bytes = Bytes::from_static(b"{\n \"n\" : 1.0 }");
-    let record = Record { content_type: Some("application/json"), ..Record::new(bytes.clone(), &1) };
+    let record =
+        Record { content_type: Some("application/json"), ..Record::new(bytes.clone(), &1) };
     let event = plain().event(&record).unwrap();
     let Data::Payload(kept) = event.data() else { panic!("{event:?}") };
     assert_eq!(kept.as_ptr(), bytes.as_ptr(), "nothing is copied");
@@ -112,7 +117,8 @@ fn m05_a_record_without_a_value_is_an_event_without_data() {
 #[test]
 fn m05_what_cannot_be_mapped_names_the_attribute_and_what_was_looked_for() {
     let kind = Mapping::new(at("/kind"), Pick::literal("/app"));
-    let nothing = "attribute `type`: nothing stands at the JSON pointer `/kind`, and there is no default";
+    let nothing =
+        "attribute `type`: nothing stands at the JSON pointer `/kind`, and there is no default";
     for text in ["{}", r#"{"kind":null}"#, r#"{"kind":""}"#, "[]", "7"] {
         assert_eq!(why(&kind, &value(text)), nothing, "{text}");
     }
@@ -121,18 +127,25 @@ fn m05_what_cannot_be_mapped_names_the_attribute_and_what_was_looked_for() {
     let defaulted = Mapping::new(at("/kind").or("line"), Pick::literal("/app"));
     for text in ["plain", r#"{"kind":"a"} and more"#, ""] {
         let why = why(&defaulted, &value(text));
-        let expected = "attribute `type`: the record is not JSON, in which the JSON pointer `/kind` leads";
+        let expected =
+            "attribute `type`: the record is not JSON, in which the JSON pointer `/kind` leads";
         assert!(why.starts_with(expected), "{why}");
     }
     assert_eq!(defaulted.event(&value("{}")).unwrap().ty(), "line");
     let key = plain().subject(Pick::of(RecordPart::Key));
-    assert_eq!(why(&key, &value("x")), "attribute `subject`: the key is missing or empty, and there is no default");
+    assert_eq!(
+        why(&key, &value("x")),
+        "attribute `subject`: the key is missing or empty, and there is no default"
+    );
     let binary = Record { key: Some(b"\xff"), ..value("x") };
     assert_eq!(why(&key, &binary), "attribute `subject`: the key is not UTF-8 text");
     let header = plain().extension("tenant", Pick::of(RecordPart::Header("x".into()))).unwrap();
     assert!(why(&header, &value("x")).starts_with("attribute `tenant`: the header `x` is missing"));
     let time = plain().time(at("/at"));
-    assert!(why(&time, &value(r#"{"at":"noon"}"#)).contains("attribute `time` must be an RFC 3339 time"));
+    assert!(
+        why(&time, &value(r#"{"at":"noon"}"#))
+            .contains("attribute `time` must be an RFC 3339 time")
+    );
 }
 
 #[test]
@@ -140,7 +153,8 @@ fn m05_names_that_no_extension_can_have_are_refused() {
     for name in ["Tenant", "", "id", "data", "a-b"] {
         assert!(plain().extension(name, Pick::literal("x")).is_err(), "{name}");
     }
-    let twice = plain().extension("a", Pick::literal("x")).unwrap().extension("a", Pick::literal("y"));
+    let twice =
+        plain().extension("a", Pick::literal("x")).unwrap().extension("a", Pick::literal("y"));
     assert!(twice.is_err());
 }
 

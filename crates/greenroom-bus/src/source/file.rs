@@ -121,7 +121,13 @@ impl FileSource {
             Self::start(name.clone(), form, io::stdin(), false, None)
         } else if is_pipe(path) {
             let pipe = Pipe::at(path, name.clone());
-            Self::start(name.clone(), Form::of(max_event, options.records, path, None), pipe, true, None)
+            Self::start(
+                name.clone(),
+                Form::of(max_event, options.records, path, None),
+                pipe,
+                true,
+                None,
+            )
         } else {
             open_file(path).and_then(|(file, length)| {
                 let form = Form::of(max_event, options.records, path, Some(&file));

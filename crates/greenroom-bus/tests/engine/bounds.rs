@@ -271,8 +271,10 @@ async fn from_file(
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("events.ndjson");
     lines(&path, 2_000);
-    let source: Box<dyn Source> =
-        Box::new(FileSource::open(&path, FileSourceOptions { max_event, ..FileSourceOptions::default() }).unwrap());
+    let source: Box<dyn Source> = Box::new(
+        FileSource::open(&path, FileSourceOptions { max_event, ..FileSourceOptions::default() })
+            .unwrap(),
+    );
     let bench = Bench::new().set(|engine| {
         engine
             .input_with(source, budget(bytes))

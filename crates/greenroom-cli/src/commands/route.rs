@@ -16,8 +16,25 @@ use self::plan::Plan;
 use super::check;
 use crate::{
     cli::RouteArgs,
+    config::{Config, RecordsConfig},
     exit::{self, Exit},
 };
+
+/// The rule of the input that the sample is of.
+fn records<'c>(
+    config: &'c Config,
+    named: Option<&str>,
+) -> Result<Option<&'c RecordsConfig>, String> {
+    let input = match (named, config.inputs.as_slice()) {
+        (None, [only]) => Some(only),
+        (None, _) => None,
+        (Some(name), inputs) => {
+            let input = inputs.iter().find(|input| input.name == name);
+            Some(input.ok_or_else(|| format!("the configuration has no input `{name}`"))?)
+        }
+    };
+    Ok(input.and_then(|input| input.records.as_ref()))
+}
 
 /// Prints the way of each sample event, and says whether it is the expected one.
 pub fn route(arguments: &RouteArgs) -> ExitCode {
@@ -25,7 +42,11 @@ pub fn route(arguments: &RouteArgs) -> ExitCode {
         Ok(config) => config,
         Err(exit) => return exit.into(),
     };
-    let events = match sample::read(&arguments.event) {
+    let records = match records(&config, arguments.input.as_deref()) {
+        Ok(records) => records,
+        Err(why) => return Exit::BadConfiguration.because(why),
+    };
+    let events = match sample::read(&arguments.event, records) {
         Ok(events) => events,
         Err(why) => return Exit::CouldNotRun.because(why),
     };

@@ -7,7 +7,7 @@ use greenroom::event_pool::Engine;
 use greenroom_bus::http::{
     BadHeader, NoTarget, On, StatusMap, Verdict, check_auth, check_header, check_url,
 };
-use greenroom_config::{Places, Problem, Problems, near};
+use greenroom_config::{Kinds, Places, Problem, Problems, near};
 use url::Url;
 
 use super::{
@@ -23,6 +23,7 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     let mut checker = Checker { config, places, problems };
     checker.empty_sections();
     checker.checkpoints();
+    checker.records();
     checker.pools();
     checker.types_taken_twice();
     for handler in &config.handlers {
@@ -78,6 +79,17 @@ impl<'a> Checker<'a> {
                 let text = "standard input cannot be read again, so it has no checkpoint";
                 let help = "read a file, or leave `checkpoint` out";
                 self.error(&format!("inputs.{}.file.checkpoint", input.name), text, help);
+            }
+        }
+    }
+
+    fn records(&mut self) {
+        for input in &self.config.inputs {
+            let path = format!("inputs.{}.records", input.name);
+            if !matches!(input.kind, InputKind::File(_)) && self.places.has(&path) {
+                let text =
+                    format!("a `{}` input gives events: there are no records", input.kind.key());
+                self.error(&path, text, "leave `records` out");
             }
         }
     }

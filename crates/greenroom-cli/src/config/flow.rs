@@ -4,7 +4,7 @@
 //!
 //! All of it is told as a warning, and only where it is certain: what `exec` and `http` make of an
 //! event is not known, and
-//! the types of events only where generators make them all.
+//! the types of events only where generators or rules for records make them all.
 
 use greenroom_bus::{event::Event, pattern::Pattern, router::Matcher};
 use greenroom_config::{Places, Problem, Problems};
@@ -48,13 +48,18 @@ impl<'a> Flow<'a> {
         self.problems.push(Problem::warning(message, self.places.at(path).place).help(help));
     }
 
-    /// The types of all events, where they are known: all inputs are generators, and nothing comes
-    /// back.
+    /// The types of all events, where they are known: all inputs are generators, or have records of
+    /// one type, and nothing comes back.
     fn types(&self) -> Option<Vec<&'a str>> {
         let mut types = Vec::new();
         for input in &self.config.inputs {
-            let InputKind::Generator(generator) = &input.kind else { return None };
-            types.extend(generator.types.iter().map(String::as_str));
+            match (&input.kind, &input.records) {
+                (InputKind::Generator(generator), _) => {
+                    types.extend(generator.types.iter().map(String::as_str));
+                }
+                (_, Some(records)) => types.push(records.known_type()?),
+                _ => return None,
+            }
         }
         self.config.loopback.is_none().then_some(types)
     }
@@ -66,7 +71,7 @@ impl<'a> Flow<'a> {
             let text = format!("nothing reaches the handler `{}`", handler.name);
             let reached = |t: &&str| handler.on.iter().any(|on| matches(on, t));
             if let Some(types) = types.as_ref().filter(|types| !types.iter().any(reached)) {
-                let help = format!("the generators make {} only", types.join(", "));
+                let help = format!("the inputs give {} only", types.join(", "));
                 self.warning(&path, text, help);
             } else if let Some(first) = self.takes_it_all(place, handler) {
                 let help = format!(

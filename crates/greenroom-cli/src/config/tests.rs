@@ -6,6 +6,7 @@ mod flow;
 mod layers;
 mod messages;
 mod pools;
+mod records;
 mod shape;
 mod values;
 
@@ -81,6 +82,12 @@ fn handler(option: &str) -> String {
 fn generator(option: &str) -> String {
     format!(
         "inputs: {{ in: {{ generator: {{ {option} }} }} }}\nhandlers: {{ h: {{ on: '**', pass: {{}} }} }}\n"
+    )
+}
+
+fn records(option: &str) -> String {
+    format!(
+        "inputs: {{ in: {{ file: {{ path: '-' }}, {option} }} }}\nhandlers: {{ h: {{ on: '**', pass: {{}} }} }}\n"
     )
 }
 
@@ -173,6 +180,25 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
         (root, "buffer", "10_000_000", &["0", "10000001", "much"]),
         (root, "all_outputs", "true", &["1", "[]"]),
         (pool, "weight", "10_000", &["0", "10001", "1.5", "heavy", "[1]"]),
+        (
+            records,
+            "records",
+            "{ type: a, source: { path: {} }, subject: { pointer: /u, optional: true }, extensions: { n: 'x' } }",
+            &[
+                "5",
+                "{ type: a }",
+                "{ type: 5, source: s }",
+                "{ type: { pointer: kind }, source: s }",
+                "{ type: { pointer: /k, optional: true }, source: s }",
+                "{ type: { literal: a, default: b }, source: s }",
+                "{ type: { literal: a, pointer: /b }, source: s }",
+                "{ type: a, source: { default: s } }",
+                "{ type: a, source: s, time: noon }",
+                "{ type: a, source: s, extensions: { Tenant: x } }",
+                "{ type: a, source: s, subject: { pointer: /u, optional: true, default: x } }",
+                "{ type: a, source: s, content_type: 5 }",
+            ],
+        ),
         (generator, "count", "1", &["0", "all"]),
         (generator, "rate", "20/s", &["20", "0/s", "20/fortnight"]),
         (generator, "rate", "100/min", &["-1/s"]),
@@ -663,7 +689,7 @@ fn the_json_schema_has_every_option_and_default() {
 /// What stands in a page as an example, with an input where it has none.
 #[test]
 fn the_examples_of_the_pages_are_valid() {
-    for page in ["layers.md", "pools.md"] {
+    for page in ["layers.md", "pools.md", "records.md", "routing.md"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
         let page = std::fs::read_to_string(path).unwrap();
         let (_, rest) = page.split_once("```yaml\n").unwrap();
@@ -672,8 +698,12 @@ fn the_examples_of_the_pages_are_valid() {
         std::fs::create_dir(directory.path().join("schemas")).unwrap();
         std::fs::write(directory.path().join("schemas/price.json"), "{}").unwrap();
         std::fs::write(directory.path().join("in"), "").unwrap();
-        let pools = if example.contains("pools:") { "" } else { "pools: { erp: {} }\n" };
-        let text = format!("inputs: {{ in: {{ file: {{ path: in }} }} }}\n{pools}{example}");
+        let has_pools = example.contains("pools:") || !example.contains("erp");
+        let pools = if has_pools { "" } else { "pools: { erp: {} }\n" };
+        std::fs::write(directory.path().join("app.log"), "").unwrap();
+        let inputs = "inputs: { in: { file: { path: in } } }\n";
+        let inputs = if example.contains("inputs:") { "" } else { inputs };
+        let text = format!("{inputs}{pools}{example}");
         let loaded = load_with("c.yaml", &text, &[], directory.path());
         assert_eq!(loaded.problems.summary(), "no problems", "{}", loaded.text());
     }

@@ -171,3 +171,22 @@ fn c19_a_wrong_configuration_is_told_and_described_not_at_all() {
     assert!(stderr(&output).contains("c.yaml"), "{}", stderr(&output));
     assert_eq!(code(&greenroom(Path::new("."), &["asyncapi"])), 2);
 }
+
+#[test]
+fn m05_a_rule_for_records_shows_without_the_texts_that_it_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = "
+inputs:
+  logs: { file: { path: app.log }, records: { type: log.line, source: /app, subject: { pointer: /user }, content_type: text/plain } }
+handlers: { all: { on: '**', drop: } }
+";
+    std::fs::write(directory.path().join("c.yaml"), config).unwrap();
+    std::fs::write(directory.path().join("app.log"), "").unwrap();
+    let output = greenroom(directory.path(), &["asyncapi", "c.yaml"]);
+    let document: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(keys(&document["channels"]["input.logs"]["messages"]), ["log.line"]);
+    let records = &document["operations"]["input.logs"]["x-greenroom"]["records"];
+    assert_eq!(records["content_type"], "text/plain");
+    assert_eq!(records["attributes"]["subject"]["pointer"], "/user");
+    assert_eq!(records["attributes"]["source"], "literal");
+}

@@ -189,3 +189,27 @@ fn c20_what_cannot_be_read_is_told() {
     assert_eq!(code(&run("e.ndjson")), 2);
     assert_eq!(code(&greenroom(Path::new("."), &["route", "c.yaml"])), 2);
 }
+
+#[test]
+fn m05_lines_of_a_sample_are_records_of_their_input() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = "
+inputs:
+  logs: { file: { path: nowhere.log }, records: { type: { pointer: /kind }, source: /app, subject: { pointer: /user } } }
+handlers: { logins: { on: login, order_by: subject, pass: } }
+";
+    fs::write(directory.path().join("c.yaml"), config).unwrap();
+    fs::write(directory.path().join("app.log"), "{\"kind\":\"login\",\"user\":7}\n").unwrap();
+    let route = |more: &[&str]| {
+        let arguments = [&["route", "c.yaml", "app.log", "--expect", "key=7"], more].concat();
+        greenroom(directory.path(), &arguments)
+    };
+    assert_eq!(code(&route(&[])), 0, "{}", stderr(&route(&[])));
+    assert_eq!(code(&route(&["--input", "logs", "--expect", "handler=logins"])), 0);
+    let unknown = route(&["--input", "other"]);
+    assert_eq!(code(&unknown), 2);
+    assert!(stderr(&unknown).contains("no input `other`"), "{}", stderr(&unknown));
+    fs::write(directory.path().join("app.log"), "\n{}\n").unwrap();
+    let wrong = stderr(&route(&[]));
+    assert!(wrong.contains("line 2: attribute `type`: nothing stands at"), "{wrong}");
+}

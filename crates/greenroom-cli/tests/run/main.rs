@@ -20,6 +20,7 @@ mod order;
 mod pipelines;
 mod pools;
 mod processes;
+mod records;
 mod reload;
 mod routing;
 mod scenarios;

@@ -117,6 +117,7 @@ async fn m05_a_line_that_is_too_long_is_cut_as_any() {
     let (_directory, path) = file(&[&b"{}\n"[..], &[b'x'; 5_000], b"\n{}\n"].concat());
     let options = FileSourceOptions { max_event: 1_024, ..options() };
     let taken = all(FileSource::open(path, options).unwrap()).await;
-    let too_large: Vec<_> = taken.iter().map(|taken| taken.event.as_ref().is_err_and(|m| m.too_large)).collect();
+    let too_large: Vec<_> =
+        taken.iter().map(|taken| taken.event.as_ref().is_err_and(|m| m.too_large)).collect();
     assert_eq!(too_large, [false, true, false]);
 }

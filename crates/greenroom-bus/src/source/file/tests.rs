@@ -49,7 +49,14 @@ async fn drain(source: &mut FileSource) -> (Vec<Taken>, Option<SourceError>) {
 
 async fn read_with(bytes: &[u8], max_event: usize) -> (Vec<Taken>, Option<SourceError>) {
     let (_dir, path) = file(bytes);
-    drain(&mut FileSource::open(path, FileSourceOptions { max_event, ..FileSourceOptions::default() }).unwrap()).await
+    drain(
+        &mut FileSource::open(
+            path,
+            FileSourceOptions { max_event, ..FileSourceOptions::default() },
+        )
+        .unwrap(),
+    )
+    .await
 }
 
 async fn read(bytes: &[u8]) -> Vec<Taken> {
@@ -306,7 +313,8 @@ async fn a_line_that_a_read_error_cut_is_not_taken() {
         bytes.resize(bytes.len() + more, b' ');
         let options = FileSourceOptions { max_event: 1 << 20, ..FileSourceOptions::default() };
         let input = Failing(io::Cursor::new(bytes));
-        let mut source = FileSource::start("file:x".into(), form(options), input, true, None).unwrap();
+        let mut source =
+            FileSource::start("file:x".into(), form(options), input, true, None).unwrap();
         let (taken, error) = drain(&mut source).await;
         assert_eq!(shape(&taken), counted(2));
         let error = error.unwrap().to_string();
@@ -427,7 +435,8 @@ impl Drop for Endless {
 fn dropping_the_source_ends_its_thread() {
     let (sender, ended) = std_mpsc::channel();
     let options = FileSourceOptions::default();
-    let source = FileSource::start("file:x".into(), form(options), Endless(sender), false, None).unwrap();
+    let source =
+        FileSource::start("file:x".into(), form(options), Endless(sender), false, None).unwrap();
     assert!(ended.try_recv().is_err());
     drop(source);
     assert_eq!(ended.recv_timeout(Duration::from_secs(10)), Ok(()));

@@ -5,8 +5,8 @@ use url::Url;
 
 use super::messages::{ANY, DEAD_LETTER, Messages, generated};
 use crate::config::{
-    Config, HandlerConfig, HandlerKind, HttpMode, InputConfig, InputKind, LayerConfig,
-    OutputConfig, OutputKind, Word,
+    AttributeFrom, AttributeRule, Config, HandlerConfig, HandlerKind, HttpMode, InputConfig,
+    InputKind, Kinds, LayerConfig, OutputConfig, OutputKind, RecordsConfig, Word,
 };
 
 /// A place that events come from or go to.
@@ -43,15 +43,20 @@ impl Channel {
     }
 
     fn input(input: &InputConfig, config: &Config) -> Self {
+        let known = input.records.as_ref().and_then(RecordsConfig::known_type);
         let (address, types, kind) = match &input.kind {
-            // What a file holds is not known; what of it is handled is.
+            // What a file holds is not known, unless a rule says it; what of it is handled is.
             InputKind::File(file) => {
-                (Some(file.path.display().to_string()), handled(config), "file")
+                let types = known.map_or_else(|| handled(config), |ty| vec![ty.to_owned()]);
+                (Some(file.path.display().to_string()), types, "file")
             }
             InputKind::Generator(_) => (None, generated(config).cloned().collect(), "generator"),
         };
         let title = format!("The input `{}`", input.name);
-        let details = json!({ "kind": kind });
+        let mut details = json!({ "kind": kind });
+        if let Some(records) = &input.records {
+            details["records"] = self::records(records);
+        }
         let key = format!("input.{}", input.name);
         Self { address, types, details, ..Self::new(key, "receive", title) }
     }
@@ -189,6 +194,21 @@ impl Target {
 fn references(keys: Vec<&str>) -> Map<String, Value> {
     let reference = |key: &str| json!({ "$ref": format!("#/components/messages/{key}") });
     keys.into_iter().map(|key| (key.to_owned(), reference(key))).collect()
+}
+
+/// What becomes an attribute of a record, and what the record is. Texts that the rule names itself may be secret.
+fn records(records: &RecordsConfig) -> Value {
+    let from = |rule: &AttributeRule| match &rule.from {
+        AttributeFrom::Pointer(pointer) => json!({ "pointer": pointer }),
+        other => json!(other.key()),
+    };
+    let named = [("subject", &records.subject), ("id", &records.id), ("time", &records.time)];
+    let named = named.into_iter().filter_map(|(name, rule)| Some((name, rule.as_ref()?)));
+    let extensions = records.extensions.iter().map(|rule| (rule.attribute.as_str(), rule));
+    let required = [("type", &records.ty), ("source", &records.source)];
+    let rules = required.into_iter().chain(named).chain(extensions);
+    let rules: Map<_, _> = rules.map(|(name, rule)| (name.to_owned(), from(rule))).collect();
+    json!({ "content_type": records.content_type, "attributes": rules })
 }
 
 /// Every type and pattern that a handler is `on`, each once, in the order of the file.

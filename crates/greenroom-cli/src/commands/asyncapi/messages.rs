@@ -25,6 +25,8 @@ impl Messages {
         let handlers = config.handlers.iter().flat_map(|handler| &handler.on);
         let outputs = config.outputs.iter().flat_map(|output| &output.on);
         handlers.chain(outputs).chain(generated(config)).for_each(|ty| messages.add(ty));
+        let records = config.inputs.iter().filter_map(|input| input.records.as_ref()?.known_type());
+        records.for_each(|ty| messages.add(ty));
         messages
     }
 

@@ -1,38 +1,69 @@
 //! Sample events: one or several JSON values, each an event or a list of events, with any white space between them. So a pretty
-//! event, a file of one event a line and a batch are all read.
+//! event, a file of one event a line and a batch are all read. Of an input with a rule for records, each line is one of these.
 
 use std::{
     fs,
     io::{self, Read},
     path::Path,
+    str,
 };
 
-use greenroom_bus::event::Event;
+use bytes::Bytes;
+use greenroom_bus::{event::Event, record::Record};
 use serde_json::value::RawValue;
 
+use crate::config::RecordsConfig;
+
 /// Reads the events of a file; `-` is standard input.
-pub(super) fn read(path: &Path) -> Result<Vec<Event>, String> {
-    let shown =
-        if path == Path::new("-") { "standard input".into() } else { path.to_string_lossy() };
-    let text = text_of(path).map_err(|error| format!("cannot read the sample {shown}: {error}"))?;
-    let events = parse(&text).map_err(|why| {
-        format!(
-            "the sample {shown} cannot be read: {why}; it holds CloudEvents as JSON, one or several"
-        )
-    })?;
+pub(super) fn read(path: &Path, records: Option<&RecordsConfig>) -> Result<Vec<Event>, String> {
+    let shown = match path == Path::new("-") {
+        true => "standard input".into(),
+        false => path.to_string_lossy(),
+    };
+    let bytes =
+        bytes_of(path).map_err(|error| format!("cannot read the sample {shown}: {error}"))?;
+    let (events, holds) = match records {
+        Some(records) => (
+            of_records(&bytes, records, path),
+            "each line is a record of which `records` makes an event",
+        ),
+        None => (
+            str::from_utf8(&bytes).map_err(|error| error.to_string()).and_then(parse),
+            "it holds CloudEvents as JSON, one or several",
+        ),
+    };
+    let events =
+        events.map_err(|why| format!("the sample {shown} cannot be read: {why}; {holds}"))?;
     match events.is_empty() {
         true => Err(format!("the sample {shown} holds no event")),
         false => Ok(events),
     }
 }
 
-fn text_of(path: &Path) -> io::Result<String> {
+fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
     if path != Path::new("-") {
-        return fs::read_to_string(path);
+        return fs::read(path);
     }
-    let mut text = String::new();
-    io::stdin().read_to_string(&mut text)?;
-    Ok(text)
+    let mut bytes = Vec::new();
+    io::stdin().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Derived ids are the numbers of the lines: those of a run depend on its file.
+fn of_records(bytes: &[u8], records: &RecordsConfig, path: &Path) -> Result<Vec<Event>, String> {
+    let mapping = records.mapping()?;
+    let path = path.display().to_string();
+    let mut events = Vec::new();
+    for (line, number) in bytes.split(|byte| *byte == b'\n').zip(1_u64..) {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let value = Bytes::copy_from_slice(line);
+        let record = Record { path: Some(&path), ..Record::new(value, &number) };
+        events.push(mapping.event(&record).map_err(|why| format!("line {number}: {why}"))?);
+    }
+    Ok(events)
 }
 
 fn parse(text: &str) -> Result<Vec<Event>, String> {

@@ -30,7 +30,8 @@ use super::{
 };
 use crate::config::{
     self, AckWhen, Config, FieldCondition, FileInput, GeneratorConfig, HandlerConfig, HandlerKind,
-    InputConfig, InputKind, NoHandler, OnFinalFailure, OnFull, OutputConfig, PoolConfig, Retry,
+    InputConfig, InputKind, NoHandler, OnFinalFailure, OnFull, OutputConfig, PoolConfig,
+    RecordsConfig, Retry,
 };
 
 /// Builds the engine and starts its pools. What its layers tell comes with it.
@@ -56,7 +57,7 @@ pub(super) async fn engine(
         builder = builder.loopback(engine::LoopbackConfig { on, room: loopback.room });
     }
     for input in &config.inputs {
-        let source = source(&input.kind).map_err(|why| within("input", &input.name, why))?;
+        let source = source(input).map_err(|why| within("input", &input.name, why))?;
         builder = builder.input_named(&input.name, input_config(input), source);
     }
     for pool in &config.pools {
@@ -103,11 +104,10 @@ fn within(what: &str, name: &str, why: String) -> String {
     format!("{what} `{name}`: {why}")
 }
 
-pub(super) fn source(kind: &InputKind) -> Result<Box<dyn Source>, String> {
-    match kind {
+pub(super) fn source(input: &InputConfig) -> Result<Box<dyn Source>, String> {
+    match &input.kind {
         InputKind::File(FileInput { path, max_event, checkpoint }) => {
-            let max_event = usize::try_from(*max_event).unwrap_or(usize::MAX);
-            let options = FileSourceOptions { max_event };
+            let options = file_options(input, *max_event)?;
             let source = match checkpoint {
                 Some(checkpoint) => FileSource::with_checkpoint(path, checkpoint, options),
                 None => FileSource::open(path, options),
@@ -119,15 +119,21 @@ pub(super) fn source(kind: &InputKind) -> Result<Box<dyn Source>, String> {
 }
 
 /// As [`source`], for somebody who only looks.
-pub(super) fn looking(kind: &InputKind) -> Result<Box<dyn Source>, String> {
-    match kind {
+pub(super) fn looking(input: &InputConfig) -> Result<Box<dyn Source>, String> {
+    match &input.kind {
         InputKind::File(FileInput { path, max_event, checkpoint: Some(checkpoint) }) => {
-            let max_event = usize::try_from(*max_event).unwrap_or(usize::MAX);
-            let source = FileSource::looking(path, checkpoint, FileSourceOptions { max_event });
+            let options = file_options(input, *max_event)?;
+            let source = FileSource::looking(path, checkpoint, options);
             Ok(Box::new(source.map_err(|error| error.to_string())?))
         }
-        kind => source(kind),
+        _ => source(input),
     }
+}
+
+fn file_options(input: &InputConfig, max_event: u64) -> Result<FileSourceOptions, String> {
+    let records = input.records.as_ref().map(RecordsConfig::mapping).transpose()?.map(Arc::new);
+    let max_event = usize::try_from(max_event).unwrap_or(usize::MAX);
+    Ok(FileSourceOptions { max_event, records })
 }
 
 fn generator(config: &GeneratorConfig) -> Result<GeneratorSource, String> {

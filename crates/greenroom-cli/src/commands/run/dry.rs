@@ -53,7 +53,7 @@ async fn read(config: &Config) -> Result<String, String> {
     let mut sources = Vec::new();
     for input in &config.inputs {
         let within = |why| format!("input `{}`: {why}", input.name);
-        sources.push(assemble::looking(&input.kind).map_err(within)?);
+        sources.push(assemble::looking(input).map_err(within)?);
     }
     let (started, mut reading) = (Instant::now(), JoinSet::new());
     for (place, source) in sources.into_iter().enumerate() {

@@ -12,6 +12,7 @@ mod input;
 mod layer;
 mod output;
 mod pool;
+mod records;
 
 pub use self::{
     admin::{AdminConfig, Listen},
@@ -32,4 +33,5 @@ pub use self::{
         AdaptiveConfig, AutoscaleConfig, Batch, LimitConfig, OnFinalFailure, OnFull, PoolConfig,
         Retry,
     },
+    records::{AttributeFrom, AttributeRule, RecordsConfig},
 };

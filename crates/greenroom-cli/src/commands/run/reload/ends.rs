@@ -197,7 +197,7 @@ impl Turn<'_> {
                 return Err(format!("its file is written by `outputs.{}`", output.name));
             }
         }
-        let source = assemble::source(&input.kind)?;
+        let source = assemble::source(input)?;
         let added = self.control.add_input(&input.name, assemble::input_config(input), source);
         added.map_err(|error| error.to_string())
     }

@@ -1,0 +1,175 @@
+//! The rule that makes events of records that are no CloudEvents (M05).
+
+use greenroom_bus::{
+    event::Event,
+    record::{Mapping, Pick, RecordPart},
+};
+use greenroom_config::{At, bare, each, flag, group, options, schema::Group, text};
+
+const NOTHING: &Group = &Group::without_settings("this part of a record");
+
+options! {
+    /// How lines that are no CloudEvents become events. A single value is the attribute itself, the same for every line; what
+    /// comes from a line is written as `{ pointer: /kind }`. The bytes of a line are the data as they are, and are parsed only
+    /// where there is a `pointer`. Blank lines are skipped. A line that lacks what is asked for, or is not JSON where there is
+    /// a `pointer`, is malformed: a dead letter with its bytes that names the attribute.
+    pub struct RecordsConfig = "records", then RecordsConfig::checked {
+        /// The type of the events.
+        ty as "type": AttributeRule = group();
+        /// The source of the events.
+        source: AttributeRule = group();
+        /// What an event is about.
+        subject: Option<AttributeRule> = group().optional();
+        /// What tells an event from all others of its source, and is the same where it is repeated. When this is not given, it is made of
+        /// the file's inode, the number of the line and a checksum of its bytes: the same whenever the line is read again, and
+        /// another one in a file that was rewritten.
+        id: Option<AttributeRule> = group().optional();
+        /// When it happened, in RFC 3339. Events have no `time` otherwise.
+        time: Option<AttributeRule> = group().optional();
+        /// What the lines are, for example `application/json` or `text/plain`. Without it, events say nothing about that, which
+        /// means JSON: lines that are not are written as `data_base64`.
+        content_type: Option<String> = text().optional();
+        /// Extension attributes, by name.
+        extensions: Vec<AttributeRule> = each().or_empty();
+    }
+}
+
+options! {
+    /// Where an attribute comes from. A single value in place of the mapping is a `literal`.
+    pub struct AttributeRule named attribute = "a rule", short "literal", then AttributeRule::checked {
+        /// What the attribute is where it is not there, is empty, or `null`.
+        default: Option<String> = text().optional();
+        /// With `true`, an event does not have the attribute where it is not there; otherwise the line is malformed. For an `id`, one
+        /// is made then.
+        optional: bool = flag().default("false");
+        .. /// Where it comes from.
+        from: AttributeFrom;
+    }
+}
+
+options! {
+    /// Where it comes from.
+    pub enum AttributeFrom = "a rule" {
+        /// This text, for every line.
+        Literal(String) as "literal" = text();
+        /// A text, number or truth value in the line, which has to be JSON: a JSON pointer, such as `/user/id`.
+        Pointer(String) as "pointer" = text();
+        /// The path of the file.
+        Path as "path" = bare(NOTHING);
+    }
+}
+
+impl RecordsConfig {
+    /// The rule itself.
+    ///
+    /// # Errors
+    /// What no event can have; a configuration that was checked has nothing of it.
+    pub(crate) fn mapping(&self) -> Result<Mapping, String> {
+        let pick =
+            |rule: &Option<AttributeRule>| rule.as_ref().map(AttributeRule::pick).transpose();
+        let mut mapping = Mapping::new(self.ty.pick()?, self.source.pick()?);
+        if let Some(subject) = pick(&self.subject)? {
+            mapping = mapping.subject(subject);
+        }
+        if let Some(id) = pick(&self.id)? {
+            mapping = mapping.id(id);
+        }
+        if let Some(time) = pick(&self.time)? {
+            mapping = mapping.time(time);
+        }
+        if let Some(content_type) = &self.content_type {
+            mapping = mapping.content_type(Pick::literal(content_type.as_str()));
+        }
+        self.extensions.iter().try_fold(mapping, |mapping, rule| {
+            mapping.extension(&rule.attribute, rule.pick()?).map_err(|error| error.to_string())
+        })
+    }
+
+    /// The type of all its events, where that is known.
+    pub(crate) fn known_type(&self) -> Option<&str> {
+        match &self.ty.from {
+            AttributeFrom::Literal(ty) => Some(ty),
+            _ => None,
+        }
+    }
+
+    fn checked(self, at: &mut At<'_>) -> Option<Self> {
+        for (name, rule) in [("type", &self.ty), ("source", &self.source)] {
+            if rule.optional {
+                let help = "leave `optional` out, or write a `default`";
+                at.error(&format!("{name}.optional"), format!("every event has a {name}"), help);
+                return None;
+            }
+        }
+        for rule in self.time.iter() {
+            for time in rule.texts() {
+                if Event::builder("1", "/", "t").time(time).build().is_err() {
+                    let help = "for example `2026-01-31T12:00:00Z`, or `{ pointer: /time }`";
+                    at.error("time", "this is not an RFC 3339 time", help);
+                    return None;
+                }
+            }
+        }
+        for rule in &self.extensions {
+            let name = &rule.attribute;
+            if Event::builder("1", "/", "t").extension(name, "1").build().is_err() {
+                let help = "lower-case letters and digits, and none that events have anyway, such as `id` or `data`";
+                let text = format!("no extension can be called `{name}`");
+                at.error(&format!("extensions.{name}"), text, help);
+                return None;
+            }
+        }
+        Some(self)
+    }
+}
+
+impl AttributeRule {
+    fn pick(&self) -> Result<Pick, String> {
+        let part = match &self.from {
+            AttributeFrom::Literal(text) => RecordPart::Literal(text.as_str().into()),
+            AttributeFrom::Pointer(pointer) => {
+                RecordPart::Pointer(pointer.parse().map_err(|error| format!("pointer: {error}"))?)
+            }
+            AttributeFrom::Path => RecordPart::Path,
+        };
+        let pick = Pick::of(part);
+        let pick = if self.optional { pick.optional() } else { pick };
+        Ok(match &self.default {
+            Some(default) => pick.or(default.as_str()),
+            None => pick,
+        })
+    }
+
+    /// The texts that it names itself.
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        let literal = match &self.from {
+            AttributeFrom::Literal(text) => Some(text.as_str()),
+            _ => None,
+        };
+        literal.into_iter().chain(self.default.as_deref())
+    }
+
+    fn checked(self, at: &mut At<'_>) -> Option<Self> {
+        let always = matches!(self.from, AttributeFrom::Literal(_));
+        let useless = [("default", self.default.is_some()), ("optional", self.optional)];
+        if let AttributeFrom::Pointer(pointer) = &self.from
+            && pointer.parse::<greenroom_bus::event::Pointer>().is_err()
+        {
+            let help = "it begins with `/`, such as `/user/id`; `~` is written `~0` in it, and `/` inside a name `~1`";
+            at.error("pointer", "this is not a JSON pointer", help);
+            return None;
+        }
+        if let Some((key, _)) = useless.iter().find(|(_, given)| *given && always) {
+            let help =
+                format!("leave `{key}` out, or say where it comes from: `{{ pointer: /kind }}`");
+            at.error(key, "a literal is always there", help);
+            return None;
+        }
+        if self.optional && self.default.is_some() {
+            let help = "leave one of them out";
+            at.error("optional", "with a `default` it is never left out", help);
+            return None;
+        }
+        Some(self)
+    }
+}
