@@ -56,7 +56,7 @@ impl<'v> Members<'v> {
         match &self.found {
             Ok(found) => Ok(place.and_then(|place| found.get(place).copied().flatten())),
             Err(why) => Err(format!(
-                "the record is not JSON, in which the JSON pointer `{pointer}` leads: {why}"
+                "the JSON pointer `{pointer}` needs JSON, which the record is not: {why}"
             )),
         }
     }

@@ -128,7 +128,7 @@ fn m05_what_cannot_be_mapped_names_the_attribute_and_what_was_looked_for() {
     for text in ["plain", r#"{"kind":"a"} and more"#, ""] {
         let why = why(&defaulted, &value(text));
         let expected =
-            "attribute `type`: the record is not JSON, in which the JSON pointer `/kind` leads";
+            "attribute `type`: the JSON pointer `/kind` needs JSON, which the record is not";
         assert!(why.starts_with(expected), "{why}");
     }
     assert_eq!(defaulted.event(&value("{}")).unwrap().ty(), "line");

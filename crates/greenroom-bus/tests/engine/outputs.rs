@@ -2,7 +2,13 @@
 
 use std::sync::Arc;
 
-use greenroom_bus::{dead_letter::Reason, event::Event, router::Matcher};
+use greenroom_bus::{
+    dead_letter::Reason,
+    engine::HandlerConfig,
+    event::Event,
+    handler::discard::DiscardFactory,
+    router::{Condition, Matcher},
+};
 
 use crate::support::{Bench, event, handlers::pass, on, sink::MemorySink, source::Script};
 
@@ -75,4 +81,32 @@ async fn g01_an_input_gives_what_its_matcher_takes_and_the_rest_is_ignored() {
     let letters = letters.stored();
     assert_eq!((letters.len(), letters[0].reason), (1, Reason::Rejected));
     assert_eq!(letters[0].error, "the matcher of its input panicked: no threes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn c21_inputs_handlers_and_outputs_take_events_by_what_is_in_them() {
+    let asks = |condition: Condition| Matcher::any().field("/0".parse().unwrap(), condition);
+    let with = |n: u32| {
+        let event = Event::builder(n.to_string(), "/s", "t").data_json(&[n]);
+        event.build().unwrap()
+    };
+    let (mut bench, first) = (Bench::new(), Arc::new(MemorySink::default()));
+    let rest = bench.sink.clone();
+    let even = asks(Condition::In([0, 2, 4, 6, 8].map(Into::into).to_vec()));
+    let large = asks(Condition::AtLeast(5.into()));
+    bench.engine = greenroom_bus::engine::Engine::builder()
+        .output_where("even", vec!["**".parse().unwrap()], even, first.clone())
+        .output("rest", vec!["**".parse().unwrap()], rest.clone())
+        .dead_letters(bench.letters.clone())
+        .input_where(Box::new(Script::of((0..10).map(with))), asks(Condition::Less(9.into())))
+        .handler("large", HandlerConfig { matcher: large, ..on(&["t"], pass()) })
+        .handler("rest", on(&["t"], Arc::new(DiscardFactory)));
+    let report = bench.run().await;
+    assert_eq!((report.taken, report.ignored, report.handled), (10, 1, 9));
+    let sorted = |sink: &MemorySink| {
+        let mut ids = sink.ids();
+        ids.sort();
+        ids
+    };
+    assert_eq!((sorted(&first).join(" "), sorted(&rest).join(" ")), ("6 8".into(), "5 7".into()));
 }

@@ -153,9 +153,11 @@ impl<'a> Checker<'a> {
         for handler in self.config.handlers.iter().filter(|handler| !handler.fan_out) {
             for (index, on) in handler.on.iter().enumerate() {
                 // Of a pattern, others may get what its `match` leaves; of a type, what its `where` does.
+                // A condition with a mistake, which was told, is not among them.
+                let asked = self.places.has_below(&format!("handlers.{}.where", handler.name));
                 let leaves_some = match on.contains('*') {
-                    true => !handler.takes_all(),
-                    false => !handler.conditions.is_empty() && !taken.contains_key(on.as_str()),
+                    true => asked || !handler.takes_all(),
+                    false => asked && !taken.contains_key(on.as_str()),
                 };
                 if leaves_some {
                     continue;

@@ -71,7 +71,7 @@ fn m05_a_line_that_cannot_be_mapped_is_a_dead_letter_with_its_bytes() {
     let why = |place: usize| letters[place]["error"].as_str().unwrap();
     assert!(
         why(0).contains(
-            "attribute `type`: the record is not JSON, in which the JSON pointer `/kind`"
+            "attribute `type`: the JSON pointer `/kind` needs JSON, which the record is not"
         ),
         "{}",
         why(0)

@@ -69,6 +69,8 @@ fn c21_a_type_may_have_handlers_that_choose_before_the_last() {
         )
     };
     assert_eq!(load(&text("where: { /n: 1 }, ", "")).problems.summary(), "no problems");
+    let mistaken = load(&text("where: { /n: { less: true } }, ", ""));
+    assert_eq!(mistaken.lines(), ["3:36 `true` and `false` are in no order"], "and no more");
     let both = load(&text("where: { /n: 1 }, ", "where: { /n: 2 }, "));
     assert_eq!(both.problems.summary(), "no problems");
     for (first, second) in [("", "where: { /n: 1 }, "), ("match: { subject: x }, ", ""), ("", "")] {
