@@ -11,9 +11,10 @@
 //! [`fan_out`](HandlerConfig::fan_out) get it beside that one, each with an outcome of its own; the
 //! event is settled when all of them are done.
 //!
-//! A handler may be for some events of its types only: a [`Matcher`] asks for attributes, extensions and members of the data
-//! ([`Condition`]). Data is read only where a condition asks for it, and once for all handlers of an event; what a handler makes is
-//! read once more for all outputs. Events that no condition is asked of pay one test, where the table is made.
+//! A handler may be for some events of its types only: a [`Matcher`] asks for attributes,
+//! extensions and members of the data ([`Condition`]). Data is read only where a condition asks for
+//! it, and once for all handlers of an event; what a handler makes is read once more for all
+//! outputs. Events that no condition is asked of pay one test, where the table is made.
 //!
 //! An [`Engine`](crate::engine::Engine) contains a router. Without one, a router tells [where](Router::route) an event goes,
 //! and [started](Router::start) it handles what it is [given](RunningRouter::handle).

@@ -41,10 +41,10 @@ pub enum Command {
     ///
     /// Asks the admin listener (`admin` in the configuration); a token comes from GREENROOM_ADMIN_TOKEN.
     Why(WhyArgs),
-    /// Say which way a sample event would go: handler, pool, key, outputs, and what is asked before or in vain
+    /// Say which way sample events would go (handler, pool, key, outputs), and why not another
     ///
-    /// Nothing is run, opened or written. With --expect it is a test of the configuration: exit code 1 where an event goes
-    /// another way.
+    /// Nothing is run, opened or written. With --expect it is a test of the configuration: exit
+    /// code 1 where an event goes another way.
     Route(RouteArgs),
     /// Print what follows from each HTTP status that a target answers with
     ExplainStatus(ExplainStatusArgs),
@@ -118,15 +118,16 @@ pub struct RouteArgs {
     /// What decides.
     #[command(flatten)]
     pub source: Source,
-    /// The sample: a file with one CloudEvent or several, as JSON, or lines that `records` makes events of; `-` is standard
-    /// input
+    /// The sample: a file with one CloudEvent or several, as JSON, or lines that `records` makes
+    /// events of; `-` is standard input
     pub event: PathBuf,
-    /// The input that the sample is of: where it has `records`, each line of the sample is one. Need not be named where there is
-    /// only one input
+    /// The input that the sample is of: where it has `records`, each line of the sample is one.
+    /// Need not be named where there is only one input
     #[arg(long, value_name = "NAME")]
     pub input: Option<String>,
-    /// What has to hold for every event: `handler=NAME`, and in the same way pool, key, layer, output, outcome (handled,
-    /// no_handler, handler_rejected, key_missing) and loopback; nothing behind the `=`: there is none
+    /// What has to hold for every event: `handler=NAME`, and in the same way pool, key, layer,
+    /// output, outcome (handled, no_handler, handler_rejected, key_missing) and loopback; nothing
+    /// behind the `=`: there is none
     #[arg(long = "expect", value_name = "KEY=VALUE")]
     pub expect: Vec<Expectation>,
     /// Print a JSON object for each event, one a line

@@ -2,8 +2,8 @@
 //!
 //! - [`config`]: the options of the file, each declared once, and all that is checked in one run.
 //! - [`report`] and [`progress`]: what a run tells while it goes on and when it has ended.
-//! - [`commands`]: `run`, `check`, `why`, `route`, `explain-status`, `schema`, `init`, `demo`, `bench`,
-//!   `asyncapi`, `completions`, `man`.
+//! - [`commands`]: `run`, `check`, `why`, `route`, `explain-status`, `schema`, `init`, `demo`,
+//!   `bench`, `asyncapi`, `completions`, `man`.
 
 mod admin;
 pub mod cli;

@@ -187,7 +187,8 @@ pub const fn variables() -> Of<Vec<(String, String)>> {
     Of::new(Kind::Variables)
 }
 
-/// A text, a number, `true` or `false`, to be compared with: what it is written as, so that `"5"` is a text and `5` a number.
+/// A text, a number, `true` or `false`, to be compared with: what it is written as, so that `"5"`
+/// is a text and `5` a number.
 pub const fn literal() -> Of<Literal> {
     Of::new(Kind::Literal)
 }
@@ -221,7 +222,8 @@ pub const fn named<T: Options>() -> Of<Vec<T>> {
     Of::new(Kind::Named(T::GROUP))
 }
 
-/// A mapping from keys of any form (a JSON pointer, an attribute) to mappings with known keys. One that had a problem is left out.
+/// A mapping from keys of any form (a JSON pointer, an attribute) to mappings with known keys. One
+/// that had a problem is left out.
 pub const fn each<T: Options>() -> Of<Vec<T>> {
     Of::new(Kind::Each(T::GROUP))
 }

@@ -117,8 +117,8 @@ impl<'a> EventBuilder<'a> {
         self.datacontenttype(content_type.to_owned())
     }
 
-    /// The value of a record or another payload, as it is: bytes of what `datacontenttype` says. They are not looked at here; see
-    /// [`Data::Payload`].
+    /// The value of a record or another payload, as it is: bytes of what `datacontenttype` says.
+    /// They are not looked at here; see [`Data::Payload`].
     pub fn data_payload(mut self, bytes: impl Into<Bytes>) -> Self {
         self.draft.set_data(Data::Payload(bytes.into()));
         self

@@ -10,9 +10,11 @@ use super::{
 };
 use crate::name::Name;
 
-/// An attribute or extension by its name, or a member of the data by a JSON pointer (RFC 6901), which begins with `/`.
+/// An attribute or extension by its name, or a member of the data by a JSON pointer (RFC 6901),
+/// which begins with `/`.
 ///
-/// A copy costs nothing. The text of each different one is kept for the life of the process, as that of a [`Name`].
+/// A copy costs nothing. The text of each different one is kept for the life of the process, as
+/// that of a [`Name`].
 ///
 /// ```
 /// use greenroom_bus::event::Field;
@@ -121,7 +123,8 @@ impl Field {
         }
     }
 
-    /// The text of the attribute or extension. `None` where the event has none, and for members of the data.
+    /// The text of the attribute or extension. `None` where the event has none, and for members of
+    /// the data.
     pub(crate) fn attribute<'e>(&self, event: &'e Event) -> Option<Cow<'e, str>> {
         match &self.place {
             FieldPlace::Subject => event.subject().map(|subject| Cow::Borrowed(&**subject)),

@@ -89,8 +89,9 @@ pub enum Data {
     Json(Box<RawValue>),
     /// Bytes (`data_base64`).
     Binary(Bytes),
-    /// The value of a record, as it was: bytes of whatever `datacontenttype` says. Nobody has looked at them. Where the event is written
-    /// as JSON, they are `data` if they are what their content type says, JSON or text, and `data_base64` otherwise.
+    /// The value of a record, as it was: bytes of whatever `datacontenttype` says. Nobody has
+    /// looked at them. Where the event is written as JSON, they are `data` if they are what their
+    /// content type says, JSON or text, and `data_base64` otherwise.
     Payload(Bytes),
 }
 

@@ -17,7 +17,8 @@ use super::{
 pub(crate) struct NotJson;
 
 impl Event {
-    /// The data as JSON text, which bytes that should be JSON need not be; `None` where the event has no data.
+    /// The data as JSON text, which bytes that should be JSON need not be; `None` where the event
+    /// has no data.
     pub(crate) fn json(&self) -> Result<Option<&str>, NotJson> {
         match self.data() {
             Data::None => Ok(None),

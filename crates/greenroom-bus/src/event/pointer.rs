@@ -14,8 +14,9 @@ use parking_lot::Mutex;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// A JSON pointer (RFC 6901), such as `/order/id`. One that is written alike is kept once, for the life of the process, so a copy
-/// costs nothing: pointers come from configurations, so there are few.
+/// A JSON pointer (RFC 6901), such as `/order/id`. One that is written alike is kept once, for the
+/// life of the process, so a copy costs nothing: pointers come from configurations, so there are
+/// few.
 #[derive(Clone, Copy)]
 pub struct Pointer(&'static Kept);
 
@@ -127,7 +128,8 @@ impl Pointers {
         self.pointers.iter().position(|known| *known == pointer)
     }
 
-    /// What stands at each of them, in one reading. Where a member is there twice, the last one counts.
+    /// What stands at each of them, in one reading. Where a member is there twice, the last one
+    /// counts.
     ///
     /// # Errors
     /// The text as a whole is no JSON value.

@@ -54,7 +54,8 @@ fn is_offset(offset: &[u8]) -> bool {
 /// A moment: seconds since 1970 in UTC, and nanoseconds. Earlier ones are less.
 pub(crate) type Moment = (i64, u32);
 
-/// The moment that an RFC 3339 date and time is; `None` for any other text. Digits beyond nanoseconds are left out.
+/// The moment that an RFC 3339 date and time is; `None` for any other text. Digits beyond
+/// nanoseconds are left out.
 pub(crate) fn moment(text: &str) -> Option<Moment> {
     if !is_time(text) {
         return None;
@@ -79,7 +80,8 @@ fn offset_seconds(offset: &[u8]) -> i64 {
     if *sign == b'-' { -seconds } else { seconds }
 }
 
-/// Days from 1970-01-01. Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `days_from_civil`.
+/// Days from 1970-01-01. Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms",
+/// `days_from_civil`.
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));

@@ -40,7 +40,8 @@ pub enum Unmapped {
 }
 
 impl Mapping {
-    /// The id is derived from the position, the content type is that of the record, and there is nothing more unless it is named.
+    /// The id is derived from the position, the content type is that of the record, and there is
+    /// nothing more unless it is named.
     pub fn new(ty: Pick, source: Pick) -> Self {
         let mapping = Self {
             ty: ty.clone(),
@@ -67,7 +68,8 @@ impl Mapping {
         Self { subject: Some(pick.clone()), ..self.asking(&pick) }
     }
 
-    /// Instead of an id that is derived from the position: one that a producer gives to each record and repeats with it.
+    /// Instead of an id that is derived from the position: one that a producer gives to each record
+    /// and repeats with it.
     pub fn id(self, pick: Pick) -> Self {
         Self { id: Some(pick.clone()), ..self.asking(&pick) }
     }

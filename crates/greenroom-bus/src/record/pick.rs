@@ -92,7 +92,8 @@ impl Pick {
         self
     }
 
-    /// Where it is not there, the event does not have the attribute. A record without it is malformed otherwise.
+    /// Where it is not there, the event does not have the attribute. A record without it is
+    /// malformed otherwise.
     pub fn optional(mut self) -> Self {
         self.optional = true;
         self

@@ -159,7 +159,8 @@ fn m05_names_that_no_extension_can_have_are_refused() {
 }
 
 proptest! {
-    /// Whatever the bytes are: no rule without pointers looks at them, and what is written holds all of them.
+    /// Whatever the bytes are: no rule without pointers looks at them, and what is written holds
+    /// all of them.
     #[test]
     fn m05_no_byte_is_lost(bytes in prop::collection::vec(any::<u8>(), 0..40), media in 0_usize..4) {
         let content_type = [None, Some("application/json"), Some("text/plain"), Some("image/png")][media];

@@ -8,12 +8,13 @@ use super::literal::{Literal, Number};
 
 /// What is asked of the value of a field.
 ///
-/// - A member of the data is compared as what it is: a number with a number, a text with a text, `true` and `false` with these.
-///   An array or an object is [present](Self::Present), and nothing else.
-/// - An attribute or extension is a text on many ways that events come by. It is read as what it is compared with: `3` and `"3"`
-///   both equal the number 3.
-/// - Where nothing stands, or `null`, only `Present(false)` holds; for a member of the data also where the event has no
-///   data. Data that is not JSON meets no condition at all.
+/// - A member of the data is compared as what it is: a number with a number, a text with a text,
+///   `true` and `false` with these. An array or an object is [present](Self::Present), and nothing
+///   else.
+/// - An attribute or extension is a text on many ways that events come by. It is read as what it is
+///   compared with: `3` and `"3"` both equal the number 3.
+/// - Where nothing stands, or `null`, only `Present(false)` holds; for a member of the data also
+///   where the event has no data. Data that is not JSON meets no condition at all.
 ///
 /// ```
 /// use greenroom_bus::{event::Event, router::{Condition, Matcher}};

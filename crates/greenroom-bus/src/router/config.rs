@@ -180,11 +180,12 @@ impl HandlerConfig {
         }
     }
 
-    /// The key by which it orders this event; `None` where it keeps no order, or the event has no such value and needs none. Whether
-    /// its pool keeps order is not looked at.
+    /// The key by which it orders this event; `None` where it keeps no order, or the event has no
+    /// such value and needs none. Whether its pool keeps order is not looked at.
     ///
     /// # Errors
-    /// The event has to have a key, and has none, or none can be had of it: a sentence for a dead letter.
+    /// The event has to have a key, and has none, or none can be had of it: a sentence for a dead
+    /// letter.
     pub fn key(&self, event: &Event) -> Result<Option<Arc<str>>, String> {
         let Some(order_by) = &self.order_by else { return Ok(None) };
         match order_by.key(event) {

@@ -1,5 +1,5 @@
-//! An event while matchers look at it: its data is read when the first condition asks for a member of it, and once for all of
-//! them.
+//! An event while matchers look at it: its data is read when the first condition asks for a member
+//! of it, and once for all of them.
 
 use std::cell::OnceCell;
 

@@ -6,7 +6,8 @@ use crate::{
     pattern::Pattern,
 };
 
-/// The events that an output takes: those of some types, and of these the ones that a matcher takes.
+/// The events that an output takes: those of some types, and of these the ones that a matcher
+/// takes.
 #[derive(Debug, Clone)]
 pub struct Interest {
     /// Their types.
@@ -36,8 +37,8 @@ impl Interest {
 /// let large = Matcher::any().field("/total".parse()?, Condition::AtLeast(100.into()));
 /// let large = Interest { matcher: large, ..Interest::new(vec!["order.*".parse()?]) };
 /// let interests = Interests::new(vec![large, Interest::new(vec!["**".parse()?])]);
-/// let order = Event::builder("1", "/shop", "order.placed").data_raw(serde_json::from_str(r#"{"total":7}"#)?);
-/// let order = order.build()?;
+/// let order = Event::builder("1", "/shop", "order.placed");
+/// let order = order.data_json(&serde_json::json!({ "total": 7 })).build()?;
 /// let takers: Vec<_> = interests.takers(&order).map(Result::unwrap).collect();
 /// assert_eq!(takers, [1]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -72,8 +73,8 @@ impl Interests {
         self.interests[first].matcher.is_any().then_some(first)
     }
 
-    /// The places of those that take an event: an event goes to the first, or to all of them. The next one is asked only when
-    /// it is asked for.
+    /// The places of those that take an event: an event goes to the first, or to all of them. The
+    /// next one is asked only when it is asked for.
     pub fn takers<'e>(
         &'e self,
         event: &'e Event,
@@ -88,7 +89,8 @@ impl Interests {
         )
     }
 
-    /// The places of those that are for events of its type and refuse this one, each with the first condition that does not hold.
+    /// The places of those that are for events of its type and refuse this one, each with the first
+    /// condition that does not hold.
     pub fn refusing(&self, event: &Event) -> Vec<(usize, String)> {
         let covering = self.interests.iter().enumerate();
         let covering = covering.filter(|(_, interest)| interest.covers(event));

@@ -6,9 +6,10 @@ use crate::event::rfc3339::{self, Moment};
 
 /// A text, a number or a truth value that a field of an event is [compared](super::Condition) with.
 ///
-/// Numbers are compared by what they are worth (`1` and `1.0` are equal; whole numbers exactly, up to 127 bits), texts
-/// character by character. A text that is an RFC 3339 time stands for that moment, however it is written, and is compared with
-/// texts that are times, too. Values of different kinds are neither equal, less nor greater.
+/// Numbers are compared by what they are worth (`1` and `1.0` are equal; whole numbers exactly, up
+/// to 127 bits), texts character by character. A text that is an RFC 3339 time stands for that
+/// moment, however it is written, and is compared with texts that are times, too. Values of
+/// different kinds are neither equal, less nor greater.
 ///
 /// ```
 /// use std::cmp::Ordering;
@@ -123,7 +124,8 @@ impl Literal {
         }
     }
 
-    /// How this compares with an attribute of an event. Transports write attributes as text, so the text is read as what this is.
+    /// How this compares with an attribute of an event. Transports write attributes as text, so the
+    /// text is read as what this is.
     pub(super) fn compare_attribute(&self, found: &str) -> Option<Ordering> {
         match &self.value {
             LiteralValue::Text { .. } => self.compare_text(found),

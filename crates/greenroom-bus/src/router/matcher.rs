@@ -13,8 +13,8 @@ use crate::event::{Event, ExtensionValue, Field, Pointers};
 
 type Function = Arc<dyn Fn(&Event) -> bool + Send + Sync>;
 
-/// Conditions on an event's source, subject, other attributes and data. All of them have to hold; with none, every event is
-/// taken.
+/// Conditions on an event's source, subject, other attributes and data. All of them have to hold;
+/// with none, every event is taken.
 ///
 /// ```
 /// use greenroom_bus::{event::Event, router::Matcher};
@@ -64,8 +64,9 @@ impl Matcher {
         self
     }
 
-    /// Only events whose attribute, extension or member of the data meets this condition; of one field several may be asked.
-    /// The data is read only once all other conditions hold, and once for all that are asked of it.
+    /// Only events whose attribute, extension or member of the data meets this condition; of one
+    /// field several may be asked. The data is read only once all other conditions hold, and once
+    /// for all that are asked of it.
     pub fn field(mut self, field: Field, condition: Condition) -> Self {
         match field.pointer() {
             Some(pointer) => {
@@ -104,7 +105,8 @@ impl Matcher {
         self.mismatch_in(&Inspected::new(event, &self.pointers)).is_none()
     }
 
-    /// The first condition that does not hold for this event, as it is named where it was set; `None` where it takes the event.
+    /// The first condition that does not hold for this event, as it is named where it was set;
+    /// `None` where it takes the event.
     ///
     /// # Panics
     /// As [`matches`](Self::matches).

@@ -101,10 +101,11 @@ impl Router {
     /// Adds a handler to this pool, whatever its configuration says. Its place is how many there were before.
     ///
     /// # Errors
-    /// [`PoolNotFound`](RouterError::PoolNotFound); [`HandlerExists`](RouterError::HandlerExists) where the name is taken, or
-    /// what it is for has a handler already that takes all of it, and neither is marked `fan_out`: a type has one handler, and
-    /// before it those whose matchers ask for [fields](super::Matcher::field);
-    /// [`CannotSettle`](RouterError::CannotSettle); [`HandlerForNothing`](RouterError::HandlerForNothing);
+    /// [`PoolNotFound`](RouterError::PoolNotFound); [`HandlerExists`](RouterError::HandlerExists)
+    /// where the name is taken, or what it is for has a handler already that takes all of it, and
+    /// neither is marked `fan_out`: a type has one handler, and before it those whose matchers ask
+    /// for [fields](super::Matcher::field); [`CannotSettle`](RouterError::CannotSettle);
+    /// [`HandlerForNothing`](RouterError::HandlerForNothing);
     /// [`HandlerNameEmpty`](RouterError::HandlerNameEmpty).
     pub fn add_handler_to_pool(
         &mut self,
@@ -156,8 +157,9 @@ impl Router {
         self.routes.get_or_init(|| self.table()).route(event)
     }
 
-    /// The handlers that are named for the event's type, in the order in which they are asked, and what comes of each: for people,
-    /// not for the way of an event. Matchers are asked more than once.
+    /// The handlers that are named for the event's type, in the order in which they are asked, and
+    /// what comes of each: for people, not for the way of an event. Matchers are asked more than
+    /// once.
     pub fn explain(&self, event: &Event) -> Vec<Considered> {
         self.routes.get_or_init(|| self.table()).explain(event)
     }
@@ -233,8 +235,8 @@ impl<'a> Taken<'a> {
             if let Some(first) = self.on.get(on) {
                 return exists(format!("{on} is handled by {first:?} already"));
             }
-            // Of a pattern, others may get what its matcher leaves; a type has one handler, and those before it that choose by
-            // conditions on fields.
+            // Of a pattern, others may get what its matcher leaves; a type has one handler, and
+            // those before it that choose by conditions on fields.
             if config.matcher.is_any() || (on.exact().is_some() && !config.matcher.asks_fields()) {
                 self.on.insert(on, name);
             }

@@ -181,7 +181,8 @@ impl Routes {
         found
     }
 
-    /// The handlers that are named for the event's type, in the order in which they are asked, and what came of each.
+    /// The handlers that are named for the event's type, in the order in which they are asked, and
+    /// what came of each.
     pub(super) fn explain(&self, event: &Event) -> Vec<Considered> {
         let places = match self.exact.get(event.ty()) {
             Some(candidates) => candidates.places.clone(),

@@ -65,12 +65,13 @@ pub struct FileSourceOptions {
     /// The longest line that is taken for an event, in bytes. Of a longer one this many are kept,
     /// with its length and its SHA-256, for a dead letter. Default: 16 MiB.
     pub max_event: usize,
-    /// The rule that makes events of lines that are no CloudEvents (M05). Blank lines are skipped all the same. Default: none; each line
-    /// is a CloudEvent.
+    /// The rule that makes events of lines that are no CloudEvents (M05). Blank lines are skipped
+    /// all the same. Default: none; each line is a CloudEvent.
     ///
-    /// An id that the rule does not name is `INODE-LINE-CRC`: the file's inode (its path, where it has none), the number of the
-    /// line and a checksum of its bytes. So it is the same whenever the line is read again, whatever was read before it; and a
-    /// file that is rewritten has other ids for the lines that are not what and where they were.
+    /// An id that the rule does not name is `INODE-LINE-CRC`: the file's inode (its path, where it
+    /// has none), the number of the line and a checksum of its bytes. So it is the same whenever
+    /// the line is read again, whatever was read before it; and a file that is rewritten has other
+    /// ids for the lines that are not what and where they were.
     pub records: Option<Arc<Mapping>>,
 }
 

@@ -1,7 +1,8 @@
 //! `greenroom route FILE EVENT`: the way of a sample event through a configuration (C20).
 //!
-//! The handlers are chosen by the router's own table, outputs by what the engine asks, keys by what orders events. Nothing is
-//! opened, run or written: files that the configuration names need not be there.
+//! The handlers are chosen by the router's own table, outputs by what the engine asks, keys by what
+//! orders events. Nothing is opened, run or written: files that the configuration names need not be
+//! there.
 
 mod expect;
 mod plan;

@@ -251,7 +251,8 @@ fn type_condition(condition: &FieldCondition) -> Option<Matcher> {
     Some(asked.fold(Matcher::any(), |matcher, condition| matcher.field(field, condition)))
 }
 
-/// True when some type that `on` stands for may be like this. Of a pattern that is known where the types are listed.
+/// True when some type that `on` stands for may be like this. Of a pattern that is known where the
+/// types are listed.
 fn may_be(on: &str, condition: &FieldCondition, meets: &Matcher) -> bool {
     let event = |ty: &str| Event::builder("1", "/", ty.to_owned()).build().ok();
     if !on.contains('*') {

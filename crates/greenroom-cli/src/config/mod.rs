@@ -70,7 +70,8 @@ pub fn load(file: &Path, settings: &[String]) -> (Option<Config>, Problems) {
     load_with(file, settings, true)
 }
 
-/// As [`load`], without a look at what lies outside of the file but for values that are read from there.
+/// As [`load`], without a look at what lies outside of the file but for values that are read from
+/// there.
 pub(crate) fn load_as_written(file: &Path, settings: &[String]) -> (Option<Config>, Problems) {
     load_with(file, settings, false)
 }

@@ -171,7 +171,8 @@ fn value() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// Of values that compare, exactly one of less, equal and greater holds, and the or-equal forms follow from these.
+    /// Of values that compare, exactly one of less, equal and greater holds, and the or-equal forms
+    /// follow from these.
     #[test]
     fn c21_conditions_agree_with_each_other(literal in literal(), value in value()) {
         let [less, equal, greater, at_most, at_least] = held(&literal, &value);
@@ -198,7 +199,8 @@ proptest! {
         prop_assert_eq!(Literal::from(one).compare(&other), reversed);
     }
 
-    /// Of whole numbers and others, the order is that of the numbers, also where a float cannot tell them apart.
+    /// Of whole numbers and others, the order is that of the numbers, also where a float cannot
+    /// tell them apart.
     #[test]
     fn c21_numbers_are_compared_exactly(whole in any::<i64>(), off in -3_i64..=3) {
         let other = (whole.saturating_add(off)) as f64;

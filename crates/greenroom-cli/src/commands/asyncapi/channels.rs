@@ -196,7 +196,8 @@ fn references(keys: Vec<&str>) -> Map<String, Value> {
     keys.into_iter().map(|key| (key.to_owned(), reference(key))).collect()
 }
 
-/// What becomes an attribute of a record, and what the record is. Texts that the rule names itself may be secret.
+/// What becomes an attribute of a record, and what the record is. Texts that the rule names itself
+/// may be secret.
 fn records(records: &RecordsConfig) -> Value {
     let from = |rule: &AttributeRule| match &rule.from {
         AttributeFrom::Pointer(pointer) => json!({ "pointer": pointer }),

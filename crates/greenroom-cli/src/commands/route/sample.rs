@@ -1,5 +1,6 @@
-//! Sample events: one or several JSON values, each an event or a list of events, with any white space between them. So a pretty
-//! event, a file of one event a line and a batch are all read. Of an input with a rule for records, each line is one of these.
+//! Sample events: one or several JSON values, each an event or a list of events, with any white
+//! space between them. So a pretty event, a file of one event a line and a batch are all read. Of
+//! an input with a rule for records, each line is one of these.
 
 use std::{
     fs,

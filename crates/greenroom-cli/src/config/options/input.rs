@@ -15,7 +15,8 @@ options! {
         /// How many bytes of its events may be taken and not settled before it pauses. An event
         /// that is larger passes while nothing else of its input is in flight.
         in_flight: u64 = size(1024..=1024 * GIB).default("64MiB");
-        /// The rule that makes events of what is read, where that is no CloudEvents. Without it, each line is a CloudEvent.
+        /// The rule that makes events of what is read, where that is no CloudEvents. Without it,
+        /// each line is a CloudEvent.
         records: Option<RecordsConfig> = group().optional();
         .. /// What it reads.
         kind: InputKind;
@@ -39,7 +40,8 @@ options! {
 }
 
 options! {
-    /// One CloudEvent (JSON) on each line, or what `records` makes one of; plain, gzip or zstd, told apart by their content.
+    /// One CloudEvent (JSON) on each line, or what `records` makes one of; plain, gzip or zstd,
+    /// told apart by their content.
     pub struct FileInput = "a file input" {
         /// The file. `-` is standard input.
         path: PathBuf = path();

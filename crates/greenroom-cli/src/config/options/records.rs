@@ -9,10 +9,11 @@ use greenroom_config::{At, bare, each, flag, group, options, schema::Group, text
 const NOTHING: &Group = &Group::without_settings("this part of a record");
 
 options! {
-    /// How lines that are no CloudEvents become events. A single value is the attribute itself, the same for every line; what
-    /// comes from a line is written as `{ pointer: /kind }`. The bytes of a line are the data as they are, and are parsed only
-    /// where there is a `pointer`. Blank lines are skipped. A line that lacks what is asked for, or is not JSON where there is
-    /// a `pointer`, is malformed: a dead letter with its bytes that names the attribute.
+    /// How lines that are no CloudEvents become events. A single value is the attribute itself, the
+    /// same for every line; what comes from a line is written as `{ pointer: /kind }`. The bytes of
+    /// a line are the data as they are, and are parsed only where there is a `pointer`. Blank lines
+    /// are skipped. A line that lacks what is asked for, or is not JSON where there is a `pointer`,
+    /// is malformed: a dead letter with its bytes that names the attribute.
     pub struct RecordsConfig = "records", then RecordsConfig::checked {
         /// The type of the events.
         ty as "type": AttributeRule = group();
@@ -20,14 +21,16 @@ options! {
         source: AttributeRule = group();
         /// What an event is about.
         subject: Option<AttributeRule> = group().optional();
-        /// What tells an event from all others of its source, and is the same where it is repeated. When this is not given, it is made of
-        /// the file's inode, the number of the line and a checksum of its bytes: the same whenever the line is read again, and
-        /// another one in a file that was rewritten.
+        /// What tells an event from all others of its source, and is the same where it is repeated.
+        /// When this is not given, it is made of the file's inode, the number of the line and a
+        /// checksum of its bytes: the same whenever the line is read again, and another one in a
+        /// file that was rewritten.
         id: Option<AttributeRule> = group().optional();
         /// When it happened, in RFC 3339. Events have no `time` otherwise.
         time: Option<AttributeRule> = group().optional();
-        /// What the lines are, for example `application/json` or `text/plain`. Without it, events say nothing about that, which
-        /// means JSON: lines that are not are written as `data_base64`.
+        /// What the lines are, for example `application/json` or `text/plain`. Without it, events
+        /// say nothing about that, which means JSON: lines that are not are written as
+        /// `data_base64`.
         content_type: Option<String> = text().optional();
         /// Extension attributes, by name.
         extensions: Vec<AttributeRule> = each().or_empty();
@@ -39,8 +42,8 @@ options! {
     pub struct AttributeRule named attribute = "a rule", short "literal", then AttributeRule::checked {
         /// What the attribute is where it is not there, is empty, or `null`.
         default: Option<String> = text().optional();
-        /// With `true`, an event does not have the attribute where it is not there; otherwise the line is malformed. For an `id`, one
-        /// is made then.
+        /// With `true`, an event does not have the attribute where it is not there; otherwise the
+        /// line is malformed. For an `id`, one is made then.
         optional: bool = flag().default("false");
         .. /// Where it comes from.
         from: AttributeFrom;
@@ -52,7 +55,8 @@ options! {
     pub enum AttributeFrom = "a rule" {
         /// This text, for every line.
         Literal(String) as "literal" = text();
-        /// A text, number or truth value in the line, which has to be JSON: a JSON pointer, such as `/user/id`.
+        /// A text, number or truth value in the line, which has to be JSON: a JSON pointer, such as
+        /// `/user/id`.
         Pointer(String) as "pointer" = text();
         /// The path of the file.
         Path as "path" = bare(NOTHING);
