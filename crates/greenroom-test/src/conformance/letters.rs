@@ -1,0 +1,34 @@
+//! Dead letters that are stored at once, and told to the ledger.
+
+use std::sync::Arc;
+
+use greenroom_bus::{
+    BoxFuture,
+    dead_letter::{DeadLetter, DeadLetterStore},
+    sink::SinkError,
+};
+
+use super::ledger::Ledger;
+
+pub(super) struct Letters(pub(super) Arc<Ledger>);
+
+impl DeadLetterStore for Letters {
+    fn describe(&self) -> String {
+        "letters".to_owned()
+    }
+
+    fn store(&self, letter: DeadLetter) {
+        let raw = letter.raw.map(|raw| String::from_utf8_lossy(&raw).into_owned());
+        let name = raw.or_else(|| letter.event.map(|event| event.id().to_owned()));
+        self.0.buries(&name.unwrap_or_default(), letter.position);
+        letter.ack.confirm();
+    }
+
+    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn failure(&self) -> Option<SinkError> {
+        None
+    }
+}

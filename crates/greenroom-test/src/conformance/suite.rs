@@ -1,0 +1,36 @@
+//! The entry point.
+
+use super::{
+    check::Check,
+    checks::of,
+    connector::Connector,
+    scene::Scene,
+    verdict::{Report, Row, Verdict},
+};
+use crate::programs::seed;
+
+/// Runs every check on a connector, from the seed that `GREENROOM_SEED` names, or another one each time. Call it outside of any
+/// runtime: each check has its own.
+pub fn run(connector: &dyn Connector) -> Report {
+    Report(Check::ALL.map(|one| check(connector, one)).into())
+}
+
+/// Runs one check on a connector, as [`run`] does.
+pub fn check(connector: &dyn Connector, check: Check) -> Row {
+    let seed = seed();
+    let verdict = match not_applicable(connector, check) {
+        Some(why) => Verdict::NotApplicable(why),
+        None => {
+            let scene = Scene::new(connector, seed);
+            let passed = scene.and_then(|mut scene| of(check)(&mut scene));
+            passed.map_or_else(Verdict::Failed, |()| Verdict::Passed)
+        }
+    };
+    Row { connector: connector.name(), check, seed, verdict }
+}
+
+fn not_applicable(connector: &dyn Connector, check: Check) -> Option<String> {
+    let lacks = |ability| Some((ability, connector.lacks(ability)?));
+    let (ability, why) = check.needs().iter().copied().find_map(lacks)?;
+    Some(format!("it is not able {ability}: {why}"))
+}

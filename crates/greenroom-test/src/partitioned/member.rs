@@ -1,0 +1,130 @@
+//! The source that reads a broker.
+
+use std::sync::Arc;
+
+use greenroom_bus::{
+    BoxFuture,
+    source::{Committer, Partition, Pull, Receipts, Resumed, Source, SourceError, Taken},
+    watermark::Epoch,
+};
+
+use super::{
+    committer::{Commits, Heard, resumed},
+    log::Log,
+    state::Shared,
+};
+
+/// Reads all partitions that are assigned, until another source takes its place.
+pub(super) struct Member {
+    shared: Shared,
+    /// Its number among the sources of its broker.
+    number: u64,
+    resumed: Option<Resumed>,
+    /// What the last pull gave.
+    last: (Partition, Epoch),
+}
+
+impl Member {
+    /// Takes the place of the one before.
+    pub(super) fn join(shared: Shared) -> Self {
+        let (number, resumed) = shared.change(|state| {
+            let resumed = resumed(state.logs.values());
+            state.member += 1;
+            state.paused.clear();
+            state.logs.values_mut().filter(|log| log.is_wanted).for_each(Log::assign);
+            (state.member, resumed)
+        });
+        Self { shared, number, resumed, last: (Partition::ONLY, Epoch::default()) }
+    }
+
+    fn next(&mut self, into: &mut Vec<Taken>) -> Option<Pull> {
+        let mut state = self.shared.0.state.lock();
+        if state.member != self.number {
+            return Some(Pull::End);
+        }
+        if state.any_leaves() {
+            return Some(Pull::Revoke);
+        }
+        let Some(partition) = state.give(into) else {
+            return state.is_over().then_some(Pull::End);
+        };
+        self.last = (partition, state.log(partition).epoch().unwrap_or_default());
+        drop(state);
+        self.shared.0.changed.notify_waiters();
+        Some(Pull::More)
+    }
+}
+
+impl Source for Member {
+    fn describe(&self) -> String {
+        "broker".to_owned()
+    }
+
+    fn pull<'a>(
+        &'a mut self,
+        into: &'a mut Vec<Taken>,
+    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+        Box::pin(async move {
+            loop {
+                let shared = self.shared.clone();
+                let mut changed = std::pin::pin!(shared.0.changed.notified());
+                changed.as_mut().enable();
+                if let Some(pull) = self.next(into) {
+                    return Ok(pull);
+                }
+                changed.await;
+            }
+        })
+    }
+
+    fn replayable(&self) -> bool {
+        true
+    }
+
+    fn committer(&mut self) -> Option<Arc<dyn Committer>> {
+        Some(Commits::of(&self.shared, self.number, self.resumed))
+    }
+
+    fn receipts(&self) -> Option<Arc<dyn Receipts>> {
+        let (partition, epoch) = self.last;
+        Some(Heard::of(&self.shared, partition, epoch))
+    }
+
+    fn is_partitioned(&self) -> bool {
+        true
+    }
+
+    fn partition(&self) -> Partition {
+        self.last.0
+    }
+
+    fn set_paused(&mut self, paused: &[Partition]) {
+        self.shared.change(|state| state.paused = paused.to_vec());
+    }
+
+    fn revoking(&mut self) -> Vec<Partition> {
+        self.shared.change(|state| {
+            let leaving = state.logs.iter_mut().filter(|(_, log)| log.leaves());
+            let leaving = leaving.map(|(partition, log)| {
+                log.is_leaving = true;
+                *partition
+            });
+            leaving.collect()
+        })
+    }
+
+    fn revoked(&mut self, partition: Partition) {
+        self.shared.change(|state| {
+            let log = state.log(partition);
+            if !log.is_leaving {
+                let what = format!("partition {partition} was answered, and is not taken away");
+                return state.misuse.push(what);
+            }
+            log.leave();
+            if log.is_wanted {
+                log.assign();
+            }
+            state.revoked.push(partition);
+        });
+    }
+}

@@ -1,0 +1,170 @@
+//! Random programs: many of them, on all cores, each in a thread and on a virtual clock of its own.
+//!
+//! ```text
+//! GREENROOM_PROGRAMS ──▶ a thread for each core, each with a seed ──▶ program ──▶ a thread with a paused clock ──▶ Ok, or
+//! GREENROOM_SEED                                                                   made as small as possible, and its seed
+//! ```
+//!
+//! A failure names the seed and the number of programs that repeat it. Where a number was asked for, how far it has come is told every few
+//! seconds on standard error.
+
+use std::{
+    io::Write,
+    num::NonZero,
+    str::FromStr,
+    sync::{
+        Once,
+        atomic::{AtomicU32, Ordering},
+        mpsc,
+    },
+    thread,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use proptest::{
+    prelude::*,
+    test_runner::{RngSeed, TestRunner},
+};
+use tokio::runtime::{Builder, Runtime};
+
+/// By the real clock. Programs take milliseconds; beside much other work, some have taken more than ten seconds.
+const HANGS: Duration = Duration::from_secs(60);
+
+/// Programs of one test, unless `GREENROOM_PROGRAMS` says otherwise.
+const PROGRAMS: u32 = 500;
+
+/// How often it is told how far it has come.
+const TOLD: Duration = Duration::from_secs(10);
+
+/// How long a program is made smaller, in milliseconds.
+const SHRINKS: u32 = 40_000;
+
+/// Runs a program in a thread of its own: one that spins without virtual time passing is found by the real clock.
+///
+/// # Errors
+/// What the program says; or it panicked, or did not end within a minute.
+///
+/// # Panics
+/// The system has no thread for it.
+pub fn in_a_thread(
+    run: impl FnOnce(&Runtime) -> Result<(), TestCaseError> + Send + 'static,
+) -> Result<(), TestCaseError> {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
+        let ran = runtime.map_err(|error| TestCaseError::fail(format!("no runtime: {error}")));
+        let _ = tell.send(ran.and_then(|runtime| run(&runtime)));
+    });
+    told.recv_timeout(HANGS)
+        .map_err(|error| TestCaseError::fail(format!("the run hangs or panicked: {error}")))?
+}
+
+/// Tries as many programs as `GREENROOM_PROGRAMS` says, 500 unless it does, from the seed that `GREENROOM_SEED` names.
+///
+/// # Panics
+/// One of them failed. The message has the seed, and the program, made as small as possible.
+pub fn try_all<S>(
+    programs: impl Fn() -> S + Sync,
+    tried: impl Fn(S::Value) -> Result<(), TestCaseError> + Sync,
+) where
+    S: Strategy,
+{
+    let asked = from_environment("GREENROOM_PROGRAMS");
+    let (all, seed) = (asked.unwrap_or(PROGRAMS), seed());
+    let threads = thread::available_parallelism().map_or(1, NonZero::get) as u32;
+    let (threads, done) = (threads.clamp(1, all.max(1)), AtomicU32::new(0));
+    quiet_on_purpose();
+    let each = |thread: u32| {
+        let cases = all / threads + u32::from(thread < all % threads);
+        let seed = seed.wrapping_add(u64::from(thread));
+        try_some((seed, cases, threads), &programs(), |program| {
+            let result = tried(program);
+            done.fetch_add(1, Ordering::Relaxed);
+            result
+        })
+    };
+    let failure = thread::scope(|scope| {
+        let named = |thread: u32| thread::Builder::new().name(format!("programs-{thread}"));
+        let each = &each;
+        let running: Vec<_> = (0..threads)
+            .map(|thread| named(thread).spawn_scoped(scope, move || each(thread)))
+            .collect();
+        if asked.is_some() {
+            tell_until(&done, all, || running.iter().flatten().all(|thread| thread.is_finished()));
+        }
+        let ended = running.into_iter().map(|thread| match thread.map(|thread| thread.join()) {
+            Ok(Ok(ended)) => ended,
+            Ok(Err(_)) => Err("a thread of programs panicked".to_owned()),
+            Err(error) => Err(format!("no thread for programs: {error}")),
+        });
+        ended.collect::<Vec<_>>().into_iter().find_map(Result::err)
+    });
+    if let Some(failure) = failure {
+        panic!("{failure}");
+    }
+}
+
+/// So many programs from one seed, in one of so many threads.
+fn try_some<S: Strategy>(
+    (seed, cases, threads): (u64, u32, u32),
+    programs: &S,
+    tried: impl Fn(S::Value) -> Result<(), TestCaseError>,
+) -> Result<(), String> {
+    let config = ProptestConfig {
+        cases,
+        rng_seed: RngSeed::Fixed(seed),
+        failure_persistence: None,
+        max_shrink_time: SHRINKS,
+        ..ProptestConfig::default()
+    };
+    TestRunner::new(config).run(programs, tried).map_err(|error| {
+        // The first thread has this seed, and as many programs as this one had.
+        let programs = cases.saturating_mul(threads);
+        format!("GREENROOM_SEED={seed} GREENROOM_PROGRAMS={programs} repeats it: {error}")
+    })
+}
+
+/// What `GREENROOM_SEED` says; otherwise one from the clock.
+pub fn seed() -> u64 {
+    from_environment("GREENROOM_SEED").unwrap_or_else(|| {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        now.map_or(1, |now| now.as_nanos() as u64)
+    })
+}
+
+/// Past the capture of test output: otherwise it would be shown when all is over.
+pub(crate) fn tell(line: &str) {
+    // A closed standard error is no reason to fail.
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+fn tell_until(done: &AtomicU32, all: u32, is_over: impl Fn() -> bool) {
+    let (began, mut told) = (Instant::now(), Instant::now());
+    while !is_over() {
+        thread::sleep(Duration::from_millis(50));
+        if told.elapsed() >= TOLD {
+            told = Instant::now();
+            let (done, so_far) = (done.load(Ordering::Relaxed), began.elapsed().as_secs());
+            tell(&format!("{done} of {all} programs in {so_far} s"));
+        }
+    }
+    let (done, took) = (done.load(Ordering::Relaxed), began.elapsed().as_secs_f64());
+    tell(&format!("{done} programs in {took:.1} s"));
+}
+
+/// Handlers and sources panic on purpose: programs run in threads without a name, tests in such with one.
+fn quiet_on_purpose() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if thread::current().name().is_some() {
+                usual(panic);
+            }
+        }));
+    });
+}
+
+fn from_environment<T: FromStr>(name: &str) -> Option<T> {
+    std::env::var(name).ok().and_then(|value| value.parse().ok())
+}
