@@ -15,15 +15,14 @@ use greenroom_bus::{
     settlement::{Outcome, Refusal, Settled},
     source::Partition,
 };
+use greenroom_test::partitioned::Broker;
 use parking_lot::Mutex;
 use tokio::{sync::Semaphore, task::JoinHandle};
 
 use crate::support::{
     Bench, checked, event,
     handlers::{handle, pass},
-    ms, on,
-    partitioned::Broker,
-    pool, sized,
+    ms, on, pool, sized,
 };
 
 const HANDLED: Settled = Settled::Acknowledged(Outcome::Handled);
@@ -82,6 +81,7 @@ impl Running {
     async fn ended(self) -> RunReport {
         self.broker.end();
         let report = tokio::time::timeout(crate::support::HANG, self.run).await;
+        assert_eq!(self.broker.misuse(), [""; 0]);
         checked(report.expect("the run did not end").unwrap())
     }
 
@@ -124,8 +124,8 @@ async fn d15_d03_a_full_partition_pauses_that_partition_only() {
     });
     let config = InputConfig { run_ahead: 20, ..InputConfig::default() };
     let running = Running::new(config, bench).await;
-    running.broker.give(0, events("a", 1_000));
-    running.broker.give(1, [event("b", "free", None)]);
+    running.broker.publish(0, events("a", 1_000));
+    running.broker.publish(1, [event("b", "free", None)]);
     a_while().await;
     assert_eq!(running.broker.paused(), [0]);
     let given = running.broker.given(0);
@@ -133,7 +133,7 @@ async fn d15_d03_a_full_partition_pauses_that_partition_only() {
         (12..=26).contains(&given),
         "{given}: one in hand, one queued, ten beside it, and its batch"
     );
-    running.broker.give(1, (0..500).map(|n| event(n, "free", None)));
+    running.broker.publish(1, (0..500).map(|n| event(n, "free", None)));
     a_while().await;
     assert_eq!(how(&running.broker.settled(1)), [HANDLED; 501]);
     assert_eq!((running.broker.paused(), running.broker.given(0)), (vec![0], given));
@@ -157,11 +157,11 @@ async fn d15_d03_bytes_in_flight_are_of_a_partition() {
             .map(|n| sized(format!("{prefix}{n}"), "made", Some(&n.to_string()), 1 << 10))
             .collect()
     };
-    running.broker.give(0, large("a"));
+    running.broker.publish(0, large("a"));
     a_while().await;
     let alone = running.partition(0).unwrap();
     assert_eq!((alone.in_flight_limit, alone.is_paused), (100 << 10, true));
-    running.broker.give(1, large("b"));
+    running.broker.publish(1, large("b"));
     a_while().await;
     let views = [0, 1].map(|partition| running.partition(partition).unwrap());
     assert!(views.iter().all(|view| view.in_flight_limit == 50 << 10), "{views:?}");
@@ -180,8 +180,8 @@ async fn d15_a_source_that_heeds_no_pause_loses_nothing_and_keeps_its_order() {
     });
     let config = InputConfig { in_flight_bytes: 1_000, ..InputConfig::default() };
     let running = Running::new(config, bench).await;
-    running.broker.heed_nothing();
-    running.broker.give(0, of_key("a", 100));
+    running.broker.heed_no_pause();
+    running.broker.publish(0, of_key("a", 100));
     a_while().await;
     assert_eq!(running.broker.given(0), 100, "it was not asked for so many");
     gate.open();
@@ -198,9 +198,9 @@ async fn d15_events_of_a_revoked_partition_are_not_started_and_give_up_their_roo
         engine.pool("default", pool(1, 20)).handler("all", on(&["made"], gate.handler()))
     });
     let running = Running::new(InputConfig::default(), bench).await;
-    running.broker.give(0, events("a", 50));
+    running.broker.publish(0, events("a", 50));
     a_while().await;
-    running.broker.give(1, events("b", 5));
+    running.broker.publish(1, events("b", 5));
     a_while().await;
     assert_eq!(gate.started(), ["a0"]);
     running.broker.revoke(0);
@@ -228,11 +228,11 @@ async fn d15_a_partition_that_comes_back_begins_anew_and_a_key_has_one_owner() {
         engine.pool("default", pool(4, 100)).handler("all", on(&["made"], gate.handler()))
     });
     let running = Running::new(InputConfig::default(), bench).await;
-    running.broker.give(0, of_key("a", 5));
+    running.broker.publish(0, of_key("a", 5));
     a_while().await;
     running.broker.revoke(0);
     a_while().await;
-    running.broker.give(0, of_key("a", 5));
+    running.broker.assign(0);
     a_while().await;
     assert_eq!(gate.started(), ["a0"], "the same key is in hand still");
     gate.open();
@@ -257,7 +257,7 @@ async fn d15_what_waits_for_another_attempt_is_given_up_as_well() {
     let bench = Bench::new()
         .set(|engine| engine.pool("default", pool(4, 100)).handler("all", on(&["made"], failing)));
     let running = Running::new(InputConfig::default(), bench).await;
-    running.broker.give(0, of_key("a", 3));
+    running.broker.publish(0, of_key("a", 3));
     a_while().await;
     running.broker.revoke(0);
     a_while().await;
@@ -279,8 +279,8 @@ async fn d15_parked_keys_of_a_revoked_partition_are_given_up() {
     let bench = Bench::new()
         .set(|engine| engine.pool("default", pool(4, 100)).handler("all", on(&["made"], parking)));
     let running = Running::new(InputConfig::default(), bench).await;
-    running.broker.give(0, of_key("a", 4));
-    running.broker.give(1, of_key("b", 4));
+    running.broker.publish(0, of_key("a", 4));
+    running.broker.publish(1, of_key("b", 4));
     a_while().await;
     assert_eq!(running.broker.settled(0).len(), 0);
     running.broker.revoke(0);
@@ -312,7 +312,7 @@ async fn d15_what_fails_for_good_after_its_partition_was_revoked_is_no_dead_lett
         engine.pool("default", pool(4, 100)).handler("all", on(&["made"], rejecting))
     });
     let running = Running::new(InputConfig::default(), bench).await;
-    running.broker.give(0, events("a", 3));
+    running.broker.publish(0, events("a", 3));
     a_while().await;
     assert_eq!(gate.started().len(), 3);
     running.broker.revoke(0);
@@ -334,7 +334,7 @@ async fn d15_what_a_paused_pool_holds_is_given_up() {
     });
     let running = Running::new(InputConfig::default(), bench).await;
     running.control.pool("default").unwrap().pause();
-    running.broker.give(0, events("a", 10));
+    running.broker.publish(0, events("a", 10));
     a_while().await;
     running.broker.revoke(0);
     a_while().await;
@@ -357,7 +357,7 @@ async fn d15_what_waits_for_room_on_the_way_back_is_given_up() {
             .handler("back", on(&["back"], pass()))
     });
     let running = Running::new(InputConfig::default(), bench).await;
-    running.broker.give(0, events("a", 10));
+    running.broker.publish(0, events("a", 10));
     a_while().await;
     assert_eq!(gate.started().len(), 2, "there is room for two on the way back");
     running.broker.revoke(0);
@@ -375,7 +375,7 @@ async fn d15_a_partition_is_paused_drained_and_resumed_while_others_go_on() {
         engine.pool("default", pool(4, 100)).handler("all", on(&["made"], gate.handler()))
     });
     let running = Running::new(InputConfig::default(), bench).await;
-    running.broker.give(0, events("a", 3));
+    running.broker.publish(0, events("a", 3));
     a_while().await;
     let drained = running.control.drain_partition("broker", Partition(0)).unwrap();
     let is_drained = Arc::new(AtomicBool::new(false));
@@ -386,8 +386,8 @@ async fn d15_a_partition_is_paused_drained_and_resumed_while_others_go_on() {
     });
     a_while().await;
     assert_eq!((running.broker.paused(), is_drained.load(Ordering::SeqCst)), (vec![0], false));
-    running.broker.give(0, events("later", 2));
-    running.broker.give(1, events("b", 2));
+    running.broker.publish(0, events("later", 2));
+    running.broker.publish(1, events("b", 2));
     gate.open();
     a_while().await;
     waits.await.unwrap();

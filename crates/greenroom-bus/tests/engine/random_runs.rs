@@ -28,6 +28,7 @@ use greenroom_bus::{
     router::Matcher,
     watermark::Positions,
 };
+use greenroom_test::programs::{in_a_thread, try_all};
 use proptest::prelude::*;
 
 use self::{
@@ -41,7 +42,6 @@ use crate::{
         handlers::handle,
         letters::{Letter, MemoryLetters},
         ms,
-        programs::{in_a_thread, try_all},
         sink::{MemorySink, Stored},
         source::{Script, Step},
     },
@@ -559,5 +559,5 @@ fn tried(program: Program) -> Result<(), TestCaseError> {
 
 #[test]
 fn g08_m03_d02_every_event_has_one_outcome_and_keys_keep_their_order() {
-    try_all(&program(), tried);
+    try_all(program, tried);
 }

@@ -2,8 +2,6 @@
 
 pub(crate) mod handlers;
 pub(crate) mod letters;
-pub(crate) mod partitioned;
-pub(crate) mod programs;
 pub(crate) mod sink;
 pub(crate) mod source;
 
