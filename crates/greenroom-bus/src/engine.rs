@@ -25,8 +25,8 @@ pub use self::{
     },
     config::{BuildError, NoHandler, OutageConfig},
     control::{
-        ChangeError, Control, Decided, Decision, HandlerControl, HandlerView, HotView, KeyView,
-        NotAdded, OutputView, ParkedView, PoolControl, PoolView, Removal,
+        ChangeError, Control, Decided, Decision, HandlerControl, HandlerView, HotView,
+        KeyPartition, KeyView, NotAdded, OutputView, ParkedView, PoolControl, PoolView, Removal,
     },
     intake::{
         budget::InputConfig,

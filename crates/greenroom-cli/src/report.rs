@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, time::Duration};
 
-use greenroom_bus::engine::RunReport;
+use greenroom_bus::{engine::RunReport, source::PartitionStanding};
 
 use crate::cli::ReportFormat;
 
@@ -193,6 +193,29 @@ impl Text<'_> {
             vec![row.input.clone(), grouped(row.standing.skipped), again]
         });
         table_of(out, &["positions kept", "skipped", "delivered again"], table.collect());
+        self.partitions_table(out);
+    }
+
+    /// Where something is left to do: of what is done, the lines above say enough.
+    fn partitions_table(&self, out: &mut String) {
+        let all = self.0.positions.iter();
+        let all =
+            all.flat_map(|row| row.partitions.iter().map(|partition| (&row.input, partition)));
+        let is_left = |partition: &PartitionStanding| {
+            partition.oldest_open < partition.next || partition.lag.is_some_and(|lag| lag > 0)
+        };
+        let left: Vec<_> = all.filter(|(_, partition)| is_left(partition)).collect();
+        if left.is_empty() {
+            return;
+        }
+        out.push('\n');
+        let table = left.into_iter().map(|(input, partition)| {
+            let PartitionStanding { partition, next, oldest_open, lag, .. } = partition;
+            let lag = lag.map_or_else(|| "unknown".to_owned(), grouped);
+            vec![format!("{input} {partition}"), grouped(*oldest_open), grouped(*next), lag]
+        });
+        let heads = ["partition not done", "oldest open", "taken below", "behind that"];
+        table_of(out, &heads, table.collect());
     }
 
     fn slowest(&self, out: &mut String) {
@@ -301,7 +324,8 @@ pub(crate) fn micros(micros: u64) -> String {
 mod tests {
     use greenroom_bus::{
         engine::{InputReport, OutputReport, PoolReport, PositionsReport, SlowKey},
-        source::Standing,
+        source::{Partition, Standing},
+        watermark::Epoch,
     };
 
     use super::*;
@@ -326,6 +350,7 @@ mod tests {
         report.positions = vec![PositionsReport {
             input: "file:orders.ndjson".into(),
             standing: Standing { resumed: None, skipped: 4_321, repeated_at_most: 2 },
+            partitions: Vec::new(),
         }];
         report
     }
@@ -351,6 +376,31 @@ mod tests {
         assert_eq!(value["positions"][0]["delivered_again_at_most"], 2);
         let without = with(|report| report.positions.clear());
         assert!(!render(&without, ReportFormat::Text).contains("positions"));
+    }
+
+    #[test]
+    fn d15_partitions_that_are_not_done_are_told_with_their_oldest_open_position() {
+        let standing = |partition, oldest_open, lag| PartitionStanding {
+            partition: Partition(partition),
+            epoch: Epoch::default(),
+            next: 5_000,
+            oldest_open,
+            lag,
+        };
+        let report = with(|report| {
+            let rows = [(0, 5_000, Some(0)), (1, 17, None), (2, 5_000, Some(3))];
+            report.positions[0].partitions = rows.map(|(a, b, c)| standing(a, b, c)).into();
+        });
+        let text = render(&report, ReportFormat::Text);
+        assert!(
+            text.contains("\nfile:orders.ndjson 1           17        5,000      unknown\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("\nfile:orders.ndjson 2        5,000        5,000            3\n"),
+            "{text}"
+        );
+        assert!(!text.contains("orders.ndjson 0"), "it is done");
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub use self::{
     broker::BrokerConnector,
     check::Check,
     connector::{Body, Clock, Connector, Item, Place, Stored},
-    suite::{check, run},
+    suite::{check, not_applicable, run},
     verdict::{Report, Row, Verdict},
 };
 

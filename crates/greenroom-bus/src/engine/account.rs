@@ -1,6 +1,7 @@
 //! What is counted and audited, and what a run says of it in the end. It knows of no other part of
 //! the engine.
 
+pub(crate) mod by_partition;
 pub(crate) mod ledger;
 pub(crate) mod log_limit;
 pub(crate) mod order_audit;

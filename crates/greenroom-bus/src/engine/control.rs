@@ -28,7 +28,7 @@ pub use {
     change::ChangeError,
     handle::Control,
     handler::HandlerControl,
-    look::{Decided, Decision, HandlerView, HotView, KeyView, ParkedView, PoolView},
+    look::{Decided, Decision, HandlerView, HotView, KeyPartition, KeyView, ParkedView, PoolView},
     output::OutputView,
     pool::PoolControl,
     removal::{NotAdded, Removal},

@@ -343,7 +343,10 @@ impl Source for FileSource {
                 }
                 match self.batches.recv().await {
                     Some(Batch::Items(items)) => self.held = Some(items),
-                    Some(Batch::End) => self.end(),
+                    Some(Batch::End) => {
+                        self.positions.iter().for_each(FilePositions::exhausted);
+                        self.end();
+                    }
                     Some(Batch::Failed { reason, line, at }) => {
                         return self.fail(&format!("in line {line}, from byte {at} on: {reason}"));
                     }

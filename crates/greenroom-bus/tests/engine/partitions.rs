@@ -9,11 +9,16 @@ use std::{
 };
 
 use greenroom_bus::{
-    engine::{Control, HandlerConfig, InputConfig, LoopbackConfig, PartitionView, RunReport},
+    BoxFuture,
+    engine::{
+        Control, HandlerConfig, InputConfig, LoopbackConfig, PartitionView, PoolConfig, RunReport,
+    },
     event::Event,
-    handler::{Failure, FailureKind, HandlerFactory, Outputs},
+    handler::{
+        Attempt, Failure, FailureKind, Handler, HandlerFactory, HandlerResult, Handling, Outputs,
+    },
     settlement::{Outcome, Refusal, Settled},
-    source::Partition,
+    source::{Partition, Pull, Source, SourceError, Taken},
 };
 use greenroom_test::partitioned::Broker;
 use parking_lot::Mutex;
@@ -21,8 +26,9 @@ use tokio::{sync::Semaphore, task::JoinHandle};
 
 use crate::support::{
     Bench, checked, event,
-    handlers::{handle, pass},
+    handlers::{handle, pass, slow},
     ms, on, pool, sized,
+    source::Step,
 };
 
 const HANDLED: Settled = Settled::Acknowledged(Outcome::Handled);
@@ -416,4 +422,330 @@ async fn d15_an_input_of_one_partition_is_paused_as_that() {
     assert_eq!(given.load(Ordering::Relaxed), 0);
     control.resume_partition("only", Partition::ONLY).unwrap();
     assert_eq!(checked(run.await.unwrap()).handled, 20);
+}
+
+/// Gives events with the answer that partitions are taken away, which its contract does not allow.
+struct GivesWithRevoke {
+    step: u32,
+    /// The partition that these events are of, and the one that is taken away.
+    given: Partition,
+    revoked: Arc<Mutex<Vec<Partition>>>,
+}
+
+const TAKEN_AWAY: Partition = Partition(1);
+
+impl Source for GivesWithRevoke {
+    fn describe(&self) -> String {
+        "gives with revoke".to_owned()
+    }
+
+    fn pull<'a>(
+        &'a mut self,
+        into: &'a mut Vec<Taken>,
+    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+        Box::pin(async move {
+            self.step += 1;
+            if self.step > 1 {
+                return Ok(Pull::End);
+            }
+            for (position, event) in (1..).zip(events("a", 5)) {
+                into.push(Taken { position, event: Ok(event) });
+            }
+            Ok(Pull::Revoke)
+        })
+    }
+
+    fn replayable(&self) -> bool {
+        true
+    }
+
+    fn is_partitioned(&self) -> bool {
+        true
+    }
+
+    fn partition(&self) -> Partition {
+        self.given
+    }
+
+    fn revoking(&mut self) -> Vec<Partition> {
+        vec![TAKEN_AWAY]
+    }
+
+    fn revoked(&mut self, partition: Partition) {
+        self.revoked.lock().push(partition);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn d15_what_comes_with_a_revocation_counts_to_its_own_partition() {
+    for (given, handled) in [(Partition(0), 5), (TAKEN_AWAY, 1)] {
+        let (gate, revoked) = (Gate::new(), Arc::default());
+        let source = GivesWithRevoke { step: 0, given, revoked: Arc::clone(&revoked) };
+        let bench = Bench::new().set(|engine| {
+            let engine = engine.input_named("broker", InputConfig::default(), Box::new(source));
+            engine.pool("default", pool(1, 100)).handler("all", on(&["made"], gate.handler()))
+        });
+        let engine = bench.engine.build().await.unwrap();
+        let run = tokio::spawn(engine.run());
+        a_while().await;
+        assert_eq!((gate.started().len(), &*revoked.lock()), (1, &vec![TAKEN_AWAY]));
+        gate.open();
+        let report = checked(run.await.unwrap());
+        assert_eq!((report.taken, report.handled), (5, handled), "of {given}: {report:?}");
+        assert_eq!((report.revoked, report.refused), (5 - handled, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn d15_bytes_of_a_revoked_partition_are_given_back_and_the_others_have_its_share() {
+    let gate = Gate::new();
+    let bench = Bench::new().set(|engine| {
+        engine.pool("default", pool(1, 30)).handler("all", on(&["made"], gate.handler()))
+    });
+    let config = InputConfig { in_flight_bytes: 100 << 10, ..InputConfig::default() };
+    let running = Running::new(config, bench).await;
+    let large = |prefix: &str| -> Vec<Event> {
+        (0..200)
+            .map(|n| sized(format!("{prefix}{n}"), "made", Some(&n.to_string()), 1 << 10))
+            .collect()
+    };
+    // Queued, beside the pool, and waiting for room in the budget.
+    running.broker.publish(0, large("a"));
+    a_while().await;
+    running.broker.publish(1, large("b"));
+    a_while().await;
+    let full = running.partition(0).unwrap();
+    assert!(full.in_flight_bytes > 40 << 10 && full.held_back > 0, "{full:?}");
+    assert_eq!(gate.started(), ["a0"]);
+    running.broker.revoke(0);
+    a_while().await;
+    assert_eq!(running.broker.revoked(), [0]);
+    assert_eq!(running.broker.open(0), 1, "one is in hand");
+    let (input, other) = (running.control.input_views().remove(0), running.partition(1).unwrap());
+    assert_eq!(input.in_flight_bytes, other.in_flight_bytes, "{input:?}");
+    assert_eq!((input.in_flight_limit, other.in_flight_limit), (100 << 10, 100 << 10));
+    assert!(other.in_flight_bytes > 90 << 10, "it has the whole now: {other:?}");
+    gate.open();
+    let report = running.ended().await;
+    assert_eq!((report.handled, report.refused), (201, 0), "{report:?}");
+    assert_eq!(report.taken, report.handled + report.revoked);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d15_the_order_of_a_key_is_audited_across_a_revocation() {
+    // In one go: what succeeds behind one that is to be tried again leaves before it.
+    let (gate, disorder) = (Gate::new(), Arc::new(AtomicBool::new(false)));
+    let handler = InOneGo { gate: gate.clone(), disorder: disorder.clone() };
+    let batches = Some(greenroom::batch::Batches::of(2));
+    let bench = Bench::new().set(|engine| {
+        engine
+            .pool("default", PoolConfig { batches, ..pool(1, 100) })
+            .handler("all", on(&["made"], Arc::new(handler)))
+    });
+    let running = Running::new(InputConfig::default(), bench).await;
+    running.broker.publish(0, of_key("a", 6));
+    a_while().await;
+    running.broker.revoke(0);
+    a_while().await;
+    running.broker.assign(0);
+    a_while().await;
+    // One event of the assignment before, then those of the next: nothing has left out of order.
+    gate.open.add_permits(2);
+    a_while().await;
+    assert_eq!(running.broker.open(0), 6, "of the first assignment all are settled");
+    disorder.store(true, Ordering::SeqCst);
+    gate.open();
+    let (broker, run) = (running.broker.clone(), running.run);
+    broker.end();
+    let report = run.await.unwrap();
+    assert!(report.adds_up() && report.handled >= 6, "{report:?}");
+    assert!(report.out_of_order > 0, "it looks at the next assignment as well: {report:?}");
+}
+
+/// Handles batches as a whole. Where there is to be disorder, the first of one is tried again.
+#[derive(Clone)]
+struct InOneGo {
+    gate: Gate,
+    disorder: Arc<AtomicBool>,
+}
+
+impl HandlerFactory for InOneGo {
+    fn build(&self, _worker: usize) -> Result<Box<dyn Handler>, String> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl Handler for InOneGo {
+    fn handle<'a>(&'a mut self, _event: &'a Event, _attempt: &'a Attempt) -> Handling<'a> {
+        Handling::Later(Box::pin(async {
+            self.gate.open.acquire().await.unwrap().forget();
+            Ok(Outputs::Same)
+        }))
+    }
+
+    fn handle_all<'a>(
+        &'a mut self,
+        events: &'a [(&'a Event, Attempt)],
+    ) -> BoxFuture<'a, Vec<HandlerResult>> {
+        Box::pin(async move {
+            self.gate.open.acquire_many(events.len() as u32).await.unwrap().forget();
+            let is_wrong = events.len() > 1 && self.disorder.load(Ordering::SeqCst);
+            let result = |(place, (_, attempt)): (usize, &(&Event, Attempt))| match is_wrong
+                && place == 0
+                && attempt.number == 1
+            {
+                true => Err(Failure::retry("not yet")),
+                false => Ok(Outputs::Same),
+            };
+            events.iter().enumerate().map(result).collect()
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn d15_r02_a_change_while_partitions_come_and_go_holds_for_all_of_them() {
+    let gate = Gate::new();
+    let bench = Bench::new().set(|engine| {
+        engine.pool("default", pool(1, 5)).handler("all", on(&["made"], gate.handler()))
+    });
+    let running = Running::new(InputConfig::default(), bench).await;
+    running.broker.publish(0, events("a", 30));
+    running.broker.publish(1, events("b", 30));
+    a_while().await;
+    let changed = running
+        .control
+        .apply(&[("default", pool(4, 50))], &[("all", on(&["made"], gate.handler()))]);
+    assert_eq!(changed.unwrap(), ["pools.default.workers", "pools.default.queue"]);
+    a_while().await;
+    assert_eq!(gate.started().len(), 4);
+    running.broker.revoke(0);
+    a_while().await;
+    assert_eq!(running.broker.revoked(), [0], "also while a larger queue holds its events");
+    let changed = running
+        .control
+        .apply(&[("default", pool(1, 5))], &[("all", on(&["made"], gate.handler()))]);
+    assert_eq!(changed.unwrap().len(), 2);
+    running.broker.assign(0);
+    a_while().await;
+    gate.open();
+    running.broker.until(|broker| broker.undone(0).is_empty() && broker.undone(1).is_empty()).await;
+    let report = running.ended().await;
+    assert_eq!(report.handled + report.revoked, report.taken, "{report:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn d15_g01_a_partitioned_input_is_removed_with_all_its_partitions_and_comes_again() {
+    let bench = Bench::new().set(|engine| {
+        let stays = crate::support::source::Script::new("stays", [Step::Never]);
+        engine
+            .input_named("stays", InputConfig::default(), Box::new(stays))
+            .pool("default", pool(1, 100))
+            .handler("all", on(&["made"], slow(ms(100))))
+    });
+    let running = Running::new(InputConfig::default(), bench).await;
+    running.broker.publish(0, events("a", 10));
+    running.broker.publish(1, events("b", 10));
+    a_while().await;
+    running.broker.revoke(1);
+    a_while().await;
+    let removal = running.control.remove_input("broker").unwrap();
+    running.broker.publish(0, events("later", 10));
+    assert_eq!(removal.done().await.taken, running.broker.given(0) + running.broker.given(1));
+    assert_eq!((running.broker.open(0), running.broker.open(1)), (0, 0));
+    running.broker.assign(1);
+    let again = running.broker.source();
+    running
+        .control
+        .add_input("broker", InputConfig::default(), again)
+        .map_err(|error| error.why)
+        .unwrap();
+    running.broker.until(|broker| broker.undone(0).is_empty() && broker.undone(1).is_empty()).await;
+    assert_eq!(running.control.input_views()[1].partitions.len(), 2);
+    running.control.drain();
+    let report = checked(running.run.await.unwrap());
+    assert_eq!((report.refused, report.handled + report.revoked), (0, report.taken));
+}
+
+#[tokio::test(start_paused = true)]
+async fn d15_each_partition_says_its_positions_its_epoch_its_lag_and_what_is_open_longest() {
+    let gate = Gate::new();
+    let bench = Bench::new().set(|engine| {
+        engine.pool("default", pool(1, 5)).handler("all", on(&["made"], gate.handler()))
+    });
+    let config = InputConfig { run_ahead: 8, ..InputConfig::default() };
+    let running = Running::new(config, bench).await;
+    running.broker.skip(0, 3);
+    running.broker.publish(0, of_key("a", 40));
+    a_while().await;
+    let standing = running.partition(0).unwrap().standing.unwrap();
+    let given = running.broker.given(0);
+    assert_eq!((standing.oldest_open, standing.next), (4, 4 + given));
+    assert_eq!(standing.lag, Some(40 - given), "what it was not asked for");
+    gate.open.add_permits(2);
+    a_while().await;
+    assert_eq!(running.partition(0).unwrap().standing.unwrap().oldest_open, 6);
+    running.broker.revoke(0);
+    a_while().await;
+    assert!(running.partition(0).is_none());
+    running.broker.assign(0);
+    gate.open();
+    a_while().await;
+    let again = running.partition(0).unwrap().standing.unwrap();
+    assert!(again.epoch > standing.epoch, "another assignment: {again:?}");
+    assert_eq!((again.oldest_open, again.next, again.lag), (44, 44, Some(0)));
+    let report = running.ended().await;
+    assert_eq!(report.positions[0].partitions, [again]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d15_c13_why_says_of_which_partitions_the_events_of_a_key_are() {
+    let gate = Gate::new();
+    let bench = Bench::new().set(|engine| {
+        let beside = HandlerConfig { fan_out: true, ..on(&["made"], gate.handler()) };
+        engine.pool("default", pool(2, 100)).handler("one", beside.clone()).handler("two", beside)
+    });
+    let running = Running::new(InputConfig::default(), bench).await;
+    running.broker.publish(3, of_key("k", 2));
+    running.broker.publish(1, of_key("k", 5));
+    running.broker.publish(2, of_key("other", 4));
+    a_while().await;
+    let of = |key: &str| -> Vec<Vec<(u32, u64)>> {
+        let why = running.control.why(key).into_iter();
+        let each = |view: greenroom_bus::engine::KeyView| {
+            let of =
+                view.partitions.iter().map(|of| (of.partition.0, of.unsettled)).collect::<Vec<_>>();
+            assert_eq!(of.iter().map(|(_, events)| events).sum::<u64>(), view.unsettled);
+            of
+        };
+        why.map(each).collect()
+    };
+    assert_eq!(of("k"), [[(1, 5), (3, 2)], [(1, 5), (3, 2)]], "with each handler");
+    assert_eq!(of("other"), [[(2, 4)], [(2, 4)]]);
+    running.broker.revoke(1);
+    a_while().await;
+    let left = of("k").remove(0);
+    let in_hand = u64::from(left.len() == 2);
+    assert_eq!(left.iter().map(|(_, events)| events).sum::<u64>(), 2 + in_hand, "{left:?}");
+    gate.open();
+    a_while().await;
+    assert!(of("k").is_empty());
+    checked(running.ended().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d15_c13_of_an_input_of_one_partition_why_names_none() {
+    let gate = Gate::new();
+    let bench = Bench::new().set(|engine| {
+        let script = crate::support::source::Script::of(of_key("k", 3)).then(Step::Never);
+        let engine = engine.input_named("only", InputConfig::default(), Box::new(script));
+        engine.pool("default", pool(2, 100)).handler("all", on(&["made"], gate.handler()))
+    });
+    let engine = bench.engine.build().await.unwrap();
+    let control = engine.control();
+    let run = tokio::spawn(engine.run());
+    a_while().await;
+    let why = control.why("k");
+    assert_eq!((why[0].unsettled, why[0].partitions.len()), (3, 0));
+    control.stop_now();
+    checked(run.await.unwrap());
 }

@@ -128,9 +128,8 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn broker() -> impl Strategy<Value = BrokerOptions> {
     let likely = || prop_oneof![Just(0.0), Just(0.2)];
-    (any::<u64>(), 1..20_usize, likely(), likely()).prop_map(|(seed, batch, gaps, repeats)| {
-        BrokerOptions { seed, batch, gaps, repeats }
-    })
+    (any::<u64>(), 1..20_usize, likely(), likely())
+        .prop_map(|(seed, batch, gaps, repeats)| BrokerOptions { seed, batch, gaps, repeats })
 }
 
 fn program() -> impl Strategy<Value = Program> {
@@ -202,7 +201,8 @@ impl World {
             let what = format!("{delivery:?} was started after its assignment was revoked");
             self.seen.lock().violations.push(what);
         }
-        let _in_hand = program.ordered.then(|| self.begin(which, delivery.epoch, item.key, attempt));
+        let _in_hand =
+            program.ordered.then(|| self.begin(which, delivery.epoch, item.key, attempt));
         if item.latency > 0 {
             sleep(ms(item.latency)).await;
         }

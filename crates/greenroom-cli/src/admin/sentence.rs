@@ -41,6 +41,8 @@ pub(super) fn of(key: &KeyView, outage: Option<&OutageView>) -> String {
             format!("{} waiting; {head}", why.waiting)
         }
     };
+    let of = key.partitions.iter().map(|of| (of.partition.0, of.unsettled));
+    out.push_str(&partitions(&of.collect::<Vec<_>>()));
     // Writing into a String cannot fail.
     if let Some(error) = key.why.as_ref().and_then(|why| why.last_error.as_ref()) {
         let _ = write!(out, ", last error: {error}");
@@ -54,6 +56,16 @@ pub(super) fn of(key: &KeyView, outage: Option<&OutageView>) -> String {
         );
     }
     out
+}
+
+/// Of which partitions they are, and how many of each, where the input has several.
+fn partitions(of: &[(u32, u64)]) -> String {
+    let each = |(partition, events): &(u32, u64)| format!("{events} of partition {partition}");
+    match of {
+        [] => String::new(),
+        [(only, _)] => format!(", of partition {only}"),
+        several => format!(", {}", several.iter().map(each).collect::<Vec<_>>().join(" and ")),
+    }
 }
 
 /// `12 ms`, `8.1 s`, `3 min`, `2.5 h`.
@@ -70,6 +82,12 @@ pub(super) fn time(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn d15_c13_the_partitions_of_what_waits_are_named_where_there_are_several() {
+        let told = [&[][..], &[(3, 2)], &[(0, 12), (3, 5)]].map(partitions);
+        assert_eq!(told, ["", ", of partition 3", ", 12 of partition 0 and 5 of partition 3"]);
+    }
 
     #[test]
     fn times_are_as_people_say_them() {

@@ -8,8 +8,8 @@ use greenroom::{
     stats::LatencySummary,
 };
 use greenroom_bus::engine::{
-    Control, Decided, HandlerView, HotView, InputView, KeyView, OnFull, OutageView, OutputView,
-    ParkedView, Phase, PoolConfig, PoolView,
+    Control, Decided, HandlerView, HotView, InputView, KeyPartition, KeyView, OnFull, OutageView,
+    OutputView, ParkedView, PartitionView, Phase, PoolConfig, PoolView,
 };
 use serde_json::{Value, json};
 
@@ -54,6 +54,23 @@ fn input(view: &InputView) -> Value {
         "run_ahead": view.run_ahead,
         "parked": view.parked,
         "refuses_parked": view.refuses_parked,
+        "partitions": view.partitions.iter().map(partition).collect::<Value>(),
+    })
+}
+
+fn partition(view: &PartitionView) -> Value {
+    let standing = view.standing.as_ref();
+    json!({
+        "partition": view.partition.0,
+        "state": if view.is_paused { "paused" } else { "running" },
+        "in_flight_bytes": view.in_flight_bytes,
+        "in_flight": view.in_flight_limit,
+        "held_back": view.held_back,
+        "run_ahead": view.run_ahead,
+        // Of inputs that keep their positions.
+        "next": standing.map(|standing| standing.next),
+        "oldest_open": standing.map(|standing| standing.oldest_open),
+        "lag": standing.and_then(|standing| standing.lag),
     })
 }
 
@@ -196,6 +213,9 @@ pub(super) fn line(key: &KeyView, outage: Option<&OutageView>) -> Value {
         "unsettled": key.unsettled,
         "text": sentence::of(key, outage),
     });
+    if !key.partitions.is_empty() {
+        line["partitions"] = key.partitions.iter().map(key_partition).collect();
+    }
     let Some(why) = &key.why else { return line };
     let (state, since, next, worker) = match why.state {
         KeyState::Queued => ("queued", None, None, None),
@@ -217,6 +237,10 @@ pub(super) fn line(key: &KeyView, outage: Option<&OutageView>) -> Value {
     line["oldest_ms"] = json!(why.oldest.map(millis));
     line["last_error"] = json!(why.last_error);
     line
+}
+
+fn key_partition(key: &KeyPartition) -> Value {
+    json!({ "partition": key.partition.0, "unsettled": key.unsettled })
 }
 
 pub(super) fn parked(parked: &ParkedView) -> Value {

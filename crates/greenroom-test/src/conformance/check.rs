@@ -44,7 +44,9 @@ impl Check {
     /// What a connector has to be able to do for it to be applicable.
     pub fn needs(self) -> &'static [Ability] {
         match self {
-            Self::OrderPerKey | Self::NoLoss | Self::PauseAndResume | Self::ShutdownUnderLoad => &[],
+            Self::OrderPerKey | Self::NoLoss | Self::PauseAndResume | Self::ShutdownUnderLoad => {
+                &[]
+            }
             Self::BoundedRepeats => &[Ability::Replays, Ability::KeepsPositions],
             Self::MalformedEvents => &[Ability::HoldsMalformed],
             Self::Restart => &[Ability::Replays],

@@ -56,9 +56,8 @@ pub(super) struct Book {
     letters: HashMap<usize, u32>,
     /// Acknowledged so far, over all runs.
     acknowledged: u64,
-    /// How many were acknowledged when the last commit that is stored began; and how many commits are.
+    /// How many were acknowledged when the last commit that is stored began.
     covered: u64,
-    commits: u64,
     violations: Vec<String>,
 }
 
@@ -159,7 +158,12 @@ impl Ledger {
         self.change(|book| book.assignment(partition).number)
     }
 
-    pub(super) fn settles(&self, (partition, assignment): (Partition, u32), position: u64, how: Settled) {
+    pub(super) fn settles(
+        &self,
+        (partition, assignment): (Partition, u32),
+        position: u64,
+        how: Settled,
+    ) {
         self.change(|book| book.settle((partition, assignment), position, how));
     }
 
@@ -171,7 +175,6 @@ impl Ledger {
     /// That commit is stored, and says this where it can be read.
     pub(super) fn commits(&self, began_with: u64, stored: &[(Partition, Positions)]) {
         self.change(|book| {
-            book.commits += 1;
             book.covered = book.covered.max(began_with);
             book.check_stored(stored);
         });
@@ -254,7 +257,6 @@ impl Book {
             letters: HashMap::new(),
             acknowledged: 0,
             covered: 0,
-            commits: 0,
             violations: Vec::new(),
         }
     }
@@ -267,7 +269,9 @@ impl Book {
 
     fn publish(&mut self, item: &Item) {
         let (name, key) = match &item.body {
-            Body::Event(event) => (event.id().to_owned(), event.subject().map(|key| key.to_string())),
+            Body::Event(event) => {
+                (event.id().to_owned(), event.subject().map(|key| key.to_string()))
+            }
             Body::Malformed(raw) => (String::from_utf8_lossy(raw).into_owned(), None),
             Body::Gap => return,
         };
@@ -295,7 +299,9 @@ impl Book {
             Err(malformed) => String::from_utf8_lossy(&malformed.raw).into_owned(),
         };
         let Some(item) = self.by_name.get(&name).copied() else {
-            return self.fail(format!("{name:?} at {position} of {partition} was given and never published"));
+            return self.fail(format!(
+                "{name:?} at {position} of {partition} was given and never published"
+            ));
         };
         if self.paused.contains(&partition) {
             self.fail(format!("{name} of partition {partition} was given while that was paused"));
@@ -304,7 +310,9 @@ impl Book {
         self.check_order(partition, item);
         let Assignment { number, is_revoked, .. } = *self.assignment(partition);
         if is_revoked {
-            self.fail(format!("{name} of partition {partition} was given after that was taken away"));
+            self.fail(format!(
+                "{name} of partition {partition} was given after that was taken away"
+            ));
         }
         let is_repeat = self.published[item].done;
         self.published[item].times_given += 1;
@@ -328,19 +336,29 @@ impl Book {
         let (last, is_new) = (assignment.last, assignment.positions.insert(position));
         assignment.last = last.max(position);
         if is_new && position < last {
-            self.fail(format!("position {position} of partition {partition} was given after {last}"));
+            self.fail(format!(
+                "position {position} of partition {partition} was given after {last}"
+            ));
         }
-        let before = if self.has_lasting_positions { self.at.insert((partition, position), item) } else { None };
+        let before = if self.has_lasting_positions {
+            self.at.insert((partition, position), item)
+        } else {
+            None
+        };
         if let Some(before) = before.filter(|before| *before != item) {
             let (before, now) = (&self.published[before].name, &self.published[item].name);
-            let what = format!("position {position} of partition {partition} was {before:?} and is {now:?}");
+            let what = format!(
+                "position {position} of partition {partition} was {before:?} and is {now:?}"
+            );
             self.fail(what);
         }
     }
 
     /// What comes of a key in an assignment for the first time comes behind those before it.
     fn check_order(&mut self, partition: Partition, item: usize) {
-        let Published { name, key: Some((key, number)), .. } = &self.published[item] else { return };
+        let Published { name, key: Some((key, number)), .. } = &self.published[item] else {
+            return;
+        };
         let (name, key, number) = (name.clone(), key.clone(), *number);
         let assignment = self.assignment(partition);
         let is_new = assignment.given.insert(item);
@@ -391,7 +409,9 @@ impl Book {
         let (name, key) = (name.clone(), key.clone());
         let (is_now, of) = (run == self.run, self.assignment(partition));
         if is_now && (of.number != assignment || of.is_revoked) {
-            self.fail(format!("attempt {attempt} of {name} began after its partition {partition} was taken away"));
+            self.fail(format!(
+                "attempt {attempt} of {name} began after its partition {partition} was taken away"
+            ));
         }
         let Some((key, number)) = key else { return };
         let of = self.assignment(partition);
@@ -409,12 +429,15 @@ impl Book {
 
     fn bury(&mut self, name: &str, position: u64) {
         let Some(item) = self.by_name.get(name).copied() else {
-            return self.fail(format!("a dead letter has other bytes than were published: {name:?}"));
+            return self
+                .fail(format!("a dead letter has other bytes than were published: {name:?}"));
         };
         *self.letters.entry(item).or_default() += 1;
         let stood = self.given.iter().any(|given| given.item == item && given.position == position);
         if !stood {
-            self.fail(format!("the dead letter of {name:?} names position {position}, where it was not"));
+            self.fail(format!(
+                "the dead letter of {name:?} names position {position}, where it was not"
+            ));
         }
     }
 
@@ -459,10 +482,6 @@ impl Book {
     /// Those that were acknowledged since the last commit that is stored began.
     pub(super) fn uncovered(&self) -> u64 {
         self.acknowledged - self.covered
-    }
-
-    pub(super) fn count_commits(&self) -> u64 {
-        self.commits
     }
 
     /// Deliveries of this run.

@@ -47,9 +47,9 @@ impl Plan {
     }
 
     pub(super) fn deed(&self, id: &str, attempt: u32) -> Deed {
-        let number = id.bytes().fold(self.seed, |hash, byte| {
-            hash.wrapping_mul(31).wrapping_add(u64::from(byte))
-        });
+        let number = id
+            .bytes()
+            .fold(self.seed, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
         let mut chance = Chance::new(number);
         let latency = self.latency.mul_f64(chance.unit());
         let fails = attempt == 1 && chance.unit() < self.failures;

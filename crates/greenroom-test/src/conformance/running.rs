@@ -1,12 +1,11 @@
 //! One run of the engine over a place.
 
-use std::{
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use greenroom_bus::{
-    engine::{Control, Engine, HandlerConfig, InputConfig, InputView, PoolConfig, Retry, RunReport},
+    engine::{
+        Control, Engine, HandlerConfig, InputConfig, InputView, PoolConfig, Retry, RunReport,
+    },
     source::{Partition, Source},
 };
 use tokio::{task::JoinHandle, time::timeout};
@@ -94,7 +93,11 @@ impl<'a> Running<'a> {
     }
 
     /// Waits until this is so.
-    pub(super) async fn until(&self, what: &str, is_so: impl Fn(&Book) -> bool) -> Result<(), String> {
+    pub(super) async fn until(
+        &self,
+        what: &str,
+        is_so: impl Fn(&Book) -> bool,
+    ) -> Result<(), String> {
         self.ledger.until(what, of_clock(PATIENCE, self.clock), is_so).await
     }
 
@@ -103,11 +106,9 @@ impl<'a> Running<'a> {
         self.until("everything acknowledged", Book::is_done).await
     }
 
-    /// Waits until a commit that began from here on is stored.
+    /// Waits until a commit that is stored has begun after the last that was acknowledged.
     pub(super) async fn until_committed(&self) -> Result<(), String> {
-        let before = self.look(Book::count_commits);
-        // The first to come may have begun before.
-        self.until("committed", |book| book.count_commits() >= before + 2).await
+        self.until("committed", |book| book.uncovered() == 0).await
     }
 
     /// Lets a while pass in which nothing more should happen.
@@ -172,7 +173,9 @@ impl<'a> Running<'a> {
         }
         match self.look(Book::count_unsettled) {
             0 => Ok(report),
-            unsettled => Err(format!("{unsettled} events were given and never settled: {report:?}")),
+            unsettled => {
+                Err(format!("{unsettled} events were given and never settled: {report:?}"))
+            }
         }
     }
 }

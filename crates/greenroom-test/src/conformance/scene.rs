@@ -109,10 +109,14 @@ impl<'a> Scene<'a> {
         for (ability, is_able) in says {
             match (self.connector.lacks(ability), is_able) {
                 (Some(why), true) => {
-                    return Err(format!("its source is able {ability}, and the connector says: {why}"));
+                    return Err(format!(
+                        "its source is able {ability}, and the connector says: {why}"
+                    ));
                 }
                 (None, false) => {
-                    return Err(format!("its source is not able {ability}; its connector has to say so"));
+                    return Err(format!(
+                        "its source is not able {ability}; its connector has to say so"
+                    ));
                 }
                 _ => {}
             }

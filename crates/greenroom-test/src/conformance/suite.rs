@@ -29,7 +29,8 @@ pub fn check(connector: &dyn Connector, check: Check) -> Row {
     Row { connector: connector.name(), check, seed, verdict }
 }
 
-fn not_applicable(connector: &dyn Connector, check: Check) -> Option<String> {
+/// Why a check does not apply to a connector, where it does not.
+pub fn not_applicable(connector: &dyn Connector, check: Check) -> Option<String> {
     let lacks = |ability| Some((ability, connector.lacks(ability)?));
     let (ability, why) = check.needs().iter().copied().find_map(lacks)?;
     Some(format!("it is not able {ability}: {why}"))

@@ -38,10 +38,12 @@ impl Watched {
         let is_empty = given.is_empty();
         match pull {
             Ok(Pull::More) if is_empty => {
-                self.ledger.fails("a pull gave nothing, and did not say that it was the last".to_owned());
+                self.ledger
+                    .fails("a pull gave nothing, and did not say that it was the last".to_owned());
             }
             Ok(Pull::Revoke) if !is_empty => {
-                self.ledger.fails("a pull that takes partitions away gave events as well".to_owned());
+                self.ledger
+                    .fails("a pull that takes partitions away gave events as well".to_owned());
             }
             Ok(_) => {}
             Err(error) => self.ledger.fails(format!("the source broke: {error}")),
@@ -78,10 +80,12 @@ impl Source for Watched {
         let committer = self.source.committer();
         match (self.lacks_positions, &committer) {
             (Some(why), Some(_)) => {
-                self.ledger.fails(format!("its source keeps positions, and the connector says: {why}"));
+                self.ledger
+                    .fails(format!("its source keeps positions, and the connector says: {why}"));
             }
             (None, None) => {
-                self.ledger.fails("its source keeps no positions; its connector has to say so".to_owned());
+                self.ledger
+                    .fails("its source keeps no positions; its connector has to say so".to_owned());
             }
             _ => {}
         }

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use greenroom_bus::{
     BoxFuture,
     settlement::Settled,
-    source::{
-        Committer, Partition, PartitionStanding, Receipts, Resumed, SourceError, Standing,
-    },
+    source::{Committer, Partition, PartitionStanding, Receipts, Resumed, SourceError, Standing},
     watermark::Epoch,
 };
 
@@ -31,7 +29,9 @@ impl Receipts for Heard {
         let Self { shared, partition, epoch } = self;
         shared.change(|state| {
             if !state.log(*partition).settle(*epoch, position, how) {
-                let what = format!("{position} of partition {partition} was settled more often than given");
+                let what = format!(
+                    "{position} of partition {partition} was settled more often than given"
+                );
                 state.misuse.push(what);
             }
         });

@@ -58,7 +58,11 @@ fn v01_a_source_that_takes_what_was_refused_for_done_fails_shutdown_under_load()
 
 #[test]
 fn v01_a_source_that_gives_what_was_revoked_fails_revoke_during_load() {
-    fails(Fault::GivesWhatWasRevoked, Check::RevokeDuringLoad, "was given after that was taken away");
+    fails(
+        Fault::GivesWhatWasRevoked,
+        Check::RevokeDuringLoad,
+        "was given after that was taken away",
+    );
 }
 
 #[test]

@@ -13,9 +13,7 @@ use greenroom_bus::{
         Taken,
     },
 };
-use greenroom_test::conformance::{
-    Body, BrokerConnector, Clock, Connector, Item, Place, Stored,
-};
+use greenroom_test::conformance::{Body, BrokerConnector, Clock, Connector, Item, Place, Stored};
 
 /// What is wrong with a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,7 +189,8 @@ fn settle_all(known: &mut Vec<(Arc<dyn Receipts>, u64)>) {
 
 /// The first two of one key, with all but their positions.
 fn swap(items: &mut [Taken]) {
-    for (first, second) in (0..items.len()).flat_map(|a| (a + 1..items.len()).map(move |b| (a, b))) {
+    for (first, second) in (0..items.len()).flat_map(|a| (a + 1..items.len()).map(move |b| (a, b)))
+    {
         if key(&items[first]).is_some() && key(&items[first]) == key(&items[second]) {
             let (before, behind) = items.split_at_mut(second);
             std::mem::swap(&mut before[first].event, &mut behind[0].event);

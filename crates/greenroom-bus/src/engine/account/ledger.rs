@@ -10,12 +10,14 @@ use std::{
 };
 
 use super::{
+    by_partition::ByPartition,
     order_audit::{Line, LineId, OrderAudit},
     settlements::{Outcomes, Settlements},
 };
 use crate::{
     dead_letter::Reason,
     settlement::{Ack, Settle, Settled},
+    source::Partition,
 };
 
 use parking_lot::Mutex;
@@ -37,6 +39,7 @@ pub(crate) struct Ledger {
     /// Dead letters that are stored.
     pub(crate) letters: StoredLetters,
     pub(crate) audit: OrderAudit,
+    pub(crate) by_partition: ByPartition,
     slowest: Slowest,
 }
 
@@ -103,6 +106,7 @@ impl Ledger {
                 pools: (0..pools).map(|_| zero()).collect(),
             },
             audit: OrderAudit::default(),
+            by_partition: ByPartition::default(),
             slowest: Slowest::default(),
         }
     }
@@ -122,12 +126,25 @@ impl Ledger {
     }
 
     /// A part of an event's settlement that ends by itself: the line that its handler keeps is left then.
-    pub(crate) fn part(self: &Arc<Self>, ack: Ack, line: Option<&Line>) -> Ack {
+    pub(crate) fn part(
+        self: &Arc<Self>,
+        ack: Ack,
+        line: Option<&Line>,
+        partition: Option<Partition>,
+    ) -> Ack {
         let Some(line) = line else { return ack };
-        self.audit.taken(line);
+        self.takes_in_line(line, partition);
         let (ledger, line) = (self.clone(), line.id());
         let (has_left, event) = (AtomicBool::new(false), Mutex::new(Some(ack)));
-        Ack::new(PartTicket { ledger, line, has_left, event })
+        Ack::new(PartTicket { ledger, line, partition, has_left, event })
+    }
+
+    /// An event of this line was taken, of this partition where its input has several.
+    pub(crate) fn takes_in_line(&self, line: &Line, partition: Option<Partition>) {
+        self.audit.taken(line);
+        if let Some(partition) = partition {
+            self.by_partition.taken(line.id(), partition);
+        }
     }
 
     /// An event leaves in its turn, or out of it.
@@ -231,6 +248,7 @@ impl Slowest {
 struct PartTicket {
     ledger: Arc<Ledger>,
     line: LineId,
+    partition: Option<Partition>,
     has_left: AtomicBool,
     /// The part of the event's own settlement, until this one has its outcome.
     event: Mutex<Option<Ack>>,
@@ -244,6 +262,9 @@ impl Settle for PartTicket {
     fn settled(&self, how: Settled) {
         if !self.has_left.load(Ordering::Relaxed) {
             self.ledger.audit.stays_behind(self.line);
+        }
+        if let Some(partition) = self.partition {
+            self.ledger.by_partition.settled(self.line, partition);
         }
         let Some(event) = self.event.lock().take() else { return };
         match how {

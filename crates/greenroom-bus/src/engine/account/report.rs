@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::Serialize;
 
-use crate::source::Standing;
+use crate::source::{PartitionStanding, Standing};
 
 /// The final report of a run. `taken = handled + dead_lettered + ignored + refused + revoked`.
 ///
@@ -176,6 +176,8 @@ pub struct PositionsReport {
     pub input: String,
     /// How it stands after the last commit.
     pub standing: Standing,
+    /// How far each partition has come that it has then, where it says so.
+    pub partitions: Vec<PartitionStanding>,
 }
 
 /// What a run has done so far.

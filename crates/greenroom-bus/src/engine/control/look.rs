@@ -25,6 +25,7 @@ use crate::{
     excerpt::excerpt,
     pattern::Pattern,
     router::{PoolConfig, Retry},
+    source::Partition,
 };
 
 /// What a pool does.
@@ -83,11 +84,23 @@ pub struct KeyView {
     pub input: String,
     /// Events of it that were taken and are not done: neither has an output taken what was made of them, nor are they settled.
     pub unsettled: u64,
+    /// How many of them are of each partition, where its input has several; otherwise empty.
+    pub partitions: Vec<KeyPartition>,
     /// Where it stands in the pool and why; `None` where its events wait beside the pool or for their outputs, or the pool
     /// does not keep order by lanes.
     pub why: Option<KeyStatus>,
     /// Attempts that its handler makes at an event in all.
     pub attempts: u32,
+}
+
+/// What a key has of one partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KeyPartition {
+    /// Which.
+    pub partition: Partition,
+    /// Events of the key that were taken of it and are not settled.
+    pub unsettled: u64,
 }
 
 /// A key that waits for an operator.
@@ -295,9 +308,16 @@ impl Control {
             pool: self.shared.process.pools[handler.pool].name.to_string(),
             input,
             unsettled: u64::from(unsettled),
+            partitions: self.key_partitions(line),
             why: self.keys_of(line).and_then(|keys| keys.status(line, in_words)),
             attempts: handler.retry().attempts,
         })
+    }
+
+    fn key_partitions(&self, line: &Line) -> Vec<KeyPartition> {
+        let of = self.shared.ledger.by_partition.of(line.id()).into_iter();
+        let view = |(partition, events)| KeyPartition { partition, unsettled: u64::from(events) };
+        of.map(view).collect()
     }
 
     /// Every line that this key can stand in: one for each handler that keeps order, and each input.

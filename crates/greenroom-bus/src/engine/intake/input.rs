@@ -287,6 +287,15 @@ impl Partitions {
         self.assigned.read().clone()
     }
 
+    /// The partition of this assignment, where there are several.
+    pub(crate) fn partition_of(&self, number: u32) -> Option<Partition> {
+        if !self.come_and_go {
+            return None;
+        }
+        let assigned = self.assigned.read();
+        assigned.iter().find(|known| known.number == number).map(|known| known.partition)
+    }
+
     /// Gives nothing of this partition, or goes on with it. Its assignment, where it has one.
     pub(crate) fn set_paused(
         &self,

@@ -439,7 +439,7 @@ impl Intake {
 /// The settlement of what stood at this position and has so many bytes.
 fn settlement(batch: &Arc<Batch>, (position, bytes): (u64, u32), line: Option<&Line>) -> Ack {
     if let Some(line) = line {
-        batch.ledger.audit.taken(line);
+        batch.ledger.takes_in_line(line, batch.partition);
     }
     let ticket = Ticket::new(batch.clone(), bytes, line.map(Line::id));
     match batch.receipts {

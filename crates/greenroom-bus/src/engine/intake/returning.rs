@@ -43,7 +43,7 @@ pub(crate) async fn carry(
             number += 1;
             let origin = Origin { input, assigned, position: number, number, taken_at };
             let shared = routing.shared.clone();
-            let part = |line: Option<&Line>| shared.ledger.part(ack.child(), line);
+            let part = |line: Option<&Line>| shared.ledger.part(ack.child(), line, None);
             routing.route(event, origin, Some(reserved), &part);
             ack.confirm();
         }

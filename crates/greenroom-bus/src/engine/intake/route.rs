@@ -144,6 +144,7 @@ impl Routing {
         settles: Settles<'_>,
     ) {
         let (whole, shared) = (settles(None), self.shared.clone());
+        let partition = self.budget_of.partitions.partition_of(origin.assigned);
         let came_back = reserved.is_some();
         for handler in handlers {
             let brought = reserved.take().or_else(|| {
@@ -151,7 +152,7 @@ impl Routing {
                 let loopback = shared.loopback.as_ref().filter(|_| came_back);
                 loopback.and_then(|loopback| loopback.room.try_reserve(0))
             });
-            let part = |line: Option<&Line>| shared.ledger.part(whole.child(), line);
+            let part = |line: Option<&Line>| shared.ledger.part(whole.child(), line, partition);
             self.route_to(event.clone(), *handler, origin, brought, &part);
         }
         whole.confirm();

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     engine::account::{ledger::Ledger, order_audit::LineId},
     settlement::{Settle, Settled},
-    source::Receipts,
+    source::{Partition, Receipts},
 };
 
 /// What the events of one batch share. One for each batch rather than one for all events: the count of its owners is
@@ -25,6 +25,8 @@ pub(crate) struct Batch {
     pub(crate) taken_at: Instant,
     /// Who of its source hears of settlements, where anybody does.
     pub(crate) receipts: Option<Arc<dyn Receipts>>,
+    /// The partition that they are of, where their input has several.
+    pub(crate) partition: Option<Partition>,
     /// Keeps its input and its partition from being done, where it has one.
     of: Option<(UnderWay, Open)>,
 }
@@ -37,14 +39,16 @@ impl Batch {
         taken_at: Instant,
         receipts: Option<Arc<dyn Receipts>>,
     ) -> Arc<Self> {
+        let partition = input.partitions.come_and_go.then_some(assigned.partition);
         let of = Some((UnderWay::of(input), Open::of(assigned)));
-        Arc::new(Self { ledger: ledger.clone(), taken_at, receipts, of })
+        Arc::new(Self { ledger: ledger.clone(), taken_at, receipts, partition, of })
     }
 
     /// Of events that a caller gave to a router.
     pub(crate) fn of_caller(ledger: &Arc<Ledger>) -> Arc<Self> {
         let taken_at = Instant::now();
-        Arc::new(Self { ledger: ledger.clone(), taken_at, receipts: None, of: None })
+        let (receipts, partition) = (None, None);
+        Arc::new(Self { ledger: ledger.clone(), taken_at, receipts, partition, of: None })
     }
 }
 
@@ -84,6 +88,9 @@ impl Settle for Ticket {
             && !self.has_left.load(Ordering::Relaxed)
         {
             batch.ledger.stays_behind(line, time);
+        }
+        if let (Some(line), Some(partition)) = (self.line, batch.partition) {
+            batch.ledger.by_partition.settled(line, partition);
         }
         batch.ledger.settled(how, time);
         if let Some((_, open)) = &batch.of {

@@ -442,6 +442,7 @@ impl Run {
         let report = |commit: LastCommit| PositionsReport {
             input: commit.input.to_string(),
             standing: commit.committer.standing(),
+            partitions: commit.committer.partitions(),
         };
         commits.into_iter().map(report).collect()
     }

@@ -183,7 +183,7 @@ impl RunningRouter {
             let part = whole.child();
             let job = match line_of(shared, &event, *place, 0) {
                 Ok(line) => {
-                    let ack = shared.ledger.part(part, line.as_ref());
+                    let ack = shared.ledger.part(part, line.as_ref(), None);
                     Job::new(event.clone(), *place, line, origin, ack)
                 }
                 Err(error) => {

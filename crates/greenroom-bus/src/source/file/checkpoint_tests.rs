@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     settlement::{Outcome, Refusal, Settled},
-    source::{Resumed, Standing},
+    source::{Partition, Resumed, Standing},
 };
 
 const DONE: Settled = Settled::Acknowledged(Outcome::Handled);
@@ -91,6 +91,28 @@ async fn b01_a_later_run_takes_what_was_open_and_nothing_else() {
         second.committer.end();
         assert!(Run::start(&path).await.drain().await.is_empty());
     }
+}
+
+#[tokio::test]
+async fn d15_a_file_is_one_partition_that_says_what_is_open_longest_and_how_much_is_left() {
+    let (_directory, path) = file(&lines(1..=20_000));
+    let mut run = Run::start(&path).await;
+    let only = |run: &Run| {
+        let standings = run.committer.partitions();
+        assert_eq!((standings.len(), standings[0].partition), (1, Partition::ONLY));
+        standings[0]
+    };
+    assert_eq!((only(&run).oldest_open, only(&run).next, only(&run).lag), (1, 1, None));
+    run.pull().await;
+    let taken = run.taken.len() as u64;
+    assert_eq!((only(&run).oldest_open, only(&run).next), (1, 1 + taken));
+    assert_eq!(only(&run).lag, None, "how many lines follow is not known");
+    run.settle((1..=taken).filter(|line| *line != 7));
+    assert_eq!(only(&run).oldest_open, 7);
+    let all = run.drain().await;
+    run.settle(all.into_iter().filter(|line| *line > taken).chain([7]));
+    let standing = only(&run);
+    assert_eq!((standing.oldest_open, standing.next, standing.lag), (20_001, 20_001, Some(0)));
 }
 
 #[tokio::test]

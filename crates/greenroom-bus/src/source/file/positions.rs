@@ -33,7 +33,7 @@ use super::{
 use crate::{
     BoxFuture,
     settlement::Settled,
-    source::{Committer, Receipts, Resumed, SourceError, Standing},
+    source::{Committer, Partition, PartitionStanding, Receipts, Resumed, SourceError, Standing},
     watermark::{Epoch, Positions, Received, Watermark},
 };
 
@@ -80,6 +80,8 @@ struct State {
     wanted: u64,
     /// Nothing more will be taken.
     ended: bool,
+    /// Because there is nothing more.
+    is_exhausted: bool,
     /// `due` was told since the last commit.
     is_due: bool,
 }
@@ -142,6 +144,7 @@ impl FilePositions {
             due_at: SETTLED,
             wanted: 0,
             ended: false,
+            is_exhausted: false,
             is_due: false,
         };
         let store = Store { checkpoint, file, identity, last: None, seeks };
@@ -190,6 +193,11 @@ impl FilePositions {
         if state.promised.saturating_sub(state.watermark.next()) < AHEAD / 2 {
             state.tell_due(&self.0.due);
         }
+    }
+
+    /// All lines were taken.
+    pub(super) fn exhausted(&self) {
+        self.0.state.lock().is_exhausted = true;
     }
 
     /// Nothing more will be taken.
@@ -362,5 +370,17 @@ impl Committer for FilePositions {
             skipped: self.0.skipped.load(Ordering::Relaxed),
             repeated_at_most: self.0.state.lock().watermark.repeated_at_most(),
         }
+    }
+
+    fn partitions(&self) -> Vec<PartitionStanding> {
+        let state = self.0.state.lock();
+        vec![PartitionStanding {
+            partition: Partition::ONLY,
+            epoch: self.0.epoch,
+            next: state.watermark.next(),
+            oldest_open: state.watermark.lowest(),
+            // How many lines there are is not known before the last one was read.
+            lag: state.is_exhausted.then_some(0),
+        }]
     }
 }

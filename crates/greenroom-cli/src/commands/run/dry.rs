@@ -104,9 +104,16 @@ async fn read_all(
     let mut batch = Vec::new();
     loop {
         let pull = source.pull(&mut batch).await.map_err(|error| error.to_string())?;
-        tally.lock().add(place, batch.drain(..));
-        if pull == Pull::End {
-            return Ok(());
+        tally.lock().add((place, source.partition()), batch.drain(..));
+        match pull {
+            Pull::End => return Ok(()),
+            // Nothing of them is started anyway.
+            Pull::Revoke => {
+                for partition in source.revoking() {
+                    source.revoked(partition);
+                }
+            }
+            Pull::More => {}
         }
         // Of sources that never wait, each gets its turn, and so does the clock.
         tokio::task::yield_now().await;

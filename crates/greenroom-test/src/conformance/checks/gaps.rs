@@ -23,7 +23,9 @@ fn nothing_is_open(run: &Running<'_>) -> Result<(), String> {
     for partition in run.view()?.partitions {
         let number = partition.partition;
         let Some(standing) = partition.standing else {
-            return Err(format!("its positions are kept, and partition {number} does not say where it stands"));
+            return Err(format!(
+                "its positions are kept, and partition {number} does not say where it stands"
+            ));
         };
         if standing.oldest_open != standing.next {
             let (open, next) = (standing.oldest_open, standing.next);

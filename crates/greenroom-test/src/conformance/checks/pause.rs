@@ -6,12 +6,7 @@ use greenroom_bus::source::Partition;
 use tokio::sync::Semaphore;
 
 use super::super::{
-    ability::Ability,
-    connector::Item,
-    ledger::Book,
-    plan::Plan,
-    running::Running,
-    scene::Scene,
+    ability::Ability, connector::Item, ledger::Book, plan::Plan, running::Running, scene::Scene,
 };
 
 const FIRST: Partition = Partition(0);
@@ -70,13 +65,8 @@ fn each(scene: &mut Scene<'_>) -> Result<(), String> {
 fn behind_a_full_pool(scene: &mut Scene<'_>) -> Result<(), String> {
     let items: Vec<Item> = scene.events(400)?;
     let gate = Arc::new(Semaphore::new(0));
-    let plan = Plan {
-        workers: 1,
-        queue: 4,
-        run_ahead: 30,
-        gate: Some(gate.clone()),
-        ..scene.plan()
-    };
+    let plan =
+        Plan { workers: 1, queue: 4, run_ahead: 30, gate: Some(gate.clone()), ..scene.plan() };
     scene.run(plan, &items, async |run| {
         let all_are_paused = |book: &Book| (0..3).all(|of| book.is_paused(Partition(of)));
         run.until("told that nothing finds room", all_are_paused).await?;

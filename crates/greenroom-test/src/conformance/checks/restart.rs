@@ -14,9 +14,9 @@ pub(super) fn run(scene: &mut Scene<'_>) -> Result<(), String> {
         run.until_done().await?;
         run.drain().await?;
         match run.look(Book::count_repeats) {
-            repeats if keeps && repeats > 0 => {
-                Err(format!("{repeats} events that were acknowledged and committed were given again"))
-            }
+            repeats if keeps && repeats > 0 => Err(format!(
+                "{repeats} events that were acknowledged and committed were given again"
+            )),
             _ => Ok(()),
         }
     })?;

@@ -35,10 +35,8 @@ pub(super) fn run(scene: &mut Scene<'_>) -> Result<(), String> {
 /// How many were acknowledged since the last commit when it was taken away.
 async fn away_and_back(run: &mut Running<'_>, partition: Partition) -> Result<u64, String> {
     let some = run.look(Book::acknowledged) + 60;
-    run.until("sixty more acknowledged", |book| {
-        book.acknowledged() >= some || book.is_done()
-    })
-    .await?;
+    run.until("sixty more acknowledged", |book| book.acknowledged() >= some || book.is_done())
+        .await?;
     let is_another = |of: Partition| of != partition;
     run.revoke(partition).await?;
     let (uncovered, before) = run.look(|book| (book.uncovered(), book.count_done_of(is_another)));

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 use super::{PositionsReport, RunReport};
+use crate::source::PartitionStanding;
 
 /// Percentiles of the time from taken to settled, in microseconds.
 #[derive(Serialize)]
@@ -51,11 +52,29 @@ impl Serialize for RunReport {
 
 impl Serialize for PositionsReport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("PositionsReport", 3)?;
+        let mut out = serializer.serialize_struct("PositionsReport", 4)?;
         out.serialize_field("input", &self.input)?;
         out.serialize_field("skipped", &self.standing.skipped)?;
         out.serialize_field("delivered_again_at_most", &self.standing.repeated_at_most)?;
+        let partitions: Vec<_> = self.partitions.iter().map(PartitionRow::of).collect();
+        out.serialize_field("partitions", &partitions)?;
         out.end()
+    }
+}
+
+/// How far a partition has come.
+#[derive(Serialize)]
+struct PartitionRow {
+    partition: u32,
+    next: u64,
+    oldest_open: u64,
+    lag: Option<u64>,
+}
+
+impl PartitionRow {
+    fn of(standing: &PartitionStanding) -> Self {
+        let PartitionStanding { partition, next, oldest_open, lag, .. } = *standing;
+        Self { partition: partition.0, next, oldest_open, lag }
     }
 }
 
@@ -69,7 +88,8 @@ mod tests {
     use super::*;
     use crate::{
         engine::{InputReport, PoolReport, SlowKey},
-        source::Standing,
+        source::{Partition, PartitionStanding, Standing},
+        watermark::Epoch,
     };
 
     #[test]
@@ -89,6 +109,13 @@ mod tests {
             positions: vec![PositionsReport {
                 input: "orders".to_owned(),
                 standing: Standing { resumed: None, skipped: 7, repeated_at_most: 2 },
+                partitions: vec![PartitionStanding {
+                    partition: Partition(3),
+                    epoch: Epoch::default(),
+                    next: 12,
+                    oldest_open: 9,
+                    lag: None,
+                }],
             }],
             ..RunReport::default()
         };
@@ -101,6 +128,10 @@ mod tests {
         assert!(json["inputs"][0].get("error").is_none(), "it is among the errors of the run");
         assert_eq!(json["positions"][0]["skipped"], 7);
         assert_eq!(json["positions"][0]["delivered_again_at_most"], 2);
+        let partition = &json["positions"][0]["partitions"][0];
+        let shown = ["partition", "next", "oldest_open"].map(|name| partition[name].as_u64());
+        assert_eq!(shown, [3, 12, 9].map(Some));
+        assert!(partition["lag"].is_null(), "nobody knows it");
         assert_eq!(json["peak_rss_bytes"], serde_json::Value::Null);
     }
 }

@@ -1,7 +1,7 @@
 //! What was read, counted, and what that says about sizes.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::{BTreeMap, HashMap, hash_map::Entry},
     fmt::Write,
     sync::Arc,
     time::Duration,
@@ -13,7 +13,7 @@ use greenroom_bus::{
     event::{Event, OrderBy},
     handler::pass::PassFactory,
     router::{Route, Router},
-    source::Taken,
+    source::{Partition, Taken},
 };
 
 use super::{super::assemble, moment};
@@ -37,7 +37,11 @@ pub(super) struct Tally {
     /// In the order of the configuration.
     handlers: Vec<Handler>,
     pools: Vec<Pool>,
+    /// The names of the inputs.
+    inputs: Vec<String>,
     read: u64,
+    /// Of each partition of each input.
+    partitions: BTreeMap<(u32, Partition), u64>,
     malformed: u64,
     unhandled: u64,
     rejected: u64,
@@ -108,7 +112,9 @@ impl Tally {
             router,
             handlers,
             pools: config.pools.iter().map(pool).collect(),
+            inputs: config.inputs.iter().map(|input| input.name.clone()).collect(),
             read: 0,
+            partitions: BTreeMap::new(),
             malformed: 0,
             unhandled: 0,
             rejected: 0,
@@ -120,13 +126,22 @@ impl Tally {
         })
     }
 
-    pub(super) fn add(&mut self, input: u32, batch: impl Iterator<Item = Taken>) {
+    /// Items of one partition of an input.
+    pub(super) fn add(
+        &mut self,
+        (input, partition): (u32, Partition),
+        batch: impl Iterator<Item = Taken>,
+    ) {
+        let before = self.read;
         for taken in batch {
             self.read += 1;
             match taken.event {
                 Ok(event) => self.event(input, &event),
                 Err(_) => self.malformed += 1,
             }
+        }
+        if self.read > before {
+            *self.partitions.entry((input, partition)).or_default() += self.read - before;
         }
     }
 
@@ -184,6 +199,7 @@ impl Tally {
     pub(super) fn render(&self, elapsed: Duration) -> String {
         let mut out = String::new();
         self.summary(elapsed, &mut out);
+        self.by_partition(&mut out);
         self.hottest(&mut out);
         self.concurrency(&mut out);
         out
@@ -233,6 +249,27 @@ impl Tally {
             let share = percent(events, self.read);
             let _ = writeln!(out, "{what:<13}  {} ({share}): {then}", grouped(events));
         }
+    }
+
+    /// Of inputs that have more than one: an even spread is what lets a group share the work.
+    fn by_partition(&self, out: &mut String) {
+        let of = |input: u32| self.partitions.iter().filter(move |((of, _), _)| *of == input);
+        let several = (0..self.inputs.len() as u32).filter(|input| of(*input).count() > 1);
+        let rows: Vec<_> = several
+            .flat_map(|input| {
+                let all: u64 = of(input).map(|(_, events)| events).sum();
+                of(input).map(move |(of, events)| (of, *events, all))
+            })
+            .map(|((input, partition), events, all)| {
+                let input = self.inputs[*input as usize].clone();
+                vec![input, partition.to_string(), grouped(events), percent(events, all)]
+            })
+            .collect();
+        if rows.is_empty() {
+            return;
+        }
+        out.push('\n');
+        table_of(out, &["input", "partition", "events", "share"], rows);
     }
 
     fn hottest(&self, out: &mut String) {
@@ -321,3 +358,6 @@ impl Tally {
 fn percent(part: u64, whole: u64) -> String {
     format!("{:.1}%", 100.0 * part as f64 / whole.max(1) as f64)
 }
+
+#[cfg(test)]
+mod tests;
