@@ -162,7 +162,10 @@ impl<'a> Running<'a> {
     async fn ended(&mut self) -> Result<RunReport, String> {
         let Some(run) = self.run.take() else { return Err("the run has ended before".to_owned()) };
         let ended = timeout(of_clock(PATIENCE, self.clock), run).await;
-        let ended = ended.map_err(|_| "the run does not end".to_owned())?;
+        let ended = ended.map_err(|_| {
+            let (progress, summary) = (self.control.progress(), self.look(Book::summary));
+            format!("the run does not end: {summary}; {progress:?}")
+        })?;
         let report = ended.map_err(|error| format!("the run broke: {error}"))?;
         self.ledger.verdict()?;
         if !report.adds_up() {
