@@ -26,7 +26,7 @@ const INPUT: &str = "input";
 const QUIET: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(80)];
 
 /// So long is waited for what should happen.
-const PATIENCE: [Duration; 2] = [Duration::from_secs(120), Duration::from_secs(20)];
+const PATIENCE: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(20)];
 
 /// How to run.
 pub(super) struct Setting {

@@ -37,6 +37,11 @@ fn v01_a_source_that_forgets_what_was_committed_fails_bounded_repeats() {
 }
 
 #[test]
+fn v01_a_source_that_pretends_to_commit_fails_bounded_repeats() {
+    fails(Fault::PretendsToCommit, Check::BoundedRepeats, "were given again, where");
+}
+
+#[test]
 fn v01_a_source_that_ignores_a_pause_fails_pause_and_resume() {
     fails(Fault::IgnoresPause, Check::PauseAndResume, "was given while that was paused");
 }

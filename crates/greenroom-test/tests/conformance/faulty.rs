@@ -2,7 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use greenroom_bus::{
@@ -25,6 +28,8 @@ pub(crate) enum Fault {
     SwapsEvents,
     /// Another source begins from the start, whatever was committed.
     ForgetsCommits,
+    /// After its first commit, it says that it has stored what it has not.
+    PretendsToCommit,
     /// It gives of partitions that are paused.
     IgnoresPause,
     /// What was paused once stays so: it takes the list for an edge.
@@ -222,7 +227,7 @@ impl Source for FaultySource {
                 Pull::More if into.is_empty() => self.pull(into).await,
                 pull => {
                     if self.fault == Fault::LosesWithDroppedPulls {
-                        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+                        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
                     }
                     Ok(pull)
                 }
@@ -235,7 +240,9 @@ impl Source for FaultySource {
     }
 
     fn committer(&mut self) -> Option<Arc<dyn Committer>> {
-        self.source.committer().map(|committer| Arc::new(Commits(committer)) as _)
+        let pretends = self.fault == Fault::PretendsToCommit;
+        let commits = |committer| Commits { committer, pretends, made: AtomicBool::new(false) };
+        self.source.committer().map(|committer| Arc::new(commits(committer)) as _)
     }
 
     fn receipts(&self) -> Option<Arc<dyn Receipts>> {
@@ -280,18 +287,25 @@ impl Drop for FaultySource {
     }
 }
 
-struct Commits(Arc<dyn Committer>);
+struct Commits {
+    committer: Arc<dyn Committer>,
+    pretends: bool,
+    made: AtomicBool,
+}
 
 impl Committer for Commits {
     fn commit<'a>(&'a self) -> BoxFuture<'a, Result<(), SourceError>> {
-        self.0.commit()
+        match self.made.swap(true, Ordering::Relaxed) && self.pretends {
+            true => Box::pin(std::future::ready(Ok(()))),
+            false => self.committer.commit(),
+        }
     }
 
     fn standing(&self) -> Standing {
-        self.0.standing()
+        self.committer.standing()
     }
 
     fn partitions(&self) -> Vec<PartitionStanding> {
-        self.0.partitions()
+        self.committer.partitions()
     }
 }

@@ -4,7 +4,9 @@ use super::super::{ability::Ability, ledger::Book, plan::Plan, scene::Scene};
 use super::stuck::one_of;
 
 pub(super) fn run(scene: &mut Scene<'_>) -> Result<(), String> {
-    let (items, plan) = (scene.events(500)?, scene.plan());
+    let items = scene.events(500)?;
+    // Events wait beside the pool, so pulls are dropped and made anew whenever one finds room.
+    let plan = Plan { workers: 3, queue: 6, ..scene.plan() };
     scene.run(plan, &items, async |run| {
         run.until_done().await?;
         let (report, given) = (run.drain().await?, run.look(Book::count_given));
