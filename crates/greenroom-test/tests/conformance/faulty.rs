@@ -120,6 +120,9 @@ impl Place for FaultyPlace {
     }
 }
 
+/// Something that was given, and who hears of it.
+type Known = (Arc<dyn Receipts>, u64);
+
 struct FaultySource {
     fault: Fault,
     source: Box<dyn Source>,
@@ -130,7 +133,7 @@ struct FaultySource {
     /// What it gives next, out of turn.
     out_of_turn: Option<(Partition, Taken)>,
     partition: Partition,
-    receipts: Arc<Mutex<Vec<(Arc<dyn Receipts>, u64)>>>,
+    known: Mutex<Vec<Known>>,
 }
 
 fn copied(taken: &Taken) -> Option<Taken> {
@@ -152,7 +155,7 @@ impl FaultySource {
             before: HashMap::new(),
             out_of_turn: None,
             partition: Partition::ONLY,
-            receipts: Arc::default(),
+            known: Mutex::default(),
         }
     }
 
@@ -178,7 +181,7 @@ impl FaultySource {
     /// Settles what was given before, or keeps it in mind for later.
     fn remember(&mut self, given: &[Taken]) {
         let Some(receipts) = self.source.receipts() else { return };
-        let mut known = self.receipts.lock().unwrap();
+        let mut known = self.known.lock().unwrap();
         known.extend(given.iter().map(|taken| (receipts.clone(), taken.position)));
         if self.fault == Fault::SettlesEarly {
             settle_all(&mut known);
@@ -186,7 +189,7 @@ impl FaultySource {
     }
 }
 
-fn settle_all(known: &mut Vec<(Arc<dyn Receipts>, u64)>) {
+fn settle_all(known: &mut Vec<Known>) {
     for (receipts, position) in known.drain(..) {
         receipts.settled(position, Settled::Acknowledged(Outcome::Handled));
     }
@@ -282,7 +285,7 @@ impl Source for FaultySource {
 impl Drop for FaultySource {
     fn drop(&mut self) {
         if self.fault == Fault::SettlesWhenDropped {
-            settle_all(&mut self.receipts.lock().unwrap());
+            settle_all(&mut self.known.lock().unwrap());
         }
     }
 }
