@@ -1,12 +1,13 @@
 //! Random programs: many of them, on all cores, each in a thread and on a virtual clock of its own.
 //!
 //! ```text
-//! GREENROOM_PROGRAMS ──▶ a thread for each core, each with a seed ──▶ program ──▶ a thread with a paused clock ──▶ Ok, or
-//! GREENROOM_SEED                                                                   made as small as possible, and its seed
+//! GREENROOM_PROGRAMS ─▶ a thread for each core ─▶ program ─▶ a thread with a paused clock
+//! GREENROOM_SEED        with a seed of its own                 │
+//!                       as small as possible, and its seed ◀───┴──▶ Ok
 //! ```
 //!
-//! A failure names the seed and the number of programs that repeat it. Where a number was asked for, how far it has come is told every few
-//! seconds on standard error.
+//! A failure names the seed and the number of programs that repeat it. Where a number was asked
+//! for, how far it has come is told every few seconds on standard error.
 
 use std::{
     io::Write,
@@ -27,7 +28,8 @@ use proptest::{
 };
 use tokio::runtime::{Builder, Runtime};
 
-/// By the real clock. Programs take milliseconds; beside much other work, some have taken more than ten seconds.
+/// By the real clock. Programs take milliseconds; beside much other work, some have taken more than
+/// ten seconds.
 const HANGS: Duration = Duration::from_secs(60);
 
 /// Programs of one test, unless `GREENROOM_PROGRAMS` says otherwise.
@@ -39,7 +41,8 @@ const TOLD: Duration = Duration::from_secs(10);
 /// How long a program is made smaller, in milliseconds.
 const SHRINKS: u32 = 40_000;
 
-/// Runs a program in a thread of its own: one that spins without virtual time passing is found by the real clock.
+/// Runs a program in a thread of its own: one that spins without virtual time passing is found by
+/// the real clock.
 ///
 /// # Errors
 /// What the program says; or it panicked, or did not end within a minute.
@@ -59,7 +62,8 @@ pub fn in_a_thread(
         .map_err(|error| TestCaseError::fail(format!("the run hangs or panicked: {error}")))?
 }
 
-/// Tries as many programs as `GREENROOM_PROGRAMS` says, 500 unless it does, from the seed that `GREENROOM_SEED` names.
+/// Tries as many programs as `GREENROOM_PROGRAMS` says, 500 unless it does, from the seed that
+/// `GREENROOM_SEED` names.
 ///
 /// # Panics
 /// One of them failed. The message has the seed, and the program, made as small as possible.
@@ -140,19 +144,22 @@ pub(crate) fn tell(line: &str) {
 
 fn tell_until(done: &AtomicU32, all: u32, is_over: impl Fn() -> bool) {
     let (began, mut told) = (Instant::now(), Instant::now());
+    let thread = thread::current();
+    let test = thread.name().unwrap_or("a test");
     while !is_over() {
         thread::sleep(Duration::from_millis(50));
         if told.elapsed() >= TOLD {
             told = Instant::now();
             let (done, so_far) = (done.load(Ordering::Relaxed), began.elapsed().as_secs());
-            tell(&format!("{done} of {all} programs in {so_far} s"));
+            tell(&format!("{test}: {done} of {all} programs in {so_far} s"));
         }
     }
     let (done, took) = (done.load(Ordering::Relaxed), began.elapsed().as_secs_f64());
-    tell(&format!("{done} programs in {took:.1} s"));
+    tell(&format!("{test}: {done} programs in {took:.1} s"));
 }
 
-/// Handlers and sources panic on purpose: programs run in threads without a name, tests in such with one.
+/// Handlers and sources panic on purpose: programs run in threads without a name, tests in such
+/// with one.
 fn quiet_on_purpose() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

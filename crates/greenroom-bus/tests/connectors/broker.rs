@@ -7,7 +7,10 @@ use greenroom_test::{
 };
 
 conformance!(calm: BrokerConnector::default());
-conformance!(restless: BrokerConnector(BrokerOptions { seed: 3, batch: 40, gaps: 0.2, repeats: 0.2 }));
+conformance!(restless: BrokerConnector(RESTLESS));
+
+/// Gaps and repeats, and batches of all sizes.
+const RESTLESS: BrokerOptions = BrokerOptions { seed: 3, batch: 40, gaps: 0.2, repeats: 0.2 };
 
 #[test]
 fn v01_a_broker_is_able_to_do_everything() {

@@ -1,6 +1,7 @@
-//! Random engines on virtual time that read from a broker whose partitions come and go (D15), with repeats and gaps: whatever is
-//! taken away, fails, waits or is paused, every delivery has one outcome, nothing of a revoked assignment is started after that was
-//! answered, a key has one owner, no commit covers what is not done, and that is handled once its partition comes back.
+//! Random engines on virtual time that read from a broker whose partitions come and go (D15), with
+//! repeats and gaps: whatever is taken away, fails, waits or is paused, every delivery has one
+//! outcome, nothing of a revoked assignment is started after that was answered, a key has one owner,
+//! no commit covers what is not done, and that is handled once its partition comes back.
 //!
 //! `GREENROOM_PROGRAMS` and `GREENROOM_SEED` are as for the other random engines.
 
@@ -118,7 +119,8 @@ fn step() -> impl Strategy<Value = Step> {
         5 => (partition.clone(), prop::collection::vec(item(), 1..30))
             .prop_map(|(partition, items)| Step::Give(partition, items)),
         3 => (partition.clone(), 0..300_u64).prop_map(|(partition, after)| Step::Revoke(partition, after)),
-        1 => (partition.clone(), 1..20_usize).prop_map(|(partition, events)| Step::Repeat(partition, events)),
+        1 => (partition.clone(), 1..20_usize)
+            .prop_map(|(partition, events)| Step::Repeat(partition, events)),
         1 => partition.clone().prop_map(Step::Pause),
         1 => partition.prop_map(Step::Resume),
         1 => (1..100_u64).prop_map(Step::PausePool),

@@ -11,7 +11,8 @@ pub enum Ability {
     KeepsPositions,
     /// Its partitions are read, and paused, each by itself.
     Partitions,
-    /// Partitions can be taken away from it and given back: [`Place::revoke`](super::Place::revoke).
+    /// Partitions can be taken away from it and given back:
+    /// [`Place::revoke`](super::Place::revoke).
     Revokes,
     /// Its places can hold what is no event.
     HoldsMalformed,

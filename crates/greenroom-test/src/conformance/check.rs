@@ -9,17 +9,22 @@ use super::ability::Ability;
 pub enum Check {
     /// The events of a key are given in the order in which they were published.
     OrderPerKey,
-    /// Every event is done in the end: in a run that nothing disturbs, and after a crash with one event stuck.
+    /// Every event is done in the end: in a run that nothing disturbs, and after a crash with one
+    /// event stuck.
     NoLoss,
-    /// After a crash only that is given again which was open, or acknowledged since the last commit began.
+    /// After a crash only that is given again which was open, or acknowledged since the last commit
+    /// began.
     BoundedRepeats,
     /// What is paused gives nothing, by level: paused twice is resumed once. Others go on.
     PauseAndResume,
-    /// What is no event becomes a dead letter, with its bytes, and keeps nothing else from being handled.
+    /// What is no event becomes a dead letter, with its bytes, and keeps nothing else from being
+    /// handled.
     MalformedEvents,
-    /// A stop in the middle of the work ends; whatever was given is settled, and given again where it was refused.
+    /// A stop in the middle of the work ends; whatever was given is settled, and given again where
+    /// it was refused.
     ShutdownUnderLoad,
-    /// After an orderly end the next source goes on: nothing is lost, and nothing that was done is given again.
+    /// After an orderly end the next source goes on: nothing is lost, and nothing that was done is
+    /// given again.
     Restart,
     /// Positions that are never given hold up no commit.
     Gaps,

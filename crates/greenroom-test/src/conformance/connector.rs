@@ -11,7 +11,8 @@ use greenroom_bus::{
 
 use super::ability::Ability;
 
-/// What a connector has stored of its positions, read from where it stores them rather than from what it remembers.
+/// What a connector has stored of its positions, read from where it stores them rather than from
+/// what it remembers.
 pub type Stored = Arc<dyn Fn() -> Vec<(Partition, Positions)> + Send + Sync>;
 
 /// A connector that is to be checked.
@@ -30,8 +31,9 @@ pub trait Connector: Send + Sync {
         Clock::Real
     }
 
-    /// What a place will hold where these are wanted. A source that makes its own events answers with as many of them, in the order in
-    /// which it gives them; events of a key are known by their `subject`, and each by its `id`.
+    /// What a place will hold where these are wanted. A source that makes its own events answers
+    /// with as many of them, in the order in which it gives them; events of a key are known by
+    /// their `subject`, and each by its `id`.
     fn items(&self, wanted: Vec<Item>) -> Vec<Item> {
         wanted
     }
@@ -43,8 +45,9 @@ pub trait Connector: Send + Sync {
     fn place(&self) -> Result<Box<dyn Place>, String>;
 }
 
-/// Where events lie: a file, a topic, a queue. It outlives the sources that read it. Its methods are called on the runtime of the run at
-/// hand, which is dropped with it: keep no connection from one to the next.
+/// Where events lie: a file, a topic, a queue. It outlives the sources that read it. Its methods
+/// are called on the runtime of the run at hand, which is dropped with it: keep no connection from
+/// one to the next.
 pub trait Place: Send {
     /// Puts these at the end, each into its partition, in this order.
     ///
@@ -74,7 +77,8 @@ pub trait Place: Send {
         Box::pin(async move { Err(format!("this place cannot give partition {partition} back")) })
     }
 
-    /// Reads what is stored of the positions, where that can be read. Otherwise commits are judged by what restarts give.
+    /// Reads what is stored of the positions, where that can be read. Otherwise commits are judged
+    /// by what restarts give.
     fn stored(&self) -> Option<Stored> {
         None
     }

@@ -1,10 +1,11 @@
 //! What happened to each event, over all runs of a check, and what of it must not have happened.
 //!
 //! ```text
-//! published ──▶ given (run, assignment, position) ──▶ started ──▶ finished ──▶ settled ──▶ covered by a commit
-//!                 │ position above the last?            │ key in hand?                        │ acknowledged?
-//!                 │ behind the one before of its key?   │ assignment revoked?                 │
-//!                 └ partition paused, or taken away?    └ in the order in which it was given?  └
+//! published ─▶ given ─▶ started ─▶ finished ─▶ settled ─▶ covered by a commit
+//!                │         │                                └ is it acknowledged?
+//!                │         └ is its key in hand? its assignment revoked? is it in order?
+//!                └ is its position above the last? is it behind the one before of its key?
+//!                  is its partition paused, or taken away?
 //! ```
 //!
 //! What must not have happened is kept as a violation, and ends whoever waits for something.

@@ -25,8 +25,9 @@ const INPUT: &str = "input";
 /// For so long nothing may happen where nothing should.
 const QUIET: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(80)];
 
-/// So long is waited for what should happen.
-const PATIENCE: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(20)];
+/// So long is waited for what should happen. Of a machine that does much else, the real time of a
+/// check is many times what it takes.
+const PATIENCE: [Duration; 2] = [Duration::from_secs(60); 2];
 
 /// How to run.
 pub(super) struct Setting {
@@ -77,6 +78,7 @@ impl<'a> Running<'a> {
             .pool("default", pool)
             .handler("all", HandlerConfig { order_by, retry, ..HandlerConfig::new(on, handler) })
             .dead_letters(Arc::new(Letters(ledger.clone())))
+            .deadline(of_clock(PATIENCE, clock))
             .build();
         let engine = engine.await.map_err(|error| format!("no engine: {error}"))?;
         let control = engine.control();

@@ -52,7 +52,8 @@ impl<'a> Scene<'a> {
         Ok(self.connector.items(wanted))
     }
 
-    /// Publishes these, opens a source and runs an engine, until `act` is over. Whatever runs then still is cut off, as by a crash.
+    /// Publishes these, opens a source and runs an engine, until `act` is over. Whatever runs then
+    /// still is cut off, as by a crash.
     pub(super) fn run<T>(
         &mut self,
         plan: Plan,
@@ -125,7 +126,8 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// On one thread: a handler that had begun on another while a partition was given up would seem to begin after that.
+/// On one thread: a handler that had begun on another while a partition was given up would seem to
+/// begin after that.
 fn runtime(clock: Clock) -> Result<Runtime, String> {
     let mut builder = Builder::new_current_thread();
     let runtime = builder.enable_all().start_paused(clock == Clock::Virtual).build();

@@ -9,8 +9,8 @@ use super::{
 };
 use crate::programs::seed;
 
-/// Runs every check on a connector, from the seed that `GREENROOM_SEED` names, or another one each time. Call it outside of any
-/// runtime: each check has its own.
+/// Runs every check on a connector, from the seed that `GREENROOM_SEED` names, or another one each
+/// time. Call it outside of any runtime: each check has its own.
 pub fn run(connector: &dyn Connector) -> Report {
     Report(Check::ALL.map(|one| check(connector, one)).into())
 }

@@ -126,7 +126,8 @@ impl Source for Watched {
     }
 }
 
-/// The ledger hears of a settlement before the source does: what that says is done must be known here.
+/// The ledger hears of a settlement before the source does: what that says is done must be known
+/// here.
 struct WatchedReceipts {
     receipts: Option<Arc<dyn Receipts>>,
     of: (Partition, u32),

@@ -14,8 +14,8 @@ use super::{
     state::{Shared, State},
 };
 
-/// What a test publishes to, takes partitions away from, and looks into. Clones are the same broker. Partitions are numbers, which
-/// begin with the first call that names them.
+/// What a test publishes to, takes partitions away from, and looks into. Clones are the same
+/// broker. Partitions are numbers, which begin with the first call that names them.
 #[derive(Clone)]
 pub struct Broker(Shared);
 
@@ -31,13 +31,15 @@ impl Broker {
         Self(Shared::new(options))
     }
 
-    /// A source of all partitions that are not taken away, those that come later too. Each goes on with what is committed. A source that
-    /// was made before ends with its next pull, and stores nothing more.
+    /// A source of all partitions that are not taken away, those that come later too. Each goes on
+    /// with what is committed. A source that was made before ends with its next pull, and stores
+    /// nothing more.
     pub fn source(&self) -> Box<dyn Source> {
         Box::new(Member::join(self.0.clone()))
     }
 
-    /// Puts these at the end of a partition, each after a gap where [chance](BrokerOptions::gaps) says so.
+    /// Puts these at the end of a partition, each after a gap where [chance](BrokerOptions::gaps)
+    /// says so.
     pub fn publish(&self, partition: u32, events: impl IntoIterator<Item = Event>) {
         events.into_iter().for_each(|event| self.append(partition, Ok(event)));
     }
@@ -66,14 +68,14 @@ impl Broker {
         self.0.change(|state| state.has_ended = true);
     }
 
-    /// Takes a partition away. [`revoked`](Self::revoked) has it once the engine has answered. Where it is taken away already, nothing
-    /// happens.
+    /// Takes a partition away. [`revoked`](Self::revoked) has it once the engine has answered.
+    /// Where it is taken away already, nothing happens.
     pub fn revoke(&self, partition: u32) {
         self.0.change(|state| state.log(Partition(partition)).is_wanted = false);
     }
 
-    /// Gives a partition back: an epoch begins with what is committed. Where it was not taken away, or the source has not noticed yet
-    /// that it was, nothing happens.
+    /// Gives a partition back: an epoch begins with what is committed. Where it was not taken away,
+    /// or the source has not noticed yet that it was, nothing happens.
     pub fn assign(&self, partition: u32) {
         self.0.change(|state| {
             let is_read = state.member > 0;
@@ -85,12 +87,14 @@ impl Broker {
         });
     }
 
-    /// Gives the last so many of a partition again. The source skips those that are done, or in hand.
+    /// Gives the last so many of a partition again. The source skips those that are done, or in
+    /// hand.
     pub fn repeat(&self, partition: u32, events: usize) {
         self.0.change(|state| state.log(Partition(partition)).go_back(events));
     }
 
-    /// From here on sources give also of partitions that are paused: what no source may do, and an engine has to bear.
+    /// From here on sources give also of partitions that are paused: what no source may do, and an
+    /// engine has to bear.
     pub fn heed_no_pause(&self) {
         self.0.change(|state| state.heeds_no_pause = true);
     }
@@ -115,7 +119,8 @@ impl Broker {
         self.look(|state| state.log(delivery.partition).epoch() == Some(delivery.epoch))
     }
 
-    /// How the events of a partition were settled, with their positions, in the order of epochs and positions.
+    /// How the events of a partition were settled, with their positions, in the order of epochs and
+    /// positions.
     pub fn settled(&self, partition: u32) -> Vec<(u64, Settled)> {
         self.look(|state| state.log(Partition(partition)).settled())
     }
@@ -140,12 +145,14 @@ impl Broker {
         self.look(|state| state.logs.keys().map(|partition| partition.0).collect())
     }
 
-    /// What the engine did that the contract of a source forbids, for example that it settled an event twice.
+    /// What the engine did that the contract of a source forbids, for example that it settled an
+    /// event twice.
     pub fn misuse(&self) -> Vec<String> {
         self.look(|state| state.misuse.clone())
     }
 
-    /// Waits until this is so. It is looked at after each change: something published, given, settled, committed, taken away.
+    /// Waits until this is so. It is looked at after each change: something published, given,
+    /// settled, committed, taken away.
     ///
     /// # Cancel safety
     /// A dropped future has done nothing.

@@ -2,8 +2,8 @@
 
 use greenroom_bus::{source::Partition, watermark::Epoch};
 
-/// Which delivery of an event a handler has in hand: a [local value](greenroom_bus::event::Event::local) of each event that a
-/// [`Broker`](super::Broker) gives.
+/// Which delivery of an event a handler has in hand: a [local
+/// value](greenroom_bus::event::Event::local) of each event that a [`Broker`](super::Broker) gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Delivery {
     /// The partition that it came from.

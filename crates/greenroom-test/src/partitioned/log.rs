@@ -115,7 +115,8 @@ impl Log {
         self.cursor = self.cursor.saturating_sub(records);
     }
 
-    /// Gives so many at most, without those that are done or in hand: of these the source has heard before.
+    /// Gives so many at most, without those that are done or in hand: of these the source has heard
+    /// before.
     pub(super) fn give(&mut self, most: usize, into: &mut Vec<Taken>) {
         let Some(epoch) = self.epoch() else { return };
         let end = self.records.len();
@@ -139,7 +140,8 @@ impl Log {
         }
     }
 
-    /// A delivery of this epoch was settled. False where there was no such delivery, or it was settled before.
+    /// A delivery of this epoch was settled. False where there was no such delivery, or it was
+    /// settled before.
     pub(super) fn settle(&mut self, epoch: Epoch, position: u64, how: Settled) -> bool {
         match how {
             Settled::Acknowledged(_) => {

@@ -91,7 +91,8 @@ impl State {
         self.logs.values().any(Log::leaves)
     }
 
-    /// Gives a few of a partition that is not paused, the one after the last first. The partition, where there is one.
+    /// Gives a few of a partition that is not paused, the one after the last first. The partition,
+    /// where there is one.
     pub(super) fn give(&mut self, into: &mut Vec<Taken>) -> Option<Partition> {
         loop {
             let next = self.next()?;

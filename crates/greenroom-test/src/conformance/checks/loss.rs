@@ -1,4 +1,5 @@
-//! Nothing is lost: not in a run that nothing disturbs, and not by a crash while one event is stuck.
+//! Nothing is lost: not in a run that nothing disturbs, and not by a crash while one event is
+//! stuck.
 
 use super::super::{ability::Ability, ledger::Book, plan::Plan, scene::Scene};
 use super::stuck::one_of;

@@ -1,4 +1,5 @@
-//! An orderly end in the middle, and another source: it goes on where positions are kept, and begins anew otherwise.
+//! An orderly end in the middle, and another source: it goes on where positions are kept, and
+//! begins anew otherwise.
 
 use super::super::{ability::Ability, ledger::Book, scene::Scene};
 

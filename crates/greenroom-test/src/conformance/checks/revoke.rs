@@ -1,5 +1,5 @@
-//! Partitions are taken away in the middle of the work, and come back: nothing of them begins meanwhile, others go on, and in the
-//! end all is done.
+//! Partitions are taken away in the middle of the work, and come back: nothing of them begins
+//! meanwhile, others go on, and in the end all is done.
 
 use std::time::Duration;
 

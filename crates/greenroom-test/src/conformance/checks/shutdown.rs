@@ -1,4 +1,5 @@
-//! A stop in the middle of the work: it ends, everything that was given is settled, and what was refused is given again.
+//! A stop in the middle of the work: it ends, everything that was given is settled, and what was
+//! refused is given again.
 
 use super::super::{ability::Ability, ledger::Book, plan::Plan, running::Running, scene::Scene};
 use std::time::Duration;
