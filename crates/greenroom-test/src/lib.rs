@@ -3,7 +3,7 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`partitioned`] | a source in memory whose partitions come and go, with repeats and gaps |
-//! | [`conformance`] | what every connector has to do, as one entry point (V01) |
+//! | [`mod@conformance`] | what every connector has to do, as one entry point (V01) |
 //! | [`programs`] | random programs on virtual time, on all cores |
 
 pub mod conformance;
