@@ -65,7 +65,8 @@ impl Targets {
     pub(super) fn sink(&self, output: &OutputConfig) -> Result<Arc<dyn Sink>, String> {
         match &output.kind {
             OutputKind::File(file) => {
-                let options = FileSinkOptions { truncate: file.truncate };
+                let options =
+                    FileSinkOptions { truncate: file.truncate, ..FileSinkOptions::default() };
                 let sink = FileSink::open(&file.path, options);
                 Ok(Arc::new(sink.map_err(|error| error.to_string())?))
             }
