@@ -419,11 +419,30 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
                 "{ o: { file: { path: x, truncate: 1 } } }",
                 "{ o: {} }",
                 "{ o: { file: {} } }",
-                "{ o: { file: { path: '-' } } }",
+                "{ o: { file: { path: '-', truncate: true } } }",
                 "{ o: { on: 'a..b', file: { path: x } } }",
                 "{ o: { where: { /a: { present: maybe } }, file: { path: x } } }",
                 "{ 'a.b': { file: { path: x } } }",
             ],
+        ),
+        (root, "outputs", "{ o: { file: { path: '-' } } }", &["{ o: { file: { path: 5 } } }"]),
+        (
+            root,
+            "outputs",
+            "{ o: { file: { path: x, rotate: { size: 100MiB, every: 1d, keep: 10 } } } }",
+            &[
+                "{ o: { file: { path: x, rotate: {} } } }",
+                "{ o: { file: { path: x, rotate: { size: 0 } } } }",
+                "{ o: { file: { path: x, rotate: { every: daily } } } }",
+                "{ o: { file: { path: x, rotate: { every: 1d, keep: 0 } } } }",
+                "{ o: { file: { path: '-', rotate: { every: 1d } } } }",
+            ],
+        ),
+        (
+            root,
+            "dead_letters",
+            "{ file: { path: x, rotate: { every: 1h } } }",
+            &["{ file: { rotate: 5 } }", "{ file: { path: '-' } }"],
         ),
     ];
     for (wrap, option, good, bad) in rows {
@@ -656,7 +675,7 @@ fn c02_files_that_cannot_be_reached_are_errors() {
     };
     for (input, output, expected) in [
         ("missing", "out", "1:30 cannot read"),
-        (".", "out", "1:30 `"),
+        (".", "out", "1:1 `"),
         ("in.ndjson", "no/out", "3:31 cannot write"),
         ("in.ndjson", ".", "3:31 cannot write"),
         ("in.ndjson", "./in.ndjson", "3:31 `"),
