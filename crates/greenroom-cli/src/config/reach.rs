@@ -8,6 +8,8 @@ use std::{
     fs::{self, OpenOptions},
     io,
     path::{Path, PathBuf},
+    process,
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use greenroom_bus::{
@@ -367,8 +369,9 @@ pub(crate) fn identity(path: &Path) -> PathBuf {
     }
 }
 
-/// Permissions alone do not tell (read-only mounts, other users): the file is opened; a missing one
-/// is created and removed again.
+/// Permissions alone do not tell (read-only mounts, other users): the file is opened; where it is
+/// missing, another one is created beside it and removed again. Never itself: a run that has just
+/// rotated it may make it anew at the same moment, and what it writes would be removed.
 fn try_to_write(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(io::Error::other("it is a directory")),
@@ -376,11 +379,16 @@ fn try_to_write(path: &Path) -> io::Result<()> {
         Ok(found) if !found.is_file() => Ok(()),
         Ok(_) => OpenOptions::new().append(true).open(path).map(drop),
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Err(_) => {
-            OpenOptions::new().write(true).create_new(true).open(path)?;
-            fs::remove_file(path)
-        }
+        Err(_) => try_to_create_beside(path),
     }
+}
+
+fn try_to_create_beside(path: &Path) -> io::Result<()> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let beside = path.with_file_name(format!(".greenroom-check-{}-{number}", process::id()));
+    OpenOptions::new().write(true).create_new(true).open(&beside)?;
+    fs::remove_file(beside)
 }
 
 fn is_runnable(program: &str, exec: &ExecConfig) -> bool {

@@ -690,6 +690,20 @@ fn c02_files_that_cannot_be_reached_are_errors() {
     assert!(!directory.path().join("out").exists(), "checking leaves nothing behind");
 }
 
+/// A run may make it anew at the same moment, after it was rotated.
+#[cfg(unix)]
+#[test]
+fn b05_c02_checking_a_file_that_is_missing_neither_makes_nor_removes_it() {
+    let directory = tempfile::tempdir().unwrap();
+    // A name that is there, of a file that is not: to make that file would show.
+    let link = directory.path().join("out");
+    std::os::unix::fs::symlink("nowhere", &link).unwrap();
+    let text = root("outputs: { o: { file: { path: out } } }");
+    load_with("c.yaml", &text, &[], directory.path()).good();
+    let names = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
+    assert_eq!(names.collect::<Vec<_>>(), [link]);
+}
+
 #[test]
 fn the_json_schema_has_every_option_and_default() {
     let schema = json_schema();
