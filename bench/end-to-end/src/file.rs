@@ -53,7 +53,10 @@ pub async fn engine(input: &Path, output: &Path, is_ordered: bool) -> Result<u64
         .output(
             "done",
             vec!["**".parse()?],
-            Arc::new(FileSink::open(output, FileSinkOptions { truncate: true })?),
+            Arc::new(FileSink::open(
+                output,
+                FileSinkOptions { truncate: true, ..FileSinkOptions::default() },
+            )?),
         )
         .dead_letters(Arc::new(FileDeadLetterStore::open(output.with_extension("dead"))?))
         .build()

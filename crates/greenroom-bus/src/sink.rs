@@ -4,11 +4,14 @@ pub mod file;
 pub mod http;
 pub(crate) mod line_writer;
 pub(crate) mod lock;
+pub(crate) mod rotate;
 pub(crate) mod storage;
 
 use std::time::Duration;
 
 use crate::{BoxFuture, event::Event, name::Name, settlement::Ack};
+
+pub use rotate::{Rotate, is_rotated_name, rotated_name};
 
 /// Where events go.
 pub trait Sink: Send + Sync + 'static {

@@ -6,6 +6,7 @@ pub mod file;
 pub mod generator;
 pub mod memory;
 mod partition;
+mod places;
 
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use crate::{BoxFuture, event::Event};
 pub use committer::{Committer, PartitionStanding, Receipts, Resumed, Standing};
 pub use error::SourceError;
 pub use partition::Partition;
+pub use places::{Place, Places};
 
 /// Where events come from. The engine pulls; a source never pushes, so that back-pressure is its natural state.
 pub trait Source: Send + 'static {
@@ -38,6 +40,12 @@ pub trait Source: Send + 'static {
 
     /// True when what was refused can be read again by a later run.
     fn replayable(&self) -> bool;
+
+    /// Where its positions are, for a source that reads several things one after the other. Asked
+    /// once, before the first pull.
+    fn places(&self) -> Option<Arc<dyn Places>> {
+        None
+    }
 
     /// Who stores its positions, for a source that keeps any. The engine asks once, before the first pull, and commits from
     /// then on; a source may count on that, and give nothing more until a commit has been made.

@@ -101,7 +101,8 @@ pub struct RunArgs {
     /// What to run.
     #[command(flatten)]
     pub source: Source,
-    /// How the final report is written, on standard output
+    /// How the final report is written: on standard output, or on standard error if an output
+    /// writes events to standard output
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub report: ReportFormat,
     /// Read the inputs without handling or settling anything, and print what is in them: rate, sizes, the hottest keys, and how

@@ -45,12 +45,19 @@ impl Exit {
 
 /// Prints an answer on standard output.
 pub fn answer(text: &str) -> ExitCode {
-    match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
+    print(text, io::stdout(), "standard output")
+}
+
+/// Prints an answer on standard error, because standard output has something else.
+pub fn answer_aside(text: &str) -> ExitCode {
+    print(text, io::stderr(), "standard error")
+}
+
+fn print(text: &str, mut to: impl Write, name: &str) -> ExitCode {
+    match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
         Ok(()) => Exit::Success.into(),
         // The reader has seen enough (`greenroom schema | head`).
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success.into(),
-        Err(error) => {
-            Exit::CouldNotRun.because(format_args!("cannot write to standard output: {error}"))
-        }
+        Err(error) => Exit::CouldNotRun.because(format_args!("cannot write to {name}: {error}")),
     }
 }

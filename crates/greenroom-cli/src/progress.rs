@@ -46,13 +46,14 @@ pub struct Snapshot {
     pub outage_limit: Duration,
 }
 
-/// Shows progress until the future is dropped: on standard error, as a bar if that is a terminal and as log lines
-/// otherwise. `snapshot` is called a few times a second at most.
+/// Shows progress until the future is dropped: on standard error, as a bar if that is a terminal
+/// and it may be drawn, and as log lines otherwise. `snapshot` is called a few times a second at
+/// most.
 ///
 /// # Cancel safety
 /// Made to be dropped, for example as the losing branch of a `select!`; the bar is cleared then.
-pub async fn show(snapshot: impl Fn() -> Snapshot) {
-    if can_draw() { draw(snapshot).await } else { log(snapshot).await }
+pub async fn show(may_draw: bool, snapshot: impl Fn() -> Snapshot) {
+    if may_draw && can_draw() { draw(snapshot).await } else { log(snapshot).await }
 }
 
 /// Whether standard error is a terminal that lines can be drawn over: one without `TERM`, or a

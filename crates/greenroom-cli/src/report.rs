@@ -11,7 +11,7 @@ const KEYS_IN_TEXT: usize = 5;
 /// The end of a key tells more than its beginning: paths and numbers differ there.
 const KEY_LENGTH: usize = 45;
 
-/// The report as it goes to standard output, with a newline at its end.
+/// The report as it is printed, with a newline at its end.
 pub fn render(report: &RunReport, format: ReportFormat) -> String {
     match format {
         ReportFormat::Text => Text(report).whole(),

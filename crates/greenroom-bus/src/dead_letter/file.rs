@@ -8,9 +8,10 @@ use crate::{
     event::{rfc3339::format_utc, write_bare_base64, write_integer, write_text},
     settlement::Ack,
     sink::{
-        SinkError,
+        Rotate, SinkError,
         file::cannot_open,
         line_writer::{Line, LineWriter, Pass},
+        rotate::RotatingFile,
         storage::DiskFile,
     },
 };
@@ -43,11 +44,27 @@ impl FileDeadLetterStore {
     /// Its directory is missing or not writable, the file ends in something that is no torn letter,
     /// or somebody else writes it.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SinkError> {
-        let path = path.as_ref();
+        Self::start(path.as_ref(), None)
+    }
+
+    /// As [`open`](Self::open), of a file that rotates.
+    ///
+    /// # Errors
+    /// As there; or it is no regular file.
+    pub fn rotating(path: impl AsRef<Path>, rotate: Rotate) -> Result<Self, SinkError> {
+        Self::start(path.as_ref(), Some(rotate))
+    }
+
+    fn start(path: &Path, rotate: Option<Rotate>) -> Result<Self, SinkError> {
         let name = format!("file:{}", path.display());
-        let writer = DiskFile::open_unless_empty(path)
-            .and_then(|file| LineWriter::start(name.clone(), file, PAUSE));
-        Ok(Self { writer: writer.map_err(|error| cannot_open(name, &error))? })
+        let started = DiskFile::open_unless_empty(path).and_then(|file| match rotate {
+            None => LineWriter::start(name.clone(), file, PAUSE),
+            Some(rotate) => {
+                let file = RotatingFile::new(file, path, rotate)?;
+                LineWriter::start(name.clone(), file, PAUSE)
+            }
+        });
+        Ok(Self { writer: started.map_err(|error| cannot_open(name, &error))? })
     }
 }
 

@@ -41,10 +41,11 @@ impl Shared {
         let handler = given.handler.map(|place| &self.process.handlers[place]);
         let pool =
             handler.map(|handler| (handler.pool, self.process.pools[handler.pool].name.as_str()));
+        let place = self.inputs.place(origin.input, origin.position);
         let addressed = Addressed {
             input: self.inputs.name(origin.input),
-            source: self.inputs.label(origin.input),
-            position: origin.position,
+            source: place.source,
+            position: place.position,
             taken_at: origin.taken_at,
             handler: handler.map(|handler| handler.name.as_str()),
             pool,

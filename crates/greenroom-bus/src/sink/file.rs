@@ -5,6 +5,7 @@ use std::{io, path::Path, time::Duration};
 use super::{
     Outgoing, Sink, SinkError,
     line_writer::{Line, LineWriter, Pass},
+    rotate::{Rotate, RotatingFile},
     storage::{DiskFile, StandardOutput, Storage},
 };
 use crate::{BoxFuture, event::ExtraValue, settlement::Ack};
@@ -17,6 +18,8 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub struct FileSinkOptions {
     /// Starts anew instead of appending. Default: false.
     pub truncate: bool,
+    /// When it is put aside and begun anew. Default: never.
+    pub rotate: Option<Rotate>,
 }
 
 /// Writes each event as a line of NDJSON, with the extension attributes `greenroompool` and `greenroomattempt`.
@@ -27,34 +30,36 @@ pub struct FileSinkOptions {
 ///
 /// Nobody else may write the file meanwhile. One that was renamed or removed is noticed before
 /// anything more is confirmed: what was not confirmed goes to a new file at its path, and so does
-/// all that comes later.
+/// all that comes later. One that [rotates](Rotate) does so between two lines, once all before is
+/// confirmed.
 pub struct FileSink {
     writer: LineWriter<Outgoing>,
 }
 
 impl FileSink {
-    /// Opens or creates a file; `-` is standard output, which is flushed, but cannot be synced. A torn last line,
-    /// left by a crash, is cut off: it was never confirmed.
+    /// Opens or creates a file; `-` is standard output, for which the options mean nothing: an
+    /// event is confirmed once it is written there, and synced if that is a regular file. Elsewhere
+    /// a torn last line, left by a crash, is cut off: it was never confirmed.
     ///
     /// # Errors
-    /// The file cannot be opened for writing, ends in something that is no torn event, or somebody
-    /// else writes it.
+    /// The file cannot be opened for writing, ends in something that is no torn event, is to rotate
+    /// and no regular file, or somebody else writes it.
     pub fn open(path: impl AsRef<Path>, options: FileSinkOptions) -> Result<Self, SinkError> {
         let path = path.as_ref();
         let name = format!("file:{}", path.display());
-        if path.as_os_str() == "-" {
-            return Self::start(name, StandardOutput);
-        }
-        match DiskFile::open(path, options.truncate) {
-            Ok(file) => Self::start(name, file),
-            Err(error) => Err(cannot_open(name, &error)),
-        }
+        let started = if path.as_os_str() == "-" {
+            StandardOutput::open().and_then(|output| Self::start(&name, output))
+        } else {
+            DiskFile::open(path, options.truncate).and_then(|file| match options.rotate {
+                None => Self::start(&name, file),
+                Some(rotate) => Self::start(&name, RotatingFile::new(file, path, rotate)?),
+            })
+        };
+        started.map_err(|error| cannot_open(name, &error))
     }
 
-    fn start(name: String, storage: impl Storage) -> Result<Self, SinkError> {
-        let writer = LineWriter::start(name.clone(), storage, PAUSE)
-            .map_err(|error| cannot_open(name, &error))?;
-        Ok(Self { writer })
+    fn start(name: &str, storage: impl Storage) -> io::Result<Self> {
+        Ok(Self { writer: LineWriter::start(name.to_owned(), storage, PAUSE)? })
     }
 }
 

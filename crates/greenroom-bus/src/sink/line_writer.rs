@@ -7,6 +7,7 @@
 //! ```
 //!
 //! Many lines share a sync: at most one in [`SYNC_EVERY`] while lines keep coming, and one as soon as they pause.
+//! What is to be rotated is rotated after a sync, between two lines.
 //! The thread is woken when a pause ends or a batch is full, not line by line. How long a pause is, the user of the
 //! writer says: somebody waits for what a sink confirms, and nobody for a dead letter.
 
@@ -33,6 +34,9 @@ const QUEUE_BYTES: usize = 8 * 1024 * 1024;
 const QUEUE_LINES: usize = 8 * 1024;
 /// So many bytes queued are a batch that need not collect any longer: what fits a core's own cache, measured.
 const BATCH_BYTES: usize = 512 * 1024;
+/// A file that is rotated by time is looked at this often while nothing comes: the clock of the
+/// system may be set.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
 /// Serialised bytes are handed to the storage in pieces of about this size.
 const APPEND_BYTES: usize = 256 * 1024;
 
@@ -242,16 +246,17 @@ impl<L: Line> Shared<L> {
         self.work.notify_one();
     }
 
-    /// Waits for lines, and moves them to `into`.
-    fn next(&self, into: &mut Vec<(L, usize)>, unsynced: bool) -> Next {
+    /// Waits for lines, and moves them to `into`; no longer than to the next pause, where there is
+    /// one.
+    fn next(&self, into: &mut Vec<(L, usize)>, pause: Option<Duration>) -> Next {
         let mut state = self.state.lock();
         while state.queue.is_empty() && !state.finishing && !state.reopening {
             state.wake_at = 1;
-            if !unsynced {
+            let Some(pause) = pause else {
                 self.work.wait(&mut state);
-            } else if self.work.wait_for(&mut state, self.pause).timed_out()
-                && state.queue.is_empty()
-            {
+                continue;
+            };
+            if self.work.wait_for(&mut state, pause).timed_out() && state.queue.is_empty() {
                 return Next::Pause;
             }
         }
@@ -325,7 +330,7 @@ impl<L: Line, S: Storage> Thread<L, S> {
     fn write_until_end(&mut self) -> Result<(), GaveUp> {
         let (mut batch, mut buffer) = (Vec::new(), Vec::new());
         loop {
-            match self.shared.next(&mut batch, !self.unsynced.is_empty()) {
+            match self.shared.next(&mut batch, self.pause()) {
                 Next::Write => self.append(&mut batch, &mut buffer)?,
                 Next::Pause => self.sync()?,
                 Next::Reopen => self.reopen()?,
@@ -337,8 +342,18 @@ impl<L: Line, S: Storage> Thread<L, S> {
         }
     }
 
+    /// How long to wait for lines before what was written is synced, or its file is rotated.
+    fn pause(&self) -> Option<Duration> {
+        if !self.unsynced.is_empty() {
+            return Some(self.shared.pause);
+        }
+        self.storage.rotates_in().map(|left| left.min(LOOK_AGAIN))
+    }
+
     fn append(&mut self, batch: &mut Vec<(L, usize)>, buffer: &mut Vec<u8>) -> Result<(), GaveUp> {
-        self.unsynced_since.get_or_insert_with(Instant::now);
+        if self.is_full(buffer) || self.storage.rotates_in().is_some_and(|left| left.is_zero()) {
+            self.sync()?;
+        }
         let mut room = 0;
         let mut lines = batch.drain(..);
         for at in 0.. {
@@ -346,20 +361,29 @@ impl<L: Line, S: Storage> Thread<L, S> {
                 fetch(lines.as_slice(), |(line, _)| line.fetch());
             }
             let Some((line, permits)) = lines.next() else { break };
+            self.unsynced_since.get_or_insert_with(Instant::now);
             let storage = &mut self.storage;
             let mut pass = |buffer: &mut Vec<u8>| hand_over(storage, buffer);
             line.write(buffer, &mut pass).map_err(|error| self.give_up(&error))?;
             buffer.push(b'\n');
             room += permits;
             self.unsynced.push(line.into_ack());
-            if buffer.len() >= APPEND_BYTES {
+            if buffer.len() >= APPEND_BYTES || self.is_full(buffer) {
                 self.hand_over(buffer)?;
                 self.shared.room.add_permits(std::mem::take(&mut room));
+                if self.is_full(buffer) {
+                    self.sync()?;
+                }
             }
         }
         self.hand_over(buffer)?;
         self.shared.room.add_permits(room);
         Ok(())
+    }
+
+    /// With these bytes, the file is to be rotated.
+    fn is_full(&self, buffer: &[u8]) -> bool {
+        buffer.len() as u64 >= self.storage.room()
     }
 
     fn hand_over(&mut self, buffer: &mut Vec<u8>) -> Result<(), GaveUp> {
@@ -381,6 +405,8 @@ impl<L: Line, S: Storage> Thread<L, S> {
             }
         }
         self.unsynced_since = None;
+        self.storage.rotate().map_err(|error| self.give_up(&error))?;
+        self.remark();
         Ok(())
     }
 
@@ -392,7 +418,7 @@ impl<L: Line, S: Storage> Thread<L, S> {
     }
 
     fn remark(&mut self) {
-        if let Some(what) = self.storage.take_remark() {
+        while let Some(what) = self.storage.take_remark() {
             self.shared.remark(what);
         }
     }
@@ -403,8 +429,9 @@ impl<L: Line, S: Storage> Thread<L, S> {
             Ok(()) => String::new(),
             Err(error) => format!(" (a torn last line may be left: it could not be cut: {error})"),
         };
+        let advice = self.storage.advice();
         self.shared.fail(format!(
-            "cannot be written: {error}{rest}; what was not confirmed was refused: make room or choose another path, then run again"
+            "cannot be written: {error}{rest}; what was not confirmed was refused: {advice}"
         ));
         GaveUp
     }

@@ -4,6 +4,7 @@ use std::{
     fs::{File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
 
 use super::lock::{Locked, is_at, open_locked};
@@ -31,9 +32,30 @@ pub(crate) trait Storage: Send + 'static {
         Ok(())
     }
 
+    /// So many bytes may be appended before [`rotate`](Self::rotate) is to be asked.
+    fn room(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// After this time `rotate` is to be asked, whatever was appended until then. `None`: not by
+    /// time.
+    fn rotates_in(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Goes on in a new file, if that is due. Only asked between two lines, while all is safe.
+    fn rotate(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// What happened to the place since this was asked last, and what became of it.
     fn take_remark(&mut self) -> Option<String> {
         None
+    }
+
+    /// What an operator can do about a failure.
+    fn advice(&self) -> &'static str {
+        "make room or choose another path, then run again"
     }
 
     /// Lets others write. Nothing is appended afterwards.
@@ -91,8 +113,34 @@ impl DiskFile {
         Ok(Self { keeps_empty: false, ..Self::open(path, false)? })
     }
 
-    fn is_in_place(&self) -> io::Result<bool> {
+    pub(super) fn is_in_place(&self) -> io::Result<bool> {
         Ok(!self.regular || is_at(&self.file, &self.path)?)
+    }
+
+    /// In bytes, with what is not safe yet.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    pub(super) fn is_regular(&self) -> bool {
+        self.regular
+    }
+
+    pub(super) fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// When it was last written to.
+    pub(super) fn modified(&self) -> io::Result<SystemTime> {
+        self.file.metadata()?.modified()
+    }
+
+    /// Goes on in this one. Only while all is safe: the other one, which keeps its lines, is let go
+    /// of.
+    pub(super) fn go_on_in(&mut self, mut next: Self) {
+        next.keeps_empty = self.keeps_empty;
+        next.remark = self.remark.take();
+        *self = next;
     }
 
     /// Goes on in a new file at the path, which gets what is not safe yet. The other one keeps what
@@ -275,20 +323,53 @@ impl Storage for DiskFile {
     }
 }
 
-/// Standard output: flushed, never taken back.
+/// Standard output: written at once, and synced where it is a regular file. Nothing is taken back.
 #[derive(Debug)]
-pub(crate) struct StandardOutput;
+pub(crate) struct StandardOutput {
+    out: File,
+    regular: bool,
+}
+
+impl StandardOutput {
+    pub(crate) fn open() -> io::Result<Self> {
+        let out = standard_output()?;
+        let regular = out.metadata().is_ok_and(|found| found.is_file());
+        Ok(Self { out, regular })
+    }
+}
+
+/// Without the buffer that others share: what could not be written is then in none.
+#[cfg(unix)]
+fn standard_output() -> io::Result<File> {
+    use std::os::fd::AsFd;
+    io::stdout().as_fd().try_clone_to_owned().map(File::from)
+}
+
+#[cfg(windows)]
+fn standard_output() -> io::Result<File> {
+    use std::os::windows::io::AsHandle;
+    io::stdout().as_handle().try_clone_to_owned().map(File::from)
+}
 
 impl Storage for StandardOutput {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        io::stdout().write_all(bytes)
+        self.out.write_all(bytes).map_err(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe => {
+                io::Error::new(error.kind(), "whoever read standard output has closed it")
+            }
+            _ => error,
+        })
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        io::stdout().flush()
+        if self.regular { self.out.sync_data() } else { Ok(()) }
     }
 
     fn revert(&mut self) -> io::Result<()> {
         Ok(())
+    }
+
+    fn advice(&self) -> &'static str {
+        "run again with a reader that reads to the end"
     }
 }

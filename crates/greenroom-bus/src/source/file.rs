@@ -10,6 +10,8 @@
 //! Memory: the batches on their way (some MiB), a decompressor's window, and the longest line; of lines that are longer than an
 //! event may be, the one at hand and the one before it, which is taken before the thread reads on.
 //!
+//! [Several files](FileSetSource) are read one after the other, as one input.
+//!
 //! With a [checkpoint](FileSource::with_checkpoint), the lines that are done are remembered from run to run, in whichever order
 //! they were done.
 
@@ -20,16 +22,21 @@ mod form;
 mod gzip;
 mod identity;
 mod input;
+mod keeper;
+mod known;
 mod lines;
 mod marks;
 mod positions;
+mod resume;
+mod select;
+mod set;
 mod skip;
 mod too_long;
 
 use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -40,15 +47,22 @@ use std::{
 use tokio::sync::mpsc;
 
 use self::{
-    checkpoint::Checkpoint,
+    checkpoint::{Checkpoint, Contents},
     chunks::Chunks,
     form::Form,
     input::{Counted, Pipe, Regular},
+    keeper::Keeper,
     lines::{Batch, Items, Lines},
+    marks::Mark,
     positions::FilePositions,
+    resume::{NoStart, Start},
+    skip::Skip,
 };
 use super::{Committer, Pull, Receipts, Source, SourceError, Taken};
 use crate::{BoxFuture, record::Mapping};
+
+pub use select::{EXTENSIONS, FileSet};
+pub use set::FileSetSource;
 
 /// Batches on their way from the thread: enough that neither side waits for the other's every step.
 const BATCHES: usize = 3;
@@ -98,8 +112,10 @@ pub struct FileSource {
     read: Arc<AtomicU64>,
     /// The file's size in bytes, where it has one.
     length: Option<u64>,
-    /// Where they are kept.
+    /// How far it has been handled, where that is kept.
     positions: Option<FilePositions>,
+    /// Who keeps it, unless that is a set of files.
+    keeper: Option<Keeper>,
     /// Somebody commits them.
     is_committed: bool,
     /// A batch that came before there was room for it.
@@ -196,38 +212,17 @@ impl FileSource {
         checkpoint: Checkpoint,
         options: FileSourceOptions,
     ) -> Result<Self, String> {
-        let unreadable =
-            |error| format!("cannot be read: {error}; check the path and its permissions");
-        let not_regular =
-            || "only a regular file can be read on: leave its checkpoint out".to_owned();
         if is_pipe(path) {
             return Err(not_regular());
         }
-        let (mut file, length) = open_file(path).map_err(unreadable)?;
-        let length = length.ok_or_else(not_regular)?;
-        let mut beginning = Vec::new();
-        (&file).take(MAGIC).read_to_end(&mut beginning).map_err(unreadable)?;
-        let is_plain = decompress::is_plain(&beginning);
-        let other = File::open(path).map_err(unreadable)?;
-        if !identity::are_same(&file, &other).map_err(unreadable)? {
-            return Err("was replaced while it was opened: run again".to_owned());
-        }
-        let (positions, start) =
-            FilePositions::open(name.clone(), path, other, checkpoint, is_plain)?;
-        let max_event = options.max_event;
-        let form = Form::of(max_event, options.records, path, Some(&file));
-        let lines = Lines::going_on(form, start.mark, positions.skip(&start));
-        let offset = start.mark.byte;
-        file.seek(SeekFrom::Start(offset)).map_err(unreadable)?;
-        let input = Regular::new(file, offset, length);
-        let parts = (name, max_event, true, Some(length));
-        let mut source = Self::reading(parts, lines, move |chunks, read| {
-            let input = Counted { input, read };
-            if is_plain { chunks.read_on(input, offset) } else { chunks.read(input) }
-        })
-        .map_err(unreadable)?;
-        source.read.fetch_add(offset, Ordering::Relaxed);
-        source.positions = Some(positions);
+        let mut opened = OpenedFile::at(path)?;
+        let start = start(path, &mut opened, &checkpoint)?;
+        let keeper = Keeper::of_one(name.clone(), checkpoint, start.resumed);
+        let resume = Resume::of(path, &mut opened, start, &keeper)?;
+        keeper.opened(0, resume.positions.clone());
+        let prepared = Prepared { name, path: path.to_owned(), opened, resume: Some(resume) };
+        let mut source = prepared.read(options).map_err(|error| unreadable(&error))?;
+        source.keeper = Some(keeper);
         Ok(source)
     }
 
@@ -264,6 +259,7 @@ impl FileSource {
             read: count,
             length,
             positions: None,
+            keeper: None,
             is_committed: false,
             held: None,
         })
@@ -286,16 +282,16 @@ impl FileSource {
         any
     }
 
-    /// There is nothing more.
-    fn end(&mut self) {
+    /// There is nothing more. `read`: the bytes of the file, if its end was read.
+    fn end(&mut self, read: Option<u64>) {
         self.ended = true;
         if let Some(positions) = &self.positions {
-            positions.end();
+            positions.end(read);
         }
     }
 
     fn fail(&mut self, reason: &str) -> Result<Pull, SourceError> {
-        self.end();
+        self.end(None);
         let next = match self.positions {
             Some(_) => "restore its content in place, then run again, which goes on with this line",
             None => "restore it, then run again, which reads it from its start",
@@ -304,6 +300,124 @@ impl FileSource {
             "reading failed {reason}; the lines before it were delivered, and it was not taken: {next}"
         );
         Err(SourceError::new(self.name.clone(), reason))
+    }
+}
+
+fn unreadable(error: &io::Error) -> String {
+    format!("cannot be read: {error}; check the path and its permissions")
+}
+
+fn not_regular() -> String {
+    "only a regular file can be read on: leave its checkpoint out".to_owned()
+}
+
+/// A regular file, opened twice.
+struct OpenedFile {
+    file: File,
+    /// With a cursor of its own.
+    beside: File,
+    /// In bytes.
+    length: u64,
+    /// It is not compressed.
+    is_plain: bool,
+}
+
+impl OpenedFile {
+    fn at(path: &Path) -> Result<Self, String> {
+        let (file, length) = open_file(path).map_err(|error| unreadable(&error))?;
+        let length = length.ok_or_else(not_regular)?;
+        let mut beginning = Vec::new();
+        (&file).take(MAGIC).read_to_end(&mut beginning).map_err(|error| unreadable(&error))?;
+        let is_plain = decompress::is_plain(&beginning);
+        let beside = File::open(path).map_err(|error| unreadable(&error))?;
+        if !identity::are_same(&file, &beside).map_err(|error| unreadable(&error))? {
+            return Err("was replaced while it was opened: run again".to_owned());
+        }
+        Ok(Self { file, beside, length, is_plain })
+    }
+}
+
+/// Where a file is read from, and who is told what of it is taken.
+struct Resume {
+    start: Start,
+    skip: Skip,
+    positions: FilePositions,
+}
+
+impl Resume {
+    fn of(
+        path: &Path,
+        opened: &mut OpenedFile,
+        start: Start,
+        keeper: &Keeper,
+    ) -> Result<Self, String> {
+        let beside = opened.beside.try_clone();
+        let beside = beside.map_err(|error| unreadable(&error))?;
+        let positions = FilePositions::new(path, beside, &start, opened.is_plain, keeper.due());
+        let positions = positions.map_err(|error| unreadable(&error))?;
+        Ok(Self { skip: keeper.skip(&start), start, positions })
+    }
+}
+
+/// A regular file that is about to be read.
+struct Prepared {
+    name: String,
+    path: PathBuf,
+    opened: OpenedFile,
+    /// Where what is done of it is kept.
+    resume: Option<Resume>,
+}
+
+impl Prepared {
+    /// Starts its thread.
+    fn read(self, options: FileSourceOptions) -> io::Result<FileSource> {
+        let Self { name, path, opened, resume } = self;
+        let OpenedFile { mut file, length, is_plain, .. } = opened;
+        let max_event = options.max_event;
+        let form = Form::of(max_event, options.records, &path, Some(&file));
+        let (mark, lines, positions) = match resume {
+            None => (Mark::START, Lines::new(form), None),
+            Some(Resume { start, skip, positions }) => {
+                let lines = Lines::going_on(form, start.mark, skip);
+                (start.mark, lines, Some(positions))
+            }
+        };
+        let offset = mark.byte;
+        file.seek(SeekFrom::Start(offset))?;
+        let input = Regular::new(file, offset, length);
+        let parts = (name, max_event, true, Some(length));
+        let mut source = FileSource::reading(parts, lines, move |chunks, read| {
+            let input = Counted { input, read };
+            if is_plain { chunks.read_on(input, offset) } else { chunks.read(input) }
+        })?;
+        source.read.fetch_add(offset, Ordering::Relaxed);
+        source.positions = positions;
+        Ok(source)
+    }
+}
+
+/// What the checkpoint says of a file that is an input by itself.
+fn start(path: &Path, opened: &mut OpenedFile, checkpoint: &Checkpoint) -> Result<Start, String> {
+    let unusable = |why: String| checkpoint.unusable(&why);
+    let stored = match checkpoint.read().map_err(|why| unusable(why.to_string()))? {
+        None => return Ok(Start::at_the_beginning()),
+        Some(Contents::One(stored)) => stored,
+        Some(Contents::Several(set)) => {
+            return Err(unusable(format!("it is of several files, {}", set.input)));
+        }
+    };
+    match Start::after(&stored, &mut opened.beside, opened.is_plain) {
+        Ok(start) => Ok(start),
+        Err(NoStart::Differs(why)) => {
+            let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            if Path::new(&stored.input) != path {
+                return Err(unusable(format!("it is of another input, {}", stored.input)));
+            }
+            checkpoint.tell_other_content(&path, &why);
+            Ok(Start::at_the_beginning())
+        }
+        Err(NoStart::Unusable(why)) => Err(unusable(why.to_string())),
+        Err(NoStart::Unreadable(error)) => Err(unreadable(&error)),
     }
 }
 
@@ -343,10 +457,7 @@ impl Source for FileSource {
                 }
                 match self.batches.recv().await {
                     Some(Batch::Items(items)) => self.held = Some(items),
-                    Some(Batch::End) => {
-                        self.positions.iter().for_each(FilePositions::exhausted);
-                        self.end();
-                    }
+                    Some(Batch::End) => self.end(Some(self.read.load(Ordering::Relaxed))),
                     Some(Batch::Failed { reason, line, at }) => {
                         return self.fail(&format!("in line {line}, from byte {at} on: {reason}"));
                     }
@@ -373,7 +484,7 @@ impl Source for FileSource {
 
     fn committer(&mut self) -> Option<Arc<dyn Committer>> {
         self.is_committed = true;
-        self.positions.clone().map(|positions| Arc::new(positions) as _)
+        self.keeper.clone().map(|keeper| Arc::new(keeper) as _)
     }
 
     fn receipts(&self) -> Option<Arc<dyn Receipts>> {
@@ -383,7 +494,7 @@ impl Source for FileSource {
 
 impl Drop for FileSource {
     fn drop(&mut self) {
-        self.end();
+        self.end(None);
     }
 }
 

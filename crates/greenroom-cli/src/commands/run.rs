@@ -7,7 +7,7 @@ pub(crate) mod layers;
 pub(crate) mod reload;
 pub(crate) mod targets;
 
-use std::{process::ExitCode, sync::Arc, time::Duration};
+use std::{io::IsTerminal, process::ExitCode, sync::Arc, time::Duration};
 
 use greenroom_bus::{
     engine::{Control, RunReport},
@@ -41,12 +41,14 @@ fn run(config: Config, source: &Source, format: ReportFormat) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return Exit::CouldNotRun.because(format_args!("no threads: {error}")),
     };
+    // Decided here: a reload changes nothing of it.
+    let has_standard_output = config.has_standard_output();
     let ended = runtime.block_on(run_to_the_end(config, source));
     runtime.shutdown_timeout(LAST_TASKS);
     // Those of handlers that could not be dropped, because a thread is held up.
     kill_all();
     match ended {
-        Ok(report) => conclude(&report, format),
+        Ok(report) => conclude(&report, format, has_standard_output),
         Err(why) => Exit::CouldNotRun.because(why),
     }
 }
@@ -60,6 +62,8 @@ async fn run_to_the_end(config: Config, source: &Source) -> Result<RunReport, St
     let (control, deadline) = (engine.control(), config.shutdown.deadline);
     let dead_letters = config.dead_letters.file.path.clone();
     let (has_admin, outage_limit) = (config.admin.is_some(), config.outage.limit);
+    // Between events on the same terminal, a bar would be drawn over them.
+    let may_draw = !(config.has_standard_output() && std::io::stdout().is_terminal());
     let runtime = tokio::runtime::Handle::current();
     let reload = Reload::new(source.clone(), control.clone(), config, runtime, targets);
     let reload = Arc::new(reload);
@@ -72,7 +76,7 @@ async fn run_to_the_end(config: Config, source: &Source) -> Result<RunReport, St
             layers.conclude();
             Ok(report)
         }
-        () = progress::show(move || snapshot(&control, has_admin, outage_limit)) => unreachable!("progress is shown until it is dropped"),
+        () = progress::show(may_draw, move || snapshot(&control, has_admin, outage_limit)) => unreachable!("progress is shown until it is dropped"),
     }
 }
 
@@ -100,7 +104,9 @@ fn snapshot(control: &Control, has_admin: bool, outage_limit: Duration) -> Snaps
     }
 }
 
-fn conclude(report: &RunReport, format: ReportFormat) -> ExitCode {
-    let printed = exit::answer(&report::render(report, format));
+/// Events on standard output stand alone there: the report then goes to standard error.
+fn conclude(report: &RunReport, format: ReportFormat, has_standard_output: bool) -> ExitCode {
+    let text = report::render(report, format);
+    let printed = if has_standard_output { exit::answer_aside(&text) } else { exit::answer(&text) };
     if report.is_clean() { printed } else { Exit::Refused.into() }
 }

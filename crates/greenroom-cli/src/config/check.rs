@@ -30,6 +30,7 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
         checker.handler(handler);
     }
     for output in &config.outputs {
+        checker.standard_output(output);
         checker.output(output);
     }
     if let Some(loopback) = &config.loopback {
@@ -91,6 +92,23 @@ impl<'a> Checker<'a> {
                     format!("a `{}` input gives events: there are no records", input.kind.key());
                 self.error(&path, text, "leave `records` out");
             }
+        }
+    }
+
+    /// What was written there cannot be taken back, and has no name.
+    fn standard_output(&mut self, output: &OutputConfig) {
+        let path = |option: &str| format!("outputs.{}.file.{option}", output.name);
+        let OutputKind::File(file) = &output.kind else { return };
+        if !output.is_standard() {
+            return;
+        }
+        if file.truncate {
+            let text = "standard output cannot be started anew";
+            self.error(&path("truncate"), text, "leave `truncate` out, or name a file");
+        }
+        if file.rotate.is_some() {
+            let text = "standard output cannot be put aside";
+            self.error(&path("rotate"), text, "leave `rotate` out, or name a file");
         }
     }
 

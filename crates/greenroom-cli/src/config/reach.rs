@@ -8,16 +8,31 @@ use std::{
     fs::{self, OpenOptions},
     io,
     path::{Path, PathBuf},
+    process,
+    sync::atomic::{AtomicU64, Ordering},
 };
 
-use greenroom_bus::http::{BadTls, check_tls};
-use greenroom_config::{Places, Problem, Problems, Written};
+use greenroom_bus::{
+    http::{BadTls, check_tls},
+    sink::{is_rotated_name, rotated_name},
+    source::file::{EXTENSIONS, FileSet},
+};
+use greenroom_config::{Places, Problem, Problems, Written, plural};
 
-use super::options::{Config, ExecConfig, HandlerKind, HttpTls, InputKind, OutputKind};
+use super::options::{
+    Config, ExecConfig, HandlerKind, HttpTls, InputKind, OutputKind, RotateConfig,
+};
 
 /// Reports every file, directory and program that cannot be reached from here.
 pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mut Problems) {
-    let mut reach = Reach { places, problems, read: HashMap::new(), written: HashMap::new() };
+    let mut reach = Reach {
+        places,
+        problems,
+        read: HashMap::new(),
+        written: HashMap::new(),
+        sets: Vec::new(),
+        rotated: Vec::new(),
+    };
     reach.reads(file, "the configuration file".to_owned());
     for input in &config.inputs {
         if let InputKind::File(file) = &input.kind {
@@ -33,11 +48,18 @@ pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mu
         }
     }
     for output in &config.outputs {
-        if let Some(path) = output.path() {
-            reach.output(&format!("outputs.{}.file.path", output.name), path);
+        let OutputKind::File(file) = &output.kind else { continue };
+        let key = format!("outputs.{}.file", output.name);
+        match output.is_standard() {
+            true => reach.standard_output(&format!("{key}.path")),
+            false => reach.output(&format!("{key}.path"), &file.path),
         }
+        reach.rotates(&key, &file.path, file.rotate);
     }
-    reach.output("dead_letters.file.path", &config.dead_letters.file.path);
+    let letters = &config.dead_letters.file;
+    reach.output("dead_letters.file.path", &letters.path);
+    reach.rotates("dead_letters.file", &letters.path, letters.rotate);
+    reach.rotated_names();
     for handler in &config.handlers {
         let path = format!("handlers.{}", handler.name);
         match &handler.kind {
@@ -58,6 +80,10 @@ struct Reach<'a> {
     problems: &'a mut Problems,
     read: HashMap<Known, String>,
     written: HashMap<Known, String>,
+    /// Inputs of several files, with the place of each.
+    sets: Vec<(String, FileSet)>,
+    /// Files that are put aside, with the place of each.
+    rotated: Vec<(String, PathBuf)>,
 }
 
 /// What a file is known by: one that has several names (hard links) is one file all the same.
@@ -91,6 +117,10 @@ impl Reach<'_> {
         self.problems.push(Problem::error(message, at.place.clone()).help(help));
     }
 
+    fn warning(&mut self, at: &Written, message: String, help: &str) {
+        self.problems.push(Problem::warning(message, at.place.clone()).help(help));
+    }
+
     fn reads(&mut self, path: &Path, what: String) {
         self.read.extend(Known::all(path).into_iter().map(|known| (known, what.clone())));
     }
@@ -105,10 +135,15 @@ impl Reach<'_> {
             return;
         }
         let shown = at.show(&path.display().to_string());
-        match fs::metadata(path) {
-            Ok(found) if found.is_dir() => {
-                self.error(&at, format!("`{shown}` is a directory"), "name a file");
+        match FileSet::at(path) {
+            Ok(None) => {}
+            Ok(Some(set)) => return self.set(key, &at, path, set),
+            Err(why) => {
+                let help = "paths start at the directory of the configuration file";
+                return self.error(&at, format!("cannot read `{shown}`: {why}"), help);
             }
+        }
+        match fs::metadata(path) {
             // Opening a pipe would wait for its writer.
             Ok(found) => {
                 match if found.is_file() { fs::File::open(path).map(drop) } else { Ok(()) } {
@@ -131,6 +166,50 @@ impl Reach<'_> {
         }
     }
 
+    /// The files of a directory or a pattern.
+    fn set(&mut self, key: &str, at: &Written, path: &Path, set: FileSet) {
+        if set.files().is_empty() {
+            self.none_is_there(at, path);
+        }
+        self.unreadable(at, &set);
+        if let Some((second, first)) = set.named_twice().first() {
+            let [first, second] = [first, second].map(|file| at.show(&file.display().to_string()));
+            let text = format!("`{first}` and `{second}` are one file");
+            self.warning(at, text, "it is read once, under the first name");
+        }
+        for file in set.files() {
+            self.reads(file, format!("`{key}`"));
+        }
+        self.sets.push((key.to_owned(), set));
+    }
+
+    /// There may be one by the time of a run, which otherwise ends with an error.
+    fn none_is_there(&mut self, at: &Written, path: &Path) {
+        let shown = at.show(&path.display().to_string());
+        if path.is_dir() {
+            let text = format!("there is no file to read in the directory `{shown}`");
+            let ends = EXTENSIONS.join(", .");
+            let help = format!("of a directory, files are read that end in .{ends}");
+            self.warning(at, text, &help);
+        } else {
+            let help = "a run ends with an error unless there is one by then";
+            self.warning(at, format!("no file matches `{shown}`"), help);
+        }
+    }
+
+    fn unreadable(&mut self, at: &Written, set: &FileSet) {
+        let mut unreadable =
+            set.files().iter().filter_map(|file| Some((file, fs::File::open(file).err()?)));
+        let Some((file, error)) = unreadable.next() else { return };
+        let others = match unreadable.count() {
+            0 => String::new(),
+            others => format!(" and {}", plural(others, "other file")),
+        };
+        let text =
+            format!("cannot read `{}`{others}: {error}", at.show(&file.display().to_string()));
+        self.error(at, text, "make it readable, or name the others by a narrower pattern");
+    }
+
     /// Positions can be kept only of what can be read again, and only in a file that can be put in
     /// place of another.
     fn checkpoint(&mut self, key: &str, input: &Path, path: &Path) {
@@ -140,7 +219,7 @@ impl Reach<'_> {
         if path == Path::new("-") || special(path) {
             let text = format!("a checkpoint cannot be kept in `{shown}`");
             self.error(&at, text, "name a file");
-        } else if special(input) {
+        } else if special(input) && !input.is_dir() {
             let text = "the input is no regular file, so it cannot be read on later".to_owned();
             self.error(&at, text, "leave `checkpoint` out");
         } else {
@@ -152,7 +231,14 @@ impl Reach<'_> {
         let at = self.places.at(key);
         let shown = at.show(&path.display().to_string());
         if path == Path::new("-") {
-            self.error(&at, "standard output is not an output".to_owned(), "name a file");
+            let text = "only an output can be standard output".to_owned();
+            self.error(&at, text, "name a file");
+            return;
+        }
+        let full = identity(path);
+        if let Some((reader, _)) = self.sets.iter().find(|(_, set)| set.takes(&full)) {
+            let text = format!("`{shown}` would be read by `{reader}`");
+            self.error(&at, text, "write to another directory, or narrow the pattern of the input");
             return;
         }
         let known = Known::all(path);
@@ -172,6 +258,48 @@ impl Reach<'_> {
         if let Err(error) = try_to_write(path) {
             let help = "greenroom creates files, not directories; create the directory, or make it writable";
             self.error(&at, format!("cannot write `{shown}`: {error}"), help);
+        }
+    }
+
+    fn standard_output(&mut self, key: &str) {
+        let known = Known::Path(PathBuf::from("-"));
+        if let Some(other) = self.written.insert(known, key.to_owned()) {
+            let text = format!("standard output is written by `{other}` too");
+            self.error(&self.places.at(key), text, "one output can write it");
+        }
+    }
+
+    /// Only a regular file can be put aside.
+    fn rotates(&mut self, key: &str, path: &Path, rotate: Option<RotateConfig>) {
+        if rotate.is_none() || path == Path::new("-") {
+            return;
+        }
+        if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            let at = self.places.at(&format!("{key}.rotate"));
+            let text = "only a regular file can be put aside".to_owned();
+            return self.error(&at, text, "leave `rotate` out");
+        }
+        self.rotated.push((format!("{key}.rotate"), identity(path)));
+    }
+
+    /// What a rotation gives a name, it may also remove; and it is not to be read as an input.
+    fn rotated_names(&mut self) {
+        for (key, path) in std::mem::take(&mut self.rotated) {
+            let has_such_a_name = |(known, what): (&Known, &String)| match known {
+                Known::Path(other) if is_rotated_name(&path, other) => Some(what.clone()),
+                _ => None,
+            };
+            let read = self.read.iter().filter_map(has_such_a_name);
+            let written = self.written.iter().filter_map(has_such_a_name);
+            let written = written.map(|writer| format!("`{writer}`"));
+            let first = rotated_name(&path, 1);
+            let sets = self.sets.iter().filter(|(_, set)| set.takes(&first));
+            let sets = sets.map(|(reader, _)| format!("`{reader}`"));
+            if let Some(other) = read.chain(written).chain(sets).min() {
+                let at = self.places.at(&key);
+                let text = format!("a file that is put aside has a name that {other} uses");
+                self.error(&at, text, "choose another path for one of them");
+            }
         }
     }
 
@@ -241,8 +369,9 @@ pub(crate) fn identity(path: &Path) -> PathBuf {
     }
 }
 
-/// Permissions alone do not tell (read-only mounts, other users): the file is opened; a missing one
-/// is created and removed again.
+/// Permissions alone do not tell (read-only mounts, other users): the file is opened; where it is
+/// missing, another one is created beside it and removed again. Never itself: a run that has just
+/// rotated it may make it anew at the same moment, and what it writes would be removed.
 fn try_to_write(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(io::Error::other("it is a directory")),
@@ -250,11 +379,16 @@ fn try_to_write(path: &Path) -> io::Result<()> {
         Ok(found) if !found.is_file() => Ok(()),
         Ok(_) => OpenOptions::new().append(true).open(path).map(drop),
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Err(_) => {
-            OpenOptions::new().write(true).create_new(true).open(path)?;
-            fs::remove_file(path)
-        }
+        Err(_) => try_to_create_beside(path),
     }
+}
+
+fn try_to_create_beside(path: &Path) -> io::Result<()> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let beside = path.with_file_name(format!(".greenroom-check-{}-{number}", process::id()));
+    OpenOptions::new().write(true).create_new(true).open(&beside)?;
+    fs::remove_file(beside)
 }
 
 fn is_runnable(program: &str, exec: &ExecConfig) -> bool {

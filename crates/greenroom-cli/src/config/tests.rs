@@ -419,11 +419,30 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
                 "{ o: { file: { path: x, truncate: 1 } } }",
                 "{ o: {} }",
                 "{ o: { file: {} } }",
-                "{ o: { file: { path: '-' } } }",
+                "{ o: { file: { path: '-', truncate: true } } }",
                 "{ o: { on: 'a..b', file: { path: x } } }",
                 "{ o: { where: { /a: { present: maybe } }, file: { path: x } } }",
                 "{ 'a.b': { file: { path: x } } }",
             ],
+        ),
+        (root, "outputs", "{ o: { file: { path: '-' } } }", &["{ o: { file: { path: 5 } } }"]),
+        (
+            root,
+            "outputs",
+            "{ o: { file: { path: x, rotate: { size: 100MiB, every: 1d, keep: 10 } } } }",
+            &[
+                "{ o: { file: { path: x, rotate: {} } } }",
+                "{ o: { file: { path: x, rotate: { size: 0 } } } }",
+                "{ o: { file: { path: x, rotate: { every: daily } } } }",
+                "{ o: { file: { path: x, rotate: { every: 1d, keep: 0 } } } }",
+                "{ o: { file: { path: '-', rotate: { every: 1d } } } }",
+            ],
+        ),
+        (
+            root,
+            "dead_letters",
+            "{ file: { path: x, rotate: { every: 1h } } }",
+            &["{ file: { rotate: 5 } }", "{ file: { path: '-' } }"],
         ),
     ];
     for (wrap, option, good, bad) in rows {
@@ -656,7 +675,7 @@ fn c02_files_that_cannot_be_reached_are_errors() {
     };
     for (input, output, expected) in [
         ("missing", "out", "1:30 cannot read"),
-        (".", "out", "1:30 `"),
+        (".", "out", "1:1 `"),
         ("in.ndjson", "no/out", "3:31 cannot write"),
         ("in.ndjson", ".", "3:31 cannot write"),
         ("in.ndjson", "./in.ndjson", "3:31 `"),
@@ -669,6 +688,20 @@ fn c02_files_that_cannot_be_reached_are_errors() {
     let config = load("in.ndjson", "out").good();
     assert_eq!(config.outputs[0].path().unwrap(), directory.path().join("out"));
     assert!(!directory.path().join("out").exists(), "checking leaves nothing behind");
+}
+
+/// A run may make it anew at the same moment, after it was rotated.
+#[cfg(unix)]
+#[test]
+fn b05_c02_checking_a_file_that_is_missing_neither_makes_nor_removes_it() {
+    let directory = tempfile::tempdir().unwrap();
+    // A name that is there, of a file that is not: to make that file would show.
+    let link = directory.path().join("out");
+    std::os::unix::fs::symlink("nowhere", &link).unwrap();
+    let text = root("outputs: { o: { file: { path: out } } }");
+    load_with("c.yaml", &text, &[], directory.path()).good();
+    let names = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
+    assert_eq!(names.collect::<Vec<_>>(), [link]);
 }
 
 #[test]

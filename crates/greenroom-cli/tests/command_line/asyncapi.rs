@@ -190,3 +190,26 @@ handlers: { all: { on: '**', drop: } }
     assert_eq!(records["attributes"]["subject"]["pointer"], "/user");
     assert_eq!(records["attributes"]["source"], "literal");
 }
+
+#[test]
+fn c19_patterns_standard_streams_and_rotation_are_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "
+inputs: { many: { file: { path: 'events/*.ndjson' } }, one: { file: { path: '-' } } }
+handlers: { all: { on: '**', pass: } }
+outputs:
+  rest: { file: { path: '-' } }
+  paid: { on: paid, file: { path: paid.ndjson, rotate: { size: 1MiB, every: 1h, keep: 3 } } }
+";
+    std::fs::write(directory.path().join("c.yaml"), text).unwrap();
+    let output = greenroom(directory.path(), &["asyncapi", "c.yaml"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let document: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let address = |name: &str| &document["channels"][name]["address"];
+    assert_eq!(address("input.many"), "events/*.ndjson");
+    assert_eq!(address("output.paid"), "paid.ndjson");
+    assert!(address("input.one").is_null() && address("output.rest").is_null(), "{document}");
+    let paid = &document["operations"]["output.paid"]["x-greenroom"];
+    let rotate = serde_json::json!({ "bytes": 1 << 20, "seconds": 3_600, "keep": 3 });
+    assert_eq!(paid["rotate"], rotate, "{paid}");
+}

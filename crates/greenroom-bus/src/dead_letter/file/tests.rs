@@ -188,3 +188,24 @@ async fn d13_what_outputs_rejected_is_in_the_letter() {
     ]);
     assert_eq!(line["rejected_by"], expected);
 }
+
+#[tokio::test]
+async fn c12_a_rotated_file_of_letters_holds_each_in_one_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("dead.ndjson");
+    let (tell, told) = mpsc::channel();
+    let rotate = Rotate { size: Some(1 << 20), ..Rotate::default() };
+    let store = FileDeadLetterStore::rotating(&path, rotate).unwrap();
+    for _ in 0..3 {
+        // Written in pieces, of which each is above what the file may have.
+        store.store(malformed(vec![b'x'; 3 << 20], &tell));
+    }
+    store.finish().await.unwrap();
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [true, true, true]);
+    for number in 1..=3 {
+        let aside =
+            fs::read_to_string(dir.path().join(format!("dead.{number:06}.ndjson"))).unwrap();
+        assert_eq!((aside.matches('\n').count(), aside.ends_with("}\n")), (1, true));
+    }
+    assert!(!path.exists(), "it has no letter");
+}

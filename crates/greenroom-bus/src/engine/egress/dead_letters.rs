@@ -100,13 +100,14 @@ impl DeadLetters {
 
     fn log(&self, given: &Given, addressed: &Addressed<'_>) {
         let Some(left_out) = self.log.line(Instant::now()) else { return };
-        let Addressed { input, position, handler, .. } = addressed;
+        let Addressed { input, source, position, handler, .. } = addressed;
         let (reason, error) = (given.reason.as_str(), &*excerpt(&given.error));
         let id = given.event.as_ref().map(|event| excerpt(event.id()));
-        let (input, id) = (&**input, id.as_deref());
+        let (input, source, id) = (&**input, &**source, id.as_deref());
         let attempts = given.attempts;
         tracing::warn!(
             input,
+            source,
             position,
             id,
             handler,

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     engine::account::report::InputReport,
-    source::{Committer, Partition, SourceError},
+    source::{Committer, Partition, Place, Places, Source, SourceError},
 };
 
 /// Above 1,000,000 millionths: how much of the input has been read is not known.
@@ -26,6 +26,8 @@ pub(crate) struct Input {
     pub(crate) name: Arc<str>,
     /// What it reads.
     pub(crate) label: Arc<str>,
+    /// Where a position of it is, if it reads several things.
+    places: Option<Arc<dyn Places>>,
     /// Whether somebody gave it a source: it is neither the way back nor the callers of a router.
     pub(crate) has_source: bool,
     /// Its source may give more.
@@ -91,12 +93,14 @@ impl Input {
     pub(crate) fn new(
         name: String,
         label: Arc<str>,
-        has_source: bool,
+        source: Option<&dyn Source>,
         partitions: Partitions,
     ) -> Arc<Self> {
+        let has_source = source.is_some();
         Arc::new(Self {
             name: name.into(),
             label,
+            places: source.and_then(|source| source.places()),
             has_source,
             is_read: AtomicBool::new(has_source),
             stop: InputStop::default(),
@@ -109,6 +113,14 @@ impl Input {
             done: Notify::new(),
             fate: Mutex::default(),
         })
+    }
+
+    /// What it read at this position, and the position in that.
+    pub(crate) fn place(&self, position: u64) -> Place {
+        match &self.places {
+            Some(places) => places.place(position),
+            None => Place { source: self.label.clone(), position },
+        }
     }
 
     /// Its source has ended.

@@ -29,7 +29,7 @@ use crate::{
         control::change::{ChangeError, Kind, known},
     },
     router::Matcher,
-    source::Source,
+    source::{Place, Source},
 };
 
 /// All inputs, by their places.
@@ -76,7 +76,7 @@ impl Inputs {
     pub(crate) fn add_without_source(&self, label: &str) -> u32 {
         let mut all = self.all.write();
         let partitions = Partitions::new(InputConfig::default(), false, &self.revocations);
-        all.push(Input::new(label.to_owned(), Arc::from(label), false, partitions));
+        all.push(Input::new(label.to_owned(), Arc::from(label), None, partitions));
         all.len() as u32 - 1
     }
 
@@ -111,7 +111,7 @@ impl Inputs {
         let takes = (!config.matcher.is_any()).then(|| config.matcher.clone());
         let partitions = Partitions::new(config, source.is_partitioned(), &self.revocations);
         let (place, input) =
-            (all.len() as u32, Input::new(name.to_owned(), label, true, partitions));
+            (all.len() as u32, Input::new(name.to_owned(), label, Some(&*source), partitions));
         all.push(input.clone());
         self.reading.fetch_add(1, Ordering::AcqRel);
         let under_way = UnderWay::of(&input);
@@ -204,6 +204,11 @@ impl Inputs {
     /// What the input at this place reads.
     pub(crate) fn label(&self, place: u32) -> Arc<str> {
         self.all.read()[place as usize].label.clone()
+    }
+
+    /// What the input at this place read at this position, and the position in that.
+    pub(crate) fn place(&self, input: u32, position: u64) -> Place {
+        self.all.read()[input as usize].place(position)
     }
 
     /// What the configuration calls each, by its place.

@@ -32,7 +32,7 @@ pub struct FailedEvent<'a> {
     pub attempt: u32,
     /// The key by which its handler keeps order, where it has one.
     pub key: Option<&'a str>,
-    /// What its input is called.
+    /// What it was read from, for example `file:orders.ndjson`.
     pub source: &'a str,
     /// Its position there.
     pub position: u64,

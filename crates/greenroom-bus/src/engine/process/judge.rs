@@ -177,6 +177,7 @@ fn blamed(
 /// Tells of a failed attempt.
 pub(crate) fn tell_failure(shared: &Shared, job: &Job, error: &str, kind: Option<FailureKind>) {
     let handler = &shared.process.handlers[job.handler()];
+    let place = shared.inputs.place(job.origin.input, job.origin.position);
     shared.process.failures.tell(&FailedEvent {
         event: &job.event,
         error,
@@ -185,8 +186,8 @@ pub(crate) fn tell_failure(shared: &Shared, job: &Job, error: &str, kind: Option
         pool: shared.process.pools[handler.pool].name,
         attempt: job.attempts,
         key: job.line.as_ref().map(|line| &*line.key),
-        source: &shared.inputs.label(job.origin.input),
-        position: job.origin.position,
+        source: &place.source,
+        position: place.position,
     });
 }
 

@@ -96,7 +96,7 @@ impl Storage for Fake {
 
 fn fake() -> (FileSink, Fake) {
     let fake = Fake::default();
-    (FileSink::start("file:fake".to_owned(), fake.clone()).unwrap(), fake)
+    (FileSink::start("file:fake", fake.clone()).unwrap(), fake)
 }
 
 #[tokio::test]
@@ -124,7 +124,9 @@ async fn b05_appends_by_default_and_truncates_by_option() {
     let path = dir.path().join("done.ndjson");
     let (tell, _told) = mpsc::channel();
     for (truncate, expected) in [(false, vec!["1"]), (false, vec!["1", "1"]), (true, vec!["1"])] {
-        let sink = FileSink::open(&path, FileSinkOptions { truncate }).unwrap();
+        let sink =
+            FileSink::open(&path, FileSinkOptions { truncate, ..FileSinkOptions::default() })
+                .unwrap();
         sink.accept(outgoing(1, &tell)).await;
         sink.finish().await.unwrap();
         assert_eq!(ids(&path), expected);
@@ -341,7 +343,10 @@ async fn two_writers_of_one_file_are_refused_before_the_second_cuts_anything() {
     let before = fs::read(&path).unwrap();
     for name in [&path, &link] {
         for truncate in [false, true] {
-            let error = FileSink::open(name, FileSinkOptions { truncate }).err().unwrap();
+            let error =
+                FileSink::open(name, FileSinkOptions { truncate, ..FileSinkOptions::default() })
+                    .err()
+                    .unwrap();
             assert!(error.reason.contains("writes it; wait for its end"), "{error}");
         }
     }
@@ -440,4 +445,58 @@ fn what_was_not_confirmed_is_not_left_in_a_file_that_was_renamed() {
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(0).unwrap();
     let error = file.sync().unwrap_err().to_string();
     assert!(error.contains("4 bytes that were not confirmed are lost"), "{error}");
+}
+
+#[tokio::test]
+async fn c12_a_rotated_output_holds_whole_lines_in_order_over_its_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("done.ndjson");
+    let rotate = Rotate { size: Some(2_000), ..Rotate::default() };
+    let options = FileSinkOptions { rotate: Some(rotate), ..FileSinkOptions::default() };
+    let (tell, told) = mpsc::channel();
+    for run in 0..2 {
+        let sink = FileSink::open(&path, options).unwrap();
+        for id in 0..500 {
+            sink.accept(outgoing(run * 500 + id, &tell)).await;
+        }
+        sink.finish().await.unwrap();
+        assert_eq!(sink.remark(), None, "that it rotates is no warning");
+    }
+    assert_eq!(told.try_iter().filter(|confirmed| *confirmed).count(), 1_000);
+    let mut files: Vec<_> =
+        fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert_eq!(files.pop(), Some(path.clone()), "the file that is written sorts last");
+    for file in &files {
+        let length = file.metadata().unwrap().len();
+        assert!((2_000..2_400).contains(&length), "{length}");
+    }
+    let found: Vec<_> = files.iter().chain([&path]).flat_map(|file| ids(file)).collect();
+    assert_eq!(found, (0..1_000).map(|id: u32| id.to_string()).collect::<Vec<_>>());
+    assert!(files.len() > 30, "{}", files.len());
+}
+
+#[tokio::test]
+async fn b05_a_rotation_that_fails_refuses_what_comes_later_and_nothing_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("done");
+    let rotate = Rotate { size: Some(1), ..Rotate::default() };
+    let options = FileSinkOptions { rotate: Some(rotate), ..FileSinkOptions::default() };
+    // Whatever number follows, there is none.
+    fs::write(dir.path().join(format!("done.{}", u64::MAX)), "").unwrap();
+    let sink = FileSink::open(&path, options).unwrap();
+    confirmed(&sink, 1).await;
+    let error = sink.finish().await.unwrap_err().to_string();
+    assert!(error.contains("rotating it: no number is left"), "{error}");
+    let (tell, told) = mpsc::channel();
+    sink.accept(outgoing(2, &tell)).await;
+    assert_eq!(told.recv_timeout(PATIENCE), Ok(false));
+    assert_eq!(ids(&path), ["1"]);
+}
+
+#[test]
+fn what_is_no_regular_file_cannot_rotate() {
+    let options = FileSinkOptions { rotate: Some(Rotate::default()), truncate: false };
+    let error = FileSink::open("/dev/null", options).err().unwrap().to_string();
+    assert!(error.contains("only a regular file can be rotated"), "{error}");
 }

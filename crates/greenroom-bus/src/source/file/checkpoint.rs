@@ -4,6 +4,10 @@
 //! {"greenroom_checkpoint":1,"crc32":"9a0c…","of":{"input":"/data/orders.ndjson","identity":{…},"next":1204,"open":[17,1],…}}
 //! ```
 //!
+//! That is form 1, of an input that is one file. Of several files it is form 2,
+//! `"of":{"input":"/data/*.ndjson","files":[…]}`, with one such record for each file that was
+//! begun.
+//!
 //! Written beside its place, synced and renamed, so that there is always a whole one: the last or the one before.
 
 use std::{
@@ -12,6 +16,7 @@ use std::{
     io::{self, Write},
     ops::Range,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use flate2::Crc;
@@ -30,8 +35,10 @@ use crate::{
     watermark::Positions,
 };
 
-/// The form that this version writes, and the only one that it reads.
-const FORM: u32 = 1;
+/// The form of one file.
+const ONE: u32 = 1;
+/// The form of several.
+const SEVERAL: u32 = 2;
 
 /// Where a checkpoint is stored.
 #[derive(Debug)]
@@ -60,6 +67,32 @@ pub(super) struct Stored {
     open: Vec<u64>,
     /// Lines below this may have been taken since.
     pub(super) taken_below: u64,
+    /// The bytes of the file when its end was read; `None` before that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) read: Option<u64>,
+}
+
+/// What is stored of several files that are one input.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(super) struct StoredSet {
+    /// What names them: a directory or a pattern.
+    pub(super) input: String,
+    /// Those that were begun, in the order in which they are read.
+    pub(super) files: Vec<Stored>,
+}
+
+/// As [`StoredSet`], to be written.
+#[derive(Serialize)]
+struct SetToStore<'a> {
+    input: &'a str,
+    files: &'a [Arc<Stored>],
+}
+
+/// What a checkpoint holds.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Contents {
+    One(Stored),
+    Several(StoredSet),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -92,7 +125,18 @@ impl Stored {
         taken_below: u64,
     ) -> Self {
         let (next, open) = (positions.next(), in_turns(positions.open()));
-        Self { input, identity, tail, mark, next, open, taken_below }
+        Self { input, identity, tail, mark, next, open, taken_below, read: None }
+    }
+
+    /// Whether both say the same of the lines.
+    pub(super) fn says_the_same(&self, other: &Self) -> bool {
+        let of = |stored: &Self| (stored.next, stored.taken_below, stored.read);
+        of(self) == of(other) && self.open == other.open
+    }
+
+    /// Every line is done that the file had when its end was read.
+    pub(super) fn is_complete(&self) -> bool {
+        self.read.is_some() && self.open.is_empty() && self.taken_below == self.next
     }
 
     /// What is done.
@@ -163,8 +207,27 @@ impl Checkpoint {
         &self.path
     }
 
+    /// Why nothing can be made of it, and what to do.
+    pub(super) fn unusable(&self, why: &str) -> String {
+        let shown = self.path.display();
+        format!(
+            "the checkpoint {shown} cannot be used: {why}; remove it to read the input from its start, which repeats what \
+             was done, or name another one"
+        )
+    }
+
+    /// A file of another content is read from its start: its lines are not those that were done.
+    pub(super) fn tell_other_content(&self, path: &Path, why: &str) {
+        tracing::warn!(
+            input = %path.display(),
+            checkpoint = %self.path.display(),
+            why,
+            "the input is not the file that its checkpoint is of: it is read from its start"
+        );
+    }
+
     /// What is stored; `None` where nothing is.
-    pub(super) fn read(&self) -> Result<Option<Stored>, Unusable> {
+    pub(super) fn read(&self) -> Result<Option<Contents>, Unusable> {
         let text = match fs::read(&self.path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -174,8 +237,7 @@ impl Checkpoint {
     }
 
     /// Returns when what is stored from now on, also after a crash of the machine, is this.
-    pub(super) fn write(&mut self, stored: &Stored) -> io::Result<()> {
-        let text = envelope(stored)?;
+    pub(super) fn write(&mut self, text: &str) -> io::Result<()> {
         let create = |path: &Path| OpenOptions::new().append(true).create(true).open(path);
         let mut file = open_locked(&self.beside, create)?;
         if let Err(error) = self.nobody_else_has_it() {
@@ -205,27 +267,43 @@ impl Checkpoint {
     }
 }
 
-fn envelope(stored: &Stored) -> io::Result<String> {
+/// What is written for one file.
+pub(super) fn text_of_one(stored: &Stored) -> io::Result<String> {
+    envelope(ONE, stored)
+}
+
+/// What is written for the files of this input.
+pub(super) fn text_of_several(input: &str, files: &[Arc<Stored>]) -> io::Result<String> {
+    envelope(SEVERAL, &SetToStore { input, files })
+}
+
+fn envelope(form: u32, stored: &impl Serialize) -> io::Result<String> {
     let of = serde_json::value::to_raw_value(stored)?;
     let crc32 = checksum(of.get());
-    let envelope = Envelope { greenroom_checkpoint: FORM, crc32, of: &of };
+    let envelope = Envelope { greenroom_checkpoint: form, crc32, of: &of };
     Ok(serde_json::to_string(&envelope)? + "\n")
 }
 
-fn read(text: &[u8]) -> Result<Stored, Unusable> {
+fn read(text: &[u8]) -> Result<Contents, Unusable> {
     // Whatever begins as ours is ours, and was cut or changed.
     const BEGINNING: &[u8] = b"{\"greenroom_checkpoint\":";
     let envelope: Envelope<'_> = serde_json::from_slice(text).map_err(|error| {
         let ours = text.starts_with(BEGINNING);
         if ours { Unusable::Damaged(error.to_string()) } else { Unusable::Foreign }
     })?;
-    if envelope.greenroom_checkpoint != FORM {
-        return Err(Unusable::Later(envelope.greenroom_checkpoint));
+    let form = envelope.greenroom_checkpoint;
+    if ![ONE, SEVERAL].contains(&form) {
+        return Err(Unusable::Later(form));
     }
-    if envelope.crc32 != checksum(envelope.of.get()) {
+    let of = envelope.of.get();
+    if envelope.crc32 != checksum(of) {
         return Err(Unusable::Damaged("its checksum is wrong".to_owned()));
     }
-    serde_json::from_str(envelope.of.get()).map_err(|error| Unusable::Damaged(error.to_string()))
+    let contents = match form {
+        ONE => serde_json::from_str(of).map(Contents::One),
+        _ => serde_json::from_str(of).map(Contents::Several),
+    };
+    contents.map_err(|error| Unusable::Damaged(error.to_string()))
 }
 
 fn checksum(text: &str) -> String {
@@ -254,30 +332,52 @@ mod tests {
         let mut checkpoint = Checkpoint::at(&directory.path().join("checkpoint"));
         assert!(checkpoint.read().unwrap().is_none());
         let stored = stored(directory.path());
-        checkpoint.write(&stored).unwrap();
+        checkpoint.write(&text_of_one(&stored).unwrap()).unwrap();
         let read = checkpoint.read().unwrap().unwrap();
-        assert_eq!(read, stored);
-        assert_eq!(read.open, [3, 2, 12, 1, 972, 10]);
-        let positions = read.positions().unwrap();
+        assert_eq!(stored.open, [3, 2, 12, 1, 972, 10]);
+        let positions = stored.positions().unwrap();
         assert_eq!(positions.open(), [3..5, 17..18, 990..1_000]);
+        assert_eq!(read, Contents::One(stored));
         assert!(!checkpoint.beside.exists());
+    }
+
+    #[test]
+    fn b01_what_is_written_of_several_files_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut checkpoint = Checkpoint::at(&directory.path().join("checkpoint"));
+        let first = stored(directory.path());
+        let second = Stored { input: "in2".to_owned(), read: Some(10), ..first.clone() };
+        let files = [first.clone(), second.clone()].map(Arc::new);
+        let text = text_of_several("*", &files).unwrap();
+        checkpoint.write(&text).unwrap();
+        let expected = StoredSet { input: "*".to_owned(), files: vec![first, second] };
+        assert_eq!(checkpoint.read().unwrap(), Some(Contents::Several(expected)));
+    }
+
+    #[test]
+    fn b01_a_checkpoint_of_an_earlier_version_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let text = text_of_one(&stored(directory.path())).unwrap();
+        assert!(!text.contains("read"), "what is not known is not written: {text}");
+        assert_eq!(read(text.as_bytes()).unwrap(), Contents::One(stored(directory.path())));
     }
 
     #[test]
     fn b01_every_damage_is_found() {
         let directory = tempfile::tempdir().unwrap();
-        let whole = envelope(&stored(directory.path())).unwrap().into_bytes();
+        let whole = text_of_one(&stored(directory.path())).unwrap().into_bytes();
         assert!(read(&whole).is_ok());
         for at in 0..whole.len() - 1 {
             assert!(read(&whole[..at]).is_err(), "cut at {at}");
             let mut changed = whole.clone();
             changed[at] ^= 1;
-            let same = read(&changed).is_ok_and(|changed| changed == stored(directory.path()));
+            let expected = Contents::One(stored(directory.path()));
+            let same = read(&changed).is_ok_and(|changed| changed == expected);
             assert!(!same, "changed at {at}");
         }
         assert!(matches!(read(b"{\"specversion\":\"1.0\"}\n"), Err(Unusable::Foreign)));
-        let later = String::from_utf8(whole).unwrap().replace("checkpoint\":1", "checkpoint\":2");
-        assert!(matches!(read(later.as_bytes()), Err(Unusable::Later(2))));
+        let later = String::from_utf8(whole).unwrap().replace("checkpoint\":1", "checkpoint\":3");
+        assert!(matches!(read(later.as_bytes()), Err(Unusable::Later(3))));
     }
 
     #[test]

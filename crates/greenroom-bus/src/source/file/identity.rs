@@ -58,6 +58,10 @@ impl Identity {
         Ok(Self { inode: inode(file)?, length, head })
     }
 
+    pub(super) fn inode(&self) -> u64 {
+        self.inode
+    }
+
     /// As large as the file is now, where it has grown. One that was cut is not what it was.
     pub(super) fn grown(&self, file: &File) -> io::Result<Self> {
         Ok(Self { length: file.metadata()?.len().max(self.length), ..self.clone() })
@@ -96,13 +100,15 @@ pub(super) fn number(file: &File) -> Option<u64> {
     inode(file).ok().filter(|inode| *inode != 0)
 }
 
+/// 0 where the system has none.
 #[cfg(unix)]
-fn inode(file: &File) -> io::Result<u64> {
+pub(super) fn inode(file: &File) -> io::Result<u64> {
     use std::os::unix::fs::MetadataExt;
     Ok(file.metadata()?.ino())
 }
 
+/// 0 where the system has none.
 #[cfg(not(unix))]
-fn inode(_: &File) -> io::Result<u64> {
+pub(super) fn inode(_: &File) -> io::Result<u64> {
     Ok(0)
 }

@@ -1,9 +1,9 @@
-//! How far a file has been handled, and the checkpoint that says so.
+//! How far a file has been handled, and what is to be stored of that.
 //!
 //! ```text
 //! source ── received ──▶ watermark ◀── settled ── outputs, dead letters
 //!    ▲                       │ snapshot
-//!    └── not before there ◀──┴──▶ checkpoint, on a thread that may wait
+//!    └── not before there ◀──┴──▶ record ──▶ checkpoint (keeper.rs)
 //!        is room
 //! ```
 //!
@@ -12,29 +12,25 @@
 
 use std::{
     fs::File,
-    io::{self, BufRead, BufReader, Seek, SeekFrom},
+    io,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
 };
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{
-    checkpoint::{Checkpoint, Stored},
+    checkpoint::Stored,
     identity::{Fingerprint, Identity},
     lines::Items,
     marks::{Mark, Marks},
-    skip::Skip,
+    resume::Start,
 };
 use crate::{
-    BoxFuture,
     settlement::Settled,
-    source::{Committer, Partition, PartitionStanding, Receipts, Resumed, SourceError, Standing},
-    watermark::{Epoch, Positions, Received, Watermark},
+    source::{Partition, PartitionStanding, Receipts},
+    watermark::{Epoch, Positions, Received, Snapshot, Watermark},
 };
 
 /// Lines that may be taken beyond the last checkpoint: four of the largest batches. When half of it is used, the next one is
@@ -50,21 +46,23 @@ const SETTLED: u64 = 4_096;
 pub(super) struct FilePositions(Arc<Shared>);
 
 struct Shared {
-    /// What reports call the source.
-    name: String,
     path: PathBuf,
-    /// What an earlier run has left.
-    resumed: Option<Resumed>,
-    /// Lines that it has left done, and that were skipped.
-    skipped: Arc<AtomicU64>,
     epoch: Epoch,
     state: Mutex<State>,
-    /// Locked by one commit at a time, for as long as it takes to store it.
-    store: Mutex<Store>,
+    /// Locked by one commit at a time.
+    content: Mutex<Content>,
     /// Told when the next commit should not wait for its time.
-    due: Notify,
+    due: Arc<Notify>,
     /// Told when a checkpoint has been stored.
     room: Notify,
+}
+
+/// What is to be stored of one moment.
+pub(super) struct Record {
+    pub(super) stored: Arc<Stored>,
+    snapshot: Snapshot,
+    /// Lines below this may be taken once it is stored.
+    room: u64,
 }
 
 struct State {
@@ -80,60 +78,40 @@ struct State {
     wanted: u64,
     /// Nothing more will be taken.
     ended: bool,
-    /// Because there is nothing more.
-    is_exhausted: bool,
+    /// The bytes of the file when its end was read.
+    read: Option<u64>,
+    /// In an input of several files, the position before its first line, once it is read.
+    base: Option<u64>,
     /// `due` was told since the last commit.
     is_due: bool,
 }
 
-struct Store {
-    checkpoint: Checkpoint,
-    /// The file that is read, with a cursor of its own.
-    file: File,
+/// The file as such.
+struct Content {
+    /// With a cursor of its own; `None` once it was let go of, after which the last record says
+    /// what it was.
+    file: Option<File>,
     identity: Identity,
-    /// Positions and room of the last one.
-    last: Option<(Positions, u64)>,
     /// Whether lines can be found by their bytes, in a file that is not compressed.
     seeks: bool,
-}
-
-/// Where to begin.
-pub(super) struct Start {
-    /// The place to read from.
-    pub(super) mark: Mark,
-    done: Positions,
-    resumed: Option<Resumed>,
-}
-
-impl Start {
-    fn at_the_beginning() -> Self {
-        let done = Positions::starting_at(Mark::START.line);
-        Self { mark: Mark::START, done, resumed: None }
-    }
-
-    /// `taken_below` is above all lines that may have been taken.
-    fn after(stored: &Stored, done: Positions, taken_below: u64) -> Self {
-        let again = done.count_open() + taken_below.saturating_sub(done.next());
-        let resumed = Resumed { partitions: 1, done: done.count_done(), again_at_most: again };
-        Self { mark: stored.mark, done, resumed: Some(resumed) }
-    }
+    last: Option<Arc<Stored>>,
 }
 
 impl FilePositions {
-    /// Of a regular file, with a cursor that nobody else moves.
+    /// Of a regular file, with a cursor that nobody else moves. `due` is told when a commit should
+    /// not wait.
     ///
     /// # Errors
-    /// The checkpoint cannot be used; or the file cannot be read.
-    pub(super) fn open(
-        name: String,
+    /// The file cannot be read.
+    pub(super) fn new(
         path: &Path,
         mut file: File,
-        checkpoint: Checkpoint,
+        start: &Start,
         seeks: bool,
-    ) -> Result<(Self, Start), String> {
+        due: Arc<Notify>,
+    ) -> io::Result<Self> {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let start = start(&path, &mut file, &checkpoint, seeks)?;
-        let identity = Identity::of(&mut file).map_err(|error| error.to_string())?;
+        let identity = Identity::of(&mut file)?;
         let mut watermark = Watermark::default();
         let epoch = watermark.assign(&start.done);
         let state = State {
@@ -144,27 +122,19 @@ impl FilePositions {
             due_at: SETTLED,
             wanted: 0,
             ended: false,
-            is_exhausted: false,
+            read: None,
+            base: None,
             is_due: false,
         };
-        let store = Store { checkpoint, file, identity, last: None, seeks };
-        let shared = Shared {
-            name,
+        let content = Content { file: Some(file), identity, seeks, last: None };
+        Ok(Self(Arc::new(Shared {
             path,
-            resumed: start.resumed,
-            skipped: Arc::default(),
             epoch,
             state: Mutex::new(state),
-            store: Mutex::new(store),
-            due: Notify::new(),
+            content: Mutex::new(content),
+            due,
             room: Notify::new(),
-        };
-        Ok((Self(Arc::new(shared)), start))
-    }
-
-    /// What the reading thread need not parse.
-    pub(super) fn skip(&self, start: &Start) -> Skip {
-        Skip::new(start.done.clone(), self.0.skipped.clone())
+        })))
     }
 
     /// Waits until lines up to this one may be taken.
@@ -195,65 +165,85 @@ impl FilePositions {
         }
     }
 
-    /// All lines were taken.
-    pub(super) fn exhausted(&self) {
-        self.0.state.lock().is_exhausted = true;
+    /// Nothing more will be taken. `read`: the bytes of the file, if its end was read.
+    pub(super) fn end(&self, read: Option<u64>) {
+        let mut state = self.0.state.lock();
+        state.ended = true;
+        state.read = state.read.or(read);
     }
 
-    /// Nothing more will be taken.
-    pub(super) fn end(&self) {
-        self.0.state.lock().ended = true;
+    /// The position before its first line, in an input of several files.
+    pub(super) fn begins_behind(&self, base: u64) {
+        self.0.state.lock().base = Some(base);
     }
-}
 
-/// What the checkpoint says of the file. One of another content is told, and the file is read from its start: its lines are not
-/// those that were done.
-fn start(
-    path: &Path,
-    file: &mut File,
-    checkpoint: &Checkpoint,
-    seeks: bool,
-) -> Result<Start, String> {
-    let shown = checkpoint.path().display();
-    let unusable = |why: String| {
-        format!(
-            "the checkpoint {shown} cannot be used: {why}; remove it to read the input from its start, which repeats what \
-             was done, or name another one"
-        )
-    };
-    let stored = checkpoint.read().map_err(|why| unusable(why.to_string()))?;
-    let Some(stored) = stored else { return Ok(Start::at_the_beginning()) };
-    let done = stored.positions().map_err(|why| unusable(why.to_string()))?;
-    let difference = stored.identity.difference(file, &stored.tail);
-    let Some(why) = difference.map_err(|error| error.to_string())? else {
-        let taken_below = match seeks {
-            true => lines_below(file, stored.mark, stored.taken_below),
-            false => Ok(stored.taken_below),
+    /// Whether it is read, in an input of several files, or was.
+    pub(super) fn has_begun(&self) -> bool {
+        self.0.state.lock().base.is_some()
+    }
+
+    /// How far it has come.
+    pub(super) fn standing(&self) -> PartitionStanding {
+        let state = self.0.state.lock();
+        let base = state.base.unwrap_or(0);
+        PartitionStanding {
+            partition: Partition::ONLY,
+            epoch: self.0.epoch,
+            next: base + state.watermark.next(),
+            oldest_open: base + state.watermark.lowest(),
+            // How many lines there are is not known before the last one was read.
+            lag: state.read.map(|_| 0),
+        }
+    }
+
+    /// Lines that are delivered again at most, should everything end now.
+    pub(super) fn repeated_at_most(&self) -> u64 {
+        self.0.state.lock().watermark.repeated_at_most()
+    }
+
+    /// What is to be stored now; `None` where nothing is. Reads a part of the file.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(super) fn record(&self) -> io::Result<Option<Record>> {
+        let (snapshot, mark, room, read) = {
+            let state = &mut *self.0.state.lock();
+            state.is_due = false;
+            state.due_at = state.watermark.counts().settled + SETTLED;
+            state.promised = state.next_room();
+            let lowest = state.watermark.lowest();
+            let Some(snapshot) = state.watermark.snapshot() else { return Ok(None) };
+            (snapshot, state.marks.before(lowest), state.promised, state.read)
         };
-        let taken_below = taken_below.map_err(|error| error.to_string())?;
-        return Ok(Start::after(&stored, done, taken_below));
-    };
-    if Path::new(&stored.input) != path {
-        return Err(unusable(format!("it is of another input, {}", stored.input)));
+        let content = &mut *self.0.content.lock();
+        let stored = content.stored(&self.0.path, snapshot.positions(), mark, room, read)?;
+        Ok(Some(Record { stored, snapshot, room }))
     }
-    tracing::warn!(
-        input = %path.display(),
-        checkpoint = %shown,
-        why,
-        "the input is not the file that its checkpoint is of: it is read from its start"
-    );
-    Ok(Start::at_the_beginning())
-}
 
-/// Above the last line that the file has, looking from this place on and no further than to `most`:
-/// a checkpoint allows for more lines than there may be.
-fn lines_below(file: &mut File, mark: Mark, most: u64) -> io::Result<u64> {
-    file.seek(SeekFrom::Start(mark.byte))?;
-    let (mut lines, mut below) = (BufReader::new(file), mark.line);
-    while below < most && lines.skip_until(b'\n')? > 0 {
-        below += 1;
+    /// This is stored: more may be taken.
+    pub(super) fn is_stored(&self, record: &Record) {
+        let mut state = self.0.state.lock();
+        state.watermark.confirm(&record.snapshot);
+        state.room_below = record.room;
+        drop(state);
+        self.0.room.notify_waiters();
     }
-    Ok(below)
+
+    #[cfg(test)]
+    pub(super) fn holds_file(&self) -> bool {
+        self.0.content.lock().file.is_some()
+    }
+
+    /// Closes the file, if it is read no more and something of it was recorded. From then on,
+    /// records name the place that the last one named to read on from: a run that begins there
+    /// skips some lines more.
+    pub(super) fn let_go_of_file(&self) {
+        let has_ended = self.0.state.lock().ended;
+        let content = &mut *self.0.content.lock();
+        if has_ended && content.last.is_some() {
+            content.file = None;
+        }
+    }
 }
 
 impl State {
@@ -275,58 +265,34 @@ impl State {
     }
 }
 
-impl Shared {
-    /// Stores what is settled by now. Takes as long as the disk takes.
-    fn write(&self) -> io::Result<()> {
-        let store = &mut *self.store.lock();
-        let (snapshot, mark, room) = {
-            let state = &mut *self.state.lock();
-            state.is_due = false;
-            state.due_at = state.watermark.counts().settled + SETTLED;
-            state.promised = state.next_room();
-            let lowest = state.watermark.lowest();
-            let Some(snapshot) = state.watermark.snapshot() else { return Ok(()) };
-            (snapshot, state.marks.before(lowest), state.promised)
-        };
-        store.write(&self.path, snapshot.positions(), mark, room)?;
-        let mut state = self.state.lock();
-        state.watermark.confirm(&snapshot);
-        state.room_below = room;
-        drop(state);
-        self.room.notify_waiters();
-        Ok(())
-    }
-
-    fn failed(&self, error: impl std::fmt::Display) -> SourceError {
-        let checkpoint = self.store.lock().checkpoint.path().display().to_string();
-        let reason = format!(
-            "its checkpoint {checkpoint} cannot be stored: {error}; mend that (free space, a writable directory, one run at a \
-             time), then run again: it goes on from the last one that was stored"
-        );
-        SourceError::new(self.name.clone(), reason)
-    }
-}
-
-impl Store {
-    fn write(
+impl Content {
+    fn stored(
         &mut self,
         path: &Path,
         positions: &Positions,
         mark: Mark,
         room: u64,
-    ) -> io::Result<()> {
-        let is_same =
-            |(last, last_room): &(Positions, u64)| last == positions && *last_room == room;
-        if self.last.as_ref().is_some_and(is_same) {
-            return Ok(());
-        }
-        let mark = if self.seeks { mark } else { Mark::START };
-        let tail = Fingerprint::before(&mut self.file, mark.byte)?;
-        let identity = self.identity.grown(&self.file)?;
+        read: Option<u64>,
+    ) -> io::Result<Arc<Stored>> {
+        let (identity, place) = match (&mut self.file, &self.last) {
+            (Some(file), _) => {
+                let mark = if self.seeks { mark } else { Mark::START };
+                let tail = Fingerprint::before(file, mark.byte)?;
+                (self.identity.grown(file)?, (mark, tail))
+            }
+            (None, Some(last)) => (last.identity.clone(), (last.mark, last.tail.clone())),
+            (None, None) => return Err(io::Error::other("its file was closed")),
+        };
         let input = path.display().to_string();
-        self.checkpoint.write(&Stored::new(input, identity, (mark, tail), positions, room))?;
-        self.last = Some((positions.clone(), room));
-        Ok(())
+        let mut new = Stored::new(input, identity, place, positions, room);
+        new.read = read;
+        // A file that only grows is not stored again and again.
+        if let Some(last) = self.last.as_ref().filter(|last| last.says_the_same(&new)) {
+            return Ok(last.clone());
+        }
+        let stored = Arc::new(new);
+        self.last = Some(stored.clone());
+        Ok(stored)
     }
 }
 
@@ -341,46 +307,5 @@ impl Receipts for FilePositions {
         if state.watermark.counts().settled >= state.due_at {
             state.tell_due(&self.0.due);
         }
-    }
-}
-
-impl Committer for FilePositions {
-    fn commit<'a>(&'a self) -> BoxFuture<'a, Result<(), SourceError>> {
-        let shared = self.0.clone();
-        Box::pin(async move {
-            let written = tokio::task::spawn_blocking(move || shared.write()).await;
-            match written {
-                Ok(written) => written.map_err(|error| self.0.failed(error)),
-                Err(panicked) => Err(self.0.failed(panicked)),
-            }
-        })
-    }
-
-    fn due<'a>(&'a self) -> BoxFuture<'a, ()> {
-        Box::pin(self.0.due.notified())
-    }
-
-    fn end(&self) {
-        self.0.store.lock().checkpoint.let_go();
-    }
-
-    fn standing(&self) -> Standing {
-        Standing {
-            resumed: self.0.resumed,
-            skipped: self.0.skipped.load(Ordering::Relaxed),
-            repeated_at_most: self.0.state.lock().watermark.repeated_at_most(),
-        }
-    }
-
-    fn partitions(&self) -> Vec<PartitionStanding> {
-        let state = self.0.state.lock();
-        vec![PartitionStanding {
-            partition: Partition::ONLY,
-            epoch: self.0.epoch,
-            next: state.watermark.next(),
-            oldest_open: state.watermark.lowest(),
-            // How many lines there are is not known before the last one was read.
-            lag: state.is_exhausted.then_some(0),
-        }]
     }
 }

@@ -1,12 +1,14 @@
 //! The channels of a document, the operations on them and the servers behind them.
 
+use std::path::Path;
+
 use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::messages::{ANY, DEAD_LETTER, Messages, generated};
 use crate::config::{
     AttributeFrom, AttributeRule, Config, HandlerConfig, HandlerKind, HttpMode, InputConfig,
-    InputKind, Kinds, LayerConfig, OutputConfig, OutputKind, RecordsConfig, Word,
+    InputKind, Kinds, LayerConfig, OutputConfig, OutputKind, RecordsConfig, RotateConfig, Word,
 };
 
 /// A place that events come from or go to.
@@ -48,7 +50,7 @@ impl Channel {
             // What a file holds is not known, unless a rule says it; what of it is handled is.
             InputKind::File(file) => {
                 let types = known.map_or_else(|| handled(config), |ty| vec![ty.to_owned()]);
-                (Some(file.path.display().to_string()), types, "file")
+                (address(&file.path), types, "file")
             }
             InputKind::Generator(_) => (None, generated(config).cloned().collect(), "generator"),
         };
@@ -82,13 +84,13 @@ impl Channel {
             OutputKind::Http(http) => Url::parse(&http.url).ok(),
             OutputKind::File(_) => None,
         };
-        let file = output.path().map(|path| path.display().to_string());
+        let file = output.path().and_then(address);
         Self {
             address: file.or_else(|| target.as_ref().map(|url| url.path().to_owned())),
             types: output.on.clone(),
             target: target.map(|url| Target::of(&format!("output.{}", output.name), &url)),
             details: match &output.kind {
-                OutputKind::File(_) => json!({ "kind": "file" }),
+                OutputKind::File(file) => written(file.rotate),
                 OutputKind::Http(http) => json!({ "kind": "http", "mode": http.mode.word() }),
             },
             ..Self::new(
@@ -100,9 +102,10 @@ impl Channel {
     }
 
     fn dead_letters(config: &Config) -> Self {
+        let file = &config.dead_letters.file;
         Self {
-            address: Some(config.dead_letters.file.path.display().to_string()),
-            details: json!({ "kind": "file" }),
+            address: address(&file.path),
+            details: written(file.rotate),
             ..Self::new(
                 DEAD_LETTER.to_owned(),
                 "send",
@@ -189,6 +192,24 @@ impl Target {
             host: format!("{host}{port}"),
         }
     }
+}
+
+/// A file, a directory or a pattern; none for standard input and output.
+fn address(path: &Path) -> Option<String> {
+    (path != Path::new("-")).then(|| path.display().to_string())
+}
+
+/// Of a file that is written: what it is, and when it is put aside.
+fn written(rotate: Option<RotateConfig>) -> Value {
+    let mut details = json!({ "kind": "file" });
+    if let Some(rotate) = rotate {
+        details["rotate"] = json!({
+            "bytes": rotate.size,
+            "seconds": rotate.every.map(|every| every.as_secs()),
+            "keep": rotate.keep,
+        });
+    }
+    details
 }
 
 fn references(keys: Vec<&str>) -> Map<String, Value> {

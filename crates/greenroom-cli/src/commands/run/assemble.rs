@@ -18,8 +18,8 @@ use greenroom_bus::{
     pattern::Pattern,
     router::{Interest, Matcher},
     source::{
-        Source,
-        file::{FileSource, FileSourceOptions},
+        Source, SourceError,
+        file::{FileSet, FileSetSource, FileSource, FileSourceOptions},
         generator::{GeneratorOptions, GeneratorSource},
     },
 };
@@ -74,10 +74,13 @@ pub(super) async fn engine(
         let added = add_output(builder, output, targets);
         builder = added.map_err(|why| within("output", &output.name, why))?;
     }
-    let letters = FileDeadLetterStore::open(&config.dead_letters.file.path)
-        .map_err(|error| error.to_string())?;
+    let letters = &config.dead_letters.file;
+    let letters = match letters.rotate {
+        None => FileDeadLetterStore::open(&letters.path),
+        Some(when) => FileDeadLetterStore::rotating(&letters.path, targets::rotate(when)),
+    };
     builder
-        .dead_letters(Arc::new(letters))
+        .dead_letters(Arc::new(letters.map_err(|error| error.to_string())?))
         .build()
         .await
         .map(|engine| (engine, layers))
@@ -106,14 +109,7 @@ fn within(what: &str, name: &str, why: String) -> String {
 
 pub(super) fn source(input: &InputConfig) -> Result<Box<dyn Source>, String> {
     match &input.kind {
-        InputKind::File(FileInput { path, max_event, checkpoint }) => {
-            let options = file_options(input, *max_event)?;
-            let source = match checkpoint {
-                Some(checkpoint) => FileSource::with_checkpoint(path, checkpoint, options),
-                None => FileSource::open(path, options),
-            };
-            Ok(Box::new(source.map_err(|error| error.to_string())?))
-        }
+        InputKind::File(file) => files(input, file, false),
         InputKind::Generator(config) => Ok(Box::new(generator(config)?)),
     }
 }
@@ -121,11 +117,7 @@ pub(super) fn source(input: &InputConfig) -> Result<Box<dyn Source>, String> {
 /// As [`source`], for somebody who only looks.
 pub(super) fn looking(input: &InputConfig) -> Result<Box<dyn Source>, String> {
     match &input.kind {
-        InputKind::File(FileInput { path, max_event, checkpoint: Some(checkpoint) }) => {
-            let options = file_options(input, *max_event)?;
-            let source = FileSource::looking(path, checkpoint, options);
-            Ok(Box::new(source.map_err(|error| error.to_string())?))
-        }
+        InputKind::File(file) => files(input, file, true),
         _ => source(input),
     }
 }
@@ -134,6 +126,30 @@ fn file_options(input: &InputConfig, max_event: u64) -> Result<FileSourceOptions
     let records = input.records.as_ref().map(RecordsConfig::mapping).transpose()?.map(Arc::new);
     let max_event = usize::try_from(max_event).unwrap_or(usize::MAX);
     Ok(FileSourceOptions { max_event, records })
+}
+
+/// One file, or several as one input.
+fn files(input: &InputConfig, file: &FileInput, looks: bool) -> Result<Box<dyn Source>, String> {
+    let path = &file.path;
+    let options = file_options(input, file.max_event)?;
+    let set = FileSet::at(path).map_err(|why| format!("file:{}: {why}", path.display()))?;
+    let source: Result<Box<dyn Source>, SourceError> = match (set, &file.checkpoint) {
+        (None, None) => FileSource::open(path, options).map(boxed),
+        (None, Some(kept)) if looks => FileSource::looking(path, kept, options).map(boxed),
+        (None, Some(kept)) => FileSource::with_checkpoint(path, kept, options).map(boxed),
+        (Some(set), None) => FileSetSource::open(path, &set, options).map(boxed),
+        (Some(set), Some(kept)) if looks => {
+            FileSetSource::looking(path, &set, kept, options).map(boxed)
+        }
+        (Some(set), Some(kept)) => {
+            FileSetSource::with_checkpoint(path, &set, kept, options).map(boxed)
+        }
+    };
+    source.map_err(|error| error.to_string())
+}
+
+fn boxed(source: impl Source) -> Box<dyn Source> {
+    Box::new(source)
 }
 
 fn generator(config: &GeneratorConfig) -> Result<GeneratorSource, String> {

@@ -11,7 +11,7 @@ use greenroom_bus::{
     },
     http::{NoRow, NoVerdict, On, StatusMap, TargetConfig, Tls, Verdict},
     sink::{
-        Sink,
+        Rotate, Sink,
         file::{FileSink, FileSinkOptions},
         http::{Batching, HttpSink, HttpSinkConfig, HttpSinkMode},
     },
@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 
 use crate::config::{
     DurationRange, HttpAuth, HttpBatch, HttpConfig, HttpMode, HttpOutput, HttpOutputMode, HttpTls,
-    OutputConfig, OutputKind,
+    OutputConfig, OutputKind, RotateConfig,
 };
 
 /// Those that there are, by name.
@@ -65,7 +65,8 @@ impl Targets {
     pub(super) fn sink(&self, output: &OutputConfig) -> Result<Arc<dyn Sink>, String> {
         match &output.kind {
             OutputKind::File(file) => {
-                let options = FileSinkOptions { truncate: file.truncate };
+                let options =
+                    FileSinkOptions { truncate: file.truncate, rotate: file.rotate.map(rotate) };
                 let sink = FileSink::open(&file.path, options);
                 Ok(Arc::new(sink.map_err(|error| error.to_string())?))
             }
@@ -93,6 +94,11 @@ impl Targets {
         let Some(sink) = sink else { return Ok(false) };
         sink.reconfigure(output_config(http)?).map_err(|error| error.to_string())
     }
+}
+
+/// When a file is put aside.
+pub(super) fn rotate(when: RotateConfig) -> Rotate {
+    Rotate { size: when.size, every: when.every, keep: when.keep }
 }
 
 fn tls(tls: Option<&HttpTls>) -> Result<Tls, String> {

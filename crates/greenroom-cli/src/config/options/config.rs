@@ -8,7 +8,7 @@ use greenroom_config::{
 
 use super::{
     admin::AdminConfig, bounds::DAY_MS, handler::HandlerConfig, input::InputConfig,
-    output::OutputConfig, pool::PoolConfig,
+    output::OutputConfig, pool::PoolConfig, rotate::RotateConfig,
 };
 
 options! {
@@ -85,6 +85,9 @@ options! {
     pub struct DeadLetterFile = "a dead-letter file" {
         /// The file. It is created when it is missing; its directory is not.
         path: PathBuf = path().default("dead-letters.ndjson");
+        /// Puts the file aside when it is large or old. Letters in files that were put aside are
+        /// not among those that the admin listener shows; with `keep`, the oldest are lost.
+        rotate: Option<RotateConfig> = group().optional();
     }
 }
 
@@ -125,6 +128,11 @@ words! {
 }
 
 impl Config {
+    /// An output has standard output, so nothing else is written there.
+    pub fn has_standard_output(&self) -> bool {
+        self.outputs.iter().any(OutputConfig::is_standard)
+    }
+
     /// Puts in place what pools inherit from the top, and handlers from their pools.
     fn inherited(mut self, at: &mut At<'_>) -> Option<Self> {
         if !self.pools.iter().any(|pool| pool.name == "default") && !at.has("pools.default") {

@@ -32,7 +32,8 @@ options! {
 options! {
     /// What it reads.
     pub enum InputKind = "an input" {
-        /// Reads a file once, from its start or its checkpoint to its end.
+        /// Reads a file, or several one after the other, from the start or the checkpoint to the
+        /// end.
         File(FileInput) as "file" = group();
         /// Makes events up, the same ones for the same seed.
         Generator(GeneratorConfig) as "generator" = group();
@@ -43,14 +44,19 @@ options! {
     /// One CloudEvent (JSON) on each line, or what `records` makes one of; plain, gzip or zstd,
     /// told apart by their content.
     pub struct FileInput = "a file input" {
-        /// The file. `-` is standard input.
+        /// The file. `-` is standard input. A directory stands for the files in it whose names end
+        /// in `.ndjson`, `.jsonl`, `.json`, `.gz` or `.zst` and begin with no dot; a pattern
+        /// (`events/*.ndjson`) for those that match, with `*`, `?`, `[ab]` and, for directories at
+        /// any depth, `**`. They are read one after the other, in the order of their names; which
+        /// there are is looked up at the start. A file that is there under this very name is meant,
+        /// whatever its characters.
         path: PathBuf = path();
         /// The longest line that is read as an event. Of a longer one, a dead letter keeps so
         /// many bytes, and its length and SHA-256.
         max_event: u64 = size(1024..=GIB).default("16MiB");
         /// A file in which the lines that are done are kept, in whichever order they were done:
-        /// a later run goes on from there. Made when it is missing. Without it, each run reads
-        /// the file from its start.
+        /// a later run goes on from there. Made when it is missing. Of several files it keeps each.
+        /// Without it, each run reads the file from its start.
         checkpoint: Option<PathBuf> = path().optional();
         refused {
             "follow": "`follow` (tailing a growing file) is not part of this version";

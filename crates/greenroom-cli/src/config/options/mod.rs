@@ -13,6 +13,7 @@ mod layer;
 mod output;
 mod pool;
 mod records;
+mod rotate;
 
 pub use self::{
     admin::{AdminConfig, Listen},
@@ -34,4 +35,5 @@ pub use self::{
         Retry,
     },
     records::{AttributeFrom, AttributeRule, RecordsConfig},
+    rotate::RotateConfig,
 };

@@ -14,6 +14,7 @@ use super::{
     bounds::{DAY_MS, GIB},
     condition::FieldCondition,
     http::{HttpAuth, HttpTls},
+    rotate::RotateConfig,
 };
 
 options! {
@@ -47,10 +48,13 @@ options! {
 options! {
     /// Written and synced before the events are acknowledged.
     pub struct FileOutput = "a file output" {
-        /// The file. It is created when it is missing; its directory is not.
+        /// The file. It is created when it is missing; its directory is not. `-` is standard
+        /// output, which one output can have: the report goes to standard error then.
         path: PathBuf = path();
-        /// With `true`, every run starts the file anew.
+        /// With `true`, every run starts the file anew. Files that were put aside stay.
         truncate: bool = flag().default("false");
+        /// Puts the file aside when it is large or old.
+        rotate: Option<RotateConfig> = group().optional();
     }
 }
 
@@ -121,6 +125,11 @@ impl OutputConfig {
             OutputKind::File(file) => Some(&file.path),
             OutputKind::Http(_) => None,
         }
+    }
+
+    /// It writes to standard output.
+    pub fn is_standard(&self) -> bool {
+        self.path() == Some(Path::new("-"))
     }
 }
 

@@ -6,9 +6,12 @@
 //! anybody wants. The options of `http` outputs change in place, which is how one goes on that is
 //! paused.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    slice,
+};
 
-use greenroom_bus::{engine::ChangeError, router::Interest};
+use greenroom_bus::{engine::ChangeError, router::Interest, source::file::FileSet};
 
 use super::{
     super::assemble::{self},
@@ -53,6 +56,9 @@ impl Turn<'_> {
     }
 
     fn add_output(&self, output: &OutputConfig, next: Option<usize>) -> Result<(), String> {
+        if output.is_standard() {
+            return Err(format!("it writes to standard output; {BEFORE_THE_START}"));
+        }
         if let Some(path) = output.path() {
             self.file_is_free(path)?;
         }
@@ -193,8 +199,13 @@ impl Turn<'_> {
             if file.path == Path::new("-") {
                 return Err(format!("it reads standard input; {BEFORE_THE_START}"));
             }
-            if let Some(output) = self.writer_of(&identity(&file.path)) {
-                return Err(format!("its file is written by `outputs.{}`", output.name));
+            let set = FileSet::at(&file.path)?;
+            let files = set.as_ref().map_or(slice::from_ref(&file.path), FileSet::files);
+            for file in files {
+                if let Some(output) = self.writer_of(&identity(file)) {
+                    let file = file.display();
+                    return Err(format!("its file {file} is written by `outputs.{}`", output.name));
+                }
             }
         }
         let source = assemble::source(input)?;

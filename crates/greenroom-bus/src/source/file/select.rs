@@ -1,0 +1,308 @@
+//! Which files a path names, where it may name several: those of a directory, or those that a
+//! pattern matches.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use glob::{MatchOptions, Pattern};
+
+/// The files of a directory that are read: by how their names end.
+pub const EXTENSIONS: [&str; 5] = ["ndjson", "jsonl", "json", "gz", "zst"];
+
+/// As a shell does it: a star crosses no directory, and takes no name that begins with a dot.
+const AS_A_SHELL: MatchOptions = MatchOptions {
+    case_sensitive: true,
+    require_literal_separator: true,
+    require_literal_leading_dot: true,
+};
+
+/// The files that a directory or a pattern names, in the order in which they are read: by their
+/// paths, compared byte by byte, name by name.
+///
+/// A directory names the files in it, not those further down, whose names end in one of
+/// [`EXTENSIONS`] and begin with no dot. A pattern has `*` and `?` for any and for one character of
+/// a name, `[abc]` or `[!a-z]` for one of some, and `**` for any number of directories. Directories
+/// that it matches are left out.
+#[derive(Debug, Clone)]
+pub struct FileSet {
+    files: Vec<PathBuf>,
+    named_twice: Vec<(PathBuf, PathBuf)>,
+    takes: Takes,
+    absolute: PathBuf,
+}
+
+#[derive(Debug, Clone)]
+enum Takes {
+    /// With its path as the system has it.
+    Directory(PathBuf),
+    /// With the part that is there as the system has it.
+    Pattern(Pattern),
+}
+
+impl FileSet {
+    /// What is there now. `None` where a path names one file: standard input (`-`), whatever is
+    /// there under this very name and is no directory, or a name without `*`, `?` and `[`.
+    ///
+    /// # Errors
+    /// It is no pattern, a directory cannot be read, or it names something that is no regular file;
+    /// in words for an operator.
+    pub fn at(path: &Path) -> Result<Option<Self>, String> {
+        if path == Path::new("-") {
+            return Ok(None);
+        }
+        match fs::metadata(path) {
+            Ok(found) if found.is_dir() => Self::of_directory(path).map(Some),
+            Ok(_) => Ok(None),
+            Err(_) if !has_wildcards(path) => Ok(None),
+            Err(_) => Self::of_pattern(path).map(Some),
+        }
+    }
+
+    /// The files, in order.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// Second names of files that are read under another one: links.
+    pub fn named_twice(&self) -> &[(PathBuf, PathBuf)] {
+        &self.named_twice
+    }
+
+    /// The directory or pattern, from the root.
+    pub fn absolute(&self) -> &Path {
+        &self.absolute
+    }
+
+    /// Whether a regular file of this path, from the root, would be one of them.
+    pub fn takes(&self, path: &Path) -> bool {
+        match &self.takes {
+            Takes::Directory(directory) => path.parent() == Some(directory) && is_data(path),
+            Takes::Pattern(pattern) => pattern.matches_path_with(path, AS_A_SHELL),
+        }
+    }
+
+    fn of_directory(path: &Path) -> Result<Self, String> {
+        let unreadable = |error| format!("the directory cannot be read: {error}");
+        let mut found = Vec::new();
+        for entry in fs::read_dir(path).map_err(unreadable)? {
+            let file = path.join(entry.map_err(unreadable)?.file_name());
+            if is_data(&file) {
+                found.push(file);
+            }
+        }
+        let absolute = path.canonicalize().map_err(unreadable)?;
+        Self::of(found, Takes::Directory(absolute.clone()), absolute)
+    }
+
+    fn of_pattern(path: &Path) -> Result<Self, String> {
+        let wrong = |error: glob::PatternError| {
+            format!("there is no such file, and it is no pattern: {error}")
+        };
+        let (there, rest) = split(path);
+        let as_written = pattern(there, rest)?;
+        let full = there.canonicalize().map_err(|error| error.to_string())?;
+        let takes = Takes::Pattern(Pattern::new(&pattern(&full, rest)?).map_err(wrong)?);
+        let matches = glob::glob_with(&as_written, AS_A_SHELL).map_err(wrong)?;
+        let found = matches.collect::<Result<Vec<_>, _>>();
+        Self::of(found.map_err(|error| error.to_string())?, takes, full.join(rest))
+    }
+
+    fn of(mut found: Vec<PathBuf>, takes: Takes, absolute: PathBuf) -> Result<Self, String> {
+        found.sort();
+        let (mut files, mut named_twice) = (Vec::new(), Vec::new());
+        let mut known: std::collections::HashMap<_, PathBuf> = std::collections::HashMap::new();
+        for path in found {
+            let Some(identity) = identity(&path)? else { continue };
+            match known.get(&identity) {
+                Some(first) => named_twice.push((path, first.clone())),
+                None => {
+                    known.insert(identity, path.clone());
+                    files.push(path);
+                }
+            }
+        }
+        Ok(Self { files, named_twice, takes, absolute })
+    }
+}
+
+fn has_wildcards(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().iter().any(|byte| b"*?[".contains(byte))
+}
+
+fn is_data(path: &Path) -> bool {
+    let is_hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
+    let extension = path.extension().and_then(OsStr::to_str);
+    !is_hidden && extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
+}
+
+/// The part of a path that is there under its very name, and the rest, which is a pattern.
+fn split(path: &Path) -> (&Path, &Path) {
+    let is_there = |part: &&Path| !part.as_os_str().is_empty() && part.exists();
+    let there = path.ancestors().skip(1).find(is_there).unwrap_or(Path::new("."));
+    (there, path.strip_prefix(there).unwrap_or(path))
+}
+
+/// What is there stands for itself, whatever characters it has.
+fn pattern(there: &Path, rest: &Path) -> Result<String, String> {
+    let text = |path: &Path| {
+        let text = path.to_str().map(str::to_owned);
+        text.ok_or_else(|| "a pattern has to be valid UTF-8".to_owned())
+    };
+    let rest = text(rest)?;
+    match there == Path::new(".") {
+        true => Ok(rest),
+        false => Ok(format!("{}/{rest}", Pattern::escape(text(there)?.trim_end_matches('/')))),
+    }
+}
+
+/// What tells a file from others whatever it is called; `None` for a directory.
+fn identity(path: &Path) -> Result<Option<(u64, u64, PathBuf)>, String> {
+    let found = fs::metadata(path);
+    let found = found.map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+    if found.is_dir() {
+        return Ok(None);
+    }
+    if !found.is_file() {
+        let path = path.display();
+        return Err(format!("{path} is no regular file: name it in an input of its own"));
+    }
+    Ok(Some(known_by(&found, path)))
+}
+
+#[cfg(unix)]
+fn known_by(found: &fs::Metadata, _path: &Path) -> (u64, u64, PathBuf) {
+    use std::os::unix::fs::MetadataExt;
+    (found.dev(), found.ino(), PathBuf::new())
+}
+
+#[cfg(not(unix))]
+fn known_by(_found: &fs::Metadata, path: &Path) -> (u64, u64, PathBuf) {
+    (0, 0, path.canonicalize().unwrap_or_else(|_| path.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn directory(files: &[&str]) -> TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = directory.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        directory
+    }
+
+    fn found(directory: &TempDir, path: &str) -> Vec<String> {
+        let set = FileSet::at(&directory.path().join(path)).unwrap().unwrap();
+        let name = |file: &PathBuf| {
+            file.strip_prefix(directory.path()).unwrap().to_str().unwrap().to_owned()
+        };
+        assert!(set.files().iter().all(|file| {
+            let full = directory.path().canonicalize().unwrap();
+            set.takes(&full.join(file.strip_prefix(directory.path()).unwrap()))
+        }));
+        set.files().iter().map(name).collect()
+    }
+
+    const FILES: [&str; 9] = [
+        "b.ndjson",
+        "a.ndjson",
+        "c.json",
+        "d.ndjson.gz",
+        ".hidden.ndjson",
+        "notes.txt",
+        "a.ndjson.tmp",
+        "more/e.ndjson",
+        "more/deep/f.ndjson",
+    ];
+
+    #[test]
+    fn b01_a_directory_names_the_data_in_it_by_name() {
+        let directory = directory(&FILES);
+        fs::create_dir(directory.path().join("g.ndjson")).unwrap();
+        assert_eq!(found(&directory, ""), ["a.ndjson", "b.ndjson", "c.json", "d.ndjson.gz"]);
+        assert_eq!(found(&directory, "more/"), ["more/e.ndjson"]);
+        assert!(found(&directory, "g.ndjson").is_empty());
+    }
+
+    #[test]
+    fn b01_a_pattern_matches_as_in_a_shell() {
+        let directory = directory(&FILES);
+        for (pattern, expected) in [
+            ("*.ndjson", &["a.ndjson", "b.ndjson"][..]),
+            ("?.json", &["c.json"]),
+            ("[bc].*", &["b.ndjson", "c.json"]),
+            ("[!a].ndjson", &["b.ndjson"]),
+            ("*/*.ndjson", &["more/e.ndjson"]),
+            ("m*/**/*.ndjson", &["more/deep/f.ndjson", "more/e.ndjson"]),
+            ("*", &["a.ndjson", "a.ndjson.tmp", "b.ndjson", "c.json", "d.ndjson.gz", "notes.txt"]),
+            ("none/*.ndjson", &[]),
+            ("*.csv", &[]),
+        ] {
+            assert_eq!(found(&directory, pattern), expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn b01_a_name_that_is_there_means_that_file_whatever_its_characters() {
+        let directory =
+            directory(&["a[1].ndjson", "a1.ndjson", "d[x]/b.ndjson", "dx/c.ndjson", "*"]);
+        let path = |name: &str| directory.path().join(name);
+        assert!(FileSet::at(&path("a[1].ndjson")).unwrap().is_none());
+        assert!(FileSet::at(&path("*")).unwrap().is_none());
+        assert!(FileSet::at(&path("none.ndjson")).unwrap().is_none());
+        assert!(FileSet::at(Path::new("-")).unwrap().is_none());
+        assert_eq!(found(&directory, "d[x]/*.ndjson"), ["d[x]/b.ndjson"]);
+        assert_eq!(found(&directory, "a[12].ndjson"), ["a1.ndjson"]);
+    }
+
+    #[test]
+    fn b01_what_is_no_pattern_and_what_is_no_file_is_told() {
+        let directory = directory(&["a.ndjson"]);
+        let wrong = FileSet::at(&directory.path().join("[a.ndjson")).unwrap_err();
+        assert!(wrong.starts_with("there is no such file, and it is no pattern: "), "{wrong}");
+        #[cfg(unix)]
+        {
+            let link = directory.path().join("z.ndjson");
+            std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+            for path in [directory.path().to_owned(), directory.path().join("*")] {
+                let special = FileSet::at(&path).unwrap_err();
+                assert!(special.contains("z.ndjson is no regular file"), "{special}");
+            }
+            fs::remove_file(&link).unwrap();
+            std::os::unix::fs::symlink("nowhere", &link).unwrap();
+            for path in [directory.path().to_owned(), directory.path().join("*")] {
+                let missing = FileSet::at(&path).unwrap_err();
+                assert!(missing.contains("z.ndjson cannot be read: No such file"), "{missing}");
+            }
+        }
+    }
+
+    #[test]
+    fn b01_a_file_with_two_names_is_read_once() {
+        let directory = directory(&["a.ndjson"]);
+        let second = directory.path().join("b.ndjson");
+        fs::hard_link(directory.path().join("a.ndjson"), &second).unwrap();
+        assert_eq!(found(&directory, "*"), ["a.ndjson"]);
+        let set = FileSet::at(directory.path()).unwrap().unwrap();
+        assert_eq!(set.named_twice(), [(second, directory.path().join("a.ndjson"))]);
+    }
+
+    #[test]
+    fn c02_whether_a_file_that_is_not_there_yet_would_be_read() {
+        let directory = directory(&FILES);
+        let full = directory.path().canonicalize().unwrap();
+        let takes = |path: &str, file: &str| {
+            FileSet::at(&directory.path().join(path)).unwrap().unwrap().takes(&full.join(file))
+        };
+        assert!(takes("", "done.ndjson") && !takes("", "done.txt") && !takes("", "more/x.ndjson"));
+        assert!(takes("*.ndjson", "done.ndjson") && !takes("*.ndjson", "more/done.ndjson"));
+    }
+}

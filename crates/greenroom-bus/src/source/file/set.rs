@@ -1,0 +1,424 @@
+//! Several files that are one input: a directory, or what a pattern matches (B01).
+//!
+//! They are read one after the other, in the order of their names. So they are one partition, and
+//! order per key holds from file to file:
+//!
+//! ```text
+//! positions     1 2 3 4 5 6 7 8 9 …          rise over all files; for the engine alone
+//! a.ndjson      1 2 3 4                      lines, as letters, errors and the checkpoint have them
+//! b.ndjson              1 2
+//! c.ndjson                  1 2 3 …
+//! ```
+//!
+//! Which files there are is looked up once, before the first is read. One that appears later is for
+//! the next run.
+//!
+//! With a checkpoint, no line of a file is taken before the checkpoint has a record of the file.
+//! Small files are therefore opened several at a time: so one commit is enough for all of them.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+use tokio::task::JoinHandle;
+
+use super::{
+    FileSource, FileSourceOptions, OpenedFile, Prepared, Resume,
+    checkpoint::Checkpoint,
+    keeper::Keeper,
+    known::Known,
+    positions::FilePositions,
+    resume::{NoStart, Start},
+    select::FileSet,
+};
+use crate::{
+    BoxFuture,
+    settlement::Settled,
+    source::{Committer, Place, Places, Pull, Receipts, Source, SourceError, Taken},
+};
+
+/// So many files are opened ahead at most.
+const AHEAD: usize = 16;
+
+/// Files are opened ahead up to so many bytes, which hold about as many lines as may be taken
+/// before a commit.
+const AHEAD_BYTES: u64 = 1 << 20;
+
+/// Reads the files that a directory or a pattern names, in order, as [`FileSource`] reads each of
+/// them.
+///
+/// A file that cannot be read when its turn comes ends the input with an error that names it, and
+/// the files behind it are not read: their events may belong behind its own. One that has grown
+/// meanwhile is read to the end that it has then.
+pub struct FileSetSource {
+    name: String,
+    files: Arc<Files>,
+    /// The first one that was not opened yet.
+    next: usize,
+    opening: Option<JoinHandle<Result<Opened, SourceError>>>,
+    /// Opened, in order, and not read yet.
+    ready: VecDeque<Ready>,
+    current: Option<Current>,
+    /// The last position that was given.
+    last: u64,
+    places: Arc<SetPlaces>,
+    is_committed: bool,
+}
+
+/// What there is to read.
+struct Files {
+    files: Vec<Planned>,
+    /// Of all of them together, in bytes.
+    length: u64,
+    options: FileSourceOptions,
+    keeper: Option<Keeper>,
+}
+
+struct Planned {
+    path: PathBuf,
+    /// In bytes, when the run began.
+    length: u64,
+    /// The lengths of those before it.
+    behind: u64,
+}
+
+/// What came of opening the next files.
+struct Opened {
+    ready: VecDeque<Ready>,
+    /// The first that was not looked at.
+    next: usize,
+}
+
+struct Ready {
+    place: usize,
+    prepared: Prepared,
+}
+
+struct Current {
+    place: usize,
+    source: FileSource,
+    /// The position before its first line.
+    base: u64,
+    receipts: Option<Arc<dyn Receipts>>,
+}
+
+impl FileSetSource {
+    /// Opens the files of this set, which `path` names.
+    ///
+    /// # Errors
+    /// There is none; or one of them cannot be read.
+    pub fn open(
+        path: impl AsRef<Path>,
+        set: &FileSet,
+        options: FileSourceOptions,
+    ) -> Result<Self, SourceError> {
+        Self::with(path.as_ref(), |name| {
+            let files = planned(set)?;
+            for file in &files {
+                OpenedFile::at(&file.path).map_err(|why| in_file(&file.path, &why))?;
+            }
+            Ok(Self::new(name, files, options, None))
+        })
+    }
+
+    /// As [`open`](Self::open), with the lines that are done kept in `checkpoint`, for each file. A
+    /// file is known by its inode and its content, as in [`FileSource::with_checkpoint`], so one
+    /// that was renamed is read on. Records of files that are not there any more are dropped.
+    ///
+    /// # Errors
+    /// As there; or the checkpoint is damaged, of another input or not one of ours, and what to do
+    /// then.
+    pub fn with_checkpoint(
+        path: impl AsRef<Path>,
+        set: &FileSet,
+        checkpoint: impl AsRef<Path>,
+        options: FileSourceOptions,
+    ) -> Result<Self, SourceError> {
+        let checkpoint = Checkpoint::at(checkpoint.as_ref());
+        Self::with(path.as_ref(), |name| Self::go_on(name, set, checkpoint.claimed()?, options))
+    }
+
+    /// As [`with_checkpoint`](Self::with_checkpoint), for somebody who only looks: another run may
+    /// be using the checkpoint, and nothing may be committed.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn looking(
+        path: impl AsRef<Path>,
+        set: &FileSet,
+        checkpoint: impl AsRef<Path>,
+        options: FileSourceOptions,
+    ) -> Result<Self, SourceError> {
+        let checkpoint = Checkpoint::at(checkpoint.as_ref());
+        Self::with(path.as_ref(), |name| Self::go_on(name, set, checkpoint, options))
+    }
+
+    fn with(
+        path: &Path,
+        open: impl FnOnce(String) -> Result<Self, String>,
+    ) -> Result<Self, SourceError> {
+        let name = format!("file:{}", path.display());
+        open(name.clone()).map_err(|reason| SourceError::new(name, reason))
+    }
+
+    fn go_on(
+        name: String,
+        set: &FileSet,
+        checkpoint: Checkpoint,
+        options: FileSourceOptions,
+    ) -> Result<Self, String> {
+        let files = planned(set)?;
+        let input = set.absolute().display().to_string();
+        let Known { kept, resumed } = Known::of(&checkpoint, &input, set.files())?;
+        let keeper = Keeper::of_several(name.clone(), checkpoint, input, kept, resumed);
+        Ok(Self::new(name, files, options, Some(keeper)))
+    }
+
+    fn new(
+        name: String,
+        files: Vec<Planned>,
+        options: FileSourceOptions,
+        keeper: Option<Keeper>,
+    ) -> Self {
+        let places = Arc::new(SetPlaces { name: name.as_str().into(), begun: Mutex::default() });
+        Self {
+            name,
+            files: Arc::new(Files { length: length_of(&files), files, options, keeper }),
+            next: 0,
+            opening: None,
+            ready: VecDeque::new(),
+            current: None,
+            last: 0,
+            places,
+            is_committed: false,
+        }
+    }
+
+    /// Begins with the next file. False where there is none.
+    ///
+    /// # Cancel safety
+    /// A dropped future has done nothing that the next call does not find.
+    async fn begin(&mut self) -> Result<bool, SourceError> {
+        if self.ready.is_empty() && self.next < self.files.files.len() {
+            let (files, from) = (self.files.clone(), self.next);
+            let opening = self
+                .opening
+                .get_or_insert_with(|| tokio::task::spawn_blocking(move || files.open(from)));
+            let opened = opening.await;
+            self.opening = None;
+            let opened = opened.map_err(|error| self.failed(&error))??;
+            (self.ready, self.next) = (opened.ready, opened.next);
+        }
+        let Some(Ready { place, prepared }) = self.ready.pop_front() else { return Ok(false) };
+        let (base, name) = (self.last, Arc::from(prepared.name.as_str()));
+        let positions = prepared.resume.as_ref().map(|resume| resume.positions.clone());
+        positions.iter().for_each(|positions| positions.begins_behind(base));
+        let read = prepared.read(self.files.options.clone());
+        let mut source = read.map_err(|error| self.failed(&error))?;
+        source.is_committed = self.is_committed;
+        self.places.begun.lock().push((base, name));
+        let receipts = positions.map(|positions| {
+            let receipts: Arc<dyn Receipts> = Arc::new(Rebased { base, positions });
+            receipts
+        });
+        self.current = Some(Current { place, source, base, receipts });
+        Ok(true)
+    }
+
+    fn failed(&self, error: &dyn fmt::Display) -> SourceError {
+        SourceError::new(self.name.clone(), format!("its next file cannot be opened: {error}"))
+    }
+}
+
+/// The files in order.
+fn planned(set: &FileSet) -> Result<Vec<Planned>, String> {
+    if set.files().is_empty() {
+        return Err(
+            "there is no file to read: check the path, or wait until there is one".to_owned()
+        );
+    }
+    let mut files = Vec::with_capacity(set.files().len());
+    for path in set.files() {
+        let found = path.metadata().map_err(|error| in_file(path, &super::unreadable(&error)))?;
+        let (length, behind) = (found.len(), length_of(&files));
+        files.push(Planned { path: path.clone(), length, behind });
+    }
+    Ok(files)
+}
+
+fn length_of(files: &[Planned]) -> u64 {
+    files.last().map_or(0, |last| last.behind + last.length)
+}
+
+fn in_file(path: &Path, why: &str) -> String {
+    format!("{} {why}", path.display())
+}
+
+impl Files {
+    /// Opens the next files from this one on: one, or several that are small.
+    fn open(&self, from: usize) -> Result<Opened, SourceError> {
+        let (mut ready, mut bytes, mut next) = (VecDeque::new(), 0, from);
+        let most = if self.keeper.is_some() { AHEAD } else { 1 };
+        while let Some(file) = self.files.get(next)
+            && ready.len() < most
+            && bytes < AHEAD_BYTES
+        {
+            match self.prepare(next) {
+                Ok(Some(prepared)) => {
+                    bytes += file.length;
+                    ready.push_back(Ready { place: next, prepared });
+                }
+                // All of it is done.
+                Ok(None) => {}
+                // It is told when it is its turn.
+                Err(_) if !ready.is_empty() => break,
+                Err(why) => {
+                    let name = format!("file:{}", file.path.display());
+                    let reason = format!(
+                        "{why}; it was there when the run began. Neither it nor the files behind it were read: restore it, \
+                         then run again"
+                    );
+                    return Err(SourceError::new(name, reason));
+                }
+            }
+            next += 1;
+        }
+        Ok(Opened { ready, next })
+    }
+
+    fn prepare(&self, place: usize) -> Result<Option<Prepared>, String> {
+        let path = &self.files[place].path;
+        let name = format!("file:{}", path.display());
+        let mut opened = OpenedFile::at(path)?;
+        let Some(keeper) = &self.keeper else {
+            return Ok(Some(Prepared { name, path: path.clone(), opened, resume: None }));
+        };
+        let start = match keeper.stored(place) {
+            None => Start::at_the_beginning(),
+            Some(stored) => match Start::after(&stored, &mut opened.beside, opened.is_plain) {
+                Ok(_) if stored.is_complete() && stored.read == Some(opened.length) => {
+                    return Ok(None);
+                }
+                Ok(start) => start,
+                Err(NoStart::Differs(why)) => {
+                    keeper.tell_other_content(path, &why);
+                    Start::at_the_beginning()
+                }
+                Err(NoStart::Unusable(why)) => return Err(why.to_string()),
+                Err(NoStart::Unreadable(error)) => return Err(super::unreadable(&error)),
+            },
+        };
+        let resume = Resume::of(path, &mut opened, start, keeper)?;
+        keeper.opened(place, resume.positions.clone());
+        Ok(Some(Prepared { name, path: path.clone(), opened, resume: Some(resume) }))
+    }
+}
+
+impl Source for FileSetSource {
+    fn describe(&self) -> String {
+        self.name.clone()
+    }
+
+    fn pull<'a>(
+        &'a mut self,
+        into: &'a mut Vec<Taken>,
+    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+        Box::pin(async move {
+            loop {
+                let Some(Current { source, base, .. }) = &mut self.current else {
+                    match self.begin().await? {
+                        true => continue,
+                        false => return Ok(Pull::End),
+                    }
+                };
+                let before = into.len();
+                let pulled = source.pull(into).await?;
+                for item in &mut into[before..] {
+                    item.position += *base;
+                    self.last = item.position;
+                }
+                match pulled {
+                    Pull::End => self.current = None,
+                    pulled => return Ok(pulled),
+                }
+            }
+        })
+    }
+
+    fn progress(&self) -> Option<f64> {
+        let Files { files, length, .. } = &*self.files;
+        let next = self.ready.front().map_or(self.next, |ready| ready.place);
+        let read = match &self.current {
+            Some(Current { place, source, .. }) => {
+                let file = &files[*place];
+                file.behind as f64 + file.length as f64 * source.progress()?
+            }
+            None => files.get(next).map_or(*length, |file| file.behind) as f64,
+        };
+        Some(if *length > 0 { read / *length as f64 } else { 1.0 })
+    }
+
+    fn replayable(&self) -> bool {
+        true
+    }
+
+    fn places(&self) -> Option<Arc<dyn Places>> {
+        Some(self.places.clone())
+    }
+
+    fn committer(&mut self) -> Option<Arc<dyn Committer>> {
+        self.is_committed = true;
+        self.files.keeper.clone().map(|keeper| Arc::new(keeper) as _)
+    }
+
+    fn receipts(&self) -> Option<Arc<dyn Receipts>> {
+        self.current.as_ref().and_then(|current| current.receipts.clone())
+    }
+}
+
+impl Drop for FileSetSource {
+    fn drop(&mut self) {
+        for Ready { prepared, .. } in &self.ready {
+            prepared.resume.iter().for_each(|resume| resume.positions.end(None));
+        }
+    }
+}
+
+/// Tells the lines of a file by the positions that the engine has for them.
+struct Rebased {
+    base: u64,
+    positions: FilePositions,
+}
+
+impl Receipts for Rebased {
+    fn settled(&self, position: u64, how: Settled) {
+        self.positions.settled(position - self.base, how);
+    }
+}
+
+/// In which file a position is.
+struct SetPlaces {
+    /// What the set is called.
+    name: Arc<str>,
+    /// The files that were begun, each with the position before its first line; rising.
+    begun: Mutex<Vec<(u64, Arc<str>)>>,
+}
+
+impl Places for SetPlaces {
+    fn place(&self, position: u64) -> Place {
+        let begun = self.begun.lock();
+        // Of files without an event, the last one that begins there has it.
+        let behind = begun.partition_point(|(base, _)| *base < position);
+        match behind.checked_sub(1).map(|at| &begun[at]) {
+            Some((base, name)) => Place { source: name.clone(), position: position - base },
+            None => Place { source: self.name.clone(), position },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
