@@ -17,11 +17,12 @@ use crate::{
 
 /// The bound on the engine's peak memory.
 const MEMORY_BOUND: u64 = 150 << 20;
-/// How much more it may take for ten times the input. The peak is the highest point of a level that goes up and down by some
-/// 15 MiB with the moment at which the threads meet; a run of 200,000 events sees as much of it as a longer one. This is
-/// less than 14 bytes for each further event.
+/// How much more it may take for ten times the input. The peak is the highest point of a level that
+/// goes up and down by some 15 MiB with the moment at which the threads meet; a run of 200,000
+/// events sees as much of it as a longer one. This is less than 14 bytes for each further event.
 const GROWTH_BOUND: u64 = 24 << 20;
-/// An event costs less without files, and a message less than that: so many times as many take as long.
+/// An event costs less without files, and a message less than that: so many times as many take as
+/// long.
 const FROM_MEMORY: u64 = 5;
 const MESSAGES: u64 = 25;
 
@@ -152,7 +153,8 @@ impl Drop for Scratch {
     }
 }
 
-/// Events like those of a repository's history: a path as the subject, skewed, some 340 bytes a line.
+/// Events like those of a repository's history: a path as the subject, skewed, some 340 bytes a
+/// line.
 pub fn write_events(path: &Path, count: u64) -> Result<(), Failure> {
     let mut writer = BufWriter::new(File::create(path)?);
     let mut random = Random::new();

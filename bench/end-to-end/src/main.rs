@@ -1,5 +1,5 @@
-//! What the engine costs: from file to file beside a floor that only reads, parses and writes, and from memory to nowhere
-//! beside a pool without an engine. `end-to-end --help` says more.
+//! What the engine costs: from file to file beside a floor that only reads, parses and writes, and
+//! from memory to nowhere beside a pool without an engine. `end-to-end --help` says more.
 
 mod compare;
 mod file;

@@ -19,9 +19,10 @@ use crate::{Failure, WORKERS, clean, random::Random};
 
 /// Events of one pull.
 const BATCH: u64 = 1_024;
-/// Different events, each with a subject and a payload of its own. They are made before the clock starts, and given again and
-/// again in a random order. So many stay in the caches, as what a connector has just read does: with 16,384 a third of the
-/// time goes to fetching what the engine is given.
+/// Different events, each with a subject and a payload of its own. They are made before the clock
+/// starts, and given again and again in a random order. So many stay in the caches, as what a
+/// connector has just read does: with 16,384 a third of the time goes to fetching what the engine
+/// is given.
 const DIFFERENT: u64 = 4_096;
 /// Of bytes that nobody parses.
 const PAYLOAD: usize = 256;
@@ -71,8 +72,8 @@ impl Source for Memory {
     }
 }
 
-/// The engine over events of memory, whose handlers do nothing, in order of their subjects: how long it took, and for how many.
-/// What is made beforehand does not count.
+/// The engine over events of memory, whose handlers do nothing, in order of their subjects: how
+/// long it took, and for how many. What is made beforehand does not count.
 pub async fn engine(count: u64, dead_letters: &Path) -> Result<(Duration, u64), Failure> {
     run(count, dead_letters, Some("subject".parse()?)).await
 }

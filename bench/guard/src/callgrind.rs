@@ -1,7 +1,8 @@
 //! Instructions per message: what a machine without hardware counters can repeat exactly.
 //!
-//! callgrind counts all that a process runs. Two runs of which one has more messages are subtracted, so that start and end
-//! are not counted. It runs one thread at a time, so the figure says nothing of cache lines that go to and fro.
+//! callgrind counts all that a process runs. Two runs of which one has more messages are
+//! subtracted, so that start and end are not counted. It runs one thread at a time, so the figure
+//! says nothing of cache lines that go to and fro.
 
 use std::{io, process::Command};
 
@@ -9,8 +10,8 @@ use crate::Failure;
 
 const VALGRIND: &str = "valgrind";
 
-/// What this program takes for each message, where it does so many and twice as many when it is run with the arguments that this
-/// gives.
+/// What this program takes for each message, where it does so many and twice as many when it is run
+/// with the arguments that this gives.
 ///
 /// # Errors
 /// There is no valgrind, a run failed, or the longer one took no more.

@@ -150,8 +150,9 @@ pub trait Settle: Send + Sync + 'static {
     /// with an error in the log: it may be reached from a `drop` that runs because of another panic.
     fn settled(&self, how: Settled);
 
-    /// The event has left its line: its handler is done with it, and the outputs have taken what was made of it. Called at most
-    /// once, and before [`settled`](Self::settled); not at all for an event that does not leave.
+    /// The event has left its line: its handler is done with it, and the outputs have taken what
+    /// was made of it. Called at most once, and before [`settled`](Self::settled); not at all for
+    /// an event that does not leave.
     fn left(&self) {}
 
     /// Called before, for each part that was [rejected](Ack::reject), on the thread that rejects
@@ -180,7 +181,8 @@ struct Shared<S: Settle + ?Sized = dyn Settle> {
     settle: S,
 }
 
-/// In a box of their own: hardly any settlement has one, and without them it fits into a cache line.
+/// In a box of their own: hardly any settlement has one, and without them it fits into a cache
+/// line.
 #[derive(Default)]
 struct Watchers(Vec<Watcher>);
 

@@ -15,7 +15,8 @@ const FRAME_BYTES: usize = 128;
 #[derive(Clone)]
 pub struct Event {
     pub(super) inner: Arc<Inner>,
-    /// About how many. Beside the reference, because bounds are counted again and again where the event itself has left the caches.
+    /// About how many. Beside the reference, because bounds are counted again and again where the
+    /// event itself has left the caches.
     bytes: u32,
     /// What travels with this clone, and is no part of the event.
     pub(super) locals: Locals,
@@ -174,8 +175,8 @@ impl Event {
         self.bytes as usize
     }
 
-    /// Reads a byte of each part that routing looks at. Done for many events in a row, their cache misses overlap; done where
-    /// each is routed, every one of them is waited for.
+    /// Reads a byte of each part that routing looks at. Done for many events in a row, their cache
+    /// misses overlap; done where each is routed, every one of them is waited for.
     pub(crate) fn fetch(&self) -> u8 {
         let attributes = self.inner.attributes.text.as_bytes().first();
         let subject = self.inner.subject.as_ref().and_then(|subject| subject.as_bytes().first());

@@ -40,8 +40,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(60);
 /// Serialised bytes are handed to the storage in pieces of about this size.
 const APPEND_BYTES: usize = 256 * 1024;
 
-/// Lines, and settlements, that are fetched into the caches at a time: enough that their misses overlap, and few enough that they
-/// are still there.
+/// Lines, and settlements, that are fetched into the caches at a time: enough that their misses
+/// overlap, and few enough that they are still there.
 const FETCHED: usize = 16;
 
 /// Reads a byte of each of the next.
@@ -63,8 +63,8 @@ pub(crate) trait Line: Send + 'static {
     /// What was passed on could not be written.
     fn write(&self, out: &mut Vec<u8>, pass: &mut Pass<'_>) -> io::Result<()>;
 
-    /// Reads a byte of each part that [`write`](Self::write) will read: what is queued has left the caches, and the misses of
-    /// several lines overlap.
+    /// Reads a byte of each part that [`write`](Self::write) will read: what is queued has left the
+    /// caches, and the misses of several lines overlap.
     fn fetch(&self) -> u8 {
         0
     }

@@ -1,7 +1,7 @@
 //! Random engines on virtual time that read from a broker whose partitions come and go (D15), with
 //! repeats and gaps: whatever is taken away, fails, waits or is paused, every delivery has one
-//! outcome, nothing of a revoked assignment is started after that was answered, a key has one owner,
-//! no commit covers what is not done, and that is handled once its partition comes back.
+//! outcome, nothing of a revoked assignment is started after that was answered, a key has one
+//! owner, no commit covers what is not done, and that is handled once its partition comes back.
 //!
 //! `GREENROOM_PROGRAMS` and `GREENROOM_SEED` are as for the other random engines.
 

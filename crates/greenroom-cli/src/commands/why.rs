@@ -27,7 +27,7 @@ fn told(key: &str, found: &Value) -> String {
     let lines = found["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |line: &Value, name: &str| line[name].as_str().unwrap_or_default().to_owned();
     match lines {
-        [] => format!("nothing of `{key}` waits or is in hand\n"),
+        [] => format!("nothing of `{key}` waits or is in hand: it is done, or an output has it\n"),
         [line] => format!("{}\n", printable(&text(line, "text"))),
         lines => {
             let told = lines.iter().map(|line| {
@@ -72,7 +72,10 @@ mod tests {
         let two = json!({ "lines": [line("a"), line("b")] });
         assert_eq!(told("k", &two), "a, from i: 1 waiting; x\nb, from i: 1 waiting; x\n");
         let none = json!({ "lines": [] });
-        assert_eq!(told("k", &none), "nothing of `k` waits or is in hand\n");
+        assert_eq!(
+            told("k", &none),
+            "nothing of `k` waits or is in hand: it is done, or an output has it\n"
+        );
     }
     #[test]
     fn c13_for_a_key_that_is_parked_it_says_what_to_ask_for() {

@@ -170,8 +170,8 @@ impl<'a> Checker<'a> {
         let mut taken: HashMap<&str, &str> = HashMap::new();
         for handler in self.config.handlers.iter().filter(|handler| !handler.fan_out) {
             for (index, on) in handler.on.iter().enumerate() {
-                // Of a pattern, others may get what its `match` leaves; of a type, what its `where` does.
-                // A condition with a mistake, which was told, is not among them.
+                // Of a pattern, others may get what its `match` leaves; of a type, what its `where`
+                // does. A condition with a mistake, which was told, is not among them.
                 let asked = self.places.has_below(&format!("handlers.{}.where", handler.name));
                 let leaves_some = match on.contains('*') {
                     true => asked || !handler.takes_all(),

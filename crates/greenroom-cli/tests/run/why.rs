@@ -68,7 +68,10 @@ fn c13_a_key_that_is_retried_says_what_it_waits_for() {
         "{said}"
     );
     wait(|| text(daemon.why("good")).contains("nothing of `good` waits").then_some(()));
-    assert_eq!(text(daemon.why("good")), "nothing of `good` waits or is in hand\n");
+    assert_eq!(
+        text(daemon.why("good")),
+        "nothing of `good` waits or is in hand: it is done, or an output has it\n"
+    );
     let path = "/api/keys?key=bad%2F1+%262";
     let line = daemon.get(path).1["lines"][0].clone();
     assert_eq!((&line["state"], &line["waiting"]), (&json!("retrying"), &json!(19)), "{line}");

@@ -21,9 +21,9 @@ pub(crate) struct Line {
     pub(crate) key: Arc<str>,
 }
 
-/// The hash of a line, by which the audit knows it: to compare a key that has left the caches costs more than all else that is
-/// done here. Two lines of one hash
-/// would be taken for one; with 100,000 of them pending, the odds of that are one to four thousand million.
+/// The hash of a line, by which the audit knows it: to compare a key that has left the caches costs
+/// more than all else that is done here. Two lines of one hash would be taken for one; with 100,000
+/// of them pending, the odds of that are one to four thousand million.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct LineId(NonZeroU64);
 
@@ -108,8 +108,8 @@ impl OrderAudit {
         }
     }
 
-    /// The event with this number (rising from 1 in its input; 0 where it has no order) leaves, and is pending no more. False
-    /// when a later one has left before it.
+    /// The event with this number (rising from 1 in its input; 0 where it has no order) leaves, and
+    /// is pending no more. False when a later one has left before it.
     pub(crate) fn leaves(&self, line: LineId, number: u64) -> bool {
         let mut is_in_order = true;
         self.ends(line, |pending| {
@@ -142,7 +142,8 @@ impl OrderAudit {
         self.part(line).lock().get(&line).map(|pending| pending.line.clone())
     }
 
-    /// How many events of this line were taken, have not left, and are not settled. `None` where there are none.
+    /// How many events of this line were taken, have not left, and are not settled. `None` where
+    /// there are none.
     pub(crate) fn pending(&self, line: &Line) -> Option<u32> {
         self.part(line.id).lock().get(&line.id).map(|pending| pending.events)
     }

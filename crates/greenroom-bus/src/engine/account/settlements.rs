@@ -1,5 +1,5 @@
-//! How events were settled, and how long that took, counted without meeting: each thread that settles has a place of its own, up
-//! to a number, and takes one lock that nobody else wants.
+//! How events were settled, and how long that took, counted without meeting: each thread that
+//! settles has a place of its own, up to a number, and takes one lock that nobody else wants.
 
 use std::{
     cell::Cell,

@@ -82,7 +82,8 @@ pub struct KeyView {
     pub pool: String,
     /// The input that its events come from.
     pub input: String,
-    /// Events of it that were taken and are not done: neither has an output taken what was made of them, nor are they settled.
+    /// Events of it that were taken and are not done: neither has an output taken what was made of
+    /// them, nor are they settled.
     pub unsettled: u64,
     /// How many of them are of each partition, where its input has several; otherwise empty.
     pub partitions: Vec<KeyPartition>,

@@ -40,7 +40,8 @@ pub(crate) struct Output {
     pub(crate) rejecting: Option<Arc<Rejecting>>,
     /// Workers that have begun to hand an event to it, whatever came of it; read after `left`.
     entered: AtomicU64,
-    /// Of these, the ones whose event it was not given: it was closed, or they were cut off while they waited for room.
+    /// Of these, the ones whose event it was not given: it was closed, or they were cut off while
+    /// they waited for room.
     turned_away: AtomicU64,
     /// And those that are done.
     left: AtomicU64,
@@ -78,7 +79,8 @@ impl Inside<'_> {
     /// Waits until the sink has room.
     ///
     /// # Cancel safety
-    /// A dropped future has dropped the event, which is refused and does not count as given to this output.
+    /// A dropped future has dropped the event, which is refused and does not count as given to this
+    /// output.
     pub(crate) async fn hand_over(mut self, outgoing: Outgoing) {
         let sink = &self.output.sink;
         if let Err(outgoing) = sink.try_accept(outgoing) {

@@ -45,10 +45,12 @@ use crate::{
 /// them; the workers that are woken sit behind this task on its thread.
 pub(crate) const EVENTS_PER_TURN: usize = 256;
 
-/// Events that are fetched into the caches at a time: enough that their misses overlap, and few enough that they are still there.
+/// Events that are fetched into the caches at a time: enough that their misses overlap, and few
+/// enough that they are still there.
 const FETCHED: usize = 16;
 
-/// Brings the next events into the caches of this core. Their source has mostly read them on another one.
+/// Brings the next events into the caches of this core. Their source has mostly read them on
+/// another one.
 fn fetch(ahead: &[Taken]) {
     let events = ahead.iter().take(FETCHED).filter_map(|taken| taken.event.as_ref().ok());
     black_box(events.fold(0, |all, event| all ^ event.fetch()));

@@ -30,7 +30,8 @@ pub(crate) struct Job {
     pub(crate) attempts: u32,
     /// Its settlement; dropped with the job, it refuses the event.
     pub(crate) ack: Ack,
-    /// What few events have. In a box of its own, because a job is moved several times, mostly from one core to another.
+    /// What few events have. In a box of its own, because a job is moved several times, mostly from
+    /// one core to another.
     extras: Option<Box<Extras>>,
 }
 

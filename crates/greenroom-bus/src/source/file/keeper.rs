@@ -254,8 +254,8 @@ impl Committer for Keeper {
     }
 }
 
-/// Files that are read one after the other are one partition. Of several, the last that was begun says how far it has come, and the
-/// first of which something is open, what is open longest.
+/// Files that are read one after the other are one partition. Of several, the last that was begun
+/// says how far it has come, and the first of which something is open, what is open longest.
 fn together(files: impl Iterator<Item = PartitionStanding>) -> Option<PartitionStanding> {
     files.reduce(|all, file| {
         let (first, last) = if all.next <= file.next { (all, file) } else { (file, all) };
