@@ -11,6 +11,7 @@ use measure::{machine, max, median, min};
 
 use crate::{
     Failure, USAGE,
+    file::Lines,
     random::Random,
     sides::{Run, Side, measured},
 };
@@ -26,21 +27,28 @@ const GROWTH_BOUND: u64 = 24 << 20;
 const FROM_MEMORY: u64 = 5;
 const MESSAGES: u64 = 25;
 
-const ORDERED: Side = Side::Engine { is_ordered: true };
+const FLOOR: Side = Side::Floor(Lines::Events);
+const FLOOR_RAW: Side = Side::Floor(Lines::Payloads);
+const ANY_ORDER: Side = Side::Engine { lines: Lines::Events, is_ordered: false };
+const ORDERED: Side = Side::Engine { lines: Lines::Events, is_ordered: true };
+const RAW: Side = Side::Engine { lines: Lines::Payloads, is_ordered: false };
 
 /// The rows of the table, in the order in which they are run in each round.
-const ROWS: [(Side, &str); 5] = [
-    (Side::Floor, "floor: read, parse, write"),
-    (Side::Engine { is_ordered: false }, "engine, file to file, any order"),
+const ROWS: [(Side, &str); 7] = [
+    (FLOOR, "floor: read, parse, write"),
+    (ANY_ORDER, "engine, file to file, any order"),
     (ORDERED, "engine, file to file, by subject"),
+    (FLOOR_RAW, "floor of raw payloads: read, write"),
+    (RAW, "engine, raw payloads, any order"),
     (Side::Pool, "bare pool, a million keys"),
     (Side::Memory, "engine, memory to nowhere, ordered"),
 ];
 
 /// What is compared, and what is aimed at.
-const RATIOS: [(Side, Side, &str, &str); 3] = [
-    (Side::Engine { is_ordered: false }, Side::Floor, "any order / floor", "at least 0.75, aim 1"),
-    (ORDERED, Side::Floor, "by subject / floor", "at least 0.75, aim 1"),
+const RATIOS: [(Side, Side, &str, &str); 4] = [
+    (ANY_ORDER, FLOOR, "any order / floor", "at least 0.75, aim 1"),
+    (ORDERED, FLOOR, "by subject / floor", "at least 0.75, aim 1"),
+    (RAW, FLOOR_RAW, "raw payloads / their floor", "at least 0.75, aim 1"),
     (Side::Memory, Side::Pool, "from memory / bare pool", "at least 0.067, aim 0.125"),
 ];
 
@@ -73,7 +81,7 @@ pub fn run(args: &[&str]) -> Result<ExitCode, Failure> {
     let bytes = std::fs::metadata(&small)?.len();
     println!("greenroom {}, {}", env!("CARGO_PKG_VERSION"), machine());
     println!("{events} events of {} bytes each, {rounds} rounds\n", bytes / events);
-    measured(Side::Floor, &small, events)?;
+    measured(FLOOR, &small, events)?;
     let mut runs: Vec<(Side, Vec<Run>)> = ROWS.map(|(side, _)| (side, Vec::new())).to_vec();
     for round in 1..=rounds {
         for (side, runs) in &mut runs {
@@ -89,7 +97,7 @@ pub fn run(args: &[&str]) -> Result<ExitCode, Failure> {
 /// How many events or messages a side is to do.
 fn of_side(side: Side, events: u64) -> u64 {
     match side {
-        Side::Floor | Side::Engine { .. } => events,
+        Side::Floor(_) | Side::Engine { .. } => events,
         Side::Memory => events * FROM_MEMORY,
         Side::Pool => events * MESSAGES,
     }

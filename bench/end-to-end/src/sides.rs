@@ -7,25 +7,31 @@ use std::{
     time::Instant,
 };
 
-use crate::{Failure, file, memory, pool};
+use crate::{
+    Failure,
+    file::{self, Lines},
+    memory, pool,
+};
 
 /// What is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// One thread that reads, parses and writes.
-    Floor,
+    /// One thread that reads, makes events and writes.
+    Floor(Lines),
     /// The engine between the same files.
-    Engine { is_ordered: bool },
+    Engine { lines: Lines, is_ordered: bool },
     /// The engine from memory to nowhere.
     Memory,
     /// A pool alone.
     Pool,
 }
 
-const SIDES: [(&str, Side); 5] = [
-    ("floor", Side::Floor),
-    ("engine-any-order", Side::Engine { is_ordered: false }),
-    ("engine-ordered", Side::Engine { is_ordered: true }),
+const SIDES: [(&str, Side); 7] = [
+    ("floor", Side::Floor(Lines::Events)),
+    ("floor-raw", Side::Floor(Lines::Payloads)),
+    ("engine-any-order", Side::Engine { lines: Lines::Events, is_ordered: false }),
+    ("engine-ordered", Side::Engine { lines: Lines::Events, is_ordered: true }),
+    ("engine-raw", Side::Engine { lines: Lines::Payloads, is_ordered: false }),
     ("memory", Side::Memory),
     ("pool", Side::Pool),
 ];
@@ -74,9 +80,9 @@ pub fn run(name: &str, args: &[&str]) -> Result<ExitCode, Failure> {
     let (input, output, events) = (PathBuf::from(input), PathBuf::from(output), events.parse()?);
     let start = Instant::now();
     let (took, events) = match side {
-        Side::Floor => (None, file::floor(&input, &output)?),
-        Side::Engine { is_ordered } => {
-            (None, on_runtime(file::engine(&input, &output, *is_ordered))?)
+        Side::Floor(lines) => (None, file::floor(&input, &output, *lines)?),
+        Side::Engine { lines, is_ordered } => {
+            (None, on_runtime(file::engine(&input, &output, *lines, *is_ordered))?)
         }
         Side::Memory => {
             let dead_letters = output.with_extension("dead");

@@ -10,13 +10,14 @@
 //! for, how far it has come is told every few seconds on standard error.
 
 use std::{
+    any::Any,
     io::Write,
     num::NonZero,
     str::FromStr,
     sync::{
         Once,
         atomic::{AtomicU32, Ordering},
-        mpsc,
+        mpsc::{self, RecvTimeoutError},
     },
     thread,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
@@ -53,13 +54,25 @@ pub fn in_a_thread(
     run: impl FnOnce(&Runtime) -> Result<(), TestCaseError> + Send + 'static,
 ) -> Result<(), TestCaseError> {
     let (tell, told) = mpsc::channel();
-    thread::spawn(move || {
+    let program = thread::spawn(move || {
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
         let ran = runtime.map_err(|error| TestCaseError::fail(format!("no runtime: {error}")));
         let _ = tell.send(ran.and_then(|runtime| run(&runtime)));
     });
-    told.recv_timeout(HANGS)
-        .map_err(|error| TestCaseError::fail(format!("the run hangs or panicked: {error}")))?
+    match told.recv_timeout(HANGS) {
+        Ok(ran) => ran,
+        Err(RecvTimeoutError::Timeout) => Err(TestCaseError::fail("the run hangs")),
+        Err(RecvTimeoutError::Disconnected) => {
+            let panic = program.join().err().map_or_else(String::new, |panic| words(&*panic));
+            Err(TestCaseError::fail(format!("the run panicked: {panic}")))
+        }
+    }
+}
+
+/// What a panic said.
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref().cloned()).unwrap_or_else(|| "something".to_owned())
 }
 
 /// Tries as many programs as `GREENROOM_PROGRAMS` says, 500 unless it does, from the seed that
