@@ -6,13 +6,14 @@ use std::{
 };
 
 use greenroom_bus::{
+    BoxFuture,
     engine::{ChangeError, Control, Engine, NotAdded, RunReport},
     event::Event,
     handler::{HandlerFactory, Outputs},
     pattern::Pattern,
     router::Matcher,
     sink::Sink,
-    source::Source,
+    source::{Committer, Pull, Source, SourceError, Standing, Taken},
 };
 use tokio::{task::JoinHandle, time::Instant};
 
@@ -416,6 +417,56 @@ async fn g01_events_that_are_cut_off_before_an_output_has_room_do_not_count_as_g
     assert_eq!(stored, 2, "one that is being stored, and one in its room");
     let report = running.end().await;
     assert_eq!((report.handled, report.refused, report.outputs[0].events), (2, 2, 2));
+}
+
+/// Keeps positions, and never gets to the end of storing them.
+struct NeverStores(Script);
+
+impl Source for NeverStores {
+    fn describe(&self) -> String {
+        self.0.describe()
+    }
+
+    fn pull<'a>(
+        &'a mut self,
+        into: &'a mut Vec<Taken>,
+    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+        self.0.pull(into)
+    }
+
+    fn replayable(&self) -> bool {
+        true
+    }
+
+    fn committer(&mut self) -> Option<Arc<dyn Committer>> {
+        Some(Arc::new(Never))
+    }
+}
+
+struct Never;
+
+impl Committer for Never {
+    fn commit<'a>(&'a self) -> BoxFuture<'a, Result<(), SourceError>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn standing(&self) -> Standing {
+        Standing::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g01_an_input_is_gone_with_its_run_although_its_positions_were_not_stored() {
+    let running = Running::start(pass()).await;
+    let source = Box::new(NeverStores(Script::of(events("kept", 3)).then(Step::Never)));
+    running.control.add_input("kept", Matcher::any(), source).unwrap();
+    tokio::time::sleep(ms(10)).await;
+    let removal = running.control.remove_input("kept").unwrap();
+    running.control.stop_now();
+    let report = tokio::time::timeout(HANG, running.run).await.expect("the run did not end");
+    assert!(report.unwrap().errors.iter().any(|error| error.contains("not stored")));
+    let removed = tokio::time::timeout(ms(1), removal.done()).await.expect("it is not done");
+    assert_eq!(removed.taken, 3);
 }
 
 #[tokio::test(start_paused = true)]

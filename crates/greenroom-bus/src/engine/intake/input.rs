@@ -212,8 +212,8 @@ impl Input {
         self.name.clone()
     }
 
-    /// All that it gave was settled before, and its source has stored that.
-    pub(crate) fn positions_are_stored(&self) {
+    /// Its positions are not stored from here on: all that it gave is settled and stored, or its run is over.
+    pub(crate) fn keeps_none(&self) {
         self.keeping.store(false, Ordering::Release);
         self.done.notify_waiters();
     }

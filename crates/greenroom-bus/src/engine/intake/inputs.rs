@@ -187,6 +187,11 @@ impl Inputs {
         drop(arrivals);
     }
 
+    /// Nobody stores their positions any more, so nobody waits for that.
+    pub(crate) fn let_go(&self) {
+        self.all.read().iter().for_each(|input| input.keeps_none());
+    }
+
     /// How many may still give events.
     pub(crate) fn reading(&self) -> usize {
         self.reading.load(Ordering::Acquire)

@@ -118,7 +118,7 @@ async fn keep(Kept { input, committer }: Kept) {
         }
         if is_done {
             committer.end();
-            return input.positions_are_stored();
+            return input.keeps_none();
         }
     }
 }

@@ -10,6 +10,7 @@ pub(crate) struct Ending(pub(crate) Arc<Shared>);
 impl Drop for Ending {
     fn drop(&mut self) {
         self.0.inputs.close();
+        self.0.inputs.let_go();
         self.0.egress.outputs.close();
         drop(self.0.egress.outputs.departures());
     }
