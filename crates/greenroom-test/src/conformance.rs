@@ -64,7 +64,6 @@ pub use self::{
 macro_rules! conformance {
     ($name:ident: $connector:expr) => {
         mod $name {
-            #[allow(unused_imports, reason = "what the connector is made of may be here")]
             use super::*;
 
             $crate::conformance!(@test $connector;

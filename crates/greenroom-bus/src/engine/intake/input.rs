@@ -212,7 +212,8 @@ impl Input {
         self.name.clone()
     }
 
-    /// Its positions are not stored from here on: all that it gave is settled and stored, or its run is over.
+    /// Its positions are not stored from here on: all that it gave is settled and stored, or its
+    /// run is over.
     pub(crate) fn keeps_none(&self) {
         self.keeping.store(false, Ordering::Release);
         self.done.notify_waiters();
