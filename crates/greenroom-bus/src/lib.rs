@@ -19,6 +19,7 @@ pub mod router;
 pub mod settlement;
 pub mod sink;
 pub mod source;
+pub mod store;
 pub mod watermark;
 
 use std::{future::Future, pin::Pin};

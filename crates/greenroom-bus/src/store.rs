@@ -1,0 +1,3 @@
+//! What outlives a run.
+
+pub mod log;

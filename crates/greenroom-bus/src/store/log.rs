@@ -1,0 +1,59 @@
+//! The contract of a log: it accepts events, and has them on disk before it says so.
+
+use std::time::Duration;
+
+use crate::{BoxFuture, event::Event};
+
+/// Accepts events and keeps them until they are handled.
+pub trait EventLog: Send + Sync + 'static {
+    /// What reports and logs call it, for example `log:orders-log`.
+    fn describe(&self) -> String;
+
+    /// Appends these events, in this order, all or none, and waits until they are durable. Appends that come at the same time
+    /// share one sync. An event whose source and id were stored within the log's memory of them is not stored
+    /// again: once the first of them is durable, it counts as [repeated](Appended::repeated).
+    ///
+    /// # Errors
+    /// Nothing of it was stored, except after [`AppendError::Failed`], where nobody knows.
+    ///
+    /// # Cancel safety
+    /// A dropped future may have stored all of it, or nothing. Whoever does not know posts again: that is what ids are
+    /// remembered for.
+    fn append<'a>(&'a self, events: Vec<Event>) -> BoxFuture<'a, Result<Appended, AppendError>>;
+}
+
+/// What became of an append.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Appended {
+    /// Events that are durable now and were not before.
+    pub stored: u64,
+    /// Events that had been stored before.
+    pub repeated: u64,
+}
+
+/// Why nothing was appended.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AppendError {
+    /// There is no room at the moment: too much waits to be written, or the log has its greatest size and all of it is still
+    /// needed.
+    #[error("{reason}")]
+    Full {
+        /// Which room, and what makes some, for an operator.
+        reason: String,
+        /// How long to wait before another try.
+        retry_after: Duration,
+    },
+    /// These events have more bytes than the log takes at once, whenever it is.
+    #[error("{bytes} bytes at once are more than the {limit} that the log takes")]
+    TooLarge {
+        /// What they have.
+        bytes: u64,
+        /// What it takes.
+        limit: u64,
+    },
+    /// The log can store nothing any more; what failed, and what to do, for an operator. It does not recover: a sync that failed
+    /// once may seem to succeed the next time, with the data lost.
+    #[error("{0}")]
+    Failed(String),
+}
