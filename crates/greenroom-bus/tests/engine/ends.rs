@@ -1,13 +1,13 @@
 //! Inputs and outputs that come and go while the engine runs (G01), and what that means for its end (G06, G08).
 
 use std::{
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, Mutex, atomic::Ordering},
     time::Duration,
 };
 
 use greenroom_bus::{
     BoxFuture,
-    engine::{ChangeError, Control, Engine, NotAdded, RunReport},
+    engine::{ChangeError, Control, Engine, HandlerConfig, LoopbackConfig, NotAdded, RunReport},
     event::Event,
     handler::{HandlerFactory, Outputs},
     pattern::Pattern,
@@ -467,6 +467,36 @@ async fn g01_an_input_is_gone_with_its_run_although_its_positions_were_not_store
     assert!(report.unwrap().errors.iter().any(|error| error.contains("not stored")));
     let removed = tokio::time::timeout(ms(1), removal.done()).await.expect("it is not done");
     assert_eq!(removed.taken, 3);
+}
+
+/// A worker sends something back in the very moment in which the run is told to stop: nobody takes
+/// that any more.
+#[tokio::test(start_paused = true)]
+async fn g01_an_input_is_gone_with_its_run_although_something_was_on_its_way_back() {
+    let (tell, told) = std::sync::mpsc::channel::<Control>();
+    let (told, removals) = (Mutex::new(told), Arc::new(Mutex::new(Vec::new())));
+    let (ends, removing) = (move || told.lock().unwrap().recv().unwrap(), removals.clone());
+    let sends_back = answer(move |_, _| {
+        let control = ends();
+        removing.lock().unwrap().push(control.remove_input("first").unwrap());
+        control.stop_now();
+        Ok(Outputs::Events(vec![event(2, "again", None)]))
+    });
+    let bench = Bench::new().set(|engine| {
+        let source = Box::new(Script::of([event(1, "first", None)]).then(Step::Never));
+        let engine = engine.input_named("first", Matcher::any(), source);
+        let engine = engine.loopback(LoopbackConfig::new(vec!["again".parse().unwrap()]));
+        let first = HandlerConfig { loopback: 1, ..on(&["first"], sends_back) };
+        engine.handler("first", first).handler("again", on(&["again"], pass()))
+    });
+    let engine: Engine = bench.engine.build().await.unwrap();
+    let control = engine.control();
+    tell.send(control.clone()).unwrap();
+    let report = tokio::time::timeout(HANG, engine.run()).await.expect("the run did not end");
+    assert_eq!((report.taken, report.refused), (1, 1));
+    let removal = removals.lock().unwrap().pop().unwrap();
+    let removed = tokio::time::timeout(ms(1), removal.done()).await.expect("it is not done");
+    assert_eq!((removed.taken, control.progress().settled), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]

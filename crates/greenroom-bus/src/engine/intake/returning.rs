@@ -14,6 +14,16 @@ use crate::engine::{
     },
 };
 
+/// Who takes what comes back. Dropped, it leaves nothing there that nobody will take: a worker that
+/// is being stopped may still send something.
+struct Taker(Arc<Loopback>);
+
+impl Drop for Taker {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
 /// The task that takes what comes back to the pools. It has an input's place, behind all of them.
 pub(crate) async fn carry(
     loopback: Arc<Loopback>,
@@ -21,6 +31,7 @@ pub(crate) async fn carry(
     mut phase: watch::Receiver<Phase>,
 ) {
     let input = routing.input;
+    let loopback = Taker(loopback);
     let mut number = 0;
     let mut revoked = routing.shared.inputs.revocations.told();
     while *phase.borrow_and_update() != Phase::Now {
@@ -31,12 +42,12 @@ pub(crate) async fn carry(
                 routing.give_up_revoked();
                 continue;
             }
-            returning = loopback.next() => returning,
+            returning = loopback.0.next() => returning,
             () = routing.go_on() => continue,
         };
         let Some(first) = returning else { break };
         for returning in std::iter::once(first)
-            .chain(std::iter::from_fn(|| loopback.try_next()))
+            .chain(std::iter::from_fn(|| loopback.0.try_next()))
             .take(EVENTS_PER_TURN)
         {
             let Returning { event, ack, reserved, assigned, taken_at } = returning;

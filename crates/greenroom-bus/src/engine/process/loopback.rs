@@ -55,8 +55,8 @@ pub(crate) struct Loopback {
     /// Its place among the inputs.
     pub(crate) place: u32,
     pub(crate) room: Arc<Room>,
-    /// What is on its way. Bounded by the room.
-    queue: Mutex<VecDeque<Returning>>,
+    /// What is on its way. Bounded by the room. `None` once nobody takes it any more.
+    queue: Mutex<Option<VecDeque<Returning>>>,
     /// Told when something is put there.
     sent: Notify,
     /// Nothing more will be sent back.
@@ -81,7 +81,7 @@ impl Loopback {
             on: config.on,
             place,
             room: Arc::new(Room::new(config.room)),
-            queue: Mutex::default(),
+            queue: Mutex::new(Some(VecDeque::new())),
             sent: Notify::new(),
             ended: AtomicBool::new(false),
         }
@@ -91,8 +91,16 @@ impl Loopback {
         self.on.iter().any(|pattern| pattern.matches(ty))
     }
 
+    /// Once nobody takes it any more, it is refused.
     pub(crate) fn send(&self, returning: Returning) {
-        self.queue.lock().push_back(returning);
+        let mut queue = self.queue.lock();
+        let Some(open) = queue.as_mut() else {
+            // Settles an event: outside the lock.
+            drop(queue);
+            return drop(returning);
+        };
+        open.push_back(returning);
+        drop(queue);
         self.sent.notify_one();
     }
 
@@ -113,16 +121,17 @@ impl Loopback {
     }
 
     pub(crate) fn try_next(&self) -> Option<Returning> {
-        self.queue.lock().pop_front()
+        self.queue.lock().as_mut()?.pop_front()
     }
 
     /// Gives up what is on its way and was made of an event of this assignment.
     pub(crate) fn withdraw(&self, assigned: u32) {
         let gone: VecDeque<_> = {
             let mut queue = self.queue.lock();
-            let all = std::mem::take(&mut *queue).into_iter();
+            let Some(open) = queue.as_mut() else { return };
+            let all = std::mem::take(open).into_iter();
             let (gone, stay) = all.partition(|returning| returning.assigned == assigned);
-            *queue = stay;
+            *open = stay;
             gone
         };
         // Settles events: outside the lock.
@@ -133,6 +142,13 @@ impl Loopback {
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::Release);
         self.sent.notify_one();
+    }
+
+    /// Nobody takes anything any more: what is on its way, and what is sent later, is refused.
+    pub(crate) fn close(&self) {
+        let left = self.queue.lock().take();
+        // Settles events: outside the lock.
+        drop(left);
     }
 }
 
