@@ -469,6 +469,25 @@ async fn g01_an_input_is_gone_with_its_run_although_its_positions_were_not_store
     assert_eq!(removed.taken, 3);
 }
 
+/// An output that is slow holds what it took for longer than the run lasts.
+#[tokio::test(start_paused = true)]
+async fn g01_an_input_is_gone_with_its_run_although_an_output_holds_its_events() {
+    let slow = Behaviour { latency: Duration::from_secs(3_600), ..Behaviour::default() };
+    let bench = Bench::with(MemorySink::new(slow), MemoryLetters::default());
+    let bench = bench.set(|engine| {
+        let source = Box::new(Script::of([event(1, "t", None)]).then(Step::Never));
+        let engine = engine.input_named("first", Matcher::any(), source);
+        engine.handler("h", on(&["t"], pass()))
+    });
+    let running = Running::of(bench).await;
+    tokio::time::sleep(ms(10)).await;
+    let removal = running.control.remove_input("first").unwrap();
+    running.control.stop_now();
+    assert_eq!(running.run.await.unwrap().refused, 1);
+    let removed = tokio::time::timeout(ms(1), removal.done()).await.expect("it is not done");
+    assert_eq!(removed.taken, 1);
+}
+
 /// A worker sends something back in the very moment in which the run is told to stop: nobody takes
 /// that any more.
 #[tokio::test(start_paused = true)]

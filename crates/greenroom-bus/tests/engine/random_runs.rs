@@ -312,6 +312,8 @@ async fn run(world: &Arc<World>) -> Remains {
     let (changes, changing) = (Changes::new(control, program, sink), world.clone());
     let changing = tokio::spawn(async move { changes.carry_out(&changing.program).await });
     let report = tokio::time::timeout(HANG, engine.run()).await.expect("the run did not end");
+    // A store that was given up may go on by itself.
+    let letters = letters.stored();
     halting.abort();
     let changed = changing.await.expect("a change panicked").end().await;
     given.extend(changed.given.iter().cloned());
@@ -319,7 +321,7 @@ async fn run(world: &Arc<World>) -> Remains {
     let pulled = given.iter().map(|given| given.load(std::sync::atomic::Ordering::Relaxed));
     let stored = changed.sinks.iter().map(|(_, sink)| sink.stored()).collect();
     let (pulled, kept) = (pulled.collect(), kept.iter().map(Kept::last_if_any).collect());
-    Remains { report, stored, letters: letters.stored(), pulled, kept, changed }
+    Remains { report, stored, letters, pulled, kept, changed }
 }
 
 impl World {

@@ -32,7 +32,8 @@ impl Control {
 
     /// Takes nothing more from this input: its source is dropped at its next await, within 100 ms unless it blocks its thread.
     /// What was taken from it is handled. What is returned is done when all of that is settled, and its positions are stored,
-    /// where it keeps any. Then the name is free; until then a key of it may be parked, or its pool be paused.
+    /// where it keeps any. Then the name is free; until then a key of it may be parked, or its pool be paused. It is done with the
+    /// run as well, whatever is not settled then. A source of several partitions is asked on until then, and gives nothing.
     ///
     /// With the last input, the engine ends.
     ///

@@ -41,6 +41,8 @@ pub(crate) struct Input {
     under_way: AtomicUsize,
     /// It keeps its positions, and the last ones are not stored yet.
     keeping: AtomicBool,
+    /// Its run is over: nobody waits any more for what is not settled, and may never be.
+    is_over: AtomicBool,
     /// Who stores them.
     committer: OnceLock<Arc<dyn Committer>>,
     /// Told when nothing of it is under way any more, and when its last positions are stored.
@@ -109,6 +111,7 @@ impl Input {
             partitions,
             under_way: AtomicUsize::new(0),
             keeping: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
             committer: OnceLock::new(),
             done: Notify::new(),
             fate: Mutex::default(),
@@ -151,7 +154,8 @@ impl Input {
         self.until(Self::is_done).await;
     }
 
-    /// As [`done`](Self::done), and until its last positions are stored, where it keeps any.
+    /// As [`done`](Self::done), and until its last positions are stored, where it keeps any; or until
+    /// its run is over.
     ///
     /// # Cancel safety
     /// A dropped future has done nothing.
@@ -170,7 +174,7 @@ impl Input {
     }
 
     pub(crate) fn is_gone(&self) -> bool {
-        self.is_done() && !self.is_keeping()
+        (self.is_done() && !self.is_keeping()) || self.is_over.load(Ordering::Acquire)
     }
 
     /// Its positions are stored from here on, by this.
@@ -212,10 +216,15 @@ impl Input {
         self.name.clone()
     }
 
-    /// Its positions are not stored from here on: all that it gave is settled and stored, or its
-    /// run is over.
+    /// Its positions are not stored from here on: all that it gave is settled and stored.
     pub(crate) fn keeps_none(&self) {
         self.keeping.store(false, Ordering::Release);
+        self.done.notify_waiters();
+    }
+
+    /// Its run is over.
+    pub(crate) fn let_go(&self) {
+        self.is_over.store(true, Ordering::Release);
         self.done.notify_waiters();
     }
 

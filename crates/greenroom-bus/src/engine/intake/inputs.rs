@@ -187,9 +187,9 @@ impl Inputs {
         drop(arrivals);
     }
 
-    /// Nobody stores their positions any more, so nobody waits for that.
+    /// The run is over, so nobody waits for what is not settled or stored by now.
     pub(crate) fn let_go(&self) {
-        self.all.read().iter().for_each(|input| input.keeps_none());
+        self.all.read().iter().for_each(|input| input.let_go());
     }
 
     /// How many may still give events.
