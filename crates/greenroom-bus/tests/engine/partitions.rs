@@ -27,7 +27,10 @@ use tokio::{sync::Semaphore, task::JoinHandle};
 use crate::support::{
     Bench, checked, event,
     handlers::{handle, pass, slow},
-    ms, on, pool, sized,
+    letters::MemoryLetters,
+    ms, on, pool,
+    sink::{Behaviour, MemorySink},
+    sized,
     source::Step,
 };
 
@@ -71,7 +74,7 @@ struct Running {
     broker: Broker,
     control: Control,
     run: JoinHandle<RunReport>,
-    letters: Arc<crate::support::letters::MemoryLetters>,
+    letters: Arc<MemoryLetters>,
 }
 
 impl Running {
@@ -664,6 +667,103 @@ async fn d15_g01_a_partitioned_input_is_removed_with_all_its_partitions_and_come
     running.control.drain();
     let report = checked(running.run.await.unwrap());
     assert_eq!((report.refused, report.handled + report.revoked), (0, report.taken));
+}
+
+/// What the gate holds is in hand for as long as the test wants.
+async fn held(events_of_each: usize) -> (Running, Gate) {
+    let gate = Gate::new();
+    let bench = Bench::new().set(|engine| {
+        engine.pool("default", pool(1, 10)).handler("held", on(&["made"], gate.handler()))
+    });
+    let running = Running::new(InputConfig::default(), bench).await;
+    running.broker.publish(0, events("a", events_of_each));
+    running.broker.publish(1, events("b", events_of_each));
+    a_while().await;
+    (running, gate)
+}
+
+#[tokio::test(start_paused = true)]
+async fn d11_a_source_of_partitions_is_asked_until_its_run_has_drained() {
+    let (running, gate) = held(40).await;
+    let Running { broker, control, run, .. } = running;
+    control.drain();
+    a_while().await;
+    assert!(broker.is_asked() && !run.is_finished(), "events wait beside the pool");
+    assert_eq!(broker.paused(), [0, 1]);
+    broker.publish(0, events("later", 5));
+    broker.revoke(1);
+    a_while().await;
+    assert_eq!((broker.revoked(), broker.given(0)), (vec![1], 40), "one is taken away meanwhile");
+    broker.publish(2, events("new", 5));
+    a_while().await;
+    assert!(broker.is_asked());
+    assert_eq!(broker.paused(), [0, 1, 2], "one that is new is not taken");
+    gate.open();
+    let report = checked(run.await.unwrap());
+    assert_eq!((report.taken, report.handled + report.revoked, report.refused), (80, 80, 0));
+    assert!(report.revoked >= 39 && report.is_clean(), "{report:?}");
+    assert!(!broker.is_asked());
+    assert_eq!(broker.committed(0).next(), 41, "its last positions were stored");
+    assert_eq!(broker.undone(2), [1, 2, 3, 4, 5]);
+    assert_eq!(broker.misuse(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d11_a_source_of_partitions_is_asked_until_what_was_removed_is_stored() {
+    let gate = Gate::new();
+    let bench = Bench::new().set(|engine| {
+        let stays = crate::support::source::Script::new("stays", [Step::Never]);
+        let engine = engine.input_named("stays", InputConfig::default(), Box::new(stays));
+        engine.pool("default", pool(1, 10)).handler("held", on(&["made"], gate.handler()))
+    });
+    let Running { broker, control, run, .. } = Running::new(InputConfig::default(), bench).await;
+    broker.publish(0, events("a", 5));
+    a_while().await;
+    let removal = control.remove_input("broker").unwrap();
+    a_while().await;
+    assert!(broker.is_asked(), "an event of it is in hand");
+    gate.open();
+    assert_eq!(removal.done().await.taken, 5);
+    tokio::task::yield_now().await;
+    assert!(!broker.is_asked());
+    assert_eq!(broker.committed(0).next(), 6);
+    control.drain();
+    checked(run.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn d11_a_run_that_is_stopped_now_asks_its_source_for_nothing() {
+    let (running, _gate) = held(40).await;
+    let Running { broker, control, run, .. } = running;
+    control.drain();
+    a_while().await;
+    control.stop_now();
+    let report = run.await.unwrap();
+    assert_eq!((report.taken, report.refused), (80, 80));
+    assert!(!broker.is_asked());
+}
+
+/// Where dead letters cannot be stored, no partition gives anything, and the source is asked all the
+/// same.
+#[tokio::test(start_paused = true)]
+async fn d11_a_source_of_partitions_is_asked_while_dead_letters_have_no_room() {
+    let slow = Behaviour { latency: Duration::from_secs(3_600), ..Behaviour::default() };
+    let bench = Bench::with(MemorySink::new(Behaviour::default()), MemoryLetters::new(slow));
+    let bench = bench.set(|engine| engine.handler("all", on(&["made"], pass())));
+    let Running { broker, control, run, .. } = Running::new(InputConfig::default(), bench).await;
+    for _ in 0..12_000 {
+        broker.publish_malformed(0, "{ torn");
+    }
+    broker.publish(1, events("b", 1));
+    broker.until(|broker| broker.given(0) >= 10_000).await;
+    a_while().await;
+    assert!(broker.is_asked() && broker.given(0) < 12_000);
+    assert_eq!(broker.paused(), [0, 1]);
+    broker.revoke(1);
+    a_while().await;
+    assert_eq!(broker.revoked(), [1], "its broker is answered");
+    control.stop_now();
+    run.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

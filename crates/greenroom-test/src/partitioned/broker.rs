@@ -104,6 +104,12 @@ impl Broker {
         self.look(|state| state.log(Partition(partition)).given)
     }
 
+    /// True while the source is being asked for more. A consumer that is asked for nothing for a
+    /// while is counted out by its broker.
+    pub fn is_asked(&self) -> bool {
+        self.look(|state| state.is_asked)
+    }
+
     /// Of which partitions the source was told last to give nothing.
     pub fn paused(&self) -> Vec<u32> {
         self.look(|state| state.paused.iter().map(|partition| partition.0).collect())

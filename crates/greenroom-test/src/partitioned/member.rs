@@ -55,6 +55,33 @@ impl Member {
     }
 }
 
+/// Says that the source is asked, until it is dropped.
+struct Asked {
+    shared: Shared,
+    member: u64,
+}
+
+impl Asked {
+    fn by(member: &Member) -> Self {
+        let asked = Self { shared: member.shared.clone(), member: member.number };
+        asked.set(true);
+        asked
+    }
+
+    fn set(&self, is_asked: bool) {
+        let mut state = self.shared.0.state.lock();
+        if state.member == self.member {
+            state.is_asked = is_asked;
+        }
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        self.set(false);
+    }
+}
+
 impl Source for Member {
     fn describe(&self) -> String {
         "broker".to_owned()
@@ -65,6 +92,7 @@ impl Source for Member {
         into: &'a mut Vec<Taken>,
     ) -> BoxFuture<'a, Result<Pull, SourceError>> {
         Box::pin(async move {
+            let _asked = Asked::by(self);
             loop {
                 let shared = self.shared.clone();
                 let mut changed = std::pin::pin!(shared.0.changed.notified());

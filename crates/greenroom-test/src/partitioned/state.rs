@@ -40,6 +40,8 @@ pub(super) struct State {
     pub(super) logs: BTreeMap<Partition, Log>,
     /// The number of the source that reads, from 1; 0 before there is one. Those before it are out.
     pub(super) member: u64,
+    /// That source is being asked for more.
+    pub(super) is_asked: bool,
     /// Of which partitions the source gives nothing, by what it was told last.
     pub(super) paused: Vec<Partition>,
     /// Those of which the engine has said that nothing is started any more, in that order.
@@ -59,6 +61,7 @@ impl State {
             chance: Chance::new(options.seed),
             logs: BTreeMap::new(),
             member: 0,
+            is_asked: false,
             paused: Vec::new(),
             revoked: Vec::new(),
             has_ended: false,

@@ -151,7 +151,7 @@ impl Letters {
         self.lost.load(Ordering::Relaxed)
     }
 
-    fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.count.load(Ordering::Acquire) < LETTERS && self.bytes.load(Ordering::Acquire) < BYTES
     }
 

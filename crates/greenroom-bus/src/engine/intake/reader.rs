@@ -97,7 +97,7 @@ pub(crate) struct Intake {
     number: u64,
     reading: Option<Reading>,
     /// Until nothing waits here any more.
-    _under_way: UnderWay,
+    under_way: Option<UnderWay>,
 }
 
 /// One partition, as its intake sees it.
@@ -149,25 +149,23 @@ impl Intake {
             held_back: HeldBack::default(),
             number: 0,
             reading: Some(reading),
-            _under_way: under_way,
+            under_way: Some(under_way),
         }
     }
 
     /// Runs until the source has ended and nothing waits, or until the engine stops its inputs. What still waits then is
     /// handed to the pools while they drain.
-    ///
-    /// # Errors
-    /// The source could not go on.
-    pub(crate) async fn run(
-        mut self,
-        mut phase: watch::Receiver<Phase>,
-    ) -> Result<(), SourceError> {
-        let ended = self.read(&mut phase).await;
-        self.input.ended(&ended);
-        self.source = None;
+    pub(crate) async fn run(mut self, mut phase: watch::Receiver<Phase>) -> Ended {
+        let how = self.read(&mut phase).await;
+        self.input.ended(&how);
+        if how.is_err() || !self.input.partitions.come_and_go {
+            self.source = None;
+        }
         self.reading = None;
         self.finish(&mut phase).await;
-        ended
+        self.under_way = None;
+        let attended = self.source.is_some().then(|| Attended(self));
+        Ended { how, attended }
     }
 
     /// Takes turns between the source and the pools beside which events wait, so that neither keeps the other waiting.
@@ -177,6 +175,7 @@ impl Intake {
             let reads = self.tell_paused();
             let Self { shared, input, source, routing, parts, .. } = self;
             let come_and_go = input.partitions.come_and_go;
+            let letters = &shared.egress.dead_letters.letters;
             let pulled = tokio::select! {
                 biased;
                 _ = phase.changed() => continue,
@@ -189,6 +188,7 @@ impl Intake {
                 }
                 () = fits(parts) => None,
                 () = opens(parts), if come_and_go => None,
+                () = letters.room(), if come_and_go && !letters.has_room() => None,
                 () = input.partitions.changed.notified() => None,
                 () = routing.go_on() => None,
             };
@@ -203,7 +203,10 @@ impl Intake {
             self.go_on().await;
             self.show_progress();
             match pulled {
-                Some(Ok(Pull::End)) => break,
+                Some(Ok(Pull::End)) => {
+                    self.source = None;
+                    break;
+                }
                 Some(Err(error)) => return Err(error),
                 Some(Ok(Pull::More | Pull::Revoke)) | None => {}
             }
@@ -221,16 +224,22 @@ impl Intake {
             });
         }
         let mut paused = self.input.partitions.paused();
+        let stores_letters = self.shared.egress.dead_letters.letters.has_room();
         let Self { parts, routing, held_back: known, .. } = self;
         for Part { assigned, rest, .. } in parts {
             let (budget, number) = (&assigned.budget, assigned.number);
             let is_behind = held_back >= budget.run_ahead()
                 && known
                     .is_behind(number, budget.run_ahead(), held_back, || routing.count_held_back());
-            if is_behind || budget.is_full() || rest.first().is_some() {
+            if is_behind || budget.is_full() || rest.first().is_some() || !stores_letters {
                 paused.push(assigned.partition);
             }
         }
+        self.set_paused(paused);
+        true
+    }
+
+    fn set_paused(&mut self, mut paused: Vec<Partition>) {
         paused.sort_unstable();
         paused.dedup();
         if let Some(source) = &mut self.source
@@ -239,7 +248,6 @@ impl Intake {
             source.set_paused(&paused);
             self.paused = paused;
         }
-        true
     }
 
     /// Partitions are taken away: what waits of them is given up, and nothing of them is started from here on.
@@ -267,8 +275,53 @@ impl Intake {
         assigned.budget.show_waiting(0, 0);
     }
 
-    /// Hands over what was taken, unless the run is told to stop now: what is left then is refused.
+    /// Hands over what was taken, unless the run is told to stop now: what is left then is refused. A source that is left is
+    /// asked on meanwhile.
     async fn finish(&mut self, phase: &mut watch::Receiver<Phase>) {
+        self.pause_all(None);
+        let mut source = self.source.take();
+        loop {
+            let asked = tokio::select! {
+                biased;
+                asked = ask(&mut source) => asked,
+                () = self.hand_over(phase) => break,
+            };
+            self.source = source;
+            self.heard(asked);
+            source = self.source.take();
+        }
+        self.source = source;
+    }
+
+    /// The source is to give nothing any more, of any partition that is known.
+    fn pause_all(&mut self, another: Option<Partition>) {
+        let known = self.parts.iter().map(|part| part.assigned.partition);
+        let paused = known.chain(self.paused.iter().copied()).chain(another).collect();
+        self.set_paused(paused);
+    }
+
+    /// What a source said that is to give nothing any more.
+    fn heard(&mut self, asked: Result<Pull, SourceError>) {
+        match asked {
+            // What it gave, of a partition that had given nothing before, is not taken.
+            Ok(Pull::More) => {
+                let partition = self.source.as_ref().map(|source| source.partition());
+                self.pause_all(partition);
+            }
+            Ok(Pull::Revoke) => self.revoke(),
+            Ok(Pull::End) => self.source = None,
+            Err(error) => {
+                self.input.ended(&Err(error));
+                self.source = None;
+            }
+        }
+    }
+
+    /// As [`finish`](Self::finish), of what was taken.
+    ///
+    /// # Cancel safety
+    /// A dropped future has lost nothing.
+    async fn hand_over(&mut self, phase: &mut watch::Receiver<Phase>) {
         self.show_progress();
         while self.waits() && *phase.borrow_and_update() != Phase::Now {
             tokio::select! {
@@ -353,15 +406,18 @@ impl Intake {
     }
 
     /// Routes what has waited for room in the budget and finds some, and hands over what waits beside pools.
+    ///
+    /// # Cancel safety
+    /// A dropped future has lost nothing.
     async fn go_on(&mut self) {
         for at in 0..self.parts.len() {
-            let mut rest = std::mem::take(&mut self.parts[at].rest);
             let mut fits = true;
-            while fits && rest.first().is_some() {
+            while fits && self.parts[at].rest.first().is_some() {
+                let mut rest = std::mem::take(&mut self.parts[at].rest);
                 fits = self.turn(at, &mut rest);
+                self.parts[at].rest = rest;
                 greenroom::step_aside().await;
             }
-            self.parts[at].rest = rest;
         }
         self.routing.feed();
     }
@@ -438,6 +494,45 @@ impl Intake {
     }
 }
 
+/// How the reading of an input has ended.
+pub(crate) struct Ended {
+    /// Why the source could not go on, where it could not.
+    pub(crate) how: Result<(), SourceError>,
+    /// A source that has not ended, and is to be asked on.
+    pub(crate) attended: Option<Attended>,
+}
+
+/// A source that gives nothing any more, and is asked on while events of it are in hand (D11): what is taken away meanwhile
+/// is given up, its broker does not count it out, and its last positions can be stored.
+pub(crate) struct Attended(Intake);
+
+impl Attended {
+    /// Until all that it gave is settled and its positions are stored, or the run is told to stop now.
+    pub(crate) async fn run(self, mut phase: watch::Receiver<Phase>) {
+        let Self(mut intake) = self;
+        let input = intake.input.clone();
+        let mut source = intake.source.take();
+        while source.is_some() && *phase.borrow_and_update() != Phase::Now {
+            let asked = tokio::select! {
+                biased;
+                _ = phase.changed() => continue,
+                () = input.gone() => return,
+                asked = ask(&mut source) => asked,
+            };
+            intake.source = source;
+            intake.heard(asked);
+            source = intake.source.take();
+        }
+    }
+}
+
+/// Asks a source that is to give nothing. For ever, where there is none.
+async fn ask(source: &mut Option<Box<dyn Source>>) -> Result<Pull, SourceError> {
+    let Some(source) = source else { return std::future::pending().await };
+    greenroom::step_aside().await;
+    source.pull(&mut Vec::new()).await
+}
+
 /// The settlement of what stood at this position and has so many bytes.
 fn settlement(batch: &Arc<Batch>, (position, bytes): (u64, u32), line: Option<&Line>) -> Ack {
     if let Some(line) = line {
@@ -456,15 +551,15 @@ fn only(parts: &[Part], come_and_go: bool) -> Option<&Budget> {
 }
 
 /// Waits until not too many dead letters are on their way, and not too many bytes in flight, then for the next batch. A source
-/// with several partitions is asked whatever is in flight, and knows which of them are to wait.
+/// with several partitions is asked whatever is in flight (D11), and knows which of them are to wait.
 async fn pull(
     shared: &Shared,
     only: Option<&Budget>,
     source: &mut Option<Box<dyn Source>>,
     into: &mut Vec<Taken>,
 ) -> Result<Pull, SourceError> {
-    shared.egress.dead_letters.letters.room().await;
     if let Some(budget) = only {
+        shared.egress.dead_letters.letters.room().await;
         budget.room(1).await;
     }
     match source {

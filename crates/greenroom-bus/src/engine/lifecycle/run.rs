@@ -28,12 +28,15 @@ use crate::{
         account::report::{PoolReport, PositionsReport, RunReport, SlowKey, peak_rss_bytes},
         control::Control,
         egress::outputs::in_words,
-        intake::{reader::Intake, returning, route::Routing},
+        intake::{
+            reader::{Ended, Intake},
+            returning,
+            route::Routing,
+        },
         process::job::{Job, JobAddress},
     },
     name::Name,
     sink::SinkError,
-    source::SourceError,
 };
 
 /// How often the engine looks at its queues, its outputs and its handlers' health.
@@ -90,6 +93,8 @@ struct Run {
     at: Moments,
     /// Sinks that store what they have accepted: of outputs that were removed and, in the end, of all.
     finishes: Tasks<Result<(), SinkError>>,
+    /// Sources that give nothing any more, and are asked on until the run is over.
+    attended: Tasks<()>,
     commits: Commits,
     depths: Depths,
     parked: Watch,
@@ -106,6 +111,7 @@ impl Run {
             look: ticks(),
             at: Moments { started: Instant::now(), deadline: None, all_read: None, stopped: None },
             finishes: Tasks::new(),
+            attended: Tasks::new(),
             commits: Commits::new(),
             depths: Depths::default(),
             parked: Watch::default(),
@@ -142,8 +148,7 @@ impl Run {
             }
             tokio::select! {
                 ended = intakes.next() => match ended {
-                    Some(Ok(Ok(()))) => {}
-                    Some(Ok(Err(error))) => self.error(error.to_string()),
+                    Some(Ok(ended)) => self.input_ended(engine, ended),
                     Some(Err((input, error))) => self.error(format!("{input}: the input failed: {error}")),
                     None if inputs.close_if_none_arrived() => return,
                     None => {}
@@ -152,6 +157,15 @@ impl Run {
                 () = engine.shared.egress.outputs.departed() => {}
                 () = self.next_look() => {}
             }
+        }
+    }
+
+    fn input_ended(&mut self, engine: &Parts, Ended { how, attended }: Ended) {
+        if let Err(error) = how {
+            self.error(error.to_string());
+        }
+        if let Some(attended) = attended {
+            self.attended.spawn("a source", attended.run(engine.phase.subscribe()));
         }
     }
 
@@ -556,7 +570,7 @@ fn parked_now(engine: &Parts) -> u64 {
     engine.shared.process.parked.counts().events
 }
 
-type Intakes = Tasks<Result<(), SourceError>>;
+type Intakes = Tasks<Ended>;
 
 /// Begins to read the inputs that were added.
 fn begin(engine: &Parts, intakes: &mut Intakes, commits: &mut Commits) {
