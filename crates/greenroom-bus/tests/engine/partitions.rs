@@ -683,6 +683,31 @@ async fn held(events_of_each: usize) -> (Running, Gate) {
 }
 
 #[tokio::test(start_paused = true)]
+async fn d08_a_partition_says_what_is_in_flight_that_it_is_paused_and_when_it_was_settled_last() {
+    let (running, gate) = held(40).await;
+    let settled = |partition| running.partition(partition).unwrap().last_settled;
+    let in_flight = |partition| running.partition(partition).unwrap().in_flight_bytes;
+    assert_eq!((settled(0), settled(1)), (None, None));
+    let before = [in_flight(0), in_flight(1)];
+    assert!(before[0] > 0);
+    gate.open.add_permits(1);
+    a_while().await;
+    let (one, other) = if settled(0).is_some() { (0, 1) } else { (1, 0) };
+    assert!(settled(one).is_some_and(|ago| ago <= ms(500)), "{:?}", settled(one));
+    assert!(in_flight(one) < before[one as usize]);
+    tokio::time::sleep(ms(10_000)).await;
+    assert!(settled(one).is_some_and(|ago| (ms(10_000)..=ms(10_500)).contains(&ago)));
+    assert_eq!(settled(other), None);
+    assert_eq!(running.control.input_views()[0].last_settled, settled(one));
+    running.control.pause_partition("broker", Partition(1)).unwrap();
+    a_while().await;
+    assert!(running.partition(1).unwrap().is_paused && !running.partition(0).unwrap().is_paused);
+    running.control.resume_partition("broker", Partition(1)).unwrap();
+    gate.open();
+    running.ended().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn d11_a_source_of_partitions_is_asked_until_its_run_has_drained() {
     let (running, gate) = held(40).await;
     let Running { broker, control, run, .. } = running;

@@ -54,6 +54,7 @@ fn input(view: &InputView) -> Value {
         "run_ahead": view.run_ahead,
         "parked": view.parked,
         "refuses_parked": view.refuses_parked,
+        "last_settled_ms": view.last_settled.map(millis),
         "partitions": view.partitions.iter().map(partition).collect::<Value>(),
     })
 }
@@ -67,6 +68,7 @@ fn partition(view: &PartitionView) -> Value {
         "in_flight": view.in_flight_limit,
         "held_back": view.held_back,
         "run_ahead": view.run_ahead,
+        "last_settled_ms": view.last_settled.map(millis),
         // Of inputs that keep their positions.
         "next": standing.map(|standing| standing.next),
         "oldest_open": standing.map(|standing| standing.oldest_open),

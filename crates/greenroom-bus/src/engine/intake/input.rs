@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use super::{
     budget::{BudgetView, InputConfig, ParkedPart},
     partition::{Assigned, Revocations},
-    view::InputView,
+    view::{InputView, PartitionView},
 };
 use crate::{
     engine::account::report::InputReport,
@@ -191,6 +191,8 @@ impl Input {
             standings.iter().flatten().find(|standing| standing.partition == partition).copied()
         };
         let (partitions, all) = (self.partitions.all(), self.partitions.sum());
+        let partitions: Vec<PartitionView> =
+            partitions.iter().map(|one| one.view(standing(one.partition))).collect();
         InputView {
             name: self.name.to_string(),
             source: self.label.to_string(),
@@ -202,7 +204,8 @@ impl Input {
             parked: self.partitions.parked.events(),
             parked_bytes: self.partitions.parked.bytes(),
             refuses_parked: self.partitions.parked.is_full(),
-            partitions: partitions.iter().map(|one| one.view(standing(one.partition))).collect(),
+            last_settled: partitions.iter().filter_map(|one| one.last_settled).min(),
+            partitions,
             stands: all.stands,
         }
     }

@@ -13,12 +13,16 @@ use std::{
     collections::HashSet,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use parking_lot::Mutex;
-use tokio::sync::{Notify, watch};
+use tokio::{
+    sync::{Notify, watch},
+    time::Instant,
+};
 
 use super::{
     budget::{Budget, BudgetView, InputConfig},
@@ -41,6 +45,10 @@ pub(crate) struct Assigned {
     batches: AtomicUsize,
     /// Told when the last of them is.
     settled: Notify,
+    began: Instant,
+    /// When the last event of it was settled: nanoseconds since then, 0 before any was. Events that
+    /// are settled at once may leave either.
+    last_settled: AtomicU64,
     /// An operator wants nothing more of it for now.
     is_paused: AtomicBool,
     is_revoked: AtomicBool,
@@ -59,6 +67,8 @@ impl Assigned {
             budget: Budget::new(config),
             batches: AtomicUsize::new(0),
             settled: Notify::new(),
+            began: Instant::now(),
+            last_settled: AtomicU64::new(0),
             is_paused: AtomicBool::new(false),
             is_revoked: AtomicBool::new(false),
             revocations: revocations.clone(),
@@ -89,6 +99,24 @@ impl Assigned {
     /// Nothing of it is under way any more.
     fn is_done(&self) -> bool {
         self.batches.load(Ordering::SeqCst) == 0 && self.budget.resting() == 0
+    }
+
+    /// How long it had been assigned at this moment.
+    pub(crate) fn age(&self, at: Instant) -> Duration {
+        at.saturating_duration_since(self.began)
+    }
+
+    /// An event of it was settled when it had been assigned for so long.
+    pub(crate) fn settled(&self, age: Duration) {
+        let nanos = age.as_secs().saturating_mul(1_000_000_000) + u64::from(age.subsec_nanos());
+        self.last_settled.store(nanos.max(1), Ordering::Relaxed);
+    }
+
+    /// How long ago the last event of it was settled.
+    fn last_settled(&self) -> Option<Duration> {
+        let nanos = self.last_settled.load(Ordering::Relaxed);
+        let age = self.age(Instant::now());
+        (nanos > 0).then(|| age.saturating_sub(Duration::from_nanos(nanos)))
     }
 
     /// Waits until all that it gave is settled. Who does not pause it first may wait for ever.
@@ -122,6 +150,7 @@ impl Assigned {
             held_back,
             run_ahead,
             is_paused: self.is_paused() || stands,
+            last_settled: self.last_settled(),
             standing,
         }
     }

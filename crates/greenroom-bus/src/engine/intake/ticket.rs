@@ -1,9 +1,12 @@
 //! The settlement of what an input gave: told to the ledger, to the budget of its input, and to its
 //! source.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use tokio::time::Instant;
@@ -23,6 +26,8 @@ use crate::{
 pub(crate) struct Batch {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) taken_at: Instant,
+    /// How long its partition had been assigned then.
+    taken_after: Duration,
     /// Who of its source hears of settlements, where anybody does.
     pub(crate) receipts: Option<Arc<dyn Receipts>>,
     /// The partition that they are of, where their input has several.
@@ -41,14 +46,15 @@ impl Batch {
     ) -> Arc<Self> {
         let partition = input.partitions.come_and_go.then_some(assigned.partition);
         let of = Some((UnderWay::of(input), Open::of(assigned)));
-        Arc::new(Self { ledger: ledger.clone(), taken_at, receipts, partition, of })
+        let (ledger, taken_after) = (ledger.clone(), assigned.age(taken_at));
+        Arc::new(Self { ledger, taken_at, taken_after, receipts, partition, of })
     }
 
     /// Of events that a caller gave to a router.
     pub(crate) fn of_caller(ledger: &Arc<Ledger>) -> Arc<Self> {
-        let taken_at = Instant::now();
+        let (ledger, taken_at, taken_after) = (ledger.clone(), Instant::now(), Duration::ZERO);
         let (receipts, partition) = (None, None);
-        Arc::new(Self { ledger: ledger.clone(), taken_at, receipts, partition, of: None })
+        Arc::new(Self { ledger, taken_at, taken_after, receipts, partition, of: None })
     }
 }
 
@@ -94,6 +100,7 @@ impl Settle for Ticket {
         }
         batch.ledger.settled(how, time);
         if let Some((_, open)) = &batch.of {
+            open.assigned().settled(batch.taken_after + time);
             open.assigned().budget.give_back(self.bytes);
         }
     }

@@ -1,5 +1,7 @@
 //! How inputs and their partitions stand, for who looks from outside.
 
+use std::time::Duration;
+
 use crate::source::{Partition, PartitionStanding};
 
 /// What one input has under way.
@@ -28,6 +30,9 @@ pub struct InputView {
     /// True where parked keys hold so much (half of the bytes that may be in flight) that later
     /// events of theirs are refused.
     pub refuses_parked: bool,
+    /// How long ago the last event was settled, of the partitions that it has now; `None` before any
+    /// was.
+    pub last_settled: Option<Duration>,
     /// Its partitions; a single one, [`Partition::ONLY`](crate::source::Partition::ONLY), where its source has no parts.
     pub partitions: Vec<PartitionView>,
     /// True where it is not read on before something is settled.
@@ -65,6 +70,8 @@ pub struct PartitionView {
     pub run_ahead: u64,
     /// Whether it is asked for nothing more until something of it is settled, or an operator lets it go on.
     pub is_paused: bool,
+    /// How long ago the last event of it was settled, in whichever way; `None` before any was.
+    pub last_settled: Option<Duration>,
     /// Its positions, where its source keeps any.
     pub standing: Option<PartitionStanding>,
 }
