@@ -237,8 +237,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.clock.park_mail(slot, entry, after);
     }
 
-    fn bury_queued(&self) {
-        unreachable!("no model loses its last worker");
+    fn bury_if_ruined(&self) {
+        assert!(!self.ruined.load(Ordering::SeqCst), "no model loses its last worker");
     }
 
     pub(crate) fn key(&self, load: &impl Load<A::Message, A::Reply, A::Error>) -> Hashed<K> {

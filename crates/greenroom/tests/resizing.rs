@@ -9,8 +9,8 @@ use std::{
 };
 
 use greenroom::{
-    Address, CallError, NotAccepted, Restarts, SpawnError, Stop, policy::RoundRobin,
-    pool::AdminError, prelude::*,
+    Address, Backoff, CallError, DeadLetterReason, NotAccepted, Restarts, SpawnError, Stop,
+    policy::RoundRobin, pool::AdminError, prelude::*,
 };
 use tokio::task::JoinHandle;
 
@@ -284,6 +284,70 @@ async fn p15_what_a_worker_had_queued_is_handled_by_others_when_it_leaves_or_is_
         let stats = pool.stats();
         assert!(stats.ledger_holds() && stats.queued == 0, "{stats:?}");
         assert!(has_room_for(&pool, 10));
+    }
+}
+
+/// Sleeps for so many milliseconds and fails; panics when told `u64::MAX`.
+struct Failing;
+
+impl Actor for Failing {
+    type Message = u64;
+    type Reply = ();
+    type Error = &'static str;
+
+    async fn handle(&mut self, ms: u64, _cx: &mut Context<Self>) -> Result<(), &'static str> {
+        assert!(ms < u64::MAX, "on purpose");
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+        Err("not yet")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p15_p19_a_pool_that_shrinks_lets_go_of_disabled_workers_first() {
+    let restarts = Restarts { max: 0, ..Restarts::default() };
+    let pool = Pool::new(|_| Sleeper).workers(3).capacity(10).restarts(restarts);
+    let pool = pool.ordered_by(|ms: &u64| *ms).spawn().await.unwrap();
+    pool.admin().workers()[0].send(u64::MAX).await.unwrap();
+    tokio::time::sleep(A_MOMENT).await;
+    assert_eq!(pool.stats().live, 2);
+    for ms in [100, 101, 102, 103] {
+        pool.send(ms).await.unwrap();
+    }
+    let shrunk = pool.admin().resize(1).unwrap();
+    assert!(shrunk.removed().contains(&0), "{:?}", shrunk.removed());
+    shrunk.done(SOON).await;
+    tokio::time::sleep(SOON).await;
+    let stats = pool.stats();
+    assert_eq!((stats.live, stats.handled, stats.queued), (1, 4, 0), "{stats:?}");
+}
+
+/// The last worker is disabled while another one, which is to leave, has a message in hand that is
+/// then to be attempted again.
+#[tokio::test(start_paused = true)]
+async fn p15_p19_what_a_leaving_worker_leaves_to_nobody_is_a_dead_letter() {
+    let a_while = Duration::from_millis(50);
+    for keyed in [false, true] {
+        let builder = Pool::new(|_| Failing)
+            .workers(2)
+            .capacity(10)
+            .retry(5, Backoff::new(a_while, a_while))
+            .restarts(Restarts { max: 0, ..Restarts::default() });
+        let pool = match keyed {
+            true => builder.ordered_by(|ms: &u64| *ms).spawn().await.unwrap(),
+            false => builder.spawn().await.unwrap(),
+        };
+        let [stays, leaves] = &*pool.admin().workers() else { panic!("two workers") };
+        leaves.send(100).await.unwrap();
+        tokio::time::sleep(A_MOMENT).await;
+        pool.admin().remove_worker(1).unwrap();
+        stays.send(u64::MAX).await.unwrap();
+        tokio::time::sleep(a_while).await;
+        assert_eq!((pool.stats().live, pool.stats().in_hand), (0, 1), "keyed: {keyed}");
+        tokio::time::sleep(SOON).await;
+        let stats = pool.stats();
+        assert_eq!((stats.waiting, stats.queued, stats.in_hand), (0, 0, 0), "keyed: {keyed}");
+        assert_eq!(stats.dead_letters.of(DeadLetterReason::NoWorkers), 2, "keyed: {keyed}");
+        assert!(stats.ledger_holds(), "{stats:?}");
     }
 }
 

@@ -133,6 +133,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
+    /// The last worker may have gone, and what was queued with it, while a message was between two
+    /// places: in the hand of a worker that leaves, or with the clock.
+    pub(super) fn bury_if_ruined(&self) {
+        if self.ruined.load(Ordering::SeqCst) {
+            self.bury_queued();
+        }
+    }
+
     /// Takes the mailboxes of all workers, and what nobody has. Not while something is on its way from the one to the other.
     fn take_desks(&self) -> Desks<A, K> {
         let moves = self.sticky.as_ref().map(|sticky| sticky.moves.lock());

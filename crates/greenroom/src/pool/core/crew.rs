@@ -124,7 +124,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         identity == self.identity() || adopted.iter().any(|other| other.contains(identity))
     }
 
-    /// Tells workers to leave, idle ones first, then those that joined last. Returns their slots and the new size.
+    /// Tells workers to leave: those that are disabled first, then idle ones, then those that joined last. Returns their slots and
+    /// the new size.
     pub(crate) fn dismiss(
         self: &Arc<Self>,
         workers: usize,
@@ -140,7 +141,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let mut slots: Vec<usize> = roster.members().rev().collect();
         // Each is looked at once: a worker may begin or end something meanwhile.
-        slots.sort_by_cached_key(|slot| self.seats.at(*slot).is_busy());
+        slots.sort_by_cached_key(|slot| {
+            let seat = self.seats.at(*slot);
+            let is_disabled = seat.place.lock().status == Status::Disabled;
+            (!is_disabled, seat.is_busy())
+        });
         slots.truncate(workers);
         slots.iter().for_each(|slot| {
             roster.leave(*slot);
@@ -267,6 +272,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let is_running = self.check_running().is_ok();
         if drops_out && is_running && self.live.load(Ordering::SeqCst) == 0 {
             self.bury_deserted();
+        } else if is_running {
+            self.bury_if_ruined();
         }
         if let Some(outcomes) = on_left {
             let _ = outcomes.send(SlotOutcome::Left(slot));

@@ -106,6 +106,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         drop(outbox);
         self.announce(index);
+        self.bury_if_ruined();
     }
 
     /// A message from a worker's own mailbox has waited for its next attempt: it goes back there, or where the worker has
@@ -130,9 +131,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         shard.inbox.lock().scheduled = true;
         drop(outbox);
         self.announce(index);
-        // The last worker may have gone, and what was queued with it, while this message was between two places.
-        if self.ruined.load(Ordering::SeqCst) {
-            self.bury_queued();
-        }
+        self.bury_if_ruined();
     }
 }

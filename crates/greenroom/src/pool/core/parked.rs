@@ -204,6 +204,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.tell(PoolEvent::KeyReleased);
         if goes_on {
             self.announce(index);
+            self.bury_if_ruined();
         }
     }
 

@@ -272,10 +272,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.tally.accepted.fetch_add(1, Ordering::Relaxed);
         held.push_back(entry);
         drop(held);
-        // The last worker may have gone, and what was held with it.
-        if self.ruined.load(Ordering::SeqCst) {
-            self.bury_queued();
-        }
+        self.bury_if_ruined();
         Ok(true)
     }
 }
