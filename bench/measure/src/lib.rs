@@ -9,6 +9,6 @@ mod statistics;
 pub use self::{
     distance::{Distance, ping_pong},
     machine::{locked, machine},
-    others::Watch,
+    others::{Watch, processor_time},
     statistics::{figure, max, median, min},
 };
