@@ -29,6 +29,7 @@ mod parse;
 mod payload;
 mod pointer;
 pub(crate) mod rfc3339;
+mod stored;
 mod write;
 
 pub use builder::EventBuilder;

@@ -9,4 +9,5 @@
 mod broker;
 mod file;
 mod generator;
+mod log;
 mod memory;

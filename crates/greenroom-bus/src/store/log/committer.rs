@@ -1,0 +1,243 @@
+//! The one thread that writes a log: what waits becomes one block, one write and one sync.
+
+use std::{
+    collections::HashSet,
+    io,
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use rand::random;
+
+use super::{
+    AppendError, Appended,
+    active::Active,
+    clock::LogClock,
+    format::{BlockBuilder, SEGMENT_HEADER, SegmentHeader},
+    identities::Identities,
+    retention::{Moment, retain},
+    roll::{NoSegment, begin_segment},
+    shared::{Shared, Writer},
+    waiting::{Append, Waiting, Work},
+};
+
+/// How often a log that is idle looks whether something has become old.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// A log that is full becomes less so when a consumer commits, which takes about a second.
+const LATER: Duration = Duration::from_secs(5);
+
+/// Writes a log.
+pub(super) struct LogCommitter {
+    pub(super) shared: Arc<Shared>,
+    pub(super) log: u64,
+    pub(super) active: Active,
+    /// The sequence number of the next event.
+    pub(super) next: u64,
+    pub(super) clock: LogClock,
+    pub(super) identities: Identities,
+    pub(super) has_spare: bool,
+}
+
+impl LogCommitter {
+    /// Goes on until the log is closed, or fails.
+    pub(super) fn spawn(mut self) -> io::Result<JoinHandle<()>> {
+        thread::Builder::new().name("greenroom-log".to_owned()).spawn(move || {
+            let ending = Ending(self.shared.clone());
+            let writer = self.run();
+            ending.has_come(writer);
+        })
+    }
+
+    fn run(&mut self) -> Writer {
+        loop {
+            let done = match self.waiting().next(LOOK) {
+                Work::Write(appends) => self.commit(appends),
+                Work::Retain => {
+                    self.retain(0);
+                    Ok(())
+                }
+                Work::End => return self.seal(),
+            };
+            if let Err(why) = done {
+                self.waiting().fail(&why);
+                return Writer::Failed(why.to_string().into());
+            }
+        }
+    }
+
+    fn waiting(&self) -> &Waiting {
+        &self.shared.waiting
+    }
+
+    /// Makes appends durable and answers them.
+    ///
+    /// # Errors
+    /// The log has failed; they were told.
+    fn commit(&mut self, appends: Vec<Append>) -> Result<(), AppendError> {
+        let time = self.clock.now();
+        self.identities.expire(time);
+        let (block, fresh, counts) = self.block_of(&appends);
+        let written = if block.count() == 0 { Ok(()) } else { self.write(block, time) };
+        if written.is_ok() {
+            for identity in fresh {
+                self.identities.insert(identity, time);
+            }
+        }
+        for (append, counts) in appends.into_iter().zip(counts) {
+            // Whoever has dropped the receiver wants to hear of nothing.
+            let _ = append.answer.send(written.clone().map(|()| counts));
+        }
+        match written {
+            Err(AppendError::Full { .. }) => Ok(()),
+            written => written,
+        }
+    }
+
+    /// What of these is new, and what will become of each append.
+    fn block_of(
+        &self,
+        appends: &[Append],
+    ) -> (BlockBuilder, Vec<super::identities::Identity>, Vec<Appended>) {
+        let remembers = self.identities.most() > 0;
+        let mut block = BlockBuilder::new(self.next);
+        let (mut fresh, mut in_block) = (Vec::new(), HashSet::new());
+        let count = |append: &Append| {
+            let mut counts = Appended::default();
+            for (event, checksum, identity) in append.prepared.events() {
+                let is_repeated = remembers
+                    && (self.identities.contains(identity) || !in_block.insert(*identity));
+                if is_repeated {
+                    counts.repeated += 1;
+                    continue;
+                }
+                counts.stored += 1;
+                block.push(event, checksum);
+                fresh.push(*identity);
+            }
+            counts
+        };
+        let counts = appends.iter().map(count).collect();
+        (block, fresh, counts)
+    }
+
+    fn write(&mut self, block: BlockBuilder, time: u64) -> Result<(), AppendError> {
+        let count = u64::from(block.count());
+        if !self.active.fits(block.length()) {
+            self.roll(block.length(), time)?;
+        }
+        let bytes = block.finish(time, self.active.segment.header.salt);
+        if let Err(error) = self.active.append(&bytes) {
+            return Err(failed(&self.active.segment.path.display().to_string(), &error));
+        }
+        self.shared.count_sync();
+        self.next += count;
+        let next = self.next;
+        self.shared.durable.send_modify(|durable| durable.next = next);
+        Ok(())
+    }
+
+    /// Goes on in a new segment, with room for a block of so many bytes.
+    fn roll(&mut self, block: u64, time: u64) -> Result<(), AppendError> {
+        let usual = self.shared.options.segment_bytes;
+        let length = usual.max(SEGMENT_HEADER as u64 + block);
+        self.retain(length);
+        let bytes = self.shared.segments.lock().bytes();
+        if bytes + length > self.shared.options.max_bytes {
+            return Err(self.full(bytes));
+        }
+        let recycle = self.has_spare && length == usual;
+        let header =
+            SegmentHeader { log: self.log, base: self.next, created: time, salt: random() };
+        let Shared { disk, directory, .. } = &*self.shared;
+        let active = begin_segment(&**disk, directory, header, length, recycle);
+        self.active = active.map_err(|why| match why {
+            NoSegment::Full(error) => disk_full(&directory.display().to_string(), &error),
+            NoSegment::Failed(error) => failed(&directory.display().to_string(), &error),
+        })?;
+        self.has_spare &= !recycle;
+        self.shared.segments.lock().0.push_back(self.active.segment.clone());
+        Ok(())
+    }
+
+    fn retain(&mut self, wanted: u64) {
+        let moment = Moment { now: self.clock.now(), next: self.next, wanted };
+        if let Err(error) = retain(&self.shared, &self.identities, &mut self.has_spare, moment) {
+            tracing::warn!(
+                log = %self.shared.directory.display(),
+                %error,
+                "a segment that nobody needs could not be removed: it is looked at again when the log is opened"
+            );
+        }
+    }
+
+    fn full(&self, bytes: u64) -> AppendError {
+        let most = self.shared.options.max_bytes;
+        let consumers = self.shared.consumers.all();
+        let slowest = consumers.iter().min_by_key(|(_, stored, _)| stored.positions.lowest());
+        let who = match slowest {
+            Some((name, stored, is_read)) => {
+                let (lowest, idle) = (
+                    stored.positions.lowest(),
+                    if *is_read { "" } else { ", for which nothing reads," },
+                );
+                format!(
+                    "the consumer `{name}`{idle} still needs everything from event {lowest} on: let it catch up, or remove it \
+                     if it is not used any more"
+                )
+            }
+            None => "no consumer has read it yet".to_owned(),
+        };
+        let reason = format!(
+            "the log has {bytes} bytes, a new segment would be more than max_bytes ({most}) allows, and {who}; or raise max_bytes"
+        );
+        AppendError::Full { reason, retry_after: LATER }
+    }
+
+    /// Says that all before is durable, so that damage to the last block can be told from a crash.
+    fn seal(&mut self) -> Writer {
+        let block = BlockBuilder::new(self.next);
+        if self.active.fits(block.length()) {
+            let bytes = block.finish(self.clock.now(), self.active.segment.header.salt);
+            if let Err(error) = self.active.append(&bytes) {
+                // All that was acknowledged is durable without it.
+                tracing::warn!(log = %self.shared.directory.display(), %error, "the log could not be sealed");
+            }
+        }
+        Writer::Closed
+    }
+}
+
+fn failed(path: &str, error: &io::Error) -> AppendError {
+    AppendError::Failed(format!(
+        "{path} cannot be written: {error}; the log stores nothing more, because a second try might only seem to succeed. What \
+         was acknowledged is kept: mend the disk, then start again"
+    ))
+}
+
+fn disk_full(path: &str, error: &io::Error) -> AppendError {
+    let reason =
+        format!("{path}: {error}: no room for a new segment; free some space, or lower max_bytes");
+    AppendError::Full { reason, retry_after: LATER }
+}
+
+/// Tells those who read and those who append that the writer has ended, also by a panic.
+struct Ending(Arc<Shared>);
+
+impl Ending {
+    fn has_come(self, writer: Writer) {
+        self.0.durable.send_modify(|durable| durable.writer = writer);
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let is_open = self.0.durable.borrow().writer == Writer::Open;
+        if is_open {
+            let why = "its writing thread ended unexpectedly; start again";
+            self.0.waiting.fail(&AppendError::Failed(why.to_owned()));
+            self.0.durable.send_modify(|durable| durable.writer = Writer::Failed(why.into()));
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Why a log cannot be opened, or not be read.
+
+use std::{fmt, io, path::PathBuf};
+
+/// A log that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// Options that contradict each other.
+    #[error("{0}")]
+    Options(String),
+    /// Somebody else has it.
+    #[error(
+        "{}: the log is in use: {by}; wait for its end, or name another directory",
+        directory.display()
+    )]
+    InUse {
+        /// The directory of the log.
+        directory: PathBuf,
+        /// Who writes it.
+        by: String,
+    },
+    /// A file or directory cannot be read or written.
+    #[error("{}: {error}; check the path, its permissions and the free space", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// What happened.
+        error: io::Error,
+    },
+    /// What was durable once is not what it was.
+    #[error(
+        "{0}; nothing was changed. Restore the directory from a backup; or look with `greenroom store check`, save what is \
+         readable with `greenroom store export`, and begin in an empty directory"
+    )]
+    Damaged(Damage),
+    /// A later version has written it.
+    #[error(
+        "{}: it was written by a later version of greenroom (form {form}, this one knows up to {known}): run that version",
+        path.display()
+    )]
+    Later {
+        /// Which file.
+        path: PathBuf,
+        /// The form that it has.
+        form: u32,
+        /// The last form that is known here.
+        known: u32,
+    },
+    /// A consumer that cannot be what was asked for.
+    #[error("the consumer `{name}` of the log {reason}")]
+    Consumer {
+        /// Its name.
+        name: String,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+}
+
+impl LogError {
+    pub(super) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |error| Self::Io { path, error }
+    }
+}
+
+/// Where a log is not what it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// In which file.
+    pub file: PathBuf,
+    /// From which byte of it on.
+    pub offset: u64,
+    /// The sequence number of the first event that is concerned.
+    pub sequence: u64,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, offset, sequence, what } = self;
+        let file = file.display();
+        write!(f, "{file}: damaged at byte {offset}, from event {sequence} on: {what}")
+    }
+}

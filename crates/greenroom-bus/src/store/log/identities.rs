@@ -1,0 +1,106 @@
+//! Which events were stored within a window of time and number (D14).
+//!
+//! Known by the first 128 bits of the SHA-256 of source and id. That two events of a window of a
+//! million share them has a probability of 2⁻⁸⁹; nobody can make two that do.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    time::Duration,
+};
+
+use ring::digest::{Context, SHA256};
+
+use super::clock::millis;
+
+/// Of an event.
+pub(super) type Identity = [u8; 16];
+
+/// In the file, an identity and its time.
+const ENTRY: usize = 24;
+
+pub(super) fn identity(source: &str, id: &str) -> Identity {
+    let mut context = Context::new(&SHA256);
+    // With its length, so that source and id cannot be cut elsewhere.
+    context.update(&(source.len() as u64).to_le_bytes());
+    context.update(source.as_bytes());
+    context.update(id.as_bytes());
+    let digest = context.finish();
+    digest.as_ref().first_chunk().copied().unwrap_or_default()
+}
+
+/// The last events that were stored.
+pub(super) struct Identities {
+    window: u64,
+    most: usize,
+    known: HashSet<Identity, foldhash::fast::RandomState>,
+    /// One for each event without a gap, oldest first, each with its time.
+    order: VecDeque<(Identity, u64)>,
+}
+
+impl Identities {
+    pub(super) fn new(window: Duration, most: usize) -> Self {
+        let most = if window.is_zero() { 0 } else { most };
+        Self { window: millis(window), most, known: HashSet::default(), order: VecDeque::new() }
+    }
+
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
+    pub(super) fn contains(&self, identity: &Identity) -> bool {
+        self.known.contains(identity)
+    }
+
+    /// An event was stored at this time.
+    pub(super) fn insert(&mut self, identity: Identity, time: u64) {
+        if self.most == 0 {
+            return;
+        }
+        if self.order.len() >= self.most {
+            self.forget_oldest();
+        }
+        self.known.insert(identity);
+        self.order.push_back((identity, time));
+    }
+
+    pub(super) fn expire(&mut self, now: u64) {
+        let oldest = now.saturating_sub(self.window);
+        while self.order.front().is_some_and(|(_, time)| *time < oldest) {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some((identity, _)) = self.order.pop_front() {
+            self.known.remove(&identity);
+        }
+    }
+
+    /// Those of events below `sequence`, where the last one that was stored is before `next`, as
+    /// they are kept beside the segments.
+    pub(super) fn below(&self, sequence: u64, next: u64) -> Vec<u8> {
+        let kept = (next - sequence) as usize;
+        let count = self.order.len().saturating_sub(kept);
+        let mut bytes = Vec::with_capacity(count * ENTRY);
+        for (identity, time) in self.order.iter().take(count) {
+            bytes.extend(identity);
+            bytes.extend(time.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// Takes what [`below`](Self::below) gave for `sequence`, as far as it is of events below
+    /// `first`, which are not read from segments.
+    pub(super) fn restore(&mut self, bytes: &[u8], sequence: u64, first: u64) {
+        let twice = sequence.saturating_sub(first) as usize;
+        let entries = bytes.chunks_exact(ENTRY);
+        let count = entries.len().saturating_sub(twice);
+        for entry in entries.take(count) {
+            if let Some((identity, time)) = entry.split_first_chunk()
+                && let Some(time) = time.first_chunk()
+            {
+                self.insert(*identity, u64::from_le_bytes(*time));
+            }
+        }
+    }
+}

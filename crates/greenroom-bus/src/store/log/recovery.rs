@@ -1,0 +1,228 @@
+//! What is found when a log is opened: where it ends, and which identities it remembers.
+//!
+//! The last segment is read to its end, and those before it as far as identities are remembered;
+//! the others are checked when they are read. A torn tail is cut; anything else that is wrong
+//! refuses the log.
+
+use std::{path::Path, sync::Arc};
+
+use super::{
+    active::Active,
+    disk::{Disk, read_whole},
+    error::{Damage, LogError},
+    format::{BLOCK_HEADER, Block, checksum},
+    identities::{Identities, identity},
+    options::LogOptions,
+    segment::{NEXT, SPARE, Segment, Segments, bases},
+    walk::{End, Step, Walk},
+};
+use crate::event::Event;
+
+/// Identities of events whose segments were removed.
+pub(super) const IDENTITIES: &str = "identities";
+const IDENTITIES_MAGIC: [u8; 8] = *b"GRNRMIDS";
+/// Magic, checksum of the rest, the log, and a sequence number.
+const IDENTITIES_HEADER: usize = 8 + 4 + 8 + 8;
+
+/// What was found.
+pub(super) struct Recovered {
+    pub(super) log: u64,
+    pub(super) segments: Segments,
+    pub(super) active: Active,
+    /// The sequence number of the next event.
+    pub(super) next: u64,
+    /// When the last block was written.
+    pub(super) time: u64,
+    pub(super) identities: Identities,
+    /// A file that can become a segment.
+    pub(super) has_spare: bool,
+}
+
+/// `None`: there is no log yet.
+pub(super) fn recover(
+    disk: &dyn Disk,
+    directory: &Path,
+    options: &LogOptions,
+) -> Result<Option<Recovered>, LogError> {
+    let names = disk.list(directory).map_err(LogError::io(directory))?;
+    if names.iter().any(|name| name == NEXT) {
+        let path = directory.join(NEXT);
+        disk.remove(&path).map_err(LogError::io(path))?;
+    }
+    let mut walks = Vec::new();
+    for base in bases(&names) {
+        let path = Segment::path(directory, base);
+        let (segment, file) = Segment::open(disk, &path, base, true)?;
+        walks.push(Walk::new(segment, file));
+    }
+    let Some(last) = walks.last() else { return Ok(None) };
+    let log = last.segment.header.log;
+    if let Some(other) = walks.iter().find(|walk| walk.segment.header.log != log) {
+        return Err(LogError::Damaged(other.damage("it is a segment of another log")));
+    }
+    let segments = Segments(walks.iter().map(|walk| walk.segment.clone()).collect());
+    let has_spare = names.iter().any(|name| name == SPARE);
+    let mut identities = Identities::new(options.remember_for, options.remember_events);
+    let begin = remembered_from(&segments, options);
+    if begin == 0 {
+        restore(disk, directory, log, segments.first(), &mut identities)?;
+    }
+    let read = read(walks, begin, &mut identities)?;
+    let Read { walk, last, end, time } = read;
+    let active =
+        Active { segment: walk.segment.clone(), file: walk.file().clone(), end: walk.offset };
+    make_durable(&active, last.as_ref(), end).map_err(LogError::io(&active.segment.path))?;
+    if end == End::Torn {
+        tracing::warn!(
+            file = %active.segment.path.display(),
+            offset = active.end,
+            sequence = walk.next,
+            "cut off a torn tail, which a crash had left: nothing of it was acknowledged"
+        );
+    }
+    let next = walk.next;
+    Ok(Some(Recovered { log, segments, active, next, time, identities, has_spare }))
+}
+
+/// The first segment with an event that is remembered, or the last one.
+fn remembered_from(segments: &Segments, options: &LogOptions) -> usize {
+    let Some(last) = segments.0.back().map(|last| last.header) else { return 0 };
+    let window = super::clock::millis(options.remember_for);
+    let mut begin = segments.0.len() - 1;
+    while let Some(header) = segments.0.get(begin).map(|segment| segment.header) {
+        let is_remembered = ((last.base - header.base) as usize) < options.remember_events
+            && header.created >= last.created.saturating_sub(window)
+            && window > 0;
+        if begin == 0 || !is_remembered {
+            break;
+        }
+        begin -= 1;
+    }
+    begin
+}
+
+struct Read {
+    /// At the end of the last segment.
+    walk: Walk,
+    /// The last block, and where it stands.
+    last: Option<(u64, Block)>,
+    end: End,
+    time: u64,
+}
+
+fn read(walks: Vec<Walk>, begin: usize, identities: &mut Identities) -> Result<Read, LogError> {
+    let mut walks = walks.into_iter().skip(begin).peekable();
+    let mut time = 0;
+    loop {
+        let Some(mut walk) = walks.next() else { return Err(nothing_to_read()) };
+        time = time.max(walk.segment.header.created);
+        let next_base = walks.peek().map(|walk| walk.segment.header.base);
+        let mut last = None;
+        let end = loop {
+            let at = walk.offset;
+            match walk.step(next_base.is_none())? {
+                Step::Block(block) => {
+                    remember(&walk, &block, identities)?;
+                    time = time.max(block.header.time);
+                    last = Some((at, block));
+                }
+                Step::End(end) => break end,
+                Step::Damaged { damage, .. } => return Err(LogError::Damaged(damage)),
+            }
+        };
+        match next_base {
+            None => return Ok(Read { walk, last, end, time }),
+            Some(base) if base == walk.next => {}
+            Some(base) => return Err(LogError::Damaged(missing(&walk, base))),
+        }
+    }
+}
+
+fn nothing_to_read() -> LogError {
+    LogError::Options("a log has at least one segment".to_owned())
+}
+
+/// A segment ends before the next one begins.
+pub(super) fn missing(walk: &Walk, base: u64) -> Damage {
+    walk.damage(format!("it ends there, and the next segment begins with event {base}"))
+}
+
+fn remember(walk: &Walk, block: &Block, identities: &mut Identities) -> Result<(), LogError> {
+    if identities.most() == 0 {
+        return Ok(());
+    }
+    for (sequence, stored) in block.records() {
+        let (source, id) = Event::stored_identity(stored).map_err(|error| {
+            let damage = walk.damage(format!("event {sequence} cannot be read: {error}"));
+            LogError::Damaged(damage)
+        })?;
+        identities.insert(identity(source, id), block.header.time);
+    }
+    Ok(())
+}
+
+/// Whoever failed to sync may have left blocks in memory that are whole there, and not on the disk;
+/// a second sync would then say nothing. So the last block is written again before it is trusted.
+fn make_durable(active: &Active, last: Option<&(u64, Block)>, end: End) -> std::io::Result<()> {
+    if let Some((offset, block)) = last {
+        active.file.write_at(&block.bytes, *offset)?;
+    }
+    let room = active.segment.length.saturating_sub(active.end) as usize;
+    if end == End::Torn {
+        active.file.write_at(&[0; BLOCK_HEADER][..room.min(BLOCK_HEADER)], active.end)?;
+    }
+    active.file.sync()
+}
+
+/// The file of identities, for those below `sequence`.
+pub(super) fn identities_file(log: u64, sequence: u64, entries: &[u8]) -> Vec<u8> {
+    let mut rest = Vec::with_capacity(IDENTITIES_HEADER + entries.len());
+    rest.extend(log.to_le_bytes());
+    rest.extend(sequence.to_le_bytes());
+    rest.extend(entries);
+    let mut bytes = IDENTITIES_MAGIC.to_vec();
+    bytes.extend(checksum(&rest).to_le_bytes());
+    bytes.append(&mut rest);
+    bytes
+}
+
+fn restore(
+    disk: &dyn Disk,
+    directory: &Path,
+    log: u64,
+    first: u64,
+    identities: &mut Identities,
+) -> Result<(), LogError> {
+    let path = directory.join(IDENTITIES);
+    let Some(bytes) = read_whole(disk, &path).map_err(LogError::io(&path))? else { return Ok(()) };
+    let Some((sequence, entries)) = entries(&bytes, log) else {
+        let what = "it does not hold identities of this log; removed, a repeat of an event whose segment was removed would \
+                    be stored again";
+        let damage = Damage { file: path, offset: 0, sequence: 0, what: what.to_owned() };
+        return Err(LogError::Damaged(damage));
+    };
+    identities.restore(entries, sequence, first);
+    Ok(())
+}
+
+fn entries(bytes: &[u8], log: u64) -> Option<(u64, &[u8])> {
+    let (magic, bytes) = bytes.split_first_chunk::<8>()?;
+    let (sum, rest) = bytes.split_first_chunk::<4>()?;
+    let (found, bytes) = rest.split_first_chunk::<8>()?;
+    let (sequence, entries) = bytes.split_first_chunk::<8>()?;
+    let is_good = *magic == IDENTITIES_MAGIC
+        && u32::from_le_bytes(*sum) == checksum(rest)
+        && u64::from_le_bytes(*found) == log;
+    is_good.then_some((u64::from_le_bytes(*sequence), entries))
+}
+
+/// Opens the directory of a log for a look that changes nothing.
+pub(super) fn walks(disk: &Arc<dyn Disk>, directory: &Path) -> Result<Vec<Walk>, LogError> {
+    let names = disk.list(directory).map_err(LogError::io(directory))?;
+    let walk = |base| {
+        let path = Segment::path(directory, base);
+        let (segment, file) = Segment::open(&**disk, &path, base, false)?;
+        Ok(Walk::new(segment, file))
+    };
+    bases(&names).into_iter().map(walk).collect()
+}

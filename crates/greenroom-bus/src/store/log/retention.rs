@@ -1,0 +1,80 @@
+//! Removes the oldest segments, whole, once no consumer needs anything of them.
+//!
+//! A segment goes when it is older than [`keep_for`](super::LogOptions::keep_for), or when its room
+//! is needed. A log that has no consumer keeps everything: nobody knows what one needs that comes
+//! later. What is needed is what is *stored* of the consumers, not what they have done since.
+
+use std::io;
+
+use super::{
+    clock::millis,
+    disk::replace,
+    identities::Identities,
+    recovery::{IDENTITIES, identities_file},
+    segment::{SPARE, Segment},
+    shared::Shared,
+};
+
+/// What decides beside the consumers.
+#[derive(Clone, Copy)]
+pub(super) struct Moment {
+    /// Of the log's clock.
+    pub(super) now: u64,
+    /// The sequence number of the next event.
+    pub(super) next: u64,
+    /// So many bytes are wanted for a new segment.
+    pub(super) wanted: u64,
+}
+
+/// Removes what may go. Keeps one file as a spare, unless there is one.
+pub(super) fn retain(
+    shared: &Shared,
+    identities: &Identities,
+    has_spare: &mut bool,
+    moment: Moment,
+) -> io::Result<()> {
+    while let Some((segment, end)) = oldest_to_remove(shared, moment) {
+        keep_identities(shared, identities, &segment, (end, moment.next))?;
+        let is_usual = segment.length == shared.options.segment_bytes;
+        if is_usual && !*has_spare {
+            shared.disk.rename(&segment.path, &shared.directory.join(SPARE))?;
+            *has_spare = true;
+        } else {
+            shared.disk.remove(&segment.path)?;
+        }
+        shared.disk.sync_directory(&shared.directory)?;
+    }
+    Ok(())
+}
+
+/// Takes the oldest segment out of the log, if it may go, and says where the next one begins.
+/// Decided under the lock under which a new consumer begins.
+fn oldest_to_remove(shared: &Shared, moment: Moment) -> Option<(Segment, u64)> {
+    let options = &shared.options;
+    let mut segments = shared.segments.lock();
+    let second = segments.0.get(1)?.header;
+    if shared.consumers.lowest()? < second.base {
+        return None;
+    }
+    // The second one was begun when the first one ended.
+    let is_old = moment.now.saturating_sub(second.created) >= millis(options.keep_for);
+    let is_crowded = segments.bytes() + moment.wanted > options.max_bytes;
+    let goes = is_old || is_crowded;
+    let oldest = if goes { segments.0.pop_front() } else { None };
+    oldest.map(|oldest| (oldest, second.base))
+}
+
+/// Its identities are remembered longer than its events.
+fn keep_identities(
+    shared: &Shared,
+    identities: &Identities,
+    segment: &Segment,
+    (end, next): (u64, u64),
+) -> io::Result<()> {
+    if identities.most() == 0 {
+        return Ok(());
+    }
+    let entries = identities.below(end, next);
+    let bytes = identities_file(segment.header.log, end, &entries);
+    replace(&*shared.disk, &shared.directory.join(IDENTITIES), &bytes)
+}

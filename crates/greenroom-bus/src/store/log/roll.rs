@@ -1,0 +1,60 @@
+//! Begins a new segment, in a recycled file where there is one.
+
+use std::{io, path::Path, sync::Arc};
+
+use super::{
+    active::Active,
+    disk::{Disk, DiskFile},
+    format::{SEGMENT_HEADER, SegmentHeader},
+    segment::{NEXT, SPARE, Segment},
+};
+
+/// Why there is no new segment.
+pub(super) enum NoSegment {
+    /// The disk is full. Nothing was changed.
+    Full(io::Error),
+    /// Something failed after which nothing more may be written.
+    Failed(io::Error),
+}
+
+/// Makes a segment of `length` bytes that begins with `header`. Until it has its name it is
+/// nothing to anybody, so a crash at any step leaves the log as it was.
+pub(super) fn begin_segment(
+    disk: &dyn Disk,
+    directory: &Path,
+    header: SegmentHeader,
+    length: u64,
+    recycle: bool,
+) -> Result<Active, NoSegment> {
+    let beside = directory.join(if recycle { SPARE } else { NEXT });
+    let made = make(disk, &beside, header, length, recycle);
+    let file = made.map_err(|error| {
+        if !recycle {
+            // What is left of it is removed when the log is opened the next time.
+            let _ = disk.remove(&beside);
+        }
+        if is_full(&error) { NoSegment::Full(error) } else { NoSegment::Failed(error) }
+    })?;
+    let path = Segment::path(directory, header.base);
+    disk.rename(&beside, &path).map_err(NoSegment::Failed)?;
+    disk.sync_directory(directory).map_err(NoSegment::Failed)?;
+    let segment = Segment { path, header, length };
+    Ok(Active { segment, file, end: SEGMENT_HEADER as u64 })
+}
+
+fn make(
+    disk: &dyn Disk,
+    path: &Path,
+    header: SegmentHeader,
+    length: u64,
+    recycle: bool,
+) -> io::Result<Arc<dyn DiskFile>> {
+    let file = if recycle { disk.open(path, true)? } else { disk.create(path, length)? };
+    file.write_at(&header.write(), 0)?;
+    file.sync()?;
+    Ok(file)
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}

@@ -1,0 +1,351 @@
+//! A log in a directory.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::Ordering},
+    thread::JoinHandle,
+};
+
+use parking_lot::Mutex;
+use rand::random;
+use tokio::sync::{oneshot, watch};
+
+use super::{
+    AppendError, Appended, EventLog,
+    active::Active,
+    clock::LogClock,
+    committer::LogCommitter,
+    consumers::{self, Consumers, Stored},
+    disk::{Disk, RealDisk},
+    error::{Damage, LogError},
+    format::SegmentHeader,
+    identities::Identities,
+    options::LogOptions,
+    recovery::{Recovered, recover},
+    roll::{NoSegment, begin_segment},
+    segment::Segments,
+    shared::{Durable, Shared, Writer},
+    source::LogSource,
+    waiting::{Append, Prepared, Waiting},
+};
+use crate::{BoxFuture, event::Event};
+
+/// The file that says who writes the log.
+const LOCK: &str = "lock";
+
+/// A durable log: a directory of segment files, one thread that writes them, and the positions of
+/// its consumers.
+///
+/// Clones are the same log. It is closed by [`close`](Self::close), or when the last clone is
+/// dropped; its directory is free once its sources are dropped, too.
+///
+/// ```
+/// use greenroom_bus::{
+///     event::Event,
+///     source::Source,
+///     store::log::{Appended, EventLog, LogOptions, SegmentLog},
+/// };
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let directory = directory.path().join("orders-log");
+/// let log = SegmentLog::open(&directory, LogOptions::default())?;
+/// let event = Event::builder("1", "/shop", "order.placed").build()?;
+/// assert_eq!(log.append(vec![event.clone()]).await?, Appended { stored: 1, repeated: 0 });
+/// // It is on the disk now. Posted again, it is the same event.
+/// assert_eq!(log.append(vec![event.clone()]).await?, Appended { stored: 0, repeated: 1 });
+///
+/// let mut source = log.source("orders")?; // an engine reads it, and commits what is settled
+/// let mut taken = Vec::new();
+/// source.pull(&mut taken).await?;
+/// assert_eq!(taken[0].event.as_ref().ok(), Some(&event));
+/// log.close().await;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct SegmentLog {
+    handle: Arc<Handle>,
+}
+
+/// Closes the log when it is dropped.
+struct Handle {
+    shared: Arc<Shared>,
+    /// Until somebody has waited for its end.
+    committer: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.waiting.close();
+    }
+}
+
+/// How a log stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LogStanding {
+    /// The sequence number of the oldest event that is kept; `next` where there is none.
+    pub first: u64,
+    /// That of the next event.
+    pub next: u64,
+    /// Files of events.
+    pub segments: usize,
+    /// Bytes of these files, with what is taken and not written yet.
+    pub bytes: u64,
+    /// Syncs since it was opened.
+    pub syncs: u64,
+    /// Why nothing more is stored, where that is so.
+    pub failure: Option<String>,
+    /// Its consumers, by name.
+    pub consumers: Vec<ConsumerStanding>,
+}
+
+/// How far a consumer of a log has come, by what is stored of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ConsumerStanding {
+    /// Its name.
+    pub name: String,
+    /// The oldest event that it is not done with.
+    pub oldest_open: u64,
+    /// Above all events that it has taken.
+    pub next: u64,
+    /// Events that it is done with beyond the oldest open one.
+    pub done_beyond: u64,
+}
+
+impl ConsumerStanding {
+    pub(super) fn of(name: String, stored: &Stored) -> Self {
+        let positions = &stored.positions;
+        let (oldest_open, next) = (positions.lowest(), positions.next());
+        Self { name, oldest_open, next, done_beyond: positions.count_done() }
+    }
+}
+
+impl SegmentLog {
+    /// Opens the log in a directory, which is made if it is not there, for its owner alone.
+    ///
+    /// A torn tail, which a crash may have left, is cut: nothing of it was acknowledged. Reads the
+    /// last segment, and those before it of which events are remembered; this blocks for as long
+    /// as that takes.
+    ///
+    /// # Errors
+    /// The options contradict each other, somebody else writes the log, it is of a later version,
+    /// it is damaged, or its files cannot be read or written.
+    pub fn open(directory: impl AsRef<Path>, options: LogOptions) -> Result<Self, LogError> {
+        Self::open_on(Arc::new(RealDisk), directory.as_ref(), options, LogClock::after)
+    }
+
+    pub(super) fn open_on(
+        disk: Arc<dyn Disk>,
+        directory: &Path,
+        options: LogOptions,
+        clock: impl FnOnce(u64) -> LogClock,
+    ) -> Result<Self, LogError> {
+        options.check()?;
+        let directory = directory.to_owned();
+        let consumers_directory = directory.join(consumers::DIRECTORY);
+        for path in [&directory, &consumers_directory] {
+            disk.make_directory(path).map_err(LogError::io(path))?;
+        }
+        let lock_path = directory.join(LOCK);
+        let lock = disk.lock(&lock_path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::ResourceBusy => {
+                LogError::InUse { directory: directory.clone(), by: error.to_string() }
+            }
+            _ => LogError::Io { path: lock_path, error },
+        })?;
+        let found = match recover(&*disk, &directory, &options)? {
+            Some(found) => found,
+            None => begin(&*disk, &directory, &options)?,
+        };
+        let consumers = Consumers::open(&disk, &directory, found.log)?;
+        check_consumers(&consumers, &found)?;
+        let durable = Durable { next: found.next, writer: Writer::Open };
+        let waiting = Waiting::new(options.waiting_events, options.waiting_bytes);
+        let shared = Arc::new(Shared {
+            directory: directory.clone(),
+            disk,
+            options,
+            segments: Mutex::new(found.segments),
+            waiting,
+            consumers,
+            durable: watch::Sender::new(durable),
+            syncs: Default::default(),
+            _lock: lock,
+        });
+        let committer = LogCommitter {
+            shared: shared.clone(),
+            log: found.log,
+            active: found.active,
+            next: found.next,
+            clock: clock(found.time),
+            identities: found.identities,
+            has_spare: found.has_spare,
+        };
+        let committer = committer.spawn().map_err(LogError::io(directory))?;
+        Ok(Self { handle: Arc::new(Handle { shared, committer: Mutex::new(Some(committer)) }) })
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        &self.handle.shared
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> PathBuf {
+        self.shared().directory.clone()
+    }
+
+    /// Reads for a consumer, from where it has got to; a new one begins with the oldest event that
+    /// is kept. Nothing is removed that it is not done with. Blocks while its position is stored.
+    ///
+    /// # Errors
+    /// Another source reads for it, its name cannot be that of a file, or its position cannot be
+    /// stored.
+    pub fn source(&self, consumer: &str) -> Result<LogSource, LogError> {
+        let shared = self.shared();
+        let (stored, is_new) = {
+            // Nothing is removed between the look at the first and the entry of the consumer.
+            let segments = shared.segments.lock();
+            shared.consumers.take(consumer, segments.first())?
+        };
+        Ok(LogSource::new(shared.clone(), consumer, self.describe(), (&stored, is_new)))
+    }
+
+    /// Forgets a consumer: what only it needs may be removed.
+    ///
+    /// # Errors
+    /// There is none of this name, a source reads for it, or its file cannot be removed.
+    pub fn remove_consumer(&self, consumer: &str) -> Result<(), LogError> {
+        self.shared().consumers.remove(consumer)?;
+        self.shared().waiting.retain();
+        Ok(())
+    }
+
+    /// How it stands.
+    pub fn standing(&self) -> LogStanding {
+        let shared = self.shared();
+        let durable = shared.durable.borrow().clone();
+        let consumers = shared.consumers.all().into_iter();
+        let failure = match durable.writer {
+            Writer::Failed(why) => Some(why.to_string()),
+            _ => None,
+        };
+        let segments = shared.segments.lock();
+        LogStanding {
+            first: segments.first(),
+            next: durable.next,
+            segments: segments.0.len(),
+            bytes: segments.bytes(),
+            syncs: shared.syncs.load(Ordering::Relaxed),
+            failure,
+            consumers: consumers
+                .map(|(name, stored, _)| ConsumerStanding::of(name, &stored))
+                .collect(),
+        }
+    }
+
+    /// Takes nothing more, makes durable what waits, and returns when nothing more is written.
+    /// Sources then give what they have not given, and end.
+    ///
+    /// # Cancel safety
+    /// A dropped future has closed it all the same.
+    pub async fn close(&self) {
+        self.shared().waiting.close();
+        let mut durable = self.shared().durable();
+        // The sender is in what `self` holds.
+        let _ = durable.wait_for(|durable| durable.writer != Writer::Open).await;
+        let committer = self.handle.committer.lock().take();
+        if let Some(committer) = committer {
+            // Its thread is at its end, and lets go of the log.
+            let _ = tokio::task::spawn_blocking(move || committer.join()).await;
+        }
+    }
+
+    async fn append_these(&self, events: Vec<Event>) -> Result<Appended, AppendError> {
+        if events.is_empty() {
+            return Ok(Appended::default());
+        }
+        let shared = self.shared();
+        let about = events.iter().map(|event| event.approximate_bytes() as u64).sum();
+        let limit = shared.options.max_append_bytes;
+        // Neither is made ready in vain.
+        shared.waiting.room(events.len(), 0)?;
+        if about > limit.saturating_mul(2) {
+            return Err(AppendError::TooLarge { bytes: about, limit });
+        }
+        let remembers =
+            !shared.options.remember_for.is_zero() && shared.options.remember_events > 0;
+        let prepared = Prepared::new(&events, remembers);
+        drop(events);
+        let bytes = prepared.bytes();
+        if bytes > limit {
+            return Err(AppendError::TooLarge { bytes, limit });
+        }
+        let (answer, told) = oneshot::channel();
+        shared.waiting.push(Append { prepared, answer })?;
+        told.await.unwrap_or_else(|_| {
+            let why = "the log ended before it has answered: post again";
+            Err(AppendError::Failed(why.to_owned()))
+        })
+    }
+}
+
+/// A log that was never there.
+fn begin(disk: &dyn Disk, directory: &Path, options: &LogOptions) -> Result<Recovered, LogError> {
+    let (clock, log) = (LogClock::after(0), random());
+    let header = SegmentHeader { log, base: 1, created: clock.now(), salt: random() };
+    let made = begin_segment(disk, directory, header, options.segment_bytes, false);
+    let active: Active = made.map_err(|why| match why {
+        NoSegment::Full(error) | NoSegment::Failed(error) => {
+            LogError::Io { path: directory.to_owned(), error }
+        }
+    })?;
+    Ok(Recovered {
+        log,
+        segments: Segments([active.segment.clone()].into()),
+        active,
+        next: 1,
+        time: header.created,
+        identities: Identities::new(options.remember_for, options.remember_events),
+        has_spare: false,
+    })
+}
+
+/// What consumers have stored was durable: a log that ends before it, or begins behind it, has lost
+/// something.
+fn check_consumers(consumers: &Consumers, found: &Recovered) -> Result<(), LogError> {
+    let (first, next) = (found.segments.first(), found.next);
+    let damaged = |offset, sequence, what| {
+        let file = found.active.segment.path.clone();
+        Err(LogError::Damaged(Damage { file, offset, sequence, what }))
+    };
+    if consumers.next() > next {
+        let what = format!("a consumer has taken events up to {}", consumers.next() - 1);
+        return damaged(found.active.end, next, what);
+    }
+    match consumers.lowest() {
+        Some(lowest) if lowest < first => {
+            let what = format!("the log begins with event {first}, and a consumer needs {lowest}");
+            damaged(0, lowest, what)
+        }
+        _ => Ok(()),
+    }
+}
+
+impl EventLog for SegmentLog {
+    fn describe(&self) -> String {
+        format!("log:{}", self.shared().directory.display())
+    }
+
+    fn append<'a>(&'a self, events: Vec<Event>) -> BoxFuture<'a, Result<Appended, AppendError>> {
+        Box::pin(self.append_these(events))
+    }
+}
+
+impl fmt::Debug for SegmentLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SegmentLog").field("standing", &self.standing()).finish_non_exhaustive()
+    }
+}

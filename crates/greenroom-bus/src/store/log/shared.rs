@@ -1,0 +1,78 @@
+//! What the parts of an open log share.
+
+use std::{
+    any::Any,
+    io,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use super::{
+    consumers::{Consumers, Stored},
+    disk::Disk,
+    options::LogOptions,
+    segment::Segments,
+    waiting::Waiting,
+};
+
+/// What is durable, for those who read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Durable {
+    /// Events below this are.
+    pub(super) next: u64,
+    pub(super) writer: Writer,
+}
+
+/// Whether more may come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Writer {
+    Open,
+    /// Nothing more comes.
+    Closed,
+    /// Nothing more comes, and why.
+    Failed(Arc<str>),
+}
+
+/// A log that is open.
+pub(super) struct Shared {
+    pub(super) directory: PathBuf,
+    pub(super) disk: Arc<dyn Disk>,
+    pub(super) options: LogOptions,
+    /// Locked for a look or a change, and while the first position of a new consumer is stored.
+    pub(super) segments: Mutex<Segments>,
+    pub(super) waiting: Waiting,
+    pub(super) consumers: Consumers,
+    pub(super) durable: watch::Sender<Durable>,
+    /// Syncs of blocks so far.
+    pub(super) syncs: AtomicU64,
+    /// Held for as long as anything of this log is in use.
+    pub(super) _lock: Box<dyn Any + Send + Sync>,
+}
+
+impl Shared {
+    pub(super) fn durable(&self) -> watch::Receiver<Durable> {
+        self.durable.subscribe()
+    }
+
+    pub(super) fn count_sync(&self) {
+        self.syncs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns when it survives a crash. Has segments removed that nobody needs any more.
+    pub(super) fn store_consumer(&self, name: &str, stored: Stored) -> io::Result<()> {
+        self.consumers.store(name, stored)?;
+        let lowest = self.consumers.lowest().unwrap_or(0);
+        let is_past_a_segment =
+            self.segments.lock().0.get(1).is_some_and(|second| second.header.base <= lowest);
+        if is_past_a_segment {
+            self.waiting.retain();
+        }
+        Ok(())
+    }
+}

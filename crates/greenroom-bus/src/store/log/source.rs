@@ -1,0 +1,166 @@
+//! The events of a log, for one consumer.
+
+use std::{collections::VecDeque, fmt, sync::Arc};
+
+use tokio::{sync::watch, task::JoinHandle};
+
+use super::{
+    consumers::Stored,
+    error::LogError,
+    positions::LogPositions,
+    reader::Reader,
+    shared::{Durable, Shared, Writer},
+};
+use crate::{
+    BoxFuture,
+    source::{Committer, Pull, Receipts, Source, SourceError, Taken},
+};
+
+/// Events of one pull.
+const BATCH: usize = 1_024;
+
+/// Reads a log from where its consumer has got to, and goes on with what is appended. It ends when
+/// the log is closed and everything was given; with an error when the log has failed. Positions are
+/// sequence numbers, from 1.
+///
+/// Memory: the events of two blocks, of up to 8 MiB each unless an append was larger.
+pub struct LogSource {
+    name: String,
+    durable: watch::Receiver<Durable>,
+    /// `None` while it is with `reading`.
+    reader: Option<Reader>,
+    /// The next block, on its way.
+    reading: Option<JoinHandle<(Reader, Result<VecDeque<Taken>, LogError>)>>,
+    /// What was read and not given.
+    ready: VecDeque<Taken>,
+    /// Events below this may be given.
+    room_below: u64,
+    positions: LogPositions,
+    /// Somebody commits them.
+    is_committed: bool,
+}
+
+impl LogSource {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        consumer: &str,
+        name: String,
+        (stored, is_new): (&Stored, bool),
+    ) -> Self {
+        let reader = Reader::new(shared.clone(), stored.positions.lowest());
+        let (durable, names) = (shared.durable(), (consumer.to_owned(), name.clone()));
+        let positions = LogPositions::new(shared, names, (stored, is_new));
+        Self {
+            name,
+            durable,
+            reader: Some(reader),
+            reading: None,
+            ready: VecDeque::new(),
+            room_below: 0,
+            positions,
+            is_committed: false,
+        }
+    }
+
+    /// Gives what was read, as far as there is room. False where that was nothing.
+    async fn give(&mut self, into: &mut Vec<Taken>) -> bool {
+        let Some(first) = self.ready.front().map(|taken| taken.position) else { return false };
+        if self.is_committed && first >= self.room_below {
+            self.room_below = self.positions.room_for(first).await;
+        }
+        let below = if self.is_committed { self.room_below } else { u64::MAX };
+        let count = self.ready.iter().take(BATCH).take_while(|item| item.position < below).count();
+        let mut taken: Vec<_> = self.ready.drain(..count).collect();
+        self.positions.received(&mut taken);
+        let gives_any = !taken.is_empty();
+        into.append(&mut taken);
+        gives_any
+    }
+
+    /// Begins to read the next block, if it is durable. Otherwise says how the writer stands.
+    fn read_on(&mut self) -> Option<Writer> {
+        let durable = self.durable.borrow_and_update().clone();
+        let has_more = self.reader.as_ref().is_some_and(|reader| reader.next() < durable.next);
+        let Some(mut reader) = self.reader.take_if(|_| has_more) else {
+            return Some(durable.writer);
+        };
+        self.reading = Some(tokio::task::spawn_blocking(move || {
+            let read = reader.read();
+            (reader, read)
+        }));
+        None
+    }
+
+    /// Takes what was read.
+    async fn take_read(&mut self) -> Result<(), SourceError> {
+        let Some(reading) = &mut self.reading else { return Ok(()) };
+        let read = reading.await;
+        self.reading = None;
+        let (reader, read) = read.map_err(|error| self.failed(error))?;
+        self.reader = Some(reader);
+        self.ready = read.map_err(|error| self.failed(error))?;
+        Ok(())
+    }
+
+    fn failed(&self, error: impl fmt::Display) -> SourceError {
+        SourceError::new(self.name.clone(), error.to_string())
+    }
+}
+
+impl Source for LogSource {
+    fn describe(&self) -> String {
+        self.name.clone()
+    }
+
+    fn pull<'a>(
+        &'a mut self,
+        into: &'a mut Vec<Taken>,
+    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+        Box::pin(async move {
+            loop {
+                let writer = if self.reading.is_none() { self.read_on() } else { None };
+                if !self.ready.is_empty() {
+                    if self.give(into).await {
+                        return Ok(Pull::More);
+                    }
+                    continue;
+                }
+                match writer {
+                    None => self.take_read().await?,
+                    // The log is never dropped before it has said how it ended.
+                    Some(Writer::Open) => _ = self.durable.changed().await,
+                    Some(Writer::Failed(why)) => return Err(self.failed(why)),
+                    Some(Writer::Closed) => {
+                        self.positions.end();
+                        return Ok(Pull::End);
+                    }
+                }
+            }
+        })
+    }
+
+    fn replayable(&self) -> bool {
+        true
+    }
+
+    fn committer(&mut self) -> Option<Arc<dyn Committer>> {
+        self.is_committed = true;
+        Some(Arc::new(self.positions.clone()))
+    }
+
+    fn receipts(&self) -> Option<Arc<dyn Receipts>> {
+        Some(Arc::new(self.positions.clone()))
+    }
+}
+
+impl Drop for LogSource {
+    fn drop(&mut self) {
+        self.positions.end();
+    }
+}
+
+impl fmt::Debug for LogSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LogSource").field("name", &self.name).finish_non_exhaustive()
+    }
+}
