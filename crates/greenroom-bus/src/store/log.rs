@@ -20,6 +20,7 @@
 //! [`memory`](crate::source::memory) where nothing has to outlive the process.
 
 mod active;
+mod backup;
 mod clock;
 mod committer;
 mod consumers;
@@ -27,6 +28,7 @@ mod disk;
 mod error;
 mod format;
 mod identities;
+mod inspection;
 mod options;
 mod positions;
 mod reader;
@@ -40,11 +42,18 @@ mod source;
 mod waiting;
 mod walk;
 
+#[cfg(test)]
+mod sim_disk;
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use crate::{BoxFuture, event::Event};
 
+pub use backup::back_up;
 pub use error::{Damage, LogError};
+pub use inspection::{Inspection, inspect, is_log};
 pub use options::LogOptions;
 pub use segment_log::{ConsumerStanding, LogStanding, SegmentLog};
 pub use source::LogSource;

@@ -58,7 +58,10 @@ impl LogCommitter {
                     self.retain(0);
                     Ok(())
                 }
-                Work::End => return self.seal(),
+                Work::End => {
+                    self.retain(0);
+                    return self.seal();
+                }
             };
             if let Err(why) = done {
                 self.waiting().fail(&why);

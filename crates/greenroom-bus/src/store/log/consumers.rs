@@ -28,7 +28,7 @@ use crate::watermark::Positions;
 /// Where they are, in the directory of the log.
 pub(super) const DIRECTORY: &str = "consumers";
 
-const EXTENSION: &str = ".checkpoint";
+pub(super) const EXTENSION: &str = ".checkpoint";
 
 /// The form of a consumer of a log.
 const FORM: u32 = 3;

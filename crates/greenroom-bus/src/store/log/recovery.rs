@@ -4,7 +4,7 @@
 //! the others are checked when they are read. A torn tail is cut; anything else that is wrong
 //! refuses the log.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
 use super::{
     active::Active,
@@ -61,7 +61,8 @@ pub(super) fn recover(
         return Err(LogError::Damaged(other.damage("it is a segment of another log")));
     }
     let segments = Segments(walks.iter().map(|walk| walk.segment.clone()).collect());
-    let has_spare = names.iter().any(|name| name == SPARE);
+    let has_spare =
+        names.iter().any(|name| name == SPARE) && is_usable_spare(disk, directory, options)?;
     let mut identities = Identities::new(options.remember_for, options.remember_events);
     let begin = remembered_from(&segments, options);
     if begin == 0 {
@@ -82,6 +83,21 @@ pub(super) fn recover(
     }
     let next = walk.next;
     Ok(Some(Recovered { log, segments, active, next, time, identities, has_spare }))
+}
+
+/// One of another size, of a run with other options, is removed.
+fn is_usable_spare(
+    disk: &dyn Disk,
+    directory: &Path,
+    options: &LogOptions,
+) -> Result<bool, LogError> {
+    let path = directory.join(SPARE);
+    let file = disk.open(&path, false).map_err(LogError::io(&path))?;
+    if file.length().map_err(LogError::io(&path))? == options.segment_bytes {
+        return Ok(true);
+    }
+    disk.remove(&path).map_err(LogError::io(&path))?;
+    Ok(false)
 }
 
 /// The first segment with an event that is remembered, or the last one.
@@ -214,15 +230,4 @@ fn entries(bytes: &[u8], log: u64) -> Option<(u64, &[u8])> {
         && u32::from_le_bytes(*sum) == checksum(rest)
         && u64::from_le_bytes(*found) == log;
     is_good.then_some((u64::from_le_bytes(*sequence), entries))
-}
-
-/// Opens the directory of a log for a look that changes nothing.
-pub(super) fn walks(disk: &Arc<dyn Disk>, directory: &Path) -> Result<Vec<Walk>, LogError> {
-    let names = disk.list(directory).map_err(LogError::io(directory))?;
-    let walk = |base| {
-        let path = Segment::path(directory, base);
-        let (segment, file) = Segment::open(&**disk, &path, base, false)?;
-        Ok(Walk::new(segment, file))
-    };
-    bases(&names).into_iter().map(walk).collect()
 }

@@ -34,16 +34,31 @@ pub(super) fn retain(
     moment: Moment,
 ) -> io::Result<()> {
     while let Some((segment, end)) = oldest_to_remove(shared, moment) {
-        keep_identities(shared, identities, &segment, (end, moment.next))?;
-        let is_usual = segment.length == shared.options.segment_bytes;
-        if is_usual && !*has_spare {
-            shared.disk.rename(&segment.path, &shared.directory.join(SPARE))?;
-            *has_spare = true;
-        } else {
-            shared.disk.remove(&segment.path)?;
+        let removed = remove(shared, identities, has_spare, &segment, (end, moment.next));
+        if let Err(error) = removed {
+            // Without it there would be a gap as soon as the next one is removed.
+            shared.segments.lock().0.push_front(segment);
+            return Err(error);
         }
         shared.disk.sync_directory(&shared.directory)?;
     }
+    Ok(())
+}
+
+fn remove(
+    shared: &Shared,
+    identities: &Identities,
+    has_spare: &mut bool,
+    segment: &Segment,
+    (end, next): (u64, u64),
+) -> io::Result<()> {
+    keep_identities(shared, identities, segment, (end, next))?;
+    let is_usual = segment.length == shared.options.segment_bytes;
+    if !is_usual || *has_spare {
+        return shared.disk.remove(&segment.path);
+    }
+    shared.disk.rename(&segment.path, &shared.directory.join(SPARE))?;
+    *has_spare = true;
     Ok(())
 }
 

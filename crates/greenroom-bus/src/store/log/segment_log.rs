@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{Arc, atomic::Ordering},
     thread::JoinHandle,
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -24,7 +25,7 @@ use super::{
     options::LogOptions,
     recovery::{Recovered, recover},
     roll::{NoSegment, begin_segment},
-    segment::Segments,
+    segment::{SPARE, Segments},
     shared::{Durable, Shared, Writer},
     source::LogSource,
     waiting::{Append, Prepared, Waiting},
@@ -32,7 +33,7 @@ use super::{
 use crate::{BoxFuture, event::Event};
 
 /// The file that says who writes the log.
-const LOCK: &str = "lock";
+pub(super) const LOCK: &str = "lock";
 
 /// A durable log: a directory of segment files, one thread that writes them, and the positions of
 /// its consumers.
@@ -160,6 +161,10 @@ impl SegmentLog {
             Some(found) => found,
             None => begin(&*disk, &directory, &options)?,
         };
+        // A run that was killed may have put files in their places without waiting for the disk.
+        for path in [&directory, &consumers_directory] {
+            disk.sync_directory(path).map_err(LogError::io(path))?;
+        }
         let consumers = Consumers::open(&disk, &directory, found.log)?;
         check_consumers(&consumers, &found)?;
         let durable = Durable { next: found.next, writer: Writer::Open };
@@ -190,6 +195,12 @@ impl SegmentLog {
 
     fn shared(&self) -> &Arc<Shared> {
         &self.handle.shared
+    }
+
+    /// What its parts share.
+    #[cfg(test)]
+    pub(super) fn handle_for_tests(&self) -> &Shared {
+        self.shared()
     }
 
     /// The directory.
@@ -261,6 +272,42 @@ impl SegmentLog {
             // Its thread is at its end, and lets go of the log.
             let _ = tokio::task::spawn_blocking(move || committer.join()).await;
         }
+    }
+
+    /// Removes now what no consumer needs and is older than `keep_for`, and the spare file. How the
+    /// log stood before and stands now. Blocks for as long as that takes.
+    ///
+    /// Ids are remembered of the last day, of up to ten million events.
+    ///
+    /// # Errors
+    /// It cannot be opened: see [`open`](Self::open).
+    pub fn compact(
+        directory: impl AsRef<Path>,
+        keep_for: Duration,
+    ) -> Result<(LogStanding, LogStanding), LogError> {
+        let options = LogOptions {
+            keep_for,
+            max_bytes: u64::MAX,
+            remember_for: Duration::from_secs(24 * 60 * 60),
+            remember_events: 10_000_000,
+            ..LogOptions::default()
+        };
+        let log = Self::open(directory, options)?;
+        let (before, shared) = (log.standing(), log.shared());
+        shared.waiting.close();
+        let committer = log.handle.committer.lock().take();
+        // One that has panicked has said so.
+        committer.map(JoinHandle::join);
+        let spare = shared.directory.join(SPARE);
+        match shared.disk.remove(&spare) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(LogError::Io { path: spare, error });
+            }
+            _ => {}
+        }
+        let directory = &shared.directory;
+        shared.disk.sync_directory(directory).map_err(LogError::io(directory))?;
+        Ok((before, log.standing()))
     }
 
     async fn append_these(&self, events: Vec<Event>) -> Result<Appended, AppendError> {

@@ -1,0 +1,92 @@
+use std::io::ErrorKind;
+
+use super::{
+    super::{
+        AppendError, LogOptions,
+        sim_disk::{Op, SimDisk},
+    },
+    support::*,
+};
+
+#[tokio::test]
+async fn d03_what_waits_is_bounded_and_more_is_answered_full() {
+    for options in [
+        LogOptions { waiting_events: 5, ..small() },
+        LogOptions { waiting_bytes: 1_500, ..small() },
+    ] {
+        let disk = SimDisk::new(1);
+        let log = open(&disk, options);
+        disk.hold_syncs();
+        let first = tokio::spawn({
+            let log = log.clone();
+            async move { append(&log, 0..1).await }
+        });
+        tokio::task::spawn_blocking({
+            let disk = disk.clone();
+            move || disk.until_sync_is_held()
+        })
+        .await
+        .unwrap();
+        let second = tokio::spawn({
+            let log = log.clone();
+            async move { append(&log, 1..5).await }
+        });
+        tokio::task::yield_now().await;
+        match refused(&log, 5..9).await {
+            AppendError::Full { reason, .. } => assert!(reason.contains("waiting_"), "{reason}"),
+            other => panic!("{other}"),
+        }
+        disk.release_syncs();
+        assert_eq!((first.await.unwrap().stored, second.await.unwrap().stored), (1, 4));
+        assert_eq!(append(&log, 5..9).await.stored, 4);
+        assert_eq!(read_all(&log).await.len(), 9);
+    }
+}
+
+#[tokio::test]
+async fn b03_a_log_of_its_greatest_size_is_full_until_a_consumer_is_done() {
+    let disk = SimDisk::new(1);
+    let log = open(&disk, LogOptions { max_bytes: 24 * 1024, ..small() });
+    drop(log.source("slow").unwrap());
+    let mut stored = 0;
+    let reason = loop {
+        match log_append(&log, stored).await {
+            Ok(()) => stored += 10,
+            Err(AppendError::Full { reason, .. }) => break reason,
+            Err(other) => panic!("{other}"),
+        }
+    };
+    assert!(stored > 50, "{stored}");
+    for part in ["max_bytes", "`slow`", "event 1 on", "nothing reads"] {
+        assert!(reason.contains(part), "{part}: {reason}");
+    }
+    assert_eq!(consume(&log, "slow").await.len(), stored as usize);
+    log_append(&log, stored).await.unwrap();
+    assert!(log.standing().bytes <= 24 * 1024);
+}
+
+async fn log_append(log: &super::super::SegmentLog, first: u32) -> Result<(), AppendError> {
+    use super::super::EventLog;
+    log.append(events(first..first + 10)).await.map(drop)
+}
+
+#[tokio::test]
+async fn b03_a_disk_that_is_full_when_a_segment_is_begun_is_full_and_no_failure() {
+    let disk = SimDisk::new(1);
+    let log = open(&disk, small());
+    let mut stored = 0;
+    disk.fails_next(Op::Create, ErrorKind::StorageFull);
+    let reason = loop {
+        match log_append(&log, stored).await {
+            Ok(()) => stored += 10,
+            Err(AppendError::Full { reason, .. }) => break reason,
+            Err(other) => panic!("{other}"),
+        }
+    };
+    assert!(reason.contains("free some space"), "{reason}");
+    log_append(&log, stored).await.unwrap();
+    assert_eq!(read_all(&log).await.len(), stored as usize + 10);
+    log.close().await;
+    drop(log);
+    assert_eq!(read_all(&open(&disk.crash(), small())).await.len(), stored as usize + 10);
+}

@@ -1,0 +1,105 @@
+use std::{path::Path, time::Duration};
+
+use super::{
+    super::{LogOptions, SegmentLog, sim_disk::SimDisk},
+    support::*,
+};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+async fn filled(log: &SegmentLog, from: u32) -> u64 {
+    let before = log.standing().segments;
+    let mut n = from;
+    while log.standing().segments < before + 3 {
+        append(log, n..n + 10).await;
+        n += 10;
+    }
+    log.standing().next
+}
+
+/// Waits until retention has been through.
+async fn retained(log: &SegmentLog) {
+    // An append that is answered was written after what was asked for before it.
+    log.handle_for_tests().waiting.retain();
+    let id = rand::random::<u32>() | 1 << 31;
+    append(log, id..id.saturating_add(1)).await;
+    let id = id - 1;
+    append(log, id..id + 1).await;
+}
+
+#[tokio::test]
+async fn b03_whole_segments_go_when_they_are_old_and_every_consumer_is_done() {
+    let (disk, hands) = (SimDisk::new(1), Hands::default());
+    let log = try_open(&disk, small(), &hands).unwrap();
+    filled(&log, 0).await;
+    let mut slow = log.source("slow").unwrap();
+    consume(&log, "quick").await;
+    hands.pass(2 * HOUR);
+    retained(&log).await;
+    assert_eq!(log.standing().first, 1, "`slow` needs everything");
+    let first = read_to(&mut slow, 2).await;
+    assert_eq!(first[0], (1, "0".to_owned()));
+    drop(slow);
+    consume(&log, "slow").await;
+    retained(&log).await;
+    let standing = log.standing();
+    assert!(standing.first > 1 && standing.segments < 4, "{standing:?}");
+}
+
+#[tokio::test]
+async fn b03_what_is_young_is_kept_though_everybody_is_done() {
+    let (disk, hands) = (SimDisk::new(1), Hands::default());
+    let log = try_open(&disk, small(), &hands).unwrap();
+    filled(&log, 0).await;
+    consume(&log, "c").await;
+    hands.pass(HOUR / 2);
+    retained(&log).await;
+    assert_eq!(log.standing().first, 1);
+}
+
+#[tokio::test]
+async fn b03_without_a_consumer_nothing_is_removed() {
+    let (disk, hands) = (SimDisk::new(1), Hands::default());
+    let log = try_open(&disk, LogOptions { keep_for: Duration::ZERO, ..small() }, &hands).unwrap();
+    filled(&log, 0).await;
+    hands.pass(24 * HOUR);
+    retained(&log).await;
+    assert_eq!(log.standing().first, 1);
+}
+
+#[tokio::test]
+async fn b03_a_file_that_is_not_needed_any_more_becomes_the_next_segment() {
+    let (disk, hands) = (SimDisk::new(1), Hands::default());
+    let log = try_open(&disk, LogOptions { keep_for: Duration::ZERO, ..small() }, &hands).unwrap();
+    filled(&log, 0).await;
+    let before = log.standing().next;
+    consume(&log, "c").await;
+    retained(&log).await;
+    let spare = Path::new(DIRECTORY).join("spare");
+    assert!(disk.names().contains(&spare), "{:?}", disk.names());
+    let end = filled(&log, 10_000).await;
+    let read = consume(&log, "c").await;
+    assert_eq!(read.len() as u64, end - before);
+    drop(log);
+    // What the file had before is never taken for a part of the log.
+    let log = try_open(&disk.crash(), small(), &hands).unwrap();
+    assert_eq!(log.standing().next, end);
+}
+
+#[tokio::test]
+async fn z10_a_wall_clock_that_jumps_makes_nothing_older() {
+    // Between two runs an hour back: the log goes on where its own time was.
+    let (disk, hands) = (SimDisk::new(1), Hands::default());
+    let log = try_open(&disk, small(), &hands).unwrap();
+    hands.pass(10 * HOUR);
+    filled(&log, 0).await;
+    consume(&log, "c").await;
+    log.close().await;
+    drop(log);
+    let log = try_open(&disk, small(), &Hands::default()).unwrap();
+    retained(&log).await;
+    assert_eq!(log.standing().first, 1, "nothing is removed at once");
+    // While it is open, time is what passes; the wall clock is not asked.
+    let clock = super::super::clock::LogClock::after(u64::MAX / 2);
+    assert!(clock.now() - u64::MAX / 2 < 60_000);
+}
