@@ -70,6 +70,10 @@ pub enum Command {
     /// AsyncAPI 3.0 as JSON, without credentials, arguments of programs and other values that may be
     /// secret.
     Asyncapi(AsyncApiArgs),
+    /// Look after a durable store: check, copy, compact or export it
+    ///
+    /// PATH is its directory. Exit code 1: it could not be done, or the store is damaged.
+    Store(StoreArgs),
     /// Print a script that completes commands and options in a shell
     ///
     /// For bash, put it into ~/.local/share/bash-completion/completions/greenroom; for zsh, into a
@@ -221,6 +225,51 @@ pub struct BenchArgs {
     /// Measure the pool alone; how the presets are measured, each in a process of its own
     #[arg(long, hide = true)]
     pub pool_alone: bool,
+}
+
+/// Arguments of `store`.
+#[derive(Debug, Args)]
+pub struct StoreArgs {
+    /// What to do with it.
+    #[command(subcommand)]
+    pub action: StoreAction,
+}
+
+/// What to do with a store.
+#[derive(Debug, Subcommand)]
+pub enum StoreAction {
+    /// Read all of a store and verify every checksum and sequence number; also while it is used
+    ///
+    /// Says what is in it, from when, and where its consumers stand. Changes nothing.
+    Check {
+        /// The directory of the store
+        path: PathBuf,
+    },
+    /// Copy a store to a new directory; also while it is used
+    Backup {
+        /// The directory of the store
+        path: PathBuf,
+        /// The directory of the copy, which is made, or is empty
+        to: PathBuf,
+    },
+    /// Remove now what no consumer needs any more; not while a greenroom uses it
+    Compact {
+        /// The directory of the store
+        path: PathBuf,
+        /// Keep what is younger than this, for example `12h`; nothing unless said otherwise
+        #[arg(long, value_name = "TIME", default_value = "0s", value_parser = values::age)]
+        keep: Duration,
+        /// Forget a consumer that is not used any more, so that what only it needs can go
+        #[arg(long, value_name = "CONSUMER")]
+        forget: Vec<String>,
+    },
+    /// Print the events of a store as CloudEvents, one a line; also of a damaged one
+    ///
+    /// What is not whole is told on standard error, with its place, and then the exit code is 1.
+    Export {
+        /// The directory of the store
+        path: PathBuf,
+    },
 }
 
 /// Arguments of `asyncapi`.

@@ -3,7 +3,7 @@
 //! - [`config`]: the options of the file, each declared once, and all that is checked in one run.
 //! - [`report`] and [`progress`]: what a run tells while it goes on and when it has ended.
 //! - [`commands`]: `run`, `check`, `why`, `route`, `explain-status`, `schema`, `init`, `demo`,
-//!   `bench`, `asyncapi`, `completions`, `man`.
+//!   `bench`, `asyncapi`, `store`, `completions`, `man`.
 
 mod admin;
 pub mod cli;
@@ -44,6 +44,7 @@ pub fn main() -> ExitCode {
         Command::Demo(demo) => commands::demo::demo(&demo),
         Command::Bench(bench) => commands::bench::bench(&bench),
         Command::Asyncapi(asyncapi) => commands::asyncapi::print(&asyncapi),
+        Command::Store(store) => commands::store::store(&store.action),
         Command::Completions { shell } => commands::completions::print(shell),
         Command::Man(man) => commands::man::man(&man),
     }

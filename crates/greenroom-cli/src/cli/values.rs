@@ -40,6 +40,12 @@ pub(super) fn work(text: &str) -> Result<Duration, String> {
     })
 }
 
+/// `12h`, `7d`, `0s`.
+pub(super) fn age(text: &str) -> Result<Duration, String> {
+    config::duration(text)
+        .ok_or_else(|| "a time with its unit is needed, such as `12h` or `0s`".to_owned())
+}
+
 /// `20000`, `20_000`, `20000/s`, `600/min`.
 pub(super) fn rate(text: &str) -> Result<f64, String> {
     let bare = text.replace('_', "").parse::<f64>().ok();
@@ -69,6 +75,9 @@ mod tests {
         assert_eq!(work("300ns"), Ok(Duration::from_nanos(300)));
         assert_eq!(work("1.5us"), Ok(Duration::from_nanos(1_500)));
         assert_eq!(work("0"), Ok(Duration::ZERO));
+        assert_eq!(age("0s"), Ok(Duration::ZERO));
+        assert_eq!(age("12h"), Ok(Duration::from_secs(12 * 3_600)));
+        assert!(age("12").is_err());
         assert_eq!(rate("20_000"), Ok(20_000.0));
         assert_eq!(rate("600/min"), Ok(10.0));
         assert_eq!(exponent("0.9"), Ok(0.9));

@@ -11,4 +11,5 @@ pub mod man;
 pub mod route;
 pub mod run;
 pub mod schema;
+pub mod store;
 pub mod why;

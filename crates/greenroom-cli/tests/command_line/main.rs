@@ -8,6 +8,7 @@ mod colour;
 mod completions;
 mod man;
 mod route;
+mod store;
 mod version;
 
 use std::{
@@ -19,7 +20,7 @@ const GOOD: &str =
     "inputs: { i: { generator: { count: 1 } } }\nhandlers: { h: { on: '**', pass: } }\n";
 
 /// Every command, in the order of the help. Tests look for each in completions, pages and help.
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "run",
     "check",
     "why",
@@ -30,6 +31,7 @@ const COMMANDS: [&str; 12] = [
     "demo",
     "bench",
     "asyncapi",
+    "store",
     "completions",
     "man",
 ];

@@ -274,6 +274,14 @@ impl SegmentLog {
         }
     }
 
+    /// As [`close`](Self::close), outside of a runtime: blocks until nothing more is written.
+    pub fn close_and_wait(&self) {
+        self.shared().waiting.close();
+        let committer = self.handle.committer.lock().take();
+        // One that has panicked has told those who wait.
+        let _ = committer.map(JoinHandle::join);
+    }
+
     /// Removes now what no consumer needs and is older than `keep_for`, and the spare file. How the
     /// log stood before and stands now. Blocks for as long as that takes.
     ///
@@ -294,10 +302,7 @@ impl SegmentLog {
         };
         let log = Self::open(directory, options)?;
         let (before, shared) = (log.standing(), log.shared());
-        shared.waiting.close();
-        let committer = log.handle.committer.lock().take();
-        // One that has panicked has said so.
-        committer.map(JoinHandle::join);
+        log.close_and_wait();
         let spare = shared.directory.join(SPARE);
         match shared.disk.remove(&spare) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

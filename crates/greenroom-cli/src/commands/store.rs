@@ -1,0 +1,43 @@
+//! `greenroom store check|backup|compact|export PATH`: looks after what outlives a run.
+
+mod log;
+
+use std::{path::Path, process::ExitCode};
+
+use crate::{
+    cli::StoreAction,
+    exit::{self, Exit},
+};
+
+/// What a directory holds.
+enum Kind {
+    /// A durable log.
+    Log,
+}
+
+impl Kind {
+    fn of(path: &Path) -> Result<Self, String> {
+        if greenroom_bus::store::log::is_log(path) {
+            return Ok(Self::Log);
+        }
+        Err(format!(
+            "{}: there is no store of greenroom in this directory; name the directory of a log",
+            path.display()
+        ))
+    }
+}
+
+/// Does it, and prints what came of it.
+pub fn store(action: &StoreAction) -> ExitCode {
+    let path = match action {
+        StoreAction::Check { path }
+        | StoreAction::Backup { path, .. }
+        | StoreAction::Compact { path, .. }
+        | StoreAction::Export { path } => path,
+    };
+    let done = Kind::of(path).and_then(|Kind::Log| log::act(action));
+    match done {
+        Ok(answer) => exit::answer(&answer),
+        Err(why) => Exit::CouldNotRun.because(why),
+    }
+}
