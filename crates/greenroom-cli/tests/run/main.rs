@@ -26,6 +26,7 @@ mod reload;
 mod rotation;
 mod routing;
 mod scenarios;
+mod sdk;
 mod server;
 mod signals;
 mod stage;

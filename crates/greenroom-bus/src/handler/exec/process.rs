@@ -44,6 +44,10 @@ const LAST_ANSWER: Duration = Duration::from_millis(100);
 /// they are killed.
 const END_GRACE: Duration = Duration::from_secs(1);
 
+/// Set for each worker process: it speaks this version of the protocol with greenroom, so that it
+/// can keep what it prints at its start from its answers.
+const PROTOCOL: (&str, &str) = ("GREENROOM_PROTOCOL", "1");
+
 /// A running worker process and its pipes.
 ///
 /// Dropping it kills the whole process group at once; the process is reaped in the background.
@@ -307,6 +311,7 @@ fn command(config: &ExecConfig) -> io::Result<Command> {
     let mut command = Command::new(program);
     command
         .args(arguments)
+        .env(PROTOCOL.0, PROTOCOL.1)
         .envs(&config.env)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
