@@ -63,6 +63,8 @@ mod blame;
 mod config;
 mod counters;
 mod errors;
+#[doc(hidden)]
+pub mod fuzzed;
 mod group;
 mod lines;
 mod printable;

@@ -61,6 +61,8 @@ use self::{
 use super::{Committer, Pull, Receipts, Source, SourceError, Taken};
 use crate::{BoxFuture, record::Mapping};
 
+#[doc(hidden)]
+pub use checkpoint::positions_in;
 pub use select::{EXTENSIONS, FileSet};
 pub use set::FileSetSource;
 

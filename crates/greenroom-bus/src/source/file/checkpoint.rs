@@ -306,6 +306,20 @@ fn read(text: &[u8]) -> Result<Contents, Unusable> {
     contents.map_err(|error| Unusable::Damaged(error.to_string()))
 }
 
+/// What the lines of each file in this checkpoint are, for the targets in `fuzz/`. No interface for
+/// anybody else.
+///
+/// # Errors
+/// Why nothing can be made of it.
+#[doc(hidden)]
+pub fn positions_in(text: &[u8]) -> Result<Vec<Positions>, String> {
+    let files = match read(text).map_err(|why| why.to_string())? {
+        Contents::One(stored) => vec![stored],
+        Contents::Several(set) => set.files,
+    };
+    files.iter().map(|stored| stored.positions().map_err(|why| why.to_string())).collect()
+}
+
 fn checksum(text: &str) -> String {
     let mut crc = Crc::new();
     crc.update(text.as_bytes());
