@@ -16,10 +16,11 @@ test: ## run the tests of all crates; `make test CRATE=greenroom-bus` runs those
 lint: ## check formatting, lints, licences, links and paths
 	.ci/run format licences tree clippy
 
-fmt: ## format the code, benchmarks and models included
+fmt: ## format the code, benchmarks, fuzz targets and models included
 	$(CARGO) fmt --all
 	cd bench && $(CARGO) fmt --all
 	cd models && $(CARGO) fmt --all
+	cd fuzz && $(CARGO) fmt --all
 
 doc: ## build the API documentation; a broken link is an error
 	.ci/run doc

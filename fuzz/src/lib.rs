@@ -6,7 +6,7 @@
 //! changes, repeats and shrinks what fails, and hands the same targets to a fuzzer that watches
 //! coverage where one is installed.
 
-use std::{env, ops::Bound, time::Duration};
+use std::{env, fs, ops::Bound, time::Duration};
 
 use bolero::{Driver, ValueGenerator};
 
@@ -15,6 +15,9 @@ const DEFAULT_SECONDS: f64 = 1.0;
 
 /// The variable of the environment with the seconds for each target.
 const SECONDS: &str = "GREENROOM_FUZZ_SECONDS";
+
+/// The variable with the name of a file that holds the input at hand. For one target at a time.
+const KEEP: &str = "GREENROOM_FUZZ_KEEP";
 
 /// At most so many changes are made to one seed.
 const MOST_CHANGES: usize = 8;
@@ -41,8 +44,20 @@ macro_rules! fuzz {
             .with_generator($crate::Changed { seeds: $seeds, tokens: $tokens })
             .with_iterations(usize::MAX)
             .with_test_time($crate::time_per_target())
-            .for_each($property)
+            .for_each($crate::kept($property))
     };
+}
+
+/// The property, which notes each input before it is tried: one that overflows the stack or hangs
+/// is not told of otherwise.
+pub fn kept(property: impl Fn(&[u8])) -> impl Fn(&Vec<u8>) {
+    let file = env::var_os(KEEP);
+    move |input| {
+        if let Some(file) = &file {
+            fs::write(file, input).expect("the input can be kept");
+        }
+        property(input);
+    }
 }
 
 /// Seeds with changes.

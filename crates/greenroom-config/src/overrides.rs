@@ -8,6 +8,10 @@ use crate::{
     yaml,
 };
 
+/// No option lies deeper than this. The tree is walked by recursion, which a longer path would bring
+/// to the end of the stack.
+const MAX_DEPTH: usize = 32;
+
 /// Puts `path=value` into the tree; the value is read as YAML.
 pub fn apply(root: &mut Node, setting: &str, problems: &mut Problems) {
     match parsed(setting) {
@@ -20,6 +24,10 @@ fn parsed(setting: &str) -> Result<(Vec<&str>, Node), Problem> {
     let (path, text) = setting.split_once('=').unwrap_or((setting, ""));
     let place = Place::Set(Arc::from(path));
     let keys: Vec<_> = path.split('.').collect();
+    if keys.len() > MAX_DEPTH {
+        let problem = Problem::error(format!("the path has {} parts", keys.len()), place);
+        return Err(problem.help("no option lies that deep"));
+    }
     if !setting.contains('=') || keys.iter().any(|key| key.is_empty()) {
         return Err(Problem::error("a setting is written `a.b=value`", place)
             .help("for example `--set pools.default.workers=8`"));
@@ -80,4 +88,18 @@ fn moved(mut node: Node, place: &Place) -> Node {
         other => other,
     };
     node
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_without_end_is_refused_and_not_walked() {
+        let mut problems = Problems::new("greenroom.yaml", "");
+        let mut root = Node::blank();
+        apply(&mut root, &format!("a{}=1", ".a".repeat(100_000)), &mut problems);
+        assert_eq!((problems.errors(), root.is_blank()), (1, true));
+        assert!(problems.render(false).contains("100001 parts"));
+    }
 }

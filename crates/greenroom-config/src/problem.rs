@@ -59,7 +59,7 @@ impl Problems {
         Self {
             list: Vec::new(),
             file: file.into(),
-            lines: text.lines().map(str::to_owned).collect(),
+            lines: lines_of(text).map(str::to_owned).collect(),
         }
     }
 
@@ -83,8 +83,10 @@ impl Problems {
     /// Where a problem is, for example `orders.yaml:3:13`.
     pub fn place(&self, problem: &Problem) -> String {
         match &problem.place {
-            Place::Set(path) => format!("--set {path}"),
-            Place::Source(span) => format!("{}:{}:{}", self.file, span.line, span.column),
+            Place::Set(path) => format!("--set {}", shortened(path)),
+            Place::Source(span) => {
+                format!("{}:{}:{}", printable(&self.file), span.line, span.column)
+            }
         }
     }
 
@@ -160,6 +162,11 @@ impl fmt::Display for Problems {
 }
 
 impl std::error::Error for Problems {}
+
+/// The lines of a file. As in YAML, a lone carriage return ends one, too.
+fn lines_of(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().flat_map(|line| line.split('\r'))
+}
 
 fn snippet(number: usize, line: &str, caret: &str, paint: &Paint, out: &mut String) {
     let number = number.to_string();
@@ -243,5 +250,26 @@ struct Paint {
 impl Paint {
     fn with(&self, code: &str, text: &str) -> String {
         if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_a_place_is_found_behind_a_lone_carriage_return() {
+        let mut problems = Problems::new("a.yaml", "# one\r# two\r\n\r\nbad: [\n");
+        let span = Span { line: 4, column: 1, width: 3 };
+        problems.push(Problem::error("wrong", Place::Source(span)));
+        assert!(problems.render(false).contains("4 | bad: ["), "{problems}");
+    }
+
+    #[test]
+    fn neither_a_setting_nor_the_name_of_a_file_steers_the_terminal() {
+        let mut problems = Problems::new("\u{1b}[2J.yaml", "");
+        problems.push(Problem::error("wrong", Place::whole_file()));
+        problems.push(Problem::error("wrong", Place::Set("a\u{1b}[2Jb".into())));
+        assert!(!problems.render(false).contains('\u{1b}'), "{:?}", problems.render(false));
     }
 }

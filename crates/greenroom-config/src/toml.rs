@@ -12,13 +12,17 @@ use crate::{
     tree::{Entry, Node, Place, Span, Value},
 };
 
+/// A file with more errors than this is no TOML at all: to find the place of each takes time in the
+/// length of the file.
+const MOST_ERRORS: usize = 50;
+
 /// Reads the text of a TOML file; one that holds nothing is [blank](Node::is_blank). `None` when it
 /// is not TOML; the problems say why.
 pub(crate) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let reader = Reader { text };
     if !errors.is_empty() {
-        for error in &errors {
+        for error in errors.iter().take(MOST_ERRORS) {
             let place = error.span().map_or_else(Place::whole_file, |span| reader.place(span));
             problems.push(Problem::error(
                 format!("this is not valid TOML: {}", error.message().replace('\n', "; ")),
@@ -69,11 +73,12 @@ impl Reader<'_> {
 
     fn place(&self, span: Range<usize>) -> Place {
         let before = self.text.get(..span.start).unwrap_or(self.text);
-        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        // A lone carriage return is no TOML, and ends a line where the error is shown.
+        let line_start = before.rfind(['\n', '\r']).map_or(0, |at| at + 1);
         let inside = self.text.get(span).unwrap_or_default();
         let width = inside.lines().next().unwrap_or_default().chars().count();
         Place::Source(Span {
-            line: before.matches('\n').count() + 1,
+            line: before.matches(['\n', '\r']).count() - before.matches("\r\n").count() + 1,
             column: before[line_start..].chars().count() + 1,
             width: width.max(1),
         })
@@ -89,4 +94,16 @@ fn integer(number: &DeInteger<'_>) -> Value {
 
 fn float(text: &str) -> Value {
     text.parse().map_or_else(|_| Value::Text(text.to_owned()), Value::Float)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_errors_names_the_first_of_them() {
+        let text = "%\n".repeat(100_000);
+        let mut problems = Problems::new("greenroom.toml", &text);
+        assert_eq!((parse(&text, &mut problems), problems.errors()), (None, MOST_ERRORS));
+    }
 }

@@ -25,9 +25,29 @@ const ANSWERS: &[&[u8]] = &[
 ];
 
 const TOKENS: &[&str] = &[
-    "{", "}", "[", "]", ",", ":", "\"", "\\ud800", "null", "true", "-1", "18446744073709551616", "1e3",
-    "\"token\":\"17\",", "\"token\":\"017\",", "\"token\":17,", "\"outcome\":\"released\",", "\"events\":null,",
-    "\"error\":null,", "\"retry_after_ms\":18446744073709551615,", "\"heartbeat\":false,", "\u{fc}", "\u{0}",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "\"",
+    "\\ud800",
+    "null",
+    "true",
+    "-1",
+    "18446744073709551616",
+    "1e3",
+    "\"token\":\"17\",",
+    "\"token\":\"017\",",
+    "\"token\":17,",
+    "\"outcome\":\"released\",",
+    "\"events\":null,",
+    "\"error\":null,",
+    "\"retry_after_ms\":18446744073709551615,",
+    "\"heartbeat\":false,",
+    "\u{fc}",
+    "\u{0}",
 ];
 
 /// An error text is kept so far, in bytes, and every control character takes some more.

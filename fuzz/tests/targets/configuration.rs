@@ -19,26 +19,87 @@ const TOML: &[&[u8]] = &[
 ];
 
 const TOKENS: &[&str] = &[
-    ":", ": ", "- ", "\n", "\n  ", "{", "}", "[", "]", ",", "'", "\"", "|\n", ">-\n", "&a ", "*a", "<<: ",
-    "!!str ", "---\n", "...\n", "%YAML 1.2\n", "#", "?", "~", "null", "true", "0x7f", "1e999", "-1", ".inf",
-    "${HOME}", "${X:-", "$${", "\t", "\u{0}", "\u{fc}", "\u{feff}", "\u{1b}[2J", "\u{2028}", "[[", "]]", "\"\"\"",
-    "'''", "= ", ".", "inputs", "handlers", "on", "where", "exec: { command: [x] }", "retry", "attempts", "5s",
-    "64KiB", "99999999999999999999", "workers", "order_by", "{a: ", "- - ", "a.b.c = 1\n", "\\u0000", "\\",
+    ":",
+    ": ",
+    "- ",
+    "\n",
+    "\n  ",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    "'",
+    "\"",
+    "|\n",
+    ">-\n",
+    "&a ",
+    "*a",
+    "<<: ",
+    "!!str ",
+    "---\n",
+    "...\n",
+    "%YAML 1.2\n",
+    "#",
+    "?",
+    "~",
+    "null",
+    "true",
+    "0x7f",
+    "1e999",
+    "-1",
+    ".inf",
+    "${HOME}",
+    "${X:-",
+    "$${",
+    "\t",
+    "\u{0}",
+    "\u{fc}",
+    "\u{feff}",
+    "\u{1b}[2J",
+    "\u{2028}",
+    "[[",
+    "]]",
+    "\"\"\"",
+    "'''",
+    "= ",
+    ".",
+    "inputs",
+    "handlers",
+    "on",
+    "where",
+    "exec: { command: [x] }",
+    "retry",
+    "attempts",
+    "5s",
+    "64KiB",
+    "99999999999999999999",
+    "workers",
+    "order_by",
+    "{a: ",
+    "- - ",
+    "a.b.c = 1\n",
+    "\\u0000",
+    "\\",
 ];
 
-/// Every place is in the text, and nothing that is shown steers a terminal.
+/// Every place is in the text, and nothing that is shown steers a terminal; a tab does not.
 fn assert_they_can_be_shown(problems: &Problems, text: &str) {
-    let lines: Vec<&str> = text.lines().collect();
+    let lines: Vec<&str> = text.lines().flat_map(|line| line.split('\r')).collect();
     for problem in problems.sorted() {
         if let Place::Source(span) = &problem.place {
-            assert!((1..=lines.len() + 1).contains(&span.line), "{problem:?} of {} lines", lines.len());
+            assert!(
+                (1..=lines.len() + 1).contains(&span.line),
+                "{problem:?} of {} lines",
+                lines.len()
+            );
             let width = lines.get(span.line - 1).map_or(0, |line| line.chars().count());
             assert!((1..=width + 1).contains(&span.column), "{problem:?} in a line of {width}");
         }
         assert!(!problem.message.is_empty());
     }
     let shown = problems.render(false);
-    let steers = |c: char| c.is_control() && c != '\n';
+    let steers = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     assert!(!shown.contains(steers), "{shown:?}");
 }
 

@@ -36,7 +36,9 @@ pub fn assert_it_survives(event: &Event) {
 pub fn assert_its_place_is_inside(error: &EventError, input: &[u8]) {
     let lines: Vec<&[u8]> = input.split(|byte| *byte == b'\n').collect();
     match error {
-        EventError::InvalidUtf8 { column } => assert!((1..=input.len()).contains(column), "{error}"),
+        EventError::InvalidUtf8 { column } => {
+            assert!((1..=input.len()).contains(column), "{error}")
+        }
         EventError::Json { line, column, .. } => {
             // Behind the last byte of a line is where something is missing.
             let text = line.checked_sub(1).and_then(|line| lines.get(line));

@@ -21,8 +21,11 @@ const PLAIN: &[&[u8]] = &[
 ];
 
 /// Two gzip members and zeros; one zstd frame behind one to be skipped.
-const COMPRESSED: &[&[u8]] =
-    &[include_bytes!("two-members.gz"), include_bytes!("frames.zst"), b"\x1f\x8b\x08\x1f\0\0\0\0\0\x03"];
+const COMPRESSED: &[&[u8]] = &[
+    include_bytes!("two-members.gz"),
+    include_bytes!("frames.zst"),
+    b"\x1f\x8b\x08\x1f\0\0\0\0\0\x03",
+];
 
 /// Longer lines are shortened.
 const LONGEST_EVENT: usize = 200;
@@ -56,7 +59,8 @@ fn taken(runtime: &Runtime, path: &Path) -> (Vec<Taken>, bool) {
 /// Each line that is not blank is an event or its bytes, in its place.
 fn assert_lines(content: &[u8], taken: &[Taken]) {
     let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
-    let lines = content.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let lines =
+        content.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let lines = (1..).zip(lines).filter(|(_, line)| !line.trim_ascii().is_empty());
     let mut taken = taken.iter();
     for (number, line) in lines {
@@ -68,7 +72,9 @@ fn assert_lines(content: &[u8], taken: &[Taken]) {
                 assert!(!written(event).is_empty());
             }
             Err(malformed) if malformed.too_large => {
-                assert!(line.len() > LONGEST_EVENT && line.starts_with(&malformed.raw[..LONGEST_EVENT]));
+                assert!(
+                    line.len() > LONGEST_EVENT && line.starts_with(&malformed.raw[..LONGEST_EVENT])
+                );
             }
             Err(malformed) => assert_eq!(malformed.raw, line, "{}", malformed.reason),
         }
@@ -82,7 +88,8 @@ fn plain() {
     let path = directory.path().join("in");
     fuzz!(PLAIN, JSON, |input| {
         fs::write(&path, input).expect("a file");
-        let is_plain = ![&b"\x1f\x8b"[..], b"\x28\xb5\x2f\xfd"].iter().any(|magic| input.starts_with(magic));
+        let is_plain =
+            ![&b"\x1f\x8b"[..], b"\x28\xb5\x2f\xfd"].iter().any(|magic| input.starts_with(magic));
         let (taken, ended) = taken(&runtime, &path);
         if is_plain && !input.get(1..4).is_some_and(|magic| magic == b"\x2a\x4d\x18") {
             assert!(ended, "a plain file is read to its end");

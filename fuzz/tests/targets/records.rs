@@ -20,8 +20,18 @@ const VALUES: &[&[u8]] = &[
 
 /// Where the targets look. Pointers are kept for the life of a process, so they are few.
 const POINTERS: &[&str] = &[
-    "/kind", "/user/id", "/user", "/list/0/a~1b", "/list/1/m~0n", "/list/1/0/0", "/list/00", "/list/-",
-    "/", "//", "/0", "/list/18446744073709551616",
+    "/kind",
+    "/user/id",
+    "/user",
+    "/list/0/a~1b",
+    "/list/1/m~0n",
+    "/list/1/0/0",
+    "/list/00",
+    "/list/-",
+    "/",
+    "//",
+    "/0",
+    "/list/18446744073709551616",
 ];
 
 fn pick(pointer: &str) -> Pick {
@@ -100,7 +110,8 @@ fn pointers_as_written() {
     const WRITTEN: &[&[u8]] = &[b"/a/b", b"/a~0b~1c/0", b"/"];
     // One letter, so that not every input is a new one that is kept.
     fuzz!(WRITTEN, &["/", "~", "~0", "~1", "a"], |input| {
-        let text: String = input.iter().take(8).map(|byte| char::from(b"/~01a"[*byte as usize % 5])).collect();
+        let text: String =
+            input.iter().take(8).map(|byte| char::from(b"/~01a"[*byte as usize % 5])).collect();
         if let Ok(pointer) = text.parse::<Pointer>() {
             assert_eq!(pointer.to_string(), text);
         }

@@ -6,7 +6,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::value::RawValue;
 
 use super::{
-    error::{EventError, shown},
+    error::{EventError, named, shown},
     model::{Attributes, Data, Event, ExtensionValue, Inner},
     rfc3339,
 };
@@ -64,7 +64,7 @@ impl<'a> Draft<'a> {
 
     fn mark(&mut self, bit: u16, name: &str) {
         if self.seen & bit != 0 {
-            self.fail(EventError::Duplicate { name: name.to_owned() });
+            self.fail(EventError::Duplicate { name: named(name) });
         }
         self.seen |= bit;
     }
@@ -106,11 +106,7 @@ impl<'a> Draft<'a> {
     }
 
     fn wrong(&mut self, name: &str, expected: &'static str, found: &Found<'_>) {
-        self.fail(EventError::Attribute {
-            name: name.to_owned(),
-            expected,
-            found: found.describe(),
-        });
+        self.fail(EventError::Attribute { name: named(name), expected, found: found.describe() });
     }
 
     /// JSON data, brought onto one line: a line feed between its tokens would break a file of one event per line.
@@ -194,7 +190,7 @@ impl<'a> Draft<'a> {
         let mut names: Vec<&str> = self.extensions.iter().map(|(name, _)| &**name).collect();
         names.sort_unstable();
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(EventError::Duplicate { name: pair[0].to_owned() }),
+            Some(pair) => Err(EventError::Duplicate { name: named(pair[0]) }),
             None => Ok(()),
         }
     }

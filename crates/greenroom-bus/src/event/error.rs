@@ -135,6 +135,14 @@ fn listed(known: &[String]) -> String {
 /// At most so many characters of a wrong value are repeated in an error.
 const SHOWN_CHARS: usize = 40;
 
+/// A name as an error repeats it: of one that is long, the beginning.
+pub(super) fn named(name: &str) -> String {
+    match name.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}...", &name[..end]),
+        None => name.to_owned(),
+    }
+}
+
 /// A text as errors show it: quoted, and shortened where it is long.
 pub(super) fn shown(text: &str) -> String {
     match text.char_indices().nth(SHOWN_CHARS) {

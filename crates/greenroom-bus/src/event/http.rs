@@ -8,10 +8,11 @@
 use std::{borrow::Cow, fmt::Write};
 
 use bytes::Bytes;
+use serde::de::IgnoredAny;
 
 use super::{
     draft::{Draft, Found},
-    error::EventError,
+    error::{EventError, named},
     media_type,
     model::{Data, Event, ExtensionValue},
 };
@@ -58,7 +59,7 @@ pub fn write_binary(event: &Event) -> BinaryMessage<'_> {
     for (name, value) in event.extensions() {
         headers.push((Cow::Owned(format!("ce-{name}")), extension(value)));
     }
-    let default = (!matches!(event.data(), Data::None)).then_some(media_type::JSON);
+    let default = is_json(event.data()).then_some(media_type::JSON);
     if let Some(media_type) = event.datacontenttype().or(default) {
         headers.push((Cow::Borrowed("content-type"), Cow::Borrowed(media_type)));
     }
@@ -125,6 +126,16 @@ pub fn read_binary(headers: &[(&str, &[u8])], body: &Bytes) -> Result<Event, Eve
         draft.set("datacontenttype", Found::Text(content_type.into()));
     }
     draft.finish()
+}
+
+/// Whether data that does not say what it is may be called JSON: a receiver would refuse other bytes
+/// under that name.
+fn is_json(data: &Data) -> bool {
+    match data {
+        Data::Json(_) => true,
+        Data::Payload(bytes) => serde_json::from_slice::<IgnoredAny>(bytes).is_ok(),
+        Data::None | Data::Binary(_) => false,
+    }
 }
 
 /// The data as a body: JSON data of another declared type is a string whose content is meant.
@@ -202,7 +213,7 @@ fn unquote(value: &[u8]) -> Cow<'_, [u8]> {
 
 fn text(attribute: &str, bytes: Vec<u8>) -> Result<String, EventError> {
     String::from_utf8(bytes).map_err(|error| EventError::Attribute {
-        name: attribute.to_owned(),
+        name: named(attribute),
         expected: "UTF-8 once it is percent-decoded",
         found: format!("{:?}", error.utf8_error().to_string()),
     })
@@ -211,6 +222,7 @@ fn text(attribute: &str, bytes: Vec<u8>) -> Result<String, EventError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::EventBuilder;
 
     fn headers<'a>(message: &'a BinaryMessage<'_>) -> Vec<(&'a str, &'a [u8])> {
         message.headers.iter().map(|(name, value)| (&**name, value.as_bytes())).collect()
@@ -303,6 +315,23 @@ mod tests {
         headers.push(("ce-subject", b"%FF"));
         let broken = read_binary(&headers, &Bytes::new()).unwrap_err();
         assert!(matches!(broken, EventError::Attribute { .. }), "{broken}");
+    }
+
+    #[test]
+    fn m01_bytes_that_are_not_json_are_not_called_json() {
+        let event = |builder: EventBuilder<'static>| builder.build().unwrap();
+        let bytes = event(Event::builder("1", "s", "t").data_binary("two\nlines"));
+        let record = event(Event::builder("1", "s", "t").data_payload("two\nlines"));
+        for event in [bytes, record] {
+            let message = write_binary(&event);
+            assert!(message.headers.iter().all(|(name, _)| name != "content-type"));
+            let read = read_binary(&headers(&message), &message.body).unwrap();
+            assert_eq!(read.data_bytes(), event.data_bytes());
+        }
+        let record = event(Event::builder("1", "s", "t").data_payload("{}"));
+        assert!(
+            headers(&write_binary(&record)).contains(&("content-type", &b"application/json"[..]))
+        );
     }
 
     #[test]

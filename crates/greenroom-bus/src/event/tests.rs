@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::*;
@@ -374,4 +375,32 @@ fn m04_an_event_without_a_flow_begins_one() {
     assert_eq!(event.extension(CORRELATION_ID), Some(&ExtensionValue::from("8")));
     let made = Event::builder("9", "/x", "y").build().unwrap().caused_by(&event).correlated();
     assert_eq!(made.extension(CORRELATION_ID), Some(&ExtensionValue::from("8")));
+}
+
+#[test]
+fn m05_white_space_around_a_record_of_json_is_no_part_of_its_data() {
+    let event = Event::builder("1", "s", "t").data_payload(" {\n\"n\": 1}\r\n").build().unwrap();
+    let mut line = Vec::new();
+    event.write_json(&mut line);
+    assert!(line.ends_with(b",\"data\":{ \"n\": 1}}"), "{}", String::from_utf8_lossy(&line));
+    let mut again = Vec::new();
+    Event::parse(&line).unwrap().write_json(&mut again);
+    assert_eq!(again, line, "what is written is read and written the same");
+}
+
+#[test]
+fn an_error_does_not_repeat_a_name_of_any_length() {
+    let name = "x".repeat(100_000);
+    let member = |value: &str| {
+        let head = r#"{"specversion":"1.0","id":"1","source":"s","type":"t""#;
+        format!("{head},\"{name}\":{value},\"{name}\":1}}")
+    };
+    for json in [member("1"), member("1.5"), member("[]")] {
+        let error = Event::parse(json.as_bytes()).unwrap_err().to_string();
+        assert!(error.len() < 200 && error.contains("xxx..."), "{} bytes", error.len());
+    }
+    let header = format!("ce-{name}");
+    let headers: [(&str, &[u8]); 1] = [(&header, b"%FF")];
+    let error = super::http::read_binary(&headers, &Bytes::new()).unwrap_err().to_string();
+    assert!(error.len() < 200, "{} bytes", error.len());
 }

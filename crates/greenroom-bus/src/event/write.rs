@@ -96,8 +96,11 @@ impl Event {
         let media = self.datacontenttype().map(media_type::normal);
         if media.as_deref().is_none_or(media_type::is_json) && is_json() {
             write_name("data", out);
-            // Between its tokens, where alone it can stand, a space means the same as a line feed.
-            out.extend(bytes.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
+            // White space around it is no part of the data. Between its tokens, where alone a line
+            // feed can stand, a space means the same.
+            out.extend(
+                bytes.trim_ascii().iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }),
+            );
         } else if media.is_some_and(|media| media.starts_with("text/")) {
             write_name("data", out);
             write_text(text, out);
