@@ -221,12 +221,11 @@ fn u06_handlers_of_both_packages_answer_retry_and_reject() {
 }
 
 fn assert_outputs(done: &[Value], given: &[Value]) {
-    let text = |at: usize, name: &str| done[at][name].as_str().unwrap().to_owned();
     assert_eq!(done.len(), 4, "{done:?}");
-    for at in 0..2 {
-        assert_eq!((text(at, "type"), text(at, "source")), ("summed".into(), "/w".into()));
-        assert_eq!((text(at, "subject"), text(at, "causationid")), ("a".into(), "1".into()));
-        assert_eq!(done[at]["data"], json!({"total": 42}));
+    for summed in &done[..2] {
+        let texts = ["type", "source", "subject", "causationid"].map(|name| &summed[name]);
+        assert_eq!(texts, ["summed", "/w", "a", "1"]);
+        assert_eq!(summed["data"], json!({"total": 42}));
     }
     assert_ne!(done[0]["id"], done[1]["id"]);
     assert_eq!((&done[2]["id"], &done[2]["data"]), (&given[1]["id"], &given[1]["data"]));
