@@ -34,21 +34,24 @@ const ORDERED: Side = Side::Engine { lines: Lines::Events, is_ordered: true };
 const RAW: Side = Side::Engine { lines: Lines::Payloads, is_ordered: false };
 
 /// The rows of the table, in the order in which they are run in each round.
-const ROWS: [(Side, &str); 7] = [
+const ROWS: [(Side, &str); 9] = [
     (FLOOR, "floor: read, parse, write"),
     (ANY_ORDER, "engine, file to file, any order"),
     (ORDERED, "engine, file to file, by subject"),
     (FLOOR_RAW, "floor of raw payloads: read, write"),
     (RAW, "engine, raw payloads, any order"),
+    (Side::Parse, "floor: read, parse"),
+    (Side::Nowhere, "engine, file to nowhere, any order"),
     (Side::Pool, "bare pool, a million keys"),
     (Side::Memory, "engine, memory to nowhere, ordered"),
 ];
 
 /// What is compared, and what is aimed at.
-const RATIOS: [(Side, Side, &str, &str); 4] = [
+const RATIOS: [(Side, Side, &str, &str); 5] = [
     (ANY_ORDER, FLOOR, "any order / floor", "at least 0.75, aim 1"),
     (ORDERED, FLOOR, "by subject / floor", "at least 0.75, aim 1"),
     (RAW, FLOOR_RAW, "raw payloads / their floor", "at least 0.75, aim 1"),
+    (Side::Nowhere, Side::Parse, "to nowhere / read and parse", "above 1 with a core to spare"),
     (Side::Memory, Side::Pool, "from memory / bare pool", "at least 0.067, aim 0.125"),
 ];
 
@@ -97,7 +100,7 @@ pub fn run(args: &[&str]) -> Result<ExitCode, Failure> {
 /// How many events or messages a side is to do.
 fn of_side(side: Side, events: u64) -> u64 {
     match side {
-        Side::Floor(_) | Side::Engine { .. } => events,
+        Side::Floor(_) | Side::Engine { .. } | Side::Parse | Side::Nowhere => events,
         Side::Memory => events * FROM_MEMORY,
         Side::Pool => events * MESSAGES,
     }

@@ -12,7 +12,7 @@ use greenroom_bus::{
     dead_letter::file::FileDeadLetterStore,
     engine::{Engine, HandlerConfig, PoolConfig},
     event::{Event, ExtraValue},
-    handler::pass::PassFactory,
+    handler::{discard::DiscardFactory, pass::PassFactory},
     record::{Mapping, Pick, Record},
     sink::file::{FileSink, FileSinkOptions},
     source::file::{FileSource, FileSourceOptions},
@@ -65,6 +65,30 @@ pub fn floor(input: &Path, output: &Path, lines: Lines) -> Result<u64, Failure> 
     }
     writer.into_inner().map_err(|error| error.into_error())?.sync_data()?;
     Ok(events)
+}
+
+/// Reads and parses, and does no more.
+pub fn read_and_parse(input: &Path) -> Result<u64, Failure> {
+    let mut reader = BufReader::with_capacity(256 << 10, File::open(input)?);
+    let (mut line, mut events) = (Vec::new(), 0_u64);
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        std::hint::black_box(Event::parse(line.trim_ascii_end())?);
+        line.clear();
+        events += 1;
+    }
+    Ok(events)
+}
+
+/// The engine, with a handler that does nothing and no output: what it takes to read and to parse.
+pub async fn to_nowhere(input: &Path, dead_letters: &Path) -> Result<u64, Failure> {
+    let engine = Engine::builder()
+        .input(Box::new(FileSource::open(input, FileSourceOptions::default())?))
+        .pool("default", PoolConfig { workers: WORKERS, ..PoolConfig::default() })
+        .handler("all", HandlerConfig::new(vec!["**".parse()?], Arc::new(DiscardFactory)))
+        .dead_letters(Arc::new(FileDeadLetterStore::open(dead_letters)?))
+        .build()
+        .await?;
+    clean(&engine.run().await)
 }
 
 /// The engine, in order of the events' subjects or in any order.

@@ -20,18 +20,24 @@ pub enum Side {
     Floor(Lines),
     /// The engine between the same files.
     Engine { lines: Lines, is_ordered: bool },
+    /// One thread that reads and makes events.
+    Parse,
+    /// The engine from a file to nowhere.
+    Nowhere,
     /// The engine from memory to nowhere.
     Memory,
     /// A pool alone.
     Pool,
 }
 
-const SIDES: [(&str, Side); 7] = [
+const SIDES: [(&str, Side); 9] = [
     ("floor", Side::Floor(Lines::Events)),
     ("floor-raw", Side::Floor(Lines::Payloads)),
     ("engine-any-order", Side::Engine { lines: Lines::Events, is_ordered: false }),
     ("engine-ordered", Side::Engine { lines: Lines::Events, is_ordered: true }),
     ("engine-raw", Side::Engine { lines: Lines::Payloads, is_ordered: false }),
+    ("parse", Side::Parse),
+    ("engine-nowhere", Side::Nowhere),
     ("memory", Side::Memory),
     ("pool", Side::Pool),
 ];
@@ -83,6 +89,10 @@ pub fn run(name: &str, args: &[&str]) -> Result<ExitCode, Failure> {
         Side::Floor(lines) => (None, file::floor(&input, &output, *lines)?),
         Side::Engine { lines, is_ordered } => {
             (None, on_runtime(file::engine(&input, &output, *lines, *is_ordered))?)
+        }
+        Side::Parse => (None, file::read_and_parse(&input)?),
+        Side::Nowhere => {
+            (None, on_runtime(file::to_nowhere(&input, &output.with_extension("dead")))?)
         }
         Side::Memory => {
             let dead_letters = output.with_extension("dead");

@@ -97,35 +97,34 @@ impl Mapping {
         Ok(self.asking(&pick))
     }
 
+    /// Whether it reads the values of records, as JSON.
+    pub(crate) fn parses(&self) -> bool {
+        !self.pointers.is_empty()
+    }
+
     /// The event that a record is. Its data shares the bytes of the record.
     ///
     /// # Errors
     /// Which attribute cannot be had, and why.
     pub fn event(&self, record: &Record<'_>) -> Result<Event, Unmapped> {
         let members = Members::of(&self.pointers, record.value.as_deref());
-        let text = |attribute: &str, pick: &Option<Pick>| -> Result<Option<String>, Unmapped> {
-            let picked = match pick {
-                Some(pick) => value(attribute, pick, record, &members)?,
-                None => None,
-            };
-            Ok(picked.map(|picked| text_of(picked).into_owned()))
-        };
-        let required = |attribute: &'static str, pick: &Pick| {
-            let picked = value(attribute, pick, record, &members)?;
+        let text = |attribute: &str, pick| text(attribute, pick, record, &members);
+        let required = |attribute: &'static str, pick| {
             let missing = EventError::Missing { name: attribute };
-            picked.map(|picked| text_of(picked).into_owned()).ok_or(Unmapped::Event(missing))
+            text(attribute, Some(pick))?.ok_or(Unmapped::Event(missing))
         };
         let (ty, source) = (required("type", &self.ty)?, required("source", &self.source)?);
-        let id = text("id", &self.id)?.unwrap_or_else(|| record.position.to_string());
+        let id = text("id", self.id.as_ref())?;
+        let id = id.unwrap_or_else(|| record.position.to_string().into());
         let mut event = Event::builder(id, source, ty);
-        if let Some(subject) = text("subject", &self.subject)? {
+        if let Some(subject) = text("subject", self.subject.as_ref())? {
             event = event.subject(subject);
         }
-        if let Some(time) = text("time", &self.time)? {
+        if let Some(time) = text("time", self.time.as_ref())? {
             event = event.time(time);
         }
-        let own = record.content_type.map(str::to_owned);
-        if let Some(content_type) = text("datacontenttype", &self.content_type)?.or(own) {
+        let own = record.content_type.map(Cow::Borrowed);
+        if let Some(content_type) = text("datacontenttype", self.content_type.as_ref())?.or(own) {
             event = event.datacontenttype(content_type);
         }
         for (name, pick) in &self.extensions {
@@ -138,6 +137,16 @@ impl Mapping {
         }
         Ok(event.build()?)
     }
+}
+
+fn text<'r>(
+    attribute: &str,
+    pick: Option<&'r Pick>,
+    record: &'r Record<'_>,
+    members: &Members<'r>,
+) -> Result<Option<Cow<'r, str>>, Unmapped> {
+    let Some(pick) = pick else { return Ok(None) };
+    Ok(value(attribute, pick, record, members)?.map(text_of))
 }
 
 fn value<'r>(
