@@ -38,6 +38,12 @@ pub trait Source: Send + 'static {
         None
     }
 
+    /// Bytes that are there and were not read, of an input whose end is not known. `None` where
+    /// that is not known either.
+    fn behind(&self) -> Option<u64> {
+        None
+    }
+
     /// True when what was refused can be read again by a later run.
     fn replayable(&self) -> bool;
 

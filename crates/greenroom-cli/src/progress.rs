@@ -40,6 +40,8 @@ pub struct Snapshot {
     pub has_admin: bool,
     /// How much of all finite inputs was read, between 0 and 1; `None` where an end is not known.
     pub fraction: Option<f64>,
+    /// Bytes of files that are followed that were not read yet; `None` where none is.
+    pub behind: Option<u64>,
     /// What does not get on, such as ``handler `push` in outage``, and for how long.
     pub outages: Vec<(String, Duration)>,
     /// How long an outage may last once all inputs have ended.
@@ -199,6 +201,9 @@ impl Pace {
         if let Some(left) = snapshot.fraction.and_then(|fraction| self.left(fraction, now)) {
             line.push_str(&format!(", about {} left", human(left)));
         }
+        if let Some(behind) = snapshot.behind.filter(|behind| *behind > 0) {
+            line.push_str(&format!(", {} behind", bytes(behind)));
+        }
         if snapshot.parked_keys > 0 {
             line.push_str(&parked(snapshot));
         }
@@ -232,6 +237,14 @@ impl Pace {
         }
         let elapsed = (now - self.started).as_secs_f64();
         Duration::try_from_secs_f64(elapsed * (1.0 - fraction) / fraction).ok()
+    }
+}
+
+fn bytes(count: u64) -> String {
+    match count {
+        0..1_024 => counted(count, "byte"),
+        1_024..1_048_576 => format!("{:.1} KiB", count as f64 / 1_024.0),
+        _ => format!("{} MiB", grouped((count as f64 / 1_048_576.0).round() as u64)),
     }
 }
 
@@ -281,6 +294,19 @@ mod tests {
 
     fn snapshot(settled: u64, fraction: Option<f64>) -> Snapshot {
         Snapshot { taken: settled + 10, settled, fraction, ..Snapshot::default() }
+    }
+
+    #[test]
+    fn b01_a_line_says_how_far_what_is_followed_is_behind() {
+        let start = Instant::now();
+        let line = |behind| {
+            let snapshot = Snapshot { behind, ..snapshot(10, None) };
+            Pace::new(start).line(&snapshot, start + Duration::from_secs(5))
+        };
+        assert!(line(Some(1)).ends_with(", 1 byte behind"), "{}", line(Some(1)));
+        assert!(line(Some(1_536)).ends_with(", 1.5 KiB behind"));
+        assert!(line(Some(3 << 30)).ends_with(", 3,072 MiB behind"));
+        assert!(!line(Some(0)).contains("behind") && !line(None).contains("behind"));
     }
 
     #[test]

@@ -79,6 +79,9 @@ pub struct Standing {
 pub struct Resumed {
     /// Partitions of which something was stored.
     pub partitions: u64,
+    /// Files of which something was stored, where the source reads files: several of them may be
+    /// one partition.
+    pub files: u64,
     /// Positions beyond the lowest open one that are done.
     pub done: u64,
     /// Items that are delivered again at most: those that were open when it was stored, and those that may have been taken
@@ -92,6 +95,7 @@ impl std::ops::Add for Resumed {
     fn add(self, other: Self) -> Self {
         Self {
             partitions: self.partitions + other.partitions,
+            files: self.files + other.files,
             done: self.done + other.done,
             again_at_most: self.again_at_most + other.again_at_most,
         }

@@ -1,9 +1,9 @@
 //! Events from a file or from standard input, one a line (B01).
 //!
 //! ```text
-//! thread:  read ─▶ decompress ─▶ cut at a line feed ─▶ parse lines ─┐
-//!                                                                     │ few batches, of a chunk of 256 KiB each
-//! pull:                                                   events  ◀───┘
+//! thread:  read ─▶ decompress ─▶ cut at a line feed ─┬─▶ parse lines ─┬─┐
+//! others, while the engine waits:                     └─▶ parse lines ─┘ │ few batches in order, of a chunk of 256 KiB each
+//! pull:                                                        events ◀──┘
 //! ```
 //!
 //! The thread keeps a disk, a pipe or a decompressor from blocking the runtime, and the parser from keeping it busy.
@@ -18,6 +18,8 @@
 mod checkpoint;
 mod chunks;
 mod decompress;
+mod demand;
+mod follow;
 mod form;
 mod gzip;
 mod identity;
@@ -26,6 +28,7 @@ mod keeper;
 mod known;
 mod lines;
 mod marks;
+mod parsers;
 mod positions;
 mod resume;
 mod select;
@@ -44,11 +47,12 @@ use std::{
     thread,
 };
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use self::{
     checkpoint::{Checkpoint, Contents},
     chunks::Chunks,
+    demand::Demand,
     form::Form,
     input::{Counted, Pipe, Regular},
     keeper::Keeper,
@@ -63,6 +67,7 @@ use crate::{BoxFuture, record::Mapping};
 
 #[doc(hidden)]
 pub use checkpoint::positions_in;
+pub use follow::FollowSource;
 pub use select::{EXTENSIONS, FileSet};
 pub use set::FileSetSource;
 
@@ -120,8 +125,11 @@ pub struct FileSource {
     keeper: Option<Keeper>,
     /// Somebody commits them.
     is_committed: bool,
+    /// A batch that another thread is about to make.
+    promised: Option<oneshot::Receiver<Items>>,
     /// A batch that came before there was room for it.
     held: Option<Items>,
+    demand: Demand,
 }
 
 impl FileSource {
@@ -246,6 +254,7 @@ impl FileSource {
         read: impl FnOnce(Chunks<Give>, Arc<AtomicU64>) + Send + 'static,
     ) -> io::Result<Self> {
         let (sender, batches) = mpsc::channel(BATCHES);
+        let demand = lines.demand();
         let give: Give =
             Box::new(move |chunk| lines.of(chunk, |batch| sender.blocking_send(batch).is_ok()));
         let count = Arc::new(AtomicU64::new(0));
@@ -263,7 +272,9 @@ impl FileSource {
             positions: None,
             keeper: None,
             is_committed: false,
+            promised: None,
             held: None,
+            demand,
         })
     }
 
@@ -282,6 +293,19 @@ impl FileSource {
         let any = !taken.items.is_empty();
         into.append(&mut taken.items);
         any
+    }
+
+    /// The next batch, whoever makes it. `None` where its thread ended unexpectedly.
+    async fn next_batch(&mut self) -> Option<Batch> {
+        if self.promised.is_none() {
+            match self.batches.recv().await? {
+                Batch::Promised(promised) => self.promised = Some(promised),
+                batch => return Some(batch),
+            }
+        }
+        let made = self.promised.as_mut()?.await;
+        self.promised = None;
+        made.ok().map(Batch::Items)
     }
 
     /// There is nothing more. `read`: the bytes of the file, if its end was read.
@@ -457,13 +481,16 @@ impl Source for FileSource {
                 if self.take(into).await {
                     return Ok(Pull::More);
                 }
-                match self.batches.recv().await {
-                    Some(Batch::Items(items)) => self.held = Some(items),
+                match self.next_batch().await {
+                    Some(Batch::Items(items)) => {
+                        self.demand.taken();
+                        self.held = Some(items);
+                    }
                     Some(Batch::End) => self.end(Some(self.read.load(Ordering::Relaxed))),
                     Some(Batch::Failed { reason, line, at }) => {
                         return self.fail(&format!("in line {line}, from byte {at} on: {reason}"));
                     }
-                    None => {
+                    Some(Batch::Promised(_)) | None => {
                         return self.fail("in some line: its reading thread ended unexpectedly");
                     }
                 }

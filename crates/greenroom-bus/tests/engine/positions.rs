@@ -90,7 +90,7 @@ impl Committer for Kept {
 
     fn standing(&self) -> Standing {
         let repeated_at_most = self.0.lock().unwrap().watermark.repeated_at_most();
-        let resumed = Some(Resumed { partitions: 3, done: 212, again_at_most: 41 });
+        let resumed = Some(Resumed { partitions: 3, files: 0, done: 212, again_at_most: 41 });
         Standing { resumed, repeated_at_most, ..Standing::default() }
     }
 }

@@ -99,6 +99,7 @@ fn snapshot(control: &Control, has_admin: bool, outage_limit: Duration) -> Snaps
         parked_events: progress.parked_events,
         has_admin,
         fraction: progress.read,
+        behind: progress.behind,
         outages: outages.chain(troubles).collect(),
         outage_limit,
     }

@@ -23,6 +23,7 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     let mut checker = Checker { config, places, problems };
     checker.empty_sections();
     checker.checkpoints();
+    checker.follow();
     checker.records();
     checker.pools();
     checker.types_taken_twice();
@@ -80,6 +81,20 @@ impl<'a> Checker<'a> {
                 let text = "standard input cannot be read again, so it has no checkpoint";
                 let help = "read a file, or leave `checkpoint` out";
                 self.error(&format!("inputs.{}.file.checkpoint", input.name), text, help);
+            }
+        }
+    }
+
+    fn follow(&mut self) {
+        for input in &self.config.inputs {
+            let InputKind::File(file) = &input.kind else { continue };
+            let at = |option: &str| format!("inputs.{}.file.{option}", input.name);
+            if file.follow && file.path == Path::new("-") {
+                let text = "standard input cannot be followed: it is read until it closes anyway";
+                self.error(&at("follow"), text, "leave `follow` out");
+            } else if !file.follow && self.places.has(&at("poll")) {
+                let text = "`poll` is for a file that is followed";
+                self.error(&at("poll"), text, "set `follow: true`, or leave `poll` out");
             }
         }
     }

@@ -36,7 +36,7 @@ pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mu
     reach.reads(file, "the configuration file".to_owned());
     for input in &config.inputs {
         if let InputKind::File(file) = &input.kind {
-            reach.input(&format!("inputs.{}.file.path", input.name), &file.path);
+            reach.input(&format!("inputs.{}.file.path", input.name), &file.path, file.follow);
         }
     }
     for input in &config.inputs {
@@ -125,7 +125,8 @@ impl Reach<'_> {
         self.read.extend(Known::all(path).into_iter().map(|known| (known, what.clone())));
     }
 
-    fn input(&mut self, key: &str, path: &Path) {
+    /// `waits`: what is not there yet is waited for.
+    fn input(&mut self, key: &str, path: &Path, waits: bool) {
         let at = self.places.at(key);
         if path == Path::new("-") {
             let stdin = Known::Path(path.to_owned());
@@ -137,7 +138,7 @@ impl Reach<'_> {
         let shown = at.show(&path.display().to_string());
         match FileSet::at(path) {
             Ok(None) => {}
-            Ok(Some(set)) => return self.set(key, &at, path, set),
+            Ok(Some(set)) => return self.set(key, &at, (path, waits), set),
             Err(why) => {
                 let help = "paths start at the directory of the configuration file";
                 return self.error(&at, format!("cannot read `{shown}`: {why}"), help);
@@ -159,6 +160,9 @@ impl Reach<'_> {
                     }
                 }
             }
+            Err(error) if waits && error.kind() == io::ErrorKind::NotFound => {
+                self.reads(path, format!("`{key}`"));
+            }
             Err(error) => {
                 let help = "paths start at the directory of the configuration file";
                 self.error(&at, format!("cannot read `{shown}`: {error}"), help);
@@ -167,8 +171,8 @@ impl Reach<'_> {
     }
 
     /// The files of a directory or a pattern.
-    fn set(&mut self, key: &str, at: &Written, path: &Path, set: FileSet) {
-        if set.files().is_empty() {
+    fn set(&mut self, key: &str, at: &Written, (path, waits): (&Path, bool), set: FileSet) {
+        if set.files().is_empty() && !waits {
             self.none_is_there(at, path);
         }
         self.unreadable(at, &set);

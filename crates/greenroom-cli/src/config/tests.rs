@@ -598,19 +598,32 @@ fn what_belongs_to_later_versions_is_refused_by_name() {
         (root("dead_letters: { store: {} }"), "the `store` for dead letters"),
         (root("outputs: { o: { kafka: {} } }"), "`kafka` outputs"),
         (root("").replace("generator: { count: 1, types: [a] }", "http: {}"), "`http` inputs"),
-        (
-            root("").replace(
-                "generator: { count: 1, types: [a] }",
-                "file: { path: '-', follow: true }",
-            ),
-            "`follow`",
-        ),
     ] {
         let loaded = load(&text);
         assert_eq!(loaded.problems.errors(), 1, "{}", loaded.text());
         assert!(loaded.text().contains(expected), "{}", loaded.text());
         assert!(!loaded.text().contains("unknown key"), "{}", loaded.text());
     }
+}
+
+#[test]
+fn b01_standard_input_is_not_followed_and_only_what_is_followed_is_polled() {
+    let of = |file: &str| {
+        load(
+            &root("")
+                .replace("generator: { count: 1, types: [a] }", &format!("file: {{ {file} }}")),
+        )
+    };
+    for (file, says) in [
+        ("path: '-', follow: true", "standard input cannot be followed"),
+        ("path: x, poll: 1s", "`poll` is for a file that is followed"),
+        ("path: x, follow: true, poll: 0ms", "poll"),
+    ] {
+        let loaded = of(file);
+        assert_eq!(loaded.problems.errors(), 1, "{}", loaded.text());
+        assert!(loaded.text().contains(says), "{}", loaded.text());
+    }
+    assert_eq!(of("path: x, follow: true, poll: 1s").problems.errors(), 0);
 }
 
 #[test]

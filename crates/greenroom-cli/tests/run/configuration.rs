@@ -50,7 +50,6 @@ fn kinds_and_keys_that_are_not_built_are_refused_by_check_and_run() {
     for (setting, says) in [
         ("inputs.i={kafka: {}}", "`kafka` inputs"),
         ("inputs.i={http: {listen: x}}", "`http` inputs"),
-        ("inputs.i={file: {path: x, follow: true}}", "`follow`"),
         ("pools.default.autotune=on", "`autotune`"),
         ("outputs.o={nats: {}}", "`nats` outputs"),
         ("dead_letters.store={path: x}", "`store`"),

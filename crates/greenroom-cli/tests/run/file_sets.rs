@@ -46,7 +46,7 @@ fn b01_the_files_of_a_pattern_are_one_input_in_the_order_of_their_names() {
     assert_all_in_order(&all, &stage.read("done"), Repeats::None);
     let again = stage.run();
     again.counted(0, [0, 0, 0, 0]);
-    assert!(again.stderr.contains("resumed: 34 partitions"), "{}", again.stderr);
+    assert!(again.stderr.contains("resumed: 1 partition (34 files)"), "{}", again.stderr);
 }
 
 #[test]

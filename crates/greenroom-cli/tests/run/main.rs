@@ -13,6 +13,7 @@ mod dry_run;
 mod examples;
 mod file_sets;
 mod files;
+mod follow;
 mod http_outputs;
 mod inheritance;
 mod layers;

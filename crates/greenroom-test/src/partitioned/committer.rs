@@ -58,6 +58,7 @@ pub(super) fn resumed<'a>(logs: impl Iterator<Item = &'a Log>) -> Option<Resumed
         let since = log.given_below().saturating_sub(committed.next());
         Resumed {
             partitions: 1,
+            files: 0,
             done: committed.count_done(),
             again_at_most: committed.count_open() + since,
         }

@@ -67,6 +67,7 @@ impl Control {
                 .sum(),
             queued: ledger.queued.now(),
             read: known.then_some(mean),
+            behind: self.shared.inputs.behind(),
         }
     }
 

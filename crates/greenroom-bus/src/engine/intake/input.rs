@@ -35,6 +35,8 @@ pub(crate) struct Input {
     pub(crate) stop: InputStop,
     /// The part of it that has been read, in millionths; above that where it is not known.
     pub(crate) read: AtomicU64,
+    /// Bytes that were not read yet, at the last look; unknown as above.
+    behind: AtomicU64,
     pub(crate) taken: AtomicU64,
     pub(crate) partitions: Partitions,
     /// Its intake, and batches of which an event is not settled.
@@ -107,6 +109,7 @@ impl Input {
             is_read: AtomicBool::new(has_source),
             stop: InputStop::default(),
             read: AtomicU64::new(UNKNOWN),
+            behind: AtomicU64::new(UNKNOWN),
             taken: AtomicU64::new(0),
             partitions,
             under_way: AtomicUsize::new(0),
@@ -124,6 +127,20 @@ impl Input {
             Some(places) => places.place(position),
             None => Place { source: self.label.clone(), position },
         }
+    }
+
+    /// What its source says of how far it has come.
+    pub(crate) fn show_progress(&self, source: &dyn Source) {
+        if let Some(part) = source.progress() {
+            self.read.store((part.clamp(0.0, 1.0) * 1e6) as u64, Ordering::Relaxed);
+        }
+        if let Some(behind) = source.behind() {
+            self.behind.store(behind.min(UNKNOWN - 1), Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn behind(&self) -> Option<u64> {
+        Some(self.behind.load(Ordering::Relaxed)).filter(|behind| *behind < UNKNOWN)
     }
 
     /// Its source has ended.

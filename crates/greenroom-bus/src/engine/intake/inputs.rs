@@ -228,6 +228,13 @@ impl Inputs {
         there.map(|input| input.read.load(Ordering::Relaxed)).collect()
     }
 
+    /// Bytes that are there and were not read, of inputs that know no end.
+    pub(crate) fn behind(&self) -> Option<u64> {
+        let all = self.all.read();
+        let there = all.iter().filter(|input| input.is_read() && !input.is_removed());
+        there.filter_map(|input| input.behind()).reduce(|all, one| all.saturating_add(one))
+    }
+
     /// What each that has a source and is not removed has under way.
     pub(crate) fn views(&self) -> Vec<InputView> {
         let all = self.all.read();

@@ -359,8 +359,8 @@ impl Intake {
                 assigned.look_again();
             }
         }
-        if let Some(part) = self.source.as_ref().and_then(|source| source.progress()) {
-            self.input.read.store((part.clamp(0.0, 1.0) * 1e6) as u64, Ordering::Relaxed);
+        if let Some(source) = &self.source {
+            self.input.show_progress(&**source);
         }
     }
 

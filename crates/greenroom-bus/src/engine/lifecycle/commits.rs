@@ -80,12 +80,12 @@ pub(crate) struct LastCommit {
 
 fn tell_resumed(kept: &[Kept]) {
     let found = kept.iter().filter_map(|kept| kept.committer.standing().resumed);
-    let Some(Resumed { partitions, done, again_at_most }) = found.reduce(|a, b| a + b) else {
-        return;
-    };
+    let Some(found) = found.reduce(|a, b| a + b) else { return };
+    let Resumed { partitions, files, done, again_at_most } = found;
     let plural = if partitions == 1 { "" } else { "s" };
+    let of_files = if files > partitions { format!(" ({files} files)") } else { String::new() };
     tracing::info!(
-        "resumed: {partitions} partition{plural}, {done} done events remembered, at most {again_at_most} delivered again"
+        "resumed: {partitions} partition{plural}{of_files}, {done} done events remembered, at most {again_at_most} delivered again"
     );
 }
 

@@ -81,7 +81,7 @@ async fn b01_a_later_run_takes_what_was_open_and_nothing_else() {
 
         first.committer.end();
         let mut second = Run::start(&path).await;
-        let resumed = Resumed { partitions: 1, done: 9_993, again_at_most: 3 };
+        let resumed = Resumed { partitions: 1, files: 1, done: 9_993, again_at_most: 3 };
         assert_eq!(second.standing().resumed, Some(resumed));
         assert_eq!(second.drain().await, open);
         assert!(second.standing().skipped >= 9_993);

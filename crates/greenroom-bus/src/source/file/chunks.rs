@@ -77,6 +77,50 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         let _ = self.read_all(&mut input);
     }
 
+    /// Goes on behind so many bytes, which are whole lines of an input that is not compressed.
+    pub(super) fn behind(self, offset: u64) -> Self {
+        Self { offset, at_start: offset == 0, ..self }
+    }
+
+    /// Reads once, and hands over the lines that are whole by then. `false`: there is no more for
+    /// now, and the line at hand stays at hand.
+    ///
+    /// # Errors
+    /// It cannot be read. The next step tries again.
+    pub(super) fn step(&mut self, input: &mut dyn Read) -> io::Result<bool> {
+        let start = self.pending.len();
+        match self.fill(input) {
+            Ok(0) => {
+                self.pending.shrink_to_fit();
+                return Ok(false);
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
+            Err(error) => return Err(error),
+        }
+        self.skip_byte_order_mark();
+        let start = start.min(self.pending.len());
+        // Whoever has dropped the receiver needs no word.
+        let _ = self.hand_over_lines(start);
+        Ok(true)
+    }
+
+    /// The line at hand is as whole as it will be.
+    pub(super) fn end(&mut self) {
+        // As above.
+        let _ = self.finish();
+    }
+
+    /// Bytes of the line at hand.
+    pub(super) fn at_hand(&self) -> u64 {
+        self.too_long.as_ref().map_or(self.pending.len() as u64, Measured::bytes)
+    }
+
+    /// What was read, in bytes.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
     fn read_all(&mut self, input: &mut dyn Read) -> Result<(), Unwanted> {
         loop {
             let start = self.pending.len();

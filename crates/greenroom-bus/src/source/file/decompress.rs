@@ -26,7 +26,7 @@ const ZSTD_SKIPPABLE: &[u8] = &[0x2a, 0x4d, 0x18];
 pub(super) fn decompressed(
     mut input: impl Read + Send + 'static,
     name: &str,
-) -> io::Result<Box<dyn Read>> {
+) -> io::Result<Box<dyn Read + Send>> {
     let mut magic = Vec::with_capacity(ZSTD_MAGIC.len());
     (&mut input).take(ZSTD_MAGIC.len() as u64).read_to_end(&mut magic)?;
     let kind = Kind::of(&magic);

@@ -41,6 +41,11 @@ impl Form {
         Self { max_event, records }
     }
 
+    /// Whether lines are read as JSON; a record whose rule asks nothing of its value is not.
+    pub(super) fn parses(&self) -> bool {
+        self.records.as_ref().is_none_or(|records| records.mapping.parses())
+    }
+
     /// The event of a line, without its end; `None` for a blank one.
     pub(super) fn event(&self, line: &[u8], number: u64) -> Option<Result<Event, Malformed>> {
         let malformed = |why: String| Malformed::new(line.to_vec(), why);

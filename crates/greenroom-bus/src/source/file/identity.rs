@@ -9,7 +9,7 @@ use flate2::Crc;
 use serde::{Deserialize, Serialize};
 
 /// So much of a file is looked at in one place.
-const BYTES: u64 = 4_096;
+pub(super) const BYTES: u64 = 4_096;
 
 /// What some bytes of a file were.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +32,16 @@ impl Fingerprint {
         let mut crc = Crc::new();
         crc.update(&content);
         Ok(Self { from: range.start, bytes: content.len() as u64, crc32: crc.sum() })
+    }
+
+    /// Whether these are the bytes, at the beginning of a file.
+    pub(super) fn is_of(&self, beginning: &[u8]) -> bool {
+        let Some(bytes) = usize::try_from(self.bytes).ok().and_then(|n| beginning.get(..n)) else {
+            return false;
+        };
+        let mut crc = Crc::new();
+        crc.update(bytes);
+        self.from == 0 && crc.sum() == self.crc32
     }
 
     /// Whether the same bytes are still there.
@@ -60,6 +70,11 @@ impl Identity {
 
     pub(super) fn inode(&self) -> u64 {
         self.inode
+    }
+
+    /// Whether a file that begins with these bytes may have the same content.
+    pub(super) fn begins_with(&self, beginning: &[u8]) -> bool {
+        self.head.is_of(beginning)
     }
 
     /// As large as the file is now, where it has grown. One that was cut is not what it was.

@@ -57,6 +57,8 @@ pub(super) enum Kept {
     Stored(Arc<Stored>, u64),
     /// It is read, or something of it is not settled.
     Open(FilePositions),
+    /// There is nothing to be kept of it any more.
+    Forgotten,
 }
 
 struct Store {
@@ -117,6 +119,45 @@ impl Keeper {
         self.0.files.lock()[place] = Some(Kept::Open(positions));
     }
 
+    /// A file that was not known is read, or one of which an earlier run has left this: its place.
+    pub(super) fn add(&self, kept: Kept) -> usize {
+        let mut files = self.0.files.lock();
+        files.push(Some(kept));
+        files.len() - 1
+    }
+
+    /// The file at this place, of which all was stored, is read on from there.
+    pub(super) fn replace(&self, place: usize, positions: FilePositions) {
+        self.0.files.lock()[place] = Some(Kept::Open(positions));
+    }
+
+    /// Nothing more is taken of any file.
+    pub(super) fn end_all(&self) {
+        for kept in self.0.files.lock().iter().flatten() {
+            if let Kept::Open(positions) = kept {
+                positions.end(None);
+            }
+        }
+    }
+
+    /// Nothing is stored any more of the file at this place.
+    pub(super) fn forget(&self, place: usize) {
+        self.0.files.lock()[place] = Some(Kept::Forgotten);
+    }
+
+    /// More has come of the file at this place. `Ok`: its positions are at hand; else what was
+    /// stored of it.
+    pub(super) fn reopened(&self, place: usize) -> Result<Option<FilePositions>, Arc<Stored>> {
+        match &self.0.files.lock()[place] {
+            Some(Kept::Stored(stored, _)) => Err(stored.clone()),
+            Some(Kept::Open(positions)) => {
+                positions.set_followed(true);
+                Ok(Some(positions.clone()))
+            }
+            Some(Kept::Forgotten) | None => Ok(None),
+        }
+    }
+
     /// What an earlier run has left of the file at this place.
     pub(super) fn stored(&self, place: usize) -> Option<Arc<Stored>> {
         match &self.0.files.lock()[place] {
@@ -149,7 +190,7 @@ impl Shared {
         let mut records = Vec::new();
         for (place, kept) in files.into_iter().enumerate() {
             match kept {
-                None => {}
+                None | Some(Kept::Forgotten) => {}
                 Some(Kept::Stored(stored, _)) => records.push(stored),
                 Some(Kept::Open(positions)) => {
                     let Some(record) = positions.record()? else { continue };
@@ -172,10 +213,15 @@ impl Shared {
             open.into_iter().partition(|(_, _, record)| record.stored.is_complete());
         {
             let mut files = self.files.lock();
-            for (place, _, record) in done {
-                files[place] = Some(Kept::Stored(record.stored, 0));
+            for (place, positions, record) in done {
+                let is_open = matches!(&files[place], Some(Kept::Open(_)));
+                if is_open && !positions.is_followed() {
+                    files[place] = Some(Kept::Stored(record.stored, 0));
+                }
             }
         }
+        let rest: Vec<_> =
+            rest.into_iter().filter(|(_, positions, _)| !positions.is_followed()).collect();
         for (_, positions, _) in rest.iter().rev().skip(HELD_OPEN) {
             positions.let_go_of_file();
         }
@@ -231,6 +277,7 @@ impl Committer for Keeper {
         let again = files.iter().flatten().map(|kept| match kept {
             Kept::Stored(_, again) => *again,
             Kept::Open(positions) => positions.repeated_at_most(),
+            Kept::Forgotten => 0,
         });
         Standing {
             resumed: self.0.resumed,

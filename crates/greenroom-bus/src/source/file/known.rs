@@ -63,6 +63,8 @@ impl Known {
         if gone > 0 {
             tracing::info!(input, files = gone, "files of the checkpoint are not there any more");
         }
+        // All of them are one partition.
+        let resumed = Resumed { partitions: resumed.partitions.min(1), ..resumed };
         Ok(Self { kept, resumed: Some(resumed) })
     }
 }

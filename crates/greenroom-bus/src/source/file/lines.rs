@@ -1,8 +1,13 @@
-//! From chunks to items: lines are numbered and parsed, still on the reading thread.
+//! From chunks to items: lines are numbered and parsed, on the reading thread, or on others as
+//! well while the engine waits for it.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
-use super::{chunks::Chunk, form::Form, marks::Mark, skip::Skip, too_long::TooLong};
+use tokio::sync::oneshot;
+
+use super::{
+    chunks::Chunk, demand::Demand, form::Form, marks::Mark, parsers, skip::Skip, too_long::TooLong,
+};
 use crate::{
     event::Event,
     source::{Malformed, Taken},
@@ -18,6 +23,8 @@ pub(super) enum Batch {
     /// Events and lines that are none, in order. Empty for a chunk of blank lines: giving it shows whether anybody still
     /// wants more.
     Items(Items),
+    /// The same, which another thread is about to make.
+    Promised(oneshot::Receiver<Items>),
     /// The input has been read to its end.
     End,
     /// The input cannot be read any further.
@@ -41,27 +48,54 @@ pub(super) struct Items {
 }
 
 pub(super) struct Lines {
-    form: Form,
+    parser: Arc<Parser>,
     /// The number of the last line, blank ones included.
     line: u64,
+    demand: Demand,
+    /// Whoever reads takes a step at a time: nothing is waited for, and nobody else parses.
+    is_stepwise: bool,
+}
+
+/// What makes items of lines, on whichever thread.
+struct Parser {
+    form: Form,
     /// Lines that were done in an earlier run.
     skip: Option<Skip>,
 }
 
 impl Lines {
     pub(super) fn new(form: Form) -> Self {
-        Self { form, line: 0, skip: None }
+        Self::behind(0, Parser { form, skip: None })
     }
 
     /// Goes on from this line, and skips those that are done.
     pub(super) fn going_on(form: Form, from: Mark, skip: Skip) -> Self {
-        Self { form, line: from.line - 1, skip: Some(skip) }
+        Self::behind(from.line - 1, Parser { form, skip: Some(skip) })
+    }
+
+    fn behind(line: u64, parser: Parser) -> Self {
+        Self { parser: Arc::new(parser), line, demand: Demand::default(), is_stepwise: false }
+    }
+
+    /// For somebody who takes a step at a time, and waits for none.
+    pub(super) fn stepwise(self) -> Self {
+        Self { is_stepwise: true, ..self }
+    }
+
+    /// The number of the last line, blank ones included.
+    pub(super) fn last(&self) -> u64 {
+        self.line
+    }
+
+    /// What tells whether the engine waits.
+    pub(super) fn demand(&self) -> Demand {
+        self.demand.clone()
     }
 
     /// Gives what a chunk holds, in batches. False when nobody wants more.
     pub(super) fn of(&mut self, chunk: Chunk, mut give: impl FnMut(Batch) -> bool) -> bool {
         match chunk {
-            Chunk::Lines { bytes, at } => self.parse(&bytes, at, give),
+            Chunk::Lines { bytes, at } => self.parse(bytes, at, give),
             Chunk::TooLong(too_long) => self.give_alone(too_long, give),
             Chunk::End => give(Batch::End),
             Chunk::Failed { reason, at } => give(Batch::Failed { reason, line: self.line + 1, at }),
@@ -74,7 +108,10 @@ impl Lines {
         let item = position.map(|position| Taken { position, event: Err(line.malformed()) });
         let (awaited, taken) = mpsc::channel();
         let items = item.into_iter().collect();
-        let wanted = give(Batch::Items(Items { items, mark: None, _awaited: Some(awaited) }));
+        if self.is_stepwise {
+            return give(Batch::Items(Items { items, mark: None, _awaited: None }));
+        }
+        let wanted = give(self.ready(Items { items, mark: None, _awaited: Some(awaited) }));
         // Nothing is ever sent: it ends when the other side is dropped.
         let _ = taken.recv();
         wanted
@@ -83,29 +120,81 @@ impl Lines {
     /// The number of the line at hand; none where it is done.
     fn next_line(&mut self) -> Option<u64> {
         self.line += 1;
-        let is_done = self.skip.as_ref().is_some_and(|skip| skip.skips(self.line));
-        (!is_done).then_some(self.line)
+        self.parser.wants(self.line).then_some(self.line)
     }
 
-    fn parse(&mut self, mut lines: &[u8], at: u64, mut give: impl FnMut(Batch) -> bool) -> bool {
-        let mut items = Vec::new();
-        let mut mark = Some(Mark { line: self.line + 1, byte: at });
-        while !lines.is_empty() {
-            let length = memchr::memchr(b'\n', lines).unwrap_or(lines.len());
-            let (line, rest) = lines.split_at(length);
-            lines = rest.get(1..).unwrap_or_default();
-            let Some(position) = self.next_line() else { continue };
-            if let Some(event) = read_line(line, position, &self.form) {
-                items.push(Taken { position, event });
+    fn parse(&mut self, lines: Vec<u8>, at: u64, mut give: impl FnMut(Batch) -> bool) -> bool {
+        let mark = Mark { line: self.line + 1, byte: at };
+        let lines = match self.promised(lines, mark) {
+            Ok(promised) => return give(promised),
+            Err(lines) => lines,
+        };
+        let (mut rest, mut mark) = (&*lines, Some(mark));
+        loop {
+            let items = self.parser.items(&mut rest, &mut self.line);
+            let is_last = rest.is_empty();
+            if !give(self.ready(Items { items, mark: mark.take(), _awaited: None })) {
+                return false;
             }
-            if items.len() == ITEMS_PER_BATCH {
-                let items = std::mem::take(&mut items);
-                if !give(Batch::Items(Items { items, mark: mark.take(), _awaited: None })) {
-                    return false;
-                }
+            if is_last {
+                return true;
             }
         }
-        give(Batch::Items(Items { items, mark, _awaited: None }))
+    }
+
+    fn ready(&self, items: Items) -> Batch {
+        self.demand.made();
+        Batch::Items(items)
+    }
+
+    /// Has another thread parse them, if that helps: it takes time, the engine waits, and a thread
+    /// has nothing to do. Otherwise they are given back. Of lines so short that they would be
+    /// several batches, more than parsing costs time.
+    fn promised(&mut self, lines: Vec<u8>, mark: Mark) -> Result<Batch, Vec<u8>> {
+        if self.is_stepwise || !self.demand.is_waiting() || !self.parser.form.parses() {
+            return Err(lines);
+        }
+        let ended = memchr::memchr_iter(b'\n', &lines).count();
+        let count = ended + usize::from(!lines.ends_with(b"\n"));
+        if count > ITEMS_PER_BATCH {
+            return Err(lines);
+        }
+        let Some(helper) = parsers::idle() else { return Err(lines) };
+        let (promise, promised) = oneshot::channel();
+        let (parser, demand) = (self.parser.clone(), self.demand.clone());
+        helper.run(move || {
+            let items = parser.items(&mut &*lines, &mut (mark.line - 1));
+            demand.made();
+            // Nobody wants it any more, otherwise.
+            let _ = promise.send(Items { items, mark: Some(mark), _awaited: None });
+        });
+        self.line += count as u64;
+        Ok(Batch::Promised(promised))
+    }
+}
+
+impl Parser {
+    fn wants(&self, line: u64) -> bool {
+        self.skip.as_ref().is_none_or(|skip| !skip.skips(line))
+    }
+
+    /// The items of the next lines, as many as a batch may have. `line` is the number of the last
+    /// line before them, and of them.
+    fn items(&self, lines: &mut &[u8], line: &mut u64) -> Vec<Taken> {
+        let mut items = Vec::new();
+        while !lines.is_empty() && items.len() < ITEMS_PER_BATCH {
+            let length = memchr::memchr(b'\n', lines).unwrap_or(lines.len());
+            let (text, rest) = lines.split_at(length);
+            *lines = rest.get(1..).unwrap_or_default();
+            *line += 1;
+            let position = *line;
+            if self.wants(position)
+                && let Some(event) = read_line(text, position, &self.form)
+            {
+                items.push(Taken { position, event });
+            }
+        }
+        items
     }
 }
 

@@ -80,8 +80,14 @@ struct State {
     ended: bool,
     /// The bytes of the file when its end was read.
     read: Option<u64>,
-    /// In an input of several files, the position before its first line, once it is read.
-    base: Option<u64>,
+    /// In an input of several files, from which line on which number is added to make a position
+    /// of a line: one entry for each time that it was its turn, as far as lines of it are open. The
+    /// number may be below zero, and wraps.
+    bases: Vec<(u64, u64)>,
+    /// It is followed, so that more may come after its end: it stays open.
+    is_followed: bool,
+    /// All that its file had when it was looked at last was taken.
+    is_caught_up: bool,
     /// `due` was told since the last commit.
     is_due: bool,
 }
@@ -123,7 +129,9 @@ impl FilePositions {
             wanted: 0,
             ended: false,
             read: None,
-            base: None,
+            bases: Vec::new(),
+            is_followed: false,
+            is_caught_up: false,
             is_due: false,
         };
         let content = Content { file: Some(file), identity, seeks, last: None };
@@ -172,27 +180,62 @@ impl FilePositions {
         state.read = state.read.or(read);
     }
 
-    /// The position before its first line, in an input of several files.
+    /// What is added to a line to make a position, in an input of several files, from its next
+    /// line on.
     pub(super) fn begins_behind(&self, base: u64) {
-        self.0.state.lock().base = Some(base);
+        let state = &mut *self.0.state.lock();
+        let (lowest, next) = (state.watermark.lowest(), state.watermark.next());
+        while state.bases.get(1).is_some_and(|(from, _)| *from <= lowest) {
+            state.bases.remove(0);
+        }
+        state.bases.push((next, base));
+    }
+
+    /// Whether it is followed: more may come after its end, so it is neither done nor closed.
+    pub(super) fn set_followed(&self, is_followed: bool) {
+        self.0.state.lock().is_followed = is_followed;
+    }
+
+    pub(super) fn is_followed(&self) -> bool {
+        self.0.state.lock().is_followed
+    }
+
+    /// More has come after its end.
+    pub(super) fn resume(&self) {
+        let mut state = self.0.state.lock();
+        (state.ended, state.read, state.is_caught_up) = (false, None, false);
+    }
+
+    /// All that its file has now was taken.
+    pub(super) fn caught_up(&self) {
+        self.0.state.lock().is_caught_up = true;
+    }
+
+    /// Lines that are not done.
+    pub(super) fn open_lines(&self) -> u64 {
+        let state = self.0.state.lock();
+        state.watermark.snapshot().map_or(0, |snapshot| snapshot.positions().count_open())
     }
 
     /// Whether it is read, in an input of several files, or was.
     pub(super) fn has_begun(&self) -> bool {
-        self.0.state.lock().base.is_some()
+        !self.0.state.lock().bases.is_empty()
     }
 
     /// How far it has come.
     pub(super) fn standing(&self) -> PartitionStanding {
         let state = self.0.state.lock();
-        let base = state.base.unwrap_or(0);
+        let position = |line: u64| {
+            let base = state.bases.iter().rev().find(|(from, _)| *from <= line);
+            line.wrapping_add(base.or(state.bases.first()).map_or(0, |(_, base)| *base))
+        };
         PartitionStanding {
             partition: Partition::ONLY,
             epoch: self.0.epoch,
-            next: base + state.watermark.next(),
-            oldest_open: base + state.watermark.lowest(),
+            next: position(state.watermark.next()),
+            oldest_open: position(state.watermark.lowest()),
             // How many lines there are is not known before the last one was read.
-            lag: state.read.map(|_| 0),
+            lag: (state.read.is_some() || state.is_caught_up).then_some(0),
         }
     }
 

@@ -54,7 +54,8 @@ impl Start {
         };
         let taken_below = taken_below.map_err(NoStart::Unreadable)?;
         let again = done.count_open() + taken_below.saturating_sub(done.next());
-        let resumed = Resumed { partitions: 1, done: done.count_done(), again_at_most: again };
+        let resumed =
+            Resumed { partitions: 1, files: 1, done: done.count_done(), again_at_most: again };
         Ok(Self { mark: stored.mark, done, resumed: Some(resumed) })
     }
 }

@@ -173,13 +173,13 @@ fn identity(path: &Path) -> Result<Option<(u64, u64, PathBuf)>, String> {
 }
 
 #[cfg(unix)]
-fn known_by(found: &fs::Metadata, _path: &Path) -> (u64, u64, PathBuf) {
+pub(super) fn known_by(found: &fs::Metadata, _path: &Path) -> (u64, u64, PathBuf) {
     use std::os::unix::fs::MetadataExt;
     (found.dev(), found.ino(), PathBuf::new())
 }
 
 #[cfg(not(unix))]
-fn known_by(_found: &fs::Metadata, path: &Path) -> (u64, u64, PathBuf) {
+pub(super) fn known_by(_found: &fs::Metadata, path: &Path) -> (u64, u64, PathBuf) {
     (0, 0, path.canonicalize().unwrap_or_else(|_| path.to_owned()))
 }
 

@@ -338,7 +338,7 @@ impl Source for FileSetSource {
                 let before = into.len();
                 let pulled = source.pull(into).await?;
                 for item in &mut into[before..] {
-                    item.position += *base;
+                    item.position = base.wrapping_add(item.position);
                     self.last = item.position;
                 }
                 match pulled {

@@ -442,6 +442,38 @@ fn dropping_the_source_ends_its_thread() {
     assert_eq!(ended.recv_timeout(Duration::from_secs(10)), Ok(()));
 }
 
+#[tokio::test]
+async fn b01_what_several_threads_parse_comes_in_the_order_of_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("large.ndjson");
+    let padding = "x".repeat(4_000);
+    let line = |number: u64| match number % 1_000 {
+        500 => "\n".to_owned(),
+        700 => format!("{{\"id\":\"{padding}\n"),
+        _ => {
+            let (event, data) = (r#"{"specversion":"1.0","source":"/","type":"t","id":"#, &padding);
+            format!("{event}\"{number}\",\"data\":[\"{data}\"]}}\n")
+        }
+    };
+    // As many chunks again as pass before others help.
+    let lines = 3_000;
+    fs::write(&path, (1..=lines).map(line).collect::<String>()).unwrap();
+    let mut source = FileSource::open(&path, FileSourceOptions::default()).unwrap();
+    let mut taken = Vec::new();
+    while source.pull(&mut taken).await.unwrap() == Pull::More {}
+    let expected: Vec<u64> = (1..=lines).filter(|number| number % 1_000 != 500).collect();
+    assert_eq!(taken.iter().map(|item| item.position).collect::<Vec<_>>(), expected);
+    for item in &taken {
+        match &item.event {
+            Ok(event) => assert_eq!(event.id(), item.position.to_string()),
+            Err(malformed) => {
+                assert_eq!(item.position % 1_000, 700);
+                assert_eq!(malformed.raw.len(), line(item.position).len() - 1);
+            }
+        }
+    }
+}
+
 /// A pipe that gives one piece at a time, when it is told to.
 struct Pieces(std_mpsc::Receiver<Vec<u8>>);
 

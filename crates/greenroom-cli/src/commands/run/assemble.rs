@@ -19,7 +19,7 @@ use greenroom_bus::{
     router::{Interest, Matcher},
     source::{
         Source, SourceError,
-        file::{FileSet, FileSetSource, FileSource, FileSourceOptions},
+        file::{FileSet, FileSetSource, FileSource, FileSourceOptions, FollowSource},
         generator::{GeneratorOptions, GeneratorSource},
     },
 };
@@ -132,6 +132,9 @@ fn file_options(input: &InputConfig, max_event: u64) -> Result<FileSourceOptions
 fn files(input: &InputConfig, file: &FileInput, looks: bool) -> Result<Box<dyn Source>, String> {
     let path = &file.path;
     let options = file_options(input, file.max_event)?;
+    if file.follow {
+        return followed(file, options, looks).map_err(|error| error.to_string());
+    }
     let set = FileSet::at(path).map_err(|why| format!("file:{}: {why}", path.display()))?;
     let source: Result<Box<dyn Source>, SourceError> = match (set, &file.checkpoint) {
         (None, None) => FileSource::open(path, options).map(boxed),
@@ -146,6 +149,20 @@ fn files(input: &InputConfig, file: &FileInput, looks: bool) -> Result<Box<dyn S
         }
     };
     source.map_err(|error| error.to_string())
+}
+
+/// What grows.
+fn followed(
+    file: &FileInput,
+    options: FileSourceOptions,
+    looks: bool,
+) -> Result<Box<dyn Source>, SourceError> {
+    let FileInput { path, checkpoint, poll, .. } = file;
+    match checkpoint {
+        _ if looks => FollowSource::looking(path, checkpoint.as_deref(), options).map(boxed),
+        Some(kept) => FollowSource::with_checkpoint(path, kept, *poll, options).map(boxed),
+        None => FollowSource::open(path, *poll, options).map(boxed),
+    }
 }
 
 fn boxed(source: impl Source) -> Box<dyn Source> {

@@ -1,10 +1,15 @@
 //! Where events come from.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
-use greenroom_config::{count, group, number, options, path, rate, size, texts, units::Rate};
+use greenroom_config::{
+    count, duration, flag, group, number, options, path, rate, size, texts, units::Rate,
+};
 
-use super::{bounds::GIB, records::RecordsConfig};
+use super::{
+    bounds::{DAY_MS, GIB},
+    records::RecordsConfig,
+};
 
 options! {
     /// Where events come from: exactly one kind.
@@ -48,7 +53,7 @@ options! {
         /// in `.ndjson`, `.jsonl`, `.json`, `.gz` or `.zst` and begin with no dot; a pattern
         /// (`events/*.ndjson`) for those that match, with `*`, `?`, `[ab]` and, for directories at
         /// any depth, `**`. They are read one after the other, in the order of their names; which
-        /// there are is looked up at the start. A file that is there under this very name is meant,
+        /// there are is looked up at the start, unless they are followed. A file that is there under this very name is meant,
         /// whatever its characters.
         path: PathBuf = path();
         /// The longest line that is read as an event. Of a longer one, a dead letter keeps so
@@ -58,9 +63,12 @@ options! {
         /// a later run goes on from there. Made when it is missing. Of several files it keeps each.
         /// Without it, each run reads the file from its start.
         checkpoint: Option<PathBuf> = path().optional();
-        refused {
-            "follow": "`follow` (tailing a growing file) is not part of this version";
-        }
+        /// The file grows, and is read until a signal: each line when it is finished. It may be
+        /// missing, renamed, cut or replaced (docs/follow.md). Of a directory or a pattern, files
+        /// that appear are read too.
+        follow: bool = flag().default("false");
+        /// How often a file that is followed is looked at.
+        poll: Duration = duration(1..=DAY_MS).default("200ms");
     }
 }
 

@@ -180,7 +180,7 @@ async fn b01_each_file_has_its_record_and_a_later_run_takes_what_is_open() {
     first.end().await;
 
     let mut second = stage.run().await;
-    let resumed = Resumed { partitions: 3, done: 5, again_at_most: 2 };
+    let resumed = Resumed { partitions: 1, files: 3, done: 5, again_at_most: 2 };
     assert_eq!(second.standing().resumed, Some(resumed));
     assert_eq!(second.standing().repeated_at_most, 2);
     assert_eq!(second.drain().await, open);

@@ -1,0 +1,387 @@
+//! Files that grow: each line is an event as soon as it is whole (B01).
+//!
+//! ```text
+//! look:   which files are there, in which order, how long     nothing new ─▶ wait, and look again
+//! step:   read a chunk of the first that has grown, cut it at a line feed, parse it
+//! pull:   events ◀── in order, each with the file that it is of
+//! ```
+//!
+//! A look and a step happen on a thread for what blocks, one at a time; the next step begins while
+//! the engine has the events of the last one. Growth is found by looking, not by notifications: these
+//! do not come from network file systems, get lost when there are many, and a look at a few files
+//! costs microseconds.
+//!
+//! # Why nothing is lost or overtakes when a file is replaced
+//!
+//! A file is known by its inode, and stays open until it is done, whatever it is called meanwhile.
+//! Files are kept in the order in which they came. A look first finds out which files there are,
+//! then how long they are, *from the last to the first*; what it found is then read from the first
+//! to the last. A writer that has begun a new file writes no more to the old one. So where a look
+//! has seen something in the new file, it has seen all of the old one, and reads that before. What
+//! is written to the old one later, against this rule, is read at the next look: late, not lost.
+//!
+//! A file is done when it has no name any more, or another one than is followed, when a later one
+//! has been written to, and when it was quiet for [`GRACE`](piece::GRACE). Only then is an unfinished last line
+//! taken for whole.
+//!
+//! # Positions
+//!
+//! They rise over all files, as in a [set](super::set), but files may take turns: each line's
+//! position is its number and what was added to the lines of that turn.
+
+mod followed;
+mod found;
+mod piece;
+mod reader;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::VecDeque, path::Path, sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep_until},
+};
+
+use self::{
+    piece::{Piece, Visited},
+    reader::{Reader, Step},
+};
+use super::{
+    FileSourceOptions, checkpoint::Checkpoint, keeper::Keeper, lines::Items,
+    positions::FilePositions,
+};
+use crate::{
+    BoxFuture,
+    settlement::Settled,
+    source::{Committer, Place, Places, Pull, Receipts, Source, SourceError, Taken},
+};
+
+/// Turns of files that are remembered, so that reports can name a line; more, when lines of as many
+/// turns are open.
+const TURNS: usize = 1_024;
+
+/// Reads files that grow, until it is dropped: one file, or those that a directory or a pattern
+/// names, also when they are not there yet.
+///
+/// A line is taken once its line feed is there. A file that was renamed is read to its end, then the
+/// one that took its place; one that was cut is read from its start, and a warning says what may be
+/// lost; one that is gone is read as far as it goes. New files are taken as they appear: those that
+/// appear together, and those that are there at the start, in the order in which they were last
+/// written to, then of their names. What is compressed is read once, when it has stopped to grow.
+pub struct FollowSource {
+    name: String,
+    poll: Duration,
+    /// Not while it takes a step.
+    reader: Option<Box<Reader>>,
+    stepping: Option<JoinHandle<Stepped>>,
+    /// What the last step came to, in order.
+    ready: VecDeque<Piece>,
+    /// The reader has more to read before it looks again.
+    has_more: bool,
+    /// When to look again.
+    look_at: Option<Instant>,
+    /// Whose turn it is.
+    turn: Option<Turn>,
+    /// The last position that was given.
+    last: u64,
+    places: Arc<Turns>,
+    receipts: Option<Arc<dyn Receipts>>,
+    keeper: Option<Keeper>,
+    is_committed: bool,
+    /// What is there now is all that is asked for.
+    looks: bool,
+    behind: u64,
+}
+
+/// The reader, back from a step, and what that came to.
+type Stepped = (Box<Reader>, Result<Step, SourceError>);
+
+struct Turn {
+    of: Arc<Visited>,
+    /// Added to the number of a line. It may be below zero, and wraps.
+    base: u64,
+}
+
+impl FollowSource {
+    /// Follows what `path` names, and looks for more each `poll`.
+    ///
+    /// # Errors
+    /// It names standard input or something that is no regular file, or what is there is compressed.
+    pub fn open(
+        path: impl AsRef<Path>,
+        poll: Duration,
+        options: FileSourceOptions,
+    ) -> Result<Self, SourceError> {
+        Self::with(path.as_ref(), poll, options, None, false)
+    }
+
+    /// As [`open`](Self::open), with the lines that are done kept in `checkpoint`, for each file. A
+    /// file is known by its inode and its content, so one that was replaced while nobody followed is
+    /// found under its new name in the same directory, and read to its end first.
+    ///
+    /// # Errors
+    /// As there; or the checkpoint is in use, damaged, of another input or not one of ours.
+    pub fn with_checkpoint(
+        path: impl AsRef<Path>,
+        checkpoint: impl AsRef<Path>,
+        poll: Duration,
+        options: FileSourceOptions,
+    ) -> Result<Self, SourceError> {
+        let claimed = Checkpoint::at(checkpoint.as_ref()).claimed();
+        let claimed = claimed.map_err(|why| SourceError::new(named(path.as_ref()), why))?;
+        Self::with(path.as_ref(), poll, options, Some(claimed), false)
+    }
+
+    /// Reads what is there now, from where a checkpoint says, if one is named, and ends. Nothing
+    /// may be committed.
+    ///
+    /// # Errors
+    /// As in [`with_checkpoint`](Self::with_checkpoint).
+    pub fn looking(
+        path: impl AsRef<Path>,
+        checkpoint: Option<&Path>,
+        options: FileSourceOptions,
+    ) -> Result<Self, SourceError> {
+        let checkpoint = checkpoint.map(Checkpoint::at);
+        Self::with(path.as_ref(), Duration::ZERO, options, checkpoint, true)
+    }
+
+    fn with(
+        path: &Path,
+        poll: Duration,
+        options: FileSourceOptions,
+        checkpoint: Option<Checkpoint>,
+        looks: bool,
+    ) -> Result<Self, SourceError> {
+        let name = named(path);
+        let reader = Reader::begin(path, name.clone(), options, checkpoint);
+        let reader = reader.map_err(|why| SourceError::new(name.clone(), why))?;
+        let places = Arc::new(Turns { name: name.as_str().into(), begun: Mutex::default() });
+        Ok(Self {
+            name,
+            poll,
+            keeper: reader.keeper(),
+            reader: Some(Box::new(reader)),
+            stepping: None,
+            ready: VecDeque::new(),
+            has_more: false,
+            look_at: None,
+            turn: None,
+            last: 0,
+            places,
+            receipts: None,
+            is_committed: false,
+            looks,
+            behind: 0,
+        })
+    }
+
+    /// Begins the next step, unless it is under way.
+    fn begin_step(&mut self) {
+        if let Some(mut reader) = self.reader.take() {
+            let now = Instant::now();
+            self.stepping = Some(tokio::task::spawn_blocking(move || {
+                let step = reader.step(now);
+                (reader, step)
+            }));
+        }
+    }
+
+    /// What the step under way comes to.
+    ///
+    /// # Cancel safety
+    /// A dropped future has done nothing that the next call does not find.
+    async fn end_step(&mut self) -> Result<(), SourceError> {
+        let Some(stepping) = &mut self.stepping else {
+            return Err(SourceError::new(self.name.clone(), "its reader is gone: see the log"));
+        };
+        let stepped = stepping.await;
+        self.stepping = None;
+        let (reader, step) = stepped.map_err(|error| {
+            SourceError::new(self.name.clone(), format!("its reader failed: {error}"))
+        })?;
+        self.reader = Some(reader);
+        let Step { pieces, has_more, behind } = step?;
+        self.ready.extend(pieces);
+        (self.has_more, self.behind) = (has_more, behind);
+        if !has_more {
+            self.look_at = Some(Instant::now() + self.poll);
+        }
+        Ok(())
+    }
+
+    /// Takes the piece at hand, once there is room for it. Whether that gave any.
+    async fn take(&mut self, into: &mut Vec<Taken>) -> bool {
+        if let (Some(Piece::Items(of, items)), true) = (self.ready.front(), self.is_committed)
+            && let (Some(positions), Some(last)) = (&of.positions, items.items.last())
+        {
+            positions.resume();
+            positions.room_for(last.position).await;
+        }
+        match self.ready.pop_front() {
+            Some(Piece::Items(of, items)) => self.give(of, items, into),
+            Some(Piece::CaughtUp(of)) => {
+                of.positions.iter().for_each(FilePositions::caught_up);
+                false
+            }
+            Some(Piece::Quiet { of, read, is_left }) => {
+                if let Some(positions) = &of.positions {
+                    positions.end(Some(read));
+                    positions.set_followed(!is_left);
+                }
+                false
+            }
+            None => false,
+        }
+    }
+
+    fn give(&mut self, of: Arc<Visited>, mut items: Items, into: &mut Vec<Taken>) -> bool {
+        let first = items.items.first().map(|item| item.position);
+        if let Some(positions) = &of.positions {
+            positions.resume();
+        }
+        if let Some(first) = first
+            && self.turn.as_ref().is_none_or(|turn| !Arc::ptr_eq(&turn.of, &of))
+        {
+            self.begin_turn(&of, first);
+        }
+        if let Some(positions) = &of.positions {
+            positions.received(&mut items);
+        }
+        let base = self.turn.as_ref().map_or(0, |turn| turn.base);
+        let before = into.len();
+        for mut item in items.items {
+            item.position = base.wrapping_add(item.position);
+            self.last = item.position;
+            into.push(item);
+        }
+        into.len() > before
+    }
+
+    fn begin_turn(&mut self, of: &Arc<Visited>, first: u64) {
+        // Of one file, positions are the numbers of its lines.
+        let next = if self.last == 0 { first } else { self.last.wrapping_add(1) };
+        let base = next.wrapping_sub(first);
+        self.receipts = of.positions.clone().map(|positions| {
+            positions.begins_behind(base);
+            let receipts: Arc<dyn Receipts> = Arc::new(OfTurn { base, positions });
+            receipts
+        });
+        let oldest = self.keeper.iter().flat_map(Committer::partitions).map(|of| of.oldest_open);
+        self.places.begin(self.last, base, of.name.clone(), oldest.min());
+        self.turn = Some(Turn { of: of.clone(), base });
+    }
+}
+
+fn named(path: &Path) -> String {
+    format!("file:{}", path.display())
+}
+
+impl Source for FollowSource {
+    fn describe(&self) -> String {
+        self.name.clone()
+    }
+
+    fn pull<'a>(
+        &'a mut self,
+        into: &'a mut Vec<Taken>,
+    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+        Box::pin(async move {
+            loop {
+                while !self.ready.is_empty() {
+                    if self.has_more && self.ready.len() == 1 {
+                        self.begin_step();
+                    }
+                    if self.take(into).await {
+                        return Ok(Pull::More);
+                    }
+                }
+                if self.stepping.is_none() {
+                    if let Some(at) = self.look_at {
+                        if self.looks {
+                            return Ok(Pull::End);
+                        }
+                        sleep_until(at).await;
+                        self.look_at = None;
+                    }
+                    self.begin_step();
+                }
+                self.end_step().await?;
+            }
+        })
+    }
+
+    fn behind(&self) -> Option<u64> {
+        Some(self.behind)
+    }
+
+    fn replayable(&self) -> bool {
+        true
+    }
+
+    fn places(&self) -> Option<Arc<dyn Places>> {
+        Some(self.places.clone())
+    }
+
+    fn committer(&mut self) -> Option<Arc<dyn Committer>> {
+        self.is_committed = true;
+        self.keeper.clone().map(|keeper| Arc::new(keeper) as _)
+    }
+
+    fn receipts(&self) -> Option<Arc<dyn Receipts>> {
+        self.receipts.clone()
+    }
+}
+
+impl Drop for FollowSource {
+    fn drop(&mut self) {
+        self.keeper.iter().for_each(Keeper::end_all);
+    }
+}
+
+/// Tells the lines of a file by the positions of a turn.
+struct OfTurn {
+    base: u64,
+    positions: FilePositions,
+}
+
+impl Receipts for OfTurn {
+    fn settled(&self, position: u64, how: Settled) {
+        self.positions.settled(position.wrapping_sub(self.base), how);
+    }
+}
+
+/// In which file a position is.
+struct Turns {
+    /// What the input is called.
+    name: Arc<str>,
+    /// Each with the position before its first line, rising; what was added to its lines; its file.
+    begun: Mutex<VecDeque<(u64, u64, Arc<str>)>>,
+}
+
+impl Turns {
+    /// `oldest`: nothing is asked of what is below, where that is known.
+    fn begin(&self, behind: u64, base: u64, name: Arc<str>, oldest: Option<u64>) {
+        let mut begun = self.begun.lock();
+        begun.push_back((behind, base, name));
+        let oldest = oldest.unwrap_or(behind);
+        while begun.len() > TURNS && begun.get(1).is_some_and(|(behind, ..)| *behind < oldest) {
+            begun.pop_front();
+        }
+    }
+}
+
+impl Places for Turns {
+    fn place(&self, position: u64) -> Place {
+        let begun = self.begun.lock();
+        let behind = begun.partition_point(|(behind, ..)| *behind < position);
+        match behind.checked_sub(1).map(|at| &begun[at]) {
+            Some((_, base, name)) => {
+                Place { source: name.clone(), position: position.wrapping_sub(*base) }
+            }
+            None => Place { source: self.name.clone(), position },
+        }
+    }
+}

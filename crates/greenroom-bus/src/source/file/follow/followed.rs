@@ -1,0 +1,336 @@
+//! One file that is followed: what was read of it, and whether it is still what it was.
+
+use std::{
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
+    path::PathBuf,
+    sync::{Arc, mpsc},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use super::super::{
+    Give,
+    chunks::{Chunk, Chunks},
+    decompress::{decompressed, is_plain},
+    identity,
+    lines::{Batch, Items, Lines},
+};
+use super::{
+    found::Id,
+    piece::{GRACE, Visited},
+};
+
+/// So many bytes before the place that was read to are remembered, to be found there again.
+const RECENT: usize = 256;
+/// A compressed file is whole when it has not grown for so long.
+const STEADY: Duration = Duration::from_secs(2);
+/// So many bytes tell whether a file is compressed.
+const MAGIC: usize = 4;
+
+pub(super) struct Followed {
+    pub(super) path: PathBuf,
+    pub(super) id: Id,
+    /// Its place in the checkpoint.
+    pub(super) place: Option<usize>,
+    pub(super) visited: Arc<Visited>,
+    /// `None` while it sleeps.
+    pub(super) file: Option<File>,
+    /// In bytes, at the last look.
+    pub(super) length: u64,
+    /// A name that is followed leads to it.
+    pub(super) is_there: bool,
+    /// Since when nothing of it was read.
+    pub(super) quiet_since: Option<Instant>,
+    pub(super) told: Told,
+    lines: Lines,
+    chunks: Chunks<Give>,
+    cut: mpsc::Receiver<Chunk>,
+    /// The last bytes that were read.
+    recent: Vec<u8>,
+    archive: Option<Archive>,
+    /// Of a file that is compressed, how long it was, and since when.
+    steady: Option<(u64, Instant)>,
+}
+
+/// What the engine's side was told of it last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    Lines,
+    CaughtUp,
+    Quiet,
+}
+
+/// The content of a file that is compressed.
+struct Archive {
+    /// Of the file, when its content was opened.
+    length: u64,
+    /// Until it was read to its end.
+    content: Option<Box<dyn Read + Send>>,
+}
+
+/// What came of reading on.
+pub(super) enum Visit {
+    Lines(Vec<Items>),
+    /// Read on: no line is whole yet.
+    Nothing,
+    /// As far as it was at the last look.
+    Done,
+    /// It is not what was read before, and why.
+    Cut(String),
+    /// It is compressed, and nothing of it was read.
+    Compressed,
+}
+
+impl Followed {
+    /// What is read begins behind `offset` bytes and so many lines as these have.
+    pub(super) fn new(
+        (path, id): (PathBuf, Id),
+        (place, visited): (Option<usize>, Arc<Visited>),
+        file: Option<File>,
+        (lines, offset, max_event): (Lines, u64, usize),
+    ) -> Self {
+        let (sender, cut) = mpsc::channel();
+        let give: Give = Box::new(move |chunk| sender.send(chunk).is_ok());
+        let chunks = Chunks::new(visited.name.to_string(), max_event, give).behind(offset);
+        Self {
+            path,
+            id,
+            place,
+            visited,
+            file,
+            length: offset,
+            is_there: true,
+            quiet_since: None,
+            told: Told::Lines,
+            lines: lines.stepwise(),
+            chunks,
+            cut,
+            recent: Vec::new(),
+            archive: None,
+            steady: None,
+        }
+    }
+
+    /// Reads what stands before the place to go on from.
+    pub(super) fn remember(&mut self) -> io::Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let end = self.chunks.offset();
+        self.recent = bytes_before(file, end, RECENT.min(usize::try_from(end).unwrap_or(RECENT)))?;
+        Ok(())
+    }
+
+    /// Bytes of the file that were read.
+    pub(super) fn read(&self) -> u64 {
+        match &self.archive {
+            None => self.chunks.offset(),
+            Some(Archive { length, content: None }) => *length,
+            Some(_) => 0,
+        }
+    }
+
+    /// Bytes of a line that is not whole.
+    pub(super) fn at_hand(&self) -> u64 {
+        self.chunks.at_hand()
+    }
+
+    pub(super) fn lines_read(&self) -> u64 {
+        self.lines.last()
+    }
+
+    /// Looks how long it is now. True where there is something to be read.
+    pub(super) fn look(&mut self) -> io::Result<bool> {
+        if let Some(file) = &self.file {
+            self.length = file.metadata()?.len();
+        }
+        Ok(self.length != self.read())
+    }
+
+    pub(super) fn is_quiet(&self, now: Instant) -> bool {
+        self.quiet_since.is_some_and(|since| now.duration_since(since) >= GRACE)
+    }
+
+    /// No name leads to it, and so nobody finds it again.
+    pub(super) fn is_removed(&self) -> bool {
+        self.file.as_ref().is_some_and(|file| file.metadata().is_ok_and(|found| links(&found) == 0))
+    }
+
+    /// Whether a file that is compressed has not grown for as long as a quiet one.
+    pub(super) fn is_steady(&mut self, now: Instant) -> bool {
+        let (length, since) = *self.steady.get_or_insert((self.length, now));
+        if length != self.length {
+            self.steady = Some((self.length, now));
+        }
+        length == self.length && now.duration_since(since) >= STEADY
+    }
+
+    /// How it begins, and how much of it was read; `None` of what is not open, or compressed.
+    pub(super) fn content(&mut self) -> Option<(Vec<u8>, u64)> {
+        let read = self.chunks.offset();
+        let file = self.file.as_mut().filter(|_| self.archive.is_none())?;
+        let count = read.min(identity::BYTES);
+        Some((bytes_before(file, count, count as usize).ok()?, read))
+    }
+
+    /// Whether all that was read of it is content of this length that begins like this.
+    pub(super) fn has_read(&mut self, beginning: &[u8], length: u64) -> bool {
+        let is_plain = self.archive.is_none() && self.chunks.offset() == length && length > 0;
+        let Some(file) = self.file.as_mut().filter(|_| is_plain) else { return false };
+        let count = beginning.len();
+        bytes_before(file, count as u64, count).is_ok_and(|there| there == beginning)
+    }
+
+    /// Reads a chunk more.
+    pub(super) fn visit(&mut self) -> io::Result<Visit> {
+        if self.archive.is_some() {
+            return self.unpack();
+        }
+        if let Some(why) = self.difference()? {
+            return Ok(Visit::Cut(why));
+        }
+        if self.read() >= self.length {
+            return Ok(Visit::Done);
+        }
+        let Some(file) = &mut self.file else { return Ok(Visit::Done) };
+        if self.chunks.offset() == 0 {
+            let beginning = bytes_before(file, MAGIC as u64, MAGIC)?;
+            if !is_plain(&beginning) {
+                return Ok(Visit::Compressed);
+            }
+            if beginning.len() < MAGIC && may_be_magic(&beginning) {
+                return Ok(Visit::Done);
+            }
+        }
+        file.seek(SeekFrom::Start(self.chunks.offset()))?;
+        let mut input = Recorded { file, recent: &mut self.recent };
+        if !self.chunks.step(&mut input)? {
+            // It was cut just now: the next look finds that.
+            return Ok(Visit::Done);
+        }
+        self.quiet_since = None;
+        Ok(self.handed_over())
+    }
+
+    /// Its content is read from now on.
+    pub(super) fn begin_archive(&mut self) -> io::Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        file.seek(SeekFrom::Start(0))?;
+        let content = decompressed(file.try_clone()?, &self.visited.name)?;
+        self.archive = Some(Archive { length: self.length, content: Some(content) });
+        Ok(())
+    }
+
+    /// All of its content is taken for read.
+    pub(super) fn pass_archive(&mut self) {
+        self.archive = Some(Archive { length: self.length, content: None });
+    }
+
+    /// How its content begins, and how long it is.
+    pub(super) fn unpacked(&mut self) -> io::Result<(Vec<u8>, u64)> {
+        let Some(file) = &mut self.file else { return Ok((Vec::new(), 0)) };
+        file.seek(SeekFrom::Start(0))?;
+        let mut content = decompressed(file.try_clone()?, &self.visited.name)?;
+        let mut beginning = Vec::new();
+        (&mut content).take(identity::BYTES).read_to_end(&mut beginning)?;
+        let rest = io::copy(&mut content, &mut io::sink())?;
+        let length = beginning.len() as u64 + rest;
+        Ok((beginning, length))
+    }
+
+    fn unpack(&mut self) -> io::Result<Visit> {
+        let Some(Archive { length, content }) = &mut self.archive else { return Ok(Visit::Done) };
+        if *length != self.length {
+            return Err(io::Error::other(
+                "it is compressed, and was changed after its content was read: a compressed file that grows cannot be \
+                 followed; write it under another name, and rename it when it is whole",
+            ));
+        }
+        let Some(input) = content else { return Ok(Visit::Done) };
+        if !self.chunks.step(input)? {
+            *content = None;
+            self.chunks.end();
+        }
+        self.quiet_since = None;
+        Ok(self.handed_over())
+    }
+
+    /// The line at hand is whole: nothing more will come.
+    pub(super) fn finish(&mut self) -> Vec<Items> {
+        self.chunks.end();
+        match self.handed_over() {
+            Visit::Lines(items) => items,
+            _ => Vec::new(),
+        }
+    }
+
+    fn handed_over(&mut self) -> Visit {
+        let mut all = Vec::new();
+        let Self { cut, lines, .. } = self;
+        for chunk in cut.try_iter() {
+            lines.of(chunk, |batch| {
+                if let Batch::Items(items) = batch {
+                    all.push(items);
+                }
+                true
+            });
+        }
+        if all.is_empty() { Visit::Nothing } else { Visit::Lines(all) }
+    }
+
+    /// Why it is not the file any more that was read before. One that was cut and written anew may
+    /// be longer by now than it was: so the last bytes that were read have to be there still.
+    fn difference(&mut self) -> io::Result<Option<String>> {
+        let read = self.chunks.offset();
+        let Some(file) = &mut self.file else { return Ok(None) };
+        let length = file.metadata()?.len();
+        if length < read {
+            return Ok(Some(format!("it was cut to {length} bytes when {read} had been read")));
+        }
+        let there = bytes_before(file, read, self.recent.len())?;
+        Ok((there != self.recent)
+            .then(|| format!("its content before byte {read} is not what was read")))
+    }
+}
+
+#[cfg(unix)]
+fn links(found: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::nlink(found)
+}
+
+#[cfg(not(unix))]
+fn links(_: &std::fs::Metadata) -> u64 {
+    1
+}
+
+/// A file that is as short as this may become one that is compressed.
+fn may_be_magic(beginning: &[u8]) -> bool {
+    beginning.first().is_some_and(|first| matches!(first, 0x1f | 0x28 | 0x50..=0x5f))
+}
+
+/// Up to so many bytes that end here. Moves the cursor.
+pub(super) fn bytes_before(file: &mut File, end: u64, count: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(count);
+    if count > 0 {
+        file.seek(SeekFrom::Start(end.saturating_sub(count as u64)))?;
+        file.take(count as u64).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+/// Remembers the last bytes that are read.
+struct Recorded<'a> {
+    file: &'a mut File,
+    recent: &'a mut Vec<u8>,
+}
+
+impl Read for Recorded<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        let read = &buffer[..count];
+        self.recent.extend_from_slice(&read[read.len().saturating_sub(RECENT)..]);
+        let excess = self.recent.len().saturating_sub(RECENT);
+        self.recent.drain(..excess);
+        Ok(count)
+    }
+}

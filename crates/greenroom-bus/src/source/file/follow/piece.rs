@@ -1,0 +1,32 @@
+//! What is told of a file that is followed, in order.
+
+use std::{sync::Arc, time::Duration};
+
+use super::super::{lines::Items, positions::FilePositions};
+
+/// A file that has been replaced is done when it did not grow for so long, and a quiet one may be
+/// closed.
+pub(super) const GRACE: Duration = Duration::from_secs(10);
+
+/// What a step has found, in order.
+pub(super) enum Piece {
+    /// Lines of a file.
+    Items(Arc<Visited>, Items),
+    /// All that the file has now is read.
+    CaughtUp(Arc<Visited>),
+    /// It was quiet for long.
+    Quiet {
+        /// Which.
+        of: Arc<Visited>,
+        /// In bytes.
+        read: u64,
+        /// It is closed: nothing more of it is read, or it is opened again when it has grown.
+        is_left: bool,
+    },
+}
+
+/// A file, as what was read of it names it.
+pub(super) struct Visited {
+    pub(super) name: Arc<str>,
+    pub(super) positions: Option<FilePositions>,
+}

@@ -1,0 +1,175 @@
+//! Files that grow (B01): what comes while a run goes on, through rotations, signals and crashes.
+
+use std::{
+    collections::HashMap,
+    fs::{self, File},
+    io::Write,
+    process::{Child, Stdio},
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use crate::{
+    daemon::wait,
+    stage::{Run, Stage, end, event, events, lines},
+};
+
+const FOLLOW: &str = "
+inputs: { i: { file: { path: logs/in, follow: true, poll: 10ms, checkpoint: kept } } }
+handlers: { all: { on: '**', order_by: subject, pass: } }
+outputs: { done: { file: { path: done } } }
+";
+
+/// As many as are written at a time.
+const SOME: usize = 50;
+
+fn stage(config: &str) -> Stage {
+    let stage = Stage::with(config);
+    fs::create_dir(stage.path("logs")).unwrap();
+    stage
+}
+
+fn append(stage: &Stage, text: &str) {
+    let file = File::options().append(true).create(true).open(stage.path("logs/in"));
+    file.unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+/// Starts a run whose log goes to the file `log`.
+fn start(stage: &Stage) -> Child {
+    let log = File::options().append(true).create(true).open(stage.path("log")).unwrap();
+    let mut command = stage.command("run greenroom.yaml --report json");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().unwrap()
+}
+
+/// Ends it by one signal.
+fn stop(child: Child, started: Instant) -> Run {
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    Run::of(end(child), started)
+}
+
+/// How often each event came out, by its id.
+fn times(stage: &Stage) -> HashMap<String, usize> {
+    let mut times = HashMap::new();
+    for line in fs::read_to_string(stage.path("done")).unwrap_or_default().lines() {
+        // The last one may be half there.
+        let Some((id, _)) = line.split_once("\"id\":\"").and_then(|(_, rest)| rest.split_once('"'))
+        else {
+            continue;
+        };
+        *times.entry(id.to_owned()).or_default() += 1;
+    }
+    times
+}
+
+fn log(stage: &Stage) -> String {
+    fs::read_to_string(stage.path("log")).unwrap_or_default()
+}
+
+#[test]
+fn b01_what_grows_is_handled_until_a_signal_ends_the_run() {
+    let stage = stage(FOLLOW);
+    let started = Instant::now();
+    let child = start(&stage);
+    wait(|| log(&stage).contains("it is waited for").then_some(()));
+    let all = lines(&events(3 * SOME));
+    let half = all.len() / 2 + 3;
+    append(&stage, &all[..half]);
+    let whole = all[..half].matches('\n').count();
+    wait(|| (times(&stage).len() == whole).then_some(()));
+    fs::rename(stage.path("logs/in"), stage.path("logs/in.1")).unwrap();
+    let mut old = File::options().append(true).open(stage.path("logs/in.1")).unwrap();
+    old.write_all(&all.as_bytes()[half..]).unwrap();
+    append(&stage, &lines(&[event("new", "test.happened", "s0", json!({}))]));
+    wait(|| times(&stage).contains_key("new").then_some(()));
+    let run = stop(child, started);
+    let total = 3 * SOME as u64 + 1;
+    run.counted(0, [total, total, 0, 0]);
+    assert!(times(&stage).values().all(|times| *times == 1));
+    // Nothing is left for the next one.
+    let (started, child) = (Instant::now(), start(&stage));
+    wait(|| log(&stage).contains("resumed: 1 partition (2 files)").then_some(()));
+    append(&stage, &lines(&[event("newer", "test.happened", "s0", json!({}))]));
+    wait(|| times(&stage).contains_key("newer").then_some(()));
+    stop(child, started).counted(0, [1, 1, 0, 0]);
+}
+
+#[test]
+fn b01_kill_9_in_the_middle_of_rotations_loses_nothing() {
+    let stage = stage(FOLLOW);
+    let mut written = 0;
+    for round in 0..6 {
+        let mut child = start(&stage);
+        for step in 0..4 {
+            let id =
+                |n| event(&format!("e{n}"), "test.happened", &format!("s{}", n % 7), json!({}));
+            let some: Vec<_> = (written..written + SOME).map(id).collect();
+            append(&stage, &lines(&some));
+            written += SOME;
+            if step == round % 4 {
+                // Until it has begun with what is renamed.
+                wait(|| times(&stage).contains_key(&format!("e{}", written - SOME)).then_some(()));
+                let old = stage.path(&format!("logs/in.{round}"));
+                fs::rename(stage.path("logs/in"), old).unwrap();
+            }
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let (started, child) = (Instant::now(), start(&stage));
+    wait(|| (times(&stage).len() >= written).then_some(()));
+    assert_eq!(stop(child, started).code, 0);
+    let times = times(&stage);
+    assert!((0..written).all(|n| times.contains_key(&format!("e{n}"))));
+}
+
+#[test]
+fn b01_a_file_that_is_cut_is_told_and_read_from_its_start() {
+    let stage = stage(&FOLLOW.replace(", checkpoint: kept", ""));
+    append(&stage, &lines(&events(SOME)));
+    let (started, child) = (Instant::now(), start(&stage));
+    wait(|| (times(&stage).len() == SOME).then_some(()));
+    // As `logrotate` does it with `copytruncate`.
+    fs::copy(stage.path("logs/in"), stage.path("logs/in.1")).unwrap();
+    File::options().write(true).open(stage.path("logs/in")).unwrap().set_len(0).unwrap();
+    wait(|| log(&stage).contains("it was cut to 0 bytes").then_some(()));
+    append(&stage, &lines(&[event("new", "test.happened", "s", json!({}))]));
+    wait(|| times(&stage).contains_key("new").then_some(()));
+    let total = SOME as u64 + 1;
+    stop(child, started).counted(0, [total, total, 0, 0]);
+    assert!(log(&stage).contains("is lost unless a copy has it"), "{}", log(&stage));
+}
+
+#[test]
+fn b01_a_dry_run_reads_what_is_there_now() {
+    let stage = stage(FOLLOW);
+    append(&stage, &lines(&events(SOME)));
+    append(&stage, "{\"half");
+    let started = Instant::now();
+    let output = stage.command("run greenroom.yaml --dry-run").output().unwrap();
+    let run = Run::of(output, started);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stdout.contains("the inputs were read to their end"), "{run:?}");
+    assert!(run.stdout.contains(&SOME.to_string()), "{run:?}");
+    assert!(!stage.path("kept").exists());
+    assert!(run.took < Duration::from_secs(9), "{run:?}");
+}
+
+#[test]
+fn b01_what_cannot_be_followed_is_refused_with_a_sentence() {
+    let stage = stage(FOLLOW);
+    for (path, code, says) in [
+        ("-", 2, "standard input cannot be followed"),
+        ("packed.gz", 1, "it is compressed, and such a file cannot be followed"),
+        ("/dev/null", 1, "only such a file can be followed"),
+    ] {
+        fs::write(stage.path("packed.gz"), [0x1f, 0x8b, 8, 0, 0, 0, 0, 0]).unwrap();
+        let setting = format!("inputs.i.file={{path: '{path}', follow: true}}");
+        let started = Instant::now();
+        let mut command = stage.command("run greenroom.yaml");
+        let output = command.args(["--set", &setting]).stdin(Stdio::null()).output().unwrap();
+        let run = Run::of(output, started);
+        assert!(run.code == code && run.stderr.contains(says), "{path}: {run:?}");
+    }
+}
