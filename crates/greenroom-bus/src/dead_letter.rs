@@ -1,10 +1,17 @@
 //! What could not be handled, and where it goes.
 
 pub mod file;
+pub mod replay;
 
 use std::{sync::Arc, time::SystemTime};
 
-use crate::{BoxFuture, event::Event, settlement::Ack, sink::SinkError};
+use self::replay::{Replayed, Replays};
+use crate::{
+    BoxFuture,
+    event::Event,
+    settlement::Ack,
+    sink::{SinkError, Trouble},
+};
 
 /// Where dead letters go. The event stays unsettled until its letter is stored.
 pub trait DeadLetterStore: Send + Sync + 'static {
@@ -29,6 +36,18 @@ pub trait DeadLetterStore: Send + Sync + 'static {
 
     /// As [`Sink::remark`](crate::sink::Sink::remark).
     fn remark(&self) -> Option<String> {
+        None
+    }
+
+    /// Why it stores nothing for now ([paused](Trouble::paused)), or soon may not. Letters wait
+    /// meanwhile, and their events stay unsettled.
+    fn trouble(&self) -> Option<Trouble> {
+        None
+    }
+
+    /// The letters that are to be handled again, where it can tell. Asked once, when an engine is
+    /// built.
+    fn replays(&self) -> Option<Arc<dyn Replays>> {
         None
     }
 }
@@ -60,11 +79,26 @@ pub struct DeadLetter {
     pub pool: Option<Arc<str>>,
     /// The handler, where it reached one.
     pub handler: Option<Arc<str>>,
+    /// The key that its handler orders it by, where it has one.
+    pub key: Option<Arc<str>>,
+    /// The letter that was replayed and has become this one.
+    pub replayed: Option<Replayed>,
     /// What outputs rejected of what its handler had made. Of one event, other outputs may have
     /// stored what they got.
     pub rejected: Vec<OutputRejection>,
     /// Confirmed when the letter is stored; dropped, it refuses.
     pub ack: Ack,
+}
+
+impl DeadLetter {
+    /// About what its texts take.
+    pub(crate) fn approximate_bytes(&self) -> usize {
+        let made = self.rejected.iter().filter_map(|rejection| rejection.event.as_ref());
+        let events = self.event.iter().chain(made).map(Event::approximate_bytes);
+        let errors = self.rejected.iter().map(|rejection| rejection.error.len());
+        let raw = self.raw.as_ref().map_or(0, Vec::len);
+        events.sum::<usize>() + errors.sum::<usize>() + raw + self.error.len()
+    }
 }
 
 /// What an output does not take, for good.

@@ -41,6 +41,11 @@ pub enum Command {
     ///
     /// Asks the admin listener (`admin` in the configuration); a token comes from GREENROOM_ADMIN_TOKEN.
     Why(WhyArgs),
+    /// List, show, edit, replay, drop or export dead letters
+    ///
+    /// Those of a running greenroom, asked at its admin listener (a token comes from
+    /// GREENROOM_ADMIN_TOKEN), or of a store that none has open (`--store`, `--config`).
+    DeadLetters(Box<DeadLettersArgs>),
     /// Say which way sample events would go (handler, pool, key, outputs), and why not another
     ///
     /// Nothing is run, opened or written. With --expect it is a test of the configuration: exit
@@ -148,6 +153,208 @@ pub struct WhyArgs {
     /// Where the admin listener of the running greenroom is
     #[arg(default_value = crate::admin::ask::ADDRESS)]
     pub address: String,
+}
+
+/// Arguments of `dead-letters`.
+#[derive(Debug, Args)]
+pub struct DeadLettersArgs {
+    /// What to do with them.
+    #[command(subcommand)]
+    pub what: DeadLettersCommand,
+}
+
+/// What to do with dead letters.
+#[derive(Debug, Subcommand)]
+pub enum DeadLettersCommand {
+    /// List letters, oldest first, or count them by what they have in common
+    List(ListArgs),
+    /// Print one letter, whole
+    Show(ShowArgs),
+    /// Put another event in place of that of a letter; the first one is kept
+    ///
+    /// Opens $VISUAL or $EDITOR unless --set or --file says what the event is to be.
+    Edit(EditArgs),
+    /// Have letters handled again, at the end of their keys' lines
+    Replay(ReplayArgs),
+    /// Drop letters for good
+    Drop(DropArgs),
+    /// Print letters as JSON, one a line
+    Export(ExportArgs),
+}
+
+/// Where dead letters are.
+#[derive(Debug, Clone, Args)]
+pub struct LettersPlace {
+    /// Where the admin listener of the running greenroom is [default: 127.0.0.1:7070]
+    pub address: Option<String>,
+    /// The directory of the store, in place of an address
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["address", "config"])]
+    pub store: Option<PathBuf>,
+    /// The configuration that names the store, in place of an address
+    #[arg(long, value_name = "FILE", conflicts_with = "address")]
+    pub config: Option<PathBuf>,
+}
+
+/// Which letters are meant: those of which all that is said holds.
+#[derive(Debug, Clone, Default, Args)]
+pub struct LettersFilter {
+    /// These, by number
+    #[arg(long = "id", value_name = "NUMBER", value_delimiter = ',')]
+    pub ids: Vec<u64>,
+    /// For this pool
+    #[arg(long, value_name = "NAME")]
+    pub pool: Option<String>,
+    /// For this handler
+    #[arg(long, value_name = "NAME")]
+    pub handler: Option<String>,
+    /// Of this input
+    #[arg(long, value_name = "NAME")]
+    pub input: Option<String>,
+    /// Of this key
+    #[arg(long, value_name = "KEY")]
+    pub key: Option<String>,
+    /// Of this reason, such as `retries_exhausted`
+    #[arg(long, value_name = "REASON")]
+    pub reason: Option<String>,
+    /// Of this group of errors, as `list --by group` names it
+    #[arg(long, value_name = "GROUP")]
+    pub group: Option<String>,
+    /// Given up since then: `2026-01-31T12:00:00Z`, or so long ago, such as `2h`
+    #[arg(long, value_name = "TIME", value_parser = values::since)]
+    pub since: Option<String>,
+}
+
+/// Arguments of `dead-letters list`.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Where they are.
+    #[command(flatten)]
+    pub place: LettersPlace,
+    /// Which.
+    #[command(flatten)]
+    pub filter: LettersFilter,
+    /// Count them by `group` of errors, `reason` or `handler`
+    #[arg(long, value_name = "WHAT")]
+    pub by: Option<LettersBy>,
+    /// Those behind this number
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub after: u64,
+    /// How many at most
+    #[arg(long, value_name = "COUNT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub limit: u32,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What letters are counted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LettersBy {
+    /// The group of their errors
+    Group,
+    /// Their reason
+    Reason,
+    /// Their handler
+    Handler,
+}
+
+/// Arguments of `dead-letters show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The number of the letter
+    pub number: u64,
+    /// Where it is.
+    #[command(flatten)]
+    pub place: LettersPlace,
+    /// Show what the mask of the store hides
+    #[arg(long, conflicts_with = "address")]
+    pub unmasked: bool,
+    /// Print it on one line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `dead-letters edit`.
+#[derive(Debug, Args)]
+pub struct EditArgs {
+    /// The number of the letter
+    pub number: u64,
+    /// Where it is.
+    #[command(flatten)]
+    pub place: LettersPlace,
+    /// Set one place of the event, for example `--set /data/amount=5`; the value is JSON, or else a
+    /// text
+    #[arg(long = "set", value_name = "/POINTER=VALUE", conflicts_with = "file")]
+    pub settings: Vec<String>,
+    /// A file with the event as JSON; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+}
+
+/// Arguments of `dead-letters replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// Where they are.
+    #[command(flatten)]
+    pub place: LettersPlace,
+    /// Which.
+    #[command(flatten)]
+    pub filter: LettersFilter,
+    /// All of them
+    #[arg(long)]
+    pub all: bool,
+    /// So many a second at most, for example `20/s`; as fast as they are handled otherwise
+    #[arg(long, value_name = "RATE", value_parser = values::rate)]
+    pub rate: Option<f64>,
+    /// List the replays that were asked for, and how far they are
+    #[arg(long, conflicts_with_all = ["all", "rate", "stop", "resume", "cancel"])]
+    pub status: bool,
+    /// Stop the replay of this number; its letters stay marked
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["all", "rate", "resume", "cancel"])]
+    pub stop: Option<u64>,
+    /// Let the replay of this number go on
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["all", "rate", "cancel"])]
+    pub resume: Option<u64>,
+    /// Let go of the letters of this replay that still wait
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["all", "rate"])]
+    pub cancel: Option<u64>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `dead-letters drop`.
+#[derive(Debug, Args)]
+pub struct DropArgs {
+    /// Where they are.
+    #[command(flatten)]
+    pub place: LettersPlace,
+    /// Which.
+    #[command(flatten)]
+    pub filter: LettersFilter,
+    /// All of them
+    #[arg(long)]
+    pub all: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `dead-letters export`.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Where they are.
+    #[command(flatten)]
+    pub place: LettersPlace,
+    /// Which.
+    #[command(flatten)]
+    pub filter: LettersFilter,
+    /// Show what the mask of the store hides
+    #[arg(long, conflicts_with = "address")]
+    pub unmasked: bool,
 }
 
 /// Arguments of `explain-status`.

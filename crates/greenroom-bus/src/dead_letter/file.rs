@@ -96,9 +96,7 @@ impl DeadLetterStore for FileDeadLetterStore {
 
 impl Line for DeadLetter {
     fn bytes(&self) -> usize {
-        let event = self.event.as_ref().map_or(0, |event| event.approximate_bytes());
-        let rejected: usize = self.rejected.iter().map(bytes_of).sum();
-        event + self.raw.as_ref().map_or(0, Vec::len) + self.error.len() + rejected
+        self.approximate_bytes()
     }
 
     /// Raw bytes may be many: they are passed on in pieces, so that there is never a second copy of
@@ -144,11 +142,7 @@ impl Line for DeadLetter {
     }
 }
 
-fn bytes_of(rejection: &OutputRejection) -> usize {
-    rejection.event.as_ref().map_or(0, |event| event.approximate_bytes()) + rejection.error.len()
-}
-
-fn write_rejected(rejected: &[OutputRejection], out: &mut Vec<u8>) {
+pub(crate) fn write_rejected(rejected: &[OutputRejection], out: &mut Vec<u8>) {
     for (place, OutputRejection { output, event, error }) in rejected.iter().enumerate() {
         out.push(if place == 0 { b'[' } else { b',' });
         out.extend_from_slice(b"{\"output\":");

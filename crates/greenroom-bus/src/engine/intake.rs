@@ -16,6 +16,7 @@ pub(crate) mod inputs;
 pub(crate) mod overflow;
 pub(crate) mod partition;
 pub(crate) mod reader;
+pub(crate) mod replay;
 pub(crate) mod returning;
 pub(crate) mod route;
 pub(crate) mod ticket;

@@ -21,4 +21,5 @@ pub(crate) mod pause;
 pub(crate) mod processing;
 pub(crate) mod produced;
 pub(crate) mod rejections;
+pub(crate) mod replaying;
 pub(crate) mod worker;

@@ -15,6 +15,7 @@ use super::{
         loopback::Loopback,
         processing::Processing,
         produced::HandlerFailure,
+        replaying::Replaying,
     },
 };
 use crate::{dead_letter::Reason, settlement::Ack};
@@ -29,6 +30,8 @@ pub(crate) struct Shared {
     pub(crate) process: Processing,
     /// The way back in, where there is one.
     pub(crate) loopback: Option<Arc<Loopback>>,
+    /// Dead letters that are handled again, where their store can tell.
+    pub(crate) replaying: Option<Arc<Replaying>>,
     /// Where it leaves.
     pub(crate) egress: Exits,
     /// What became of all of them.
@@ -42,6 +45,10 @@ impl Shared {
         let pool =
             handler.map(|handler| (handler.pool, self.process.pools[handler.pool].name.as_str()));
         let place = self.inputs.place(origin.input, origin.position);
+        let key = handler.zip(given.event.as_ref()).and_then(|(handler, event)| {
+            // A key that cannot be had is what the letter is about.
+            handler.config.key(event).unwrap_or_default()
+        });
         let addressed = Addressed {
             input: self.inputs.name(origin.input),
             source: place.source,
@@ -49,6 +56,7 @@ impl Shared {
             taken_at: origin.taken_at,
             handler: handler.map(|handler| handler.name.as_str()),
             pool,
+            key,
         };
         self.egress.dead_letters.give(given, &addressed, ack);
     }

@@ -62,6 +62,12 @@ impl Pointer {
         &self.0.written
     }
 
+    /// Its parts, with the escapes undone.
+    #[cfg(feature = "store")]
+    pub(crate) fn tokens(self) -> &'static [Box<str>] {
+        &self.0.tokens
+    }
+
     /// What stands there. What follows the value in the text is not looked at.
     pub(crate) fn find(self, json: &str) -> serde_json::Result<Option<&RawValue>> {
         let mut found = [None];

@@ -14,7 +14,10 @@ use tokio::time::Instant;
 use tower::Layer;
 
 use super::{Around, Request, Surrounded};
+#[cfg(feature = "store")]
+use crate::store::seen::{SeenEvent, SeenStore};
 use crate::{
+    dead_letter::replay::Replayed,
     event::Event,
     handler::{Failure, FailureKind, HandlerResult, Outputs},
     settlement::{Settled, Watch},
@@ -29,8 +32,11 @@ const REMEMBERED: usize = 100_000;
 /// refused is delivered again and handled again. While the first of two is not settled yet, the second is given back
 /// unstarted and asks again soon. A retry is not a duplicate of itself.
 ///
-/// The window lies in memory: a process that starts anew has seen nothing. How often an event is repeated is bounded by what its
-/// source says of a restart; to shut that gap, the handler itself has to be idempotent.
+/// The window lies in memory: a process that starts anew has seen nothing, unless it is
+/// [stored](Self::stored). How often an event is repeated is bounded by what its source says of a restart; to shut that gap,
+/// the handler itself has to be idempotent.
+///
+/// A dead letter that is [replayed](crate::dead_letter::replay) is handled although it counts as seen.
 ///
 /// Clones share their window. Put around two handlers that both get an event (`fan_out`), each needs one of its own.
 #[derive(Debug, Clone)]
@@ -44,6 +50,9 @@ struct Window {
     most: usize,
     skipped: AtomicU64,
     seen: Mutex<Seen>,
+    /// What is remembered over a restart.
+    #[cfg(feature = "store")]
+    stored: Option<SeenStore>,
 }
 
 #[derive(Debug, Default)]
@@ -86,7 +95,51 @@ impl Deduplication {
 
     fn of(within: Duration, most: usize) -> Self {
         let (skipped, seen) = (AtomicU64::new(0), Mutex::default());
-        Self { window: Arc::new(Window { within, most, skipped, seen }) }
+        Self {
+            window: Arc::new(Window {
+                within,
+                most,
+                skipped,
+                seen,
+                #[cfg(feature = "store")]
+                stored: None,
+            }),
+        }
+    }
+
+    /// Remembers the window in this directory, over restarts: with as many events and for as long
+    /// as it says. It is written behind the events, ten times a second: no event waits for it, and
+    /// a crash forgets what was settled last. A source and an id of more than 4 KiB together are
+    /// remembered in memory only. Forgets what it has seen so far, and is no clone of what it was.
+    ///
+    /// # Errors
+    /// Another process or another layer writes there, or it cannot be read or written.
+    #[cfg(feature = "store")]
+    pub fn stored(self, directory: &std::path::Path) -> Result<Self, crate::sink::SinkError> {
+        let (within, most) = (self.window.within, self.window.most);
+        let (store, known) = SeenStore::open(directory, within, most)?;
+        let (mut seen, now) = (Seen::default(), Instant::now());
+        for SeenEvent { source, id, age } in known {
+            let key = Key(Arc::new((source.into(), id.into())));
+            seen.events.insert(key.clone(), Stand::Acknowledged);
+            seen.acknowledged.push_back((now.checked_sub(age).unwrap_or(now), key));
+        }
+        let (skipped, seen) = (AtomicU64::new(0), Mutex::new(seen));
+        Ok(Self { window: Arc::new(Window { within, most, skipped, seen, stored: Some(store) }) })
+    }
+
+    /// Waits until what was seen is stored, where it is, for so long at most. Blocks its thread.
+    #[cfg(feature = "store")]
+    pub fn flush(&self, patience: Duration) {
+        if let Some(stored) = &self.window.stored {
+            stored.flush(patience);
+        }
+    }
+
+    /// Why what was seen is not stored for now, where that is so.
+    #[cfg(feature = "store")]
+    pub fn store_error(&self) -> Option<String> {
+        self.window.stored.as_ref().and_then(SeenStore::error)
     }
 
     /// Events that were acknowledged without being handled.
@@ -127,6 +180,8 @@ impl Around for Deduplication {
                 let why = "another event with its source and id is in hand";
                 Err(Err(Failure::new(FailureKind::Released, why)))
             }
+            // A dead letter counts as seen. Whoever has it handled again means that.
+            Meets::Acknowledged if request.event.local::<Replayed>().is_some() => Ok(()),
             Meets::Acknowledged => {
                 self.window.skipped.fetch_add(1, Ordering::Relaxed);
                 let (id, source) = (request.event.id(), request.event.source());
@@ -165,6 +220,10 @@ impl Window {
     }
 
     fn settled(&self, key: Key, how: Settled) {
+        #[cfg(feature = "store")]
+        if let Some(stored) = self.stored.as_ref().filter(|_| how.is_acknowledged()) {
+            stored.add(&key.0.0, &key.0.1);
+        }
         let mut seen = self.seen.lock();
         if !how.is_acknowledged() {
             seen.events.remove(&key);

@@ -25,6 +25,8 @@ mod positions;
 mod random_partitions;
 mod random_runs;
 mod rejections;
+#[cfg(feature = "store")]
+mod replays;
 mod retries;
 mod router;
 mod routing;

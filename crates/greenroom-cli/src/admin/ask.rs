@@ -1,6 +1,7 @@
 //! Asks the admin listener of another greenroom: one request, one answer.
 //!
-//! HTTP/1.0, so that an answer comes in one piece.
+//! HTTP/1.0, so that an answer comes in one piece; HTTP/1.1 for one that goes on for long, so that its
+//! end is told from a connection that broke off.
 
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
@@ -16,6 +17,9 @@ pub(crate) const ADDRESS: &str = "127.0.0.1:7070";
 /// The listener answers at once, or something is wrong.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// What is to be done may take longer.
+const DONE_WITHIN: Duration = Duration::from_secs(300);
+
 /// The longest answer that is read, in bytes.
 const LONGEST: u64 = 64 << 20;
 
@@ -27,77 +31,170 @@ const TOKEN: &str = "GREENROOM_ADMIN_TOKEN";
 /// # Errors
 /// What happened, where, and what to do next.
 pub(crate) fn get(address: &str, path: &str) -> Result<Value, String> {
-    let host = address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/');
-    let answer = exchange(host, path).map_err(|error| {
-        let error = in_words(&error);
-        format!(
-            "nobody answers at {host}: {error}; is `greenroom run` there, with `admin: {{ listen: {host} }}` in its configuration?"
-        )
-    })?;
-    let strange = || {
-        format!("what answers at {host} is no greenroom; name the address that `admin.listen` says")
-    };
-    let (head, body) = answer.ok_or_else(strange)?;
-    let status = head.split(' ').nth(1).ok_or_else(strange)?;
-    let body: Value = serde_json::from_slice(&body).map_err(|_| strange())?;
-    if status == "200" {
-        return Ok(body);
+    Request { method: "GET", path, body: b"", patience: PATIENCE }.ask(address)
+}
+
+/// Asks for `path` to be done, and returns the answer's JSON.
+///
+/// # Errors
+/// What happened, where, and what to do next.
+pub(crate) fn post(address: &str, path: &str, body: &[u8]) -> Result<Value, String> {
+    Request { method: "POST", path, body, patience: DONE_WITHIN }.ask(address)
+}
+
+/// Copies what stands at `path`, however much it is.
+///
+/// # Errors
+/// What happened, where, and what to do next; also where the answer broke off.
+pub(crate) fn copy(address: &str, path: &str, out: &mut dyn Write) -> Result<(), String> {
+    let host = host(address);
+    let request = Request { method: "GET", path, body: b"", patience: DONE_WITHIN };
+    let stream = connect(host).and_then(|mut stream| {
+        request.send(&mut stream, host, "1.1")?;
+        Ok(BufReader::new(stream))
+    });
+    let mut stream = stream.map_err(|error| request.nobody(host, &error))?;
+    let head = head(&mut stream).map_err(|error| request.nobody(host, &error))?;
+    let head = head.ok_or_else(|| strange(host))?;
+    if head.split(' ').nth(1) != Some("200") || !is_chunked(&head) {
+        // In one piece, or no greenroom.
+        return request.ask(address).map(|_| ());
     }
-    let text = |name| body["error"][name].as_str().unwrap_or_default();
-    match text("what") {
-        "" => Err(strange()),
-        what => Err(format!("{host}: {what}; {}", text("next"))),
+    chunks(&mut stream, out).map_err(|error| format!("{host}: the answer broke off: {error}"))
+}
+
+fn host(address: &str) -> &str {
+    address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/')
+}
+
+fn strange(host: &str) -> String {
+    format!("what answers at {host} is no greenroom; name the address that `admin.listen` says")
+}
+
+fn is_chunked(head: &str) -> bool {
+    let head = head.to_ascii_lowercase();
+    head.lines().any(|line| line.starts_with("transfer-encoding:") && line.ends_with("chunked"))
+}
+
+/// The pieces of an answer, each with its length before it (RFC 9112, 7.1).
+fn chunks(from: &mut impl BufRead, out: &mut dyn Write) -> io::Result<()> {
+    loop {
+        let mut line = String::new();
+        from.by_ref().take(64).read_line(&mut line)?;
+        let length = line.trim().split(';').next().unwrap_or_default();
+        let length = u64::from_str_radix(length, 16);
+        let length = length.map_err(|_| io::Error::from(io::ErrorKind::UnexpectedEof))?;
+        if length == 0 {
+            return out.flush();
+        }
+        if io::copy(&mut from.by_ref().take(length), out)? < length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let mut end = [0; 2];
+        from.read_exact(&mut end)?;
     }
 }
 
-fn in_words(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            format!("no answer within {} s", PATIENCE.as_secs())
+/// What is asked.
+struct Request<'a> {
+    method: &'a str,
+    path: &'a str,
+    body: &'a [u8],
+    /// How long the answer may take.
+    patience: Duration,
+}
+
+impl Request<'_> {
+    fn ask(&self, address: &str) -> Result<Value, String> {
+        let host = host(address);
+        let answer = exchange(host, self).map_err(|error| self.nobody(host, &error))?;
+        let (head, body) = answer.ok_or_else(|| strange(host))?;
+        let status = head.split(' ').nth(1).ok_or_else(|| strange(host))?;
+        let body: Value = serde_json::from_slice(&body).map_err(|_| strange(host))?;
+        if status == "200" {
+            return Ok(body);
         }
-        _ => error.to_string(),
+        let text = |name| body["error"][name].as_str().unwrap_or_default();
+        match text("what") {
+            "" => Err(strange(host)),
+            what => Err(format!("{host}: {what}; {}", text("next"))),
+        }
+    }
+
+    fn nobody(&self, host: &str, error: &io::Error) -> String {
+        let error = match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                format!("no answer within {} s", self.patience.as_secs())
+            }
+            _ => error.to_string(),
+        };
+        format!(
+            "nobody answers at {host}: {error}; is `greenroom run` there, with `admin: {{ listen: {host} }}` in its configuration?"
+        )
+    }
+
+    fn send(&self, stream: &mut TcpStream, host: &str, version: &str) -> io::Result<()> {
+        stream.set_read_timeout(Some(self.patience))?;
+        stream.set_write_timeout(Some(self.patience))?;
+        let token = std::env::var(TOKEN).unwrap_or_default();
+        if token.contains(char::is_control) {
+            let why = format!("{TOKEN} has a line break or a control character");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        let token = match token.as_str() {
+            "" => String::new(),
+            token => format!("Authorization: Bearer {token}\r\n"),
+        };
+        let Self { method, path, body, .. } = self;
+        let length = match body.len() {
+            0 => String::new(),
+            length => format!("Content-Length: {length}\r\n"),
+        };
+        let request = format!(
+            "{method} {path} HTTP/{version}\r\nHost: {host}\r\nConnection: close\r\n{length}{token}\r\n"
+        );
+        stream.write_all(request.as_bytes())?;
+        // Who refuses it may not read all of it, and has answered.
+        let _ = stream.write_all(body);
+        Ok(())
     }
 }
 
 /// Head and body of an answer; `None` where it is no HTTP.
 type Answer = Option<(String, Vec<u8>)>;
 
-fn exchange(host: &str, path: &str) -> io::Result<Answer> {
+fn exchange(host: &str, request: &Request<'_>) -> io::Result<Answer> {
+    let mut stream = connect(host)?;
+    request.send(&mut stream, host, "1.0")?;
+    read(&mut BufReader::new(stream.take(LONGEST)))
+}
+
+fn connect(host: &str) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for address in host.to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, PATIENCE) {
-            Ok(stream) => return converse(stream, host, path),
+            Ok(stream) => return Ok(stream),
             Err(error) => last = error,
         }
     }
     Err(last)
 }
 
-fn converse(mut stream: TcpStream, host: &str, path: &str) -> io::Result<Answer> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let token = std::env::var(TOKEN).unwrap_or_default();
-    if token.contains(char::is_control) {
-        let why = format!("{TOKEN} has a line break or a control character");
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
-    }
-    let token = match token.as_str() {
-        "" => String::new(),
-        token => format!("Authorization: Bearer {token}\r\n"),
-    };
-    let request = format!("GET {path} HTTP/1.0\r\nHost: {host}\r\n{token}\r\n");
-    stream.write_all(request.as_bytes())?;
-    read(&mut BufReader::new(stream.take(LONGEST)))
-}
-
-fn read(answer: &mut impl BufRead) -> io::Result<Answer> {
+/// The head of an answer; `None` where it is no HTTP.
+fn head(answer: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
-        if answer.read_until(b'\n', &mut head)? == 0 {
+        if answer.by_ref().take(64 << 10).read_until(b'\n', &mut head)? == 0
+            || head.len() > 64 << 10
+        {
             return Ok(None);
         }
     }
-    let Ok(head) = String::from_utf8(head) else { return Ok(None) };
+    Ok(String::from_utf8(head).ok())
+}
+
+fn read(answer: &mut impl BufRead) -> io::Result<Answer> {
+    let Some(head) = head(answer)? else { return Ok(None) };
     let length = head.lines().filter_map(|line| line.split_once(':'));
     let length = length.filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
     let length = length.filter_map(|(_, length)| length.trim().parse().ok()).next();

@@ -1,10 +1,10 @@
 //! What the listener answers from.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use greenroom_bus::engine::Control;
 
-use crate::commands::run::{layers::HandlerLayers, reload::Reload};
+use crate::commands::run::{assemble::LettersAt, layers::HandlerLayers, reload::Reload};
 
 /// What the listener answers from.
 pub(crate) struct Daemon {
@@ -13,6 +13,6 @@ pub(crate) struct Daemon {
     pub(crate) reload: Arc<Reload>,
     /// What the layers of the handlers tell.
     pub(crate) layers: Arc<HandlerLayers>,
-    /// The file of dead letters.
-    pub(crate) dead_letters: PathBuf,
+    /// Where the dead letters are.
+    pub(crate) dead_letters: LettersAt,
 }

@@ -92,6 +92,10 @@ fn found(control: &Control) -> (Colour, Vec<String>) {
             }
         });
     }
+    all.extend(control.dead_letter_trouble().map(|trouble| {
+        let colour = if trouble.paused { Colour::Red } else { Colour::Yellow };
+        (colour, format!("dead letters: {}", trouble.error))
+    }));
     all.extend(parked(control));
     all.extend(control.failures().into_iter().map(|failure| (Colour::Red, failure)));
     all.sort_by_key(|(colour, _)| std::cmp::Reverse(*colour));

@@ -18,6 +18,7 @@ use std::{
 };
 
 use axum::{http::StatusCode, response::Response};
+use greenroom_bus::store::letters::RejectedBy;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 use url::form_urlencoded;
@@ -64,6 +65,8 @@ struct Letter {
     handler: Option<String>,
     #[serde(default)]
     raw_base64: Option<IgnoredAny>,
+    #[serde(default)]
+    rejected_by: Option<Vec<RejectedBy>>,
 }
 
 #[derive(Deserialize)]
@@ -187,6 +190,7 @@ fn shown(number: u64, bytes: u64, letter: Option<Letter>, wanted: &Wanted) -> Op
             "position": letter.position,
             "pool": letter.pool,
             "handler": letter.handler,
+            "rejected_by": letter.rejected_by.unwrap_or_default(),
         })
     })
 }

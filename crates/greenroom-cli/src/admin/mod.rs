@@ -17,10 +17,13 @@ mod guard;
 mod health;
 mod letters;
 mod moving;
+mod query;
+mod readers;
 mod reloaded;
 mod routes;
 mod sentence;
 mod serve;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod views;

@@ -1,6 +1,6 @@
 //! What can be asked, by path.
 
-use std::{str::FromStr, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     Extension, Router,
@@ -12,8 +12,6 @@ use axum::{
 };
 use greenroom_bus::engine::{ChangeError, Decision};
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
-use url::form_urlencoded;
 
 use super::{
     Daemon,
@@ -21,8 +19,11 @@ use super::{
     guard::Guard,
     health,
     letters::{self, Wanted},
-    views,
+    query::{Query, not_a_number},
+    readers::{Readers, apart},
+    stored, views,
 };
+use crate::commands::run::assemble::LettersAt;
 
 /// Every path, for `GET /api` and for those who ask for another.
 const PATHS: &[(&str, &str)] = &[
@@ -50,6 +51,22 @@ const PATHS: &[(&str, &str)] = &[
         "the dead letters, oldest first, a page at a time; long texts are cut, `bytes` is the size",
     ),
     ("GET /api/dead-letters/NUMBER", "one of them, whole"),
+    (
+        "GET /api/dead-letters?by=group",
+        "of a store: how many there are by `group` of errors, `reason` or `handler`; further filters are input, key, group, since, upto, id",
+    ),
+    ("GET /api/dead-letters/export[?filters]", "of a store: all of them, one a line"),
+    ("GET /api/dead-letters/replays", "of a store: the replays that were asked for"),
+    ("POST /api/dead-letters/replay?filters|all=true[&rate=20]", "has them handled again"),
+    ("POST /api/dead-letters/replays/NUMBER/stop", "takes no further letter; also resume, cancel"),
+    (
+        "POST /api/dead-letters/NUMBER/edit[?set=/data/x=1]",
+        "puts the event of the body in place of its own, or changes places in it",
+    ),
+    (
+        "POST /api/dead-letters/drop?filters|all=true&confirm=COUNT&upto=NUMBER",
+        "drops them for good, if there are so many",
+    ),
     ("POST /api/reload", "reads the configuration again"),
 ];
 
@@ -78,10 +95,16 @@ pub(super) fn all(daemon: Arc<Daemon>, guard: Arc<Guard>) -> Router {
         .route("/api/keys/{decision}", post(decide))
         .route("/api/dead-letters", get(dead_letters))
         .route("/api/dead-letters/{number}", get(dead_letter))
+        .route("/api/dead-letters/export", get(stored::export))
+        .route("/api/dead-letters/replay", post(stored::replay))
+        .route("/api/dead-letters/replays", get(stored::replays))
+        .route("/api/dead-letters/replays/{number}/{order}", post(stored::order))
+        .route("/api/dead-letters/drop", post(stored::drop_letters))
+        .route("/api/dead-letters/{number}/edit", post(stored::edit))
         .route("/api/reload", post(reload))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
-        .layer(Extension(Readers(Arc::new(Semaphore::new(READERS)))))
+        .layer(Extension(Readers::default()))
         .layer(middleware::from_fn_with_state(guard.clone(), admit))
         .with_state(daemon)
 }
@@ -249,6 +272,13 @@ async fn dead_letters(
     RawQuery(query): RawQuery,
 ) -> Answer {
     let at = "/api/dead-letters";
+    let path = match &daemon.dead_letters {
+        LettersAt::File(path) => path.clone(),
+        LettersAt::Store(_, path) => {
+            let (path, query) = (path.clone(), Query::of(query, at, stored::LISTED)?);
+            return readers.read(at, move || stored::list(&path, &query)).await;
+        }
+    };
     let query = Query::of(query, at, &["after", "limit", "reason", "pool", "handler"])?;
     let text = |name| query.one(name).map(str::to_owned);
     let limit = query.number("limit", at)?.unwrap_or(letters::LIMIT).clamp(1, letters::MOST);
@@ -259,7 +289,6 @@ async fn dead_letters(
         pool: text("pool"),
         handler: text("handler"),
     };
-    let path = daemon.dead_letters.clone();
     readers.read(at, move || letters::list(&path, &wanted)).await
 }
 
@@ -270,48 +299,14 @@ async fn dead_letter(
     uri: Uri,
 ) -> Result<Response, Refusal> {
     let number = number.parse().map_err(|_| not_a_number("a dead letter", &number, uri.path()))?;
-    let path = daemon.dead_letters.clone();
-    readers.read(uri.path(), move || letters::show(&path, number)).await
-}
-
-/// Those who read the file of dead letters, which takes as long as the file is large: few at a
-/// time.
-#[derive(Clone)]
-struct Readers(Arc<Semaphore>);
-
-/// So many read at a time.
-const READERS: usize = 4;
-
-impl Readers {
-    async fn read<T: Send + 'static>(
-        &self,
-        at: &str,
-        read: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
-    ) -> Result<T, Refusal> {
-        let Ok(turn) = self.0.clone().try_acquire_owned() else {
-            let what = format!("the dead letters are being read for {READERS} requests already");
-            let next = "ask again when those are answered";
-            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, what, at, next));
-        };
-        // The turn ends with the reading, also where the one who asked has gone.
-        let read = move || {
-            let _turn = turn;
-            read()
-        };
-        apart(at, read).await
+    match daemon.dead_letters.clone() {
+        LettersAt::File(path) => {
+            readers.read(uri.path(), move || letters::show(&path, number)).await
+        }
+        LettersAt::Store(_, path) => {
+            readers.read(uri.path(), move || stored::show(&path, number)).await
+        }
     }
-}
-
-/// Reads files on another thread, so that others are answered meanwhile.
-async fn apart<T: Send + 'static>(
-    at: &str,
-    read: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
-) -> Result<T, Refusal> {
-    let lost = |error| {
-        let (status, what) = (StatusCode::INTERNAL_SERVER_ERROR, format!("not read: {error}"));
-        Refusal::new(status, what, at, "please report this")
-    };
-    tokio::task::spawn_blocking(read).await.map_err(lost)?
 }
 
 async fn reload(State(daemon): Asked) -> Answer {
@@ -338,11 +333,6 @@ fn no_such(what: &str, error: &ChangeError) -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, error.to_string(), format!("/api/{what}"), next)
 }
 
-fn not_a_number(what: &str, found: &str, at: &str) -> Refusal {
-    let what = format!("{what} is asked for by a number, not {found:?}");
-    Refusal::new(StatusCode::BAD_REQUEST, what, at, "write a whole number")
-}
-
 /// What a pool or handler may be told.
 #[derive(Debug, Clone, Copy)]
 enum Order {
@@ -366,36 +356,5 @@ impl Order {
 
     fn pauses(self) -> bool {
         matches!(self, Self::Pause)
-    }
-}
-
-/// What stands behind the `?`.
-struct Query(Vec<(String, String)>);
-
-impl Query {
-    /// # Errors
-    /// A name that is not known here: it would be ignored otherwise.
-    fn of(query: Option<String>, at: &str, known: &[&str]) -> Result<Self, Refusal> {
-        let query = query.unwrap_or_default();
-        let pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
-        match pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {
-            None => Ok(Self(pairs)),
-            Some((name, _)) => {
-                let what = format!("`{name}` is nothing that can be asked for here");
-                let next = format!("it knows {}", known.join(", "));
-                Err(Refusal::new(StatusCode::BAD_REQUEST, what, at, next))
-            }
-        }
-    }
-
-    fn one(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
-    }
-
-    fn number<T: FromStr>(&self, name: &str, at: &str) -> Result<Option<T>, Refusal> {
-        let number = self
-            .one(name)
-            .map(|text| text.parse().map_err(|_| not_a_number(&format!("`{name}`"), text, at)));
-        number.transpose()
     }
 }

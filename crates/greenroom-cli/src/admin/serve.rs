@@ -13,7 +13,7 @@ use std::{convert::Infallible, io, sync::Arc, time::Duration};
 use axum::{
     Router,
     body::{Body, HttpBody, to_bytes},
-    http::{Request, StatusCode},
+    http::{Method, Request, StatusCode},
     response::{IntoResponse, Response},
 };
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
@@ -36,7 +36,7 @@ use super::{
 const HEADERS_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long it may take to send the body of a request.
-const BODY_WITHIN: Duration = Duration::from_secs(10);
+pub(super) const BODY_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long it may leave an answer where it is.
 const STANDS_STILL: Duration = Duration::from_secs(30);
@@ -44,7 +44,8 @@ const STANDS_STILL: Duration = Duration::from_secs(30);
 /// The largest headers, in bytes: room for a long key in the path.
 const LARGEST_HEADERS: usize = 64 << 10;
 
-/// The largest body, in bytes. No request needs one, but some clients send one.
+/// The largest body, in bytes. No request needs one but the edit of a dead letter, and some clients
+/// send one.
 const LARGEST_BODY: usize = 64 << 10;
 
 /// The pause after a connection could not be taken: the cause (no descriptor is free) lasts.
@@ -109,6 +110,12 @@ where
 
 async fn answer(mut router: Router, place: &Place, request: Request<Incoming>) -> Response {
     let (head, body) = request.into_parts();
+    // Read by whoever it is for, once the guard has let it in.
+    if takes_body(&head.method, head.uri.path()) {
+        let _answering = place.answering();
+        let Ok(answer) = router.call(Request::from_parts(head, Body::new(body))).await;
+        return answer;
+    }
     if let Err(refusal) = swallow(Body::new(body), head.uri.path()).await {
         return refusal.into_response();
     }
@@ -117,7 +124,14 @@ async fn answer(mut router: Router, place: &Place, request: Request<Incoming>) -
     answer
 }
 
-/// Reads a body to its end: nothing here needs one, and the next request comes behind it.
+/// The one request that comes with a body: the edit of a dead letter.
+fn takes_body(method: &Method, path: &str) -> bool {
+    let number =
+        path.strip_prefix("/api/dead-letters/").and_then(|rest| rest.strip_suffix("/edit"));
+    *method == Method::POST && number.is_some_and(|number| !number.contains('/'))
+}
+
+/// Reads a body to its end: nothing else here needs one, and the next request comes behind it.
 async fn swallow(body: Body, path: &str) -> Result<(), Refusal> {
     let next = "leave the body out: what is asked stands in the path and behind its `?`";
     let refused = |status, what| Err(Refusal::new(status, what, path, next));

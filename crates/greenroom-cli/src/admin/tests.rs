@@ -20,7 +20,11 @@ use greenroom_bus::{
 };
 
 use super::{Daemon, Listener};
-use crate::{cli::Source, commands::run::reload::Reload, config};
+use crate::{
+    cli::Source,
+    commands::run::{assemble::LettersAt, reload::Reload},
+    config,
+};
 
 /// Blocks the threads that it runs on until it is told not to.
 #[derive(Clone, Default)]
@@ -88,7 +92,9 @@ admin: { listen: 127.0.0.1:0 }
         Reload::new(source, control.clone(), config, runtime.handle().clone(), Arc::default());
     let reload = Arc::new(reload);
     let layers = Arc::default();
-    let _open = listener.open(Daemon { control, reload, layers, dead_letters }).unwrap();
+    let _open = listener
+        .open(Daemon { control, reload, layers, dead_letters: LettersAt::File(dead_letters) })
+        .unwrap();
     let run = runtime.spawn(engine.run());
     let late = Instant::now() + Duration::from_secs(10);
     while block.blocked.load(SeqCst) < 2 {

@@ -1,6 +1,8 @@
 //! Values of the command line, with what they may be.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+
+use greenroom_bus::store::letters::Filter;
 
 use crate::config;
 
@@ -53,6 +55,17 @@ pub(super) fn rate(text: &str) -> Result<f64, String> {
     found.filter(|rate| *rate > 0.0 && *rate <= FASTEST).ok_or_else(|| {
         "messages per second are needed, above 0 and at most 100 million, such as `20000` or `20000/s`"
             .to_owned()
+    })
+}
+
+/// `2026-01-31T12:00:00Z`, or `2h` for so long ago. In RFC 3339.
+pub(super) fn since(text: &str) -> Result<String, String> {
+    if Filter::moment(text).is_some() {
+        return Ok(text.to_owned());
+    }
+    let ago = config::duration(text).and_then(|ago| SystemTime::now().checked_sub(ago));
+    ago.map(Filter::moment_text).ok_or_else(|| {
+        "a time is needed, such as `2026-01-31T12:00:00Z`, or `2h` for two hours ago".to_owned()
     })
 }
 

@@ -4,6 +4,7 @@ pub mod asyncapi;
 pub mod bench;
 pub mod check;
 pub mod completions;
+pub mod dead_letters;
 pub mod demo;
 pub mod explain_status;
 pub mod init;

@@ -1,6 +1,6 @@
 //! `greenroom run FILE`: from the configuration to the final report.
 
-pub(super) mod assemble;
+pub(crate) mod assemble;
 mod dry;
 mod interrupt;
 pub(crate) mod layers;
@@ -57,10 +57,9 @@ async fn run_to_the_end(config: Config, source: &Source) -> Result<RunReport, St
     // Taken first: who cannot listen has opened nothing.
     let listener = config.admin.as_ref().map(Listener::bind).transpose()?;
     let targets = Arc::new(Targets::default());
-    let (engine, layers) = assemble::engine(&config, &targets).await?;
+    let (engine, layers, dead_letters) = assemble::engine(&config, &targets).await?;
     let layers = Arc::new(layers);
     let (control, deadline) = (engine.control(), config.shutdown.deadline);
-    let dead_letters = config.dead_letters.file.path.clone();
     let (has_admin, outage_limit) = (config.admin.is_some(), config.outage.limit);
     // Between events on the same terminal, a bar would be drawn over them.
     let may_draw = !(config.has_standard_output() && std::io::stdout().is_terminal());

@@ -20,7 +20,8 @@ use greenroom_bus::{
 use greenroom_config::{Places, Problem, Problems, Written, plural};
 
 use super::options::{
-    Config, ExecConfig, HandlerKind, HttpTls, InputKind, OutputKind, RotateConfig,
+    Config, DeduplicationConfig, ExecConfig, HandlerKind, HttpTls, InputKind, LayerConfig,
+    OutputKind, RotateConfig,
 };
 
 /// Reports every file, directory and program that cannot be reached from here.
@@ -57,8 +58,22 @@ pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mu
         reach.rotates(&key, &file.path, file.rotate);
     }
     let letters = &config.dead_letters.file;
-    reach.output("dead_letters.file.path", &letters.path);
-    reach.rotates("dead_letters.file", &letters.path, letters.rotate);
+    match &config.dead_letters.store {
+        Some(store) => reach.store("dead_letters.store.path", &store.path),
+        None => {
+            reach.output("dead_letters.file.path", &letters.path);
+            reach.rotates("dead_letters.file", &letters.path, letters.rotate);
+        }
+    }
+    for handler in &config.handlers {
+        for (place, layer) in handler.layers.iter().enumerate() {
+            if let LayerConfig::Deduplication(DeduplicationConfig { store: Some(path), .. }) = layer
+            {
+                let key = format!("handlers.{}.layers.{place}.deduplication.store", handler.name);
+                reach.store(&key, path);
+            }
+        }
+    }
     reach.rotated_names();
     for handler in &config.handlers {
         let path = format!("handlers.{}", handler.name);
@@ -228,6 +243,25 @@ impl Reach<'_> {
             self.error(&at, text, "leave `checkpoint` out");
         } else {
             self.output(key, path);
+        }
+    }
+
+    /// A directory that a store has to itself.
+    fn store(&mut self, key: &str, path: &Path) {
+        let at = self.places.at(key);
+        let shown = at.show(&path.display().to_string());
+        if let Some(other) = self.written.insert(Known::Path(identity(path)), key.to_owned()) {
+            let text = format!("`{shown}` is used by `{other}` as well");
+            return self.error(&at, text, "each store has a directory of its own");
+        }
+        let parent = path.parent().filter(|parent| *parent != Path::new(""));
+        let parent = parent.unwrap_or(Path::new("."));
+        if path.is_file() || path == Path::new("-") {
+            let text = format!("`{shown}` is no directory");
+            self.error(&at, text, "name one that is empty, or that does not exist yet");
+        } else if !parent.is_dir() {
+            let text = format!("the directory of `{shown}` is missing");
+            self.error(&at, text, "create the directory");
         }
     }
 

@@ -372,7 +372,20 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
             root,
             "dead_letters",
             "{ file: { path: x } }",
-            &["{ file: { path: 1 } }", "{ store: {} }", "{ file: { path: no/x } }"],
+            &["{ file: { path: 1 } }", "{ kafka: {} }", "{ file: { path: no/x } }"],
+        ),
+        (
+            root,
+            "dead_letters",
+            "{ store: { path: x, retention: { age: 30d, size: 1GiB }, mask: [/data/card, '/a/*/b'] } }",
+            &[
+                "{ store: { path: no/x } }",
+                "{ store: { retention: { age: 1ms } } }",
+                "{ store: { retention: { size: 1KiB } } }",
+                "{ store: { mask: data } }",
+                "{ store: { mask: [/a, /b~2] } }",
+                "{ store: {}, file: { path: x } }",
+            ],
         ),
         (
             root,
@@ -595,7 +608,8 @@ fn what_belongs_to_later_versions_is_refused_by_name() {
     for (text, expected) in [
         (pool("autotune: on"), "`autotune` is not part"),
         (handler("pass: {}, rate: 5/s"), "the rate of a handler is one of its layers"),
-        (root("dead_letters: { store: {} }"), "the `store` for dead letters"),
+        (root("dead_letters: { kafka: {} }"), "`kafka` dead letters"),
+        (root("dead_letters: { nats: {} }"), "`nats` dead letters"),
         (root("outputs: { o: { kafka: {} } }"), "`kafka` outputs"),
         (root("").replace("generator: { count: 1, types: [a] }", "http: {}"), "`http` inputs"),
     ] {

@@ -9,6 +9,7 @@ mod checkpoint;
 mod conditions;
 mod configuration;
 mod daemon;
+mod dead_letters;
 mod dry_run;
 mod examples;
 mod file_sets;

@@ -33,6 +33,8 @@ fn letter(tell: &mpsc::Sender<bool>) -> DeadLetter {
         position: 7,
         pool: Some("erp".into()),
         handler: Some("prices".into()),
+        key: None,
+        replayed: None,
         rejected: Vec::new(),
         ack: Ack::new(Tell(tell.clone())),
     }

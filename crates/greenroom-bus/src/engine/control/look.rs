@@ -25,6 +25,7 @@ use crate::{
     excerpt::excerpt,
     pattern::Pattern,
     router::{PoolConfig, Retry},
+    sink::Trouble,
     source::Partition,
 };
 
@@ -187,6 +188,12 @@ impl Control {
         let outputs = outputs.iter().map(|output| output.sink.failure());
         let failures = outputs.chain([self.shared.egress.dead_letters.store.failure()]).flatten();
         failures.map(|failure| failure.to_string()).collect()
+    }
+
+    /// Why dead letters are not stored for now, or soon may not be: their place is full. Their
+    /// events stay unsettled meanwhile.
+    pub fn dead_letter_trouble(&self) -> Option<Trouble> {
+        self.shared.egress.dead_letters.store.trouble()
     }
 
     /// Where a key stands, with each handler and input of which it has events. Empty where it has none that are not settled.

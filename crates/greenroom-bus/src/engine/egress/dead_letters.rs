@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
 use crate::{
-    dead_letter::{DeadLetter, DeadLetterStore, OutputRejection, Reason},
+    dead_letter::{DeadLetter, DeadLetterStore, OutputRejection, Reason, replay::Replayed},
     engine::account::{ledger::Ledger, log_limit::LogLimit},
     event::Event,
     excerpt::excerpt,
@@ -58,6 +58,8 @@ pub(crate) struct Addressed<'a> {
     pub(crate) handler: Option<&'a str>,
     /// The pool and its place.
     pub(crate) pool: Option<(usize, &'a str)>,
+    /// What its handler orders it by.
+    pub(crate) key: Option<Arc<str>>,
 }
 
 /// The way to the store of dead letters.
@@ -80,6 +82,7 @@ impl DeadLetters {
         let pool = addressed.pool.map(|(place, _)| place);
         let ack = self.ticket(given.reason, pool, given.bytes(), ack);
         let last_at = SystemTime::now();
+        let replayed = given.event.as_ref().and_then(|event| event.local::<Replayed>().copied());
         self.store.store(DeadLetter {
             event: given.event,
             raw: given.raw,
@@ -93,6 +96,8 @@ impl DeadLetters {
             position: addressed.position,
             pool: addressed.pool.map(|(_, name)| Arc::from(name)),
             handler: addressed.handler.map(Arc::from),
+            key: addressed.key.clone(),
+            replayed,
             rejected: given.rejected,
             ack,
         });

@@ -14,7 +14,7 @@ use super::{
     view::{InputView, PartitionView},
 };
 use crate::{
-    engine::account::report::InputReport,
+    engine::{account::report::InputReport, process::replaying::ReplayQueue},
     source::{Committer, Partition, Place, Places, Source, SourceError},
 };
 
@@ -39,6 +39,8 @@ pub(crate) struct Input {
     behind: AtomicU64,
     pub(crate) taken: AtomicU64,
     pub(crate) partitions: Partitions,
+    /// Dead letters of it that are handled again.
+    pub(crate) replays: ReplayQueue,
     /// Its intake, and batches of which an event is not settled.
     under_way: AtomicUsize,
     /// It keeps its positions, and the last ones are not stored yet.
@@ -112,6 +114,7 @@ impl Input {
             behind: AtomicU64::new(UNKNOWN),
             taken: AtomicU64::new(0),
             partitions,
+            replays: ReplayQueue::default(),
             under_way: AtomicUsize::new(0),
             keeping: AtomicBool::new(false),
             is_over: AtomicBool::new(false),

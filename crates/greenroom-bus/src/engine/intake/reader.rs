@@ -21,6 +21,7 @@ use super::{
     input::{Input, Reading, UnderWay, WhyStop},
     inputs::Arrival,
     partition::Assigned,
+    replay,
     route::Routing,
     ticket::{Batch, PlacedTicket, Ticket},
 };
@@ -162,10 +163,47 @@ impl Intake {
             self.source = None;
         }
         self.reading = None;
+        // A source of partitions is asked on, and its events are of whoever has them then.
+        if how.is_ok() && !self.input.partitions.come_and_go {
+            self.linger(&mut phase).await;
+        }
+        self.input.replays.close();
         self.finish(&mut phase).await;
         self.under_way = None;
         let attended = self.source.is_some().then(|| Attended(self));
         Ended { how, attended }
+    }
+
+    /// Its source has ended. While others are read, and while dead letters wait for their replay,
+    /// it takes those that it once gave.
+    async fn linger(&mut self, phase: &mut watch::Receiver<Phase>) {
+        let Some(replaying) = self.shared.replaying.clone() else { return };
+        replaying.look_again();
+        while *phase.borrow_and_update() == Phase::Run && !replaying.is_closed() {
+            let Self { input, routing, parts, .. } = self;
+            tokio::select! {
+                biased;
+                _ = phase.changed() => {}
+                _ = input.stop.told() => return,
+                () = input.replays.came() => self.route_replays(),
+                () = replaying.closed() => {}
+                () = fits(parts) => self.go_on().await,
+                () = routing.go_on() => {}
+            }
+            self.show_progress();
+        }
+    }
+
+    /// Routes dead letters that are handled again: behind all that was routed before of their key.
+    fn route_replays(&mut self) {
+        for again in self.input.replays.take() {
+            self.number += 1;
+            self.input.taken.fetch_add(1, Ordering::AcqRel);
+            let origin = Origin::of_replay(self.place, self.number);
+            let batch = Batch::of_replay(&self.shared.ledger, &self.input);
+            replay::route(again, &mut self.routing, origin, batch);
+        }
+        self.routing.feed();
     }
 
     /// Takes turns between the source and the pools beside which events wait, so that neither keeps the other waiting.
@@ -183,6 +221,10 @@ impl Intake {
                     WhyStop::Fatal(why) => Err(SourceError::new(&*input.label, why)),
                     WhyStop::Removed => Ok(()),
                 },
+                () = input.replays.came() => {
+                    self.route_replays();
+                    None
+                }
                 pulled = pull(shared, only(parts, come_and_go), source, &mut batch), if reads => {
                     Some(pulled)
                 }

@@ -50,12 +50,12 @@ pub(crate) async fn carry(
             .chain(std::iter::from_fn(|| loopback.0.try_next()))
             .take(EVENTS_PER_TURN)
         {
-            let Returning { event, ack, reserved, assigned, taken_at } = returning;
+            let Returning { event, ack, reserved, assigned, taken_at, to } = returning;
             number += 1;
             let origin = Origin { input, assigned, position: number, number, taken_at };
             let shared = routing.shared.clone();
             let part = |line: Option<&Line>| shared.ledger.part(ack.child(), line, None);
-            routing.route(event, origin, Some(reserved), &part);
+            routing.route_again(event, to, origin, Some(reserved), &part);
             ack.confirm();
         }
         routing.feed();

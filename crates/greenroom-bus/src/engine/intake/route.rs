@@ -134,6 +134,21 @@ impl Routing {
         }
     }
 
+    /// As [`route`](Self::route), of an event that may be for one handler.
+    pub(crate) fn route_again(
+        &mut self,
+        event: Event,
+        to: Option<usize>,
+        origin: Origin,
+        reserved: Option<Reserved>,
+        settles: Settles<'_>,
+    ) {
+        match to {
+            Some(handler) => self.route_to(event, handler, origin, reserved, settles),
+            None => self.route(event, origin, reserved, settles),
+        }
+    }
+
     /// Each with a part of the whole settlement. The first has the room that the event has brought; the others reserve theirs.
     fn route_to_all(
         &mut self,

@@ -33,7 +33,7 @@ pub(crate) struct Batch {
     /// The partition that they are of, where their input has several.
     pub(crate) partition: Option<Partition>,
     /// Keeps its input and its partition from being done, where it has one.
-    of: Option<(UnderWay, Open)>,
+    of: Option<(UnderWay, Option<Open>)>,
 }
 
 impl Batch {
@@ -45,9 +45,18 @@ impl Batch {
         receipts: Option<Arc<dyn Receipts>>,
     ) -> Arc<Self> {
         let partition = input.partitions.come_and_go.then_some(assigned.partition);
-        let of = Some((UnderWay::of(input), Open::of(assigned)));
+        let of = Some((UnderWay::of(input), Some(Open::of(assigned))));
         let (ledger, taken_after) = (ledger.clone(), assigned.age(taken_at));
         Arc::new(Self { ledger, taken_at, taken_after, receipts, partition, of })
+    }
+
+    /// Of a dead letter that is handled again. It has no part of the budget: how many of them are
+    /// under way is bounded by itself. Nor does it belong to a partition, which it does not know.
+    pub(crate) fn of_replay(ledger: &Arc<Ledger>, input: &Arc<Input>) -> Arc<Self> {
+        let (ledger, taken_at) = (ledger.clone(), Instant::now());
+        let of = Some((UnderWay::of(input), None));
+        let taken_after = Duration::ZERO;
+        Arc::new(Self { ledger, taken_at, taken_after, receipts: None, partition: None, of })
     }
 
     /// Of events that a caller gave to a router.
@@ -61,7 +70,11 @@ impl Batch {
 impl Batch {
     /// How an event of it ends that is settled like this.
     fn ends(&self, how: Settled) -> Settled {
-        self.of.as_ref().map_or(how, |(_, open)| open.assigned().ends(how))
+        self.open().map_or(how, |open| open.assigned().ends(how))
+    }
+
+    fn open(&self) -> Option<&Open> {
+        self.of.as_ref().and_then(|(_, open)| open.as_ref())
     }
 }
 
@@ -99,7 +112,7 @@ impl Settle for Ticket {
             batch.ledger.by_partition.settled(line, partition);
         }
         batch.ledger.settled(how, time);
-        if let Some((_, open)) = &batch.of {
+        if let Some(open) = batch.open() {
             open.assigned().settled(batch.taken_after + time);
             open.assigned().budget.give_back(self.bytes);
         }

@@ -34,6 +34,7 @@ use crate::{
             parked::Parked,
             pause::PauseGate,
             processing::Processing,
+            replaying::Replaying,
         },
         shared::Shared,
     },
@@ -347,6 +348,9 @@ impl EngineBuilder {
             further_attempts: AtomicU64::new(0),
         });
         let ledger = Arc::new(Ledger::new(pools.len()));
+        let phase = watch::Sender::new(Phase::Run);
+        let replaying =
+            dead_letters.replays().map(|store| Arc::new(Replaying::new(store, phase.subscribe())));
         let process = Processing {
             handlers: handlers.collect(),
             pools: settings.collect(),
@@ -365,7 +369,8 @@ impl EngineBuilder {
             routes: self.router.table(),
             router: self.router,
         };
-        let shared = Arc::new(Shared { inputs, routing, process, loopback, egress, ledger });
+        let shared =
+            Arc::new(Shared { inputs, routing, process, loopback, replaying, egress, ledger });
         let mut running = Vec::new();
         for (place, (name, config)) in shared.routing.router.parts().pools.iter().enumerate() {
             running.push(spawn(&shared, place, name, config, self.line_of).await?);
@@ -379,7 +384,7 @@ impl EngineBuilder {
             shared,
             deadline: self.deadline,
             outage_limit: self.outage.limit,
-            phase: watch::Sender::new(Phase::Run),
+            phase,
         };
         Ok(Engine { parts })
     }

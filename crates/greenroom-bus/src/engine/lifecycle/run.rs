@@ -30,7 +30,7 @@ use crate::{
         egress::outputs::in_words,
         intake::{
             reader::{Ended, Intake},
-            returning,
+            replay, returning,
             route::Routing,
         },
         process::job::{Job, JobAddress},
@@ -130,11 +130,36 @@ impl Run {
             let carried = returning::carry(loopback.clone(), routing, phase);
             way_back.spawn("loopback", carried);
         }
+        let mut replays = Tasks::new();
+        if let Some(replaying) = &engine.shared.replaying {
+            replays.spawn("replays", replay::hand_out(replaying.clone(), engine.shared.clone()));
+        }
         self.read_all(engine).await;
+        self.end_replays(engine, replays).await;
         // Only an input that was added before the run was to end may have arrived since: it gives nothing.
         engine.shared.inputs.close();
         engine.shared.egress.outputs.close();
         self.end_loopback(engine, way_back).await;
+    }
+
+    /// Nothing more is taken to be handled again. What was taken, and not handed on, stays marked.
+    async fn end_replays(&mut self, engine: &Parts, mut replays: Tasks<()>) {
+        let Some(replaying) = &engine.shared.replaying else { return };
+        replaying.close();
+        loop {
+            self.look_at(engine);
+            if self.waited(INPUTS_LET_GO) {
+                return self.left(&replays, "replays of dead letters did not end");
+            }
+            tokio::select! {
+                ended = replays.next() => match ended {
+                    Some(Ok(())) => {}
+                    Some(Err((name, error))) => self.error(format!("{name}: replays failed: {error}")),
+                    None => return,
+                },
+                () = self.next_look() => {}
+            }
+        }
     }
 
     /// Until every input has ended, and none was added meanwhile.
@@ -143,6 +168,7 @@ impl Run {
         loop {
             self.look_at(engine);
             begin(engine, &mut intakes, &mut self.commits);
+            replay::close_if_idle(&engine.shared);
             if self.waited(INPUTS_LET_GO) {
                 return self.left(&intakes, "the input did not stop");
             }
@@ -155,6 +181,7 @@ impl Run {
                 },
                 () = inputs.arrived() => {}
                 () = engine.shared.egress.outputs.departed() => {}
+                () = replay::changed(&engine.shared) => {}
                 () = self.next_look() => {}
             }
         }
@@ -384,7 +411,9 @@ impl Run {
             finishes.spawn(sink.describe(), async move { sink.finish().await });
         }
         let mut letters = Some(engine.shared.egress.dead_letters.store.clone());
-        let may_reject = outputs.iter().any(|output| output.rejecting.is_some());
+        // And after all outputs where letters are replayed: what these store ends replays.
+        let may_reject = outputs.iter().any(|output| output.rejecting.is_some())
+            || engine.shared.replaying.is_some();
         loop {
             self.look_at_phase(engine);
             self.look_at_trouble(engine);

@@ -98,7 +98,7 @@ impl Leaving<'_> {
                 return ack.child().refuse(Refusal::NotStored);
             };
             let (ack, Origin { assigned, taken_at, .. }) = (ack.child(), self.origin);
-            return loopback.send(Returning { event, ack, reserved, assigned, taken_at });
+            return loopback.send(Returning { event, ack, reserved, assigned, taken_at, to: None });
         }
         self.hand_over(event, input, ack).await;
     }

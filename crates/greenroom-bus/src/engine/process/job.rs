@@ -133,6 +133,11 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
+    /// Of a dead letter of this input that is handled again.
+    pub(crate) fn of_replay(input: u32, number: u64) -> Self {
+        Self { input, number, ..Self::of_caller() }
+    }
+
     /// Of an event that a caller gave to a router.
     pub(crate) fn of_caller() -> Self {
         Self { input: 0, assigned: NEVER_REVOKED, position: 0, number: 0, taken_at: Instant::now() }

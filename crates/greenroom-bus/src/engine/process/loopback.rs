@@ -73,6 +73,8 @@ pub(crate) struct Returning {
     /// The assignment of the partition of that event.
     pub(crate) assigned: u32,
     pub(crate) taken_at: Instant,
+    /// The handler that it is for, where it is a dead letter that is handled again.
+    pub(crate) to: Option<usize>,
 }
 
 impl Loopback {

@@ -102,10 +102,14 @@ impl Channel {
     }
 
     fn dead_letters(config: &Config) -> Self {
-        let file = &config.dead_letters.file;
+        let letters = &config.dead_letters;
+        let (path, details) = match &letters.store {
+            Some(store) => (&store.path, json!({ "kind": "store" })),
+            None => (&letters.file.path, written(letters.file.rotate)),
+        };
         Self {
-            address: address(&file.path),
-            details: written(file.rotate),
+            address: address(path),
+            details,
             ..Self::new(
                 DEAD_LETTER.to_owned(),
                 "send",

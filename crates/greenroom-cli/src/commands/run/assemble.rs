@@ -1,10 +1,10 @@
 //! From a configuration to an engine: opens what it names, and says what could not be opened.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use greenroom::{FinalAction, Restarts, batch::Batches, limits::Rate};
 use greenroom_bus::{
-    dead_letter::file::FileDeadLetterStore,
+    dead_letter::{DeadLetterStore, file::FileDeadLetterStore},
     engine::{self, BuildError, Concurrency, Engine, EngineBuilder},
     event::OrderBy,
     handler::{
@@ -22,6 +22,7 @@ use greenroom_bus::{
         file::{FileSet, FileSetSource, FileSource, FileSourceOptions, FollowSource},
         generator::{GeneratorOptions, GeneratorSource},
     },
+    store::letters::LetterStore,
 };
 
 use super::{
@@ -29,19 +30,29 @@ use super::{
     targets::{self, Targets},
 };
 use crate::config::{
-    self, AckWhen, Config, FieldCondition, FileInput, GeneratorConfig, HandlerConfig, HandlerKind,
-    InputConfig, InputKind, NoHandler, OnFinalFailure, OnFull, OutputConfig, PoolConfig,
-    RecordsConfig, Retry,
+    self, AckWhen, Config, DeadLettersConfig, FieldCondition, FileInput, GeneratorConfig,
+    HandlerConfig, HandlerKind, InputConfig, InputKind, NoHandler, OnFinalFailure, OnFull,
+    OutputConfig, PoolConfig, RecordsConfig, Retry,
 };
 
-/// Builds the engine and starts its pools. What its layers tell comes with it.
+/// Where dead letters go, for those who look.
+#[derive(Clone)]
+pub(crate) enum LettersAt {
+    /// A file.
+    File(PathBuf),
+    /// A store in this directory.
+    Store(LetterStore, PathBuf),
+}
+
+/// Builds the engine and starts its pools. What its layers tell comes with it, and where its dead
+/// letters go.
 ///
 /// # Errors
 /// What could not be opened or started, and why.
 pub(super) async fn engine(
     config: &Config,
     targets: &Targets,
-) -> Result<(Engine, HandlerLayers), String> {
+) -> Result<(Engine, HandlerLayers, LettersAt), String> {
     let mut builder = Engine::builder()
         .no_handler(no_handler(config.no_handler))
         .handler_rejected(no_handler(config.handler_rejected))
@@ -74,17 +85,31 @@ pub(super) async fn engine(
         let added = add_output(builder, output, targets);
         builder = added.map_err(|why| within("output", &output.name, why))?;
     }
-    let letters = &config.dead_letters.file;
-    let letters = match letters.rotate {
-        None => FileDeadLetterStore::open(&letters.path),
-        Some(when) => FileDeadLetterStore::rotating(&letters.path, targets::rotate(when)),
-    };
+    let (letters, at) = dead_letters(&config.dead_letters)?;
     builder
-        .dead_letters(Arc::new(letters.map_err(|error| error.to_string())?))
+        .dead_letters(letters)
         .build()
         .await
-        .map(|engine| (engine, layers))
+        .map(|engine| (engine, layers, at))
         .map_err(|error: BuildError| error.to_string())
+}
+
+fn dead_letters(
+    config: &DeadLettersConfig,
+) -> Result<(Arc<dyn DeadLetterStore>, LettersAt), String> {
+    if let Some(config) = &config.store {
+        let path = config.path.clone();
+        let store = LetterStore::open(&path, config.options()?);
+        let store = store.map_err(|error| format!("dead_letters.store: {error}"))?;
+        return Ok((Arc::new(store.clone()), LettersAt::Store(store, path)));
+    }
+    let file = &config.file;
+    let letters = match file.rotate {
+        None => FileDeadLetterStore::open(&file.path),
+        Some(when) => FileDeadLetterStore::rotating(&file.path, targets::rotate(when)),
+    };
+    let letters = letters.map_err(|error| error.to_string())?;
+    Ok((Arc::new(letters), LettersAt::File(file.path.clone())))
 }
 
 pub(super) fn input_config(input: &InputConfig) -> engine::InputConfig {

@@ -13,6 +13,9 @@ use serde_json::{Value, json};
 
 use crate::config::{Breaker, HandlerConfig, Kinds, LayerConfig, Rate, Schema};
 
+/// What was seen is stored within this time when a run ends, or handled again in the next one.
+const STORED_WITHIN: Duration = Duration::from_secs(5);
+
 /// What the layers of each handler tell, by its name.
 #[derive(Default)]
 pub(crate) struct HandlerLayers {
@@ -66,6 +69,10 @@ impl HandlerLayers {
             }
             LayerConfig::Deduplication(config) => {
                 let seen = Deduplication::within(config.within).remember(config.remember);
+                let seen = match &config.store {
+                    Some(path) => seen.stored(path).map_err(|error| error.to_string())?,
+                    None => seen,
+                };
                 (layers.layer(seen.clone()), Tells::Skipped(seen))
             }
             LayerConfig::Validation(schemas) => {
@@ -96,6 +103,11 @@ impl HandlerLayers {
 
     /// Says in the log what was counted, once the run has ended.
     pub(super) fn conclude(&self) {
+        for layer in self.handlers.values().flatten() {
+            if let Tells::Skipped(seen) = &layer.tells {
+                seen.flush(STORED_WITHIN);
+            }
+        }
         let told = self.handlers.iter().flat_map(|(handler, layers)| {
             layers
                 .iter()
@@ -120,7 +132,9 @@ impl Layer {
                 },
                 "opened": breaker.opened(),
             }),
-            Tells::Skipped(seen) => json!({ "skipped": seen.skipped() }),
+            Tells::Skipped(seen) => {
+                json!({ "skipped": seen.skipped(), "store_error": seen.store_error() })
+            }
             Tells::Counts(metrics) => counts(metrics),
         };
         view["layer"] = self.name.into();

@@ -2,13 +2,19 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use greenroom_bus::store::letters::{LetterStoreOptions, Mask};
 use greenroom_config::{
-    At, count, defaults, duration, flag, group, named, options, path, texts, word, words,
+    At, count, defaults, duration, flag, group, named, options, path, size, texts, word, words,
 };
 
 use super::{
-    admin::AdminConfig, bounds::DAY_MS, handler::HandlerConfig, input::InputConfig,
-    output::OutputConfig, pool::PoolConfig, rotate::RotateConfig,
+    admin::AdminConfig,
+    bounds::{DAY_MS, GIB},
+    handler::HandlerConfig,
+    input::InputConfig,
+    output::OutputConfig,
+    pool::PoolConfig,
+    rotate::RotateConfig,
 };
 
 options! {
@@ -68,14 +74,43 @@ options! {
 
 options! {
     /// An event that becomes a dead letter is acknowledged once the letter is stored.
-    pub struct DeadLettersConfig = "dead_letters" {
+    pub struct DeadLettersConfig = "dead_letters", then DeadLettersConfig::one_place {
         /// Appends to a file, one letter (JSON) per line.
         file: DeadLetterFile = group().default("{}");
+        /// Keeps them in a store in place of the file, where they can be found, edited and replayed
+        /// (`greenroom dead-letters`, docs/dead-letters.md).
+        store: Option<LetterStoreConfig> = group().optional();
         refused {
-            "store": "the `store` for dead letters is not part of this version; use `file: { path: dead-letters.ndjson }`";
             "kafka": "`kafka` dead letters are not part of this version; use `file: { path: dead-letters.ndjson }`";
             "nats": "`nats` dead letters are not part of this version; use `file: { path: dead-letters.ndjson }`";
         }
+    }
+}
+
+options! {
+    /// A directory of its own, which one greenroom has at a time. Nobody but its owner can read it.
+    pub struct LetterStoreConfig = "a store of dead letters", then LetterStoreConfig::masks {
+        /// The directory. It is created when it is missing; its parent is not.
+        path: PathBuf = path().default("dead-letters");
+        /// How many letters are kept, and for how long; all of them and for ever when this is not
+        /// given. One that is to be replayed is never removed.
+        retention: LetterRetention = group().default("{}");
+        /// What of an event nobody is shown by a list, an export or the admin listener: JSON
+        /// pointers such as `/data/card`, in which a `*` stands for every name or number. Handlers
+        /// get it all the same. The bytes of what is no event are not shown at all then. The owner
+        /// of the store sees it with `--unmasked`.
+        mask: Option<Vec<String>> = texts().optional();
+    }
+}
+
+options! {
+    /// The oldest letters are removed first. What is removed is logged and counted.
+    #[derive(Copy, Eq)]
+    pub struct LetterRetention = "retention" {
+        /// A letter is removed once it was given up so long ago.
+        age: Option<Duration> = duration(1_000..=3_660 * DAY_MS).optional();
+        /// Letters are removed while all together are larger than this.
+        size: Option<u64> = size(1_048_576..=1_024 * GIB).optional();
     }
 }
 
@@ -124,6 +159,40 @@ words! {
         Ignore = "ignore",
         /// It is refused to its source.
         Refuse = "refuse",
+    }
+}
+
+impl DeadLettersConfig {
+    fn one_place(self, at: &mut At<'_>) -> Option<Self> {
+        if self.store.is_some() && at.has("file") {
+            let help = "leave `file` or `store` out";
+            at.error("file", "dead letters go to one place, and `store` is another", help);
+            return None;
+        }
+        Some(self)
+    }
+}
+
+impl LetterStoreConfig {
+    fn masks(self, at: &mut At<'_>) -> Option<Self> {
+        for pointer in self.mask.iter().flatten() {
+            if let Err(error) = Mask::of(&[pointer]) {
+                let help = "for example `mask: [/data/card, /data/items/*/iban]`";
+                at.error("mask", error.to_string(), help);
+                return None;
+            }
+        }
+        Some(self)
+    }
+
+    /// What it keeps and shows.
+    ///
+    /// # Errors
+    /// A mask that is none; a configuration that was checked has none.
+    pub(crate) fn options(&self) -> Result<LetterStoreOptions, String> {
+        let mask = Mask::of(self.mask.as_deref().unwrap_or_default());
+        let mask = mask.map_err(|error| format!("dead_letters.store.mask: {error}"))?;
+        Ok(LetterStoreOptions { age: self.retention.age, size: self.retention.size, mask })
     }
 }
 

@@ -10,8 +10,8 @@ use std::{
 
 use greenroom_bus::layer::Validation;
 use greenroom_config::{
-    At, Take, Typed, bare, count, duration, group, options, rate, schema::Group, text, units::Rate,
-    variables,
+    At, Take, Typed, bare, count, duration, group, options, path, rate, schema::Group, text,
+    units::Rate, variables,
 };
 use serde_json::Value;
 
@@ -71,13 +71,17 @@ options! {
 }
 
 options! {
-    /// In memory: a run that starts anew has seen nothing.
+    /// In memory, unless there is a `store`: then a run that starts anew has seen nothing.
     pub struct DeduplicationConfig = "deduplication" {
         /// How long an acknowledged event is remembered.
         within: Duration = duration(1..=30 * DAY_MS).default("10m");
         /// How many are remembered at most, each with some 100 bytes; at least as many as come
         /// `within` that time.
         remember: usize = count(1..=100_000_000).default("100_000");
+        /// A directory in which it is remembered over restarts as well, with the same bounds; a
+        /// layer has its own. It is written ten times a second, and no event waits for it: a crash
+        /// forgets what was acknowledged last. Its parent has to be there.
+        store: Option<PathBuf> = path().optional();
     }
 }
 

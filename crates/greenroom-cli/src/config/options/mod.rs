@@ -19,8 +19,8 @@ pub use self::{
     admin::{AdminConfig, Listen},
     condition::FieldCondition,
     config::{
-        Config, DeadLetterFile, DeadLettersConfig, LoopbackConfig, NoHandler, OutageConfig,
-        ShutdownConfig,
+        Config, DeadLetterFile, DeadLettersConfig, LetterRetention, LetterStoreConfig,
+        LoopbackConfig, NoHandler, OutageConfig, ShutdownConfig,
     },
     handler::{
         AckWhen, ExecConfig, HandlerConfig, HandlerKind, HttpConfig, HttpMode, RestartConfig,

@@ -50,7 +50,8 @@ fn r07_layers_come_in_the_order_in_which_they_are_written() {
         layers[3],
         LayerConfig::Deduplication(DeduplicationConfig {
             within: Duration::from_secs(60),
-            remember: 7
+            remember: 7,
+            store: None,
         })
     );
     let LayerConfig::Validation(schemas) = &layers[4] else { panic!("{layers:?}") };
@@ -71,7 +72,7 @@ fn r07_layers_have_usual_settings() {
     let within = Duration::from_secs(600);
     assert_eq!(
         layers[1],
-        LayerConfig::Deduplication(DeduplicationConfig { within, remember: 100_000 })
+        LayerConfig::Deduplication(DeduplicationConfig { within, remember: 100_000, store: None })
     );
     assert_eq!(layered("[tracing]").good().handlers[0].layers.len(), 1);
     assert!(load(&handler("pass: {}")).good().handlers[0].layers.is_empty());

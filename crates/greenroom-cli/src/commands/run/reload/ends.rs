@@ -79,7 +79,8 @@ impl Turn<'_> {
     /// A file has one that writes to it.
     fn file_is_free(&self, path: &Path) -> Result<(), String> {
         let file = identity(path);
-        if file == identity(&self.config.dead_letters.file.path) {
+        let letters = &self.config.dead_letters;
+        if letters.store.is_none() && file == identity(&letters.file.path) {
             return Err("the dead letters go to its file".to_owned());
         }
         if let Some(other) = self.writer_of(&file) {

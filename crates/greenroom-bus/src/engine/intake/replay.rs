@@ -1,0 +1,175 @@
+//! Dead letters that are handled again: from their store to the end of their key's line (C04, D06).
+//!
+//! ```text
+//! store ──take──▶ hand_out ──▶ queue of the input that once gave them ──▶ its intake ──▶ pool
+//!   ▲                    └───▶ the way back, for what had come back in          │
+//!   └───────────────── settled, given back, refused ◀───────────────────────────┘
+//! ```
+//!
+//! The intake of an input is the only one that puts events into its lines, so a letter that it
+//! routes stands behind all that it has routed before, also where that waits beside a full pool. An
+//! intake whose source has ended stays for that ([`linger`](super::reader)), until no input is read
+//! any more and no letter waits.
+
+use std::{sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+use tokio::time::{Instant, sleep_until};
+
+use super::{
+    route::Routing,
+    ticket::{Batch, Ticket},
+};
+use crate::{
+    dead_letter::replay::Replay,
+    engine::{
+        account::order_audit::Line,
+        process::{
+            job::Origin,
+            loopback::{Loopback, Returning},
+            replaying::{Again, Replaying, UnderReplay},
+        },
+        shared::Shared,
+    },
+    settlement::{Ack, Settle, Settled},
+};
+
+/// Letters that are taken at once, and bytes of them.
+const AT_ONCE: usize = 64;
+const BYTES_AT_ONCE: usize = 32 << 20;
+
+/// What waits for the way back to have room looks again after so long.
+const NO_ROOM: Duration = Duration::from_millis(50);
+
+/// Nothing more is taken once no input is read and no letter waits.
+pub(crate) fn close_if_idle(shared: &Shared) {
+    if let Some(replaying) = &shared.replaying
+        && shared.inputs.reading() == 0
+        && replaying.is_idle()
+    {
+        replaying.close();
+    }
+}
+
+/// Waits until that may have come about.
+pub(crate) async fn changed(shared: &Shared) {
+    match &shared.replaying {
+        Some(replaying) => replaying.changed().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Takes letters from their store and hands them to the inputs that they came from, until the run
+/// takes nothing more.
+pub(crate) async fn hand_out(replaying: Arc<Replaying>, shared: Arc<Shared>) {
+    while replaying.unless_over(replaying.room()).await {
+        let began = Instant::now();
+        let taken = replaying.store.take(AT_ONCE, BYTES_AT_ONCE).await;
+        if taken.letters.is_empty() {
+            replaying.set_idle(true);
+            replaying.unless_over(replaying.store.marked()).await;
+            replaying.set_idle(false);
+            continue;
+        }
+        let count = taken.letters.len();
+        for letter in taken.letters {
+            hand(&replaying, &shared, letter).await;
+        }
+        if let Some(rate) = taken.rate.filter(|rate| *rate > 0.0) {
+            let pause = Duration::try_from_secs_f64(count as f64 / rate).unwrap_or(Duration::MAX);
+            let Some(until) = began.checked_add(pause) else { continue };
+            replaying.unless_over(sleep_until(until)).await;
+        }
+    }
+}
+
+/// To the input that once gave it, or back to the store with the reason.
+async fn hand(replaying: &Arc<Replaying>, shared: &Arc<Shared>, letter: Replay) {
+    let Replay { replayed, event, input, handler } = letter;
+    let under_way = UnderReplay::new(replaying, replayed, event.approximate_bytes());
+    let handlers = &shared.process.handlers;
+    let to = match &handler {
+        None => None,
+        Some(name) => match handlers.iter().position(|known| *known.name == **name) {
+            Some(place) => Some(place),
+            None => {
+                return under_way.refuse(format!(
+                    "there is no handler {name:?} any more: configure one of this name, or drop the letter"
+                ));
+            }
+        },
+    };
+    let again = Again { event: event.with_local(replayed), to, under_way };
+    if let Some(loopback) = &shared.loopback
+        && shared.inputs.name(loopback.place) == input
+    {
+        return send_back(replaying, shared, loopback, again).await;
+    }
+    match shared.inputs.named(&input) {
+        Ok(found) => found.replays.put(again),
+        Err(_) => again.under_way.refuse(format!(
+            "there is no input {input:?} any more: configure one of this name, or drop the letter"
+        )),
+    }
+}
+
+/// What had come back in goes the way back once more.
+async fn send_back(
+    replaying: &Arc<Replaying>,
+    shared: &Arc<Shared>,
+    loopback: &Arc<Loopback>,
+    again: Again,
+) {
+    let reserved = loop {
+        if let Some(reserved) = loopback.room.try_reserve(1) {
+            break reserved;
+        }
+        let looks = tokio::time::sleep(NO_ROOM);
+        if !replaying.unless_over(looks).await {
+            return;
+        }
+    };
+    let batch = Batch::of_replay(&shared.ledger, &shared.inputs.at(loopback.place));
+    let Origin { assigned, taken_at, .. } = Origin::of_replay(loopback.place, 0);
+    let Again { event, to, under_way } = again;
+    shared.ledger.takes(1);
+    let ack = Ack::new(ReplayTicket {
+        ticket: Ticket::new(batch, 0, None),
+        under_way: Mutex::new(Some(under_way)),
+    });
+    loopback.send(Returning { event, ack, reserved, assigned, taken_at, to });
+}
+
+/// Puts a letter at the end of its key's line.
+pub(crate) fn route(again: Again, routing: &mut Routing, origin: Origin, batch: Arc<Batch>) {
+    let ledger = batch.ledger.clone();
+    ledger.takes(1);
+    let under_way = Mutex::new(Some(again.under_way));
+    let settles = |line: Option<&Line>| {
+        if let Some(line) = line {
+            ledger.takes_in_line(line, None);
+        }
+        let ticket = Ticket::new(batch.clone(), 0, line.map(Line::id));
+        Ack::new(ReplayTicket { ticket, under_way: Mutex::new(under_way.lock().take()) })
+    };
+    routing.route_again(again.event, again.to, origin, None, &settles);
+}
+
+/// The settlement of a letter that is handled again.
+struct ReplayTicket {
+    ticket: Ticket,
+    under_way: Mutex<Option<UnderReplay>>,
+}
+
+impl Settle for ReplayTicket {
+    fn left(&self) {
+        self.ticket.left();
+    }
+
+    fn settled(&self, how: Settled) {
+        self.ticket.settled(how);
+        if let Some(under_way) = self.under_way.lock().take() {
+            under_way.ends(how);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Dead letters in SQLite: kept until they are replayed, dropped or too old, and found again by
+//! reason, handler, key, age and error (D06, C04).
+//!
+//! ```text
+//! engine ──▶ store ──▶ one writer thread ──▶ a transaction for all that wait ──▶ confirmed
+//!              ▲              │  ▲
+//!  take, end ──┘              │  └── mark, edit, drop: an operator
+//!                             └── older or more than may be kept: removed, counted, logged
+//!
+//! list, show, export ──▶ a connection that reads, in this process or another
+//! ```
+//!
+//! A letter of any size is cut into pieces of 192 KiB, which are written and read one at a time. Where the
+//! disk is full, a reserve of 8 MiB is given back to it, and letters go on being stored while
+//! somebody makes room. Once that is used up as well, letters wait in memory, their events stay
+//! unsettled, and the writer tries again. A write or a sync that fails in another way is final for
+//! the store.
+
+mod change;
+mod error;
+mod error_group;
+mod filter;
+mod jobs;
+mod mask;
+mod options;
+mod reader;
+mod reserve;
+mod row;
+mod schema;
+mod state;
+mod store;
+mod summary;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::{
+    change::{Dropped, Edit, Marked},
+    error::LetterError,
+    filter::Filter,
+    jobs::{Job, JobChange},
+    mask::{Mask, NoMask},
+    options::LetterStoreOptions,
+    reader::{Letters, WriteError},
+    state::State,
+    store::LetterStore,
+    summary::{By, Group, RejectedBy, Summary, Totals},
+};

@@ -1,0 +1,46 @@
+//! What a store of dead letters cannot do.
+
+use std::path::Path;
+
+use crate::store::sqlite::{NotOpened, in_words};
+
+/// Why a store of dead letters cannot do what it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LetterError {
+    /// It cannot be opened.
+    #[error("letters:{path}: {reason}")]
+    NotOpened {
+        /// The directory.
+        path: String,
+        /// What happened, and what to do next.
+        reason: String,
+        /// Another process writes it.
+        is_held: bool,
+    },
+    /// It cannot be read or changed.
+    #[error("{0}")]
+    Failed(String),
+    /// There is no such letter.
+    #[error("there is no dead letter {0}")]
+    NoLetter(u64),
+    /// It is being replayed.
+    #[error("the dead letter {0} is being replayed: it can be changed if that fails")]
+    InReplay(u64),
+    /// There is no such replay.
+    #[error("there is no replay {0}")]
+    NoReplay(u64),
+}
+
+impl LetterError {
+    pub(super) fn not_opened(path: &Path, error: NotOpened) -> Self {
+        let NotOpened { reason, is_held } = error;
+        Self::NotOpened { path: path.display().to_string(), reason, is_held }
+    }
+}
+
+impl From<rusqlite::Error> for LetterError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Failed(in_words(&error))
+    }
+}

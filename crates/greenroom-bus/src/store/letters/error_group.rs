@@ -1,0 +1,113 @@
+//! Letters that failed of the same thing have one group: the same reason, handler and error, apart
+//! from what differs from event to event.
+
+use ring::digest::{SHA256, digest};
+
+/// So much of an error is looked at, in bytes: what differs later differs in details.
+const LOOKED_AT: usize = 400;
+
+/// The group of a letter, twelve hexadecimal digits.
+pub(super) fn group(reason: &str, handler: Option<&str>, error: &str) -> String {
+    let text = format!("{reason}\0{}\0{}", handler.unwrap_or_default(), normalised(error));
+    let hash = digest(&SHA256, text.as_bytes());
+    hash.as_ref()[..6].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The error without what is one event's own: numbers, hexadecimal ids and what stands in quotes. A
+/// number of three digits that stands alone and could be the status of an HTTP answer stays.
+fn normalised(error: &str) -> String {
+    let error = &error[..error.floor_char_boundary(LOOKED_AT)];
+    let mut out = String::new();
+    let mut rest = error;
+    while let Some(first) = rest.chars().next() {
+        let length = match first {
+            '"' => quoted(rest),
+            first if first.is_ascii_alphanumeric() => word(rest),
+            first => first.len_utf8(),
+        };
+        let (token, after) = rest.split_at(length);
+        let before = out.chars().next_back();
+        let is_own = match first {
+            '"' => token.len() > 1,
+            first if first.is_ascii_alphanumeric() => {
+                token.contains(|c: char| c.is_ascii_digit()) && !is_status(token, before, after)
+            }
+            _ => false,
+        };
+        match is_own {
+            true if !out.ends_with('*') => out.push('*'),
+            true => {}
+            false => out.push_str(token),
+        }
+        rest = after;
+    }
+    out
+}
+
+fn quoted(text: &str) -> usize {
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            '"' if !escaped => return at + 1,
+            '\\' if !escaped => escaped = true,
+            _ => escaped = false,
+        }
+    }
+    text.len()
+}
+
+/// Letters and digits, with dashes between: an id of any usual form is one word.
+fn word(text: &str) -> usize {
+    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_');
+    let found = &text[..end.unwrap_or(text.len())];
+    found.trim_end_matches(['-', '_']).len()
+}
+
+fn is_status(token: &str, before: Option<char>, after: &str) -> bool {
+    let is_number = token.len() == 3 && token.bytes().all(|byte| byte.is_ascii_digit());
+    let is_unit = [" ms", " s", " bytes", ".", ":"].iter().any(|unit| after.starts_with(unit));
+    is_number
+        && ('1'..='5').contains(&token.chars().next().unwrap_or('0'))
+        && !matches!(before, Some('.' | ':' | '#'))
+        && !is_unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d06_errors_that_differ_in_details_of_the_event_are_one_group() {
+        for (one, other) in [
+            ("503 after 12 ms", "503 after 1207 ms"),
+            ("no order 8127", "no order 9"),
+            ("unknown customer \"a\"", "unknown customer \"b \\\" c\""),
+            (
+                "lock 0b7c1d2e-1f2a-4b5c-9d8e-0123456789ab is held",
+                "lock ffffffff-1f2a-4b5c-9d8e-000000000001 is held",
+            ),
+            ("10.0.0.1:8080 refused", "10.0.0.17:9090 refused"),
+        ] {
+            assert_eq!(normalised(one), normalised(other));
+        }
+    }
+
+    #[test]
+    fn d06_errors_of_another_kind_are_not() {
+        assert_ne!(normalised("503 after 12 ms"), normalised("404 after 12 ms"));
+        assert_ne!(normalised("no such order"), normalised("no such customer"));
+        assert_ne!(group("rejected", Some("a"), "x"), group("rejected", Some("b"), "x"));
+        assert_ne!(group("rejected", None, "x"), group("poisoned", None, "x"));
+        assert_eq!(group("rejected", None, "x 1"), group("rejected", None, "x 2"));
+    }
+
+    #[test]
+    fn d06_any_text_has_a_group() {
+        for text in ["", "\"", "\"\\", "ü1ü", "\u{1b}[31m", "日本語 5 件", &"9".repeat(10_000)]
+        {
+            assert_eq!(group("rejected", None, text).len(), 12);
+        }
+        let long = format!("{}ü", "x".repeat(LOOKED_AT - 1));
+        assert_eq!(group("rejected", None, &long).len(), 12, "cut between characters");
+    }
+}

@@ -1,0 +1,127 @@
+//! Which letters are meant. What a user says is bound to a statement, and never part of its text.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rusqlite::types::Value;
+
+/// Which letters are meant: those of which all that is said here holds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Filter {
+    /// One of these.
+    pub ids: Vec<u64>,
+    /// Of this reason.
+    pub reason: Option<String>,
+    /// For this pool.
+    pub pool: Option<String>,
+    /// For this handler.
+    pub handler: Option<String>,
+    /// Of this input.
+    pub input: Option<String>,
+    /// Of this key.
+    pub key: Option<String>,
+    /// Of this group of errors.
+    pub group: Option<String>,
+    /// Given up then or later.
+    pub since: Option<SystemTime>,
+    /// Stored no later than the letter of this number.
+    pub upto: Option<u64>,
+}
+
+impl Filter {
+    /// These letters.
+    pub fn of(ids: impl IntoIterator<Item = u64>) -> Self {
+        Self { ids: ids.into_iter().collect(), ..Self::default() }
+    }
+
+    /// The moment that an RFC 3339 date and time is, for [`since`](Self::since); `None` for any
+    /// other text.
+    pub fn moment(text: &str) -> Option<SystemTime> {
+        let (seconds, nanos) = crate::event::rfc3339::moment(text)?;
+        let seconds = u64::try_from(seconds).unwrap_or_default();
+        UNIX_EPOCH.checked_add(std::time::Duration::new(seconds, nanos))
+    }
+
+    /// A moment as [`moment`](Self::moment) reads it, to the millisecond.
+    pub fn moment_text(moment: SystemTime) -> String {
+        crate::event::rfc3339::format_utc(moment)
+    }
+
+    /// True where it leaves nothing out.
+    pub fn takes_all(&self) -> bool {
+        *self == Self { upto: self.upto, ..Self::default() }
+    }
+
+    /// A condition for the rows of `letters`, and what is bound to it.
+    pub(super) fn condition(&self) -> (String, Vec<Value>) {
+        let (mut all, mut bound) = (vec!["1".to_owned()], Vec::new());
+        if !self.ids.is_empty() {
+            let places = vec!["?"; self.ids.len()].join(",");
+            all.push(format!("id IN ({places})"));
+            bound.extend(self.ids.iter().map(|id| number(*id)));
+        }
+        let texts = [
+            ("reason", &self.reason),
+            ("pool", &self.pool),
+            ("handler", &self.handler),
+            ("input", &self.input),
+            ("key", &self.key),
+            ("grp", &self.group),
+        ];
+        for (column, wanted) in texts {
+            if let Some(wanted) = wanted {
+                all.push(format!("{column} = ?"));
+                bound.push(Value::Text(wanted.clone()));
+            }
+        }
+        if let Some(since) = self.since {
+            all.push("last_at >= ?".to_owned());
+            bound.push(Value::Integer(micros(since)));
+        }
+        if let Some(upto) = self.upto {
+            all.push("id <= ?".to_owned());
+            bound.push(number(upto));
+        }
+        (all.join(" AND "), bound)
+    }
+
+    /// What it says, for people.
+    pub(super) fn in_words(&self) -> String {
+        let mut all = Vec::new();
+        match &*self.ids {
+            [] => {}
+            [one] => all.push(format!("id={one}")),
+            several => all.push(format!("{} ids", several.len())),
+        }
+        let texts = [
+            ("reason", &self.reason),
+            ("pool", &self.pool),
+            ("handler", &self.handler),
+            ("input", &self.input),
+            ("key", &self.key),
+            ("group", &self.group),
+        ];
+        for (name, wanted) in texts {
+            all.extend(wanted.as_ref().map(|wanted| format!("{name}={wanted}")));
+        }
+        if let Some(since) = self.since {
+            all.push(format!("since={}", crate::event::rfc3339::format_utc(since)));
+        }
+        if all.is_empty() { "all".to_owned() } else { all.join(" ") }
+    }
+}
+
+/// A number as SQLite has it; one that is beyond is the number of no letter.
+pub(super) fn number(id: u64) -> Value {
+    Value::Integer(i64::try_from(id).unwrap_or(i64::MAX))
+}
+
+/// Microseconds since 1970.
+pub(super) fn micros(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+pub(super) fn time(micros: i64) -> SystemTime {
+    let since = std::time::Duration::from_micros(u64::try_from(micros).unwrap_or_default());
+    UNIX_EPOCH.checked_add(since).unwrap_or(UNIX_EPOCH)
+}

@@ -1,0 +1,17 @@
+//! What a store keeps, and what it shows.
+
+use std::time::Duration;
+
+use super::mask::Mask;
+
+/// What a store keeps, and what it shows.
+#[derive(Debug, Clone, Default)]
+pub struct LetterStoreOptions {
+    /// Letters that were given up longer ago are removed; `None`: none is for its age.
+    pub age: Option<Duration>,
+    /// The oldest letters are removed while all together have more bytes; `None`: whatever they
+    /// have.
+    pub size: Option<u64>,
+    /// What is not shown of letters, unless somebody asks for it.
+    pub mask: Mask,
+}

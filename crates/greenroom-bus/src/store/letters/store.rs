@@ -1,0 +1,301 @@
+//! A store of dead letters, as an engine and an operator have it.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        mpsc::{Sender, channel},
+    },
+    thread::{self, JoinHandle},
+};
+
+use parking_lot::Mutex;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use tokio::sync::oneshot;
+
+use super::{
+    change::{self, Dropped, Edit, Marked},
+    error::LetterError,
+    filter::Filter,
+    jobs::{self, Job, JobChange},
+    options::LetterStoreOptions,
+    reserve::Reserve,
+    schema::SCHEMA,
+    writer::{Change, Order, Shown, Watch, Writer},
+};
+use crate::{
+    BoxFuture,
+    dead_letter::{
+        DeadLetter, DeadLetterStore,
+        replay::{ReplayEnd, Replayed, Replays, TakenLetters},
+    },
+    settlement::Refusal,
+    sink::{SinkError, Trouble},
+    store::sqlite,
+};
+
+/// Dead letters in a directory of their own. Clones are the same store. It is let go of once the
+/// last of them is dropped, or once it was [finished](DeadLetterStore::finish).
+///
+/// A letter is confirmed once the transaction that it is in is synced to the disk; letters that wait
+/// at the same time share one.
+#[derive(Clone)]
+pub struct LetterStore {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    name: String,
+    orders: Mutex<Option<Sender<Order>>>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+    shown: Arc<Shown>,
+    /// Replays that an earlier process may have begun and did not end.
+    recovered: u64,
+}
+
+impl LetterStore {
+    /// Opens the store in this directory, or makes it; its parent has to be there. What an earlier
+    /// process was replaying is marked again.
+    ///
+    /// # Errors
+    /// Another process writes it, it is of a later version, or it cannot be read or written.
+    pub fn open(directory: &Path, options: LetterStoreOptions) -> Result<Self, LetterError> {
+        Self::start(directory, Some(options))
+    }
+
+    /// As [`open`](Self::open), for an operator: nothing is removed for its age, and the mask stays.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_offline(directory: &Path) -> Result<Self, LetterError> {
+        Self::start(directory, None)
+    }
+
+    fn start(directory: &Path, options: Option<LetterStoreOptions>) -> Result<Self, LetterError> {
+        let not_opened = |error| LetterError::not_opened(directory, error);
+        let mut owned = sqlite::own(directory, &SCHEMA).map_err(not_opened)?;
+        let reserve = Reserve::new(directory);
+        let tables = owned.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let recovered = jobs::recover(&tables)?;
+        if let Some(options) = &options {
+            let written = serde_json::Value::from(options.mask.written()).to_string();
+            change::note_mask(&tables, &written)?;
+        }
+        tables.commit()?;
+        let name = format!("letters:{}", directory.display());
+        if recovered > 0 {
+            tracing::warn!(
+                store = name,
+                at_most = recovered,
+                "replays of dead letters were under way when greenroom ended: they are made again"
+            );
+        }
+        let (orders, taken) = channel();
+        let shown = Arc::<Shown>::default();
+        let options = options.unwrap_or_default();
+        let writer = Writer::new(name.clone(), taken, owned, reserve, options, shown.clone())?;
+        let watch = Watch { name: name.clone(), shown: shown.clone() };
+        let run = move || {
+            let _watch = watch;
+            writer.run();
+        };
+        let thread = thread::Builder::new().name("dead letters".to_owned()).spawn(run);
+        let thread = thread.map_err(|error| LetterError::Failed(format!("no thread: {error}")))?;
+        let (orders, writer) = (Mutex::new(Some(orders)), Mutex::new(Some(thread)));
+        Ok(Self { inner: Arc::new(Inner { name, orders, writer, shown, recovered }) })
+    }
+
+    /// Replays that an earlier process may have begun and did not end: as many are repeated at
+    /// most.
+    pub fn recovered(&self) -> u64 {
+        self.inner.recovered
+    }
+
+    /// Letters that this process has removed because of what may be kept.
+    pub fn removed(&self) -> u64 {
+        self.inner.shown.removed()
+    }
+
+    /// Marks letters to be handled again, so many a second at most. An engine that has this store
+    /// takes them at once, or else the next one that opens it.
+    ///
+    /// # Errors
+    /// It could not be stored: nothing is marked.
+    ///
+    /// # Cancel safety
+    /// A dropped future may still mark them.
+    pub async fn mark(&self, filter: Filter, rate: Option<f64>) -> Result<Marked, LetterError> {
+        let marked = self.ask_quietly(move |tables| Ok(change::mark(tables, &filter, rate)?)).await;
+        self.inner.shown.marked.notify_one();
+        marked
+    }
+
+    /// Stops a replay, lets it go on, or cancels it.
+    ///
+    /// # Errors
+    /// There is none of this number, or it could not be stored.
+    ///
+    /// # Cancel safety
+    /// A dropped future may still change it.
+    pub async fn change_replay(&self, id: u64, change: JobChange) -> Result<Job, LetterError> {
+        let job = self.ask_quietly(move |tables| jobs::change(tables, id, change)).await;
+        self.inner.shown.marked.notify_one();
+        job
+    }
+
+    /// Puts another event in place of that of a letter. The first one is kept.
+    ///
+    /// # Errors
+    /// There is no such letter, it is being replayed, or it could not be stored.
+    ///
+    /// # Cancel safety
+    /// A dropped future may still change it.
+    pub async fn edit(&self, edit: Edit) -> Result<(), LetterError> {
+        self.ask(move |tables| change::edit(tables, &edit)).await
+    }
+
+    /// Drops these letters, for good, but for those that are being replayed. What is stored
+    /// meanwhile is among them, unless the filter has a last number.
+    ///
+    /// # Errors
+    /// It could not be stored: some may be gone.
+    ///
+    /// # Cancel safety
+    /// A dropped future has dropped some of them.
+    pub async fn drop_letters(&self, filter: Filter) -> Result<Dropped, LetterError> {
+        let mut all = Dropped::default();
+        loop {
+            let filter = filter.clone();
+            let some = self.ask(move |tables| Ok(change::drop_some(tables, &filter)?)).await?;
+            all = Dropped { letters: all.letters + some.letters, ..some };
+            if some.letters == 0 {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Has the writer do this in a transaction.
+    pub(super) async fn ask<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&Transaction<'_>) -> Result<T, LetterError> + Send + 'static,
+    ) -> Result<T, LetterError> {
+        self.ask_as(Order::Do, change).await
+    }
+
+    /// The same, of a change that leaves as many bytes as there were.
+    async fn ask_quietly<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&Transaction<'_>) -> Result<T, LetterError> + Send + 'static,
+    ) -> Result<T, LetterError> {
+        self.ask_as(Order::Mark, change).await
+    }
+
+    async fn ask_as<T: Send + 'static>(
+        &self,
+        order: fn(Change) -> Order,
+        change: impl FnOnce(&Transaction<'_>) -> Result<T, LetterError> + Send + 'static,
+    ) -> Result<T, LetterError> {
+        let (tell, told) = oneshot::channel();
+        let change = move |tables: &mut Connection| {
+            let changed = transact(tables, change);
+            let _ = tell.send(changed);
+        };
+        self.order(order(Box::new(change)));
+        let closed = || LetterError::Failed("the store of dead letters is closed".to_owned());
+        told.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    fn order(&self, order: Order) {
+        let orders = self.inner.orders.lock();
+        let Some(orders) = &*orders else { return refuse(order) };
+        if let Err(unsent) = orders.send(order) {
+            refuse(unsent.0);
+        }
+    }
+}
+
+/// Nobody writes any more.
+fn refuse(order: Order) {
+    if let Order::Store(letter) = order {
+        letter.ack.refuse(Refusal::NotStored);
+    }
+}
+
+fn transact<T>(
+    tables: &mut Connection,
+    change: impl FnOnce(&Transaction<'_>) -> Result<T, LetterError>,
+) -> Result<T, LetterError> {
+    let tables = tables.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let changed = change(&tables)?;
+    tables.commit()?;
+    Ok(changed)
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.orders.lock().take();
+        let writer = self.writer.lock().take();
+        // Its last confirmation may be what drops the last clone.
+        if let Some(writer) = writer.filter(|one| one.thread().id() != thread::current().id()) {
+            // What it could not store, it has said.
+            let _ = writer.join();
+        }
+    }
+}
+
+impl DeadLetterStore for LetterStore {
+    fn describe(&self) -> String {
+        self.inner.name.clone()
+    }
+
+    fn store(&self, letter: DeadLetter) {
+        self.order(Order::Store(Box::new(letter)));
+    }
+
+    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
+        let (tell, told) = oneshot::channel();
+        self.order(Order::Finish(tell));
+        Box::pin(async move {
+            let finished = told.await;
+            finished.unwrap_or_else(|_| self.failure().map_or(Ok(()), Err))
+        })
+    }
+
+    fn failure(&self) -> Option<SinkError> {
+        self.inner.shown.failure()
+    }
+
+    fn remark(&self) -> Option<String> {
+        let removed = self.removed();
+        (removed > 0).then(|| format!("{removed} letters were removed because of `retention`"))
+    }
+
+    fn trouble(&self) -> Option<Trouble> {
+        self.inner.shown.trouble()
+    }
+
+    fn replays(&self) -> Option<Arc<dyn Replays>> {
+        Some(Arc::new(self.clone()))
+    }
+}
+
+impl Replays for LetterStore {
+    fn take<'a>(&'a self, most: usize, bytes: usize) -> BoxFuture<'a, TakenLetters> {
+        Box::pin(async move {
+            let take = move |tables: &Transaction<'_>| Ok(jobs::take(tables, most, bytes)?);
+            let taken = self.ask_quietly(take).await;
+            taken.unwrap_or_else(|error| {
+                tracing::warn!(store = self.inner.name, %error, "no dead letter was taken for a replay");
+                TakenLetters::default()
+            })
+        })
+    }
+
+    fn marked<'a>(&'a self) -> BoxFuture<'a, ()> {
+        Box::pin(self.inner.shown.marked.notified())
+    }
+
+    fn ended(&self, replayed: Replayed, how: ReplayEnd) {
+        self.order(Order::Ended(replayed, how));
+    }
+}

@@ -1,0 +1,419 @@
+//! The one thread that writes a store of dead letters.
+//!
+//! ```text
+//! orders ──▶ letters and ends of replays: one transaction for all that wait ──▶ confirmed
+//!        └─▶ what an operator asks for: a transaction of its own ──▶ answered
+//!
+//! no room ──▶ the reserve is given back ──▶ no room again ──▶ they wait; tried again each second
+//! a write or a sync fails ──▶ for good: what waits and what comes is refused
+//! ```
+
+use std::{
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use rusqlite::{Connection, TransactionBehavior};
+use tokio::sync::{Notify, oneshot};
+
+use super::{change, jobs, options::LetterStoreOptions, reserve::Reserve, row};
+use crate::{
+    dead_letter::{
+        DeadLetter,
+        replay::{ReplayEnd, Replayed},
+    },
+    settlement::Refusal,
+    sink::{SinkError, Trouble},
+    store::sqlite::{Failed, Owned, in_words},
+};
+
+/// Letters wait for others so long, as those of a file do: a sync for each would take processor
+/// time from the handlers.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// What one transaction holds at most: letters, and bytes of them.
+const AT_ONCE: usize = 1_024;
+const BYTES_AT_ONCE: usize = 32 << 20;
+
+/// How long a transaction that found no room waits before it is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// How often the age of letters is looked at, and whether there is room for the reserve again.
+const CARE: Duration = Duration::from_secs(30);
+
+/// Pages that are given back to the file system at a time.
+const VACUUM: i64 = 1_000;
+
+/// What the writer is asked for.
+pub(super) enum Order {
+    Store(Box<DeadLetter>),
+    Ended(Replayed, ReplayEnd),
+    /// Done at once, in a transaction of its own; it may change how much there is.
+    Do(Change),
+    /// As that, where it does not.
+    Mark(Change),
+    Finish(oneshot::Sender<Result<(), SinkError>>),
+}
+
+/// A change that somebody waits for.
+pub(super) type Change = Box<dyn FnOnce(&mut Connection) + Send>;
+
+/// What others see of the writer.
+#[derive(Debug, Default)]
+pub(super) struct Shown {
+    failure: Mutex<Option<SinkError>>,
+    trouble: Mutex<Option<(Instant, bool, String)>>,
+    removed: Mutex<u64>,
+    /// Told when letters were marked.
+    pub(super) marked: Notify,
+}
+
+impl Shown {
+    pub(super) fn failure(&self) -> Option<SinkError> {
+        self.failure.lock().clone()
+    }
+
+    pub(super) fn fail(&self, error: SinkError) {
+        self.failure.lock().get_or_insert(error);
+    }
+
+    pub(super) fn trouble(&self) -> Option<Trouble> {
+        let trouble = self.trouble.lock();
+        trouble.as_ref().map(|(since, paused, error)| Trouble {
+            paused: *paused,
+            lasted: since.elapsed(),
+            error: error.clone(),
+        })
+    }
+
+    fn set_trouble(&self, paused: bool, error: String) {
+        let mut trouble = self.trouble.lock();
+        let since = trouble.as_ref().map_or_else(Instant::now, |(since, ..)| *since);
+        *trouble = Some((since, paused, error));
+    }
+
+    pub(super) fn removed(&self) -> u64 {
+        *self.removed.lock()
+    }
+}
+
+/// What waits for a transaction.
+enum Pending {
+    Letter(Box<DeadLetter>),
+    Ended(Replayed, ReplayEnd),
+}
+
+impl Pending {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Letter(letter) => letter.approximate_bytes(),
+            Self::Ended(..) => 0,
+        }
+    }
+}
+
+pub(super) struct Writer {
+    name: String,
+    orders: Receiver<Order>,
+    /// Dropped before the lock: who has the lock finds nobody else in the database.
+    tables: Connection,
+    _lock: crate::sink::lock::Locked,
+    reserve: Reserve,
+    options: LetterStoreOptions,
+    shown: Arc<Shown>,
+    pending: Vec<Pending>,
+    /// Orders of operators that came with letters.
+    asked: Vec<Change>,
+    /// One of them may change how much there is.
+    is_unweighed: bool,
+    finish: Option<oneshot::Sender<Result<(), SinkError>>>,
+    /// The bytes of all letters.
+    bytes: i64,
+    cared: Instant,
+    /// When what found no room is tried again.
+    again: Option<Instant>,
+}
+
+impl Writer {
+    pub(super) fn new(
+        name: String,
+        orders: Receiver<Order>,
+        owned: Owned,
+        reserve: Reserve,
+        options: LetterStoreOptions,
+        shown: Arc<Shown>,
+    ) -> rusqlite::Result<Self> {
+        let Owned { connection: tables, lock } = owned;
+        let bytes = change::bytes(&tables)?;
+        Ok(Self {
+            name,
+            orders,
+            tables,
+            _lock: lock,
+            reserve,
+            options,
+            shown,
+            pending: Vec::new(),
+            asked: Vec::new(),
+            is_unweighed: false,
+            finish: None,
+            bytes,
+            cared: Instant::now(),
+            again: None,
+        })
+    }
+
+    /// Until it is told to finish, or nobody can tell it anything any more.
+    pub(super) fn run(mut self) {
+        self.care();
+        loop {
+            let open = self.wait();
+            self.write_pending();
+            for order in std::mem::take(&mut self.asked) {
+                order(&mut self.tables);
+            }
+            self.weigh();
+            if self.cared.elapsed() >= CARE || self.is_too_large() {
+                self.care();
+            }
+            if let Some(tell) = self.finish.take() {
+                return self.end(Some(tell));
+            }
+            if !open {
+                return self.end(None);
+            }
+        }
+    }
+
+    /// Waits for orders, or until it is time to do something. False once there are no more.
+    fn wait(&mut self) -> bool {
+        let patience =
+            self.again.map_or(CARE, |again| again.saturating_duration_since(Instant::now()));
+        match self.orders.recv_timeout(patience) {
+            Ok(order) => self.take(order),
+            Err(RecvTimeoutError::Timeout) => return true,
+            Err(RecvTimeoutError::Disconnected) => return false,
+        }
+        if !self.pending.is_empty() && self.again.is_none() && self.finish.is_none() {
+            thread::sleep(PAUSE);
+        }
+        while let Ok(order) = self.orders.try_recv() {
+            self.take(order);
+        }
+        true
+    }
+
+    fn take(&mut self, order: Order) {
+        match order {
+            Order::Store(letter) => self.pending.push(Pending::Letter(letter)),
+            Order::Ended(replayed, how) => self.pending.push(Pending::Ended(replayed, how)),
+            Order::Do(order) => {
+                self.is_unweighed = true;
+                self.asked.push(order);
+            }
+            Order::Mark(order) => self.asked.push(order),
+            Order::Finish(tell) => self.finish = Some(tell),
+        }
+    }
+
+    /// Stores what waits. What finds no room goes on waiting.
+    fn write_pending(&mut self) {
+        let is_due = self.again.is_none_or(|again| Instant::now() >= again);
+        if self.pending.is_empty() || !(is_due || self.finish.is_some()) {
+            return;
+        }
+        while !self.pending.is_empty() {
+            if self.shown.failure().is_some() {
+                return self.refuse();
+            }
+            let count = self.group();
+            match self.write(count) {
+                Ok(grown) => {
+                    self.bytes += grown;
+                    self.stored(count);
+                }
+                Err(error) => match Failed::of(&error) {
+                    Failed::Full if self.gives_reserve_back() => {}
+                    Failed::Full | Failed::Busy => {
+                        return self.waits(&in_words(&error));
+                    }
+                    Failed::ForGood => self.fail(&error),
+                },
+            }
+        }
+    }
+
+    /// How many of those that wait go into the next transaction.
+    fn group(&self) -> usize {
+        let mut together = 0;
+        let fits = |pending: &&Pending| {
+            together += pending.bytes();
+            together <= BYTES_AT_ONCE
+        };
+        self.pending.iter().take(AT_ONCE).take_while(fits).count().max(1)
+    }
+
+    fn write(&mut self, count: usize) -> rusqlite::Result<i64> {
+        let tables = self.tables.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut grown = 0;
+        for pending in &self.pending[..count] {
+            match pending {
+                Pending::Letter(letter) => grown += row::store(&tables, letter)?,
+                Pending::Ended(replayed, how) => grown -= jobs::ended(&tables, *replayed, how)?,
+            }
+        }
+        tables.commit()?;
+        Ok(grown)
+    }
+
+    fn stored(&mut self, count: usize) {
+        for pending in self.pending.drain(..count) {
+            if let Pending::Letter(letter) = pending {
+                letter.ack.confirm();
+            }
+        }
+        if self.again.take().is_some() {
+            tracing::info!(store = self.name, "dead letters are stored again");
+            self.shown.trouble.lock().take();
+            if !self.reserve.is_kept() {
+                self.shown.set_trouble(false, IN_RESERVE.to_owned());
+            }
+        }
+    }
+
+    fn gives_reserve_back(&mut self) -> bool {
+        if !self.reserve.give_back() {
+            return false;
+        }
+        tracing::error!(store = self.name, "{IN_RESERVE}");
+        self.shown.set_trouble(false, IN_RESERVE.to_owned());
+        true
+    }
+
+    fn waits(&mut self, why: &str) {
+        if self.again.is_none() {
+            let letters = self.pending.len();
+            tracing::error!(
+                store = self.name,
+                letters,
+                "dead letters cannot be stored; they wait, their events stay unsettled: {why}"
+            );
+        }
+        let error = format!("nothing is stored, letters wait: {why}");
+        self.shown.set_trouble(true, error);
+        self.again = Some(Instant::now() + AGAIN);
+    }
+
+    fn fail(&mut self, error: &rusqlite::Error) {
+        let reason = format!("cannot be written: {}; then run again", in_words(error));
+        tracing::error!(store = self.name, reason, "dead letters cannot be stored any more");
+        self.shown.fail(SinkError::new(self.name.clone(), reason));
+    }
+
+    fn refuse(&mut self) {
+        for pending in self.pending.drain(..) {
+            if let Pending::Letter(letter) = pending {
+                letter.ack.refuse(Refusal::NotStored);
+            }
+        }
+        self.again = None;
+    }
+
+    /// An operator may have changed how much there is.
+    fn weigh(&mut self) {
+        if std::mem::take(&mut self.is_unweighed)
+            && let Ok(bytes) = change::bytes(&self.tables)
+        {
+            self.bytes = bytes;
+        }
+    }
+
+    fn is_too_large(&self) -> bool {
+        self.options.size.is_some_and(|most| self.bytes > i64::try_from(most).unwrap_or(i64::MAX))
+    }
+
+    /// Removes what may not be kept, gives room back to the file system, and keeps the reserve.
+    fn care(&mut self) {
+        self.cared = Instant::now();
+        if self.shown.failure().is_some() {
+            return;
+        }
+        if let Err(error) = self.retire() {
+            tracing::warn!(store = self.name, error = in_words(&error), "nothing was removed");
+        }
+        if !self.reserve.is_kept() && self.again.is_none() && self.reserve.keep().is_ok() {
+            tracing::info!(store = self.name, "room for dead letters is kept again");
+            self.shown.trouble.lock().take();
+        }
+    }
+
+    fn retire(&mut self) -> rusqlite::Result<()> {
+        let mut removed = 0;
+        loop {
+            let tables = self.tables.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let (letters, bytes) = change::retire(&tables, &self.options, self.bytes)?;
+            tables.commit()?;
+            if letters == 0 {
+                break;
+            }
+            removed += letters;
+            self.bytes -= bytes;
+        }
+        if removed > 0 {
+            *self.shown.removed.lock() += removed;
+            tracing::warn!(
+                store = self.name,
+                letters = removed,
+                "dead letters were removed: `retention` says how many are kept, and for how long"
+            );
+            let vacuum = format!("PRAGMA incremental_vacuum({VACUUM})");
+            self.tables.execute_batch(&vacuum)?;
+        }
+        Ok(())
+    }
+
+    fn end(mut self, tell: Option<oneshot::Sender<Result<(), SinkError>>>) {
+        // The last letters that were stored may have ended replays.
+        while let Ok(order) = self.orders.try_recv() {
+            self.take(order);
+        }
+        self.write_pending();
+        if self.again.is_some() {
+            let why = self.shown.trouble().map_or_else(String::new, |trouble| trouble.error);
+            let reason = format!("{} letters were not stored: {why}", self.pending.len());
+            self.shown.fail(SinkError::new(self.name.clone(), reason));
+        }
+        self.refuse();
+        let result = self.shown.failure().map_or(Ok(()), Err);
+        let Self { tables, _lock, .. } = self;
+        // Takes the journal into the database, and removes it.
+        let _ = tables.close();
+        drop(_lock);
+        if let Some(tell) = tell {
+            let _ = tell.send(result);
+        }
+    }
+}
+
+const IN_RESERVE: &str = "the disk is full: the room that was kept for dead letters is being used \
+                          up; make room before it is";
+
+/// Says that the store is broken, should the thread end by a panic.
+pub(super) struct Watch {
+    pub(super) name: String,
+    pub(super) shown: Arc<Shown>,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let reason = "its writer panicked; please report this, and run again";
+            self.shown.fail(SinkError::new(self.name.clone(), reason));
+        }
+    }
+}

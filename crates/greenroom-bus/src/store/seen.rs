@@ -1,0 +1,321 @@
+//! What a deduplication remembers over a restart (D14).
+//!
+//! ```text
+//! an event is settled ──▶ a queue ──▶ one writer thread ──▶ a transaction ten times a second
+//! ```
+//!
+//! No event waits for it. So a crash forgets what was settled in the last tenth of a second and in
+//! the transaction under way: if a source gives such an event again, it is handled again.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use parking_lot::Mutex;
+use rusqlite::{Connection, params};
+
+use super::sqlite::{self, Failed, Owned, Schema, in_words};
+use crate::sink::SinkError;
+
+const SCHEMA: Schema = Schema {
+    // "GRse", as SQLite has it in its header.
+    application_id: 0x4752_7365,
+    what: "events that were seen",
+    file: "seen.db",
+    steps: &["CREATE TABLE seen (
+        source TEXT NOT NULL,
+        id TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        PRIMARY KEY (source, id)
+    ) WITHOUT ROWID;
+    CREATE INDEX seen_at ON seen (at);"],
+};
+
+/// What was settled waits so long for more of it, before it is written.
+const GATHERED: Duration = Duration::from_millis(100);
+
+/// What waits to be written at most; what comes beyond that is not remembered over a restart. Only
+/// a disk that stands still lets so much wait.
+const WAITING: usize = 100_000;
+
+/// A source and an id that are longer together, in bytes, are not remembered over a restart: they
+/// would make the store larger than its number of events says.
+const LONGEST: usize = 4_096;
+
+/// A disk that is full is tried again after so long.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Source and id of an event that was seen, and how long ago.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SeenEvent {
+    pub(crate) source: String,
+    pub(crate) id: String,
+    pub(crate) age: Duration,
+}
+
+enum Order {
+    Seen { source: Box<str>, id: Box<str>, at: i64 },
+    Flush(Sender<()>),
+}
+
+/// Sources and ids in a directory of their own.
+#[derive(Debug)]
+pub(crate) struct SeenStore {
+    orders: Mutex<Option<Sender<Order>>>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+    shown: Arc<Shown>,
+}
+
+#[derive(Debug, Default)]
+struct Shown {
+    waiting: AtomicUsize,
+    error: Mutex<Option<String>>,
+}
+
+impl SeenStore {
+    /// Opens the store in this directory, or makes it, and returns what was seen within the window,
+    /// the oldest first, and at most so much.
+    ///
+    /// # Errors
+    /// Somebody else writes it, it is of a later version, or it cannot be read or written.
+    pub(crate) fn open(
+        directory: &Path,
+        within: Duration,
+        most: usize,
+    ) -> Result<(Self, Vec<SeenEvent>), SinkError> {
+        let name = format!("seen:{}", directory.display());
+        let cannot = |why: String| SinkError::new(name.clone(), why);
+        let owned = sqlite::own(directory, &SCHEMA).map_err(|error| cannot(error.reason))?;
+        let bounds = Bounds { within, most };
+        let known = bounds.forget(&owned.connection).and_then(|()| known(&owned.connection));
+        let known = known.map_err(|error| cannot(in_words(&error)))?;
+        let (orders, taken) = channel();
+        let shown = Arc::<Shown>::default();
+        let writer = Writer { name: name.clone(), taken, owned, bounds, shown: shown.clone() };
+        let thread = thread::Builder::new().name("seen".to_owned()).spawn(move || writer.run());
+        let thread = thread.map_err(|error| cannot(format!("no thread: {error}")))?;
+        let (orders, writer) = (Mutex::new(Some(orders)), Mutex::new(Some(thread)));
+        Ok((Self { orders, writer, shown }, known))
+    }
+
+    /// Remembers an event. Never waits.
+    pub(crate) fn add(&self, source: &str, id: &str) {
+        if source.len() + id.len() > LONGEST {
+            return;
+        }
+        if self.shown.waiting.fetch_add(1, Ordering::Relaxed) >= WAITING {
+            self.shown.waiting.fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
+        let at = micros(SystemTime::now());
+        self.order(Order::Seen { source: source.into(), id: id.into(), at });
+    }
+
+    /// Waits until all that was added is written, for so long at most.
+    pub(crate) fn flush(&self, patience: Duration) {
+        let (tell, told) = channel();
+        self.order(Order::Flush(tell));
+        // A writer that has failed has said so.
+        let _ = told.recv_timeout(patience);
+    }
+
+    /// Why nothing is remembered over a restart, where that is so.
+    pub(crate) fn error(&self) -> Option<String> {
+        self.shown.error.lock().clone()
+    }
+
+    fn order(&self, order: Order) {
+        if let Some(orders) = &*self.orders.lock() {
+            // A writer that has failed has said so.
+            let _ = orders.send(order);
+        }
+    }
+}
+
+impl Drop for SeenStore {
+    fn drop(&mut self) {
+        self.orders.lock().take();
+        if let Some(writer) = self.writer.lock().take() {
+            // What it could not store, it has said.
+            let _ = writer.join();
+        }
+    }
+}
+
+/// How much is remembered.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    within: Duration,
+    most: usize,
+}
+
+impl Bounds {
+    fn forget(&self, tables: &Connection) -> rusqlite::Result<()> {
+        let within = i64::try_from(self.within.as_micros()).unwrap_or(i64::MAX);
+        let oldest = micros(SystemTime::now()).saturating_sub(within);
+        tables.prepare_cached("DELETE FROM seen WHERE at < ?")?.execute([oldest])?;
+        let count = "SELECT count(*) FROM seen";
+        let count: i64 = tables.prepare_cached(count)?.query_row([], |row| row.get(0))?;
+        let more = count - i64::try_from(self.most).unwrap_or(i64::MAX);
+        if more > 0 {
+            let delete = "DELETE FROM seen WHERE (source, id) IN (\
+                          SELECT source, id FROM seen ORDER BY at LIMIT ?)";
+            tables.prepare_cached(delete)?.execute([more])?;
+        }
+        Ok(())
+    }
+}
+
+fn known(tables: &Connection) -> rusqlite::Result<Vec<SeenEvent>> {
+    let now = micros(SystemTime::now());
+    let mut select = tables.prepare("SELECT source, id, at FROM seen ORDER BY at")?;
+    let rows = select.query_map([], |row| {
+        let age = now.saturating_sub(row.get(2)?).max(0) as u64;
+        Ok(SeenEvent { source: row.get(0)?, id: row.get(1)?, age: Duration::from_micros(age) })
+    })?;
+    rows.collect()
+}
+
+fn micros(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+struct Writer {
+    name: String,
+    taken: Receiver<Order>,
+    owned: Owned,
+    bounds: Bounds,
+    shown: Arc<Shown>,
+}
+
+impl Writer {
+    fn run(mut self) {
+        loop {
+            let Ok(first) = self.taken.recv() else { return };
+            let (mut seen, mut tell, mut is_open) = (Vec::new(), Vec::new(), true);
+            self.gather(first, &mut seen, &mut tell, &mut is_open);
+            let count = seen.len();
+            let goes_on = self.store(&seen, is_open);
+            self.shown.waiting.fetch_sub(count, Ordering::Relaxed);
+            drop(tell);
+            if !goes_on || !is_open {
+                return;
+            }
+        }
+    }
+
+    /// What comes within a moment, or all that there is once somebody waits for it.
+    fn gather(
+        &self,
+        first: Order,
+        seen: &mut Vec<(Box<str>, Box<str>, i64)>,
+        tell: &mut Vec<Sender<()>>,
+        is_open: &mut bool,
+    ) {
+        let until = std::time::Instant::now() + GATHERED;
+        let mut next = Some(first);
+        while let Some(order) = next.take() {
+            match order {
+                Order::Seen { source, id, at } => seen.push((source, id, at)),
+                Order::Flush(one) => tell.push(one),
+            }
+            let patience = match tell.is_empty() {
+                true => until.saturating_duration_since(std::time::Instant::now()),
+                false => Duration::ZERO,
+            };
+            match self.taken.recv_timeout(patience) {
+                Ok(order) => next = Some(order),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => *is_open = false,
+            }
+        }
+    }
+
+    /// False once nothing can be stored any more.
+    fn store(&mut self, seen: &[(Box<str>, Box<str>, i64)], is_open: bool) -> bool {
+        loop {
+            let Err(error) = self.write(seen) else {
+                if self.shown.error.lock().take().is_some() {
+                    tracing::info!(store = self.name, "what was seen is stored again");
+                }
+                return true;
+            };
+            let why = format!(
+                "what was seen is not stored, and would be handled again after a restart: {}",
+                in_words(&error)
+            );
+            if self.shown.error.lock().replace(why.clone()).is_none() {
+                tracing::error!(store = self.name, "{why}");
+            }
+            if Failed::of(&error) == Failed::ForGood || !is_open {
+                return false;
+            }
+            thread::sleep(AGAIN);
+        }
+    }
+
+    fn write(&mut self, seen: &[(Box<str>, Box<str>, i64)]) -> rusqlite::Result<()> {
+        let tables = self.owned.connection.transaction()?;
+        {
+            let insert = "INSERT OR REPLACE INTO seen (source, id, at) VALUES (?, ?, ?)";
+            let mut insert = tables.prepare_cached(insert)?;
+            for (source, id, at) in seen {
+                insert.execute(params![source, id, at])?;
+            }
+        }
+        self.bounds.forget(&tables)?;
+        tables.commit()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    fn ids(seen: &[SeenEvent]) -> Vec<&str> {
+        seen.iter().map(|seen| &*seen.id).collect()
+    }
+
+    #[test]
+    fn d14_what_was_seen_is_there_after_a_restart_and_bounded_by_number() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("seen");
+        let (store, seen) = SeenStore::open(&path, HOUR, 3).unwrap();
+        assert!(seen.is_empty());
+        for id in ["a", "b", "c", "d'); DROP TABLE seen; --"] {
+            store.add("s", id);
+        }
+        store.add("s", &"x".repeat(LONGEST));
+        store.flush(HOUR);
+        drop(store);
+        let (_store, seen) = SeenStore::open(&path, HOUR, 3).unwrap();
+        assert_eq!(ids(&seen), ["b", "c", "d'); DROP TABLE seen; --"]);
+    }
+
+    #[test]
+    fn d14_what_was_seen_long_ago_is_forgotten() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("seen");
+        let (store, _) = SeenStore::open(&path, HOUR, 10).unwrap();
+        store.add("s", "a");
+        drop(store);
+        let tables = sqlite::own(&path, &SCHEMA).unwrap();
+        tables.connection.execute("UPDATE seen SET at = at - 3600 * 1000000", []).unwrap();
+        drop(tables);
+        let (store, seen) = SeenStore::open(&path, HOUR, 10).unwrap();
+        assert!(seen.is_empty());
+        let error = SeenStore::open(&path, HOUR, 10).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains("this very process"), "{error}");
+        drop(store);
+    }
+}

@@ -1,0 +1,49 @@
+//! What stands behind the `?` of a request.
+
+use std::str::FromStr;
+
+use axum::http::StatusCode;
+use url::form_urlencoded;
+
+use super::answer::Refusal;
+
+/// What stands behind the `?`.
+pub(super) struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// # Errors
+    /// A name that is not known here: it would be ignored otherwise.
+    pub(super) fn of(query: Option<String>, at: &str, known: &[&str]) -> Result<Self, Refusal> {
+        let query = query.unwrap_or_default();
+        let pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+        match pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+            None => Ok(Self(pairs)),
+            Some((name, _)) => {
+                let what = format!("`{name}` is nothing that can be asked for here");
+                let next = format!("it knows {}", known.join(", "));
+                Err(Refusal::new(StatusCode::BAD_REQUEST, what, at, next))
+            }
+        }
+    }
+
+    /// Each that was given under this name.
+    pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    pub(super) fn one(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    pub(super) fn number<T: FromStr>(&self, name: &str, at: &str) -> Result<Option<T>, Refusal> {
+        let number = self
+            .one(name)
+            .map(|text| text.parse().map_err(|_| not_a_number(&format!("`{name}`"), text, at)));
+        number.transpose()
+    }
+}
+
+pub(super) fn not_a_number(what: &str, found: &str, at: &str) -> Refusal {
+    let what = format!("{what} is asked for by a number, not {found:?}");
+    Refusal::new(StatusCode::BAD_REQUEST, what, at, "write a whole number")
+}

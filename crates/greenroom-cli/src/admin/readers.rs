@@ -1,0 +1,54 @@
+//! Who reads dead letters at a time.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use tokio::sync::Semaphore;
+
+use super::answer::Refusal;
+
+/// Those who read the file of dead letters, which takes as long as the file is large: few at a
+/// time.
+#[derive(Clone)]
+pub(super) struct Readers(Arc<Semaphore>);
+
+impl Default for Readers {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(READERS)))
+    }
+}
+
+/// So many read at a time.
+const READERS: usize = 4;
+
+impl Readers {
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        at: &str,
+        read: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let Ok(turn) = self.0.clone().try_acquire_owned() else {
+            let what = format!("the dead letters are being read for {READERS} requests already");
+            let next = "ask again when those are answered";
+            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, what, at, next));
+        };
+        // The turn ends with the reading, also where the one who asked has gone.
+        let read = move || {
+            let _turn = turn;
+            read()
+        };
+        apart(at, read).await
+    }
+}
+
+/// Reads files on another thread, so that others are answered meanwhile.
+pub(super) async fn apart<T: Send + 'static>(
+    at: &str,
+    read: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
+    let lost = |error| {
+        let (status, what) = (StatusCode::INTERNAL_SERVER_ERROR, format!("not read: {error}"));
+        Refusal::new(status, what, at, "please report this")
+    };
+    tokio::task::spawn_blocking(read).await.map_err(lost)?
+}

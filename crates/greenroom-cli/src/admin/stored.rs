@@ -1,0 +1,382 @@
+//! Dead letters of a store, asked for and changed through the listener (C04).
+
+use std::{
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use axum::{
+    Extension,
+    body::{Body, Bytes, to_bytes},
+    extract::{Path as Place, RawQuery, Request, State},
+    http::{HeaderValue, StatusCode, Uri, header},
+    response::Response,
+};
+use futures_util::stream;
+use greenroom_bus::store::letters::{
+    By, Edit, Filter, JobChange, LetterError, LetterStore, Letters, WriteError,
+};
+use serde_json::json;
+use tokio::{
+    sync::{Semaphore, mpsc},
+    time::timeout,
+};
+
+use super::{
+    Daemon,
+    answer::{Answer, Json, Refusal, as_json},
+    query::{Query, not_a_number},
+    readers::Readers,
+    serve::BODY_WITHIN,
+};
+use crate::{
+    commands::run::assemble::LettersAt,
+    letters::{self, change},
+};
+
+/// Letters of one answer, unless said otherwise, and at most.
+const LIMIT: usize = super::letters::LIMIT;
+const MOST: usize = super::letters::MOST;
+
+/// The largest event that is taken for an edit, in bytes.
+const LARGEST_EVENT: usize = 64 << 20;
+
+/// So many edits hold an event at a time.
+static EDITS: Semaphore = Semaphore::const_new(2);
+
+/// The pieces of an export, and how many wait for whoever takes them.
+const PIECE: usize = 64 << 10;
+const PIECES: usize = 4;
+
+/// What filters letters.
+const FILTERS: [&str; 9] =
+    ["id", "reason", "pool", "handler", "input", "key", "group", "since", "upto"];
+
+/// What a list may be asked with.
+pub(super) const LISTED: &[&str] = &[
+    "id", "reason", "pool", "handler", "input", "key", "group", "since", "upto", "after", "limit",
+    "by",
+];
+
+/// Where everything here is.
+const AT: &str = "/api/dead-letters";
+
+type Asked = State<Arc<Daemon>>;
+
+fn filter(query: &Query) -> Result<Filter, Refusal> {
+    let text = |name| query.one(name).map(str::to_owned);
+    let mut ids = Vec::new();
+    for id in query.all("id").flat_map(|ids| ids.split(',')) {
+        ids.push(id.parse().map_err(|_| not_a_number("a dead letter", id, AT))?);
+    }
+    let since = query.one("since").map(|text| {
+        Filter::moment(text).ok_or_else(|| {
+            let what = format!("`since` is a time such as 2026-01-31T12:00:00Z, not {text:?}");
+            Refusal::new(StatusCode::BAD_REQUEST, what, AT, "write it in RFC 3339")
+        })
+    });
+    Ok(Filter {
+        ids,
+        reason: text("reason"),
+        pool: text("pool"),
+        handler: text("handler"),
+        input: text("input"),
+        key: text("key"),
+        group: text("group"),
+        since: since.transpose()?,
+        upto: query.number("upto", AT)?,
+    })
+}
+
+/// What is changed has to be named: nobody means all of them by leaving something out.
+fn named(query: &Query) -> Result<Filter, Refusal> {
+    let filter = filter(query)?;
+    if filter.takes_all() && query.one("all") != Some("true") {
+        let what = "nothing says which letters are meant";
+        let next = "name a filter such as `id`, `handler` or `group`, or say `all=true`";
+        return Err(Refusal::new(StatusCode::BAD_REQUEST, what, AT, next));
+    }
+    Ok(filter)
+}
+
+fn failed(error: &LetterError) -> Refusal {
+    let (status, next) = match error {
+        LetterError::NoLetter(_) => (StatusCode::NOT_FOUND, "`/api/dead-letters` lists them"),
+        LetterError::NoReplay(_) => {
+            (StatusCode::NOT_FOUND, "`/api/dead-letters/replays` lists them")
+        }
+        LetterError::InReplay(_) => (StatusCode::CONFLICT, "wait until its replay has ended"),
+        _ => (StatusCode::INTERNAL_SERVER_ERROR, "`/healthz` says how the store is"),
+    };
+    Refusal::new(status, error.to_string(), AT, next)
+}
+
+fn store(daemon: &Daemon) -> Result<(LetterStore, PathBuf), Refusal> {
+    match &daemon.dead_letters {
+        LettersAt::Store(store, path) => Ok((store.clone(), path.clone())),
+        LettersAt::File(path) => Err(Refusal::new(
+            StatusCode::CONFLICT,
+            "dead letters go to a file here, which can only be listed",
+            path.display().to_string(),
+            "declare `dead_letters: { store: {} }` to have them found, edited and replayed",
+        )),
+    }
+}
+
+/// A page of letters, or of groups of them.
+pub(super) fn list(path: &Path, query: &Query) -> Answer {
+    let filter = filter(query)?;
+    let letters = Letters::open(path).map_err(|error| failed(&error))?;
+    if let Some(word) = query.one("by") {
+        let by = By::of(word).ok_or_else(|| {
+            let what = format!("letters are not counted by {word:?}");
+            Refusal::new(
+                StatusCode::BAD_REQUEST,
+                what,
+                AT,
+                "count them by group, reason or handler",
+            )
+        })?;
+        return letters::groups(&letters, &filter, by)
+            .map(Json::ok)
+            .map_err(|error| failed(&error));
+    }
+    let after = query.number("after", AT)?.unwrap_or(0);
+    let limit = query.number("limit", AT)?.unwrap_or(LIMIT).clamp(1, MOST);
+    let page = letters::page(&letters, &filter, after, limit);
+    let mut page = page.map_err(|error| failed(&error))?;
+    page["store"] = path.display().to_string().into();
+    page["next"] = match page["after"].as_u64() {
+        Some(after) => next(query, after, limit).into(),
+        None => serde_json::Value::Null,
+    };
+    Ok(Json::ok(page))
+}
+
+/// What to ask for to get the letters behind this one.
+fn next(query: &Query, after: u64, limit: usize) -> String {
+    let mut next = url::form_urlencoded::Serializer::new(String::new());
+    next.append_pair("after", &after.to_string());
+    next.append_pair("limit", &limit.to_string());
+    for name in FILTERS {
+        query.all(name).for_each(|value| {
+            next.append_pair(name, value);
+        });
+    }
+    format!("{AT}?{}", next.finish())
+}
+
+/// One letter, whole.
+pub(super) fn show(path: &Path, number: u64) -> Result<Response, Refusal> {
+    let letters = Letters::open(path).map_err(|error| failed(&error))?;
+    let mut line = Vec::new();
+    match letters.write(number, &mut line) {
+        Ok(true) => Ok(as_json(Body::from(line))),
+        Ok(false) => Err(failed(&LetterError::NoLetter(number))),
+        Err(error) => Err(not_written(&error)),
+    }
+}
+
+fn not_written(error: &WriteError) -> Refusal {
+    match error {
+        WriteError::Letters(error) => failed(error),
+        WriteError::Out(error) => failed(&LetterError::Failed(error.to_string())),
+    }
+}
+
+/// All that are asked for, one a line.
+pub(super) async fn export(
+    State(daemon): Asked,
+    Extension(readers): Extension<Readers>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Refusal> {
+    let (_, path) = store(&daemon)?;
+    let filter = filter(&Query::of(query, AT, &FILTERS)?)?;
+    let (pieces, taken) = mpsc::channel(PIECES);
+    // It holds a turn for as long as it is taken.
+    tokio::spawn(async move {
+        let tell = pieces.clone();
+        let exported = readers.read(AT, move || {
+            let letters = Letters::open(&path).map_err(|error| failed(&error))?;
+            let mut out = Pieces { piece: Vec::new(), pieces };
+            letters.export(&filter, &mut out).map_err(|error| not_written(&error))?;
+            out.flush().map_err(|error| failed(&LetterError::Failed(error.to_string())))
+        });
+        if let Err(refusal) = exported.await {
+            // An answer that breaks off is no whole one.
+            let _ = tell.send(Err(io::Error::other(refusal.what))).await;
+        }
+    });
+    let lines =
+        stream::unfold(taken, |mut taken| async { taken.recv().await.map(|piece| (piece, taken)) });
+    let mut response = as_json(Body::from_stream(lines));
+    let lines = HeaderValue::from_static("application/x-ndjson");
+    response.headers_mut().insert(header::CONTENT_TYPE, lines);
+    Ok(response)
+}
+
+/// Hands on what is written, in pieces, as fast as they are taken.
+struct Pieces {
+    piece: Vec<u8>,
+    pieces: mpsc::Sender<io::Result<Bytes>>,
+}
+
+impl Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.piece.extend_from_slice(bytes);
+        if self.piece.len() >= PIECE {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let piece = Bytes::from(std::mem::take(&mut self.piece));
+        let sent = self.pieces.blocking_send(Ok(piece));
+        sent.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+    }
+}
+
+/// The replays that were asked for.
+pub(super) async fn replays(
+    State(daemon): Asked,
+    Extension(readers): Extension<Readers>,
+) -> Answer {
+    let (_, path) = store(&daemon)?;
+    let read = move || {
+        let letters = Letters::open(&path).map_err(|error| failed(&error))?;
+        let replays = letters.replays().map_err(|error| failed(&error))?;
+        Ok(Json::ok(json!({ "replays": replays })))
+    };
+    readers.read(AT, read).await
+}
+
+/// Has letters handled again.
+pub(super) async fn replay(State(daemon): Asked, RawQuery(query): RawQuery) -> Answer {
+    let (store, _) = store(&daemon)?;
+    let known: Vec<_> = FILTERS.iter().copied().chain(["all", "rate"]).collect();
+    let query = Query::of(query, AT, &known)?;
+    let (filter, rate) = (named(&query)?, query.number::<f64>("rate", AT)?);
+    if rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
+        let what = "`rate` is a number of letters a second above 0";
+        return Err(Refusal::new(StatusCode::BAD_REQUEST, what, AT, "for example `rate=20`"));
+    }
+    let marked = store.mark(filter, rate).await.map_err(|error| failed(&error))?;
+    tracing::info!(letters = marked.letters, replay = marked.replay, "dead letters are replayed");
+    Ok(Json::ok(json!(marked)))
+}
+
+/// Stops a replay, lets it go on, or cancels it.
+pub(super) async fn order(
+    State(daemon): Asked,
+    Place((number, word)): Place<(String, String)>,
+    uri: Uri,
+) -> Answer {
+    let (store, _) = store(&daemon)?;
+    let id = number.parse().map_err(|_| not_a_number("a replay", &number, uri.path()))?;
+    let change = match word.as_str() {
+        "stop" => JobChange::Stop,
+        "resume" => JobChange::Resume,
+        "cancel" => JobChange::Cancel,
+        _ => {
+            let what = format!("{word:?} is nothing that a replay could be told");
+            let next = "tell it to `stop`, to `resume` or to `cancel`";
+            return Err(Refusal::new(StatusCode::NOT_FOUND, what, uri.path(), next));
+        }
+    };
+    let job = store.change_replay(id, change).await.map_err(|error| failed(&error))?;
+    tracing::info!(replay = id, order = word, "a replay of dead letters was told");
+    Ok(Json::ok(json!(job)))
+}
+
+/// Drops letters, if there are as many as whoever asks has seen.
+pub(super) async fn drop_letters(
+    State(daemon): Asked,
+    Extension(readers): Extension<Readers>,
+    RawQuery(query): RawQuery,
+) -> Answer {
+    let (store, path) = store(&daemon)?;
+    let known: Vec<_> = FILTERS.iter().copied().chain(["all", "confirm"]).collect();
+    let query = Query::of(query, AT, &known)?;
+    let (mut filter, confirmed) = (named(&query)?, query.number::<u64>("confirm", AT)?);
+    let counted = filter.clone();
+    let count = move || {
+        let letters = Letters::open(&path).map_err(|error| failed(&error))?;
+        letters.totals(&counted).map_err(|error| failed(&error))
+    };
+    let totals = readers.read(AT, count).await?;
+    if confirmed != Some(totals.letters) {
+        let what = format!("{} letters would be dropped for good", totals.letters);
+        let newest = totals.newest;
+        let next = format!("say that you mean it: `&confirm={}&upto={newest}`", totals.letters);
+        let mut refusal = Refusal::new(StatusCode::CONFLICT, what, AT, next);
+        refusal.details = Some(json!(totals));
+        return Err(refusal);
+    }
+    // Those that come meanwhile were not counted.
+    filter.upto = Some(filter.upto.unwrap_or(totals.newest).min(totals.newest));
+    let dropped = store.drop_letters(filter).await.map_err(|error| failed(&error))?;
+    tracing::warn!(letters = dropped.letters, "dead letters were dropped");
+    Ok(Json::ok(json!(dropped)))
+}
+
+/// Puts another event in place of that of a letter.
+pub(super) async fn edit(
+    State(daemon): Asked,
+    Extension(readers): Extension<Readers>,
+    Place(number): Place<String>,
+    RawQuery(query): RawQuery,
+    request: Request,
+) -> Answer {
+    let at = request.uri().path().to_owned();
+    let (store, path) = store(&daemon)?;
+    let letter = number.parse().map_err(|_| not_a_number("a dead letter", &number, &at))?;
+    let query = Query::of(query, &at, &["set"])?;
+    let sets: Vec<String> = query.all("set").map(str::to_owned).collect();
+    let Ok(_turn) = EDITS.try_acquire() else {
+        let (status, what) = (StatusCode::SERVICE_UNAVAILABLE, "dead letters are being edited");
+        return Err(Refusal::new(status, what, at, "ask again when those edits are answered"));
+    };
+    let body = body(request).await?;
+    let wrong = |why: String| {
+        let next = "send one CloudEvent as JSON, or name places by `?set=/data/x=1`";
+        Refusal::new(StatusCode::BAD_REQUEST, why, AT, next)
+    };
+    let make = move || {
+        let letters = Letters::open(&path).map_err(|error| failed(&error))?;
+        let known = letters.content(letter).map_err(|error| failed(&error))?;
+        let bytes = match (body.is_empty(), sets.is_empty()) {
+            (true, true) => return Err(wrong("nothing says what the event is to be".to_owned())),
+            (true, false) => change::set(&known, sets.iter().map(String::as_str)),
+            (false, _) => match serde_json::from_slice::<serde::de::IgnoredAny>(&known) {
+                // Whoever edits may not have seen all of it.
+                Ok(_) => letters.mask().restore(&known, &body).map_err(|error| error.to_string()),
+                Err(_) => Ok(body.to_vec()),
+            },
+        };
+        bytes.and_then(|bytes| change::event(&bytes)).map_err(wrong)
+    };
+    let event = readers.read(&at, make).await?;
+    store.edit(Edit { letter, event }).await.map_err(|error| failed(&error))?;
+    tracing::info!(letter, "the event of a dead letter was edited");
+    Ok(Json::ok(json!({ "number": letter, "edited": true })))
+}
+
+async fn body(request: Request) -> Result<Bytes, Refusal> {
+    let refused = |status, what: String| {
+        Refusal::new(status, what, AT, "send one CloudEvent as JSON, in one go")
+    };
+    let read = timeout(BODY_WITHIN, to_bytes(request.into_body(), LARGEST_EVENT)).await;
+    match read {
+        Ok(Ok(body)) => Ok(body),
+        Ok(Err(_)) => {
+            let what = format!("the body is larger than {LARGEST_EVENT} bytes, or broke off");
+            Err(refused(StatusCode::PAYLOAD_TOO_LARGE, what))
+        }
+        Err(_) => {
+            let what = format!("the body did not come within {} s", BODY_WITHIN.as_secs());
+            Err(refused(StatusCode::REQUEST_TIMEOUT, what))
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! `greenroom dead-letters`: found, edited, replayed, dropped, exported (C04).
+
+mod editor;
+mod place;
+mod table;
+
+use std::{
+    io::{self, BufRead, IsTerminal, Read, Write},
+    path::Path,
+    process::ExitCode,
+};
+
+use serde_json::Value;
+
+use self::place::Place;
+use crate::{
+    cli::{
+        DeadLettersArgs, DeadLettersCommand, DropArgs, EditArgs, ExportArgs, LettersBy,
+        LettersFilter, ListArgs, ReplayArgs, ShowArgs,
+    },
+    exit::{self, Exit},
+    letters::escaped::Escaped,
+};
+
+/// Does what was said with the letters that are meant.
+pub fn dead_letters(arguments: &DeadLettersArgs) -> ExitCode {
+    let done = match &arguments.what {
+        DeadLettersCommand::List(list) => self::list(list),
+        DeadLettersCommand::Show(show) => self::show(show),
+        DeadLettersCommand::Edit(edit) => self::edit(edit),
+        DeadLettersCommand::Replay(replay) => self::replay(replay),
+        DeadLettersCommand::Drop(drop) => self::drop_letters(drop),
+        DeadLettersCommand::Export(export) => self::export(export),
+    };
+    match done {
+        Ok(text) => exit::answer(&text),
+        Err(why) => Exit::CouldNotRun.because(why),
+    }
+}
+
+/// JSON as text that no terminal heeds.
+fn json(value: &Value, on_one_line: bool) -> String {
+    let text = if on_one_line { format!("{value}\n") } else { format!("{value:#}\n") };
+    let mut out = Vec::new();
+    // Writing into a Vec cannot fail.
+    let _ = Escaped::new(&mut out).write_all(text.as_bytes());
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn list(arguments: &ListArgs) -> Result<String, String> {
+    let place = Place::of(&arguments.place)?;
+    let by = arguments.by.map(|by| match by {
+        LettersBy::Group => "group",
+        LettersBy::Reason => "reason",
+        LettersBy::Handler => "handler",
+    });
+    let found = match by {
+        Some(by) => place.groups(&arguments.filter, by)?,
+        None => place.page(&arguments.filter, arguments.after, arguments.limit as usize)?,
+    };
+    Ok(match (arguments.json, by) {
+        (true, _) => json(&found, true),
+        (false, Some(by)) => table::groups(&found, by),
+        (false, None) => table::letters(&found),
+    })
+}
+
+fn show(arguments: &ShowArgs) -> Result<String, String> {
+    let place = Place::of(&arguments.place)?;
+    let letter = place.letter(arguments.number, arguments.unmasked)?;
+    Ok(json(&letter, arguments.json))
+}
+
+fn export(arguments: &ExportArgs) -> Result<String, String> {
+    let place = Place::of(&arguments.place)?;
+    let mut out = Escaped::new(io::BufWriter::new(io::stdout().lock()));
+    match place.export(&arguments.filter, arguments.unmasked, &mut out) {
+        Ok(()) => Ok(String::new()),
+        // The reader has seen enough.
+        Err(why) if why.contains("Broken pipe") => Ok(String::new()),
+        Err(why) => Err(why),
+    }
+}
+
+fn edit(arguments: &EditArgs) -> Result<String, String> {
+    let (place, number) = (Place::of(&arguments.place)?, arguments.number);
+    if !arguments.settings.is_empty() {
+        place.set(number, &arguments.settings)?;
+    } else {
+        let event = match &arguments.file {
+            Some(file) => read(file)?,
+            None => match editor::edited(&place.content(number)?)? {
+                Some(event) => event,
+                None => {
+                    return Ok(format!("nothing was changed: the letter {number} is as it was\n"));
+                }
+            },
+        };
+        place.replace(number, &event)?;
+    }
+    Ok(format!(
+        "the letter {number} has a new event; the first one is kept as `original`\n\
+         next: greenroom dead-letters replay {} --id {number}\n",
+        place.named()
+    ))
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, String> {
+    let mut event = Vec::new();
+    let read = match file == Path::new("-") {
+        true => io::stdin().lock().read_to_end(&mut event).map(|_| event),
+        false => std::fs::read(file),
+    };
+    read.map_err(|error| format!("cannot read {}: {error}", file.display()))
+}
+
+/// What is changed has to be named.
+fn named(filter: &LettersFilter, all: bool) -> Result<(), String> {
+    let LettersFilter { ids, pool, handler, input, key, reason, group, since } = filter;
+    let texts = [pool, handler, input, key, reason, group, since];
+    if ids.is_empty() && texts.iter().all(|text| text.is_none()) && !all {
+        let why = "nothing says which letters are meant: name them by `--id`, `--handler`, `--group` and the like, or say `--all`";
+        return Err(why.to_owned());
+    }
+    Ok(())
+}
+
+fn replay(arguments: &ReplayArgs) -> Result<String, String> {
+    let place = Place::of(&arguments.place)?;
+    let ordered =
+        [(arguments.stop, "stop"), (arguments.resume, "resume"), (arguments.cancel, "cancel")];
+    if let Some((id, word)) = ordered.iter().find_map(|(id, word)| Some(((*id)?, *word))) {
+        let job = place.order(id, word)?;
+        return Ok(if arguments.json { json(&job, true) } else { table::job(&job) });
+    }
+    if arguments.status {
+        let jobs = place.replays()?;
+        return Ok(if arguments.json { json(&jobs, true) } else { table::jobs(&jobs) });
+    }
+    named(&arguments.filter, arguments.all)?;
+    let marked = place.replay(&arguments.filter, arguments.rate)?;
+    Ok(match arguments.json {
+        true => json(&marked, true),
+        false => table::marked(&marked, &place),
+    })
+}
+
+fn drop_letters(arguments: &DropArgs) -> Result<String, String> {
+    let place = Place::of(&arguments.place)?;
+    named(&arguments.filter, arguments.all)?;
+    let totals = place.totals(&arguments.filter)?;
+    let count = totals["letters"].as_u64().unwrap_or_default();
+    let newest = totals["newest"].as_u64().unwrap_or_default();
+    if count == 0 {
+        return Ok("there is no such letter: nothing was dropped\n".to_owned());
+    }
+    if !arguments.yes && !agreed(count)? {
+        return Ok("nothing was dropped\n".to_owned());
+    }
+    let dropped = place.drop_letters(&arguments.filter, count, newest)?;
+    Ok(match arguments.json {
+        true => json(&dropped, true),
+        false => table::dropped(&dropped),
+    })
+}
+
+/// Asks on a terminal.
+fn agreed(count: u64) -> Result<bool, String> {
+    if !io::stdin().is_terminal() {
+        return Err(format!(
+            "{count} letters would be dropped for good: say `--yes` if you mean it"
+        ));
+    }
+    let _ = write!(io::stderr(), "drop {count} letters for good? [y/N] ");
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer);
+    read.map_err(|error| format!("no answer: {error}"))?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

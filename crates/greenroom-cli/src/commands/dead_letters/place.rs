@@ -1,0 +1,338 @@
+//! Where letters are: with a running greenroom, or in a store that none has open.
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use greenroom_bus::{
+    dead_letter::DeadLetterStore,
+    store::letters::{By, Edit, Filter, JobChange, LetterError, LetterStore, WriteError},
+};
+use serde_json::{Value, json};
+use url::form_urlencoded::Serializer;
+
+use crate::{
+    admin::ask,
+    cli::{LettersFilter, LettersPlace},
+    config,
+    letters::{self, change},
+};
+
+/// Where letters are.
+pub(super) enum Place {
+    /// With a greenroom that answers here.
+    Daemon(String),
+    /// In this directory.
+    Store(PathBuf),
+}
+
+impl Place {
+    /// Where the command line says.
+    ///
+    /// # Errors
+    /// The configuration cannot be used, or it names a file.
+    pub(super) fn of(place: &LettersPlace) -> Result<Self, String> {
+        if let Some(store) = &place.store {
+            return Ok(Self::Store(store.clone()));
+        }
+        if let Some(file) = &place.config {
+            let (config, problems) = config::load(file, &[]);
+            let config = config.ok_or_else(|| problems.render(false))?;
+            return match config.dead_letters.store {
+                Some(store) => Ok(Self::Store(store.path)),
+                None => Err(format!(
+                    "the dead letters of {} are in the file {}, one JSON object a line: read it \
+                     with any tool; `dead_letters: {{ store: {{}} }}` keeps them so that they can \
+                     be found, edited and replayed",
+                    file.display(),
+                    config.dead_letters.file.path.display()
+                )),
+            };
+        }
+        match place.address.as_deref() {
+            Some(address) if address.bytes().all(|byte| byte.is_ascii_digit()) => {
+                Err(format!("`{address}` is no address: letters are named by `--id {address}`"))
+            }
+            address => Ok(Self::Daemon(address.unwrap_or(ask::ADDRESS).to_owned())),
+        }
+    }
+
+    /// As the command line names it.
+    pub(super) fn named(&self) -> String {
+        match self {
+            Self::Daemon(address) => address.clone(),
+            Self::Store(path) => format!("--store {}", path.display()),
+        }
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self, Self::Daemon(_))
+    }
+
+    pub(super) fn page(
+        &self,
+        filter: &LettersFilter,
+        after: u64,
+        limit: usize,
+    ) -> Result<Value, String> {
+        match self {
+            Self::Daemon(address) => {
+                let mut query = query(filter);
+                query.append_pair("after", &after.to_string());
+                query.append_pair("limit", &limit.to_string());
+                ask::get(address, &format!("/api/dead-letters?{}", query.finish()))
+            }
+            Self::Store(path) => {
+                let letters = letters::open(path, false)?;
+                letters::page(&letters, &of(filter), after, limit).map_err(in_words)
+            }
+        }
+    }
+
+    pub(super) fn groups(&self, filter: &LettersFilter, by: &str) -> Result<Value, String> {
+        match self {
+            Self::Daemon(address) => {
+                let mut query = query(filter);
+                query.append_pair("by", by);
+                ask::get(address, &format!("/api/dead-letters?{}", query.finish()))
+            }
+            Self::Store(path) => {
+                let (letters, by) = (letters::open(path, false)?, By::of(by));
+                let by = by.unwrap_or(By::Group);
+                letters::groups(&letters, &of(filter), by).map_err(in_words)
+            }
+        }
+    }
+
+    pub(super) fn totals(&self, filter: &LettersFilter) -> Result<Value, String> {
+        Ok(self.groups(filter, "reason")?["totals"].take())
+    }
+
+    pub(super) fn letter(&self, number: u64, unmasked: bool) -> Result<Value, String> {
+        match self {
+            Self::Daemon(address) => ask::get(address, &format!("/api/dead-letters/{number}")),
+            Self::Store(path) => {
+                let letters = letters::open(path, unmasked)?;
+                let mut line = Vec::new();
+                match letters.write(number, &mut line).map_err(not_written)? {
+                    true => serde_json::from_slice(&line)
+                        .map_err(|error| format!("the letter {number} is damaged: {error}")),
+                    false => Err(in_words(LetterError::NoLetter(number))),
+                }
+            }
+        }
+    }
+
+    /// The event of a letter for an editor, or what there is in place of one.
+    pub(super) fn content(&self, number: u64) -> Result<Vec<u8>, String> {
+        match self {
+            Self::Daemon(_) => {
+                let letter = self.letter(number, false)?;
+                match &letter["event"] {
+                    Value::Null => Ok(Vec::new()),
+                    event => Ok(event.to_string().into_bytes()),
+                }
+            }
+            Self::Store(path) => letters::open(path, true)?.content(number).map_err(in_words),
+        }
+    }
+
+    pub(super) fn export(
+        &self,
+        filter: &LettersFilter,
+        unmasked: bool,
+        out: &mut dyn Write,
+    ) -> Result<(), String> {
+        match self {
+            Self::Daemon(address) => {
+                let query = query(filter).finish();
+                ask::copy(address, &format!("/api/dead-letters/export?{query}"), out)
+            }
+            Self::Store(path) => {
+                let letters = letters::open(path, unmasked)?;
+                letters.export(&of(filter), out).map_err(not_written)?;
+                out.flush().map_err(|error| error.to_string())
+            }
+        }
+    }
+
+    /// Sets places of the event of a letter.
+    pub(super) fn set(&self, number: u64, settings: &[String]) -> Result<(), String> {
+        match self {
+            Self::Daemon(address) => {
+                let mut query = Serializer::new(String::new());
+                settings.iter().for_each(|set| {
+                    query.append_pair("set", set);
+                });
+                let path = format!("/api/dead-letters/{number}/edit?{}", query.finish());
+                ask::post(address, &path, b"").map(|_| ())
+            }
+            Self::Store(path) => {
+                let known = letters::open(path, true)?.content(number).map_err(in_words)?;
+                let event = change::set(&known, settings.iter().map(String::as_str))?;
+                self.replace(number, &event)
+            }
+        }
+    }
+
+    /// Puts another event in place of that of a letter.
+    pub(super) fn replace(&self, number: u64, event: &[u8]) -> Result<(), String> {
+        let parsed = change::event(event)?;
+        match self {
+            Self::Daemon(address) => {
+                let path = format!("/api/dead-letters/{number}/edit");
+                ask::post(address, &path, event).map(|_| ())
+            }
+            Self::Store(_) => {
+                self.change(async |store| store.edit(Edit { letter: number, event: parsed }).await)
+            }
+        }
+    }
+
+    pub(super) fn replay(
+        &self,
+        filter: &LettersFilter,
+        rate: Option<f64>,
+    ) -> Result<Value, String> {
+        match self {
+            Self::Daemon(address) => {
+                let mut query = query(filter);
+                query.append_pair("all", "true");
+                if let Some(rate) = rate {
+                    query.append_pair("rate", &rate.to_string());
+                }
+                ask::post(address, &format!("/api/dead-letters/replay?{}", query.finish()), b"")
+            }
+            Self::Store(_) => {
+                let filter = of(filter);
+                let marked = self.change(async |store| store.mark(filter, rate).await)?;
+                Ok(json!(marked))
+            }
+        }
+    }
+
+    pub(super) fn replays(&self) -> Result<Value, String> {
+        match self {
+            Self::Daemon(address) => ask::get(address, "/api/dead-letters/replays"),
+            Self::Store(path) => {
+                let replays = letters::open(path, false)?.replays().map_err(in_words)?;
+                Ok(json!({ "replays": replays }))
+            }
+        }
+    }
+
+    pub(super) fn order(&self, id: u64, word: &str) -> Result<Value, String> {
+        match self {
+            Self::Daemon(address) => {
+                ask::post(address, &format!("/api/dead-letters/replays/{id}/{word}"), b"")
+            }
+            Self::Store(_) => {
+                let change = match word {
+                    "stop" => JobChange::Stop,
+                    "resume" => JobChange::Resume,
+                    _ => JobChange::Cancel,
+                };
+                Ok(json!(self.change(async |store| store.change_replay(id, change).await)?))
+            }
+        }
+    }
+
+    /// Drops letters, of which so many were seen, up to this one.
+    pub(super) fn drop_letters(
+        &self,
+        filter: &LettersFilter,
+        count: u64,
+        newest: u64,
+    ) -> Result<Value, String> {
+        match self {
+            Self::Daemon(address) => {
+                let mut query = query(filter);
+                query.append_pair("all", "true");
+                query.append_pair("upto", &newest.to_string());
+                query.append_pair("confirm", &count.to_string());
+                ask::post(address, &format!("/api/dead-letters/drop?{}", query.finish()), b"")
+            }
+            Self::Store(_) => {
+                let filter = Filter { upto: Some(newest), ..of(filter) };
+                Ok(json!(self.change(async |store| store.drop_letters(filter).await)?))
+            }
+        }
+    }
+
+    /// Changes the store, which nobody else may have open.
+    fn change<T>(
+        &self,
+        change: impl AsyncFnOnce(&LetterStore) -> Result<T, LetterError>,
+    ) -> Result<T, String> {
+        let Self::Store(path) = self else { return Err("a daemon is asked".to_owned()) };
+        // Made by a run only: a path that was mistyped is no new store.
+        drop(letters::open(path, false)?);
+        let store = LetterStore::open_offline(path).map_err(|error| held(path, error))?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| format!("no threads: {error}"))?;
+        runtime.block_on(async {
+            let changed = change(&store).await.map_err(in_words);
+            store.finish().await.map_err(|error| error.to_string())?;
+            changed
+        })
+    }
+}
+
+fn held(path: &Path, error: LetterError) -> String {
+    match error {
+        LetterError::NotOpened { is_held: true, reason, .. } => format!(
+            "{reason} {}: while it runs, letters are changed through its admin listener; name its \
+             address (`admin.listen`) in place of the store",
+            path.display()
+        )
+        .replacen("writes it", "has the store open,", 1),
+        other => in_words(other),
+    }
+}
+
+fn in_words(error: LetterError) -> String {
+    match error {
+        LetterError::NoLetter(_) => format!("{error}; `greenroom dead-letters list` lists them"),
+        LetterError::NoReplay(_) => {
+            format!("{error}; `greenroom dead-letters replay --status` lists them")
+        }
+        other => other.to_string(),
+    }
+}
+
+fn not_written(error: WriteError) -> String {
+    match error {
+        WriteError::Letters(error) => in_words(error),
+        WriteError::Out(error) => error.to_string(),
+    }
+}
+
+fn of(filter: &LettersFilter) -> Filter {
+    let LettersFilter { ids, pool, handler, input, key, reason, group, since } = filter.clone();
+    let since = since.as_deref().and_then(Filter::moment);
+    Filter { ids, pool, handler, input, key, reason, group, since, upto: None }
+}
+
+/// The same for a daemon.
+fn query(filter: &LettersFilter) -> Serializer<'static, String> {
+    let mut query = Serializer::new(String::new());
+    for id in &filter.ids {
+        query.append_pair("id", &id.to_string());
+    }
+    let texts = [
+        ("reason", &filter.reason),
+        ("pool", &filter.pool),
+        ("handler", &filter.handler),
+        ("input", &filter.input),
+        ("key", &filter.key),
+        ("group", &filter.group),
+        ("since", &filter.since),
+    ];
+    for (name, text) in texts {
+        if let Some(text) = text {
+            query.append_pair(name, text);
+        }
+    }
+    query
+}

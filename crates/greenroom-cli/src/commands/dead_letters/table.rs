@@ -1,0 +1,205 @@
+//! Letters as people read them. What a letter holds is foreign: nothing of it steers a terminal.
+
+use std::fmt::Write;
+
+use greenroom_config::units::show_size;
+use serde_json::Value;
+
+use super::place::Place;
+use crate::letters::escaped::printable;
+
+/// So much of a text is shown in a row, in characters.
+const WIDEST: usize = 48;
+
+/// An error is the last column, and may be longer.
+const ERROR: usize = 100;
+
+fn text(value: &Value, most: usize) -> String {
+    let text = match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => printable(text),
+        other => other.to_string(),
+    };
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+fn count(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_default()
+}
+
+/// Aligned columns; the last one is as wide as it is.
+fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
+    let head = head.iter().map(|name| (*name).to_owned()).collect();
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+    };
+    let widths: Vec<_> = (0..rows[0].len()).map(width).collect();
+    let mut out = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            // Writing into a String cannot fail.
+            let _ = write!(line, "{cell:width$}  ");
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// A time without its date's ornaments: `2026-01-31 12:00:00`.
+fn time(value: &Value) -> String {
+    text(value, 19).trim_end_matches('…').replace('T', " ")
+}
+
+pub(super) fn letters(found: &Value) -> String {
+    let letters = found["letters"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if letters.is_empty() {
+        return format!("no dead letters\n{}", summary(found));
+    }
+    let rows = letters.iter().map(|letter| {
+        vec![
+            text(&letter["number"], WIDEST),
+            text(&letter["state"], WIDEST),
+            time(&letter["last_at"]),
+            text(&letter["reason"], WIDEST),
+            text(&letter["handler"], WIDEST),
+            text(&letter["key"], WIDEST),
+            text(&letter["attempts"], WIDEST),
+            text(&letter["replays"], WIDEST),
+            error(letter),
+        ]
+    });
+    let head =
+        ["number", "state", "given up", "reason", "handler", "key", "attempts", "replays", "error"];
+    let mut out = table(&head, rows.collect());
+    if let Some(after) = found["after"].as_u64() {
+        let _ = writeln!(out, "there are more: --after {after}");
+    }
+    out + &summary(found)
+}
+
+fn error(letter: &Value) -> String {
+    match letter["refused"].as_str() {
+        Some(_) => format!("not replayed: {}", text(&letter["refused"], ERROR)),
+        None => text(&letter["error"], ERROR),
+    }
+}
+
+pub(super) fn groups(found: &Value, by: &str) -> String {
+    let groups = found["groups"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if groups.is_empty() {
+        return format!("no dead letters\n{}", summary(found));
+    }
+    let rows = groups.iter().map(|group| {
+        vec![
+            text(&group["name"], WIDEST),
+            text(&group["letters"], WIDEST),
+            time(&group["first"]),
+            time(&group["last"]),
+            text(&group["reason"], WIDEST),
+            text(&group["handler"], WIDEST),
+            text(&group["error"], ERROR),
+        ]
+    });
+    let head = [by, "letters", "first", "last", "reason", "handler", "last error"];
+    table(&head, rows.collect()) + &summary(found)
+}
+
+fn summary(found: &Value) -> String {
+    let totals = &found["totals"];
+    // A file of letters has none.
+    if totals.is_null() {
+        return String::new();
+    }
+    let mut out =
+        format!("{} letters, {}", count(&totals["letters"]), show_size(count(&totals["bytes"])));
+    for (name, what) in [("marked", "marked"), ("in_replay", "in replay")] {
+        if count(&totals[name]) > 0 {
+            let _ = write!(out, ", {} {what}", count(&totals[name]));
+        }
+    }
+    if count(&totals["removed"]) > 0 {
+        let _ = write!(out, "; {} removed by `retention` so far", count(&totals["removed"]));
+    }
+    out + "\n"
+}
+
+pub(super) fn jobs(found: &Value) -> String {
+    let jobs = found["replays"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if jobs.is_empty() {
+        return "no replay was asked for\n".to_owned();
+    }
+    let columns =
+        ["id", "state", "letters", "waiting", "in_replay", "settled", "failed", "refused", "rate"];
+    let rows = jobs.iter().map(|job| {
+        let cells = columns.iter().map(|column| text(&job[*column], WIDEST));
+        cells.chain([time(&job["created_at"]), text(&job["wanted"], ERROR)]).collect()
+    });
+    let head = [
+        "replay",
+        "state",
+        "letters",
+        "waiting",
+        "in replay",
+        "settled",
+        "failed again",
+        "not replayed",
+        "per s",
+        "asked for",
+        "which",
+    ];
+    table(&head, rows.collect())
+}
+
+pub(super) fn job(job: &Value) -> String {
+    format!(
+        "replay {} is {}: {} wait, {} in replay, {} settled, {} failed again, {} not replayed\n",
+        count(&job["id"]),
+        text(&job["state"], WIDEST),
+        count(&job["waiting"]),
+        count(&job["in_replay"]),
+        count(&job["settled"]),
+        count(&job["failed"]),
+        count(&job["refused"]),
+    )
+}
+
+pub(super) fn marked(marked: &Value, place: &Place) -> String {
+    let letters = count(&marked["letters"]);
+    let mut out = match marked["replay"].as_u64() {
+        Some(replay) if place.is_running() => format!(
+            "replay {replay}: {letters} letters are handled again\n\
+             next: greenroom dead-letters replay {} --status\n",
+            place.named()
+        ),
+        Some(replay) => format!(
+            "replay {replay}: {letters} letters are marked; the next start of greenroom takes them\n"
+        ),
+        None => "no letter was marked\n".to_owned(),
+    };
+    if count(&marked["without_event"]) > 0 {
+        let _ = writeln!(
+            out,
+            "{} letters have no event and were left out: `edit` makes one of their bytes",
+            count(&marked["without_event"])
+        );
+    }
+    if count(&marked["marked_before"]) > 0 {
+        let _ = writeln!(out, "{} were marked before", count(&marked["marked_before"]));
+    }
+    out
+}
+
+pub(super) fn dropped(dropped: &Value) -> String {
+    let mut out = format!("{} letters were dropped\n", count(&dropped["letters"]));
+    if count(&dropped["in_replay"]) > 0 {
+        let _ = writeln!(out, "{} are being replayed and stay", count(&dropped["in_replay"]));
+    }
+    out
+}

@@ -1,0 +1,60 @@
+//! Dead letters of a store, as the admin listener and the commands show and change them.
+
+pub(crate) mod change;
+pub(crate) mod escaped;
+
+use std::path::Path;
+
+use greenroom_bus::store::letters::{By, Filter, LetterError, Letters};
+use serde_json::{Value, json};
+
+/// The size at which a page ends, in bytes, however many letters were asked for.
+const PAGE: usize = 512 << 10;
+
+/// A page of letters, oldest first.
+///
+/// # Errors
+/// They cannot be read.
+pub(crate) fn page(
+    letters: &Letters,
+    filter: &Filter,
+    after: u64,
+    limit: usize,
+) -> Result<Value, LetterError> {
+    let (mut shown, mut bytes, mut last, mut more) = (Vec::new(), 0, after, true);
+    // One at a time would be slow, all at once large: texts that are cut may be many.
+    while more && shown.len() < limit && bytes < PAGE {
+        let (some, rest) = letters.list(filter, last, (limit - shown.len()).min(50))?;
+        more = rest;
+        for letter in some {
+            if bytes >= PAGE {
+                more = true;
+                break;
+            }
+            last = letter.number;
+            let letter = json!(letter);
+            bytes += letter.to_string().len();
+            shown.push(letter);
+        }
+    }
+    let totals = letters.totals(filter)?;
+    Ok(json!({ "letters": shown, "totals": totals, "after": more.then_some(last) }))
+}
+
+/// The letters, counted.
+///
+/// # Errors
+/// They cannot be read.
+pub(crate) fn groups(letters: &Letters, filter: &Filter, by: By) -> Result<Value, LetterError> {
+    let groups = letters.groups(filter, by)?;
+    Ok(json!({ "groups": groups, "totals": letters.totals(filter)? }))
+}
+
+/// Opens the store to read it.
+///
+/// # Errors
+/// What happened, and what to do next.
+pub(crate) fn open(path: &Path, unmasked: bool) -> Result<Letters, String> {
+    let letters = Letters::open(path).map_err(|error| error.to_string())?;
+    Ok(if unmasked { letters.unmasked() } else { letters })
+}

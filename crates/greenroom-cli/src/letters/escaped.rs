@@ -1,0 +1,78 @@
+//! JSON that no terminal takes for orders.
+//!
+//! JSON escapes control characters below U+0020. A terminal heeds U+007F to U+009F as well: here
+//! they are written as `\u009b`, which is the same text to whoever reads it as JSON.
+
+use std::io::{self, Write};
+
+/// Passes JSON on, and escapes what a terminal would heed.
+pub(crate) struct Escaped<W> {
+    out: W,
+    /// The first byte of such a character came last.
+    half: bool,
+}
+
+impl<W: Write> Escaped<W> {
+    pub(crate) fn new(out: W) -> Self {
+        Self { out, half: false }
+    }
+}
+
+impl<W: Write> Write for Escaped<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut escaped = Vec::with_capacity(bytes.len());
+        for byte in bytes {
+            match (std::mem::take(&mut self.half), *byte) {
+                (true, second @ 0x80..=0x9f) => {
+                    escaped.extend(format!("\\u00{second:02x}").bytes())
+                }
+                (half, byte) => {
+                    if half {
+                        escaped.push(0xc2);
+                    }
+                    match byte {
+                        0xc2 => self.half = true,
+                        0x7f => escaped.extend(b"\\u007f"),
+                        byte => escaped.push(byte),
+                    }
+                }
+            }
+        }
+        self.out.write_all(&escaped)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// A text for people, in which nothing steers a terminal: no control character, and none that turns
+/// the direction of what follows.
+pub(crate) fn printable(text: &str) -> String {
+    let steers =
+        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c04_no_letter_steers_a_terminal() {
+        assert_eq!(
+            printable("a\u{1b}[31mb\u{9b}c\u{202e}d\n"),
+            "a\u{fffd}[31mb\u{fffd}c\u{fffd}d\u{fffd}"
+        );
+        let text = serde_json::to_string("é\u{9b}31m\u{7f}\u{80}£\u{1b}").unwrap();
+        let mut out = Vec::new();
+        let mut escaped = Escaped::new(&mut out);
+        // Characters are cut in two by who writes.
+        text.as_bytes().chunks(1).for_each(|piece| escaped.write_all(piece).unwrap());
+        let out = String::from_utf8(out).unwrap();
+        assert_eq!(out, "\"é\\u009b31m\\u007f\\u0080£\\u001b\"");
+        let read: String = serde_json::from_str(&out).unwrap();
+        assert_eq!(read, "é\u{9b}31m\u{7f}\u{80}£\u{1b}");
+    }
+}
