@@ -24,6 +24,7 @@ const COMMANDS: [&str; 13] = [
     "run",
     "check",
     "why",
+    "dead-letters",
     "route",
     "explain-status",
     "schema",
