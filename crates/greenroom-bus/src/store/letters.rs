@@ -16,6 +16,7 @@
 //! unsettled, and the writer tries again. A write or a sync that fails in another way is final for
 //! the store.
 
+mod care;
 mod change;
 mod error;
 mod error_group;
@@ -36,6 +37,7 @@ mod writer;
 mod tests;
 
 pub use self::{
+    care::{Checked, backup, check, compact, is_letter_store},
     change::{Dropped, Edit, Marked},
     error::LetterError,
     filter::Filter,

@@ -182,13 +182,13 @@ fn holds_others(directory: &Path) -> io::Result<bool> {
 }
 
 #[cfg(unix)]
-fn private_directory(directory: &Path) -> io::Result<()> {
+pub(crate) fn private_directory(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new().mode(0o700).create(directory)
 }
 
 #[cfg(not(unix))]
-fn private_directory(directory: &Path) -> io::Result<()> {
+pub(crate) fn private_directory(directory: &Path) -> io::Result<()> {
     fs::create_dir(directory)
 }
 

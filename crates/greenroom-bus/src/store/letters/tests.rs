@@ -497,3 +497,33 @@ fn d06_a_store_that_cannot_be_made_is_refused_in_words() {
     let Err(error) = Letters::open(Path::new("/nonexistent")).map(|_| ()) else { panic!() };
     assert!(error.to_string().contains("there is no store"), "{error}");
 }
+
+#[tokio::test]
+async fn b03_a_store_is_checked_copied_and_compacted() {
+    let desk = Desk::new();
+    let store = desk.open();
+    for _ in 0..20 {
+        desk.put(&store, desk.malformed(vec![7; 100_000]));
+    }
+    let copy = desk.path.with_file_name("copy");
+    backup(&desk.path, &copy).unwrap();
+    assert!(backup(&desk.path, &copy).is_err(), "a copy is never written over");
+    assert_eq!(check(&desk.path).unwrap(), Checked { letters: 20, damage: Vec::new() });
+    assert!(matches!(compact(&desk.path), Err(LetterError::NotOpened { is_held: true, .. })));
+    store.drop_letters(Filter { upto: Some(19), ..Filter::default() }).await.unwrap();
+    store.finish().await.unwrap();
+    drop(store);
+    let (before, after) = compact(&desk.path).unwrap();
+    assert!(after < before / 5, "{before} {after}");
+    assert_eq!(check(&desk.path).unwrap().letters, 1);
+    let store = LetterStore::open(&copy, LetterStoreOptions::default()).unwrap();
+    assert_eq!(Letters::open(&copy).unwrap().totals(&Filter::default()).unwrap().letters, 20);
+    assert!(is_letter_store(&copy) && !is_letter_store(copy.parent().unwrap()));
+    drop(store);
+    let database = copy.join("letters.db");
+    let mut bytes = std::fs::read(&database).unwrap();
+    bytes[40_000..120_000].fill(0xff);
+    std::fs::write(&database, bytes).unwrap();
+    assert!(check(&copy).is_err() || !check(&copy).unwrap().damage.is_empty());
+    assert!(check(&desk.path.with_file_name("none")).is_err());
+}

@@ -1,0 +1,85 @@
+//! What a store of dead letters needs now and then: a look whether it is whole, a copy, and its
+//! room back.
+
+use std::{
+    fs::{self, File},
+    path::Path,
+};
+
+use super::{error::LetterError, schema::SCHEMA};
+use crate::store::sqlite::{NotOpened, own, private, private_directory, read};
+
+/// What was found in a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Checked {
+    /// Letters in it.
+    pub letters: u64,
+    /// What is damaged, in the words of SQLite; empty where it is whole.
+    pub damage: Vec<String>,
+}
+
+/// True where this directory is a store of dead letters.
+pub fn is_letter_store(directory: &Path) -> bool {
+    SCHEMA.path(directory).is_file()
+}
+
+/// Looks at every page of the store, whoever writes it meanwhile.
+///
+/// # Errors
+/// It cannot be opened or read.
+pub fn check(directory: &Path) -> Result<Checked, LetterError> {
+    let tables = open(directory)?;
+    let mut check = tables.prepare("PRAGMA integrity_check")?;
+    let found = check.query_map([], |row| row.get::<_, String>(0))?;
+    let damage = found.collect::<Result<Vec<_>, _>>()?;
+    let damage = damage.into_iter().filter(|line| line != "ok").collect();
+    let count = "SELECT count(*) FROM letters";
+    let letters = tables.query_row(count, [], |row| row.get(0)).unwrap_or_default();
+    Ok(Checked { letters, damage })
+}
+
+/// Copies the store, as it is at one moment, into a directory that does not exist yet. Whoever
+/// writes it goes on. The copy is a store itself, and is on disk when this returns.
+///
+/// # Errors
+/// It cannot be read, or the copy cannot be written; what was written of it is removed.
+pub fn backup(directory: &Path, to: &Path) -> Result<(), LetterError> {
+    let tables = open(directory)?;
+    let not_made = |error: std::io::Error| LetterError::not_opened(to, error.into());
+    private_directory(to).map_err(not_made)?;
+    let copy = || -> Result<(), LetterError> {
+        let path = SCHEMA.path(to);
+        private(&path, true).map_err(not_made)?;
+        let name = path.to_str().ok_or_else(|| {
+            LetterError::not_opened(to, NotOpened::because("the path is not UTF-8"))
+        })?;
+        tables.pragma_update(None, "query_only", false)?;
+        tables.execute("VACUUM INTO ?", [name])?;
+        let synced = private(&path, false).and_then(|copy| copy.sync_all());
+        synced.and_then(|()| File::open(to)?.sync_all()).map_err(not_made)
+    };
+    copy().inspect_err(|_| {
+        // It was made here.
+        let _ = fs::remove_dir_all(to);
+    })
+}
+
+/// Gives room that removed letters have left back to the file system. Returns the bytes of the file
+/// before and after. Needs as much free room as the store has bytes.
+///
+/// # Errors
+/// A greenroom has it open, or there is no room.
+pub fn compact(directory: &Path) -> Result<(u64, u64), LetterError> {
+    drop(open(directory)?);
+    let owned = own(directory, &SCHEMA);
+    let owned = owned.map_err(|error| LetterError::not_opened(directory, error))?;
+    let size = || fs::metadata(SCHEMA.path(directory)).map_or(0, |found| found.len());
+    let before = size();
+    owned.connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")?;
+    Ok((before, size()))
+}
+
+fn open(directory: &Path) -> Result<rusqlite::Connection, LetterError> {
+    read(directory, &SCHEMA).map_err(|error| LetterError::not_opened(directory, error))
+}
