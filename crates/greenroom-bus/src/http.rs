@@ -13,9 +13,11 @@ pub(crate) mod connection;
 mod credentials;
 pub(crate) mod message;
 mod retry_after;
+#[cfg(feature = "http-input")]
+pub mod server;
 mod status;
 mod target;
-mod tls;
+pub(crate) mod tls;
 
 pub use self::{
     answer::OUTCOME,

@@ -4,6 +4,8 @@ mod committer;
 mod error;
 pub mod file;
 pub mod generator;
+#[cfg(feature = "http-input")]
+pub mod http;
 pub mod memory;
 mod partition;
 mod places;

@@ -110,11 +110,7 @@ fn configured(
         None => builder.with_no_client_auth(),
         Some(identity) => {
             let chain = certificates(&identity.cert).map_err(BadTls::Cert)?;
-            let key = PrivateKeyDer::from_pem_slice(&identity.key).map_err(|_| {
-                let why = "holds no private key: it has to be PEM, with a line that begins -----BEGIN PRIVATE KEY, and \
-                           without a passphrase";
-                BadTls::Key(why.to_owned())
-            })?;
+            let key = private_key(&identity.key)?;
             builder.with_client_auth_cert(chain, key).map_err(|error| {
                 BadTls::Key(format!("does not fit `cert`, or cannot be used: {error}"))
             })?
@@ -124,8 +120,17 @@ fn configured(
     Ok(config)
 }
 
+/// A key without a passphrase.
+pub(crate) fn private_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, BadTls> {
+    PrivateKeyDer::from_pem_slice(pem).map_err(|_| {
+        let why = "holds no private key: it has to be PEM, with a line that begins -----BEGIN PRIVATE KEY, and \
+                   without a passphrase";
+        BadTls::Key(why.to_owned())
+    })
+}
+
 /// At least one.
-fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+pub(crate) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let none = || {
         "holds no certificate: it has to be PEM, with a line that begins -----BEGIN CERTIFICATE"
             .to_owned()

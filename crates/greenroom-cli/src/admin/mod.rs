@@ -11,12 +11,10 @@
 
 mod answer;
 pub(crate) mod ask;
-mod connections;
 mod daemon;
 mod guard;
 mod health;
 mod letters;
-mod moving;
 mod query;
 mod readers;
 mod reloaded;
@@ -30,11 +28,19 @@ mod views;
 
 use std::{convert::Infallible, io, net::TcpListener, sync::Arc, thread};
 
+use greenroom_bus::http::server::within_descriptors;
 use tokio::sync::oneshot;
 
 pub(crate) use self::daemon::Daemon;
 use self::guard::Guard;
 use crate::config::AdminConfig;
+
+/// More connections than operators and probes need at once.
+const MOST: usize = 64;
+
+/// The listener takes at most this part of the descriptors that the process may open: the others
+/// are for inputs, outputs and handlers.
+const SHARE: usize = 8;
 
 /// A place to listen at that was taken, and where nobody answers yet.
 pub(crate) struct Listener {
@@ -95,6 +101,6 @@ impl Listener {
     async fn serve(self, daemon: Daemon) -> io::Result<Infallible> {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         let routes = routes::all(Arc::new(daemon), Arc::new(self.guard));
-        Ok(serve::serve(listener, routes, connections::most()).await)
+        Ok(serve::serve(listener, routes, within_descriptors(MOST, SHARE)).await)
     }
 }

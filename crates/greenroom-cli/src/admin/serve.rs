@@ -16,6 +16,7 @@ use axum::{
     http::{Method, Request, StatusCode},
     response::{IntoResponse, Response},
 };
+use greenroom_bus::http::server::{Connections, Moving, Place};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
@@ -25,11 +26,7 @@ use tokio::{
 };
 use tower_service::Service;
 
-use super::{
-    answer::Refusal,
-    connections::{Connections, Place},
-    moving::Moving,
-};
+use super::answer::Refusal;
 
 /// How long a client may take to send the headers of a request, counted from the connection or the
 /// last answer: so a connection that is kept is closed after the same time.

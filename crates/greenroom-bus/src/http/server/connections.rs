@@ -1,4 +1,4 @@
-//! The connections of the listener: how many there may be, and which one goes when another comes.
+//! The connections of a listener: how many there may be, and which one goes when another comes.
 //!
 //! A connection *waits* while its client is the one to do something: send a request, send the rest
 //! of one, take an answer. It is *answering* while greenroom works on a request. When as many are
@@ -6,24 +6,24 @@
 //! holds connections open with half requests only ever loses them, and a request that arrives
 //! whole is answered.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// More than operators and probes need at once.
-const MOST: usize = 64;
-
 /// Fewer would keep a probe and an operator from asking at the same time.
 const FEWEST: usize = 4;
 
-/// The listener takes at most this part of the descriptors that the process may open: the others
-/// are for inputs, outputs and handlers.
-const SHARE: usize = 8;
-
 /// The open connections.
-pub(super) struct Connections {
-    most: usize,
+pub struct Connections {
+    most: AtomicUsize,
     table: Mutex<Table>,
 }
 
@@ -41,24 +41,31 @@ struct Open {
 }
 
 /// One connection's place among them, given up when this is dropped.
-pub(super) struct Place {
+pub struct Place {
     all: Arc<Connections>,
     id: u64,
     close: Arc<Notify>,
 }
 
 /// A request of a connection is being answered until this is dropped.
-pub(super) struct Answering<'a>(&'a Place);
+#[derive(Debug)]
+pub struct Answering<'a>(&'a Place);
 
 impl Connections {
-    pub(super) fn up_to(most: usize) -> Arc<Self> {
-        Arc::new(Self { most, table: Mutex::default() })
+    /// None yet, and at most so many at once.
+    pub fn up_to(most: usize) -> Arc<Self> {
+        Arc::new(Self { most: AtomicUsize::new(most), table: Mutex::default() })
+    }
+
+    /// At most so many from now on. Those that are open stay.
+    pub fn set_most(&self, most: usize) {
+        self.most.store(most, Ordering::Relaxed);
     }
 
     /// Takes a place for a new connection. `None` while every other one is being answered.
-    pub(super) fn enter(self: &Arc<Self>) -> Option<Place> {
+    pub fn enter(self: &Arc<Self>) -> Option<Place> {
         let mut table = self.table.lock();
-        if table.open.len() >= self.most && !table.close_longest_waiting() {
+        if table.open.len() >= self.most.load(Ordering::Relaxed) && !table.close_longest_waiting() {
             return None;
         }
         let id = table.next_turn();
@@ -68,7 +75,7 @@ impl Connections {
     }
 
     /// Gives up the connection that has waited longest.
-    pub(super) fn close_longest_waiting(&self) {
+    pub fn close_longest_waiting(&self) {
         self.table.lock().close_longest_waiting();
     }
 }
@@ -98,17 +105,34 @@ impl Table {
 
 impl Place {
     /// Waits until another connection needs the place.
-    pub(super) async fn taken_over(&self) {
+    ///
+    /// # Cancel safety
+    /// A dropped future has done nothing.
+    pub async fn taken_over(&self) {
         self.close.notified().await;
     }
 
-    pub(super) fn answering(&self) -> Answering<'_> {
+    /// It is answered until what is returned is dropped: until then no other takes its place.
+    pub fn answering(&self) -> Answering<'_> {
         self.all.table.lock().is_answering(self.id, true);
         Answering(self)
     }
 
-    pub(super) fn is_answering(&self) -> bool {
+    /// Whether a request of it is being answered.
+    pub fn is_answering(&self) -> bool {
         self.all.table.lock().open.get(&self.id).is_some_and(|open| open.waiting.is_none())
+    }
+}
+
+impl fmt::Debug for Connections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connections").field("open", &self.table.lock().open.len()).finish()
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -124,9 +148,10 @@ impl Drop for Place {
     }
 }
 
-/// How many there may be in this process.
-pub(super) fn most() -> usize {
-    descriptors().map_or(MOST, |all| (all / SHARE).clamp(FEWEST, MOST))
+/// How many there may be in this process: as many as wanted, but no more than this part (`share`
+/// of 8 is an eighth) of the descriptors that it may open.
+pub fn within_descriptors(wanted: usize, share: usize) -> usize {
+    descriptors().map_or(wanted, |all| wanted.min((all / share).max(FEWEST)))
 }
 
 #[cfg(unix)]
@@ -142,12 +167,17 @@ fn descriptors() -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::FutureExt;
+    use std::{
+        future::Future,
+        pin::pin,
+        task::{Context, Waker},
+    };
 
     use super::*;
 
     fn is_closed(place: &Place) -> bool {
-        place.taken_over().now_or_never().is_some()
+        let mut polled = pin!(place.taken_over());
+        polled.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
     }
 
     #[test]

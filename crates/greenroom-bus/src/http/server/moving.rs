@@ -15,11 +15,12 @@ use tokio::{
 };
 
 /// When bytes were moved last.
-#[derive(Clone)]
-pub(super) struct LastMove(Arc<Mutex<Instant>>);
+#[derive(Debug, Clone)]
+pub struct LastMove(Arc<Mutex<Instant>>);
 
 /// A stream that notes each move of bytes.
-pub(super) struct Moving<S> {
+#[derive(Debug)]
+pub struct Moving<S> {
     stream: S,
     last: LastMove,
 }
@@ -30,7 +31,10 @@ impl LastMove {
     }
 
     /// Waits until nothing has moved for so long, not counting the time in which `excused` holds.
-    pub(super) async fn stands_still(&self, patience: Duration, excused: impl Fn() -> bool) {
+    ///
+    /// # Cancel safety
+    /// A dropped future has done nothing.
+    pub async fn stands_still(&self, patience: Duration, excused: impl Fn() -> bool) {
         loop {
             let end = *self.0.lock() + patience;
             if Instant::now() < end {
@@ -45,7 +49,8 @@ impl LastMove {
 }
 
 impl<S> Moving<S> {
-    pub(super) fn new(stream: S) -> (Self, LastMove) {
+    /// Nothing has moved since now.
+    pub fn new(stream: S) -> (Self, LastMove) {
         let last = LastMove(Arc::new(Mutex::new(Instant::now())));
         (Self { stream, last: last.clone() }, last)
     }

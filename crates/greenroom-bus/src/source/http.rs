@@ -1,0 +1,120 @@
+//! Events that are posted over HTTP, and durable before they are answered (B02).
+//!
+//! ```text
+//!                ┌─ Intake ──────────────────────────────────────────────┐
+//! POST /events ──▶ place ──▶ who? ──▶ body ──▶ events ──▶ EventLog::append ──▶ 202
+//!                │ 1 of n    401      413      400         429, 503      │      │ durable
+//!                └───────────────────────────────────────────────────────┘      ▼
+//!                                       engine ◀── HttpSource ◀── source of the log
+//! ```
+//!
+//! The two halves meet in the log alone: what is posted is on disk before the sender is told so, and the engine
+//! reads it from there, whatever it has to do meanwhile. So a pool that is full, a handler that is stuck
+//! or an input that is paused hold up no sender before the log is full.
+//!
+//! What clients can make it hold in memory is bounded: [`connections`](HttpSettings::connections), each with headers
+//! of at most 64 KiB, and all bodies together [`bodies`](HttpSettings::bodies), counted as they come in.
+//! Each step has a time, and a connection that waits for its client gives way to a new one.
+//!
+//! The settings are behind one pointer, which [`Intake::reconfigure`] replaces: each request is
+//! answered by those that held when it came.
+
+mod access;
+mod answer;
+mod body;
+mod guard;
+mod intake;
+mod message;
+mod requests;
+mod serve;
+mod settings;
+mod tls;
+
+use std::sync::Arc;
+
+use super::{Committer, Partition, Places, Pull, Receipts, Source, SourceError, Taken};
+use crate::BoxFuture;
+
+pub use self::{
+    access::{Access, BadAccess, Encoding, Signature, SignedTime},
+    intake::{Intake, listen},
+    message::{BadMessage, MEDIA_TYPES, Message, Reading, read},
+    settings::{HttpSettings, ServerTls},
+};
+
+/// Gives what was posted, from the log that it was stored in. While it is there, events are taken in; dropped, as
+/// an engine does that drains, it closes the [`Intake`].
+pub struct HttpSource {
+    intake: Arc<Intake>,
+    log: Box<dyn Source>,
+}
+
+impl HttpSource {
+    /// What is posted to `intake`, which is opened by the first pull. `log` reads the log that the intake appends to.
+    pub fn new(intake: Arc<Intake>, log: Box<dyn Source>) -> Self {
+        Self { intake, log }
+    }
+}
+
+impl Drop for HttpSource {
+    fn drop(&mut self) {
+        self.intake.close();
+    }
+}
+
+impl Source for HttpSource {
+    fn describe(&self) -> String {
+        self.intake.describe().to_owned()
+    }
+
+    fn pull<'a>(
+        &'a mut self,
+        into: &'a mut Vec<Taken>,
+    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+        self.intake.open();
+        self.log.pull(into)
+    }
+
+    fn progress(&self) -> Option<f64> {
+        None
+    }
+
+    fn replayable(&self) -> bool {
+        self.log.replayable()
+    }
+
+    fn places(&self) -> Option<Arc<dyn Places>> {
+        self.log.places()
+    }
+
+    fn committer(&mut self) -> Option<Arc<dyn Committer>> {
+        self.log.committer()
+    }
+
+    fn receipts(&self) -> Option<Arc<dyn Receipts>> {
+        self.log.receipts()
+    }
+
+    fn is_partitioned(&self) -> bool {
+        self.log.is_partitioned()
+    }
+
+    fn partition(&self) -> Partition {
+        self.log.partition()
+    }
+
+    fn set_paused(&mut self, paused: &[Partition]) {
+        self.log.set_paused(paused);
+    }
+
+    fn revoking(&mut self) -> Vec<Partition> {
+        self.log.revoking()
+    }
+
+    fn revoked(&mut self, partition: Partition) {
+        self.log.revoked(partition);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! Who may post, as it is configured.
+
+use std::{fmt, time::Duration};
+
+use hyper::header::HeaderName;
+
+/// Who may post.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub enum Access {
+    /// Whoever can connect; but no page of a browser, which says so by the header `origin`.
+    #[default]
+    Anybody,
+    /// Who has one of these tokens: `authorization: Bearer TOKEN`. Several, so that a new one can be handed out before the old
+    /// one goes.
+    Bearer(Vec<String>),
+    /// Who has signed the body.
+    Signature(Signature),
+}
+
+/// How a body is signed: HMAC with SHA-256, as webhooks do.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Signature {
+    /// The header that has the signature, for example `x-hub-signature-256`.
+    pub header: String,
+    /// The secrets, each of which is good.
+    pub secrets: Vec<String>,
+    /// What stands before the signature in its header, for example `sha256=`.
+    pub prefix: String,
+    /// How the signature is written.
+    pub encoding: Encoding,
+    /// When it was signed, where that is told and signed as well.
+    pub time: Option<SignedTime>,
+}
+
+/// How the bytes of a signature are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Encoding {
+    /// Two digits a byte, in either case.
+    #[default]
+    Hex,
+    /// Standard base64, with its padding.
+    Base64,
+}
+
+/// A time of which the signature is as well: what is signed is the time as it stands in its header, a
+/// full stop, and the body. A message that somebody has kept is no good later on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedTime {
+    /// The header that has it, in seconds since 1970.
+    pub header: String,
+    /// How far it may be from now, either way.
+    pub tolerance: Duration,
+}
+
+/// Neither tokens nor secrets.
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Anybody => f.write_str("Anybody"),
+            Self::Bearer(tokens) => write!(f, "Bearer({} hidden)", tokens.len()),
+            Self::Signature(signature) => signature.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Signature")
+            .field("header", &self.header)
+            .field("prefix", &self.prefix)
+            .field("encoding", &self.encoding)
+            .field("time", &self.time)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why nobody could post so. It repeats no secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadAccess {
+    /// There is no token or secret, so nobody could post.
+    #[error("there is no {0}, so nobody could post")]
+    None(&'static str),
+    /// A token has no characters, or some that no header can carry.
+    #[error("token {0} is empty, or has characters other than visible ASCII")]
+    Token(usize),
+    /// A secret has no characters.
+    #[error("secret {0} is empty")]
+    Secret(usize),
+    /// It is no name of a header.
+    #[error("{0:?} is no header name")]
+    Header(String),
+}
+
+impl Access {
+    /// Whether somebody could post so.
+    ///
+    /// # Errors
+    /// What is missing or wrong.
+    pub fn check(&self) -> Result<(), BadAccess> {
+        match self {
+            Self::Anybody => Ok(()),
+            Self::Bearer(tokens) => check_tokens(tokens),
+            Self::Signature(signature) => signature.check(),
+        }
+    }
+}
+
+fn check_tokens(tokens: &[String]) -> Result<(), BadAccess> {
+    let is_good =
+        |token: &String| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
+    match tokens.iter().position(|token| !is_good(token)) {
+        _ if tokens.is_empty() => Err(BadAccess::None("token")),
+        Some(place) => Err(BadAccess::Token(place + 1)),
+        None => Ok(()),
+    }
+}
+
+impl Signature {
+    fn check(&self) -> Result<(), BadAccess> {
+        let time = self.time.iter().map(|time| &time.header);
+        for header in [&self.header].into_iter().chain(time) {
+            if header.parse::<HeaderName>().is_err() {
+                return Err(BadAccess::Header(header.clone()));
+            }
+        }
+        match self.secrets.iter().position(String::is_empty) {
+            _ if self.secrets.is_empty() => Err(BadAccess::None("secret")),
+            Some(place) => Err(BadAccess::Secret(place + 1)),
+            None => Ok(()),
+        }
+    }
+}

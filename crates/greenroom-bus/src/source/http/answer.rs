@@ -1,0 +1,193 @@
+//! What senders are told: a status, and why, as JSON.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use hyper::{
+    Response, StatusCode,
+    body::{Body, Frame, SizeHint},
+    header::{self, HeaderName, HeaderValue},
+};
+use serde::Serialize;
+
+use super::{guard::Refused, message::BadMessage};
+use crate::store::log::Appended;
+
+/// How long a sender is to wait where nobody knows how long it takes.
+const A_MOMENT: Duration = Duration::from_secs(1);
+
+/// How long it is to wait where a person has to do something.
+const A_WHILE: Duration = Duration::from_secs(30);
+
+/// An answer.
+pub(super) type Answer = Response<Whole>;
+
+/// A body that is there as a whole.
+pub(super) struct Whole(Option<Bytes>);
+
+impl Body for Whole {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.take().map(|body| Ok(Frame::data(body))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.as_ref().map_or(0, |body| body.len() as u64))
+    }
+}
+
+/// What became of a message that was taken.
+#[derive(Serialize)]
+struct Taken {
+    stored: u64,
+    repeated: u64,
+}
+
+/// Why a message was refused.
+#[derive(Serialize)]
+struct Problem<'a> {
+    error: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<&'a str>,
+}
+
+fn json(status: StatusCode, value: &impl Serialize) -> Answer {
+    // Of texts and numbers: nothing of it cannot be written.
+    let body = serde_json::to_vec(value).unwrap_or_default();
+    let mut answer = bare(status);
+    *answer.body_mut() = Whole(Some(body.into()));
+    with(answer, header::CONTENT_TYPE, HeaderValue::from_static("application/json"))
+}
+
+/// Without a body.
+fn bare(status: StatusCode) -> Answer {
+    let mut answer = Response::new(Whole(None));
+    *answer.status_mut() = status;
+    answer
+}
+
+fn with(mut answer: Answer, name: HeaderName, value: HeaderValue) -> Answer {
+    answer.headers_mut().insert(name, value);
+    answer
+}
+
+fn problem(status: StatusCode, error: &str) -> Answer {
+    json(status, &Problem { error, index: None, field: None })
+}
+
+/// In whole seconds, at least one: 0 would have senders try again at once.
+fn after(answer: Answer, wait: Duration) -> Answer {
+    let seconds = wait.as_millis().div_ceil(1_000).clamp(1, 86_400) as u64;
+    with(answer, header::RETRY_AFTER, seconds.into())
+}
+
+/// The connection ends with it.
+pub(super) fn closing(answer: Answer) -> Answer {
+    with(answer, header::CONNECTION, HeaderValue::from_static("close"))
+}
+
+pub(super) fn taken(appended: Appended) -> Answer {
+    let Appended { stored, repeated } = appended;
+    json(StatusCode::ACCEPTED, &Taken { stored, repeated })
+}
+
+pub(super) fn well() -> Answer {
+    json(StatusCode::OK, &serde_json::json!({ "status": "ok" }))
+}
+
+/// Neither what was wrong nor that there is something here is told.
+pub(super) fn refused(why: Refused) -> Answer {
+    match why {
+        Refused::Unknown { token: true } => {
+            let asked = HeaderValue::from_static("Bearer");
+            with(bare(StatusCode::UNAUTHORIZED), header::WWW_AUTHENTICATE, asked)
+        }
+        Refused::Unknown { token: false } => bare(StatusCode::UNAUTHORIZED),
+        Refused::Page => {
+            let text = "a page of a browser may post nothing here: set `auth`, and post with it";
+            problem(StatusCode::FORBIDDEN, text)
+        }
+    }
+}
+
+pub(super) fn not_found(path: &str) -> Answer {
+    problem(StatusCode::NOT_FOUND, &format!("nothing is here: post events to {path}"))
+}
+
+pub(super) fn not_allowed(allowed: &'static str) -> Answer {
+    let text = format!("only {allowed} is possible here");
+    let answer = problem(StatusCode::METHOD_NOT_ALLOWED, &text);
+    with(answer, header::ALLOW, HeaderValue::from_static(allowed))
+}
+
+pub(super) fn too_large(limit: usize) -> Answer {
+    let text = format!("the body is larger than {limit} bytes; nothing of it was stored");
+    problem(StatusCode::PAYLOAD_TOO_LARGE, &text)
+}
+
+pub(super) fn slow() -> Answer {
+    closing(problem(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"))
+}
+
+pub(super) fn broken() -> Answer {
+    closing(problem(StatusCode::BAD_REQUEST, "the body broke off; nothing of it was stored"))
+}
+
+pub(super) fn crowded() -> Answer {
+    let text = "too many bodies come in at once; nothing of this one was stored";
+    after(problem(StatusCode::TOO_MANY_REQUESTS, text), A_MOMENT)
+}
+
+pub(super) fn full(wait: Duration) -> Answer {
+    let text = "there is no room for events at the moment; nothing was stored";
+    after(problem(StatusCode::TOO_MANY_REQUESTS, text), wait)
+}
+
+/// At once in no other process either: but it ends, and another may come.
+pub(super) fn stopping() -> Answer {
+    let text = "no events are taken any more: greenroom stops";
+    closing(after(problem(StatusCode::SERVICE_UNAVAILABLE, text), A_MOMENT))
+}
+
+pub(super) fn failed() -> Answer {
+    let text = "events cannot be stored any more; whoever runs this has to look at its log";
+    after(problem(StatusCode::SERVICE_UNAVAILABLE, text), A_WHILE)
+}
+
+pub(super) fn bad(why: &BadMessage) -> Answer {
+    let text = why.to_string();
+    let status = match why {
+        BadMessage::Unsupported(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        BadMessage::Event { .. } => StatusCode::BAD_REQUEST,
+        BadMessage::EventTooLarge { .. } | BadMessage::TooMany { .. } => {
+            StatusCode::PAYLOAD_TOO_LARGE
+        }
+    };
+    let (index, field) = match why {
+        BadMessage::Event { index, field, .. } => (*index, field.as_deref()),
+        BadMessage::EventTooLarge { index, .. } => (*index, None),
+        _ => (None, None),
+    };
+    let answer = json(status, &Problem { error: &text, index, field });
+    if status != StatusCode::UNSUPPORTED_MEDIA_TYPE {
+        return answer;
+    }
+    let accepted = "application/cloudevents+json, application/cloudevents-batch+json";
+    with(answer, header::ACCEPT, HeaderValue::from_static(accepted))
+}

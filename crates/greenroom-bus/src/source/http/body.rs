@@ -1,0 +1,254 @@
+//! Bodies while they come in: each within its limit and time, all together within a budget.
+
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use hyper::body::Body;
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// The first room that a body gets which comes in several pieces.
+const FIRST: usize = 4 << 10;
+
+/// So much of a body that nobody wants is read before the answer, so that the sender, who is still writing, gets to
+/// read it; more, and the connection is closed instead.
+const UNWANTED: usize = 256 << 10;
+
+/// So long that may take.
+const UNWANTED_WITHIN: Duration = Duration::from_secs(1);
+
+/// How many bytes of bodies are in memory.
+#[derive(Debug, Default)]
+pub(super) struct Budget {
+    used: AtomicUsize,
+}
+
+/// A part of the budget, given back when this is dropped.
+#[derive(Debug)]
+pub(super) struct Reserved {
+    budget: Arc<Budget>,
+    bytes: usize,
+}
+
+/// Why a body was not read to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BadBody {
+    /// It is larger than its limit.
+    TooLarge,
+    /// The budget is used up.
+    NoRoom,
+    /// It did not come in time.
+    Slow,
+    /// It broke off.
+    Broken,
+}
+
+impl Reserved {
+    pub(super) fn none(budget: &Arc<Budget>) -> Self {
+        Self { budget: budget.clone(), bytes: 0 }
+    }
+
+    /// Holds so much from now on, of `most` in all, if there is.
+    fn hold(&mut self, bytes: usize, most: usize) -> Result<(), BadBody> {
+        let more = bytes.saturating_sub(self.bytes);
+        let used = self.budget.used.fetch_add(more, Ordering::Relaxed);
+        if used.saturating_add(more) > most {
+            self.budget.used.fetch_sub(more, Ordering::Relaxed);
+            return Err(BadBody::NoRoom);
+        }
+        self.bytes += more;
+        Ok(())
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// What bounds a body.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// Its own bytes.
+    pub(super) limit: usize,
+    /// Those of all.
+    pub(super) all: usize,
+    pub(super) within: Duration,
+}
+
+/// Reads a body to its end. One that says beforehand that it is too large is not read at all; others are never held
+/// beyond their limit.
+pub(super) async fn read<B>(
+    mut body: B,
+    reserved: &mut Reserved,
+    bounds: Bounds,
+) -> Result<Bytes, BadBody>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let Bounds { limit, all, within } = bounds;
+    if body.size_hint().lower() > limit as u64 {
+        return Err(BadBody::TooLarge);
+    }
+    let until = Instant::now() + within;
+    let mut first = Bytes::new();
+    let mut rest = Vec::new();
+    loop {
+        let Some(piece) = timeout_at(until, next(&mut body)).await.map_err(|_| BadBody::Slow)?
+        else {
+            return Ok(if rest.is_empty() { first } else { rest.into() });
+        };
+        let piece = piece.map_err(|()| BadBody::Broken)?;
+        let length = first.len().max(rest.len());
+        if piece.len() > limit - length {
+            return Err(BadBody::TooLarge);
+        }
+        if length == 0 {
+            reserved.hold(piece.len(), all)?;
+            first = piece;
+            continue;
+        }
+        if rest.is_empty() {
+            make_room(&mut rest, first.len() + piece.len(), limit, reserved, all)?;
+            rest.extend_from_slice(&first);
+            first = Bytes::new();
+        }
+        make_room(&mut rest, length + piece.len(), limit, reserved, all)?;
+        rest.extend_from_slice(&piece);
+    }
+}
+
+/// Doubles, so that a body in many pieces is not copied at each of them.
+fn make_room(
+    buffer: &mut Vec<u8>,
+    needed: usize,
+    limit: usize,
+    reserved: &mut Reserved,
+    all: usize,
+) -> Result<(), BadBody> {
+    if needed <= buffer.capacity() {
+        return Ok(());
+    }
+    let wanted = needed.max(buffer.capacity() * 2).max(FIRST).min(limit.max(needed));
+    reserved.hold(wanted, all)?;
+    buffer.reserve_exact(wanted - buffer.len());
+    Ok(())
+}
+
+/// The next piece of data; trailers are passed over.
+async fn next<B: Body<Data = Bytes> + Unpin>(body: &mut B) -> Option<Result<Bytes, ()>> {
+    loop {
+        match poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await? {
+            Err(_) => return Some(Err(())),
+            Ok(frame) => match frame.into_data() {
+                Ok(data) if !data.is_empty() => return Some(Ok(data)),
+                _ => {}
+            },
+        }
+    }
+}
+
+/// Reads what nobody wants, if it is little. True where that was all of it.
+pub(super) async fn discard<B: Body<Data = Bytes> + Unpin>(mut body: B) -> bool {
+    if body.size_hint().lower() > UNWANTED as u64 {
+        return false;
+    }
+    let all = async {
+        let mut read = 0;
+        while let Some(piece) = next(&mut body).await {
+            read += piece.map_or(UNWANTED + 1, |piece| piece.len());
+            if read > UNWANTED {
+                return false;
+            }
+        }
+        true
+    };
+    timeout(UNWANTED_WITHIN, all).await.unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        collections::VecDeque,
+        convert::Infallible,
+        task::{Context, Poll},
+    };
+
+    use hyper::body::Frame;
+
+    use super::*;
+
+    /// A body of pieces, which then ends or waits for ever.
+    struct Pieces(VecDeque<Bytes>, bool);
+
+    impl Body for Pieces {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            match self.0.pop_front() {
+                Some(piece) => Poll::Ready(Some(Ok(Frame::data(piece)))),
+                None if self.1 => Poll::Pending,
+                None => Poll::Ready(None),
+            }
+        }
+    }
+
+    fn pieces(sizes: &[usize]) -> Pieces {
+        Pieces(sizes.iter().map(|size| Bytes::from(vec![b'x'; *size])).collect(), false)
+    }
+
+    fn bounds(limit: usize, all: usize) -> Bounds {
+        Bounds { limit, all, within: Duration::from_secs(5) }
+    }
+
+    #[tokio::test]
+    async fn b02_a_body_without_a_length_is_cut_off_at_its_limit() {
+        let budget = Arc::<Budget>::default();
+        for sizes in [&[1_000, 1_000][..], &[2_000], &[1, 1, 1_998], &[]] {
+            let mut reserved = Reserved::none(&budget);
+            let read = read(pieces(sizes), &mut reserved, bounds(2_000, 1 << 20)).await;
+            assert_eq!(read.unwrap().len(), sizes.iter().sum::<usize>());
+        }
+        for sizes in [&[1_000, 1_001][..], &[2_001], &[2_000, 1]] {
+            let mut reserved = Reserved::none(&budget);
+            let read = read(pieces(sizes), &mut reserved, bounds(2_000, 1 << 20)).await;
+            assert_eq!(read, Err(BadBody::TooLarge));
+            assert!(reserved.bytes <= 4_096, "{reserved:?}");
+        }
+        assert_eq!(budget.used.load(Ordering::Relaxed), 0);
+    }
+
+    #[tokio::test]
+    async fn b02_bodies_share_a_budget_which_they_give_back() {
+        let budget = Arc::<Budget>::default();
+        let mut held = Reserved::none(&budget);
+        read(pieces(&[600]), &mut held, bounds(1_000, 1_000)).await.unwrap();
+        let mut other = Reserved::none(&budget);
+        let refused = read(pieces(&[401]), &mut other, bounds(1_000, 1_000)).await;
+        assert_eq!(refused, Err(BadBody::NoRoom));
+        drop(held);
+        read(pieces(&[1_000]), &mut other, bounds(1_000, 1_000)).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn b02_a_body_that_does_not_come_is_given_up() {
+        let budget = Arc::<Budget>::default();
+        let mut reserved = Reserved::none(&budget);
+        let body = Pieces(pieces(&[1; 10]).0, true);
+        let started = Instant::now();
+        assert_eq!(read(body, &mut reserved, bounds(100, 100)).await, Err(BadBody::Slow));
+        assert_eq!(started.elapsed().as_secs(), 5);
+    }
+}

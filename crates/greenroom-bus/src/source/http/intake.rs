@@ -1,0 +1,209 @@
+//! Where posts come in: open from the first pull of its source, until that is dropped.
+
+use std::{
+    fmt,
+    net::{SocketAddr, TcpListener},
+    sync::Arc,
+    time::Duration,
+};
+
+use parking_lot::{Mutex, RwLock};
+use rustls::ServerConfig;
+use tokio::{sync::watch, task::JoinHandle, time::timeout};
+
+use super::{
+    body::Budget,
+    guard::Guard,
+    serve,
+    settings::{HttpSettings, ServerTls},
+};
+use crate::{
+    http::server::{Connections, within_descriptors},
+    source::SourceError,
+    store::log::EventLog,
+};
+
+/// Connections take at most this part of the descriptors that the process may open.
+const SHARE: usize = 2;
+
+/// Takes an address to listen at. Nobody is answered yet; connections wait.
+///
+/// # Errors
+/// It is taken, or not of this machine, with what to do next.
+pub fn listen(at: SocketAddr) -> Result<TcpListener, SourceError> {
+    let taken = |error| {
+        let next = "stop what listens there, or choose another address or port";
+        SourceError::new(format!("http:{at}"), format!("cannot listen: {error}; {next}"))
+    };
+    let listener = TcpListener::bind(at).map_err(taken)?;
+    listener.set_nonblocking(true).map_err(taken)?;
+    Ok(listener)
+}
+
+/// A server that appends what is posted to a log.
+pub struct Intake {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    state: Mutex<State>,
+}
+
+enum State {
+    Bound(TcpListener),
+    Open(JoinHandle<()>),
+    Closed,
+}
+
+/// What all connections share.
+pub(super) struct Shared {
+    pub(super) name: String,
+    /// Where events are posted to; `/hooks/*` is every path below `/hooks/`.
+    pub(super) path: String,
+    pub(super) log: Arc<dyn EventLog>,
+    pub(super) connections: Arc<Connections>,
+    pub(super) budget: Arc<Budget>,
+    pub(super) closing: watch::Sender<bool>,
+    /// The log has said that it can store nothing any more.
+    pub(super) failed: std::sync::atomic::AtomicBool,
+    /// Replaced as a whole by a reload.
+    current: RwLock<Arc<Current>>,
+}
+
+/// Settings, with what is made of them once.
+pub(super) struct Current {
+    pub(super) settings: HttpSettings,
+    pub(super) guard: Guard,
+    pub(super) tls: Option<Arc<ServerConfig>>,
+}
+
+impl Current {
+    fn new(settings: HttpSettings) -> Result<Self, String> {
+        settings.access.check().map_err(|why| format!("`auth`: {why}"))?;
+        let guard = Guard::new(&settings.access)?;
+        let tls = settings.tls.as_ref().map(ServerTls::server).transpose();
+        let tls = tls.map_err(|why| format!("in `tls`, {why}"))?;
+        Ok(Self { settings, guard, tls })
+    }
+}
+
+impl Shared {
+    pub(super) fn current(&self) -> Arc<Current> {
+        self.current.read().clone()
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        *self.closing.borrow()
+    }
+}
+
+impl Intake {
+    /// A server at `listener`, which [`listen`] has made. Events are posted to `path`, or to any path
+    /// below it where it ends in `/*`, and appended to `log`.
+    ///
+    /// # Errors
+    /// Settings that cannot be used, or a listener without an address.
+    pub fn new(
+        listener: TcpListener,
+        path: &str,
+        settings: HttpSettings,
+        log: Arc<dyn EventLog>,
+    ) -> Result<Self, SourceError> {
+        let address = listener.local_addr();
+        let address = address.map_err(|error| SourceError::new("http", error.to_string()))?;
+        let name = format!("http:{address}{path}");
+        let most = within_descriptors(settings.connections, SHARE);
+        let current = Current::new(settings).map_err(|why| SourceError::new(&*name, why))?;
+        let shared = Shared {
+            name,
+            path: path.to_owned(),
+            log,
+            connections: Connections::up_to(most),
+            budget: Arc::default(),
+            closing: watch::Sender::new(false),
+            failed: false.into(),
+            current: RwLock::new(Arc::new(current)),
+        };
+        let state = Mutex::new(State::Bound(listener));
+        Ok(Self { shared: Arc::new(shared), address, state })
+    }
+
+    /// What reports call it.
+    pub fn describe(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers from now on, on the runtime that this is called on. Done by the first pull of its
+    /// source; a second time changes nothing.
+    pub fn open(&self) {
+        let mut state = self.state.lock();
+        if !matches!(*state, State::Bound(_)) {
+            return;
+        }
+        let State::Bound(listener) = std::mem::replace(&mut *state, State::Closed) else { return };
+        match tokio::net::TcpListener::from_std(listener) {
+            Ok(listener) => {
+                tracing::info!(input = self.shared.name, address = %self.address, "events can be posted");
+                *state = State::Open(tokio::spawn(serve::serve(listener, self.shared.clone())));
+            }
+            Err(error) => {
+                tracing::error!(input = self.shared.name, %error, "no events can be posted")
+            }
+        }
+    }
+
+    /// Takes nothing more: nobody can connect, bodies that are coming in are answered 503, and so is what
+    /// comes next. What is being stored is stored and answered.
+    pub fn close(&self) {
+        self.shared.closing.send_replace(true);
+        let mut state = self.state.lock();
+        if matches!(*state, State::Bound(_)) {
+            *state = State::Closed;
+        }
+    }
+
+    /// Closes, and waits until what was being answered is answered, but no longer than this.
+    pub async fn closed(&self, within: Duration) {
+        self.close();
+        let serving = std::mem::replace(&mut *self.state.lock(), State::Closed);
+        if let State::Open(serving) = serving {
+            // Over time, its connections end with the process.
+            let _ = timeout(within, serving).await;
+        }
+    }
+
+    /// Goes by other settings from the next request on; certificates hold from the next connection on. False where they
+    /// are the same.
+    ///
+    /// # Errors
+    /// Why they cannot be used; those from before hold.
+    pub fn reconfigure(&self, settings: HttpSettings) -> Result<bool, String> {
+        let is = self.shared.current();
+        if is.settings == settings {
+            return Ok(false);
+        }
+        if is.settings.tls.is_some() != settings.tls.is_some() {
+            return Err("TLS can only be switched on or off before the start".to_owned());
+        }
+        let current = Arc::new(Current::new(settings)?);
+        let most = within_descriptors(current.settings.connections, SHARE);
+        self.shared.connections.set_most(most);
+        *self.shared.current.write() = current;
+        Ok(true)
+    }
+}
+
+impl fmt::Debug for Intake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Intake").field("name", &self.shared.name).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Intake {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,171 @@
+//! One request: who posts, what, and what becomes of it.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::SystemTime,
+};
+
+use bytes::Bytes;
+use hyper::{Method, Request, body::Body, http::request::Parts};
+
+use super::{
+    answer::{self, Answer},
+    body::{self, BadBody, Bounds, Reserved},
+    intake::{Current, Shared},
+    message::{BadMessage, Form, Message, Reading, read},
+};
+use crate::{
+    event::Event,
+    http::server::Place,
+    store::log::{AppendError, Appended},
+};
+
+/// Anybody may ask whether events can be posted.
+const HEALTH: &str = "/healthz";
+
+/// A larger body is parsed where nothing else waits for the thread.
+const LONG_TO_PARSE: usize = 128 << 10;
+
+/// What is answered to a request.
+pub(super) async fn answer<B>(shared: &Arc<Shared>, place: &Place, request: Request<B>) -> Answer
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let (head, body) = request.into_parts();
+    let current = shared.current();
+    let form = match admit(shared, &current, &head) {
+        Ok(form) => form,
+        Err(answer) => return unread(answer, body).await,
+    };
+    let settings = &current.settings;
+    let single = settings.max_event.min(settings.max_body);
+    let limit = if form == Form::Batch { settings.max_body } else { single };
+    let bounds = Bounds { limit, all: settings.bodies, within: settings.body_timeout };
+    let mut reserved = Reserved::none(&shared.budget);
+    let mut closing = shared.closing.subscribe();
+    let read = tokio::select! {
+        biased;
+        read = body::read(body, &mut reserved, bounds) => read,
+        _ = closing.wait_for(|closing| *closing) => return answer::stopping(),
+    };
+    let body = match read {
+        Ok(body) => body,
+        // More of it may be on its way, which is not waited for.
+        Err(BadBody::TooLarge) => return answer::closing(answer::too_large(limit)),
+        Err(BadBody::NoRoom) => return answer::closing(answer::crowded()),
+        Err(BadBody::Slow) => return answer::slow(),
+        Err(BadBody::Broken) => return answer::broken(),
+    };
+    let _answering = place.answering();
+    if let Err(why) = current.guard.admit_body(&head.headers, &body, SystemTime::now()) {
+        return answer::refused(why);
+    }
+    match parse(current, head, body).await {
+        Ok(events) => append(shared, events, reserved).await,
+        Err(why) => answer::bad(&why),
+    }
+}
+
+/// What can be decided before the body is read.
+fn admit(shared: &Shared, current: &Current, head: &Parts) -> Result<Form, Answer> {
+    let path = head.uri.path();
+    let has_failed = shared.failed.load(Ordering::Relaxed);
+    let is_probe = path == HEALTH;
+    if !is_probe && !is_of(path, &shared.path) {
+        return Err(answer::not_found(&shared.path));
+    }
+    if is_probe && head.method != Method::GET && head.method != Method::HEAD {
+        return Err(answer::not_allowed("GET, HEAD"));
+    }
+    if !is_probe && head.method != Method::POST {
+        return Err(answer::not_allowed("POST"));
+    }
+    if !is_probe {
+        current.guard.admit(&head.headers).map_err(answer::refused)?;
+    }
+    if shared.is_closing() {
+        return Err(answer::stopping());
+    }
+    if has_failed {
+        return Err(answer::failed());
+    }
+    if is_probe {
+        return Err(answer::well());
+    }
+    Form::of(&headers(head), current.settings.records.is_some()).map_err(|why| answer::bad(&why))
+}
+
+/// Whether a path is the one that events are posted to, or below it.
+fn is_of(path: &str, posted: &str) -> bool {
+    match posted.strip_suffix('*') {
+        Some(start) => path.len() > start.len() && path.starts_with(start),
+        None => path == posted,
+    }
+}
+
+fn headers(head: &Parts) -> Vec<(&str, &[u8])> {
+    head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect()
+}
+
+/// Answers without the body, which is read all the same if it is short: then the connection can be used further.
+async fn unread<B>(answer: Answer, body: B) -> Answer
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    if body::discard(body).await { answer } else { answer::closing(answer) }
+}
+
+async fn parse(current: Arc<Current>, head: Parts, body: Bytes) -> Result<Vec<Event>, BadMessage> {
+    let is_long = body.len() > LONG_TO_PARSE;
+    let parse = move || {
+        let settings = &current.settings;
+        let message = Message { path: head.uri.path(), headers: &headers(&head), body: &body };
+        let reading = Reading {
+            records: settings.records.as_deref(),
+            max_event: settings.max_event,
+            max_batch: settings.max_batch,
+        };
+        read(&message, &reading)
+    };
+    if !is_long {
+        return parse();
+    }
+    let parsed = tokio::task::spawn_blocking(parse).await;
+    parsed.unwrap_or_else(|_| {
+        let reason = "the message could not be read; nothing of it was stored".to_owned();
+        Err(BadMessage::Event { index: None, field: None, reason })
+    })
+}
+
+/// What has begun goes on, whether or not the sender waits for the answer.
+async fn append(shared: &Arc<Shared>, events: Vec<Event>, reserved: Reserved) -> Answer {
+    if events.is_empty() {
+        return answer::taken(Appended::default());
+    }
+    let log = shared.log.clone();
+    let appending = tokio::spawn(async move {
+        let _until_it_is_stored = reserved;
+        log.append(events).await
+    });
+    match appending.await {
+        Ok(Ok(appended)) => answer::taken(appended),
+        Ok(Err(AppendError::Full { reason, retry_after })) => {
+            tracing::debug!(input = shared.name, reason, "no room for posted events");
+            answer::full(retry_after)
+        }
+        Ok(Err(AppendError::TooLarge { limit, .. })) => {
+            answer::too_large(usize::try_from(limit).unwrap_or(usize::MAX))
+        }
+        Ok(Err(AppendError::Failed(why))) => {
+            if !shared.failed.swap(true, Ordering::Relaxed) {
+                tracing::error!(
+                    input = shared.name,
+                    why,
+                    "posted events cannot be stored any more"
+                );
+            }
+            answer::failed()
+        }
+        Err(_) => answer::failed(),
+    }
+}

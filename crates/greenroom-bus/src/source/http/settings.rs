@@ -1,0 +1,69 @@
+//! What an intake takes, from whom, and how much of it: all of it can change while it is open.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use super::access::Access;
+use crate::record::Mapping;
+
+/// What an intake takes, from whom, and how much of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HttpSettings {
+    /// Who may post. Default: anybody.
+    pub access: Access,
+    /// Default: plain HTTP. Whether it is TLS cannot change while it is open; certificates can.
+    pub tls: Option<ServerTls>,
+    /// The rule for messages that are no CloudEvents. Default: they are refused.
+    pub records: Option<Arc<Mapping>>,
+    /// The largest event, in bytes: as a message of its own, and about as a line of JSON. Default: 1 MiB.
+    pub max_event: usize,
+    /// The largest body of a batch, in bytes. Default: 16 MiB.
+    pub max_body: usize,
+    /// The most events of a batch. Default: 10,000.
+    pub max_batch: usize,
+    /// The most connections at once; no more than half of the descriptors of the process, whatever this is. Default: 1,024.
+    pub connections: usize,
+    /// How many bytes of bodies may be in memory at once. A body is counted as it comes in, until its events are
+    /// stored. Default: 64 MiB.
+    pub bodies: usize,
+    /// How long a client may take for the headers of a request, counted from the connection or the last answer, and for
+    /// the handshake of TLS. Default: 30 s.
+    pub header_timeout: Duration,
+    /// How long it may take for the body. Default: 30 s.
+    pub body_timeout: Duration,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        Self {
+            access: Access::Anybody,
+            tls: None,
+            records: None,
+            max_event: 1 << 20,
+            max_body: 16 << 20,
+            max_batch: 10_000,
+            connections: 1_024,
+            bodies: 64 << 20,
+            header_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// What a server shows, and whom it asks to show something, as PEM.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServerTls {
+    /// The certificate, and those between it and its authority.
+    pub cert: Vec<u8>,
+    /// Its private key. Never shown.
+    pub key: Vec<u8>,
+    /// Authorities of clients: with them, whoever connects has to show a certificate of one of them.
+    pub client_ca: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for ServerTls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerTls")
+            .field("client_ca", &self.client_ca.is_some())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,53 @@
+//! TLS of a server, from PEM.
+
+use std::sync::Arc;
+
+use rustls::{
+    RootCertStore, ServerConfig,
+    crypto::ring,
+    server::{WantsServerCert, WebPkiClientVerifier},
+};
+
+use super::settings::ServerTls;
+use crate::http::{
+    BadTls,
+    tls::{certificates, private_key},
+};
+
+impl ServerTls {
+    /// Whether certificates and key can be used, and belong together.
+    ///
+    /// # Errors
+    /// What cannot, and what to do. It does not repeat a key.
+    pub fn check(&self) -> Result<(), BadTls> {
+        self.server().map(drop)
+    }
+
+    pub(super) fn server(&self) -> Result<Arc<ServerConfig>, BadTls> {
+        let chain = certificates(&self.cert).map_err(BadTls::Cert)?;
+        let key = private_key(&self.key)?;
+        let config = self.clients()?.with_single_cert(chain, key);
+        let mut config = config.map_err(|error| {
+            BadTls::Key(format!("does not fit `cert`, or cannot be used: {error}"))
+        })?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Arc::new(config))
+    }
+
+    fn clients(&self) -> Result<rustls::ConfigBuilder<ServerConfig, WantsServerCert>, BadTls> {
+        let unusable = |why: String| BadTls::Ca(format!("cannot be used: {why}"));
+        let provider = Arc::new(ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| unusable(error.to_string()))?;
+        let Some(pem) = &self.client_ca else { return Ok(builder.with_no_client_auth()) };
+        let mut roots = RootCertStore::empty();
+        for certificate in certificates(pem).map_err(BadTls::Ca)? {
+            roots.add(certificate).map_err(|error| unusable(error.to_string()))?;
+        }
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+            .build()
+            .map_err(|error| unusable(error.to_string()))?;
+        Ok(builder.with_client_cert_verifier(verifier))
+    }
+}
