@@ -12,6 +12,7 @@ mod config;
 pub(crate) mod connection;
 mod credentials;
 pub(crate) mod message;
+mod post;
 mod retry_after;
 #[cfg(feature = "http-input")]
 pub mod server;
@@ -23,6 +24,7 @@ pub use self::{
     answer::OUTCOME,
     config::{Auth, Identity, TargetConfig, Tls},
     credentials::{BadAuth, BadHeader, check_auth, check_header},
+    post::{NotPosted, Posted, Poster},
     status::{NoRow, NoVerdict, On, Row, STATUS_MAP, StatusMap, StatusMapError, Verdict},
     target::{NoTarget, check_url},
     tls::{BadTls, check_tls},

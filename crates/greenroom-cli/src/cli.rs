@@ -53,6 +53,12 @@ pub enum Command {
     Route(RouteArgs),
     /// Print what follows from each HTTP status that a target answers with
     ExplainStatus(ExplainStatusArgs),
+    /// Post the events of a file to an `http` input, in batches
+    ///
+    /// A post without an answer, or one that is answered 429 or 5xx, is sent again: the input stores
+    /// nothing twice that it remembers. Exit code 0: all events are stored; 1: they could not be
+    /// sent; 3: a line is no event, or was refused.
+    Send(SendArgs),
     /// Print the JSON Schema of the configuration, for editors
     Schema {
         /// Print the reference page (Markdown) instead
@@ -368,10 +374,44 @@ pub struct ExplainStatusArgs {
     pub settings: Vec<String>,
 }
 
+/// Arguments of `send`.
+#[derive(Debug, Args)]
+#[command(allow_missing_positional = true)]
+pub struct SendArgs {
+    /// Where the input listens: a URL, or an address and a port for `http://ADDRESS/events`
+    #[arg(default_value = crate::commands::send::ADDRESS)]
+    pub address: String,
+    /// One CloudEvent (JSON) on each line; plain, gzip or zstd. `-` is standard input; a directory
+    /// or a pattern is several files
+    pub file: PathBuf,
+    /// The token that is sent along; GREENROOM_SEND_TOKEN is better, which others cannot see
+    #[arg(long, value_name = "TOKEN")]
+    pub token: Option<String>,
+    /// A file (PEM) with the authorities to trust for an https URL, in place of those of the system
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// How many requests are under way at once. With 1, events arrive in the order of the file;
+    /// with more, those of one subject do
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub connections: u16,
+    /// Events of a request, at most
+    #[arg(long, value_name = "COUNT", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub batch: u32,
+    /// Bytes of a request, about; a larger event goes alone
+    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = values::size)]
+    pub batch_bytes: u64,
+    /// How long it tries again without anything being stored
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = values::duration)]
+    pub retry_for: Duration,
+    /// Go on behind a line that is no event, or is refused, and count it
+    #[arg(long)]
+    pub skip_bad: bool,
+}
+
 /// Arguments of `init`.
 #[derive(Debug, Args)]
 pub struct InitArgs {
-    /// The kind of configuration; this version has `orders`
+    /// The kind of configuration: `orders` (a file) or `http` (events are posted)
     #[arg(default_value = "orders")]
     pub template: String,
     /// The directory to write into

@@ -2,8 +2,8 @@
 //!
 //! - [`config`]: the options of the file, each declared once, and all that is checked in one run.
 //! - [`report`] and [`progress`]: what a run tells while it goes on and when it has ended.
-//! - [`commands`]: `run`, `check`, `why`, `dead-letters`, `route`, `explain-status`, `schema`,
-//!   `init`, `demo`, `bench`, `asyncapi`, `store`, `completions`, `man`.
+//! - [`commands`]: `run`, `check`, `why`, `dead-letters`, `route`, `explain-status`, `send`,
+//!   `schema`, `init`, `demo`, `bench`, `asyncapi`, `store`, `completions`, `man`.
 
 mod admin;
 pub mod cli;
@@ -41,6 +41,7 @@ pub fn main() -> ExitCode {
         Command::Why(why) => commands::why::why(&why),
         Command::DeadLetters(letters) => commands::dead_letters::dead_letters(&letters),
         Command::ExplainStatus(explain) => commands::explain_status::explain(&explain),
+        Command::Send(send) => commands::send::send(&send),
         Command::Schema { reference } => commands::schema::print(reference),
         Command::Init(init) => commands::init::init(&init),
         Command::Demo(demo) => commands::demo::demo(&demo),

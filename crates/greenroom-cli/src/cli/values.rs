@@ -48,6 +48,17 @@ pub(super) fn age(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "a time with its unit is needed, such as `12h` or `0s`".to_owned())
 }
 
+/// `1m`, `500ms`.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    config::duration(text).ok_or_else(|| "a time is needed, such as `30s` or `5m`".to_owned())
+}
+
+/// `64KiB`, `1MiB`.
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    let found = config::size(text).filter(|size| *size > 0);
+    found.ok_or_else(|| "a size above 0 is needed, such as `64KiB` or `1MiB`".to_owned())
+}
+
 /// `20000`, `20_000`, `20000/s`, `600/min`.
 pub(super) fn rate(text: &str) -> Result<f64, String> {
     let bare = text.replace('_', "").parse::<f64>().ok();

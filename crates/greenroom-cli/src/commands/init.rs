@@ -12,47 +12,82 @@ use crate::{
     exit::{self, Exit},
 };
 
-/// What `orders` consists of: name and content.
-const ORDERS: [(&str, &str); 3] = [
-    ("greenroom.yaml", include_str!("init/greenroom.yaml")),
-    ("orders.ndjson", include_str!("init/orders.ndjson")),
-    ("worker.py", include_str!("init/worker.py")),
+/// The worker of every template.
+const WORKER: (&str, &str) = ("worker.py", include_str!("init/worker.py"));
+
+/// A template: its name, its files, and what to do with them.
+struct Template {
+    name: &'static str,
+    /// Name and content; the first is the configuration.
+    files: &'static [(&'static str, &'static str)],
+    next: fn(config: &str, directory: &Path) -> String,
+}
+
+const TEMPLATES: [Template; 2] = [
+    Template {
+        name: "orders",
+        files: &[
+            ("greenroom.yaml", include_str!("init/greenroom.yaml")),
+            ("orders.ndjson", include_str!("init/orders.ndjson")),
+            WORKER,
+        ],
+        next: |config, _| format!("next: greenroom run {config}\n"),
+    },
+    Template {
+        name: "http",
+        files: &[
+            ("greenroom.yaml", include_str!("init/http/greenroom.yaml")),
+            ("order.json", include_str!("init/http/order.json")),
+            ("orders.ndjson", include_str!("init/http/orders.ndjson")),
+            WORKER,
+        ],
+        next: |config, directory| {
+            let file = |name| directory.join(name).display().to_string();
+            format!(
+                "next: greenroom run {config}\n\
+                 and in another terminal: curl -i http://127.0.0.1:8080/events -H 'content-type: \
+                 application/cloudevents+json' -d @{}\n\
+                 or: greenroom send 127.0.0.1:8080 {}\n",
+                file("order.json"),
+                file("orders.ndjson")
+            )
+        },
+    },
 ];
 
 /// Templates that later versions have.
-const LATER: [&str; 3] = ["http", "kafka", "nats"];
+const LATER: [&str; 2] = ["kafka", "nats"];
 
 /// Writes the files of a template. Nothing is written when one of them exists, unless `--force` says so.
 pub fn init(args: &InitArgs) -> ExitCode {
-    let template = args.template.as_str();
-    if LATER.contains(&template) {
-        let text = format!(
-            "`greenroom init {template}` is not part of this version; use `greenroom init orders`"
-        );
+    let name = args.template.as_str();
+    let next = "use `greenroom init orders` or `greenroom init http`";
+    if LATER.contains(&name) {
+        let text = format!("`greenroom init {name}` is not part of this version; {next}");
         return Exit::BadConfiguration.because(text);
     }
-    if template != "orders" {
-        let text = format!("there is no template `{template}`; use `greenroom init orders`");
-        return Exit::BadConfiguration.because(text);
-    }
-    match write_all(&args.dir, args.force) {
-        Ok(()) => exit::answer(&next_steps(&args.dir)),
+    let Some(template) = TEMPLATES.iter().find(|template| template.name == name) else {
+        return Exit::BadConfiguration.because(format!("there is no template `{name}`; {next}"));
+    };
+    match write_all(template, &args.dir, args.force) {
+        Ok(()) => exit::answer(&next_steps(template, &args.dir)),
         Err(why) => Exit::CouldNotRun.because(why),
     }
 }
 
-fn write_all(directory: &Path, force: bool) -> Result<(), String> {
+fn write_all(template: &Template, directory: &Path, force: bool) -> Result<(), String> {
     fs::create_dir_all(directory).map_err(|error| {
         format!("cannot create the directory `{}`: {error}", directory.display())
     })?;
-    let existing = ORDERS.iter().map(|(name, _)| directory.join(name)).find(|path| path.exists());
+    let mut paths = template.files.iter().map(|(name, _)| directory.join(name));
+    let existing = paths.find(|path| path.exists());
     if let Some(path) = existing.filter(|_| !force) {
         return Err(format!(
             "`{}` exists, and nothing was written; choose another place with `--dir`, or overwrite with `--force`",
             path.display()
         ));
     }
-    for (name, content) in ORDERS {
+    for (name, content) in template.files {
         let path = directory.join(name);
         write(&path, content, force)
             .map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
@@ -72,12 +107,13 @@ fn write(path: &Path, content: &str, force: bool) -> io::Result<()> {
     options.open(path)?.write_all(content.as_bytes())
 }
 
-fn next_steps(directory: &Path) -> String {
+fn next_steps(template: &Template, directory: &Path) -> String {
     let directory = directory.strip_prefix(".").unwrap_or(directory);
-    let files: String = ORDERS
+    let files: String = template
+        .files
         .iter()
         .map(|(name, _)| format!("wrote {}\n", directory.join(name).display()))
         .collect();
-    let config = directory.join(ORDERS[0].0);
-    format!("{files}next: greenroom run {}\n", config.display())
+    let config = directory.join(template.files[0].0).display().to_string();
+    files + &(template.next)(&config, directory)
 }

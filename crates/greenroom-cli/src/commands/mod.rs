@@ -12,5 +12,6 @@ pub mod man;
 pub mod route;
 pub mod run;
 pub mod schema;
+pub mod send;
 pub mod store;
 pub mod why;

@@ -2,6 +2,7 @@
 
 pub(crate) mod assemble;
 mod dry;
+mod intakes;
 mod interrupt;
 pub(crate) mod layers;
 pub(crate) mod reload;
@@ -24,6 +25,9 @@ use crate::{
     progress::{self, Snapshot},
     report,
 };
+
+/// How long senders are still answered once all is handled.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// Loads a configuration as `check` does, and runs it.
 pub fn from_file(arguments: &RunArgs) -> ExitCode {
@@ -64,6 +68,7 @@ async fn run_to_the_end(config: Config, source: &Source) -> Result<RunReport, St
     // Between events on the same terminal, a bar would be drawn over them.
     let may_draw = !(config.has_standard_output() && std::io::stdout().is_terminal());
     let runtime = tokio::runtime::Handle::current();
+    let intakes = targets.clone();
     let reload = Reload::new(source.clone(), control.clone(), config, runtime, targets);
     let reload = Arc::new(reload);
     let _watch = interrupt::watch(control.clone(), deadline, reload.clone())?;
@@ -72,6 +77,8 @@ async fn run_to_the_end(config: Config, source: &Source) -> Result<RunReport, St
     tokio::select! {
         biased;
         report = engine.run() => {
+            // What was being stored is answered; the next run handles it.
+            intakes.close_intakes(LAST_ANSWERS).await;
             layers.conclude();
             Ok(report)
         }

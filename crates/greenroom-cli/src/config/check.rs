@@ -1,7 +1,7 @@
 //! What only shows when values are looked at together: names that must exist, types taken twice,
 //! patterns, URLs. What lies outside the file is looked at in [`reach`](super::reach).
 
-use std::{collections::HashMap, path::Path};
+use std::{collections::HashMap, net::SocketAddr, path::Path};
 
 use greenroom::event_pool::Engine;
 use greenroom_bus::http::{
@@ -25,6 +25,7 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     checker.checkpoints();
     checker.follow();
     checker.records();
+    checker.listeners();
     checker.pools();
     checker.types_taken_twice();
     for handler in &config.handlers {
@@ -102,10 +103,51 @@ impl<'a> Checker<'a> {
     fn records(&mut self) {
         for input in &self.config.inputs {
             let path = format!("inputs.{}.records", input.name);
-            if !matches!(input.kind, InputKind::File(_)) && self.places.has(&path) {
+            if matches!(input.kind, InputKind::Generator(_)) && self.places.has(&path) {
                 let text =
                     format!("a `{}` input gives events: there are no records", input.kind.key());
                 self.error(&path, text, "leave `records` out");
+            }
+            let Some(records) = &input.records else { continue };
+            if matches!(input.kind, InputKind::File(_)) {
+                for attribute in records.of_headers() {
+                    let help =
+                        "lines of a file have a `pointer`; headers are those of `http` inputs";
+                    self.error(
+                        &format!("{path}.{attribute}.header"),
+                        "a line has no headers",
+                        help,
+                    );
+                }
+            }
+        }
+    }
+
+    /// Of two at one address only one could start. Port 0 is another one each time.
+    fn listeners(&mut self) {
+        let inputs = self.config.inputs.iter().filter_map(|input| match &input.kind {
+            InputKind::Http(http) => {
+                Some((format!("inputs.{}.http.listen", input.name), http.listen.0))
+            }
+            _ => None,
+        });
+        let admin = self.config.admin.iter();
+        let admin = admin.map(|admin| ("admin.listen".to_owned(), admin.listen.0));
+        let all: Vec<_> = admin.chain(inputs).filter(|(_, at)| at.port() != 0).collect();
+        for (place, (path, at)) in all.iter().enumerate() {
+            let clashes = |(_, other): &&(String, SocketAddr)| {
+                let (one, other) = (at, other);
+                one.port() == other.port()
+                    && (one.ip() == other.ip()
+                        || one.ip().is_unspecified()
+                        || other.ip().is_unspecified())
+            };
+            if let Some((first, _)) = all[..place].iter().find(clashes) {
+                let text = format!("`{first}` listens there already");
+                // A default stands nowhere: the input does.
+                let input = path.strip_suffix(".listen").unwrap_or(path);
+                let at = if self.places.has(path) { path } else { input };
+                self.error(at, text, "give each a port of its own");
             }
         }
     }

@@ -57,6 +57,8 @@ impl<'a> Flow<'a> {
                 (InputKind::Generator(generator), _) => {
                     types.extend(generator.types.iter().map(String::as_str));
                 }
+                // CloudEvents are taken beside the records.
+                (InputKind::Http(_), _) => return None,
                 (_, Some(records)) => types.push(records.known_type()?),
                 _ => return None,
             }

@@ -18,7 +18,7 @@ mod tests;
 
 use std::{env, path::Path};
 
-pub(crate) use greenroom_config::units::{duration, rate};
+pub(crate) use greenroom_config::units::{duration, rate, size};
 pub use greenroom_config::{
     CountOr, Kinds, Options, Place, Problem, Problems, Secret, Severity, Span, Word, plural,
     units::{DurationRange, Rate},

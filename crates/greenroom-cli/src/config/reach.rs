@@ -21,7 +21,7 @@ use greenroom_config::{Places, Problem, Problems, Written, plural};
 
 use super::options::{
     Config, DeduplicationConfig, ExecConfig, HandlerKind, HttpTls, InputKind, LayerConfig,
-    OutputKind, RotateConfig,
+    OutputKind, RotateConfig, ServerTlsConfig,
 };
 
 /// Reports every file, directory and program that cannot be reached from here.
@@ -46,6 +46,14 @@ pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mu
         {
             let key = format!("inputs.{}.file.checkpoint", input.name);
             reach.checkpoint(&key, &file.path, checkpoint);
+        }
+    }
+    let mut stores = HashMap::new();
+    for input in &config.inputs {
+        if let InputKind::Http(http) = &input.kind {
+            let key = format!("inputs.{}.http", input.name);
+            reach.store(&format!("{key}.store"), &http.store, &mut stores);
+            reach.server_tls(&format!("{key}.tls"), http.tls.as_ref());
         }
     }
     for output in &config.outputs {
@@ -370,6 +378,55 @@ impl Reach<'_> {
         };
         let at = self.places.at(&format!("{key}.{option}"));
         self.error(&at, text, help);
+    }
+
+    /// Certificates that cannot be read or used, and keys that do not fit them.
+    fn server_tls(&mut self, key: &str, tls: Option<&ServerTlsConfig>) {
+        let Some(tls) = tls else { return };
+        let (option, text, help) = match tls.read() {
+            Err(unread) => {
+                let at = self.places.at(&format!("{key}.{}", unread.option));
+                let shown = at.show(&unread.path.display().to_string());
+                let text = format!("cannot read `{shown}`: {}", unread.error);
+                (unread.option, text, "paths start at the directory of the configuration file")
+            }
+            Ok(read) => match read.check() {
+                Ok(()) => return,
+                Err(why @ BadTls::Cert(_)) => {
+                    let help =
+                        "`openssl x509 -in FILE -text -noout` shows what a certificate holds";
+                    ("cert", why.to_string(), help)
+                }
+                Err(why @ BadTls::Key(_)) => {
+                    ("key", why.to_string(), "name the key that the certificate was made with")
+                }
+                Err(why) => ("client_ca", why.to_string(), "name a file of certificates, as PEM"),
+            },
+        };
+        let at = self.places.at(&format!("{key}.{option}"));
+        self.error(&at, text, help);
+    }
+
+    /// The directory of a log: there or to be made, and of one input.
+    fn store(&mut self, key: &str, path: &Path, stores: &mut HashMap<PathBuf, String>) {
+        let at = self.places.at(key);
+        let shown = at.show(&path.display().to_string());
+        if let Some(first) = stores.insert(identity(path), key.to_owned()) {
+            let text = format!("`{shown}` is the store of `{first}` already");
+            return self.error(&at, text, "a log has one input: name another directory");
+        }
+        let reachable = match fs::metadata(path) {
+            Ok(found) if found.is_dir() => try_to_create_beside(&path.join("segment")),
+            Ok(_) => Err(io::Error::other("it is no directory")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => try_to_create_beside(path),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = reachable {
+            let text = format!("no log can be kept in `{shown}`: {error}");
+            let help =
+                "name a directory that can be written to; the one that it is in has to be there";
+            self.error(&at, text, help);
+        }
     }
 
     fn program(&mut self, key: &str, exec: &ExecConfig) {

@@ -3,6 +3,7 @@
 mod conditions;
 mod credentials;
 mod flow;
+mod http_input;
 mod layers;
 mod messages;
 mod pools;
@@ -611,7 +612,7 @@ fn what_belongs_to_later_versions_is_refused_by_name() {
         (root("dead_letters: { kafka: {} }"), "`kafka` dead letters"),
         (root("dead_letters: { nats: {} }"), "`nats` dead letters"),
         (root("outputs: { o: { kafka: {} } }"), "`kafka` outputs"),
-        (root("").replace("generator: { count: 1, types: [a] }", "http: {}"), "`http` inputs"),
+        (root("").replace("generator: { count: 1, types: [a] }", "nats: {}"), "`nats` inputs"),
     ] {
         let loaded = load(&text);
         assert_eq!(loaded.problems.errors(), 1, "{}", loaded.text());

@@ -27,6 +27,7 @@ const COMMANDS: [&str; 13] = [
     "dead-letters",
     "route",
     "explain-status",
+    "send",
     "schema",
     "init",
     "demo",

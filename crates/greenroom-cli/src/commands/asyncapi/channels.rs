@@ -7,8 +7,9 @@ use url::Url;
 
 use super::messages::{ANY, DEAD_LETTER, Messages, generated};
 use crate::config::{
-    AttributeFrom, AttributeRule, Config, HandlerConfig, HandlerKind, HttpMode, InputConfig,
-    InputKind, Kinds, LayerConfig, OutputConfig, OutputKind, RecordsConfig, RotateConfig, Word,
+    AttributeFrom, AttributeRule, Config, HandlerConfig, HandlerKind, HttpInput, HttpMode,
+    InputConfig, InputKind, Kinds, LayerConfig, OutputConfig, OutputKind, RecordsConfig,
+    RotateConfig, Word,
 };
 
 /// A place that events come from or go to.
@@ -46,21 +47,26 @@ impl Channel {
 
     fn input(input: &InputConfig, config: &Config) -> Self {
         let known = input.records.as_ref().and_then(RecordsConfig::known_type);
-        let (address, types, kind) = match &input.kind {
+        let (address, types, target) = match &input.kind {
             // What a file holds is not known, unless a rule says it; what of it is handled is.
             InputKind::File(file) => {
                 let types = known.map_or_else(|| handled(config), |ty| vec![ty.to_owned()]);
-                (address(&file.path), types, "file")
+                (address(&file.path), types, None)
             }
-            InputKind::Generator(_) => (None, generated(config).cloned().collect(), "generator"),
+            // CloudEvents are taken beside what a rule makes.
+            InputKind::Http(http) => {
+                (Some(http.path.clone()), handled(config), Some(Target::listening(input, http)))
+            }
+            InputKind::Generator(_) => (None, generated(config).cloned().collect(), None),
         };
+        let kind = input.kind.key();
         let title = format!("The input `{}`", input.name);
         let mut details = json!({ "kind": kind });
         if let Some(records) = &input.records {
             details["records"] = self::records(records);
         }
         let key = format!("input.{}", input.name);
-        Self { address, types, details, ..Self::new(key, "receive", title) }
+        Self { address, types, target, details, ..Self::new(key, "receive", title) }
     }
 
     fn handler(handler: &HandlerConfig) -> Self {
@@ -198,6 +204,18 @@ impl Target {
     }
 }
 
+impl Target {
+    /// greenroom itself.
+    fn listening(input: &InputConfig, http: &HttpInput) -> Self {
+        let protocol = if http.tls.is_some() { "https" } else { "http" };
+        Self {
+            name: format!("input.{}", input.name),
+            protocol: protocol.to_owned(),
+            host: http.listen.0.to_string(),
+        }
+    }
+}
+
 /// A file, a directory or a pattern; none for standard input and output.
 fn address(path: &Path) -> Option<String> {
     (path != Path::new("-")).then(|| path.display().to_string())
@@ -226,6 +244,7 @@ fn references(keys: Vec<&str>) -> Map<String, Value> {
 fn records(records: &RecordsConfig) -> Value {
     let from = |rule: &AttributeRule| match &rule.from {
         AttributeFrom::Pointer(pointer) => json!({ "pointer": pointer }),
+        AttributeFrom::Header(name) => json!({ "header": name }),
         other => json!(other.key()),
     };
     let named = [("subject", &records.subject), ("id", &records.id), ("time", &records.time)];

@@ -26,6 +26,7 @@ use greenroom_bus::{
 };
 
 use super::{
+    intakes,
     layers::HandlerLayers,
     targets::{self, Targets},
 };
@@ -68,7 +69,7 @@ pub(super) async fn engine(
         builder = builder.loopback(engine::LoopbackConfig { on, room: loopback.room });
     }
     for input in &config.inputs {
-        let source = source(input).map_err(|why| within("input", &input.name, why))?;
+        let source = source(input, targets).map_err(|why| within("input", &input.name, why))?;
         builder = builder.input_named(&input.name, input_config(input), source);
     }
     for pool in &config.pools {
@@ -132,18 +133,20 @@ fn within(what: &str, name: &str, why: String) -> String {
     format!("{what} `{name}`: {why}")
 }
 
-pub(super) fn source(input: &InputConfig) -> Result<Box<dyn Source>, String> {
+pub(super) fn source(input: &InputConfig, targets: &Targets) -> Result<Box<dyn Source>, String> {
     match &input.kind {
         InputKind::File(file) => files(input, file, false),
+        InputKind::Http(http) => intakes::source(input, http, targets),
         InputKind::Generator(config) => Ok(Box::new(generator(config)?)),
     }
 }
 
-/// As [`source`], for somebody who only looks.
+/// As [`source`], for somebody who only looks: nothing is settled or written, and nobody is listened to.
 pub(super) fn looking(input: &InputConfig) -> Result<Box<dyn Source>, String> {
     match &input.kind {
         InputKind::File(file) => files(input, file, true),
-        _ => source(input),
+        InputKind::Http(http) => intakes::looking(http),
+        InputKind::Generator(config) => Ok(Box::new(generator(config)?)),
     }
 }
 

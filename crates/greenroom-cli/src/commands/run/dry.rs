@@ -69,6 +69,9 @@ async fn read(config: &Config) -> Result<String, String> {
         End::Time => "more may follow: reading ended after 10 s; nothing was handled or settled\n",
         End::Signal => "more may follow: reading was interrupted; nothing was handled or settled\n",
     });
+    if config.inputs.iter().any(|input| matches!(input.kind, InputKind::Http(_))) {
+        text.push_str("nothing was listened to: what `http` inputs have stored was read\n");
+    }
     let stdin =
         |kind: &InputKind| matches!(kind, InputKind::File(file) if file.path == Path::new("-"));
     if config.inputs.iter().any(|input| stdin(&input.kind)) {

@@ -1,7 +1,7 @@
-//! What is posted to: the targets of `http` handlers and outputs, whose options change while
-//! greenroom runs.
+//! What is posted to: the targets of `http` handlers and outputs, and greenroom itself by `http`
+//! inputs. Their options change while greenroom runs.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use greenroom::Backoff;
 use greenroom_bus::{
@@ -15,12 +15,15 @@ use greenroom_bus::{
         file::{FileSink, FileSinkOptions},
         http::{Batching, HttpSink, HttpSinkConfig, HttpSinkMode},
     },
+    source::http::Intake,
 };
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
+use super::intakes;
 use crate::config::{
-    DurationRange, HttpAuth, HttpBatch, HttpConfig, HttpMode, HttpOutput, HttpOutputMode, HttpTls,
-    OutputConfig, OutputKind, RotateConfig,
+    DurationRange, HttpAuth, HttpBatch, HttpConfig, HttpInput, HttpMode, HttpOutput,
+    HttpOutputMode, HttpTls, InputConfig, OutputConfig, OutputKind, RotateConfig,
 };
 
 /// Those that there are, by name.
@@ -28,6 +31,7 @@ use crate::config::{
 pub(crate) struct Targets {
     handlers: Mutex<HashMap<String, HttpFactory>>,
     outputs: Mutex<HashMap<String, Arc<HttpSink>>>,
+    intakes: Mutex<HashMap<String, Arc<Intake>>>,
 }
 
 impl Targets {
@@ -93,6 +97,44 @@ impl Targets {
         let sink = self.outputs.lock().get(name).cloned();
         let Some(sink) = sink else { return Ok(false) };
         sink.reconfigure(output_config(http)?).map_err(|error| error.to_string())
+    }
+}
+
+impl Targets {
+    /// The server of an input, which is there from now on.
+    pub(super) fn intake(&self, name: &str, intake: Arc<Intake>) {
+        self.intakes.lock().insert(name.to_owned(), intake);
+    }
+
+    /// It was not added, or is removed: what it is storing is stored, and it takes nothing more.
+    pub(super) fn forget_intake(&self, name: &str) {
+        if let Some(intake) = self.intakes.lock().remove(name) {
+            intake.close();
+        }
+    }
+
+    /// Judges what is posted by other options from now on; false where they are the same.
+    ///
+    /// # Errors
+    /// Why they cannot be used.
+    pub(super) fn reconfigure_intake(
+        &self,
+        input: &InputConfig,
+        http: &HttpInput,
+    ) -> Result<bool, String> {
+        let intake = self.intakes.lock().get(&input.name).cloned();
+        intake.map_or(Ok(false), |intake| intake.reconfigure(intakes::settings(input, http)?))
+    }
+
+    /// Takes nothing more, and waits until what was being stored is answered, but no longer than
+    /// this.
+    pub(super) async fn close_intakes(&self, within: Duration) {
+        let all: Vec<_> = self.intakes.lock().drain().map(|(_, intake)| intake).collect();
+        all.iter().for_each(|intake| intake.close());
+        let until = Instant::now() + within;
+        for intake in all {
+            intake.closed(until.saturating_duration_since(Instant::now())).await;
+        }
     }
 }
 

@@ -105,6 +105,6 @@ impl HttpTls {
     }
 }
 
-fn read(option: &'static str, path: &Path) -> Result<Vec<u8>, Unread> {
+pub(super) fn read(option: &'static str, path: &Path) -> Result<Vec<u8>, Unread> {
     std::fs::read(path).map_err(|error| Unread { option, path: path.to_owned(), error })
 }

@@ -8,6 +8,7 @@ use greenroom_config::{
 
 use super::{
     bounds::{DAY_MS, GIB},
+    http_input::HttpInput,
     records::RecordsConfig,
 };
 
@@ -21,12 +22,11 @@ options! {
         /// that is larger passes while nothing else of its input is in flight.
         in_flight: u64 = size(1024..=1024 * GIB).default("64MiB");
         /// The rule that makes events of what is read, where that is no CloudEvents. Without it,
-        /// each line is a CloudEvent.
+        /// each line, or what is posted, is a CloudEvent.
         records: Option<RecordsConfig> = group().optional();
         .. /// What it reads.
         kind: InputKind;
         refused {
-            "http": "`http` inputs are not part of this version";
             "kafka": "`kafka` inputs are not part of this version";
             "nats": "`nats` inputs are not part of this version";
             "memory": "`memory` inputs are for programs that use the library; they have no configuration";
@@ -40,6 +40,8 @@ options! {
         /// Reads a file, or several one after the other, from the start or the checkpoint to the
         /// end.
         File(FileInput) as "file" = group();
+        /// Takes what is posted over HTTP, and answers once it is on disk.
+        Http(HttpInput) as "http" = group();
         /// Makes events up, the same ones for the same seed.
         Generator(GeneratorConfig) as "generator" = group();
     }

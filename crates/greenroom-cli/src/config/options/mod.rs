@@ -8,6 +8,7 @@ mod condition;
 mod config;
 mod handler;
 mod http;
+mod http_input;
 mod input;
 mod layer;
 mod output;
@@ -27,6 +28,10 @@ pub use self::{
         SimulateConfig,
     },
     http::{BasicAuth, HttpAuth, HttpTls},
+    http_input::{
+        HttpInput, HttpInputAuth, RepeatsConfig, RetentionConfig, ServerTlsConfig, SignatureConfig,
+        SignatureEncoding, TimestampConfig,
+    },
     input::{FileInput, GeneratorConfig, InputConfig, InputKind},
     layer::{Breaker, DeduplicationConfig, LayerConfig, Schema, Schemas},
     output::{FileOutput, HttpBatch, HttpOutput, HttpOutputMode, OutputConfig, OutputKind},

@@ -9,11 +9,13 @@ use greenroom_config::{At, bare, each, flag, group, options, schema::Group, text
 const NOTHING: &Group = &Group::without_settings("this part of a record");
 
 options! {
-    /// How lines that are no CloudEvents become events. A single value is the attribute itself, the
+    /// How what is no CloudEvent becomes one: each line of a file, and the body of each request that
+    /// is no CloudEvents. A single value is the attribute itself, the
     /// same for every line; what comes from a line is written as `{ pointer: /kind }`. The bytes of
     /// a line are the data as they are, and are parsed only where there is a `pointer`. Blank lines
     /// are skipped. A line that lacks what is asked for, or is not JSON where there is a `pointer`,
-    /// is malformed: a dead letter with its bytes that names the attribute.
+    /// is malformed: a dead letter with its bytes that names the attribute. Such a request is answered
+    /// 400.
     pub struct RecordsConfig = "records", then RecordsConfig::checked {
         /// The type of the events.
         ty as "type": AttributeRule = group();
@@ -24,13 +26,14 @@ options! {
         /// What tells an event from all others of its source, and is the same where it is repeated.
         /// When this is not given, it is made of the file's inode, the number of the line and a
         /// checksum of its bytes: the same whenever the line is read again, and another one in a
-        /// file that was rewritten.
+        /// file that was rewritten. Of a request, it is made of the path and the body, so that a post
+        /// that is repeated is one event; two that mean different things need an id of their own.
         id: Option<AttributeRule> = group().optional();
         /// When it happened, in RFC 3339. Events have no `time` otherwise.
         time: Option<AttributeRule> = group().optional();
         /// What the lines are, for example `application/json` or `text/plain`. Without it, events
         /// say nothing about that, which means JSON: lines that are not are written as
-        /// `data_base64`.
+        /// `data_base64`. A request says it itself, by its `content-type`.
         content_type: Option<String> = text().optional();
         /// Extension attributes, by name.
         extensions: Vec<AttributeRule> = each().or_empty();
@@ -58,7 +61,9 @@ options! {
         /// A text, number or truth value in the line, which has to be JSON: a JSON pointer, such as
         /// `/user/id`.
         Pointer(String) as "pointer" = text();
-        /// The path of the file.
+        /// The header of this name, in any case; for `http` inputs only.
+        Header(String) as "header" = text();
+        /// The path of the file, or of the request.
         Path as "path" = bare(NOTHING);
     }
 }
@@ -95,6 +100,21 @@ impl RecordsConfig {
             AttributeFrom::Literal(ty) => Some(ty),
             _ => None,
         }
+    }
+
+    /// The attributes that come from headers, each with its path below `records`.
+    pub(crate) fn of_headers(&self) -> Vec<String> {
+        let named = [("subject", &self.subject), ("id", &self.id), ("time", &self.time)];
+        let named = named.into_iter().filter_map(|(name, rule)| Some((name, rule.as_ref()?)));
+        let required = [("type", &self.ty), ("source", &self.source)];
+        let plain = required.into_iter().chain(named).map(|(name, rule)| (name.to_owned(), rule));
+        let extensions = self.extensions.iter();
+        let extensions = extensions.map(|rule| (format!("extensions.{}", rule.attribute), rule));
+        plain
+            .chain(extensions)
+            .filter(|(_, rule)| matches!(rule.from, AttributeFrom::Header(_)))
+            .map(|(name, _)| name)
+            .collect()
     }
 
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
@@ -134,6 +154,7 @@ impl AttributeRule {
             AttributeFrom::Pointer(pointer) => {
                 RecordPart::Pointer(pointer.parse().map_err(|error| format!("pointer: {error}"))?)
             }
+            AttributeFrom::Header(name) => RecordPart::Header(name.as_str().into()),
             AttributeFrom::Path => RecordPart::Path,
         };
         let pick = Pick::of(part);

@@ -15,9 +15,11 @@ use greenroom_bus::{engine::ChangeError, router::Interest, source::file::FileSet
 
 use super::{
     super::assemble::{self},
-    BEFORE_THE_START, Turn,
+    BEFORE_THE_START, Turn, is_live,
 };
-use crate::config::{Config, InputConfig, InputKind, OutputConfig, OutputKind, identity};
+use crate::config::{
+    Config, HttpInput, InputConfig, InputKind, Options, OutputConfig, OutputKind, identity,
+};
 
 /// Why the last input stays.
 const NOTHING_TO_READ: &str = "it is gone from the file, and goes on: without it nothing would be read, and the run would end";
@@ -209,9 +211,13 @@ impl Turn<'_> {
                 }
             }
         }
-        let source = assemble::source(input)?;
+        let _on_its_runtime = self.runtime.enter();
+        let source = assemble::source(input, self.targets)?;
         let added = self.control.add_input(&input.name, assemble::input_config(input), source);
-        added.map_err(|error| error.to_string())
+        added.map_err(|error| {
+            self.targets.forget_intake(&input.name);
+            error.to_string()
+        })
     }
 
     fn remove_inputs(&mut self, wanted: &[InputConfig]) {
@@ -237,6 +243,7 @@ impl Turn<'_> {
     /// The log tells when all that it gave is settled; nobody waits for it.
     fn remove_input(&self, name: &str) -> Result<(), ChangeError> {
         let removal = self.control.remove_input(name)?;
+        self.targets.forget_intake(name);
         drop(self.runtime.spawn(async move {
             let gone = removal.done().await;
             let (input, taken) = (gone.name, gone.taken);
@@ -247,9 +254,37 @@ impl Turn<'_> {
 
     fn inputs_that_stay(&mut self, wanted: &[InputConfig]) {
         for to in wanted {
-            let is = self.config.inputs.iter().find(|is| is.name == to.name);
-            let differs = is.is_some_and(|is| is != to);
+            let Some(place) = self.config.inputs.iter().position(|is| is.name == to.name) else {
+                continue;
+            };
+            let mut to = to.clone();
+            self.http_input(place, &mut to);
+            let differs = self.config.inputs[place] != to;
             self.compare(format!("inputs.{}", to.name), differs);
         }
+    }
+
+    /// What an `http` input judges requests by can change; where it listens and what it stores in cannot.
+    /// Called for each: its files may hold something else. What was looked at is in `to` as it is in what
+    /// holds.
+    fn http_input(&mut self, place: usize, to: &mut InputConfig) {
+        let input = &self.config.inputs[place];
+        let (InputKind::Http(is), InputKind::Http(http)) = (&input.kind, &to.kind) else { return };
+        let what = format!("inputs.{}.http", to.name);
+        let (is, http) = (is.clone(), http.clone());
+        let mut holds = is.clone();
+        match self.targets.reconfigure_intake(input, &http) {
+            Ok(changed) => {
+                self.changed.extend(changed.then(|| what.clone()));
+                let HttpInput { listen, path, store, retention, deduplicate, .. } = is.clone();
+                holds = HttpInput { listen, path, store, retention, deduplicate, ..http.clone() };
+            }
+            Err(why) => self.leave(what.clone(), why),
+        }
+        for option in is.differs(&http).into_iter().filter(|option| !is_live::<HttpInput>(option)) {
+            self.compare(format!("{what}.{option}"), option != "allow_anonymous");
+        }
+        self.config.inputs[place].kind = InputKind::Http(holds.clone());
+        to.kind = InputKind::Http(holds);
     }
 }

@@ -1,0 +1,73 @@
+//! Batches that are posted by hand: one request each, and what came back.
+
+use std::{fmt, time::Duration};
+
+use bytes::Bytes;
+
+use super::{answer, config::TargetConfig, connection::Connection, message};
+use crate::event::Event;
+
+/// So much of an answer is kept.
+const KEPT: usize = 4 << 10;
+
+/// So much is read, so that the connection can be used again.
+const READ: usize = 64 << 10;
+
+/// Posts batches of events to a target, over connections that it keeps.
+pub struct Poster(Connection);
+
+/// What a target has answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Posted {
+    /// The status.
+    pub status: u16,
+    /// How long it asks to wait.
+    pub retry_after: Option<Duration>,
+    /// The beginning of the body, at most 4 KiB.
+    pub body: Bytes,
+}
+
+/// There is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+#[non_exhaustive]
+pub struct NotPosted {
+    /// What happened, for whoever posts.
+    pub text: String,
+    /// The certificate of one side is not trusted by the other: trying again does not help.
+    pub untrusted: bool,
+}
+
+impl Poster {
+    /// Connects to nothing yet.
+    ///
+    /// # Errors
+    /// A sentence for whoever posts, where the URL, a header or TLS cannot be used. It repeats no secret.
+    pub fn new(target: &TargetConfig) -> Result<Self, String> {
+        Connection::new(target).map(Self)
+    }
+
+    /// Posts these events as one batch. `attempt` is told to the target, from 1.
+    ///
+    /// # Errors
+    /// There is no answer; the target may have had the events all the same.
+    ///
+    /// # Cancel safety
+    /// The target may have had the events.
+    pub async fn post(&self, events: &[Event], attempt: u32) -> Result<Posted, NotPosted> {
+        let request = message::batch(&self.0, events.iter(), attempt);
+        let answered = self.0.send(request).await;
+        let mut response =
+            answered.map_err(|none| NotPosted { text: none.text, untrusted: none.untrusted })?;
+        let retry_after = answer::wait(&response);
+        let body = answer::read_some(&mut response, READ, KEPT).await.freeze();
+        Ok(Posted { status: response.status().as_u16(), retry_after, body })
+    }
+}
+
+/// Without what may be secret.
+impl fmt::Debug for Poster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Poster").field(&self.0.target.shown).finish()
+    }
+}

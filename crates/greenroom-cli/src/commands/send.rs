@@ -1,0 +1,113 @@
+//! `greenroom send [ADDRESS] FILE`: posts the events of a file to an `http` input (C07).
+//!
+//! ```text
+//! FILE ──▶ reader ──by subject──▶ line 1: batch ▶ POST ▶ answer ▶ batch ..
+//!                 └────────────▶ line 2: ..
+//! ```
+//!
+//! Each line has one request under way at a time, so the events of a line are stored in the order of the
+//! file. A batch that may or may not have been stored is posted again: the input knows its events by
+//! source and id.
+
+mod line;
+mod lot;
+mod reader;
+mod tally;
+mod target;
+
+use std::{process::ExitCode, sync::Arc, time::Duration};
+
+use tokio::{sync::mpsc, task::JoinSet, time::Instant};
+
+use self::{line::Line, reader::Reader, tally::Tally};
+use crate::{
+    cli::SendArgs,
+    exit::{self, Exit, LAST_TASKS},
+};
+
+/// Where an input listens, unless said otherwise.
+pub const ADDRESS: &str = "http://127.0.0.1:8080/events";
+
+/// Lots of events that wait for each line, so that reading and posting overlap.
+const AHEAD: usize = 4;
+
+/// Why no more is sent.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// An event is bad, or a line is none.
+    BadEvent(String),
+    /// It cannot be sent.
+    Failed(String),
+}
+
+/// Sends a file.
+pub fn send(args: &SendArgs) -> ExitCode {
+    let poster = match target::poster(args) {
+        Ok(poster) => Arc::new(poster),
+        Err(why) => return Exit::BadConfiguration.because(why),
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return Exit::CouldNotRun.because(format_args!("no threads: {error}")),
+    };
+    let tally = Arc::new(Tally::new());
+    let sent = runtime.block_on(async {
+        let reader = match Reader::open(&args.file) {
+            Ok(reader) => reader,
+            Err(why) => return Err(Stop::Failed(why)),
+        };
+        tokio::select! {
+            biased;
+            sent = all(args, reader, &poster, &tally) => sent,
+            () = tally::show(tally.clone()) => unreachable!("progress is shown until it is dropped"),
+        }
+    });
+    runtime.shutdown_timeout(LAST_TASKS);
+    let told = exit::answer(&tally.summary());
+    match sent {
+        Ok(()) => told,
+        Err(Stop::BadEvent(why)) => Exit::Refused.because(why),
+        Err(Stop::Failed(why)) => Exit::CouldNotRun.because(why),
+    }
+}
+
+/// Reads and posts until the end of the file, or until something stops it; what is under way then is still
+/// posted.
+async fn all(
+    args: &SendArgs,
+    mut reader: Reader,
+    poster: &Arc<greenroom_bus::http::Poster>,
+    tally: &Arc<Tally>,
+) -> Result<(), Stop> {
+    let mut lines = JoinSet::new();
+    let mut queues = Vec::new();
+    for _ in 0..args.connections {
+        let (queue, lots) = mpsc::channel(AHEAD);
+        queues.push(queue);
+        let line = Line::new(args, poster.clone(), tally.clone());
+        lines.spawn(line.run(lots));
+    }
+    let read = tokio::select! {
+        read = reader.share_out(&queues, args, tally) => read,
+        // A line ends before the file only where something stops it.
+        Some(ended) = lines.join_next() => ended_early(ended),
+    };
+    drop(queues);
+    let mut result = read;
+    while let Some(ended) = lines.join_next().await {
+        let ended = ended_early(ended);
+        if result.is_ok() {
+            result = ended;
+        }
+    }
+    result
+}
+
+fn ended_early(ended: Result<Result<(), Stop>, tokio::task::JoinError>) -> Result<(), Stop> {
+    ended.unwrap_or_else(|error| Err(Stop::Failed(format!("a connection failed: {error}"))))
+}
+
+/// Since when nothing was stored, for [`SendArgs::retry_for`].
+pub(super) fn is_over(since: Instant, retry_for: Duration) -> bool {
+    since.elapsed() >= retry_for
+}

@@ -1,0 +1,177 @@
+//! One line of requests, each posted when the one before is answered.
+
+use std::{sync::Arc, time::Duration};
+
+use greenroom::Backoff;
+use greenroom_bus::http::{NotPosted, Posted, Poster};
+use serde::Deserialize;
+use tokio::{
+    sync::mpsc::Receiver,
+    time::{Instant, sleep},
+};
+
+use super::{
+    Stop, is_over,
+    lot::{Lot, Read},
+    tally::Tally,
+};
+use crate::cli::SendArgs;
+
+/// The first wait before another try, and the longest one that is not asked for.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// Posts what it is given, in order.
+pub(super) struct Line {
+    poster: Arc<Poster>,
+    tally: Arc<Tally>,
+    most: usize,
+    bytes: u64,
+    retry_for: Duration,
+    skip_bad: bool,
+}
+
+/// What an input answers, whichever it is.
+#[derive(Deserialize, Default)]
+struct Told {
+    #[serde(default)]
+    stored: u64,
+    #[serde(default)]
+    repeated: u64,
+    error: Option<String>,
+    index: Option<usize>,
+}
+
+/// What became of a lot.
+enum Came {
+    Stored(Told),
+    /// This event of it is bad.
+    Bad(usize, String),
+    /// It is more than is taken at once.
+    TooLarge(String),
+}
+
+impl Line {
+    pub(super) fn new(args: &SendArgs, poster: Arc<Poster>, tally: Arc<Tally>) -> Self {
+        Self {
+            poster,
+            tally,
+            most: args.batch as usize,
+            bytes: args.batch_bytes,
+            retry_for: args.retry_for,
+            skip_bad: args.skip_bad,
+        }
+    }
+
+    /// Posts until there is no more, or until something stops it.
+    pub(super) async fn run(self, mut lots: Receiver<Vec<Read>>) -> Result<(), Stop> {
+        let mut waiting = Vec::new();
+        while let Some(more) = lots.recv().await {
+            waiting.extend(more);
+            // What has been read meanwhile goes along.
+            while waiting.len() < self.most
+                && let Ok(more) = lots.try_recv()
+            {
+                waiting.extend(more);
+            }
+            while !waiting.is_empty() {
+                self.store(Lot::take(&mut waiting, self.most, self.bytes)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores a lot, in parts where something in it is refused: those before it first.
+    async fn store(&self, lot: Lot) -> Result<(), Stop> {
+        let mut parts = vec![(lot, None)];
+        while let Some((lot, then)) = parts.pop() {
+            if lot.len() > 0 {
+                match self.post(&lot).await? {
+                    Came::Stored(told) => self.tally.stored(told.stored, told.repeated),
+                    Came::Bad(place, why) => {
+                        let why = format!("{}: {why}", self.tally.place(lot.positions[place]));
+                        let (before, after) = lot.around(place);
+                        parts.push((after, then));
+                        parts.push((before, Some(why)));
+                        continue;
+                    }
+                    Came::TooLarge(why) if lot.len() == 1 => {
+                        self.refused(format!("{}: {why}", self.tally.place(lot.positions[0])))?;
+                    }
+                    Came::TooLarge(_) => {
+                        let (first, rest) = lot.halves();
+                        parts.push((rest, then));
+                        parts.push((first, None));
+                        continue;
+                    }
+                }
+            }
+            if let Some(why) = then {
+                self.refused(why)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn refused(&self, why: String) -> Result<(), Stop> {
+        if !self.skip_bad {
+            return Err(Stop::BadEvent(why));
+        }
+        self.tally.rejected(&why);
+        Ok(())
+    }
+
+    /// Posts until there is an answer that counts.
+    async fn post(&self, lot: &Lot) -> Result<Came, Stop> {
+        let (since, mut attempt) = (Instant::now(), 0);
+        loop {
+            attempt += 1;
+            let (why, wait) = match self.poster.post(&lot.events, attempt).await {
+                Ok(posted) => match came(&posted, lot.len())? {
+                    Ok(came) => return Ok(came),
+                    Err(why) => (why, posted.retry_after),
+                },
+                Err(NotPosted { text, untrusted: true, .. }) => return Err(Stop::Failed(text)),
+                Err(none) => (none.text, None),
+            };
+            let from = self.tally.place(lot.positions[0]);
+            if is_over(since, self.retry_for) {
+                let text = format!(
+                    "from {from} on, nothing was stored for {:.0?}: {why}; send the file again, \
+                     nothing that the input remembers is stored twice",
+                    since.elapsed()
+                );
+                return Err(Stop::Failed(text));
+            }
+            self.tally.waits(&why);
+            let (least, most) = BACKOFF;
+            let own = Backoff::new(least, most).wait(attempt, 0.5);
+            let left = self.retry_for.saturating_sub(since.elapsed());
+            sleep(wait.unwrap_or(own).min(left.max(least))).await;
+        }
+    }
+}
+
+/// What an answer means. The inner error: it may pass.
+fn came(posted: &Posted, events: usize) -> Result<Result<Came, String>, Stop> {
+    let told: Told = serde_json::from_slice(&posted.body).unwrap_or_default();
+    let status = posted.status;
+    let why = match &told.error {
+        Some(error) => format!("{status}: {error}"),
+        None => format!("status {status}"),
+    };
+    Ok(Ok(match (status, told.index) {
+        (202, _) => Came::Stored(told),
+        (400 | 413, Some(index)) if index < events => Came::Bad(index, why),
+        (400, _) if events == 1 => Came::Bad(0, why),
+        (413, _) => Came::TooLarge(why),
+        (408 | 425 | 429 | 500.., _) => return Ok(Err(why)),
+        (401, _) => {
+            let next = "give the token by GREENROOM_SEND_TOKEN or `--token`";
+            return Err(Stop::Failed(format!("{why}: who posts is not known; {next}")));
+        }
+        _ => {
+            let next = "is an `http` input of greenroom there, and is its `path` in the address?";
+            return Err(Stop::Failed(format!("{why}; {next}")));
+        }
+    }))
+}

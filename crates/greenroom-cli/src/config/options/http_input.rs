@@ -1,0 +1,234 @@
+//! Events that are posted to greenroom.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use greenroom_bus::source::http::{Access, Encoding, ServerTls, Signature, SignedTime};
+use greenroom_config::{
+    At, Secret, count, duration, flag, group, options, path, size, text, texts, word, words,
+};
+
+use super::{
+    admin::Listen,
+    bounds::{DAY_MS, GIB},
+    http::{Unread, read},
+};
+
+/// As long as anybody keeps events.
+const YEAR_MS: u64 = 366 * DAY_MS;
+
+options! {
+    /// Takes CloudEvents that are posted, one at a time or in batches, and answers 202 once they are
+    /// on disk. docs/http-input.md says what else is answered.
+    pub struct HttpInput = "an http input", then HttpInput::checked {
+        /// An IP address (or `localhost`) and a port. Port 0 takes a free one, and the log says
+        /// which. An address that other machines can reach needs `auth`, `tls.client_ca` or
+        /// `allow_anonymous`.
+        listen: Listen = text().to::<Listen>().default("127.0.0.1:8080");
+        /// Where events are posted to. `/hooks/*` takes every path below `/hooks/`, which `records`
+        /// can make use of. `GET /healthz` says whether events are taken.
+        path: String = text().default("/events");
+        /// The directory of the log that posted events are stored in until they are handled, and from
+        /// which a later run goes on. Made when it is missing.
+        store: PathBuf = path();
+        /// How long the log keeps what is handled, and how large it may become.
+        retention: RetentionConfig = group().default("{}");
+        /// Which events count as posted before.
+        deduplicate: RepeatsConfig = group().default("{}");
+        /// The largest event.
+        max_event: u64 = size(1024..=GIB).live().default("1MiB");
+        /// The largest body of a batch.
+        max_body: u64 = size(1024..=GIB).live().default("16MiB");
+        /// The most events of a batch.
+        max_batch: usize = count(1..=1_000_000).live().default("10000");
+        /// The most connections at once, and never more than half of the files that the process may
+        /// open. Beyond it, a new one takes the place of the one that has waited longest for its client.
+        connections: usize = count(1..=65_536).live().default("1024");
+        /// How much memory all bodies that come in at once may take. Beyond it, a sender is
+        /// answered 429.
+        bodies: u64 = size(1024..=1024 * GIB).live().default("64MiB");
+        /// How long a client may take for the headers of a request, counted from its last answer.
+        header_timeout: Duration = duration(1..=DAY_MS).live().default("30s");
+        /// How long it may take for the body.
+        body_timeout: Duration = duration(1..=DAY_MS).live().default("30s");
+        /// Who may post. Without it, whoever can connect; but no page of a browser.
+        auth: Option<HttpInputAuth> = group().live().optional();
+        /// HTTPS in place of HTTP.
+        tls: Option<ServerTlsConfig> = group().live().optional();
+        /// Lets everybody post who can reach an address that is not of this machine alone.
+        allow_anonymous: bool = flag().default("false");
+    }
+}
+
+options! {
+    /// Events that no run needs any more are removed, the oldest first; others never are.
+    #[derive(Copy, Eq)]
+    pub struct RetentionConfig = "retention" {
+        /// How long events are kept after they were handled, unless their room is needed.
+        age: Duration = duration(0..=YEAR_MS).default("24h");
+        /// How much the log may take on disk. With all of it still needed, senders are answered 429.
+        size: u64 = size((8 << 20)..=1024 * GIB).default("10GiB");
+    }
+}
+
+options! {
+    /// An event whose source and id are remembered is answered 202 and not stored again: so a post
+    /// whose answer was lost can be repeated. Kept across restarts.
+    #[derive(Copy, Eq)]
+    pub struct RepeatsConfig = "deduplicate" {
+        /// How long they are remembered. With `0s`, not at all.
+        within: Duration = duration(0..=YEAR_MS).default("10m");
+        /// Of how many events; each takes some 60 bytes of memory.
+        events: usize = count(1..=100_000_000).default("1000000");
+    }
+}
+
+options! {
+    /// Who may post: exactly one.
+    pub enum HttpInputAuth = "auth" {
+        /// A token, or several of which each is good: `authorization: Bearer TOKEN`. Take them from
+        /// files or the environment. A reload reads them anew.
+        Bearer(Secret<Vec<String>>) as "bearer" = texts().secret();
+        /// A signature of the body, as webhooks have it.
+        Signature(SignatureConfig) as "signature" = group();
+    }
+}
+
+options! {
+    /// HMAC of the body with SHA-256.
+    pub struct SignatureConfig = "signature" {
+        /// The header that has the signature, for example `x-hub-signature-256`.
+        header: String = text();
+        /// The secret, or several of which each is good.
+        secret: Secret<Vec<String>> = texts().secret();
+        /// What stands before the signature in its header, for example `sha256=`. Nothing does when
+        /// this is not given.
+        prefix: Option<String> = text().optional();
+        /// How the signature is written.
+        encoding: SignatureEncoding = word().default("hex");
+        /// When it was signed, where that is signed as well.
+        timestamp: Option<TimestampConfig> = group().optional();
+    }
+}
+
+options! {
+    /// What is signed then is the time as it stands in its header, a full stop, and the body.
+    pub struct TimestampConfig = "timestamp" {
+        /// The header that has the time, in seconds since 1970.
+        header: String = text();
+        /// How far it may be from now.
+        tolerance: Duration = duration(1_000..=DAY_MS).default("5m");
+    }
+}
+
+words! {
+    /// How a signature is written.
+    pub enum SignatureEncoding {
+        /// Two digits a byte.
+        Hex = "hex",
+        /// Standard base64.
+        Base64 = "base64",
+    }
+}
+
+options! {
+    /// Files are PEM, and are read anew by each reload.
+    pub struct ServerTlsConfig = "tls" {
+        /// A file with the certificate, and those between it and its authority.
+        cert: PathBuf = path();
+        /// The file with its private key, without a passphrase.
+        key: PathBuf = path();
+        /// A file with authorities of clients: whoever connects has to show a certificate of one of
+        /// them.
+        client_ca: Option<PathBuf> = path().optional();
+    }
+}
+
+impl ServerTlsConfig {
+    /// Certificates and keys as they are in their files now.
+    ///
+    /// # Errors
+    /// The first file that cannot be read.
+    pub fn read(&self) -> Result<ServerTls, Unread> {
+        let client_ca = self.client_ca.as_deref();
+        Ok(ServerTls {
+            cert: read("cert", &self.cert)?,
+            key: read("key", &self.key)?,
+            client_ca: client_ca.map(|path: &Path| read("client_ca", path)).transpose()?,
+        })
+    }
+}
+
+impl HttpInput {
+    /// Who may post.
+    pub fn access(&self) -> Access {
+        match &self.auth {
+            None => Access::Anybody,
+            Some(HttpInputAuth::Bearer(tokens)) => Access::Bearer(tokens.to_vec()),
+            Some(HttpInputAuth::Signature(signature)) => Access::Signature(signature.to_bus()),
+        }
+    }
+
+    fn checked(self, at: &mut At<'_>) -> Option<Self> {
+        let asks = self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
+        if !self.listen.0.ip().is_loopback()
+            && self.auth.is_none()
+            && !asks
+            && !self.allow_anonymous
+        {
+            let text = "an input that other machines can reach needs `auth`";
+            let help = "add `auth: { bearer: \"file:/run/secrets/greenroom-events\" }`, listen at \
+                        127.0.0.1, or write `allow_anonymous: true`";
+            at.error("listen", text, help);
+            return None;
+        }
+        if let Err(why) = self.access().check() {
+            let help = "write `file:PATH` or `${NAME}` for what is secret";
+            at.error("auth", why.to_string(), help);
+            return None;
+        }
+        if let Some(why) = wrong_path(&self.path) {
+            at.error("path", why, "for example `/events`, or `/hooks/*`");
+            return None;
+        }
+        if self.bodies < self.max_body {
+            let help = "raise `bodies`, or lower `max_body`";
+            at.error("bodies", "there is no room for one body of `max_body`", help);
+            return None;
+        }
+        Some(self)
+    }
+}
+
+fn wrong_path(path: &str) -> Option<&'static str> {
+    let start = path.strip_suffix("/*").unwrap_or(path);
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"*?#\"<>\\^`{|}".contains(&byte);
+    if !path.starts_with('/') {
+        Some("the path of a request begins with `/`")
+    } else if path == "/healthz" {
+        Some("`/healthz` says whether events are taken")
+    } else if !start.bytes().all(is_plain) {
+        Some("this has characters that no request has in its path")
+    } else {
+        None
+    }
+}
+
+impl SignatureConfig {
+    fn to_bus(&self) -> Signature {
+        let time = self.timestamp.as_ref();
+        Signature {
+            header: self.header.clone(),
+            secrets: self.secret.to_vec(),
+            prefix: self.prefix.clone().unwrap_or_default(),
+            encoding: match self.encoding {
+                SignatureEncoding::Hex => Encoding::Hex,
+                SignatureEncoding::Base64 => Encoding::Base64,
+            },
+            time: time
+                .map(|time| SignedTime { header: time.header.clone(), tolerance: time.tolerance }),
+        }
+    }
+}
