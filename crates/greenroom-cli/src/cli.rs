@@ -10,6 +10,9 @@ use crate::{commands::route::Expectation, version};
 
 pub use values::Seconds;
 
+/// Where an `http` input listens, unless its configuration says otherwise.
+const SEND_TO: &str = "http://127.0.0.1:8080/events";
+
 /// Runs events through pools of workers, in order per key.
 #[derive(Debug, Parser)]
 #[command(name = "greenroom", max_term_width = 100)]
@@ -379,7 +382,7 @@ pub struct ExplainStatusArgs {
 #[command(allow_missing_positional = true)]
 pub struct SendArgs {
     /// Where the input listens: a URL, or an address and a port for `http://ADDRESS/events`
-    #[arg(default_value = crate::commands::send::ADDRESS)]
+    #[arg(default_value = SEND_TO)]
     pub address: String,
     /// One CloudEvent (JSON) on each line; plain, gzip or zstd. `-` is standard input; a directory
     /// or a pattern is several files

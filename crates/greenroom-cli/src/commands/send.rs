@@ -12,33 +12,23 @@
 mod line;
 mod lot;
 mod reader;
+mod stop;
 mod tally;
 mod target;
 
-use std::{process::ExitCode, sync::Arc, time::Duration};
+use std::{process::ExitCode, sync::Arc};
 
-use tokio::{sync::mpsc, task::JoinSet, time::Instant};
+use greenroom_bus::http::Poster;
+use tokio::{sync::mpsc, task::JoinSet};
 
-use self::{line::Line, reader::Reader, tally::Tally};
+use self::{line::Line, reader::Reader, stop::Stop, tally::Tally};
 use crate::{
     cli::SendArgs,
     exit::{self, Exit, LAST_TASKS},
 };
 
-/// Where an input listens, unless said otherwise.
-pub const ADDRESS: &str = "http://127.0.0.1:8080/events";
-
 /// Lots of events that wait for each line, so that reading and posting overlap.
 const AHEAD: usize = 4;
-
-/// Why no more is sent.
-#[derive(Debug)]
-pub(super) enum Stop {
-    /// An event is bad, or a line is none.
-    BadEvent(String),
-    /// It cannot be sent.
-    Failed(String),
-}
 
 /// Sends a file.
 pub fn send(args: &SendArgs) -> ExitCode {
@@ -76,7 +66,7 @@ pub fn send(args: &SendArgs) -> ExitCode {
 async fn all(
     args: &SendArgs,
     mut reader: Reader,
-    poster: &Arc<greenroom_bus::http::Poster>,
+    poster: &Arc<Poster>,
     tally: &Arc<Tally>,
 ) -> Result<(), Stop> {
     let mut lines = JoinSet::new();
@@ -105,9 +95,4 @@ async fn all(
 
 fn ended_early(ended: Result<Result<(), Stop>, tokio::task::JoinError>) -> Result<(), Stop> {
     ended.unwrap_or_else(|error| Err(Stop::Failed(format!("a connection failed: {error}"))))
-}
-
-/// Since when nothing was stored, for [`SendArgs::retry_for`].
-pub(super) fn is_over(since: Instant, retry_for: Duration) -> bool {
-    since.elapsed() >= retry_for
 }

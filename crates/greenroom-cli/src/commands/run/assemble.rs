@@ -136,7 +136,11 @@ fn within(what: &str, name: &str, why: String) -> String {
 pub(super) fn source(input: &InputConfig, targets: &Targets) -> Result<Box<dyn Source>, String> {
     match &input.kind {
         InputKind::File(file) => files(input, file, false),
-        InputKind::Http(http) => intakes::source(input, http, targets),
+        InputKind::Http(http) => {
+            let (source, intake) = intakes::source(input, http)?;
+            targets.intake(&input.name, intake);
+            Ok(source)
+        }
         InputKind::Generator(config) => Ok(Box::new(generator(config)?)),
     }
 }

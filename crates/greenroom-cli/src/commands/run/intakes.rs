@@ -6,15 +6,18 @@ use greenroom_bus::{
     source::{
         Source,
         http::{HttpSettings, HttpSource, Intake, ServerTls, listen},
+        memory,
     },
-    store::log::EventLog,
+    store::log::{LogOptions, SegmentLog},
 };
 
-use super::targets::Targets;
 use crate::config::{HttpInput, InputConfig, RecordsConfig, ServerTlsConfig};
 
 /// Who of the log is told what is done. There is one reader of each log.
 const CONSUMER: &str = "greenroom";
+
+/// Segments are a fourth of what the log may have at most: retention removes whole ones.
+const SEGMENTS: u64 = 4;
 
 /// Opens the log and takes the address; events are taken in from the first pull on.
 ///
@@ -23,17 +26,43 @@ const CONSUMER: &str = "greenroom";
 pub(super) fn source(
     input: &InputConfig,
     http: &HttpInput,
-    targets: &Targets,
-) -> Result<Box<dyn Source>, String> {
+) -> Result<(Box<dyn Source>, Arc<Intake>), String> {
     // Taken first: who cannot listen has opened nothing.
     let listener = listen(http.listen.0).map_err(|error| error.to_string())?;
     let settings = settings(input, http)?;
     let log = log(http)?;
-    let source = reading(&log)?;
-    let intake = Intake::new(listener, &http.path, settings, log);
+    let source = log.source(CONSUMER).map_err(|error| error.to_string())?;
+    let intake = Intake::new(listener, &http.path, settings, Arc::new(log));
     let intake = Arc::new(intake.map_err(|error| error.to_string())?);
-    targets.intake(&input.name, intake.clone());
-    Ok(Box::new(HttpSource::new(intake, source)))
+    Ok((Box::new(HttpSource::new(intake.clone(), Box::new(source))), intake))
+}
+
+/// What is stored and not handled, up to its end. Nobody is listened to, and nothing is settled.
+///
+/// # Errors
+/// The log cannot be opened; another process has it, for example.
+pub(super) fn looking(http: &HttpInput) -> Result<Box<dyn Source>, String> {
+    if !http.store.exists() {
+        let (_, nothing) = memory::channel("nothing", 1);
+        return Ok(Box::new(nothing));
+    }
+    // The log is closed with the end of this function, which is how its source comes to an end.
+    let source = log(http)?.source(CONSUMER).map_err(|error| error.to_string())?;
+    Ok(Box::new(source))
+}
+
+fn log(http: &HttpInput) -> Result<SegmentLog, String> {
+    let usual = LogOptions::default();
+    let options = LogOptions {
+        segment_bytes: usual.segment_bytes.min(http.retention.size / SEGMENTS),
+        max_bytes: http.retention.size,
+        keep_for: http.retention.age,
+        max_append_bytes: usual.max_append_bytes.max(http.max_body.saturating_mul(2)).min(1 << 30),
+        remember_for: http.deduplicate.within,
+        remember_events: http.deduplicate.events,
+        ..usual
+    };
+    SegmentLog::open(&http.store, options).map_err(|error| error.to_string())
 }
 
 /// What a request is judged by, with what the files of `tls` hold.
@@ -56,14 +85,4 @@ pub(super) fn settings(input: &InputConfig, http: &HttpInput) -> Result<HttpSett
         header_timeout: http.header_timeout,
         body_timeout: http.body_timeout,
     })
-}
-
-fn log(_: &HttpInput) -> Result<Arc<dyn EventLog>, String> {
-    Err("later".to_owned())
-}
-fn reading(_: &Arc<dyn EventLog>) -> Result<Box<dyn Source>, String> {
-    Err("later".to_owned())
-}
-pub(super) fn looking(_: &HttpInput) -> Result<Box<dyn Source>, String> {
-    Err("later".to_owned())
 }

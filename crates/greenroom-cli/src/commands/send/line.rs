@@ -11,8 +11,8 @@ use tokio::{
 };
 
 use super::{
-    Stop, is_over,
     lot::{Lot, Read},
+    stop::Stop,
     tally::Tally,
 };
 use crate::cli::SendArgs;
@@ -134,7 +134,7 @@ impl Line {
                 Err(none) => (none.text, None),
             };
             let from = self.tally.place(lot.positions[0]);
-            if is_over(since, self.retry_for) {
+            if since.elapsed() >= self.retry_for {
                 let text = format!(
                     "from {from} on, nothing was stored for {:.0?}: {why}; send the file again, \
                      nothing that the input remembers is stored twice",

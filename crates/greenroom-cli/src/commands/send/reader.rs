@@ -15,7 +15,7 @@ use greenroom_bus::{
 };
 use tokio::sync::mpsc::Sender;
 
-use super::{Stop, lot::Read, tally::Tally};
+use super::{lot::Read, stop::Stop, tally::Tally};
 use crate::cli::SendArgs;
 
 /// What is read.
