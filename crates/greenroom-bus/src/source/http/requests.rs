@@ -35,7 +35,7 @@ where
     let current = shared.current();
     let form = match admit(shared, &current, &head) {
         Ok(form) => form,
-        Err(answer) => return unread(answer, body).await,
+        Err(answer) => return unread(*answer, body).await,
     };
     let settings = &current.settings;
     let single = settings.max_event.min(settings.max_body);
@@ -67,32 +67,38 @@ where
 }
 
 /// What can be decided before the body is read.
-fn admit(shared: &Shared, current: &Current, head: &Parts) -> Result<Form, Answer> {
-    let path = head.uri.path();
-    let has_failed = shared.failed.load(Ordering::Relaxed);
-    let is_probe = path == HEALTH;
-    if !is_probe && !is_of(path, &shared.path) {
-        return Err(answer::not_found(&shared.path));
+fn admit(shared: &Shared, current: &Current, head: &Parts) -> Result<Form, Box<Answer>> {
+    let (path, method) = (head.uri.path(), &head.method);
+    if path == HEALTH {
+        return Err(Box::new(health(shared, method)));
     }
-    if is_probe && head.method != Method::GET && head.method != Method::HEAD {
-        return Err(answer::not_allowed("GET, HEAD"));
+    if !is_of(path, &shared.path) {
+        return Err(Box::new(answer::not_found(&shared.path)));
     }
-    if !is_probe && head.method != Method::POST {
-        return Err(answer::not_allowed("POST"));
+    if method != Method::POST {
+        return Err(Box::new(answer::not_allowed("POST")));
     }
-    if !is_probe {
-        current.guard.admit(&head.headers).map_err(answer::refused)?;
+    current.guard.admit(&head.headers).map_err(|why| Box::new(answer::refused(why)))?;
+    if let Some(answer) = unable(shared) {
+        return Err(Box::new(answer));
     }
+    Form::of(&headers(head), current.settings.records.is_some())
+        .map_err(|why| Box::new(answer::bad(&why)))
+}
+
+fn health(shared: &Shared, method: &Method) -> Answer {
+    match method {
+        &Method::GET | &Method::HEAD => unable(shared).unwrap_or_else(answer::well),
+        _ => answer::not_allowed("GET, HEAD"),
+    }
+}
+
+/// Why nothing can be taken, where that is so.
+fn unable(shared: &Shared) -> Option<Answer> {
     if shared.is_closing() {
-        return Err(answer::stopping());
+        return Some(answer::stopping());
     }
-    if has_failed {
-        return Err(answer::failed());
-    }
-    if is_probe {
-        return Err(answer::well());
-    }
-    Form::of(&headers(head), current.settings.records.is_some()).map_err(|why| answer::bad(&why))
+    shared.failed.load(Ordering::Relaxed).then(answer::failed)
 }
 
 /// Whether a path is the one that events are posted to, or below it.
