@@ -4,7 +4,7 @@ use std::{
     fs::{self, File},
     io::{Read, Write},
     net::TcpStream,
-    process::{Child, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -39,15 +39,17 @@ impl Drop for Daemon<'_> {
 impl<'a> Daemon<'a> {
     /// Starts `greenroom run greenroom.yaml`, which says `admin: { listen: 127.0.0.1:0 }`, and waits for its listener.
     pub(crate) fn start(stage: &'a Stage) -> Self {
+        Self::start_with(stage, |_| {})
+    }
+
+    /// As [`start`](Self::start), with more that the command is to have.
+    pub(crate) fn start_with(stage: &'a Stage, with: impl FnOnce(&mut Command)) -> Self {
         let started = Instant::now();
-        let child = stage
-            .command("run greenroom.yaml --report json")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(File::create(stage.path("log")).unwrap())
-            .spawn()
-            .unwrap();
-        let child = Some(child);
+        let mut command = stage.command("run greenroom.yaml --report json");
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        command.stderr(File::create(stage.path("log")).unwrap());
+        with(&mut command);
+        let child = Some(command.spawn().unwrap());
         let mut daemon = Self { stage, child, address: String::new(), started };
         daemon.address = wait(|| {
             let log = daemon.log();

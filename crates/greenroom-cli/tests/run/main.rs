@@ -20,6 +20,7 @@ mod http_outputs;
 mod inheritance;
 mod layers;
 mod limits;
+mod log_scenarios;
 mod order;
 mod pipelines;
 mod pools;

@@ -1,0 +1,304 @@
+//! The scenarios that every release passes (Z), on the durable log behind an `http` input.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::{
+    daemon::{Daemon, wait},
+    order::{Repeats, assert_all_in_order},
+    posts::{Posts, STRUCTURED, address},
+    stage::{Stage, event, events},
+};
+
+/// An `http` input, and the rest.
+fn stage(rest: &str) -> Stage {
+    Stage::with(&format!(
+        "
+inputs: {{ i: {{ http: {{ listen: '127.0.0.1:0', store: kept, max_event: 32MiB, max_body: 64MiB }} }} }}
+outputs: {{ done: {{ file: {{ path: done }} }} }}
+admin: {{ listen: 127.0.0.1:0 }}
+{rest}"
+    ))
+}
+
+fn post_all(daemon: &Daemon<'_>, events: &[Value]) {
+    let mut posts = Posts::to(&address(daemon)).unwrap();
+    for batch in events.chunks(500) {
+        let told = posts.batch(batch).unwrap();
+        assert_eq!((told.status, &told.body["stored"]), (202, &json!(batch.len())), "{told:?}");
+    }
+}
+
+fn count(path: &Path) -> usize {
+    fs::read(path).unwrap_or_default().iter().filter(|byte| **byte == b'\n').count()
+}
+
+fn wait_for_lines(stage: &Stage, name: &str, lines: usize) {
+    wait(|| (count(&stage.path(name)) >= lines).then_some(()));
+}
+
+/// One event always fails. Those of other keys go on, and so does the rest of its own.
+#[test]
+fn z03_a_poisonous_event_of_a_log_is_a_dead_letter_and_holds_up_nobody() {
+    let stage = stage(
+        "
+pools: { default: { workers: 8 } }
+handlers:
+  bad: { on: bad, order_by: subject, http: { url: 'http://127.0.0.1:1/' }, retry: { attempts: 3, backoff: 10ms..20ms } }
+  all: { on: test.happened, order_by: subject, pass: }
+outage: { failures: 1000000, window: 1h }
+shutdown: { deadline: 20s }
+",
+    );
+    let daemon = Daemon::start(&stage);
+    let mut all = events(1_000);
+    all.insert(500, event("poison", "bad", "s1", json!(0)));
+    post_all(&daemon, &all);
+    wait_for_lines(&stage, "done", 1_000);
+    wait_for_lines(&stage, "dead-letters.ndjson", 1);
+    daemon.wait_for("/api/run", |run| {
+        let partition = &run["inputs"][0]["partitions"][0];
+        partition["lag"] == 0 && partition["oldest_open"] == partition["next"]
+    });
+    daemon.signal(Signal::TERM);
+    daemon.ended().counted(0, [1_001, 1_000, 1, 0]);
+    assert_eq!(stage.read("dead-letters.ndjson")[0]["event"]["id"], "poison");
+    assert_all_in_order(&events(1_000), &stage.read("done"), Repeats::None);
+}
+
+/// Where the place of the dead letters is down, the event stays open and is handled by the next run.
+#[test]
+fn z03_what_cannot_become_a_dead_letter_stays_in_the_log() {
+    let rest = |dead: &str| {
+        format!(
+            "handlers: {{ h: {{ on: nothing, pass: }} }}\ndead_letters: {{ file: {{ path: {dead} }} }}\n"
+        )
+    };
+    let full = stage(&rest("/dev/full"));
+    let daemon = Daemon::start(&full);
+    post_all(&daemon, &[event("kept", "t", "s", json!(1))]);
+    let run = daemon.ended();
+    assert_eq!(run.code, 3, "{run:?}");
+    let config = fs::read_to_string(full.path("greenroom.yaml")).unwrap();
+    full.write("greenroom.yaml", config.replace("/dev/full", "letters"));
+    let daemon = Daemon::start(&full);
+    wait_for_lines(&full, "letters", 1);
+    daemon.signal(Signal::TERM);
+    daemon.ended().counted(0, [1, 0, 1, 0]);
+    assert_eq!(full.read("letters")[0]["event"]["id"], "kept");
+}
+
+/// Times of a handler, told by a process of its own.
+const SLEEPS: &str = r#"
+while IFS= read -r line; do
+    token=${line#*\"token\":\"}; token=${token%%\"*}
+    sleep 0.2
+    printf '{"token":"%s","outcome":"pass"}\n' "$token"
+done
+"#;
+
+#[test]
+fn z05_a_hot_key_of_a_log_takes_a_quarter_longer_than_it_must_at_most() {
+    const WORK: f64 = 0.2;
+    const HOT: usize = 20;
+    let stage = stage(
+        "
+pools: { default: { workers: 12 } }
+handlers: { h: { on: '**', order_by: subject, exec: { command: [sh, w.sh] } } }
+shutdown: { deadline: 20s }
+",
+    );
+    stage.write("w.sh", SLEEPS);
+    let daemon = Daemon::start(&stage);
+    // Processes are started before the clock is.
+    post_all(
+        &daemon,
+        &(0..12)
+            .map(|n| event(&format!("w{n}"), "t", &format!("w{n}"), json!(n)))
+            .collect::<Vec<_>>(),
+    );
+    wait_for_lines(&stage, "done", 12);
+    // The hottest key is half of what eleven workers have to do otherwise.
+    let key = |n: usize| if n % 5 == 0 { "hot".to_owned() } else { format!("k{}", n % 23) };
+    let mut ratios = Vec::new();
+    for round in 0..3 {
+        let all: Vec<Value> =
+            (0..5 * HOT).map(|n| event(&format!("r{round}-{n}"), "t", &key(n), json!(n))).collect();
+        let began = Instant::now();
+        post_all(&daemon, &all);
+        wait_for_lines(&stage, "done", 12 + (round + 1) * all.len());
+        ratios.push(began.elapsed().as_secs_f64() / (WORK * HOT as f64));
+        if ratios[round] <= 1.25 {
+            break;
+        }
+    }
+    assert!(ratios.iter().any(|ratio| *ratio <= 1.25), "{ratios:?}");
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.ended().code, 0);
+}
+
+/// 10,000 wait, and one handler never returns.
+#[test]
+fn z09_a_stop_under_load_ends_by_its_deadline_and_the_log_has_what_was_left() {
+    let rest = |handler: &str| {
+        format!(
+            "
+pools: {{ default: {{ workers: 4 }} }}
+handlers: {{ h: {{ on: '**', order_by: subject, {handler} }} }}
+shutdown: {{ deadline: 1s }}
+"
+        )
+    };
+    let stage = stage(&rest("simulate: { latency: 1h..1h, failures: 0 }"));
+    let daemon = Daemon::start(&stage);
+    let all = events(10_000);
+    post_all(&daemon, &all);
+    daemon.wait_for("/api/run", |run| run["progress"]["queued"] != 0);
+    let at = address(&daemon);
+    let mut posts = Posts::to(&at).unwrap();
+    let stopped = Instant::now();
+    daemon.signal(Signal::TERM);
+    wait(|| daemon.log().contains("draining").then_some(()));
+    let late = posts.event(&event("late", "t", "s", json!(1)));
+    assert!(late.is_err() || late.is_ok_and(|told| told.status == 503), "intake has stopped");
+    let run = daemon.ended();
+    assert!(stopped.elapsed() < Duration::from_millis(2_500), "{:?}", stopped.elapsed());
+    assert_eq!((run.code, &run.report()["handled"]), (3, &json!(0)));
+    let config = fs::read_to_string(stage.path("greenroom.yaml")).unwrap();
+    stage.write(
+        "greenroom.yaml",
+        config.replace("simulate: { latency: 1h..1h, failures: 0 }", "pass:"),
+    );
+    let daemon = Daemon::start(&stage);
+    wait_for_lines(&stage, "done", all.len());
+    daemon.signal(Signal::TERM);
+    daemon.ended().counted(0, [10_000, 10_000, 0, 0]);
+    assert_all_in_order(&all, &stage.read("done"), Repeats::None);
+}
+
+/// What lets a process see another time. Debian's package has it, under a directory of the machine's
+/// kind.
+fn faketime() -> Option<PathBuf> {
+    let library = |directory: fs::DirEntry| {
+        let path = directory.path().join("faketime/libfaketimeMT.so.1");
+        path.exists().then_some(path)
+    };
+    let found = fs::read_dir("/usr/lib").ok()?.flatten().find_map(library);
+    let is_required = std::env::var_os("GREENROOM_REQUIRES_FAKETIME").is_some();
+    assert!(found.is_some() || !is_required, "libfaketime is not installed");
+    found
+}
+
+/// The wall clock jumps by an hour, forwards and back, while events come, fail and are tried again.
+#[test]
+fn z10_a_jump_of_the_wall_clock_holds_up_nothing_and_makes_no_storm() {
+    let Some(library) = faketime() else {
+        eprintln!(
+            "NOT RUN: the wall clock cannot be moved without libfaketime; install Debian's package of this name"
+        );
+        return;
+    };
+    let stage = stage(
+        "
+pools: { default: { workers: 8 } }
+handlers:
+  h:
+    on: '**'
+    order_by: subject
+    simulate: { latency: 0ms..2ms, failures: 0.2, seed: 1 }
+    retry: { attempts: 1000, backoff: 5ms..20ms }
+outage: { failures: 1000000, window: 1h }
+shutdown: { deadline: 20s }
+",
+    );
+    let clock = stage.path("clock");
+    fs::write(&clock, "+0").unwrap();
+    let daemon = Daemon::start_with(&stage, |command| {
+        command
+            .env("LD_PRELOAD", &library)
+            .env("FAKETIME_TIMESTAMP_FILE", &clock)
+            .env("FAKETIME_NO_CACHE", "1")
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+            .env("DONT_FAKE_MONOTONIC", "1");
+    });
+    let all = events(1_200);
+    let (mut posted, began) = (0, Instant::now());
+    for jump in ["+0", "+3600", "-3600", "+0"] {
+        // Half of each round is under way when the clock jumps.
+        post_all(&daemon, &all[posted..posted + 150]);
+        fs::write(stage.path("next"), jump).unwrap();
+        fs::rename(stage.path("next"), &clock).unwrap();
+        post_all(&daemon, &all[posted + 150..posted + 300]);
+        posted += 300;
+        wait_for_lines(&stage, "done", posted);
+    }
+    let took = began.elapsed();
+    daemon.signal(Signal::TERM);
+    let report = daemon.ended().counted(0, [1_200, 1_200, 0, 0]);
+    // A fifth fails, of those a fifth again, and so on: a quarter as many as there are, and chance.
+    let retried = report["retried"].as_u64().unwrap();
+    assert!((150..600).contains(&retried), "{retried} further attempts");
+    assert!(took < Duration::from_secs(20), "{took:?}");
+    assert_all_in_order(&all, &stage.read("done"), Repeats::None);
+}
+
+/// An event of 20 MiB beside small ones, under a budget of 16 MiB: it passes alone.
+#[test]
+fn z11_a_huge_event_of_a_log_passes_alone_and_the_others_flow() {
+    let stage = Stage::with(
+        "
+inputs: { i: { http: { listen: '127.0.0.1:0', store: kept, max_event: 32MiB, max_body: 64MiB }, in_flight: 16MiB } }
+handlers: { h: { on: '**', order_by: subject, pass: } }
+outputs: { done: { file: { path: done } } }
+admin: { listen: 127.0.0.1:0 }
+shutdown: { deadline: 20s }
+",
+    );
+    let daemon = Daemon::start(&stage);
+    let mut all = events(400);
+    all[200]["data"] = json!("x".repeat(20 << 20));
+    let mut posts = Posts::to(&address(&daemon)).unwrap();
+    for event in &all {
+        assert_eq!(posts.event(event).unwrap().status, 202);
+    }
+    let larger = event("larger", "t", "s", json!("x".repeat(33 << 20)));
+    assert_eq!(posts.event(&larger).unwrap().status, 413, "above the limit of an event");
+    wait_for_lines(&stage, "done", all.len());
+    daemon.signal(Signal::TERM);
+    daemon.ended().counted(0, [400, 400, 0, 0]);
+    assert_all_in_order(&all, &stage.read("done"), Repeats::None);
+}
+
+#[test]
+fn z12_what_is_no_event_is_refused_by_its_post_and_stops_nothing() {
+    let stage = stage("handlers: { h: { on: '**', pass: } }\nshutdown: { deadline: 20s }\n");
+    let daemon = Daemon::start(&stage);
+    let at = address(&daemon);
+    let structured = format!("content-type: {STRUCTURED}\r\n");
+    let bodies = [
+        "{\"specversion\":",
+        "null",
+        "",
+        "[]",
+        "{\"specversion\":\"1.0\",\"id\":\"\",\"source\":\"/s\",\"type\":\"t\"}",
+        "{\"specversion\":\"1.0\",\"id\":\"1\",\"source\":\"/s\",\"type\":\"t\",\"data\":}",
+    ];
+    for body in bodies {
+        let told = Posts::to(&at).unwrap().post(&structured, body).unwrap();
+        assert_eq!(told.status, 400, "{body:?}: {told:?}");
+        assert!(told.body["error"].as_str().is_some_and(|why| !why.is_empty()), "{told:?}");
+    }
+    for headers in ["ce-specversion: 1.0\r\nce-id: 1\r\nce-type: t\r\n", "ce-specversion: 9\r\n"] {
+        assert_eq!(Posts::to(&at).unwrap().post(headers, "x").unwrap().status, 400, "{headers:?}");
+    }
+    post_all(&daemon, &events(10));
+    wait_for_lines(&stage, "done", 10);
+    daemon.signal(Signal::TERM);
+    daemon.ended().counted(0, [10, 10, 0, 0]);
+}
