@@ -41,16 +41,16 @@ const DATA: usize = 1_024;
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let directory = PathBuf::from(arguments.next().expect("the directory to write into"));
-    let mut number = |default: u64| {
-        arguments.next().map_or(default, |text| text.parse().expect("a number"))
-    };
+    let mut number =
+        |default: u64| arguments.next().map_or(default, |text| text.parse().expect("a number"));
     let (seconds, rounds) = (Duration::from_secs(number(3)), number(3));
     let runtime = Builder::new_multi_thread().enable_all().build().expect("a runtime");
     for round in 1..=rounds {
         println!("round {round}");
         for load in LOADS {
             for name in ["sqlite", "segments"] {
-                let path = directory.join(format!("{name}-{round}-{}-{}", load.writers, load.batch));
+                let path =
+                    directory.join(format!("{name}-{round}-{}-{}", load.writers, load.batch));
                 let store: Arc<dyn Store> = match name {
                     "sqlite" => Arc::new(sqlite::Sqlite::open(&path)),
                     _ => Arc::new(segments::Segments::open(&path)),
@@ -116,5 +116,8 @@ fn recover(path: &Path) {
     let begin = Instant::now();
     let (events, bytes) = segments::open_and_count(path);
     let mib = bytes / 1024 / 1024;
-    println!("  segments  opened {events} events ({mib} MiB) in {:.2} s", begin.elapsed().as_secs_f64());
+    println!(
+        "  segments  opened {events} events ({mib} MiB) in {:.2} s",
+        begin.elapsed().as_secs_f64()
+    );
 }

@@ -45,7 +45,11 @@ impl Sqlite {
     }
 }
 
-fn commit(mut connection: Connection, mut waiting: mpsc::UnboundedReceiver<Append>, commits: &AtomicU64) {
+fn commit(
+    mut connection: Connection,
+    mut waiting: mpsc::UnboundedReceiver<Append>,
+    commits: &AtomicU64,
+) {
     let mut together = Vec::new();
     let mut line = Vec::new();
     while waiting.blocking_recv_many(&mut together, MOST) > 0 {

@@ -19,6 +19,9 @@ use crate::{
 /// Events of one pull.
 const BATCH: usize = 1_024;
 
+/// What was read of a block.
+type Block = Result<VecDeque<Taken>, LogError>;
+
 /// Reads a log from where its consumer has got to, and goes on with what is appended. It ends when
 /// the log is closed and everything was given; with an error when the log has failed. Positions are
 /// sequence numbers, from 1.
@@ -30,7 +33,7 @@ pub struct LogSource {
     /// `None` while it is with `reading`.
     reader: Option<Reader>,
     /// The next block, on its way.
-    reading: Option<JoinHandle<(Reader, Result<VecDeque<Taken>, LogError>)>>,
+    reading: Option<JoinHandle<(Reader, Block)>>,
     /// What was read and not given.
     ready: VecDeque<Taken>,
     /// Events below this may be given.
