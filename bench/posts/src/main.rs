@@ -62,7 +62,10 @@ async fn all(length: Duration, rounds: usize, directory: &Path) -> Result<(), Fa
                 let row = side(is_http, batch, length, directory).await?;
                 let name = if is_http { "http" } else { "log" };
                 let p99 = row.p99.as_secs_f64() * 1e3;
-                println!("{batch:6}  {name:4}  {:8.0}  {p99:4.1} ms  {:7.0}", row.events, row.syncs);
+                println!(
+                    "{batch:6}  {name:4}  {:8.0}  {p99:4.1} ms  {:7.0}",
+                    row.events, row.syncs
+                );
                 if is_http { posted.push(row.events) } else { alone.push(row.events) }
             }
         }
