@@ -1,5 +1,6 @@
 //! `greenroom store check|backup|compact|export PATH`: looks after what outlives a run.
 
+mod letters;
 mod log;
 
 use std::{path::Path, process::ExitCode};
@@ -13,6 +14,8 @@ use crate::{
 enum Kind {
     /// A durable log.
     Log,
+    /// A store of dead letters.
+    Letters,
 }
 
 impl Kind {
@@ -20,8 +23,11 @@ impl Kind {
         if greenroom_bus::store::log::is_log(path) {
             return Ok(Self::Log);
         }
+        if greenroom_bus::store::letters::is_letter_store(path) {
+            return Ok(Self::Letters);
+        }
         Err(format!(
-            "{}: there is no store of greenroom in this directory; name the directory of a log",
+            "{}: there is no store of greenroom in this directory; name the directory of a log, or of dead letters",
             path.display()
         ))
     }
@@ -35,7 +41,10 @@ pub fn store(action: &StoreAction) -> ExitCode {
         | StoreAction::Compact { path, .. }
         | StoreAction::Export { path } => path,
     };
-    let done = Kind::of(path).and_then(|Kind::Log| log::act(action));
+    let done = Kind::of(path).and_then(|kind| match kind {
+        Kind::Log => log::act(action),
+        Kind::Letters => letters::act(action),
+    });
     match done {
         Ok(answer) => exit::answer(&answer),
         Err(why) => Exit::CouldNotRun.because(why),

@@ -52,7 +52,7 @@ pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mu
     for input in &config.inputs {
         if let InputKind::Http(http) = &input.kind {
             let key = format!("inputs.{}.http", input.name);
-            reach.store(&format!("{key}.store"), &http.store, &mut stores);
+            reach.log_store(&format!("{key}.store"), &http.store);
             reach.server_tls(&format!("{key}.tls"), http.tls.as_ref());
         }
     }
@@ -408,10 +408,10 @@ impl Reach<'_> {
     }
 
     /// The directory of a log: there or to be made, and of one input.
-    fn store(&mut self, key: &str, path: &Path, stores: &mut HashMap<PathBuf, String>) {
+    fn log_store(&mut self, key: &str, path: &Path) {
         let at = self.places.at(key);
         let shown = at.show(&path.display().to_string());
-        if let Some(first) = stores.insert(identity(path), key.to_owned()) {
+        if let Some(first) = self.written.insert(Known::Path(identity(path)), key.to_owned()) {
             let text = format!("`{shown}` is the store of `{first}` already");
             return self.error(&at, text, "a log has one input: name another directory");
         }

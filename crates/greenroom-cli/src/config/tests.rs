@@ -631,7 +631,7 @@ fn b01_standard_input_is_not_followed_and_only_what_is_followed_is_polled() {
     };
     for (file, says) in [
         ("path: '-', follow: true", "standard input cannot be followed"),
-        ("path: x, poll: 1s", "`poll` is for a file that is followed"),
+        ("path: '-', poll: 1s", "`poll` is for a file that is followed"),
         ("path: x, follow: true, poll: 0ms", "poll"),
     ] {
         let loaded = of(file);

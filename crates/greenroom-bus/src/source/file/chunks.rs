@@ -40,7 +40,8 @@ struct Unwanted;
 pub(super) struct Chunks<F> {
     /// Takes a chunk. False when nobody wants more.
     give: F,
-    /// What was read and not handed over; the part after its last line feed is the beginning of a line.
+    /// What was read and not handed over; the part after its last line feed is the beginning of a
+    /// line.
     pending: Vec<u8>,
     /// Where what is read next begins.
     offset: u64,
@@ -69,7 +70,8 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         };
     }
 
-    /// As [`read`](Self::read), of an input that is not compressed, and of which this many bytes, whole lines, are behind.
+    /// As [`read`](Self::read), of an input that is not compressed, and of which this many bytes,
+    /// whole lines, are behind.
     pub(super) fn read_on(mut self, mut input: impl Read, offset: u64) {
         self.offset = offset;
         self.at_start = offset == 0;
@@ -182,8 +184,8 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         }
     }
 
-    /// Hands over up to the last line feed among the bytes from `start` on: at once, for a pipe may have no more for
-    /// a long time.
+    /// Hands over up to the last line feed among the bytes from `start` on: at once, for a pipe may
+    /// have no more for a long time.
     fn hand_over_lines(&mut self, start: usize) -> Result<(), Unwanted> {
         match memchr::memrchr(b'\n', &self.pending[start..]) {
             Some(at) => self.hand_over(start + at + 1),

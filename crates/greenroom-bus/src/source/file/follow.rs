@@ -7,9 +7,9 @@
 //! ```
 //!
 //! A look and a step happen on a thread for what blocks, one at a time; the next step begins while
-//! the engine has the events of the last one. Growth is found by looking, not by notifications: these
-//! do not come from network file systems, get lost when there are many, and a look at a few files
-//! costs microseconds.
+//! the engine has the events of the last one. Growth is found by looking, not by notifications:
+//! these do not come from network file systems, get lost when there are many, and a look at a few
+//! files costs microseconds.
 //!
 //! # Why nothing is lost or overtakes when a file is replaced
 //!
@@ -21,8 +21,8 @@
 //! is written to the old one later, against this rule, is read at the next look: late, not lost.
 //!
 //! A file is done when it has no name any more, or another one than is followed, when a later one
-//! has been written to, and when it was quiet for [`GRACE`](piece::GRACE). Only then is an unfinished last line
-//! taken for whole.
+//! has been written to, and when it was quiet for [`GRACE`](piece::GRACE). Only then is an
+//! unfinished last line taken for whole.
 //!
 //! # Positions
 //!
@@ -65,11 +65,12 @@ const TURNS: usize = 1_024;
 /// Reads files that grow, until it is dropped: one file, or those that a directory or a pattern
 /// names, also when they are not there yet.
 ///
-/// A line is taken once its line feed is there. A file that was renamed is read to its end, then the
-/// one that took its place; one that was cut is read from its start, and a warning says what may be
-/// lost; one that is gone is read as far as it goes. New files are taken as they appear: those that
-/// appear together, and those that are there at the start, in the order in which they were last
-/// written to, then of their names. What is compressed is read once, when it has stopped to grow.
+/// A line is taken once its line feed is there. A file that was renamed is read to its end, then
+/// the one that took its place; one that was cut is read from its start, and a warning says what
+/// may be lost; one that is gone is read as far as it goes. New files are taken as they appear:
+/// those that appear together, and those that are there at the start, in the order in which they
+/// were last written to, then of their names. What is compressed is read once, when it has stopped
+/// to grow.
 pub struct FollowSource {
     name: String,
     poll: Duration,
@@ -108,7 +109,8 @@ impl FollowSource {
     /// Follows what `path` names, and looks for more each `poll`.
     ///
     /// # Errors
-    /// It names standard input or something that is no regular file, or what is there is compressed.
+    /// It names standard input or something that is no regular file, or what is there is
+    /// compressed.
     pub fn open(
         path: impl AsRef<Path>,
         poll: Duration,
@@ -118,8 +120,8 @@ impl FollowSource {
     }
 
     /// As [`open`](Self::open), with the lines that are done kept in `checkpoint`, for each file. A
-    /// file is known by its inode and its content, so one that was replaced while nobody followed is
-    /// found under its new name in the same directory, and read to its end first.
+    /// file is known by its inode and its content, so one that was replaced while nobody followed
+    /// is found under its new name in the same directory, and read to its end first.
     ///
     /// # Errors
     /// As there; or the checkpoint is in use, damaged, of another input or not one of ours.

@@ -20,8 +20,8 @@ const CARRIAGE_RETURN: u8 = b'\r';
 
 /// What the thread hands over.
 pub(super) enum Batch {
-    /// Events and lines that are none, in order. Empty for a chunk of blank lines: giving it shows whether anybody still
-    /// wants more.
+    /// Events and lines that are none, in order. Empty for a chunk of blank lines: giving it shows
+    /// whether anybody still wants more.
     Items(Items),
     /// The same, which another thread is about to make.
     Promised(oneshot::Receiver<Items>),
@@ -41,7 +41,8 @@ pub(super) enum Batch {
 /// Items in order.
 pub(super) struct Items {
     pub(super) items: Vec<Taken>,
-    /// A place at or before the first of them from which to read on later; none in the later batches of a chunk.
+    /// A place at or before the first of them from which to read on later; none in the later
+    /// batches of a chunk.
     pub(super) mark: Option<Mark>,
     /// Dropped once they have been taken: the reading thread waits for that.
     pub(super) _awaited: Option<mpsc::Sender<()>>,

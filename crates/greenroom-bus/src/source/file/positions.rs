@@ -7,8 +7,8 @@
 //!        is room
 //! ```
 //!
-//! A checkpoint says up to which line more may be taken before the next one is stored, and the source keeps to that. So
-//! after a crash it is known how much is delivered again at most.
+//! A checkpoint says up to which line more may be taken before the next one is stored, and the
+//! source keeps to that. So after a crash it is known how much is delivered again at most.
 
 use std::{
     fs::File,
@@ -33,12 +33,12 @@ use crate::{
     watermark::{Epoch, Positions, Received, Snapshot, Watermark},
 };
 
-/// Lines that may be taken beyond the last checkpoint: four of the largest batches. When half of it is used, the next one is
-/// due, so that reading does not wait for it.
+/// Lines that may be taken beyond the last checkpoint: four of the largest batches. When half of it
+/// is used, the next one is due, so that reading does not wait for it.
 const AHEAD: u64 = 16_384;
 
-/// With so many lines settled since the last checkpoint, the next one is due: what a crash repeats stays few, and storing
-/// one costs less than handling these.
+/// With so many lines settled since the last checkpoint, the next one is due: what a crash repeats
+/// stays few, and storing one costs less than handling these.
 const SETTLED: u64 = 4_096;
 
 /// Shared by the source, by the settlements of its lines and by whoever commits.

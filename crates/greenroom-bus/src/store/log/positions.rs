@@ -174,6 +174,7 @@ fn resumed(stored: &Stored, end: u64) -> Resumed {
     let taken = stored.taken_below.min(end).saturating_sub(positions.next());
     Resumed {
         partitions: 1,
+        files: 0,
         done: positions.count_done(),
         again_at_most: positions.count_open() + taken,
     }

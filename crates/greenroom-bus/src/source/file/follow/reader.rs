@@ -233,8 +233,8 @@ impl Reader {
         }
     }
 
-    /// Of one file, the names under which its predecessors are kept are not known: what came and went
-    /// while nobody looked was not read.
+    /// Of one file, the names under which its predecessors are kept are not known: what came and
+    /// went while nobody looked was not read.
     fn tell_missed(&self, claimed: &[Found]) {
         if self.is_set || claimed.is_empty() {
             return;

@@ -155,7 +155,7 @@ async fn c16_a_consumer_resumes_behind_what_is_done_and_says_what_it_found() {
     let log = open(&disk.crash(), small());
     let mut source = log.source("c").unwrap();
     let resumed = source.committer().unwrap().standing().resumed;
-    assert_eq!(resumed, Some(Resumed { partitions: 1, done: 6, again_at_most: 2 }));
+    assert_eq!(resumed, Some(Resumed { partitions: 1, files: 0, done: 6, again_at_most: 2 }));
     append(&log, 10..11).await;
     let again: Vec<_> = read_to(&mut source, 12).await.into_iter().map(|item| item.0).collect();
     assert_eq!(again, [3, 7, 11]);
