@@ -339,7 +339,7 @@ async fn p15_p19_what_a_leaving_worker_leaves_to_nobody_is_a_dead_letter() {
         let [stays, leaves] = &*pool.admin().workers() else { panic!("two workers") };
         leaves.send(100).await.unwrap();
         tokio::time::sleep(A_MOMENT).await;
-        pool.admin().remove_worker(1).unwrap();
+        let _leaving = pool.admin().remove_worker(1).unwrap();
         stays.send(u64::MAX).await.unwrap();
         tokio::time::sleep(a_while).await;
         assert_eq!((pool.stats().live, pool.stats().in_hand), (0, 1), "keyed: {keyed}");

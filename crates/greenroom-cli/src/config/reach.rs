@@ -48,7 +48,6 @@ pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mu
             reach.checkpoint(&key, &file.path, checkpoint);
         }
     }
-    let mut stores = HashMap::new();
     for input in &config.inputs {
         if let InputKind::Http(http) = &input.kind {
             let key = format!("inputs.{}.http", input.name);

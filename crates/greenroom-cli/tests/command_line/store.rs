@@ -88,3 +88,29 @@ fn b03_what_is_no_store_is_told() {
     assert_eq!(code(&output), 1);
     assert!(stderr(&output).contains("no store of greenroom"), "{}", stderr(&output));
 }
+
+#[test]
+fn a_store_of_dead_letters_is_checked_copied_and_compacted() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(
+        directory.path().join("greenroom.yaml"),
+        "inputs: { i: { generator: { count: 3 } } }\nhandlers: { h: { on: other, pass: } }\ndead_letters: { store: { path: letters } }\n",
+    )
+    .unwrap();
+    let ran = greenroom(directory.path(), &["run", "greenroom.yaml"]);
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    for words in [
+        &["store", "check", "letters"][..],
+        &["store", "backup", "letters", "copy"],
+        &["store", "check", "copy"],
+        &["store", "compact", "letters"],
+    ] {
+        let told = greenroom(directory.path(), words);
+        assert_eq!(told.status.code(), Some(0), "{words:?}: {told:?}");
+        let text = String::from_utf8(told.stdout).unwrap();
+        assert!(words[1] != "check" || text.contains("3 dead letters"), "{text}");
+    }
+    let told = greenroom(directory.path(), &["store", "export", "letters"]);
+    let text = String::from_utf8(told.stderr).unwrap();
+    assert!(text.contains("greenroom dead-letters export --store letters"), "{text}");
+}
