@@ -92,13 +92,13 @@ fn b03_what_is_no_store_is_told() {
 #[test]
 fn a_store_of_dead_letters_is_checked_copied_and_compacted() {
     let directory = tempfile::tempdir().unwrap();
-    std::fs::write(
+    fs::write(
         directory.path().join("greenroom.yaml"),
         "inputs: { i: { generator: { count: 3 } } }\nhandlers: { h: { on: other, pass: } }\ndead_letters: { store: { path: letters } }\n",
     )
     .unwrap();
     let ran = greenroom(directory.path(), &["run", "greenroom.yaml"]);
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    assert_eq!(code(&ran), 0, "{ran:?}");
     for words in [
         &["store", "check", "letters"][..],
         &["store", "backup", "letters", "copy"],
@@ -106,11 +106,11 @@ fn a_store_of_dead_letters_is_checked_copied_and_compacted() {
         &["store", "compact", "letters"],
     ] {
         let told = greenroom(directory.path(), words);
-        assert_eq!(told.status.code(), Some(0), "{words:?}: {told:?}");
-        let text = String::from_utf8(told.stdout).unwrap();
+        assert_eq!(code(&told), 0, "{words:?}: {told:?}");
+        let text = stdout(&told);
         assert!(words[1] != "check" || text.contains("3 dead letters"), "{text}");
     }
     let told = greenroom(directory.path(), &["store", "export", "letters"]);
-    let text = String::from_utf8(told.stderr).unwrap();
+    let text = stderr(&told);
     assert!(text.contains("greenroom dead-letters export --store letters"), "{text}");
 }
