@@ -35,6 +35,7 @@ fn visible(command: &Command) -> Command {
     let options = command.get_arguments().filter(|option| !option.is_hide_set());
     let offered = Command::new(command.get_name().to_owned())
         .about(command.get_about().cloned().unwrap_or_default())
+        .allow_missing_positional(command.is_allow_missing_positional_set())
         .args(options.cloned())
         .subcommands(command.get_subcommands().map(visible));
     match command.get_version() {
