@@ -28,6 +28,7 @@ mod message;
 mod requests;
 mod serve;
 mod settings;
+mod shared;
 mod tls;
 
 use std::sync::Arc;

@@ -8,14 +8,12 @@ use std::{
 };
 
 use parking_lot::{Mutex, RwLock};
-use rustls::ServerConfig;
 use tokio::{sync::watch, task::JoinHandle, time::timeout};
 
 use super::{
-    body::Budget,
-    guard::Guard,
     serve,
-    settings::{HttpSettings, ServerTls},
+    settings::HttpSettings,
+    shared::{Current, Shared},
 };
 use crate::{
     http::server::{Connections, within_descriptors},
@@ -51,48 +49,6 @@ enum State {
     Bound(TcpListener),
     Open(JoinHandle<()>),
     Closed,
-}
-
-/// What all connections share.
-pub(super) struct Shared {
-    pub(super) name: String,
-    /// Where events are posted to; `/hooks/*` is every path below `/hooks/`.
-    pub(super) path: String,
-    pub(super) log: Arc<dyn EventLog>,
-    pub(super) connections: Arc<Connections>,
-    pub(super) budget: Arc<Budget>,
-    pub(super) closing: watch::Sender<bool>,
-    /// The log has said that it can store nothing any more.
-    pub(super) failed: std::sync::atomic::AtomicBool,
-    /// Replaced as a whole by a reload.
-    current: RwLock<Arc<Current>>,
-}
-
-/// Settings, with what is made of them once.
-pub(super) struct Current {
-    pub(super) settings: HttpSettings,
-    pub(super) guard: Guard,
-    pub(super) tls: Option<Arc<ServerConfig>>,
-}
-
-impl Current {
-    fn new(settings: HttpSettings) -> Result<Self, String> {
-        settings.access.check().map_err(|why| format!("`auth`: {why}"))?;
-        let guard = Guard::new(&settings.access)?;
-        let tls = settings.tls.as_ref().map(ServerTls::server).transpose();
-        let tls = tls.map_err(|why| format!("in `tls`, {why}"))?;
-        Ok(Self { settings, guard, tls })
-    }
-}
-
-impl Shared {
-    pub(super) fn current(&self) -> Arc<Current> {
-        self.current.read().clone()
-    }
-
-    pub(super) fn is_closing(&self) -> bool {
-        *self.closing.borrow()
-    }
 }
 
 impl Intake {
@@ -191,7 +147,7 @@ impl Intake {
         let current = Arc::new(Current::new(settings)?);
         let most = within_descriptors(current.settings.connections, SHARE);
         self.shared.connections.set_most(most);
-        *self.shared.current.write() = current;
+        self.shared.replace(current);
         Ok(true)
     }
 }

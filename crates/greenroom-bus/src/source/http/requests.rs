@@ -11,8 +11,8 @@ use hyper::{Method, Request, body::Body, http::request::Parts};
 use super::{
     answer::{self, Answer},
     body::{self, BadBody, Bounds, Reserved},
-    intake::{Current, Shared},
     message::{BadMessage, Form, Message, Reading, read},
+    shared::{Current, Shared},
 };
 use crate::{
     event::Event,

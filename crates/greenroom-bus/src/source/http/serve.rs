@@ -13,8 +13,8 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 
 use super::{
-    intake::{Current, Shared},
     requests::answer,
+    shared::{Current, Shared},
 };
 use crate::http::server::{Moving, Place};
 

@@ -1,0 +1,60 @@
+//! What the connections of an intake share.
+
+use std::sync::{Arc, atomic::AtomicBool};
+
+use parking_lot::RwLock;
+use rustls::ServerConfig;
+use tokio::sync::watch;
+
+use super::{
+    body::Budget,
+    guard::Guard,
+    settings::{HttpSettings, ServerTls},
+};
+use crate::{http::server::Connections, store::log::EventLog};
+
+/// What all connections share.
+pub(super) struct Shared {
+    pub(super) name: String,
+    /// Where events are posted to; `/hooks/*` is every path below `/hooks/`.
+    pub(super) path: String,
+    pub(super) log: Arc<dyn EventLog>,
+    pub(super) connections: Arc<Connections>,
+    pub(super) budget: Arc<Budget>,
+    pub(super) closing: watch::Sender<bool>,
+    /// The log has said that it can store nothing any more.
+    pub(super) failed: AtomicBool,
+    /// Replaced as a whole by a reload.
+    pub(super) current: RwLock<Arc<Current>>,
+}
+
+/// Settings, with what is made of them once.
+pub(super) struct Current {
+    pub(super) settings: HttpSettings,
+    pub(super) guard: Guard,
+    pub(super) tls: Option<Arc<ServerConfig>>,
+}
+
+impl Current {
+    pub(super) fn new(settings: HttpSettings) -> Result<Self, String> {
+        settings.access.check().map_err(|why| format!("`auth`: {why}"))?;
+        let guard = Guard::new(&settings.access)?;
+        let tls = settings.tls.as_ref().map(ServerTls::server).transpose();
+        let tls = tls.map_err(|why| format!("in `tls`, {why}"))?;
+        Ok(Self { settings, guard, tls })
+    }
+}
+
+impl Shared {
+    pub(super) fn current(&self) -> Arc<Current> {
+        self.current.read().clone()
+    }
+
+    pub(super) fn replace(&self, current: Arc<Current>) {
+        *self.current.write() = current;
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        *self.closing.borrow()
+    }
+}
