@@ -125,7 +125,8 @@ shutdown: { deadline: 20s }
     );
     wait_for_lines(&stage, "done", 12);
     // The hottest key is half of what eleven workers have to do otherwise.
-    let key = |n: usize| if n.is_multiple_of(5) { "hot".to_owned() } else { format!("k{}", n % 23) };
+    let key =
+        |n: usize| if n.is_multiple_of(5) { "hot".to_owned() } else { format!("k{}", n % 23) };
     let mut ratios = Vec::new();
     for round in 0..3 {
         let all: Vec<Value> =
