@@ -1,4 +1,5 @@
-//! The load generator: tasks that post one event after the other by one client, and do nothing else.
+//! The load generator: tasks that post one event after the other by one client, and do nothing
+//! else.
 
 use std::{
     sync::{

@@ -104,8 +104,8 @@ pub fn measured(side: Side, answers: Answers, events: u64) -> Result<Run, Failur
     Ok(Run { seconds: seconds.parse()?, processor: processor.parse()?, events: events.parse()? })
 }
 
-/// Runs a side here, and prints its seconds, its processor time and its events. What it posts is made
-/// before.
+/// Runs a side here, and prints its seconds, its processor time and its events. What it posts is
+/// made before.
 pub fn run(name: &str, url: &str, events: u64) -> Result<ExitCode, Failure> {
     let side = Side::ALL.into_iter().find(|side| side.name() == name);
     let side = side.ok_or_else(|| format!("there is no side {name}"))?;

@@ -1,4 +1,5 @@
-//! The target: a server that answers each request with nothing, in a process of its own, until its standard input ends.
+//! The target: a server that answers each request with nothing, in a process of its own, until its
+//! standard input ends.
 
 use std::{
     convert::Infallible,

@@ -1,11 +1,14 @@
 //! `POST /events` beside the log that it appends to.
 //!
-//! 64 senders, each with one post under way, of one event of 1 KiB or of 100: over HTTP on loopback, with sender and
-//! server in this process, and straight into the log. Both sides take turns in one run, each with a new log, so that the disk is the same;
-//! either way a commit takes all that waits. Prints the rates, the 99th percentile and the syncs of each round, and the share
+//! 64 senders, each with one post under way, of one event of 1 KiB or of 100: over HTTP on
+//! loopback, with sender and server in this process, and straight into the log. Both sides take
+//! turns in one run, each with a new log, so that the disk is the same; either way a commit takes
+//! all that waits. Prints the rates, the 99th percentile and the syncs of each round, and the share
 //! of the medians.
 //!
-//! `cargo run --release --manifest-path bench/Cargo.toml -p posts -- [SECONDS] [ROUNDS] [DIRECTORY]`
+//! ```text
+//! cargo run --release --manifest-path bench/Cargo.toml -p posts -- [SECONDS] [ROUNDS] [DIRECTORY]
+//! ```
 
 use std::{
     env,

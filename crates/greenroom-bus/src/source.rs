@@ -66,10 +66,12 @@ pub trait Source: Send + 'static {
         None
     }
 
-    /// True for a source whose partitions come and go and are paused each by itself (D15). It is pulled also while some of them,
-    /// or all, are paused: a broker wants to be asked whatever its consumer is doing. When its input is removed or the run drains,
-    /// it is told to give nothing, and pulled on until all that it gave is settled and its positions are stored, or the run is
-    /// stopped at once (D11); what it gives then is dropped, and never settled. Asked once, before the first pull.
+    /// True for a source whose partitions come and go and are paused each by itself (D15). It is
+    /// pulled also while some of them, or all, are paused: a broker wants to be asked whatever its
+    /// consumer is doing. When its input is removed or the run drains, it is told to give nothing,
+    /// and pulled on until all that it gave is settled and its positions are stored, or the run is
+    /// stopped at once (D11); what it gives then is dropped, and never settled. Asked once, before
+    /// the first pull.
     fn is_partitioned(&self) -> bool {
         false
     }

@@ -8,8 +8,8 @@ use crate::{
     yaml,
 };
 
-/// No option lies deeper than this. The tree is walked by recursion, which a longer path would bring
-/// to the end of the stack.
+/// No option lies deeper than this. The tree is walked by recursion, which a longer path would
+/// bring to the end of the stack.
 const MAX_DEPTH: usize = 32;
 
 /// Puts `path=value` into the tree; the value is read as YAML.

@@ -128,8 +128,8 @@ pub fn read_binary(headers: &[(&str, &[u8])], body: &Bytes) -> Result<Event, Eve
     draft.finish()
 }
 
-/// Whether data that does not say what it is may be called JSON: a receiver would refuse other bytes
-/// under that name.
+/// Whether data that does not say what it is may be called JSON: a receiver would refuse other
+/// bytes under that name.
 fn is_json(data: &Data) -> bool {
     match data {
         Data::Json(_) => true,

@@ -42,7 +42,8 @@ impl Poster {
     /// Connects to nothing yet.
     ///
     /// # Errors
-    /// A sentence for whoever posts, where the URL, a header or TLS cannot be used. It repeats no secret.
+    /// A sentence for whoever posts, where the URL, a header or TLS cannot be used. It repeats no
+    /// secret.
     pub fn new(target: &TargetConfig) -> Result<Self, String> {
         Connection::new(target).map(Self)
     }

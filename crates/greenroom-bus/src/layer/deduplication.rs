@@ -33,10 +33,11 @@ const REMEMBERED: usize = 100_000;
 /// unstarted and asks again soon. A retry is not a duplicate of itself.
 ///
 /// The window lies in memory: a process that starts anew has seen nothing, unless it is
-/// [stored](Self::stored). How often an event is repeated is bounded by what its source says of a restart; to shut that gap,
-/// the handler itself has to be idempotent.
+/// [stored](Self::stored). How often an event is repeated is bounded by what its source says of a
+/// restart; to shut that gap, the handler itself has to be idempotent.
 ///
-/// A dead letter that is [replayed](crate::dead_letter::replay) is handled although it counts as seen.
+/// A dead letter that is [replayed](crate::dead_letter::replay) is handled although it counts as
+/// seen.
 ///
 /// Clones share their window. Put around two handlers that both get an event (`fan_out`), each needs one of its own.
 #[derive(Debug, Clone)]

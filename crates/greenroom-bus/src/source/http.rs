@@ -8,13 +8,14 @@
 //!                                       engine ◀── HttpSource ◀── source of the log
 //! ```
 //!
-//! The two halves meet in the log alone: what is posted is on disk before the sender is told so, and the engine
-//! reads it from there, whatever it has to do meanwhile. So a pool that is full, a handler that is stuck
-//! or an input that is paused hold up no sender before the log is full.
+//! The two halves meet in the log alone: what is posted is on disk before the sender is told so,
+//! and the engine reads it from there, whatever it has to do meanwhile. So a pool that is full, a
+//! handler that is stuck or an input that is paused hold up no sender before the log is full.
 //!
-//! What clients can make it hold in memory is bounded: [`connections`](HttpSettings::connections), each with headers
-//! of at most 64 KiB, and all bodies together [`bodies`](HttpSettings::bodies), counted as they come in.
-//! Each step has a time, and a connection that waits for its client gives way to a new one.
+//! What clients can make it hold in memory is bounded: [`connections`](HttpSettings::connections),
+//! each with headers of at most 64 KiB, and all bodies together [`bodies`](HttpSettings::bodies),
+//! counted as they come in. Each step has a time, and a connection that waits for its client gives
+//! way to a new one.
 //!
 //! The settings are behind one pointer, which [`Intake::reconfigure`] replaces: each request is
 //! answered by those that held when it came.
@@ -43,15 +44,16 @@ pub use self::{
     settings::{HttpSettings, ServerTls},
 };
 
-/// Gives what was posted, from the log that it was stored in. While it is there, events are taken in; dropped, as
-/// an engine does that drains, it closes the [`Intake`].
+/// Gives what was posted, from the log that it was stored in. While it is there, events are taken
+/// in; dropped, as an engine does that drains, it closes the [`Intake`].
 pub struct HttpSource {
     intake: Arc<Intake>,
     log: Box<dyn Source>,
 }
 
 impl HttpSource {
-    /// What is posted to `intake`, which is opened by the first pull. `log` reads the log that the intake appends to.
+    /// What is posted to `intake`, which is opened by the first pull. `log` reads the log that the
+    /// intake appends to.
     pub fn new(intake: Arc<Intake>, log: Box<dyn Source>) -> Self {
         Self { intake, log }
     }

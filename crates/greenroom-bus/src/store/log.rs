@@ -63,16 +63,17 @@ pub trait EventLog: Send + Sync + 'static {
     /// What reports and logs call it, for example `log:orders-log`.
     fn describe(&self) -> String;
 
-    /// Appends these events, in this order, all or none, and waits until they are durable. Appends that come at the same time
-    /// share one sync. An event whose source and id were stored within the log's memory of them is not stored
-    /// again: once the first of them is durable, it counts as [repeated](Appended::repeated).
+    /// Appends these events, in this order, all or none, and waits until they are durable. Appends
+    /// that come at the same time share one sync. An event whose source and id were stored within
+    /// the log's memory of them is not stored again: once the first of them is durable, it counts
+    /// as [repeated](Appended::repeated).
     ///
     /// # Errors
     /// Nothing of it was stored, except after [`AppendError::Failed`], where nobody knows.
     ///
     /// # Cancel safety
-    /// A dropped future may have stored all of it, or nothing. Whoever does not know posts again: that is what ids are
-    /// remembered for.
+    /// A dropped future may have stored all of it, or nothing. Whoever does not know posts again:
+    /// that is what ids are remembered for.
     fn append<'a>(&'a self, events: Vec<Event>) -> BoxFuture<'a, Result<Appended, AppendError>>;
 }
 
@@ -89,8 +90,8 @@ pub struct Appended {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AppendError {
-    /// There is no room at the moment: too much waits to be written, or the log has its greatest size and all of it is still
-    /// needed.
+    /// There is no room at the moment: too much waits to be written, or the log has its greatest
+    /// size and all of it is still needed.
     #[error("{reason}")]
     Full {
         /// Which room, and what makes some, for an operator.
@@ -106,8 +107,8 @@ pub enum AppendError {
         /// What it takes.
         limit: u64,
     },
-    /// The log can store nothing any more; what failed, and what to do, for an operator. It does not recover: a sync that failed
-    /// once may seem to succeed the next time, with the data lost.
+    /// The log can store nothing any more; what failed, and what to do, for an operator. It does
+    /// not recover: a sync that failed once may seem to succeed the next time, with the data lost.
     #[error("{0}")]
     Failed(String),
 }

@@ -768,8 +768,8 @@ async fn d11_a_run_that_is_stopped_now_asks_its_source_for_nothing() {
     assert!(!broker.is_asked());
 }
 
-/// Where dead letters cannot be stored, no partition gives anything, and the source is asked all the
-/// same.
+/// Where dead letters cannot be stored, no partition gives anything, and the source is asked all
+/// the same.
 #[tokio::test(start_paused = true)]
 async fn d11_a_source_of_partitions_is_asked_while_dead_letters_have_no_room() {
     let slow = Behaviour { latency: Duration::from_secs(3_600), ..Behaviour::default() };

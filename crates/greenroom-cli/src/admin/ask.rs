@@ -1,7 +1,7 @@
 //! Asks the admin listener of another greenroom: one request, one answer.
 //!
-//! HTTP/1.0, so that an answer comes in one piece; HTTP/1.1 for one that goes on for long, so that its
-//! end is told from a connection that broke off.
+//! HTTP/1.0, so that an answer comes in one piece; HTTP/1.1 for one that goes on for long, so that
+//! its end is told from a connection that broke off.
 
 use std::{
     io::{self, BufRead, BufReader, Read, Write},

@@ -5,9 +5,9 @@
 //!                 └────────────▶ line 2: ..
 //! ```
 //!
-//! Each line has one request under way at a time, so the events of a line are stored in the order of the
-//! file. A batch that may or may not have been stored is posted again: the input knows its events by
-//! source and id.
+//! Each line has one request under way at a time, so the events of a line are stored in the order
+//! of the file. A batch that may or may not have been stored is posted again: the input knows its
+//! events by source and id.
 
 mod line;
 mod lot;
@@ -61,8 +61,8 @@ pub fn send(args: &SendArgs) -> ExitCode {
     }
 }
 
-/// Reads and posts until the end of the file, or until something stops it; what is under way then is still
-/// posted.
+/// Reads and posts until the end of the file, or until something stops it; what is under way then
+/// is still posted.
 async fn all(
     args: &SendArgs,
     mut reader: Reader,

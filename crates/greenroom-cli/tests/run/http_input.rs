@@ -244,8 +244,8 @@ fn b02_two_daemons_on_one_store_are_refused_with_the_reason() {
     drained(daemon);
 }
 
-/// Senders of one key each, which post the next event once the last one is taken, and post again what nobody has
-/// answered.
+/// Senders of one key each, which post the next event once the last one is taken, and post again
+/// what nobody has answered.
 struct Senders {
     at: Arc<Mutex<String>>,
     over: Arc<AtomicBool>,

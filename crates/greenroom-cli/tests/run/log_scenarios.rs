@@ -72,7 +72,8 @@ shutdown: { deadline: 20s }
     assert_all_in_order(&events(1_000), &stage.read("done"), Repeats::None);
 }
 
-/// Where the place of the dead letters is down, the event stays open and is handled by the next run.
+/// Where the place of the dead letters is down, the event stays open and is handled by the next
+/// run.
 #[test]
 fn z03_what_cannot_become_a_dead_letter_stays_in_the_log() {
     let rest = |dead: &str| {
@@ -183,8 +184,8 @@ shutdown: {{ deadline: 1s }}
     assert_all_in_order(&all, &stage.read("done"), Repeats::None);
 }
 
-/// What lets a process see another time. Debian's package has it, under a directory of the machine's
-/// kind.
+/// What lets a process see another time. Debian's package has it, under a directory of the
+/// machine's kind.
 fn faketime() -> Option<PathBuf> {
     let library = |directory: fs::DirEntry| {
         let path = directory.path().join("faketime/libfaketimeMT.so.1");

@@ -332,8 +332,9 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.clone().adopt(other)
     }
 
-    /// Tells so many workers to leave: those that are disabled first, then idle ones, then those that joined last. Each finishes the
-    /// message in hand. Where there are fewer, all of them leave, and the change says so.
+    /// Tells so many workers to leave: those that are disabled first, then idle ones, then those
+    /// that joined last. Each finishes the message in hand. Where there are fewer, all of them
+    /// leave, and the change says so.
     ///
     /// A pool whose last worker was removed refuses messages, unless it
     /// [holds](crate::PoolBuilder::hold_when_empty) them; what is queued by then waits for the next

@@ -207,8 +207,8 @@ pub struct Progress {
     pub parked_events: u64,
     /// The part of all inputs that has been read, between 0 and 1, where every input knows its end.
     pub read: Option<f64>,
-    /// Bytes that inputs without an end, such as files that are followed, have and did not give yet, as
-    /// of their last look; `None` where no such input is read.
+    /// Bytes that inputs without an end, such as files that are followed, have and did not give
+    /// yet, as of their last look; `None` where no such input is read.
     pub behind: Option<u64>,
 }
 

@@ -30,10 +30,12 @@ impl Control {
         added.map_err(|(why, source)| NotAdded::new(why, source))
     }
 
-    /// Takes nothing more from this input: its source is dropped at its next await, within 100 ms unless it blocks its thread.
-    /// What was taken from it is handled. What is returned is done when all of that is settled, and its positions are stored,
-    /// where it keeps any. Then the name is free; until then a key of it may be parked, or its pool be paused. It is done with the
-    /// run as well, whatever is not settled then. A source of several partitions is asked on until then, and gives nothing.
+    /// Takes nothing more from this input: its source is dropped at its next await, within 100 ms
+    /// unless it blocks its thread. What was taken from it is handled. What is returned is done
+    /// when all of that is settled, and its positions are stored, where it keeps any. Then the name
+    /// is free; until then a key of it may be parked, or its pool be paused. It is done with the
+    /// run as well, whatever is not settled then. A source of several partitions is asked on until
+    /// then, and gives nothing.
     ///
     /// With the last input, the engine ends.
     ///

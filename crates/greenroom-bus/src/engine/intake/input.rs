@@ -174,8 +174,8 @@ impl Input {
         self.until(Self::is_done).await;
     }
 
-    /// As [`done`](Self::done), and until its last positions are stored, where it keeps any; or until
-    /// its run is over.
+    /// As [`done`](Self::done), and until its last positions are stored, where it keeps any; or
+    /// until its run is over.
     ///
     /// # Cancel safety
     /// A dropped future has done nothing.

@@ -317,8 +317,8 @@ impl Intake {
         assigned.budget.show_waiting(0, 0);
     }
 
-    /// Hands over what was taken, unless the run is told to stop now: what is left then is refused. A source that is left is
-    /// asked on meanwhile.
+    /// Hands over what was taken, unless the run is told to stop now: what is left then is refused.
+    /// A source that is left is asked on meanwhile.
     async fn finish(&mut self, phase: &mut watch::Receiver<Phase>) {
         self.pause_all(None);
         let mut source = self.source.take();
@@ -544,12 +544,14 @@ pub(crate) struct Ended {
     pub(crate) attended: Option<Attended>,
 }
 
-/// A source that gives nothing any more, and is asked on while events of it are in hand (D11): what is taken away meanwhile
-/// is given up, its broker does not count it out, and its last positions can be stored.
+/// A source that gives nothing any more, and is asked on while events of it are in hand (D11): what
+/// is taken away meanwhile is given up, its broker does not count it out, and its last positions
+/// can be stored.
 pub(crate) struct Attended(Intake);
 
 impl Attended {
-    /// Until all that it gave is settled and its positions are stored, or the run is told to stop now.
+    /// Until all that it gave is settled and its positions are stored, or the run is told to stop
+    /// now.
     pub(crate) async fn run(self, mut phase: watch::Receiver<Phase>) {
         let Self(mut intake) = self;
         let input = intake.input.clone();
@@ -592,8 +594,9 @@ fn only(parts: &[Part], come_and_go: bool) -> Option<&Budget> {
     parts.first().filter(|_| !come_and_go).map(Part::budget)
 }
 
-/// Waits until not too many dead letters are on their way, and not too many bytes in flight, then for the next batch. A source
-/// with several partitions is asked whatever is in flight (D11), and knows which of them are to wait.
+/// Waits until not too many dead letters are on their way, and not too many bytes in flight, then
+/// for the next batch. A source with several partitions is asked whatever is in flight (D11), and
+/// knows which of them are to wait.
 async fn pull(
     shared: &Shared,
     only: Option<&Budget>,

@@ -30,8 +30,8 @@ pub struct InputView {
     /// True where parked keys hold so much (half of the bytes that may be in flight) that later
     /// events of theirs are refused.
     pub refuses_parked: bool,
-    /// How long ago the last event was settled, of the partitions that it has now; `None` before any
-    /// was.
+    /// How long ago the last event was settled, of the partitions that it has now; `None` before
+    /// any was.
     pub last_settled: Option<Duration>,
     /// Its partitions; a single one, [`Partition::ONLY`](crate::source::Partition::ONLY), where its source has no parts.
     pub partitions: Vec<PartitionView>,

@@ -19,8 +19,8 @@ use crate::{
     settlement::Settled,
 };
 
-/// Letters that are under way at a time, apart from those that are taken at once: behind a parked key
-/// they may be so for long.
+/// Letters that are under way at a time, apart from those that are taken at once: behind a parked
+/// key they may be so for long.
 const UNDER_WAY: usize = 1_000;
 
 /// And bytes of them.

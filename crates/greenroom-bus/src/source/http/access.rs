@@ -10,8 +10,8 @@ pub enum Access {
     /// Whoever can connect; but no page of a browser, which says so by the header `origin`.
     #[default]
     Anybody,
-    /// Who has one of these tokens: `authorization: Bearer TOKEN`. Several, so that a new one can be handed out before the old
-    /// one goes.
+    /// Who has one of these tokens: `authorization: Bearer TOKEN`. Several, so that a new one can
+    /// be handed out before the old one goes.
     Bearer(Vec<String>),
     /// Who has signed the body.
     Signature(Signature),
@@ -42,8 +42,8 @@ pub enum Encoding {
     Base64,
 }
 
-/// A time of which the signature is as well: what is signed is the time as it stands in its header, a
-/// full stop, and the body. A message that somebody has kept is no good later on.
+/// A time of which the signature is as well: what is signed is the time as it stands in its header,
+/// a full stop, and the body. A message that somebody has kept is no good later on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedTime {
     /// The header that has it, in seconds since 1970.

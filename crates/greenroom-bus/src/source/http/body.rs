@@ -17,8 +17,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 /// The first room that a body gets which comes in several pieces.
 const FIRST: usize = 4 << 10;
 
-/// So much of a body that nobody wants is read before the answer, so that the sender, who is still writing, gets to
-/// read it; more, and the connection is closed instead.
+/// So much of a body that nobody wants is read before the answer, so that the sender, who is still
+/// writing, gets to read it; more, and the connection is closed instead.
 const UNWANTED: usize = 256 << 10;
 
 /// So long that may take.
@@ -84,8 +84,8 @@ pub(super) struct Bounds {
     pub(super) within: Duration,
 }
 
-/// Reads a body to its end. One that says beforehand that it is too large is not read at all; others are never held
-/// beyond their limit.
+/// Reads a body to its end. One that says beforehand that it is too large is not read at all;
+/// others are never held beyond their limit.
 pub(super) async fn read<B>(
     mut body: B,
     reserved: &mut Reserved,

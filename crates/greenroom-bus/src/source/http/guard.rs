@@ -17,8 +17,8 @@ use super::access::{Access, Encoding, Signature};
 /// Decides who may post.
 pub(super) enum Guard {
     Anybody,
-    /// Tokens are compared by what a key of this process makes of them: neither how long one is, nor how much
-    /// of it is right, shows in time.
+    /// Tokens are compared by what a key of this process makes of them: neither how long one is,
+    /// nor how much of it is right, shows in time.
     Bearer {
         key: Key,
         tags: Vec<Tag>,
@@ -106,7 +106,8 @@ fn same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && std::hint::black_box(differ) == 0
 }
 
-/// The token of credentials of the scheme `Bearer`, which may be written in any case (RFC 9110, 11.1).
+/// The token of credentials of the scheme `Bearer`, which may be written in any case (RFC 9110,
+/// 11.1).
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let credentials = headers.get(AUTHORIZATION)?.as_bytes();
     let space = credentials.iter().position(|byte| *byte == b' ')?;
@@ -125,7 +126,8 @@ impl Signature {
         }
     }
 
-    /// What is signed beside the body; `None` for a request whose time is missing, or too far from now.
+    /// What is signed beside the body; `None` for a request whose time is missing, or too far from
+    /// now.
     fn signed_time<'h>(&self, headers: &'h HeaderMap, now: SystemTime) -> Option<Option<&'h [u8]>> {
         let Some(rule) = &self.time else { return Some(None) };
         let written = headers.get(&*rule.header)?;

@@ -52,8 +52,8 @@ enum State {
 }
 
 impl Intake {
-    /// A server at `listener`, which [`listen`] has made. Events are posted to `path`, or to any path
-    /// below it where it ends in `/*`, and appended to `log`.
+    /// A server at `listener`, which [`listen`] has made. Events are posted to `path`, or to any
+    /// path below it where it ends in `/*`, and appended to `log`.
     ///
     /// # Errors
     /// Settings that cannot be used, or a listener without an address.
@@ -111,8 +111,8 @@ impl Intake {
         }
     }
 
-    /// Takes nothing more: nobody can connect, bodies that are coming in are answered 503, and so is what
-    /// comes next. What is being stored is stored and answered.
+    /// Takes nothing more: nobody can connect, bodies that are coming in are answered 503, and so
+    /// is what comes next. What is being stored is stored and answered.
     pub fn close(&self) {
         self.shared.closing.send_replace(true);
         let mut state = self.state.lock();
@@ -131,8 +131,8 @@ impl Intake {
         }
     }
 
-    /// Goes by other settings from the next request on; certificates hold from the next connection on. False where they
-    /// are the same.
+    /// Goes by other settings from the next request on; certificates hold from the next connection
+    /// on. False where they are the same.
     ///
     /// # Errors
     /// Why they cannot be used; those from before hold.

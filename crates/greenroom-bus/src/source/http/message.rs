@@ -141,12 +141,13 @@ impl Form {
 
 /// The events of a message. None where it is an empty batch.
 ///
-/// A message that is no CloudEvents is one event by the rule of [`Reading::records`]: its path is its topic as well, and
-/// where the rule names no id, one is made of path and body, so a message that is posted again is
-/// the same event.
+/// A message that is no CloudEvents is one event by the rule of [`Reading::records`]: its path is
+/// its topic as well, and where the rule names no id, one is made of path and body, so a message
+/// that is posted again is the same event.
 ///
 /// # Errors
-/// It is no events, or too large ones; the error says which one, and why. A batch is all or nothing.
+/// It is no events, or too large ones; the error says which one, and why. A batch is all or
+/// nothing.
 pub fn read(message: &Message<'_>, reading: &Reading<'_>) -> Result<Vec<Event>, BadMessage> {
     let Message { headers, body, .. } = *message;
     let events = match Form::of(headers, reading.records.is_some())? {

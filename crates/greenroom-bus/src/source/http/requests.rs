@@ -113,7 +113,8 @@ fn headers(head: &Parts) -> Vec<(&str, &[u8])> {
     head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect()
 }
 
-/// Answers without the body, which is read all the same if it is short: then the connection can be used further.
+/// Answers without the body, which is read all the same if it is short: then the connection can be
+/// used further.
 async fn unread<B>(answer: Answer, body: B) -> Answer
 where
     B: Body<Data = Bytes> + Unpin,

@@ -14,19 +14,21 @@ pub struct HttpSettings {
     pub tls: Option<ServerTls>,
     /// The rule for messages that are no CloudEvents. Default: they are refused.
     pub records: Option<Arc<Mapping>>,
-    /// The largest event, in bytes: as a message of its own, and about as a line of JSON. Default: 1 MiB.
+    /// The largest event, in bytes: as a message of its own, and about as a line of JSON. Default:
+    /// 1 MiB.
     pub max_event: usize,
     /// The largest body of a batch, in bytes. Default: 16 MiB.
     pub max_body: usize,
     /// The most events of a batch. Default: 10,000.
     pub max_batch: usize,
-    /// The most connections at once; no more than half of the descriptors of the process, whatever this is. Default: 1,024.
+    /// The most connections at once; no more than half of the descriptors of the process, whatever
+    /// this is. Default: 1,024.
     pub connections: usize,
-    /// How many bytes of bodies may be in memory at once. A body is counted as it comes in, until its events are
-    /// stored. Default: 64 MiB.
+    /// How many bytes of bodies may be in memory at once. A body is counted as it comes in, until
+    /// its events are stored. Default: 64 MiB.
     pub bodies: usize,
-    /// How long a client may take for the headers of a request, counted from the connection or the last answer, and for
-    /// the handshake of TLS. Default: 30 s.
+    /// How long a client may take for the headers of a request, counted from the connection or the
+    /// last answer, and for the handshake of TLS. Default: 30 s.
     pub header_timeout: Duration,
     /// How long it may take for the body. Default: 30 s.
     pub body_timeout: Duration,
@@ -56,7 +58,8 @@ pub struct ServerTls {
     pub cert: Vec<u8>,
     /// Its private key. Never shown.
     pub key: Vec<u8>,
-    /// Authorities of clients: with them, whoever connects has to show a certificate of one of them.
+    /// Authorities of clients: with them, whoever connects has to show a certificate of one of
+    /// them.
     pub client_ca: Option<Vec<u8>>,
 }
 

@@ -251,7 +251,8 @@ async fn b02_a_close_answers_what_is_being_stored_and_takes_nothing_more() {
     let mut sending = stage.connect().await;
     let message = post(STRUCTURED, &event("b"));
     sending.write_all(&message.as_bytes()[..message.len() - 1]).await.unwrap();
-    // Its headers are there once its answer has begun to be waited for: a probe on its own connection comes after.
+    // Its headers are there once its answer has begun to be waited for: a probe on its own
+    // connection comes after.
     let mut idle = stage.connect().await;
     assert_eq!(stage.ask(&head("GET", "/healthz", "")).await.status, 200);
 

@@ -37,8 +37,8 @@ use crate::{
 /// Dead letters in a directory of their own. Clones are the same store. It is let go of once the
 /// last of them is dropped, or once it was [finished](DeadLetterStore::finish).
 ///
-/// A letter is confirmed once the transaction that it is in is synced to the disk; letters that wait
-/// at the same time share one.
+/// A letter is confirmed once the transaction that it is in is synced to the disk; letters that
+/// wait at the same time share one.
 #[derive(Clone)]
 pub struct LetterStore {
     inner: Arc<Inner>,
@@ -63,7 +63,8 @@ impl LetterStore {
         Self::start(directory, Some(options))
     }
 
-    /// As [`open`](Self::open), for an operator: nothing is removed for its age, and the mask stays.
+    /// As [`open`](Self::open), for an operator: nothing is removed for its age, and the mask
+    /// stays.
     ///
     /// # Errors
     /// As there.

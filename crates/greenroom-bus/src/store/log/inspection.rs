@@ -52,9 +52,9 @@ pub fn is_log(directory: &Path) -> bool {
 }
 
 /// Reads a log from its beginning to its end, and hands each event that is whole to `each`, with
-/// its sequence number. Checks every checksum and every sequence number. Changes nothing, also while
-/// the log is written; then it sees what was there when it came by. Blocks for as long as that
-/// takes.
+/// its sequence number. Checks every checksum and every sequence number. Changes nothing, also
+/// while the log is written; then it sees what was there when it came by. Blocks for as long as
+/// that takes.
 ///
 /// # Errors
 /// There is no log, its files cannot be read, or `each` has failed. Damage is no error.

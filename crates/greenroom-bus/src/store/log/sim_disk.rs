@@ -1,9 +1,9 @@
 //! A disk in memory that fails by seed, and loses at a crash what was not synced.
 //!
 //! A write is seen at once and durable only after a sync. At a crash each write that is not durable
-//! is there as a whole, in some of its sectors, or not at all; of what was made, renamed and removed
-//! in a directory, the beginning is. After a sync that failed, what was written is seen and will
-//! never be durable: so do real disks.
+//! is there as a whole, in some of its sectors, or not at all; of what was made, renamed and
+//! removed in a directory, the beginning is. After a sync that failed, what was written is seen and
+//! will never be durable: so do real disks.
 
 use std::{
     any::Any,

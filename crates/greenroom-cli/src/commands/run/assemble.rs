@@ -145,7 +145,8 @@ pub(super) fn source(input: &InputConfig, targets: &Targets) -> Result<Box<dyn S
     }
 }
 
-/// As [`source`], for somebody who only looks: nothing is settled or written, and nobody is listened to.
+/// As [`source`], for somebody who only looks: nothing is settled or written, and nobody is
+/// listened to.
 pub(super) fn looking(input: &InputConfig) -> Result<Box<dyn Source>, String> {
     match &input.kind {
         InputKind::File(file) => files(input, file, true),

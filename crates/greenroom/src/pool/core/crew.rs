@@ -124,8 +124,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         identity == self.identity() || adopted.iter().any(|other| other.contains(identity))
     }
 
-    /// Tells workers to leave: those that are disabled first, then idle ones, then those that joined last. Returns their slots and
-    /// the new size.
+    /// Tells workers to leave: those that are disabled first, then idle ones, then those that
+    /// joined last. Returns their slots and the new size.
     pub(crate) fn dismiss(
         self: &Arc<Self>,
         workers: usize,

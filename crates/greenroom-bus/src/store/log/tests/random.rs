@@ -1,7 +1,7 @@
 //! Random appends, crashes, faults, retention and consumers, by seed.
 //!
-//! What was acknowledged is there, once; what was refused for now is not; what nobody knows is whole
-//! or absent. What a consumer committed is not given again, and all that is stored is given.
+//! What was acknowledged is there, once; what was refused for now is not; what nobody knows is
+//! whole or absent. What a consumer committed is not given again, and all that is stored is given.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

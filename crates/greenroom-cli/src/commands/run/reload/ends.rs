@@ -264,9 +264,9 @@ impl Turn<'_> {
         }
     }
 
-    /// What an `http` input judges requests by can change; where it listens and what it stores in cannot.
-    /// Called for each: its files may hold something else. What was looked at is in `to` as it is in what
-    /// holds.
+    /// What an `http` input judges requests by can change; where it listens and what it stores in
+    /// cannot. Called for each: its files may hold something else. What was looked at is in `to` as
+    /// it is in what holds.
     fn http_input(&mut self, place: usize, to: &mut InputConfig) {
         let input = &self.config.inputs[place];
         let (InputKind::Http(is), InputKind::Http(http)) = (&input.kind, &to.kind) else { return };
