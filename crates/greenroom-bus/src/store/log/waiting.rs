@@ -172,10 +172,13 @@ impl Waiting {
         if state.queue.is_empty() && state.refuses.is_none() && !state.retain {
             self.changed.wait_for(&mut state, most);
         }
+        // Asked for seldom, and first: otherwise a log that is always busy would never come to it.
+        if std::mem::take(&mut state.retain) && state.refuses.is_none() {
+            return Work::Retain;
+        }
         if !state.queue.is_empty() {
             return Work::Write(state.take());
         }
-        state.retain = false;
         if state.refuses.is_some() { Work::End } else { Work::Retain }
     }
 }
