@@ -38,9 +38,6 @@ use crate::{
 const AT_ONCE: usize = 64;
 const BYTES_AT_ONCE: usize = 32 << 20;
 
-/// What waits for the way back to have room looks again after so long.
-const NO_ROOM: Duration = Duration::from_millis(50);
-
 /// Nothing more is taken once no input is read and no letter waits.
 pub(crate) fn close_if_idle(shared: &Shared) {
     if let Some(replaying) = &shared.replaying
@@ -124,8 +121,7 @@ async fn send_back(
         if let Some(reserved) = loopback.room.try_reserve(1) {
             break reserved;
         }
-        let looks = tokio::time::sleep(NO_ROOM);
-        if !replaying.unless_over(looks).await {
+        if !replaying.unless_over(loopback.room.has(1)).await {
             return;
         }
     };
