@@ -61,10 +61,6 @@ fn log(stage: &Stage) -> String {
     fs::read_to_string(stage.path("log")).unwrap_or_default()
 }
 
-fn lines_in(stage: &Stage, name: &str) -> usize {
-    fs::read(stage.path(name)).unwrap_or_default().iter().filter(|byte| **byte == b'\n').count()
-}
-
 /// How often each event came out, by its id.
 fn times(stage: &Stage) -> HashMap<String, usize> {
     let mut times = HashMap::new();
@@ -104,7 +100,7 @@ fn b01_a_run_goes_on_where_the_last_one_ended() {
     let more = vec![event("more", "test.happened", "s", json!({}))];
     input.write_all(lines(&more).as_bytes()).unwrap();
     stage.run().counted(0, [1, 1, 0, 0]);
-    assert_eq!(lines_in(&stage, "done"), 1_001);
+    assert_eq!(stage.count_lines("done"), 1_001);
 }
 
 #[test]
@@ -117,7 +113,7 @@ fn z01_after_kill_9_little_is_repeated_and_nothing_lost() {
     wait(|| (stage.path("done").metadata().ok()?.len() >= half).then_some(()));
     child.kill().unwrap();
     child.wait().unwrap();
-    let done_before = lines_in(&stage, "done");
+    let done_before = stage.count_lines("done");
     assert!(done_before < EVENTS, "it was to be killed before its end");
     assert_eq!(lowest_kept(&stage), LOWEST, "commits without a set would repeat all of it");
 
@@ -149,7 +145,7 @@ fn z09_a_stop_under_load_leaves_the_rest_to_the_next_run() {
     stage.write("in", with_a_stuck_one(EVENTS));
     let daemon = Daemon::start(&stage);
     daemon.wait_for("/api/run", |run| run["taken"].as_u64() >= Some(10_000));
-    wait(|| (lines_in(&stage, "done") >= 20).then_some(()));
+    wait(|| (stage.count_lines("done") >= 20).then_some(()));
     let told = Instant::now();
     daemon.signal(Signal::TERM);
     let run = daemon.ended();
@@ -228,7 +224,7 @@ fn b01_a_checkpoint_that_cannot_be_used_is_refused_with_what_to_do() {
         assert!(run.stderr.contains("input `i`") && run.stderr.contains("remove it"), "{run:?}");
         assert_eq!(fs::read_to_string(stage.path("kept")).unwrap(), content);
     }
-    assert!(!stage.path("done").exists() || lines_in(&stage, "done") == 0);
+    assert!(!stage.path("done").exists() || stage.count_lines("done") == 0);
 }
 
 #[test]

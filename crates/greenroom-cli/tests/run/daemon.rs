@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::stage::{Run, Stage, end};
 
 /// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A run whose log goes to the file `log`. Ends with the test, whatever becomes of it.
 pub(crate) struct Daemon<'a> {

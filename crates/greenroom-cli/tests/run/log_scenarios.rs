@@ -35,12 +35,8 @@ fn post_all(daemon: &Daemon<'_>, events: &[Value]) {
     }
 }
 
-fn count(path: &Path) -> usize {
-    fs::read(path).unwrap_or_default().iter().filter(|byte| **byte == b'\n').count()
-}
-
 fn wait_for_lines(stage: &Stage, name: &str, lines: usize) {
-    wait(|| (count(&stage.path(name)) >= lines).then_some(()));
+    wait(|| (stage.count_lines(name) >= lines).then_some(()));
 }
 
 /// One event always fails. Those of other keys go on, and so does the rest of its own.

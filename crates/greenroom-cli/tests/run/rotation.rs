@@ -52,11 +52,6 @@ fn all(stage: &Stage, beginning: &str) -> Vec<Value> {
     names.iter().flat_map(|name| stage.read(&format!("out/{name}"))).collect()
 }
 
-fn lines_in(stage: &Stage, name: &str) -> usize {
-    let content = fs::read(stage.path(name)).unwrap_or_default();
-    content.iter().filter(|byte| **byte == b'\n').count()
-}
-
 #[test]
 fn c12_an_output_is_put_aside_by_its_size_and_numbers_go_on_over_runs() {
     let stage = stage(SMALL);
@@ -153,7 +148,7 @@ fn c09_sighup_opens_outputs_and_dead_letters_anew_after_they_were_renamed() {
     for n in 0..6 {
         for name in ["done", "letters"] {
             let live = format!("out/{name}.ndjson");
-            wait(|| (lines_in(&stage, &live) > 10).then_some(()));
+            wait(|| (stage.count_lines(&live) > 10).then_some(()));
             fs::rename(stage.path(&live), stage.path(&format!("out/{name}.{n}"))).unwrap();
         }
         daemon.signal(Signal::HUP);
@@ -177,13 +172,13 @@ fn c09_sighup_opens_outputs_and_dead_letters_anew_after_they_were_renamed() {
 fn b05_a_file_that_was_renamed_is_not_written_after_the_new_one_is_there() {
     let stage = stage(FLOW);
     let daemon = Daemon::start(&stage);
-    wait(|| (lines_in(&stage, "out/done.ndjson") > 10).then_some(()));
+    wait(|| (stage.count_lines("out/done.ndjson") > 10).then_some(()));
     fs::rename(stage.path("out/done.ndjson"), stage.path("out/done.old")).unwrap();
     daemon.signal(Signal::HUP);
-    wait(|| (lines_in(&stage, "out/done.ndjson") > 10).then_some(()));
+    wait(|| (stage.count_lines("out/done.ndjson") > 10).then_some(()));
     let old = fs::read(stage.path("out/done.old")).unwrap();
     assert!(old.ends_with(b"\n"));
-    wait(|| (lines_in(&stage, "out/done.ndjson") > 200).then_some(()));
+    wait(|| (stage.count_lines("out/done.ndjson") > 200).then_some(()));
     assert_eq!(fs::read(stage.path("out/done.old")).unwrap(), old);
     drop(daemon);
 }
@@ -196,7 +191,7 @@ fn b05_a_file_that_was_copied_and_cut_goes_on_at_its_new_end_with_a_warning() {
     let stage = stage(&quiet.replace("inputs: {", "inputs: { more: { file: { path: pipe } },"));
     rustix::fs::mkfifoat(rustix::fs::CWD, stage.path("pipe"), rustix::fs::Mode::RWXU).unwrap();
     let daemon = Daemon::start(&stage);
-    wait(|| (lines_in(&stage, "out/done.ndjson") == 200).then_some(()));
+    wait(|| (stage.count_lines("out/done.ndjson") == 200).then_some(()));
     daemon.wait_for("/api/run", |run| run["settled"] == 200);
     fs::copy(stage.path("out/done.ndjson"), stage.path("out/done.copy")).unwrap();
     File::options().write(true).open(stage.path("out/done.ndjson")).unwrap().set_len(0).unwrap();
@@ -205,7 +200,10 @@ fn b05_a_file_that_was_copied_and_cut_goes_on_at_its_new_end_with_a_warning() {
     fs::write(stage.path("pipe"), format!("{good}\n")).unwrap();
     let run = daemon.ended();
     let report = run.counted(0, [201, 201, 0, 0]);
-    assert_eq!((lines_in(&stage, "out/done.copy"), lines_in(&stage, "out/done.ndjson")), (200, 1));
+    assert_eq!(
+        (stage.count_lines("out/done.copy"), stage.count_lines("out/done.ndjson")),
+        (200, 1)
+    );
     assert!(report["warnings"][0].as_str().unwrap().contains("it was cut to"), "{report}");
 }
 

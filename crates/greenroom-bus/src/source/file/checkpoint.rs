@@ -19,7 +19,6 @@ use std::{
     sync::Arc,
 };
 
-use flate2::Crc;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -321,9 +320,7 @@ pub fn positions_in(text: &[u8]) -> Result<Vec<Positions>, String> {
 }
 
 fn checksum(text: &str) -> String {
-    let mut crc = Crc::new();
-    crc.update(text.as_bytes());
-    format!("{:08x}", crc.sum())
+    format!("{:08x}", crc32fast::hash(text.as_bytes()))
 }
 
 #[cfg(test)]

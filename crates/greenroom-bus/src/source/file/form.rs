@@ -3,7 +3,6 @@
 use std::{fmt, fs::File, path::Path, sync::Arc};
 
 use bytes::Bytes;
-use flate2::Crc;
 
 use super::identity;
 use crate::{
@@ -76,8 +75,6 @@ struct Position<'l> {
 
 impl fmt::Display for Position<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut crc = Crc::new();
-        crc.update(self.bytes);
-        write!(f, "{}-{}-{:08x}", self.file, self.line, crc.sum())
+        write!(f, "{}-{}-{:08x}", self.file, self.line, crc32fast::hash(self.bytes))
     }
 }

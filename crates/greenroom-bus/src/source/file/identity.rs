@@ -5,7 +5,6 @@ use std::{
     io::{self, Read, Seek, SeekFrom},
 };
 
-use flate2::Crc;
 use serde::{Deserialize, Serialize};
 
 /// So much of a file is looked at in one place.
@@ -29,9 +28,8 @@ impl Fingerprint {
         let mut content = Vec::new();
         file.seek(SeekFrom::Start(range.start))?;
         file.take(range.end - range.start).read_to_end(&mut content)?;
-        let mut crc = Crc::new();
-        crc.update(&content);
-        Ok(Self { from: range.start, bytes: content.len() as u64, crc32: crc.sum() })
+        let crc32 = crc32fast::hash(&content);
+        Ok(Self { from: range.start, bytes: content.len() as u64, crc32 })
     }
 
     /// Whether these are the bytes, at the beginning of a file.
@@ -39,9 +37,7 @@ impl Fingerprint {
         let Some(bytes) = usize::try_from(self.bytes).ok().and_then(|n| beginning.get(..n)) else {
             return false;
         };
-        let mut crc = Crc::new();
-        crc.update(bytes);
-        self.from == 0 && crc.sum() == self.crc32
+        self.from == 0 && crc32fast::hash(bytes) == self.crc32
     }
 
     /// Whether the same bytes are still there.

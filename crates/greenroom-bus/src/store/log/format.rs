@@ -14,7 +14,7 @@
 //! checksum of a record covers its event.
 
 use bytes::Bytes;
-use flate2::Crc;
+use crc32fast::Hasher;
 
 /// The form that is written. Older ones are read, later ones refused.
 pub(super) const VERSION: u32 = 1;
@@ -86,17 +86,15 @@ impl SegmentHeader {
 }
 
 fn checksum_of_header(bytes: &[u8; SEGMENT_HEADER]) -> u32 {
-    let mut crc = Crc::new();
+    let mut crc = Hasher::new();
     crc.update(&bytes[..12]);
     crc.update(&bytes[16..]);
-    crc.sum()
+    crc.finalize()
 }
 
 /// Of the event of a record.
 pub(super) fn checksum(bytes: &[u8]) -> u32 {
-    let mut crc = Crc::new();
-    crc.update(bytes);
-    crc.sum()
+    crc32fast::hash(bytes)
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
@@ -154,13 +152,13 @@ impl BlockBuilder {
         let mut crc = salted(salt);
         crc.update(&header[8..]);
         crc.update(&self.headers);
-        header[4..8].copy_from_slice(&crc.sum().to_le_bytes());
+        header[4..8].copy_from_slice(&crc.finalize().to_le_bytes());
         self.bytes
     }
 }
 
-fn salted(salt: u32) -> Crc {
-    let mut crc = Crc::new();
+fn salted(salt: u32) -> Hasher {
+    let mut crc = Hasher::new();
     crc.update(&salt.to_le_bytes());
     crc
 }
@@ -234,7 +232,7 @@ impl Block {
         if at != BLOCK_HEADER + header.bytes as usize {
             return Err("its records do not fill it");
         }
-        if u32_at(&block.bytes, 4) != crc.sum() {
+        if u32_at(&block.bytes, 4) != crc.finalize() {
             return Err("its checksum is wrong");
         }
         Ok(block)
