@@ -26,6 +26,12 @@ pub trait Connector: Send + Sync {
         None
     }
 
+    /// Why nothing of it can be checked here, if it cannot: a server that is not there, and how to
+    /// have the checks run. They are told as not run.
+    fn missing(&self) -> Option<String> {
+        None
+    }
+
     /// Which clock its sources keep to; [`Clock::Real`] unless said otherwise.
     fn clock(&self) -> Clock {
         Clock::Real

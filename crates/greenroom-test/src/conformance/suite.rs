@@ -18,9 +18,10 @@ pub fn run(connector: &dyn Connector) -> Report {
 /// Runs one check on a connector, as [`run`] does.
 pub fn check(connector: &dyn Connector, check: Check) -> Row {
     let seed = seed();
-    let verdict = match not_applicable(connector, check) {
-        Some(why) => Verdict::NotApplicable(why),
-        None => {
+    let verdict = match (not_applicable(connector, check), connector.missing()) {
+        (Some(why), _) => Verdict::NotApplicable(why),
+        (None, Some(why)) => Verdict::NotRun(why),
+        (None, None) => {
             let scene = Scene::new(connector, seed);
             let passed = scene.and_then(|mut scene| of(check)(&mut scene));
             passed.map_or_else(Verdict::Failed, |()| Verdict::Passed)

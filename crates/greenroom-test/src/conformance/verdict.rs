@@ -12,6 +12,8 @@ pub enum Verdict {
     Passed,
     /// It cannot do what the check is about, for this reason.
     NotApplicable(String),
+    /// What it connects to [is not here](super::Connector::missing).
+    NotRun(String),
     /// It does not do what it should: what happened.
     Failed(String),
 }
@@ -30,14 +32,14 @@ pub struct Row {
 }
 
 impl Row {
-    /// Tells on standard error that it is not applicable, where it is not.
+    /// Tells on standard error that it is not applicable, or was not run, where that is so.
     ///
     /// # Panics
     /// It failed.
     pub fn told(&self) {
         match &self.verdict {
             Verdict::Passed => {}
-            Verdict::NotApplicable(_) => tell(&self.to_string()),
+            Verdict::NotApplicable(_) | Verdict::NotRun(_) => tell(&self.to_string()),
             Verdict::Failed(_) => panic!("{self}"),
         }
     }
@@ -49,6 +51,7 @@ impl fmt::Display for Row {
         match verdict {
             Verdict::Passed => write!(f, "{connector}: {check}: passed"),
             Verdict::NotApplicable(why) => write!(f, "{connector}: {check}: not applicable: {why}"),
+            Verdict::NotRun(why) => write!(f, "{connector}: {check}: not run: {why}"),
             Verdict::Failed(what) => {
                 write!(f, "{connector}: {check}: failed (GREENROOM_SEED={seed}): {what}")
             }

@@ -56,6 +56,31 @@ fn v01_a_connector_that_says_less_than_its_source_can_do_fails() {
     assert!(what.contains("nobody has tried"), "{what}");
 }
 
+/// Its server is not there.
+struct Absent;
+
+impl Connector for Absent {
+    fn name(&self) -> String {
+        "absent".to_owned()
+    }
+
+    fn missing(&self) -> Option<String> {
+        Some("no server; start one".to_owned())
+    }
+
+    fn place(&self) -> Result<Box<dyn Place>, String> {
+        Err("there is none".to_owned())
+    }
+}
+
+#[test]
+fn v01_a_connector_whose_server_is_not_there_is_told_as_not_run() {
+    let row = check(&Absent, Check::OrderPerKey);
+    assert_eq!(row.verdict, Verdict::NotRun("no server; start one".to_owned()), "{row}");
+    assert!(row.to_string().ends_with("order per key: not run: no server; start one"), "{row}");
+    row.told();
+}
+
 /// Says more than it can do: a generator has no positions, and gives nothing again.
 struct Boaster;
 
