@@ -1,0 +1,107 @@
+//! Where the key of a message comes from (N03).
+
+/// Where the key of a message comes from: its events have it as their extension `partitionkey`, and
+/// a record as its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NatsKey {
+    /// The whole subject.
+    Subject,
+    /// One token of the subject, from 1: of `orders.7.placed`, 2 is `7`.
+    Token(usize),
+    /// A text with tokens of the subject: `{2}.{3}`.
+    Template(NatsKeyTemplate),
+    /// A header. Of several of that name, the last one.
+    Header(String),
+}
+
+/// A text with tokens of the subject, from 1, in braces: `{2}.{3}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NatsKeyTemplate {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Token(usize),
+}
+
+/// A text that is no template of a key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no template of a key: tokens of the subject are numbers from 1 in braces, such as `{{2}}.{{3}}`")]
+pub struct BadKeyTemplate(String);
+
+impl std::str::FromStr for NatsKeyTemplate {
+    type Err = BadKeyTemplate;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let bad = || BadKeyTemplate(text.to_owned());
+        let (mut parts, mut rest) = (Vec::new(), text);
+        while let Some((before, after)) = rest.split_once('{') {
+            let (number, behind) = after.split_once('}').ok_or_else(bad)?;
+            let number = number.parse().ok().filter(|number| *number > 0).ok_or_else(bad)?;
+            if !before.is_empty() {
+                parts.push(Part::Text(before.to_owned()));
+            }
+            parts.push(Part::Token(number));
+            rest = behind;
+        }
+        if rest.contains('}') || parts.is_empty() {
+            return Err(bad());
+        }
+        if !rest.is_empty() {
+            parts.push(Part::Text(rest.to_owned()));
+        }
+        Ok(Self { parts })
+    }
+}
+
+impl NatsKey {
+    /// The key of a message; `None` if it has none: the subject has fewer tokens, or there is no
+    /// such header.
+    pub(crate) fn of(&self, subject: &str, headers: &[(&str, &[u8])]) -> Option<String> {
+        let token = |number: usize| subject.split('.').nth(number - 1).map(str::to_owned);
+        match self {
+            Self::Subject => Some(subject.to_owned()),
+            Self::Token(number) => token((*number).max(1)),
+            Self::Template(NatsKeyTemplate { parts }) => parts
+                .iter()
+                .map(|part| match part {
+                    Part::Text(text) => Some(text.clone()),
+                    Part::Token(number) => token(*number),
+                })
+                .collect(),
+            Self::Header(name) => {
+                let mut named = headers.iter().rev();
+                let (_, value) = named.find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+                std::str::from_utf8(value).ok().map(str::to_owned)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn n03_a_key_comes_from_the_subject_or_a_header() {
+        let headers: [(&str, &[u8]); 2] = [("X-Key", b"a"), ("x-key", b"b")];
+        let key = |key: NatsKey| key.of("orders.7.placed", &headers);
+        assert_eq!(key(NatsKey::Subject).as_deref(), Some("orders.7.placed"));
+        assert_eq!(key(NatsKey::Token(2)).as_deref(), Some("7"));
+        assert_eq!(key(NatsKey::Token(4)), None);
+        assert_eq!(key(NatsKey::Header("X-KEY".into())).as_deref(), Some("b"));
+        assert_eq!(key(NatsKey::Header("other".into())), None);
+        let template = |text: &str| text.parse::<NatsKeyTemplate>();
+        assert_eq!(
+            key(NatsKey::Template(template("k-{2}.{3}!").unwrap())).as_deref(),
+            Some("k-7.placed!")
+        );
+        assert_eq!(key(NatsKey::Template(template("{9}").unwrap())), None);
+        for bad in ["", "plain", "{0}", "{x}", "{2", "2}", "{1}}"] {
+            assert!(template(bad).is_err(), "{bad}");
+        }
+    }
+}

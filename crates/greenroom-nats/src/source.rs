@@ -1,0 +1,262 @@
+//! A durable pull consumer of a stream, as a source.
+//!
+//! ```text
+//!           requests, acks, progress              taken, at most 256 at a time
+//!  server ◀──────────────────────────▶ driver ──▶ ready ──▶ NatsSource ──▶ engine
+//!   stream, consumer                     │ ▲                                │
+//!                                        │ └────── how it was settled ◀─────┘
+//!                                        └─ hold: what is newer than something missing
+//! ```
+//!
+//! **Delivery.** Each message is acknowledged by itself, once what was made of its event is stored;
+//! a dead letter is terminated (`+TERM`). Nothing is acknowledged because it was received.
+//! Everything taken and not settled (queued, parked, between two attempts) is reported as being in
+//! progress before half of `ack_wait` is over, from a task that never waits for the engine. Retries
+//! happen here, in the line of their key. Only what was never started is given back (`-NAK`), when
+//! the source ends or stays paused. What is refused is neither: the server delivers it again after
+//! `ack_wait`.
+//!
+//! **What a crash repeats** is what was not settled, and the settled messages that the server had
+//! not heard of: a commit, once a second, waits for the answer to the last acknowledgement.
+//!
+//! **Order after a crash** (N06). While messages that were delivered to an earlier process have not
+//! come back, which takes up to `ack_wait`, newer ones are [held back](NatsSourceStats::held_back),
+//! and all go on in the order of the stream. The same happens when deliveries are lost on the way,
+//! which a gap in their numbers tells. What cannot be waited for goes on, is counted
+//! ([`out_of_order`](NatsSourceStats::out_of_order)) and logged.
+//!
+//! **Partitions.** One consumer is for one process: two that read the same one would each have half
+//! of a key's messages. To spread a stream over several, have the server map subjects to numbered
+//! ones, and read each number by a consumer of its own
+//! ([`partitions`](NatsSourceOptions::partitions)):
+//!
+//! ```text
+//! mappings: { "orders.*": "orders.{{partition(12,1)}}.{{wildcard(1)}}" }    in the server's configuration
+//! stream ORDERS: subjects orders.*.*
+//! filters: ["orders.{partition}.*"], partitions: [0, 1, 2]                  this process
+//! ```
+//!
+//! **Outages.** A lost connection is made anew without end; what is in hand goes on, and is
+//! acknowledged after that. A consumer that is gone is made again where it had got to. A stream that
+//! was removed and made anew is another one: what is in hand of the old one is given up. Two
+//! messages that the server delivers again, because it had not heard of their acknowledgement, are
+//! skipped: the last 100,000 are remembered.
+
+mod committer;
+mod consumer;
+mod delivery;
+mod driver;
+mod form;
+mod hold;
+mod options;
+mod requests;
+mod shared;
+mod stats;
+mod tracker;
+
+use std::sync::{Arc, atomic::Ordering};
+
+use greenroom_bus::{
+    BoxFuture,
+    source::{Committer, Partition, Pull, Receipts, Source, SourceError, Taken},
+};
+use tokio::sync::{Notify, mpsc};
+
+pub use self::{
+    options::{NatsSourceOptions, NatsStart},
+    stats::NatsSourceStats,
+};
+use self::{
+    committer::{Commits, Driven},
+    driver::Driver,
+    shared::{Revocation, Shared},
+};
+use crate::{connection::Connection, server::NatsServer};
+
+/// Events of one pull.
+const BATCH: usize = 256;
+
+/// Reads a durable pull consumer, or one for each partition.
+pub struct NatsSource {
+    commits: Arc<Commits>,
+    connection: Arc<Connection>,
+    /// Told when any partition has something for the engine.
+    wake: Arc<Notify>,
+    /// Which partition gave last.
+    last: usize,
+}
+
+/// What a source has met, also while an engine has it.
+#[derive(Clone)]
+pub struct NatsSourceProbe {
+    commits: Arc<Commits>,
+    connection: Arc<Connection>,
+}
+
+impl NatsSourceProbe {
+    /// What it has met so far.
+    pub fn stats(&self) -> NatsSourceStats {
+        let of = |driven: &Driven| driven.shared.look(|state| state.stats);
+        let sum = |all: NatsSourceStats, one: NatsSourceStats| NatsSourceStats {
+            doubled: all.doubled + one.doubled,
+            skipped: all.skipped + one.skipped,
+            fenced: all.fenced + one.fenced,
+            out_of_order: all.out_of_order + one.out_of_order,
+            held_back: all.held_back + one.held_back,
+            ..all
+        };
+        let all = self.commits.driven.iter().map(of).fold(NatsSourceStats::default(), sum);
+        let (reconnects, slow) = (self.connection.reconnects(), self.connection.slow());
+        NatsSourceStats { reconnects, slow, ..all }
+    }
+}
+
+impl NatsSource {
+    /// Connects, finds or makes the consumers, and begins to read. Call it on the runtime that the
+    /// engine runs on.
+    ///
+    /// # Errors
+    /// The options cannot be used, no server answers in the time that `server` gives, it refuses
+    /// the credentials, the stream does not exist, or a consumer of that name is of another kind.
+    ///
+    /// # Cancel safety
+    /// A dropped future may have made consumers.
+    pub async fn open(
+        server: &NatsServer,
+        options: NatsSourceOptions,
+    ) -> Result<Self, SourceError> {
+        let described = format!("nats:{}/{}", options.stream, options.consumer);
+        let failed = |why: String| SourceError::new(&described, why);
+        options.check().map_err(failed)?;
+        let connection = Connection::open(server).await.map_err(failed)?;
+        let (options, wake) = (Arc::new(options), Arc::new(Notify::new()));
+        let partitions = match options.partitions.as_slice() {
+            [] => vec![None],
+            numbers => numbers.iter().copied().map(Some).collect(),
+        };
+        let (mut driven, mut drivers) = (Vec::new(), Vec::new());
+        for number in partitions {
+            let partition = number.map_or(Partition::ONLY, Partition);
+            let shared = Shared::new(partition, wake.clone());
+            let (driver, commands) = mpsc::unbounded_channel();
+            let opened = Driver::open(
+                connection.clone(),
+                shared.clone(),
+                commands,
+                options.clone(),
+                number,
+            );
+            let (opened, left) = opened.await.map_err(|error| failed(error.into_text()))?;
+            driven.push(Driven { shared, driver, left });
+            drivers.push(opened);
+        }
+        for driver in drivers {
+            tokio::spawn(driver.run());
+        }
+        let commits = Arc::new(Commits { described, driven });
+        Ok(Self { commits, connection, wake, last: 0 })
+    }
+
+    /// Looks into it, also once an engine has it.
+    pub fn probe(&self) -> NatsSourceProbe {
+        NatsSourceProbe { commits: self.commits.clone(), connection: self.connection.clone() }
+    }
+
+    fn driven(&self) -> &[Driven] {
+        &self.commits.driven
+    }
+
+    fn next(&mut self, into: &mut Vec<Taken>) -> Option<Result<Pull, SourceError>> {
+        let of = |index: usize| &self.commits.driven[index].shared;
+        let count = self.commits.driven.len();
+        if let Some(why) = (0..count).find_map(|index| of(index).look(|state| state.failure.clone()))
+        {
+            return Some(Err(SourceError::new(&self.commits.described, why)));
+        }
+        let is_wanted = |index| of(index).look(|state| state.revocation == Revocation::Wanted);
+        if (0..count).any(is_wanted) {
+            return Some(Ok(Pull::Revoke));
+        }
+        let mut turn = (1..=count).map(|step| (self.last + step) % count);
+        let gave = turn.find(|index| of(*index).take(BATCH, into))?;
+        self.last = gave;
+        Some(Ok(Pull::More))
+    }
+}
+
+impl Drop for NatsSource {
+    fn drop(&mut self) {
+        for Driven { shared, .. } in self.driven() {
+            shared.is_closing.store(true, Ordering::Release);
+        }
+    }
+}
+
+impl Source for NatsSource {
+    fn describe(&self) -> String {
+        self.commits.described.clone()
+    }
+
+    fn pull<'a>(
+        &'a mut self,
+        into: &'a mut Vec<Taken>,
+    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+        Box::pin(async move {
+            let wake = self.wake.clone();
+            loop {
+                let mut woken = std::pin::pin!(wake.notified());
+                woken.as_mut().enable();
+                if let Some(pull) = self.next(into) {
+                    return pull;
+                }
+                woken.await;
+            }
+        })
+    }
+
+    fn replayable(&self) -> bool {
+        true
+    }
+
+    fn committer(&mut self) -> Option<Arc<dyn Committer>> {
+        Some(self.commits.clone())
+    }
+
+    fn receipts(&self) -> Option<Arc<dyn Receipts>> {
+        Some(self.driven()[self.last].shared.heard())
+    }
+
+    fn is_partitioned(&self) -> bool {
+        true
+    }
+
+    fn partition(&self) -> Partition {
+        self.driven()[self.last].shared.partition
+    }
+
+    fn set_paused(&mut self, paused: &[Partition]) {
+        for Driven { shared, .. } in self.driven() {
+            shared.set_paused(paused.contains(&shared.partition));
+        }
+    }
+
+    fn revoking(&mut self) -> Vec<Partition> {
+        let told = |driven: &Driven| {
+            driven.shared.look(|state| {
+                let is_wanted = state.revocation == Revocation::Wanted;
+                if is_wanted {
+                    state.revocation = Revocation::Told;
+                }
+                is_wanted.then_some(driven.shared.partition)
+            })
+        };
+        self.driven().iter().filter_map(told).collect()
+    }
+
+    fn revoked(&mut self, partition: Partition) {
+        let found = self.driven().iter().find(|driven| driven.shared.partition == partition);
+        if let Some(Driven { shared, .. }) = found {
+            shared.revoked();
+        }
+    }
+}

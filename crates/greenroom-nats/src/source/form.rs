@@ -1,0 +1,186 @@
+//! What a message is: CloudEvents, or a record of which a rule makes one (M05).
+
+use std::{fmt, sync::Arc};
+
+use async_nats::Message;
+use bytes::Bytes;
+use greenroom_bus::{
+    event::{Event, http},
+    record::{Mapping, Record},
+    source::{Malformed, Taken},
+};
+
+use super::delivery::Delivery;
+use crate::key::NatsKey;
+
+/// How messages of one consumer are read.
+pub(super) struct Form {
+    /// What the stream is known by: the beginning of derived ids.
+    pub(super) stream: String,
+    pub(super) records: Option<Arc<Mapping>>,
+    pub(super) key: Option<NatsKey>,
+}
+
+/// Where a message stands: the same for a repetition.
+struct Position<'a>(&'a str, u64);
+
+impl fmt::Display for Position<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.0, self.1)
+    }
+}
+
+impl Form {
+    pub(super) fn read(&self, message: &Message, delivery: &Delivery) -> Taken {
+        // A copy: what came off the network lies in a buffer of many messages, which would stay as
+        // long as any of them.
+        let value = Bytes::copy_from_slice(&message.payload);
+        let event = self.event(message, &value, delivery);
+        let event = event.map_err(|why| Malformed::new(value.to_vec(), why));
+        Taken { position: delivery.position, event }
+    }
+
+    fn event(
+        &self,
+        message: &Message,
+        value: &Bytes,
+        delivery: &Delivery,
+    ) -> Result<Event, String> {
+        let headers = headers(message);
+        let subject = message.subject.as_str();
+        let key = self.key.as_ref().and_then(|key| key.of(subject, &headers));
+        let event = match &self.records {
+            None => cloud_event(&headers, value)?,
+            Some(mapping) => {
+                let position = Position(&self.stream, delivery.position);
+                let content_type = headers.iter().rev().find_map(|(name, value)| {
+                    let is_it = name.eq_ignore_ascii_case("content-type");
+                    std::str::from_utf8(value).ok().filter(|_| is_it)
+                });
+                let record = Record {
+                    key: key.as_ref().map(String::as_bytes),
+                    headers: &headers,
+                    topic: Some(subject),
+                    content_type,
+                    time: Some(delivery.stored),
+                    ..Record::new(Some(value.clone()).filter(|value| !value.is_empty()), &position)
+                };
+                mapping.event(&record).map_err(|error| error.to_string())?
+            }
+        };
+        Ok(key.iter().fold(event, |event, key| event.with_partition_key(key)))
+    }
+}
+
+/// The binding of CloudEvents to NATS is that to HTTP: `ce-*` headers and the data, or the whole
+/// event as JSON.
+fn cloud_event(headers: &[(&str, &[u8])], value: &Bytes) -> Result<Event, String> {
+    if !http::announces_events(headers) {
+        return Event::parse(value).map_err(|error| error.to_string());
+    }
+    let mut events = http::read(headers, value).map_err(|error| error.to_string())?;
+    match (events.pop(), events.is_empty()) {
+        (Some(event), true) => Ok(event),
+        _ => Err("a message is one event, and this one is a batch of another number".to_owned()),
+    }
+}
+
+fn headers(message: &Message) -> Vec<(&str, &[u8])> {
+    let Some(headers) = &message.headers else { return Vec::new() };
+    let each = |(name, values)| {
+        let name: &async_nats::HeaderName = name;
+        let values: &Vec<async_nats::HeaderValue> = values;
+        let name: &str = name.as_ref();
+        values.iter().map(move |value| (name, value.as_str().as_bytes())).collect::<Vec<_>>()
+    };
+    headers.iter().flat_map(each).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use async_nats::HeaderMap;
+    use greenroom_bus::record::{Pick, RecordPart};
+
+    use super::*;
+
+    fn message(headers: &[(&'static str, &'static str)], payload: &'static str) -> Message {
+        let map = headers.iter().fold(HeaderMap::new(), |mut map, (name, value)| {
+            map.append(*name, *value);
+            map
+        });
+        Message {
+            subject: "orders.7.placed".into(),
+            reply: None,
+            payload: payload.into(),
+            headers: Some(map).filter(|map| !map.is_empty()),
+            status: None,
+            description: None,
+            length: 0,
+        }
+    }
+
+    fn read(form: &Form, message: &Message) -> Result<Event, Malformed> {
+        let stored = SystemTime::UNIX_EPOCH;
+        form.read(message, &Delivery { position: 5, number: 1, stored, pending: 0 }).event
+    }
+
+    fn form(records: Option<Mapping>) -> Form {
+        Form {
+            stream: "shop".into(),
+            records: records.map(Arc::new),
+            key: Some(NatsKey::Token(2)),
+        }
+    }
+
+    #[test]
+    fn n03_events_have_the_key_in_every_mode() {
+        let event = r#"{"specversion":"1.0","id":"1","source":"/shop","type":"placed"}"#;
+        let binary = [
+            ("ce-specversion", "1.0"),
+            ("ce-id", "1"),
+            ("ce-source", "/shop"),
+            ("ce-type", "placed"),
+            ("content-type", "application/json"),
+        ];
+        for message in [
+            message(&[], event),
+            message(&[("Content-Type", "application/cloudevents+json")], event),
+            message(&binary, r#"{"n":1}"#),
+        ] {
+            let event = read(&form(None), &message).unwrap();
+            assert_eq!((event.id(), event.ty()), ("1", "placed"));
+            assert_eq!(event.extension("partitionkey"), Some(&"7".into()));
+        }
+    }
+
+    #[test]
+    fn m05_a_record_becomes_an_event_with_its_bytes() {
+        let mapping = Mapping::new(Pick::literal("order"), Pick::literal("/shop"))
+            .subject(Pick::of(RecordPart::Key))
+            .extension("on", Pick::of(RecordPart::Topic))
+            .unwrap();
+        let form = form(Some(mapping));
+        let event = read(&form, &message(&[("content-type", "text/plain")], "hello")).unwrap();
+        assert_eq!((event.id(), event.subject().unwrap().as_ref()), ("shop-5", "7"));
+        assert_eq!(event.extension("on"), Some(&"orders.7.placed".into()));
+        assert_eq!(event.datacontenttype(), Some("text/plain"));
+        assert_eq!(event.data_bytes().as_deref(), Some(&b"hello"[..]));
+        let tombstone = read(&form, &message(&[], "")).unwrap();
+        assert!(tombstone.data_bytes().is_none(), "without a value there is no data");
+    }
+
+    #[test]
+    fn z12_what_is_no_event_keeps_its_bytes() {
+        let half = message(&[("ce-specversion", "1.0"), ("ce-id", "1")], "data");
+        let batch = message(&[("content-type", "application/cloudevents-batch+json")], "[]");
+        for (message, raw) in
+            [(&half, "data"), (&batch, "[]"), (&message(&[], "{ no"), "{ no"), (&message(&[], ""), "")]
+        {
+            let malformed = read(&form(None), message).unwrap_err();
+            assert_eq!(malformed.raw, raw.as_bytes());
+            assert!(!malformed.reason.is_empty());
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Deliveries that are held back until older ones have come (N06).
+//!
+//! A server delivers new messages while old ones, which it had delivered to somebody who is gone,
+//! wait until their time to be acknowledged is over. Given at once, the new ones of a key would
+//! overtake the old ones. So, while any of those are missing, everything is kept here, and goes on
+//! in the order of the stream.
+//!
+//! How many are missing is the difference between what the server waits for and what is open here.
+//! Both are taken at one moment, at which the server has heard of every acknowledgement; from then
+//! on, each message up to the last delivered one that comes is one less.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use greenroom_bus::source::Taken;
+use tokio::time::Instant;
+
+/// The server is asked again so often what it waits for.
+pub(super) const ASK_EVERY: Duration = Duration::from_millis(500);
+
+/// For so long, beyond the time in which a message has to be acknowledged, old ones are waited for.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What is held back.
+#[derive(Debug)]
+pub(super) struct Hold {
+    messages: BTreeMap<u64, Taken>,
+    bytes: usize,
+    /// How many are missing, as far as is known.
+    missing: Option<u64>,
+    /// Up to here the server had delivered when that was found out.
+    up_to: u64,
+    /// Nothing is waited for any longer.
+    pub(super) until: Instant,
+    /// When to ask the server again.
+    pub(super) ask_at: Instant,
+}
+
+/// Whether to go on holding.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Holding {
+    /// Something is missing.
+    Wait,
+    /// All is there.
+    Complete,
+    /// It takes too long, or too much room: so many are missing, or nobody knows.
+    Enough(Option<u64>),
+}
+
+impl Hold {
+    /// Begins to hold. `ack_wait` is the time after which a message comes back.
+    pub(super) fn new(ack_wait: Duration, now: Instant) -> Self {
+        Self {
+            messages: BTreeMap::new(),
+            bytes: 0,
+            missing: None,
+            up_to: 0,
+            until: now + patience(ack_wait),
+            ask_at: now,
+        }
+    }
+
+    /// Nothing can come now: the time in which it should begins later.
+    pub(super) fn wait_on(&mut self, ack_wait: Duration, now: Instant) {
+        self.until = now + patience(ack_wait);
+        self.ask_at = self.ask_at.max(now + ASK_EVERY);
+    }
+
+    /// The server waits for so many acknowledgements, of messages up to there; so many are open
+    /// here.
+    pub(super) fn asked(&mut self, waits_for: u64, up_to: u64, open: u64, now: Instant) {
+        self.missing = Some(waits_for.saturating_sub(open));
+        self.up_to = up_to;
+        self.ask_at = now + ASK_EVERY;
+    }
+
+    /// A message that was not open has come.
+    pub(super) fn keep(&mut self, taken: Taken) {
+        if let Some(missing) = self.missing.as_mut().filter(|_| taken.position <= self.up_to) {
+            *missing = missing.saturating_sub(1);
+        }
+        self.bytes += bytes_of(&taken);
+        if let Some(before) = self.messages.insert(taken.position, taken) {
+            self.bytes -= bytes_of(&before);
+        }
+    }
+
+    pub(super) fn is_over(&self, most_bytes: usize, now: Instant) -> Holding {
+        match self.missing {
+            Some(0) => Holding::Complete,
+            missing if now >= self.until || self.bytes > most_bytes => Holding::Enough(missing),
+            _ => Holding::Wait,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// What was held back, in the order of the stream.
+    pub(super) fn release(self) -> impl Iterator<Item = Taken> {
+        self.messages.into_values()
+    }
+}
+
+/// What had just been delivered comes back after `ack_wait`.
+fn patience(ack_wait: Duration) -> Duration {
+    ack_wait + ack_wait / 4 + GRACE
+}
+
+fn bytes_of(taken: &Taken) -> usize {
+    match &taken.event {
+        Ok(event) => event.approximate_bytes(),
+        Err(malformed) => malformed.raw.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use greenroom_bus::source::Malformed;
+
+    use super::*;
+
+    fn taken(position: u64) -> Taken {
+        Taken { position, event: Err(Malformed::new(vec![0; 10], "test")) }
+    }
+
+    fn hold() -> Hold {
+        Hold::new(Duration::from_secs(10), Instant::now())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn n06_what_is_new_waits_for_what_is_old_and_goes_on_in_order() {
+        let (mut hold, now) = (hold(), Instant::now());
+        hold.keep(taken(12));
+        assert_eq!(hold.is_over(100, now), Holding::Wait, "nobody knows yet what is missing");
+        hold.asked(3, 9, 1, now);
+        hold.keep(taken(8));
+        hold.keep(taken(11));
+        assert_eq!(hold.is_over(100, now), Holding::Wait);
+        hold.keep(taken(5));
+        assert_eq!(hold.is_over(100, now), Holding::Complete);
+        let order: Vec<u64> = hold.release().map(|taken| taken.position).collect();
+        assert_eq!(order, [5, 8, 11, 12]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn n06_holding_is_bounded_in_time_and_bytes() {
+        let (mut hold, now) = (hold(), Instant::now());
+        hold.asked(2, 9, 0, now);
+        assert_eq!(hold.is_over(15, now), Holding::Wait);
+        hold.keep(taken(12));
+        hold.keep(taken(13));
+        assert_eq!(hold.is_over(15, now), Holding::Enough(Some(2)));
+        let later = now + Duration::from_secs(15);
+        assert_eq!(hold.is_over(100, later), Holding::Enough(Some(2)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn n06_what_is_acknowledged_meanwhile_is_not_missing() {
+        let (mut hold, now) = (hold(), Instant::now());
+        hold.asked(2, 9, 0, now);
+        hold.keep(taken(9));
+        hold.asked(1, 9, 1, now);
+        assert_eq!(hold.is_over(100, now), Holding::Complete);
+    }
+}

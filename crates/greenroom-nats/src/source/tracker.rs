@@ -1,0 +1,207 @@
+//! What of a partition was received, and what became of it.
+
+use std::{
+    collections::{BTreeMap, HashSet, VecDeque},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+/// So many positions that were settled last are remembered: what a server delivers again that has
+/// forgotten the last acknowledgements is skipped.
+const REMEMBERED: usize = 100_000;
+
+/// The positions of one assignment of a partition.
+#[derive(Debug, Default)]
+pub(super) struct Tracker {
+    /// Received, and not settled.
+    open: BTreeMap<u64, Open>,
+    done: Done,
+    /// Above all that were received.
+    next: u64,
+    /// How many were settled, and of how many of them the server is known to have heard.
+    settled: u64,
+    confirmed: u64,
+}
+
+#[derive(Debug)]
+struct Open {
+    /// What an acknowledgement is published to.
+    reply: Box<str>,
+    /// When the server last heard of it.
+    touched: Instant,
+    /// It is to be delivered again.
+    refused: bool,
+}
+
+/// What to do with a message that was received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Received {
+    /// It is to be handled, for the first time or again after it was refused.
+    New,
+    /// It was handled, and the server does not know.
+    Done,
+    /// It is in hand.
+    InHand,
+}
+
+/// The positions that were settled last.
+#[derive(Debug, Default)]
+struct Done {
+    known: HashSet<u64>,
+    in_order: VecDeque<u64>,
+}
+
+impl Done {
+    fn add(&mut self, position: u64) {
+        if self.known.insert(position) {
+            self.in_order.push_back(position);
+        }
+        if self.in_order.len() > REMEMBERED
+            && let Some(oldest) = self.in_order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+    }
+}
+
+impl Tracker {
+    /// A message has come.
+    pub(super) fn receive(&mut self, position: u64, reply: &str, now: Instant) -> Received {
+        if self.done.known.contains(&position) {
+            return Received::Done;
+        }
+        self.next = self.next.max(position + 1);
+        let new = Open { reply: reply.into(), touched: now, refused: false };
+        match self.open.insert(position, new) {
+            Some(before) if !before.refused => Received::InHand,
+            _ => Received::New,
+        }
+    }
+
+    /// A message is done: what that is told to. `None` where it is not open.
+    pub(super) fn settle(&mut self, position: u64) -> Option<Box<str>> {
+        let open = self.open.remove(&position)?;
+        self.settled += 1;
+        self.done.add(position);
+        Some(open.reply)
+    }
+
+    /// A message is to be delivered again.
+    pub(super) fn refuse(&mut self, position: u64) {
+        if let Some(open) = self.open.get_mut(&position) {
+            open.refused = true;
+        }
+    }
+
+    /// It was never started, and goes back: what that is told to.
+    pub(super) fn give_back(&mut self, position: u64) -> Option<Box<str>> {
+        self.open.remove(&position).map(|open| open.reply)
+    }
+
+    /// All that were refused.
+    pub(super) fn refused(&self) -> Vec<u64> {
+        self.open.iter().filter(|(_, open)| open.refused).map(|(position, _)| *position).collect()
+    }
+
+    /// Those in hand of which the server has not heard for so long; it is about to.
+    pub(super) fn to_touch(&mut self, after: Duration, now: Instant) -> Vec<Box<str>> {
+        let old = |open: &&mut Open| {
+            !open.refused && now.saturating_duration_since(open.touched) >= after
+        };
+        let touch = |open: &mut Open| {
+            open.touched = now;
+            open.reply.clone()
+        };
+        self.open.values_mut().filter(old).map(touch).collect()
+    }
+
+    /// The server has heard of all that was settled by then.
+    pub(super) fn confirm(&mut self, settled: u64) {
+        self.confirmed = self.confirmed.max(settled);
+    }
+
+    pub(super) fn settled(&self) -> u64 {
+        self.settled
+    }
+
+    /// Messages that are delivered again at most, should everything end now.
+    pub(super) fn repeated_at_most(&self) -> u64 {
+        self.open.len() as u64 + (self.settled - self.confirmed)
+    }
+
+    pub(super) fn open(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The lowest that is not settled; [`next`](Self::next) where none is open.
+    pub(super) fn oldest_open(&self) -> u64 {
+        self.open.first_key_value().map_or(self.next, |(position, _)| *position)
+    }
+
+    /// Above all that were received.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Instant {
+        Instant::now()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn z08_what_is_in_hand_or_done_is_not_handled_again() {
+        let mut tracker = Tracker::default();
+        assert_eq!(tracker.receive(3, "a", now()), Received::New);
+        assert_eq!(tracker.receive(3, "b", now()), Received::InHand);
+        assert_eq!(tracker.settle(3).as_deref(), Some("b"), "the last delivery is acknowledged");
+        assert_eq!(tracker.settle(3), None);
+        assert_eq!(tracker.receive(3, "c", now()), Received::Done);
+        assert_eq!(tracker.receive(2, "d", now()), Received::New, "below, and never received");
+        tracker.refuse(2);
+        assert_eq!(tracker.receive(2, "e", now()), Received::New, "it was refused");
+        assert_eq!((tracker.open(), tracker.oldest_open(), tracker.next()), (1, 2, 4));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn n01_the_server_hears_of_what_is_in_hand_before_its_time_is_over() {
+        let (mut tracker, second) = (Tracker::default(), Duration::from_secs(1));
+        tracker.receive(1, "a", now());
+        tracker.receive(2, "b", now());
+        tracker.refuse(2);
+        assert!(tracker.to_touch(second, now()).is_empty());
+        tokio::time::advance(second).await;
+        tracker.receive(3, "c", now());
+        assert_eq!(tracker.to_touch(second, now()), ["a".into()], "b may come back");
+        assert!(tracker.to_touch(second, now()).is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn d01_what_a_crash_repeats_is_counted() {
+        let mut tracker = Tracker::default();
+        (1..=4).for_each(|position| {
+            tracker.receive(position, "a", now());
+        });
+        tracker.settle(1);
+        tracker.settle(2);
+        assert_eq!(tracker.repeated_at_most(), 4);
+        tracker.confirm(1);
+        assert_eq!(tracker.repeated_at_most(), 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn d03_what_is_remembered_is_bounded() {
+        let mut tracker = Tracker::default();
+        for position in 1..=REMEMBERED as u64 + 1 {
+            tracker.receive(position, "a", now());
+            tracker.settle(position);
+        }
+        assert_eq!(tracker.done.known.len(), REMEMBERED);
+        assert_eq!(tracker.receive(1, "a", now()), Received::New);
+        assert_eq!(tracker.receive(2, "a", now()), Received::Done);
+    }
+}

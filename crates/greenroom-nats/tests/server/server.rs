@@ -1,0 +1,130 @@
+//! The server of the tests, and streams on it that nobody else uses.
+
+use std::{
+    io::Write,
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, SystemTime},
+};
+
+use async_nats::jetstream::{
+    self,
+    consumer::Info,
+    stream::{Config, StorageType},
+};
+use greenroom_bus::event::Event;
+use greenroom_nats::{NatsServer, source::NatsSourceOptions};
+
+/// How to have these tests run.
+pub(crate) const HOW: &str = "no NATS server: run `scripts/nats up 4333`, then the same command with GREENROOM_NATS=127.0.0.1:4333";
+
+/// Where the server is; `None` where the tests have none, which is told past the capture of their
+/// output.
+pub(crate) fn address(test: &str) -> Option<String> {
+    let address = known();
+    if address.is_none() {
+        // A closed standard error is no reason to fail.
+        let _ = writeln!(std::io::stderr(), "{test}: not run: {HOW}");
+    }
+    address
+}
+
+pub(crate) fn known() -> Option<String> {
+    std::env::var("GREENROOM_NATS").ok().filter(|address| !address.is_empty())
+}
+
+/// A name that no other test has, of this run or another one.
+pub(crate) fn unique(what: &str) -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("{what}-{}-{}-{count}", std::process::id(), since.as_nanos())
+}
+
+/// A stream of its own, with subjects that begin with its name.
+pub(crate) struct TestStream {
+    pub(crate) address: String,
+    pub(crate) name: String,
+}
+
+impl TestStream {
+    /// A new one. `None` without a server.
+    pub(crate) async fn new(test: &str) -> Option<Self> {
+        Some(Self::at(address(test)?, StorageType::Memory).await)
+    }
+
+    /// A new one on this server.
+    pub(crate) async fn at(address: String, storage: StorageType) -> Self {
+        let stream = Self { address, name: unique("test") };
+        stream.make(storage).await;
+        stream
+    }
+
+    pub(crate) async fn make(&self, storage: StorageType) {
+        let config = Config {
+            name: self.name.clone(),
+            subjects: vec![format!("{}.>", self.name)],
+            storage,
+            ..Config::default()
+        };
+        self.jetstream().await.create_stream(config).await.unwrap();
+    }
+
+    /// A connection of its own: nothing that a source does is seen through it.
+    pub(crate) async fn jetstream(&self) -> jetstream::Context {
+        jetstream::new(async_nats::connect(&self.address).await.unwrap())
+    }
+
+    pub(crate) fn server(&self) -> NatsServer {
+        NatsServer::at(&self.address)
+    }
+
+    /// A consumer that waits for one second, so that tests need not wait for more.
+    pub(crate) fn options(&self) -> NatsSourceOptions {
+        NatsSourceOptions {
+            ack_wait: Duration::from_secs(1),
+            ..NatsSourceOptions::new(&self.name, "greenroom")
+        }
+    }
+
+    /// Publishes events with these numbers, each with a key of its own if `keys` is 0, or of so
+    /// many.
+    pub(crate) async fn publish(&self, numbers: impl IntoIterator<Item = u64>, keys: u64) {
+        let jetstream = self.jetstream().await;
+        let mut answers = Vec::new();
+        for number in numbers {
+            let key = if keys == 0 { number } else { number % keys };
+            let subject = format!("{}.{key}", self.name);
+            answers.push(jetstream.publish(subject, event(number, key).into()).await.unwrap());
+        }
+        for answer in answers {
+            answer.await.unwrap();
+        }
+    }
+
+    /// What the server says of the consumer.
+    pub(crate) async fn consumer(&self, name: &str) -> Info {
+        let stream = self.jetstream().await.get_stream(&self.name).await.unwrap();
+        stream.consumer_info(name).await.unwrap()
+    }
+
+    pub(crate) async fn remove(&self) {
+        self.jetstream().await.delete_stream(&self.name).await.unwrap();
+    }
+}
+
+fn event(number: u64, key: u64) -> Vec<u8> {
+    let event = Event::builder(number.to_string(), "/test", "made").subject(key.to_string());
+    let mut json = Vec::new();
+    event.build().unwrap().write_json(&mut json);
+    json
+}
+
+/// Waits until this is so; it is looked at now and then, since a server tells nobody.
+pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
+    let patience = tokio::time::timeout(Duration::from_secs(60), async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    assert!(patience.await.is_ok(), "not so after a minute: {what}");
+}
