@@ -9,10 +9,7 @@ use std::{
     time::Duration,
 };
 
-use async_nats::{
-    Client, ConnectErrorKind, ConnectOptions, Event, ServerError, connection::State, jetstream,
-};
-use parking_lot::Mutex;
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, connection::State, jetstream};
 use tokio::{
     sync::watch,
     time::{Instant, sleep, timeout_at},
@@ -44,8 +41,6 @@ struct Seen {
     /// How often it was connected.
     connected: watch::Sender<u64>,
     slow: AtomicU64,
-    /// What the server has complained of last.
-    complaint: Mutex<Option<(Instant, String)>>,
 }
 
 impl Seen {
@@ -69,15 +64,10 @@ impl Seen {
                     "this process reads too slowly from NATS: messages were dropped here, and are delivered again"
                 );
             }
-            Event::ServerError(error) => {
-                tracing::warn!(server, %error, "NATS complains");
-                let complaint = match error {
-                    ServerError::Other(text) => text,
-                    other => other.to_string(),
-                };
-                *self.complaint.lock() = Some((Instant::now(), complaint));
+            Event::ServerError(error) => tracing::warn!(server, %error, "NATS complains"),
+            Event::ClientError(error) => {
+                tracing::warn!(server, %error, "the NATS client complains")
             }
-            Event::ClientError(error) => tracing::warn!(server, %error, "the NATS client complains"),
             Event::LameDuckMode => tracing::info!(server, "the NATS server is about to shut down"),
             _ => {}
         }
@@ -102,7 +92,9 @@ impl Connection {
                         return Err(format!("{shown} refuses the credentials; correct them"));
                     }
                     ConnectErrorKind::ServerParse => {
-                        return Err(format!("{shown} is no address: write HOST:PORT, or a URL such as nats://HOST:4222"));
+                        return Err(format!(
+                            "{shown} is no address: write HOST:PORT, or a URL such as nats://HOST:4222"
+                        ));
                     }
                     ConnectErrorKind::Tls => {
                         return Err(format!("{shown}: TLS cannot be set up: {}", because(&error)));
@@ -118,7 +110,11 @@ impl Connection {
                 ));
             }
             if !std::mem::replace(&mut told, true) {
-                tracing::warn!(server = shown, error, "no connection to NATS yet: it is tried again");
+                tracing::warn!(
+                    server = shown,
+                    error,
+                    "no connection to NATS yet: it is tried again"
+                );
             }
             sleep(AGAIN_AFTER).await;
         }
@@ -151,12 +147,6 @@ impl Connection {
     /// How often messages were dropped because they were not read in time.
     pub(crate) fn slow(&self) -> u64 {
         self.seen.slow.load(Ordering::Relaxed)
-    }
-
-    /// What the server has complained of since then.
-    pub(crate) fn complaint_since(&self, then: Instant) -> Option<String> {
-        let complaint = self.seen.complaint.lock();
-        complaint.as_ref().filter(|(at, _)| *at >= then).map(|(_, text)| text.clone())
     }
 }
 

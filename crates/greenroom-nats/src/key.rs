@@ -29,7 +29,9 @@ enum Part {
 
 /// A text that is no template of a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no template of a key: tokens of the subject are numbers from 1 in braces, such as `{{2}}.{{3}}`")]
+#[error(
+    "`{0}` is no template of a key: tokens of the subject are numbers from 1 in braces, such as `{{2}}.{{3}}`"
+)]
 pub struct BadKeyTemplate(String);
 
 impl std::str::FromStr for NatsKeyTemplate {

@@ -1,11 +1,43 @@
-//! NATS JetStream for [`greenroom_bus`]: a durable pull consumer as a source, a stream as an output.
+//! NATS JetStream for [`greenroom_bus`]: a durable pull consumer of a stream as a source.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | [`source`] | [`NatsSource`](source::NatsSource): messages as events, acknowledged once they are settled |
 //!
-//! What both need to connect is a [`NatsServer`]. A server to try things out with is
+//! Where to connect, and as whom, is a [`NatsServer`]. A server to try things out with is
 //! `scripts/nats up` in the repository.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use greenroom_bus::{
+//!     dead_letter::file::FileDeadLetterStore,
+//!     engine::{Engine, HandlerConfig, PoolConfig},
+//!     handler::pass::PassFactory,
+//! };
+//! use greenroom_nats::{
+//!     NatsKey, NatsServer,
+//!     source::{NatsSource, NatsSourceOptions},
+//! };
+//!
+//! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = NatsServer::at("127.0.0.1:4222");
+//! // Of `orders.7.placed`, the key is 7.
+//! let key = Some(NatsKey::Token(2));
+//! let options = NatsSourceOptions { key, ..NatsSourceOptions::new("ORDERS", "shop") };
+//! let source = NatsSource::open(&server, options).await?;
+//! let order_by = Some("partitionkey".parse()?);
+//! let handler = HandlerConfig::new(vec!["**".parse()?], Arc::new(PassFactory));
+//! let engine = Engine::builder()
+//!     .input(Box::new(source))
+//!     .pool("default", PoolConfig { workers: 64, ..PoolConfig::default() })
+//!     .handler("pass", HandlerConfig { order_by, ..handler })
+//!     .dead_letters(Arc::new(FileDeadLetterStore::open("dead-letters.ndjson")?))
+//!     .build()
+//!     .await?;
+//! engine.run().await;
+//! # Ok(()) }
+//! ```
 
 mod connection;
 mod key;

@@ -62,14 +62,14 @@ use greenroom_bus::{
 };
 use tokio::sync::{Notify, mpsc};
 
-pub use self::{
-    options::{NatsSourceOptions, NatsStart},
-    stats::NatsSourceStats,
-};
 use self::{
     committer::{Commits, Driven},
     driver::Driver,
     shared::{Revocation, Shared},
+};
+pub use self::{
+    options::{NatsSourceOptions, NatsStart},
+    stats::NatsSourceStats,
 };
 use crate::{connection::Connection, server::NatsServer};
 
@@ -139,13 +139,8 @@ impl NatsSource {
             let partition = number.map_or(Partition::ONLY, Partition);
             let shared = Shared::new(partition, wake.clone());
             let (driver, commands) = mpsc::unbounded_channel();
-            let opened = Driver::open(
-                connection.clone(),
-                shared.clone(),
-                commands,
-                options.clone(),
-                number,
-            );
+            let opened =
+                Driver::open(connection.clone(), shared.clone(), commands, options.clone(), number);
             let (opened, left) = opened.await.map_err(|error| failed(error.into_text()))?;
             driven.push(Driven { shared, driver, left });
             drivers.push(opened);
@@ -169,7 +164,8 @@ impl NatsSource {
     fn next(&mut self, into: &mut Vec<Taken>) -> Option<Result<Pull, SourceError>> {
         let of = |index: usize| &self.commits.driven[index].shared;
         let count = self.commits.driven.len();
-        if let Some(why) = (0..count).find_map(|index| of(index).look(|state| state.failure.clone()))
+        if let Some(why) =
+            (0..count).find_map(|index| of(index).look(|state| state.failure.clone()))
         {
             return Some(Err(SourceError::new(&self.commits.described, why)));
         }

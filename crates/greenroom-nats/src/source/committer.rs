@@ -81,11 +81,8 @@ impl Committer for Commits {
 
     fn standing(&self) -> Standing {
         let left = self.driven.iter().filter_map(|driven| driven.left);
-        let resumed = left.map(|left| Resumed {
-            partitions: 1,
-            again_at_most: left,
-            ..Resumed::default()
-        });
+        let resumed =
+            left.map(|left| Resumed { partitions: 1, again_at_most: left, ..Resumed::default() });
         let of = |driven: &Driven| {
             driven.shared.look(|state| (state.stats.skipped, state.tracker.repeated_at_most()))
         };

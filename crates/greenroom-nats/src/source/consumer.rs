@@ -1,13 +1,12 @@
 //! The consumer on the server: found, made or changed to what is asked for.
 
+use async_nats::datetime::DateTime;
 use async_nats::jetstream::{
-    Context,
+    Context, Error, ErrorCode,
     consumer::{AckPolicy, DeliverPolicy, Info, PullConsumer, pull},
     context::GetStreamErrorKind,
-    Error, ErrorCode,
     stream::{ConsumerErrorKind, Stream},
 };
-use async_nats::datetime::DateTime;
 
 use super::options::{NatsSourceOptions, NatsStart, PARTITION};
 use crate::connection::because;
@@ -124,9 +123,7 @@ impl Wanted {
         let (name, of) = (self.name.as_str(), self.stream.as_str());
         let made = stream.create_consumer(config).await;
         tracing::info!(consumer = name, stream = of, "the consumer does not exist, and is made");
-        made.map_err(|error| {
-            self.failed(error.kind(), || because(&error))
-        })
+        made.map_err(|error| self.failed(error.kind(), || because(&error)))
     }
 
     /// Changes what may be changed of one that exists, and refuses one that is not of this kind.
@@ -173,15 +170,15 @@ impl Wanted {
                 config.filter_subjects = self.config.filter_subjects.clone();
             }
             let changed = stream.update_consumer(config).await;
-            changed.map_err(|error| NoConsumer::ForGood(format!(
-                "the consumer {:?} cannot be changed to what is configured: {}",
-                self.name,
-                because(&error)
-            )))?;
+            changed.map_err(|error| {
+                NoConsumer::ForGood(format!(
+                    "the consumer {:?} cannot be changed to what is configured: {}",
+                    self.name,
+                    because(&error)
+                ))
+            })?;
         }
-        stream.get_consumer(&self.name).await.map_err(|error| {
-            NoConsumer::ForNow(error.to_string())
-        })
+        stream.get_consumer(&self.name).await.map_err(|error| NoConsumer::ForNow(error.to_string()))
     }
 
     fn failed(&self, kind: ConsumerErrorKind, because: impl Fn() -> String) -> NoConsumer {

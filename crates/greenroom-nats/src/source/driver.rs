@@ -213,9 +213,8 @@ impl Driver {
             return;
         }
         let outstanding = self.requests.outstanding();
-        let (open, ready, is_paused) = self.shared.look(|state| {
-            (state.tracker.open(), state.ready.len(), state.is_paused)
-        });
+        let (open, ready, is_paused) =
+            self.shared.look(|state| (state.tracker.open(), state.ready.len(), state.is_paused));
         let batch = self.options.batch;
         let messages = match &self.hold {
             _ if is_paused => return,
@@ -342,7 +341,12 @@ impl Driver {
             409 if why.eq_ignore_ascii_case("batch completed") => {}
             _ => {
                 let (consumer, status) = (self.wanted.name.as_str(), status.as_u16());
-                tracing::info!(consumer, status, why, "NATS ended a request for messages: the consumer is looked for");
+                tracing::info!(
+                    consumer,
+                    status,
+                    why,
+                    "NATS ended a request for messages: the consumer is looked for"
+                );
                 self.lose(Duration::ZERO);
             }
         }
@@ -372,7 +376,11 @@ impl Driver {
             Err(error) => {
                 if !std::mem::replace(&mut self.has_told, true) {
                     let (consumer, error) = (self.wanted.name.as_str(), error.into_text());
-                    tracing::warn!(consumer, error, "nothing can be read now: it is tried again until that is mended");
+                    tracing::warn!(
+                        consumer,
+                        error,
+                        "nothing can be read now: it is tried again until that is mended"
+                    );
                 }
                 self.lost = Some(Lost::LookAt(Instant::now() + AGAIN_AFTER));
                 return;
@@ -482,9 +490,9 @@ impl Driver {
     /// while the partition is paused and nothing of it is in hand.
     async fn give_back_where_idle(&mut self) {
         let waits = self.hold.as_ref().map_or(0, Hold::len);
-        let is_idle = self.shared.look(|state| {
-            state.is_paused && state.tracker.open() == state.ready.len() + waits
-        });
+        let is_idle = self
+            .shared
+            .look(|state| state.is_paused && state.tracker.open() == state.ready.len() + waits);
         let is_closing = self.shared.is_closing();
         if self.lost.is_some() || !self.connection.is_up() || !(is_closing || is_idle) {
             return;
@@ -576,7 +584,10 @@ impl Driver {
         if now >= self.heard + SILENCE {
             self.heard = now;
             if self.requests.outstanding() > 0 && self.connection.is_up() {
-                tracing::warn!(consumer = self.wanted.name, "NATS is silent: the consumer is looked for");
+                tracing::warn!(
+                    consumer = self.wanted.name,
+                    "NATS is silent: the consumer is looked for"
+                );
                 self.lose(Duration::ZERO);
             }
         }

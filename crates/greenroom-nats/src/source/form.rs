@@ -127,11 +127,7 @@ mod tests {
     }
 
     fn form(records: Option<Mapping>) -> Form {
-        Form {
-            stream: "shop".into(),
-            records: records.map(Arc::new),
-            key: Some(NatsKey::Token(2)),
-        }
+        Form { stream: "shop".into(), records: records.map(Arc::new), key: Some(NatsKey::Token(2)) }
     }
 
     #[test]
@@ -175,9 +171,12 @@ mod tests {
     fn z12_what_is_no_event_keeps_its_bytes() {
         let half = message(&[("ce-specversion", "1.0"), ("ce-id", "1")], "data");
         let batch = message(&[("content-type", "application/cloudevents-batch+json")], "[]");
-        for (message, raw) in
-            [(&half, "data"), (&batch, "[]"), (&message(&[], "{ no"), "{ no"), (&message(&[], ""), "")]
-        {
+        for (message, raw) in [
+            (&half, "data"),
+            (&batch, "[]"),
+            (&message(&[], "{ no"), "{ no"),
+            (&message(&[], ""), ""),
+        ] {
             let malformed = read(&form(None), message).unwrap_err();
             assert_eq!(malformed.raw, raw.as_bytes());
             assert!(!malformed.reason.is_empty());

@@ -89,7 +89,10 @@ impl NatsSourceOptions {
             !name.is_empty() && !name.contains(bad)
         };
         if !is_name(&self.stream) {
-            return Err(format!("{:?} is no name of a stream: it has no dots, spaces or wildcards", self.stream));
+            return Err(format!(
+                "{:?} is no name of a stream: it has no dots, spaces or wildcards",
+                self.stream
+            ));
         }
         if !is_name(&self.consumer) {
             return Err(format!(

@@ -4,6 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "all of this is tests, the parts that they share included")]
 
 mod conformance;
+mod crash;
 mod order;
+mod outage;
+mod reader;
 mod server;
 mod settling;

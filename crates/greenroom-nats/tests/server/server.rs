@@ -1,6 +1,7 @@
 //! The server of the tests, and streams on it that nobody else uses.
 
 use std::{
+    collections::VecDeque,
     io::Write,
     sync::atomic::{AtomicU64, Ordering},
     time::{Duration, SystemTime},
@@ -90,11 +91,15 @@ impl TestStream {
     /// many.
     pub(crate) async fn publish(&self, numbers: impl IntoIterator<Item = u64>, keys: u64) {
         let jetstream = self.jetstream().await;
-        let mut answers = Vec::new();
+        let mut answers = VecDeque::new();
         for number in numbers {
             let key = if keys == 0 { number } else { number % keys };
             let subject = format!("{}.{key}", self.name);
-            answers.push(jetstream.publish(subject, event(number, key).into()).await.unwrap());
+            answers.push_back(jetstream.publish(subject, event(number, key).into()).await.unwrap());
+            // The client bounds how many answers are open.
+            if answers.len() > 1_000 {
+                answers.pop_front().unwrap().await.unwrap();
+            }
         }
         for answer in answers {
             answer.await.unwrap();

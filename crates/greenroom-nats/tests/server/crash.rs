@@ -1,0 +1,133 @@
+//! A consumer process that is killed (Z01): with an event stuck for ever, next to nothing of the
+//! others is handled again.
+
+use std::{
+    collections::HashSet,
+    fs::{File, OpenOptions},
+    io::Write,
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::Arc,
+    time::Duration,
+};
+
+use greenroom_bus::{
+    dead_letter::file::FileDeadLetterStore,
+    engine::{Engine, HandlerConfig, PoolConfig},
+    event::Event,
+    handler::{Attempt, Handler, HandlerFactory, Handling, Outputs},
+};
+use greenroom_nats::{
+    NatsServer,
+    source::{NatsSource, NatsSourceOptions},
+};
+
+use crate::server::{TestStream, until};
+
+const EVENTS: u64 = 20_000;
+const KEYS: u64 = 500;
+
+/// What a consumer process is told, by its environment: stream, file, and what is stuck.
+const STREAM: &str = "GREENROOM_TEST_STREAM";
+const FILE: &str = "GREENROOM_TEST_FILE";
+const STUCK: &str = "GREENROOM_TEST_STUCK";
+
+/// Writes each event's id on a line, at once. One never ends.
+#[derive(Clone)]
+struct Writer(Arc<File>, String);
+
+impl HandlerFactory for Writer {
+    fn build(&self, _worker: usize) -> Result<Box<dyn Handler>, String> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl Handler for Writer {
+    fn handle<'a>(&'a mut self, event: &'a Event, _attempt: &'a Attempt) -> Handling<'a> {
+        if event.id() == self.1 {
+            return Handling::Later(Box::pin(std::future::pending()));
+        }
+        let line = format!("{}\n", event.id());
+        (&*self.0).write_all(line.as_bytes()).unwrap();
+        Handling::Done(Ok(Outputs::None))
+    }
+}
+
+/// No test, but the process that is killed: it reads until then.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "the process that z01 kills"]
+async fn consumer_process() {
+    let Ok(stream) = std::env::var(STREAM) else { return };
+    let path = std::env::var(FILE).unwrap();
+    let file = OpenOptions::new().append(true).create(true).open(&path).unwrap();
+    let writer = Writer(Arc::new(file), std::env::var(STUCK).unwrap());
+    let server = NatsServer::at(crate::server::known().unwrap());
+    let options = NatsSourceOptions {
+        ack_wait: Duration::from_secs(2),
+        ..NatsSourceOptions::new(stream, "greenroom")
+    };
+    let source = NatsSource::open(&server, options).await.unwrap();
+    let on = vec!["**".parse().unwrap()];
+    let order_by = Some("subject".parse().unwrap());
+    let handler = HandlerConfig { order_by, ..HandlerConfig::new(on, Arc::new(writer)) };
+    let engine = Engine::builder()
+        .input(Box::new(source))
+        .pool("default", PoolConfig { workers: 4, ..PoolConfig::default() })
+        .handler("write", handler)
+        .dead_letters(Arc::new(FileDeadLetterStore::open(format!("{path}.dead")).unwrap()))
+        .build();
+    engine.await.unwrap().run().await;
+}
+
+/// Killed in the end, also where a test fails.
+struct Consumer(Child);
+
+impl Drop for Consumer {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+fn consumer(stream: &str, file: &Path, stuck: &str) -> Consumer {
+    let mut process = Command::new(std::env::current_exe().unwrap());
+    process.args(["crash::consumer_process", "--exact", "--ignored"]);
+    process.env(STREAM, stream).env(FILE, file).env(STUCK, stuck);
+    Consumer(process.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+}
+
+fn ids(file: &Path) -> Vec<u64> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    // The last line may be half of one.
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    whole.lines().map(|line| line.parse().unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn z01_a_killed_process_repeats_little_although_an_event_is_stuck() {
+    let Some(stream) = TestStream::new("z01_kill").await else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("handled");
+    stream.publish(0..EVENTS, KEYS).await;
+    // The very first event is stuck, and its key with it.
+    let first = consumer(&stream.name, &file, "0");
+    until("half of it handled", async || ids(&file).len() as u64 >= EVENTS / 2).await;
+    drop(first);
+    let before = ids(&file).len() as u64;
+    let second = consumer(&stream.name, &file, "none");
+    let all = async || ids(&file).iter().collect::<HashSet<_>>().len() as u64 == EVENTS;
+    until("all of it handled", all).await;
+    drop(second);
+
+    let (ids, mut last) = (ids(&file), vec![None; KEYS as usize]);
+    let mut seen = HashSet::new();
+    for id in &ids {
+        let of_key = &mut last[(id % KEYS) as usize];
+        assert!(!seen.insert(id) || *of_key < Some(*id), "{id} after {of_key:?}");
+        *of_key = (*of_key).max(Some(*id));
+    }
+    let repeated = ids.len() as u64 - EVENTS;
+    assert!(repeated * 10 <= before, "{repeated} of {before} were handled again");
+    println!("{repeated} of {before} were handled again");
+    stream.remove().await;
+}

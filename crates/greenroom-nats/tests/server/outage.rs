@@ -1,0 +1,129 @@
+//! A server that goes away and comes back (N05, Z07). Each test has a server of its own, since it
+//! stops it.
+
+use std::{
+    net::TcpListener,
+    path::PathBuf,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use async_nats::jetstream::stream::StorageType;
+use greenroom_nats::source::NatsSourceOptions;
+
+use crate::{
+    reader::{Read, Reader},
+    server::{TestStream, address, until},
+};
+
+/// A server on a port of its own, which is removed in the end.
+struct Server {
+    port: u16,
+}
+
+impl Server {
+    /// `None` where these tests have no server.
+    fn start(test: &str) -> Option<Self> {
+        address(test)?;
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let server = Self { port };
+        server.script("up");
+        Some(server)
+    }
+
+    fn script(&self, command: &str) {
+        let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../scripts/nats"].iter().collect();
+        let mut script = Command::new(path);
+        // Nobody waits for the output of a server that goes on.
+        script.args([command, &self.port.to_string()]).stdout(Stdio::null()).stderr(Stdio::null());
+        assert!(script.status().unwrap().success(), "scripts/nats {command} {}", self.port);
+    }
+
+    fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.script("clean");
+    }
+}
+
+async fn stream(server: &Server) -> TestStream {
+    TestStream::at(server.address(), StorageType::File).await
+}
+
+/// Reads everything, and settles it in between: what was read, in this order.
+async fn read_all(reader: &mut Reader, count: usize) -> Vec<String> {
+    let mut ids = Vec::new();
+    while ids.len() < count {
+        let read = reader.next().await;
+        read.done();
+        ids.push(read.id);
+    }
+    ids
+}
+
+fn numbers(range: std::ops::Range<u64>) -> Vec<String> {
+    range.map(|number| number.to_string()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn z07_a_server_that_is_restarted_loses_nothing_and_no_order() {
+    let Some(server) = Server::start("z07_restart") else { return };
+    let stream = stream(&server).await;
+    stream.publish(0..200, 1).await;
+    let options = NatsSourceOptions { batch: 50, ..stream.options() };
+    let mut reader = Reader::open(&stream, options).await;
+    let mut ids = read_all(&mut reader, 60).await;
+    // In hand while it is away, and settled before it is back.
+    let in_hand = reader.some(20).await;
+    server.script("down");
+    in_hand.iter().for_each(Read::done);
+    ids.extend(in_hand.into_iter().map(|read| read.id));
+    // Nobody confirms it, and it is not taken for confirmed.
+    reader.commit().await;
+    assert!(reader.committer().standing().repeated_at_most >= 20);
+    server.script("up");
+    ids.extend(read_all(&mut reader, 120).await);
+    assert_eq!(ids, numbers(0..200));
+    reader.commit().await;
+    let pending = async || stream.consumer("greenroom").await.num_ack_pending == 0;
+    until("all acknowledged", pending).await;
+    assert_eq!((reader.probe.stats().out_of_order, reader.probe.stats().reconnects), (0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn z07_a_server_that_is_killed_loses_nothing() {
+    let Some(server) = Server::start("z07_kill") else { return };
+    let stream = stream(&server).await;
+    stream.publish(0..200, 1).await;
+    let options = NatsSourceOptions { batch: 50, ..stream.options() };
+    let mut reader = Reader::open(&stream, options).await;
+    let mut ids = read_all(&mut reader, 100).await;
+    server.script("kill");
+    server.script("up");
+    // What it had heard and forgotten is delivered again, and skipped here.
+    ids.extend(read_all(&mut reader, 100).await);
+    assert_eq!(ids, numbers(0..200), "each once, in order");
+    reader.commit().await;
+    let pending = async || stream.consumer("greenroom").await.num_ack_pending == 0;
+    until("all acknowledged", pending).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn n05_a_start_waits_for_a_server_that_is_about_to_come() {
+    let Some(server) = Server::start("n05_start") else { return };
+    let stream = stream(&server).await;
+    stream.publish(0..3, 0).await;
+    server.script("down");
+    let mut at = stream.server();
+    at.connect_within = Duration::from_secs(60);
+    let opening = tokio::spawn({
+        let options = stream.options();
+        async move { greenroom_nats::source::NatsSource::open(&at, options).await.map(drop) }
+    });
+    server.script("up");
+    opening.await.unwrap().unwrap();
+}
