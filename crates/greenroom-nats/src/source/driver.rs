@@ -599,7 +599,7 @@ impl Driver {
             return;
         }
         let after = self.options.ack_wait / 4;
-        for reply in self.shared.look(|state| state.tracker.to_touch(after, now)) {
+        for reply in self.shared.look(|state| state.tracker.touch(after, now)) {
             self.tell(&reply, Answer::Progress).await;
         }
     }

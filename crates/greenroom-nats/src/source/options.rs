@@ -107,7 +107,7 @@ impl NatsSourceOptions {
             return Err("`ack_wait` is at least 200 ms".to_owned());
         }
         let has_place = self.filters.iter().any(|filter| filter.contains(PARTITION));
-        if has_place != (self.partitions.len() > 0) {
+        if has_place == self.partitions.is_empty() {
             return Err(format!(
                 "`partitions` and a filter with `{PARTITION}` belong together: each partition is read by a consumer of its own"
             ));

@@ -105,15 +105,15 @@ impl Tracker {
     }
 
     /// Those in hand of which the server has not heard for so long; it is about to.
-    pub(super) fn to_touch(&mut self, after: Duration, now: Instant) -> Vec<Box<str>> {
+    pub(super) fn touch(&mut self, after: Duration, now: Instant) -> Vec<Box<str>> {
         let old = |open: &&mut Open| {
             !open.refused && now.saturating_duration_since(open.touched) >= after
         };
-        let touch = |open: &mut Open| {
+        let touched = |open: &mut Open| {
             open.touched = now;
             open.reply.clone()
         };
-        self.open.values_mut().filter(old).map(touch).collect()
+        self.open.values_mut().filter(old).map(touched).collect()
     }
 
     /// The server has heard of all that was settled by then.
@@ -173,11 +173,11 @@ mod tests {
         tracker.receive(1, "a", now());
         tracker.receive(2, "b", now());
         tracker.refuse(2);
-        assert!(tracker.to_touch(second, now()).is_empty());
+        assert!(tracker.touch(second, now()).is_empty());
         tokio::time::advance(second).await;
         tracker.receive(3, "c", now());
-        assert_eq!(tracker.to_touch(second, now()), ["a".into()], "b may come back");
-        assert!(tracker.to_touch(second, now()).is_empty());
+        assert_eq!(tracker.touch(second, now()), ["a".into()], "b may come back");
+        assert!(tracker.touch(second, now()).is_empty());
     }
 
     #[tokio::test(start_paused = true)]
