@@ -60,7 +60,9 @@ async fn steal(stream: &TestStream, count: usize) -> Vec<Message> {
 
 /// A reader that is full, so that what is published next can be stolen.
 async fn full(stream: &TestStream) -> (Reader, Vec<crate::reader::Read>) {
-    let options = NatsSourceOptions { capacity: 4, batch: 4, ..stream.options() };
+    // Long enough for a slow machine to report progress in time.
+    let ack_wait = Duration::from_secs(3);
+    let options = NatsSourceOptions { capacity: 4, batch: 4, ack_wait, ..stream.options() };
     let mut reader = Reader::open(stream, options).await;
     stream.publish(0..4, 1).await;
     let taken = reader.some(4).await;

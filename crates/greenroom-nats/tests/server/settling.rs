@@ -22,7 +22,7 @@ use crate::{
 const LONG: Duration = Duration::from_secs(120);
 
 /// Short enough to be waited for, and long enough for a slow machine to report progress in time.
-const SHORT: Duration = Duration::from_secs(2);
+const SHORT: Duration = Duration::from_secs(4);
 
 async fn nothing_is_pending(stream: &TestStream, consumer: &str) {
     until("nothing pending", async || stream.consumer(consumer).await.num_ack_pending == 0).await;
