@@ -1,0 +1,3 @@
+//! Kafka for Greenroom.
+
+pub mod commit_set;
