@@ -50,5 +50,5 @@ mod tests;
 
 pub use self::{
     alphabet::Alphabet,
-    text::{Encoded, Limit, Unreadable, decode, encode},
+    text::{Encoded, Limit, Unreadable, decode, encode, has_room},
 };

@@ -1,3 +1,9 @@
 //! Kafka for Greenroom.
 
+mod client;
 pub mod commit_set;
+mod decode;
+pub mod source;
+
+pub use client::Properties;
+pub use decode::RecordFormat;

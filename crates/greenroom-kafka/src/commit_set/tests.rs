@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use greenroom_bus::watermark::Positions;
 use proptest::prelude::*;
 
-use super::{Alphabet, Encoded, Limit, decode, encode};
+use super::{Alphabet, Encoded, Limit, decode, encode, has_room};
 
 const WIDE: Limit = Limit { units: 4_096, alphabet: Alphabet::Wide };
 const ASCII: Limit = Limit { units: 4_096, alphabet: Alphabet::Ascii };
@@ -131,6 +131,33 @@ proptest! {
             prop_assert_eq!(read, positions.clone());
         }
         prop_assert!(decode(positions.lowest() + other, &text).is_err());
+    }
+}
+
+/// Intake stops exactly when it would no longer fit: what was let in before fits, in whatever order
+/// it is done.
+#[test]
+fn f01_what_is_let_in_fits_in_whatever_order_it_is_done() {
+    for (seed, span, open, more, units) in [
+        (1, 30_000, 0.05, 6_000, 4_096), (2, 400_000, 0.004, 3_000, 4_096), (3, 90_000, 0.02, 256, 1_000),
+        (4, 2_000, 0.9, 4_000, 300), (5, 100_000, 0.001, 9_000, 800),
+    ] {
+        let limit = Limit { units, alphabet: Alphabet::Wide };
+        let before = random_set(seed, span, open);
+        let mut most = (0, more);
+        while most.1 - most.0 > 1 {
+            let middle = (most.0 + most.1) / 2;
+            most = if has_room(&before, middle, limit) { (middle, most.1) } else { (most.0, middle) };
+        }
+        let mut chance = random(seed + 100);
+        for likely in [0.05, 0.3, 0.5, 0.7, 0.95] {
+            let open: BTreeSet<u64> = before.open().iter().cloned().flatten()
+                .chain(before.next()..before.next() + most.0)
+                .filter(|at| *at == before.lowest() || chance() < likely)
+                .collect();
+            let after = positions(before.next() + most.0, &open);
+            assert!(encode(&after, limit).is_whole, "seed {seed}, {likely}, {} more", most.0);
+        }
     }
 }
 

@@ -20,6 +20,9 @@ const BITMAP: u8 = 0x11;
 /// The form, and 24 bits of checksum.
 const HEAD: usize = 4;
 
+/// Bits that the coder may lose until it knows lengths that it has not seen before.
+const LEARNING: u64 = 800;
+
 /// More runs than any text can hold: a run takes more than a hundredth of a bit, and no broker is
 /// known to take a megabyte.
 const MOST_RUNS: u64 = 1 << 20;
@@ -74,6 +77,25 @@ pub fn encode(positions: &Positions, limit: Limit) -> Encoded {
     }
     let text = fitting.map(|bytes| text(&bytes, limit.alphabet));
     Encoded { text: text.unwrap_or_default(), is_whole: false }
+}
+
+/// Whether the set will fit as a whole, in whatever order what is open is done, and so many offsets
+/// more that are still to come.
+///
+/// Each of them adds a bit at most, because a bitmap of them would: whatever the order, what is
+/// done of them is one subset. The coder takes some more, which is allowed for.
+pub fn has_room(positions: &Positions, more: u64, limit: Limit) -> bool {
+    let capacity = limit.alphabet.capacity(limit.units.saturating_sub(1)) as u64 * 8;
+    let span = positions.next() - positions.lowest();
+    let head = (HEAD as u64 + 10) * 8;
+    // A bitmap of all fits.
+    if span + more + head <= capacity {
+        return true;
+    }
+    let runs = runs::of(positions);
+    let Some(bytes) = bytes(positions.lowest(), &runs, capacity as usize / 8) else { return false };
+    let open = positions.count_open() + more;
+    bytes.len() as u64 * 8 + open + open / 16 + LEARNING <= capacity
 }
 
 fn text(bytes: &[u8], alphabet: Alphabet) -> String {
