@@ -36,6 +36,7 @@ mod options;
 mod place;
 mod poller;
 mod shared;
+mod storing;
 
 use std::{
     fmt,

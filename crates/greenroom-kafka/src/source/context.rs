@@ -11,7 +11,7 @@ use rdkafka::{
     ClientContext, Statistics, TopicPartitionList,
     config::RDKafkaLogLevel,
     consumer::{BaseConsumer, Consumer, ConsumerContext, RebalanceProtocol},
-    error::{KafkaError, KafkaResult, RDKafkaErrorCode},
+    error::{KafkaError, RDKafkaErrorCode},
     types::RDKafkaRespErr,
 };
 
@@ -24,8 +24,6 @@ pub(super) enum Said {
     Assigned(Vec<Place>),
     /// These are taken away, once we say so.
     Revoked { places: Vec<Place>, is_lost: bool },
-    /// The answer to a commit: of all, and of each.
-    Committed(Vec<(Place, Result<(), RDKafkaErrorCode>)>, Result<(), RDKafkaErrorCode>),
     /// An error of the consumer as a whole.
     Error(RDKafkaErrorCode, String),
     /// How far the records of partitions go.
@@ -122,15 +120,5 @@ impl ConsumerContext for Context {
             true => Said::Assigned(places),
             false => Said::Revoked { places, is_lost: consumer.assignment_lost() },
         });
-    }
-
-    fn commit_callback(&self, result: KafkaResult<()>, offsets: &TopicPartitionList) {
-        let elements = offsets.elements();
-        let each = elements.iter().map(|element| {
-            let place = Place::new(element.topic(), element.partition());
-            (place, element.error().map_err(|error| code(&error)))
-        });
-        let each = each.collect();
-        self.say(Said::Committed(each, result.map_err(|error| code(&error))));
     }
 }

@@ -38,9 +38,7 @@ use greenroom_bus::{
 };
 use rdkafka::{
     Message, Offset, TopicPartitionList,
-    consumer::{
-        BaseConsumer, CommitMode, Consumer, RebalanceProtocol, base_consumer::PartitionQueue,
-    },
+    consumer::{BaseConsumer, Consumer, RebalanceProtocol, base_consumer::PartitionQueue},
     error::{KafkaError, RDKafkaErrorCode},
     message::BorrowedMessage,
 };
@@ -53,6 +51,7 @@ use super::{
     options::KafkaSourceOptions,
     place::{Numbers, Place},
     shared::{Part, Shared, Tracker},
+    storing::{Answers, Said as Stored, Storing},
 };
 use crate::client::advice;
 
@@ -82,7 +81,7 @@ struct Reading {
     /// Until it is taken away.
     queue: Option<PartitionQueue<Context>>,
     /// The last commit that was confirmed.
-    committed: Option<(u64, String)>,
+    committed: Option<Stored>,
     /// What is done no longer fits in a commit: nothing is taken since; and when that was looked at.
     full: Option<Instant>,
 }
@@ -108,7 +107,7 @@ enum Rebalance {
 
 /// A commit under way.
 struct UnderWay {
-    snapshots: Vec<(Partition, Snapshot, (u64, String))>,
+    snapshots: Vec<(Partition, Snapshot, Stored)>,
     asks: Vec<oneshot::Sender<()>>,
     /// It began when nothing of what is taken away was in hand any more.
     is_last: bool,
@@ -124,11 +123,13 @@ pub(super) struct Poller {
     rebalance: Option<Rebalance>,
     /// Said while another rebalance was under way.
     later: VecDeque<Said>,
+    /// Once it runs.
+    storing: Option<Storing>,
     committing: Option<UnderWay>,
     limits: Limits,
     told: Vec<(RDKafkaErrorCode, Instant)>,
-    /// Answered when the consumer is closed.
-    parting: Vec<oneshot::Sender<()>>,
+    /// The source is gone, and its last commit is made.
+    is_parting: bool,
 }
 
 impl Poller {
@@ -146,10 +147,11 @@ impl Poller {
             reading: BTreeMap::new(),
             rebalance: None,
             later: VecDeque::new(),
+            storing: None,
             committing: None,
             limits: Limits::new(options.metadata_limit, options.remembers_done),
             told: Vec::new(),
-            parting: Vec::new(),
+            is_parting: false,
             options,
         }
     }
@@ -157,6 +159,10 @@ impl Poller {
     /// Until nobody needs it any more. Leaves the group.
     pub(super) fn run(mut self) {
         self.shared.is_polled_by(&thread::current());
+        match Storing::begin(&self.consumer) {
+            Ok(storing) => self.storing = Some(storing),
+            Err(error) => self.fail(format!("no thread to commit on: {error}")),
+        }
         while !self.is_over() {
             let is_busy = self.turn();
             if !is_busy {
@@ -169,16 +175,16 @@ impl Poller {
     fn is_over(&self) -> bool {
         let state = self.shared.state.lock();
         let is_left = state.dropped.is_some_and(|since| {
-            state.has_ended || !self.parting.is_empty() || since.elapsed() > AFTER_DROP
+            state.has_ended || self.is_parting || since.elapsed() > AFTER_DROP
         });
         is_left || self.lifeline.strong_count() == 0
     }
 
     fn close(self) {
-        let Self { shared, consumer, reading, rebalance, committing, parting, .. } = self;
+        let Self { shared, consumer, reading, rebalance, storing, committing, .. } = self;
         consumer.context().close();
-        // A queue holds on to its consumer.
-        drop((reading, rebalance));
+        // Each of these holds on to the consumer.
+        drop((reading, rebalance, storing));
         drop(consumer);
         let asks = {
             let mut state = shared.state.lock();
@@ -186,7 +192,7 @@ impl Poller {
             mem::take(&mut state.asks)
         };
         // Whoever waits for a commit is answered by this.
-        drop((asks, committing, parting));
+        drop((asks, committing));
         shared.changed.notify_waiters();
     }
 
@@ -211,7 +217,6 @@ impl Poller {
     fn hear(&mut self, said: Said) {
         match said {
             Said::Assigned(_) | Said::Revoked { .. } => self.later.push_back(said),
-            Said::Committed(each, all) => self.is_committed(&each, all),
             Said::Error(code, reason) => self.tell(code, &reason),
             Said::Ends(ends) => {
                 let mut state = self.shared.state.lock();
@@ -231,8 +236,7 @@ impl Poller {
                     "the broker has put this consumer out for good: {code}; start it again, and \
                      see that no other one has its `group.instance.id`"
                 );
-                self.shared.state.lock().failed.get_or_insert(why);
-                self.shared.changed.notify_one();
+                self.fail(why);
             }
             // Told by the callback for errors already, where they are of the whole.
             error => {
@@ -241,6 +245,12 @@ impl Poller {
                 }
             }
         }
+    }
+
+    /// The source cannot go on.
+    fn fail(&self, why: String) {
+        self.shared.state.lock().failed.get_or_insert(why);
+        self.shared.changed.notify_one();
     }
 
     fn tell(&mut self, code: RDKafkaErrorCode, what: &str) {
@@ -532,36 +542,35 @@ impl Poller {
 
 // Commits.
 impl Poller {
-    /// Begins a commit, where somebody asks for one and none is under way.
+    /// Takes the answer to the last commit, and begins another where somebody asks for one.
     fn commit(&mut self) {
-        let is_last =
-            matches!(self.rebalance, Some(Rebalance::Revoking { last_commit: Some(_), .. }));
+        if let Some(answers) = self.storing.as_ref().and_then(Storing::answer) {
+            self.is_committed(&answers);
+        }
         if self.committing.is_some() {
             return;
         }
+        let is_last =
+            matches!(self.rebalance, Some(Rebalance::Revoking { last_commit: Some(_), .. }));
         let asks = mem::take(&mut self.shared.state.lock().asks);
         if asks.is_empty() && !is_last {
             return;
         }
         self.shared.begins_commit();
-        let (list, snapshots) = self.snapshots();
-        if list.count() == 0 {
-            self.is_answered_all(asks, is_last);
-            return;
-        }
-        match self.consumer.commit(&list, CommitMode::Async) {
-            Ok(()) => self.committing = Some(UnderWay { snapshots, asks, is_last }),
-            Err(error) => {
-                let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
-                self.cannot_commit(code);
-                self.is_answered_all(asks, is_last);
-            }
-        }
+        let snapshots = self.snapshots();
+        let (false, Some(storing)) = (snapshots.is_empty(), &self.storing) else {
+            return self.are_answered(asks, is_last);
+        };
+        let place = |(number, _, said): &(Partition, Snapshot, Stored)| {
+            (self.reading[number].place.clone(), said.clone())
+        };
+        storing.ask(snapshots.iter().map(place).collect());
+        self.committing = Some(UnderWay { snapshots, asks, is_last });
     }
 
     /// Of each partition that has something new to say: all of one moment (F02).
-    fn snapshots(&self) -> (TopicPartitionList, Vec<(Partition, Snapshot, (u64, String))>) {
-        let (mut list, mut snapshots) = (TopicPartitionList::new(), Vec::new());
+    fn snapshots(&self) -> Vec<(Partition, Snapshot, Stored)> {
+        let mut snapshots = Vec::new();
         for (number, reading) in &self.reading {
             let snapshot = reading.tracker.watermark.lock().snapshot();
             let Some(snapshot) = snapshot.filter(|of| of.epoch() == reading.epoch) else {
@@ -573,35 +582,26 @@ impl Poller {
                 reading.tracker.watermark.lock().confirm(&snapshot);
                 continue;
             }
-            let Place { topic, partition } = &reading.place;
-            let mut element = list.add_partition(topic, *partition);
-            let offset = Offset::Offset(i64::try_from(lowest).unwrap_or(i64::MAX));
-            // An offset of a broker fits.
-            let _ = element.set_offset(offset);
-            element.set_metadata(&said.1);
             snapshots.push((*number, snapshot, said));
         }
-        (list, snapshots)
+        snapshots
     }
 
-    fn is_committed(
-        &mut self,
-        each: &[(Place, Result<(), RDKafkaErrorCode>)],
-        all: Result<(), RDKafkaErrorCode>,
-    ) {
+    fn is_committed(&mut self, answers: &Answers) {
         let Some(UnderWay { snapshots, asks, is_last }) = self.committing.take() else { return };
         let mut is_too_large = false;
-        for (number, snapshot, said) in snapshots {
-            let Some(reading) = self.reading.get_mut(&number) else { continue };
-            let of_it = each.iter().find(|(place, _)| *place == reading.place);
-            match of_it.map_or(all, |(_, result)| all.and(*result)) {
+        for ((number, snapshot, said), answer) in snapshots.into_iter().zip(answers) {
+            match answer {
                 Ok(()) => {
-                    if reading.tracker.watermark.lock().confirm(&snapshot) {
+                    // An answer of an epoch that has ended confirms nothing.
+                    if let Some(reading) = self.reading.get_mut(&number)
+                        && reading.tracker.watermark.lock().confirm(&snapshot)
+                    {
                         reading.committed = Some(said);
                     }
                 }
                 Err(RDKafkaErrorCode::OffsetMetadataTooLarge) => is_too_large = true,
-                Err(code) => self.cannot_commit(code),
+                Err(code) => self.cannot_commit(*code),
             }
         }
         if is_too_large {
@@ -614,7 +614,7 @@ impl Poller {
             self.shared.state.lock().asks.extend(asks);
             return;
         }
-        self.is_answered_all(asks, is_last);
+        self.are_answered(asks, is_last);
     }
 
     fn cannot_commit(&mut self, code: RDKafkaErrorCode) {
@@ -632,12 +632,10 @@ impl Poller {
         }
     }
 
-    fn is_answered_all(&mut self, asks: Vec<oneshot::Sender<()>>, is_last: bool) {
-        match self.shared.state.lock().dropped {
-            // Whoever waits may end the process next: the group is left before.
-            Some(_) if !asks.is_empty() => self.parting.extend(asks),
-            _ => asks.into_iter().for_each(|ask| _ = ask.send(())),
-        }
+    fn are_answered(&mut self, asks: Vec<oneshot::Sender<()>>, is_last: bool) {
+        self.is_parting |= self.shared.state.lock().dropped.is_some() && !asks.is_empty();
+        // Whoever does not wait any more need not know.
+        asks.into_iter().for_each(|ask| _ = ask.send(()));
         if is_last {
             self.is_last_committed();
         }
