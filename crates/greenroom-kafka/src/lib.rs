@@ -3,6 +3,7 @@
 mod client;
 pub mod commit_set;
 mod decode;
+pub mod output;
 pub mod source;
 
 pub use client::Properties;

@@ -65,6 +65,8 @@ const FULL_LOOK: Duration = Duration::from_millis(20);
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// For so long the last commit of a partition that is taken away is waited for.
 const LAST_COMMIT: Duration = Duration::from_secs(5);
+/// And is tried again after so long, where it meets the group between two generations.
+const COMMIT_AGAIN: Duration = Duration::from_millis(50);
 /// The same error is told so far apart.
 const TOLD_EVERY: Duration = Duration::from_secs(30);
 /// After its source was dropped, a consumer waits for a last commit.
@@ -126,6 +128,8 @@ pub(super) struct Poller {
     /// Once it runs.
     storing: Option<Storing>,
     committing: Option<UnderWay>,
+    /// The last commit of what is taken away failed, and is tried again then.
+    again: Option<Instant>,
     limits: Limits,
     told: Vec<(RDKafkaErrorCode, Instant)>,
     /// The source is gone, and its last commit is made.
@@ -149,6 +153,7 @@ impl Poller {
             later: VecDeque::new(),
             storing: None,
             committing: None,
+            again: None,
             limits: Limits::new(options.metadata_limit, options.remembers_done),
             told: Vec::new(),
             is_parting: false,
@@ -550,8 +555,9 @@ impl Poller {
         if self.committing.is_some() {
             return;
         }
-        let is_last =
-            matches!(self.rebalance, Some(Rebalance::Revoking { last_commit: Some(_), .. }));
+        let is_due = self.again.is_none_or(|at| Instant::now() >= at);
+        let is_last = is_due
+            && matches!(self.rebalance, Some(Rebalance::Revoking { last_commit: Some(_), .. }));
         let asks = mem::take(&mut self.shared.state.lock().asks);
         if asks.is_empty() && !is_last {
             return;
@@ -589,7 +595,7 @@ impl Poller {
 
     fn is_committed(&mut self, answers: &Answers) {
         let Some(UnderWay { snapshots, asks, is_last }) = self.committing.take() else { return };
-        let mut is_too_large = false;
+        let (mut is_too_large, mut is_again) = (false, false);
         for ((number, snapshot, said), answer) in snapshots.into_iter().zip(answers) {
             match answer {
                 Ok(()) => {
@@ -601,9 +607,13 @@ impl Poller {
                     }
                 }
                 Err(RDKafkaErrorCode::OffsetMetadataTooLarge) => is_too_large = true,
-                Err(code) => self.cannot_commit(*code),
+                Err(code) => {
+                    is_again |= may_pass(*code);
+                    self.cannot_commit(*code);
+                }
             }
         }
+        self.again = (is_last && is_again).then(|| Instant::now() + COMMIT_AGAIN);
         if is_too_large {
             let next = self.limits.shrink();
             tracing::warn!(
@@ -614,7 +624,7 @@ impl Poller {
             self.shared.state.lock().asks.extend(asks);
             return;
         }
-        self.are_answered(asks, is_last);
+        self.are_answered(asks, is_last && self.again.is_none());
     }
 
     fn cannot_commit(&mut self, code: RDKafkaErrorCode) {
@@ -640,6 +650,21 @@ impl Poller {
             self.is_last_committed();
         }
     }
+}
+
+/// Whether a commit may succeed a little later. While a group goes from one generation to the next,
+/// a member may name the last one.
+fn may_pass(code: RDKafkaErrorCode) -> bool {
+    use RDKafkaErrorCode as Code;
+    !matches!(
+        code,
+        Code::UnknownMemberId
+            | Code::FencedInstanceId
+            | Code::FencedMemberEpoch
+            | Code::AssignmentLost
+            | Code::GroupAuthorizationFailed
+            | Code::TopicAuthorizationFailed
+    )
 }
 
 // Records.

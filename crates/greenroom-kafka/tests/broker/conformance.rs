@@ -11,7 +11,7 @@ use greenroom_kafka::{
     commit_set,
     source::{KafkaSource, Subscription},
 };
-use greenroom_test::conformance::{self, Body, Check, Connector, Item, Place, Stored};
+use greenroom_test::conformance::{self, Ability, Body, Check, Connector, Item, Place, Stored};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 
 use super::support::{
@@ -65,6 +65,12 @@ impl Connector for Kafka {
     fn name(&self) -> String {
         let properties = self.properties.iter().map(|(name, value)| format!(" {name}={value}"));
         format!("kafka{}", properties.collect::<String>())
+    }
+
+    fn lacks(&self, ability: Ability) -> Option<&'static str> {
+        let is_eager = self.properties.iter().any(|(_, value)| *value == "range");
+        let why = "an eager rebalance takes all partitions away, and gives the others back unasked";
+        (is_eager && ability == Ability::Revokes).then_some(why)
     }
 
     fn place(&self) -> Result<Box<dyn Place>, String> {

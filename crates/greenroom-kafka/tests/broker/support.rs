@@ -7,11 +7,18 @@ use std::{
         Once,
         atomic::{AtomicU32, Ordering},
     },
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    thread,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use greenroom_bus::event::Event;
-use greenroom_kafka::source::KafkaSourceOptions;
+use greenroom_bus::{
+    BoxFuture,
+    dead_letter::{DeadLetter, DeadLetterStore},
+    event::Event,
+    sink::SinkError,
+    source::{Pull, Source, Taken},
+};
+use greenroom_kafka::source::{KafkaSource, KafkaSourceOptions};
 use rdkafka::{
     ClientConfig, Offset, TopicPartitionList,
     admin::{AdminClient, AdminOptions, NewTopic, TopicReplication},
@@ -78,7 +85,7 @@ pub(crate) fn create_topic_with(
     let made = wait(admin.create_topics(&topics, &options)).unwrap();
     made.into_iter().for_each(|made| assert!(made.is_ok(), "{made:?}"));
     let consumer: BaseConsumer = config(broker).create().unwrap();
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
         let found = consumer.fetch_metadata(Some(name), Duration::from_secs(5));
         let is_there = |topic: &rdkafka::metadata::MetadataTopic| {
@@ -92,10 +99,10 @@ pub(crate) fn create_topic_with(
     panic!("topic {name} does not come");
 }
 
-/// Waits for a future of rdkafka, which needs no runtime.
-fn wait<T>(future: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(future)
+/// Waits for a future of rdkafka, which needs no runtime: on a thread of its own, as tests have one.
+fn wait<T: Send>(future: impl Future<Output = T> + Send) -> T {
+    let run = || tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future);
+    thread::scope(|scope| scope.spawn(run).join().unwrap())
 }
 
 pub(crate) struct Publisher(pub(crate) BaseProducer);
@@ -170,4 +177,66 @@ pub(crate) fn options(broker: &str, group: &str, topics: &[String]) -> KafkaSour
         .set("topic.metadata.refresh.interval.ms", "500")
         .set("topic.metadata.refresh.fast.interval.ms", "100");
     options
+}
+
+/// Pulls until so many have come, and answers what is taken away.
+pub(crate) async fn pull(source: &mut KafkaSource, count: usize) -> Vec<(u32, Taken)> {
+    let mut all = Vec::new();
+    let pulls = async {
+        while all.len() < count {
+            let mut taken = Vec::new();
+            match source.pull(&mut taken).await.unwrap() {
+                Pull::Revoke => answer(source),
+                _ => {
+                    let partition = source.partition().0;
+                    all.extend(taken.into_iter().map(|taken| (partition, taken)));
+                }
+            }
+        }
+    };
+    let came = tokio::time::timeout(PATIENCE, pulls).await;
+    came.unwrap_or_else(|_| panic!("{} of {count} came", all.len()));
+    all
+}
+
+fn answer(source: &mut KafkaSource) {
+    for partition in source.revoking() {
+        source.revoked(partition);
+    }
+}
+
+/// Positions of a partition, in the order in which they came.
+pub(crate) fn positions(taken: &[(u32, Taken)], partition: u32) -> Vec<u64> {
+    let of = taken.iter().filter(|(of, _)| *of == partition);
+    of.map(|(_, taken)| taken.position).collect()
+}
+
+/// Waits until this is so, looking now and then: what it is about happens in a broker.
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "{what} does not come about");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Dead letters of tests in which there are none: whatever comes here is refused, and stays open.
+pub(crate) struct NoLetters;
+
+impl DeadLetterStore for NoLetters {
+    fn describe(&self) -> String {
+        "none".to_owned()
+    }
+
+    fn store(&self, letter: DeadLetter) {
+        drop(letter);
+    }
+
+    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn failure(&self) -> Option<SinkError> {
+        None
+    }
 }
