@@ -147,3 +147,46 @@ pub(crate) fn advice(code: RDKafkaErrorCode) -> &'static str {
         _ => "",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rdkafka::consumer::BaseConsumer;
+
+    use super::*;
+
+    fn failed(properties: &Properties) -> String {
+        let config = match config("127.0.0.1:1", properties, &[("group.id", "g".into())], &[]) {
+            Ok(config) => config,
+            Err(why) => return why,
+        };
+        match config.create::<BaseConsumer>() {
+            Ok(_) => panic!("it is taken"),
+            Err(error) => creation_error(error, properties),
+        }
+    }
+
+    #[test]
+    fn f09_no_value_of_a_property_is_shown() {
+        for (name, value) in [
+            ("security.protocol", "hunter2-secret"),
+            ("sasl.pasword", "hunter2-secret"),
+            ("socket.timeout.ms", "hunter2-secret"),
+            ("group.id", "hunter2-secret"),
+        ] {
+            let properties = Properties::from_iter([(name, value)]);
+            let shown = format!("{properties:?}");
+            assert!(shown.contains(name) && !shown.contains("hunter2"), "{shown}");
+            let why = failed(&properties);
+            assert!(!why.contains("hunter2") && why.len() > 20, "{why}");
+            assert!(why.contains(name), "{why}");
+        }
+    }
+
+    #[test]
+    fn f09_what_has_an_option_of_its_own_is_refused_as_a_property() {
+        let properties = Properties::from_iter([("bootstrap.servers", "x:1")]);
+        assert!(failed(&properties).contains("`bootstrap.servers` cannot be set here"));
+        let properties = Properties::from_iter([("group.id", "x")]);
+        assert!(failed(&properties).contains("`group.id` cannot be set here"));
+    }
+}

@@ -446,8 +446,8 @@ impl Poller {
             let (name, place) = (&self.shared.name, &reading.place);
             let open = reading.tracker.watermark.lock().in_hand();
             tracing::warn!(
-                "{name}: partition {place} is lost: the group has given it to another member, which \
-                 handles what was not committed again; {open} events of it are in hand here"
+                "{name}: partition {place} is lost: this member was not heard of for too long; whoever \
+                 has it next handles again what was not committed; {open} events of it are in hand"
             );
         }
         self.finish(numbers);

@@ -10,6 +10,7 @@
 mod commits;
 mod conformance;
 mod crash;
+mod full;
 mod members;
 mod output;
 mod program;
