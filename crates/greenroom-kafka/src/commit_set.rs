@@ -43,6 +43,7 @@ mod parallel_consumer;
 mod range_coder;
 mod runs;
 mod text;
+mod unreadable;
 mod varint;
 
 #[cfg(test)]
@@ -50,5 +51,6 @@ mod tests;
 
 pub use self::{
     alphabet::Alphabet,
-    text::{Encoded, Limit, Unreadable, decode, encode, has_room},
+    text::{Encoded, Limit, decode, encode, has_room},
+    unreadable::Unreadable,
 };

@@ -32,7 +32,7 @@ pub enum RecordFormat {
     #[default]
     CloudEvents,
     /// Any record, by this rule (M05). A tombstone is an event without data.
-    Mapped(Mapping),
+    Mapped(Box<Mapping>),
 }
 
 impl RecordFormat {
@@ -44,9 +44,8 @@ impl RecordFormat {
             Self::Mapped(mapping) => mapped(mapping, message),
         };
         let position = message.offset() as u64;
-        let event = event.map_err(|why| {
-            Malformed::new(message.payload().unwrap_or_default().to_vec(), why)
-        });
+        let event = event
+            .map_err(|why| Malformed::new(message.payload().unwrap_or_default().to_vec(), why));
         Taken { position, event }
     }
 }
@@ -72,12 +71,7 @@ fn published(message: &BorrowedMessage<'_>) -> Option<SystemTime> {
 fn mapped(mapping: &Mapping, message: &BorrowedMessage<'_>) -> Result<Event, String> {
     let headers = headers(message);
     let content_type = headers.iter().rev().find(|(name, _)| is_content_type(name));
-    let position = format_args!(
-        "{}-{}-{}",
-        message.topic(),
-        message.partition(),
-        message.offset()
-    );
+    let position = format_args!("{}-{}-{}", message.topic(), message.partition(), message.offset());
     let record = Record {
         key: message.key(),
         headers: &headers,
@@ -97,9 +91,9 @@ fn cloud_event(message: &BorrowedMessage<'_>) -> Result<Event, String> {
     let headers = headers(message);
     let is_structured = |(name, value): &(&str, &[u8])| {
         is_content_type(name)
-            && value.get(..STRUCTURED.len()).is_some_and(|it| {
-                it.eq_ignore_ascii_case(STRUCTURED.as_bytes())
-            })
+            && value
+                .get(..STRUCTURED.len())
+                .is_some_and(|it| it.eq_ignore_ascii_case(STRUCTURED.as_bytes()))
     };
     let is_binary = headers.iter().any(|(name, _)| *name == "ce_specversion");
     if is_binary && !headers.iter().any(is_structured) {

@@ -1,8 +1,8 @@
 //! Kafka for Greenroom: consumer groups as [sources](source), topics as [outputs](output).
 //!
 //! Handled in order per key, with as many events of a partition at once as there are keys and
-//! workers; at least once; and a crash repeats little, because a commit [remembers](commit_set) what
-//! is done beyond the lowest open offset.
+//! workers; at least once; and a crash repeats little, because a commit [remembers](commit_set)
+//! what is done beyond the lowest open offset.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -31,7 +31,8 @@
 //! It is a member of the group by librdkafka, which is compiled along: a C compiler and `make` are
 //! needed, and nothing else. TLS and zstd are cargo features.
 //!
-//! Tests against a real broker: `GREENROOM_KAFKA=$(scripts/kafka up) cargo test -p greenroom-kafka`.
+//! Tests against a real broker: `GREENROOM_KAFKA=$(scripts/kafka up) cargo test -p
+//! greenroom-kafka`.
 
 mod client;
 pub mod commit_set;

@@ -2,9 +2,9 @@
 //! (F03).
 //!
 //! Its texts are base64 of a byte that names the form, and the form: the length and a bitmap (the
-//! lowest bit first, a set bit is done), or run lengths in turn, open ones first. Numbers are signed
-//! and big-endian, of two bytes in the first version and of four in the second. Each form may be
-//! compressed with zstd. All count from the committed offset.
+//! lowest bit first, a set bit is done), or run lengths in turn, open ones first. Numbers are
+//! signed and big-endian, of two bytes in the first version and of four in the second. Each form
+//! may be compressed with zstd. All count from the committed offset.
 
 use std::io::Read;
 
@@ -16,7 +16,7 @@ use greenroom_bus::watermark::Positions;
 
 use super::{
     runs::{self, FromBits, Run},
-    text::Unreadable,
+    unreadable::Unreadable,
 };
 
 /// More bytes than any of its sets has. What claims to unpack to more is no set.
@@ -57,8 +57,7 @@ fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
 /// A number of two or four bytes that is not negative.
 fn number(bytes: &[u8]) -> Option<u64> {
     let first = *bytes.first()?;
-    (first < 0x80)
-        .then(|| bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    (first < 0x80).then(|| bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
 fn bitmap<const WIDTH: usize>(bytes: &[u8]) -> Option<Vec<Run>> {

@@ -2,8 +2,8 @@
 //!
 //! The encoder keeps an interval of 32 bits, which each bit narrows in proportion to how likely it
 //! was. Its top byte is written once it is certain; a carry may still run through bytes that are
-//! 0xff, so these are counted and held back. The method is Martin's of 1979, with probabilities that
-//! adapt.
+//! 0xff, so these are counted and held back. The method is Martin's of 1979, with probabilities
+//! that adapt.
 
 /// A probability has so many bits.
 const PRECISION: u32 = 16;

@@ -6,6 +6,7 @@ use super::{
     alphabet::Alphabet,
     bitmap, models, parallel_consumer,
     runs::{self, Run},
+    unreadable::Unreadable,
 };
 
 /// The first character of a text of ours in each alphabet. No text of the parallel-consumer begins
@@ -45,11 +46,6 @@ pub struct Encoded {
     /// it is delivered again.
     pub is_whole: bool,
 }
-
-/// A text that is no set of ours, or not one for its offset.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Unreadable(pub(super) String);
 
 /// The densest text for what is done beyond the lowest open position, within a limit. It is to be
 /// committed beside that position, [`Positions::lowest`].

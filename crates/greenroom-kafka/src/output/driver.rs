@@ -111,9 +111,10 @@ impl Driver {
             ("message.timeout.ms", "0".to_owned()),
         ];
         let config = client::config(&options.brokers, &options.properties, &ours, &DEFAULTS)?;
-        let producer: BaseProducer<Context> = config
-            .create_with_context(Context(shared.clone()))
-            .map_err(|error| client::creation_error(error, &options.properties))?;
+        let producer: BaseProducer<Context> =
+            config
+                .create_with_context(Context(shared.clone()))
+                .map_err(|error| client::creation_error(error, &options.properties))?;
         let producer = Arc::new(producer);
         let (polled, of) = (producer.clone(), shared.clone());
         let thread = thread::Builder::new()
@@ -182,7 +183,7 @@ fn pump(producer: &BaseProducer<Context>, shared: &Shared) {
                 }
                 // Its queue is full, for now.
                 Err((_, sent)) => {
-                    state.waiting.push_front(sent);
+                    state.waiting.push_front(*sent);
                     break;
                 }
             }
@@ -203,7 +204,7 @@ fn send(
     producer: &BaseProducer<Context>,
     topic: &str,
     sent: Sent,
-) -> Result<(), (RDKafkaErrorCode, Sent)> {
+) -> Result<(), (RDKafkaErrorCode, Box<Sent>)> {
     let headers = sent.record.native_headers();
     // librdkafka copies both; these are shared, not copied.
     let (key, value) = (sent.record.key.clone(), sent.record.value.clone());
@@ -217,6 +218,6 @@ fn send(
     }
     producer.send(record).map_err(|(error, record)| {
         let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
-        (code, *record.delivery_opaque)
+        (code, record.delivery_opaque)
     })
 }

@@ -11,8 +11,8 @@ pub struct KafkaSinkOptions {
     pub brokers: String,
     /// The topic.
     pub topic: String,
-    /// The key of a record. Default, `None`: the extension `partitionkey`, which is the key that the
-    /// event came with; without one its subject; without that, none.
+    /// The key of a record. Default, `None`: the extension `partitionkey`, which is the key that
+    /// the event came with; without one its subject; without that, none.
     pub key: Option<OrderBy>,
     /// How an event is written. Default: binary.
     pub mode: KafkaSinkMode,

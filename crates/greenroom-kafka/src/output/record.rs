@@ -27,9 +27,7 @@ impl Record {
             None => partition_key(event).or_else(|| event.subject().cloned()),
         };
         match options.mode {
-            KafkaSinkMode::Binary => {
-                Self { key, value: value(event), headers: headers(event) }
-            }
+            KafkaSinkMode::Binary => Self { key, value: value(event), headers: headers(event) },
             KafkaSinkMode::Structured => {
                 let mut json = Vec::new();
                 event.write_json(&mut json);

@@ -191,9 +191,9 @@ impl Shared {
                 "{}: the output is paused until this is corrected, and probes meanwhile: {error}",
                 self.name
             ),
-            (true, false) => tracing::warn!(
-                "{}: the output fails for now, and tries again: {error}", self.name
-            ),
+            (true, false) => {
+                tracing::warn!("{}: the output fails for now, and tries again: {error}", self.name)
+            }
             (false, _) => {}
         }
     }
@@ -240,8 +240,7 @@ impl State {
         let now = Instant::now();
         let known = self.holding.as_ref();
         let is_new = known.is_none_or(|known| !known.is_paused && is_paused);
-        let (since, attempts) =
-            known.map_or((now, 0), |known| (known.since, known.attempts + 1));
+        let (since, attempts) = known.map_or((now, 0), |known| (known.since, known.attempts + 1));
         let wait = FIRST_WAIT.saturating_mul(1 << attempts.min(10)).min(LONGEST_WAIT);
         self.held_until = Some(now + wait);
         self.holding = Some(Holding { since, error, is_paused, attempts });

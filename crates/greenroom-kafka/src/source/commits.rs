@@ -64,8 +64,7 @@ impl Committer for Commits {
         let state = self.shared.state.lock();
         let of = state.parts.iter().map(|(number, part)| {
             let watermark = part.tracker.watermark.lock();
-            let given_below =
-                part.ready.front().map_or(watermark.next(), |taken| taken.position);
+            let given_below = part.ready.front().map_or(watermark.next(), |taken| taken.position);
             PartitionStanding {
                 partition: *number,
                 epoch: part.epoch,

@@ -52,7 +52,9 @@ impl Limits {
             _ => None,
         };
         match self.now {
-            Some(Limit { units, alphabet }) => format!("{units} characters ({alphabet:?}) are tried"),
+            Some(Limit { units, alphabet }) => {
+                format!("{units} characters ({alphabet:?}) are tried")
+            }
             None => "nothing is remembered beyond the lowest open offset".to_owned(),
         }
     }
@@ -70,8 +72,7 @@ mod tests {
             tried.push((units, alphabet == Alphabet::Wide));
             limits.shrink();
         }
-        let expected =
-            [100, 50, 25].into_iter().flat_map(|units| [(units, true), (units, false)]);
+        let expected = [100, 50, 25].into_iter().flat_map(|units| [(units, true), (units, false)]);
         assert!(tried.iter().copied().eq(expected), "{tried:?}");
         let positions = Positions::new(10, std::iter::once(3..4)).expect("in order");
         assert_eq!(limits.encode(&positions).text, "");

@@ -112,7 +112,9 @@ fn go_on(
     };
     let read = read.and_then(|positions| match positions.next() <= high {
         true => Ok(positions),
-        false => Err(format!("it names offset {}, and records end at {high}", positions.next() - 1)),
+        false => {
+            Err(format!("it names offset {}, and records end at {high}", positions.next() - 1))
+        }
     });
     let is_committed = read.is_ok();
     let mut remark = None;

@@ -18,14 +18,14 @@ pub struct KafkaSourceOptions {
     pub start: StartAt,
     /// How records become events. Default: as CloudEvents.
     pub format: RecordFormat,
-    /// Whether commits remember what is done beyond the lowest open offset. Without, a crash repeats
-    /// everything behind an event that is stuck. Default: true.
+    /// Whether commits remember what is done beyond the lowest open offset. Without, a crash
+    /// repeats everything behind an event that is stuck. Default: true.
     pub remembers_done: bool,
     /// UTF-16 code units that the broker takes beside an offset: its `offset.metadata.max.bytes`.
     /// Default: 4,096, as at the broker.
     pub metadata_limit: usize,
-    /// How long what handlers have in hand of a partition that is taken away may take to finish. The
-    /// group waits so long, and fetches nothing. Default: 10 s.
+    /// How long what handlers have in hand of a partition that is taken away may take to finish.
+    /// The group waits so long, and fetches nothing. Default: 10 s.
     pub drain_budget: Duration,
     /// Any property of librdkafka that is not set by these options: TLS, SASL, `isolation.level`,
     /// `group.protocol`, `group.instance.id`, `max.poll.interval.ms`, fetch sizes.

@@ -2,8 +2,8 @@
 //! broker (D11), so `max.poll.interval.ms` never passes.
 //!
 //! ```text
-//!          ┌──────────────────────────── each turn ────────────────────────────┐
-//! librdkafka ─ callbacks ─▶ written down ─▶ rebalance: ask offsets, assign │ drain, commit, unassign
+//!          ┌─────────────────────────── each turn ───────────────────────────┐
+//! librdkafka ─ callbacks ─▶ written down ─▶ rebalance: assign │ drain, commit, unassign
 //!          ├─ queue of each partition ─▶ receive, decode ─▶ ready, bounded ─▶ pull
 //!          └─ commit: one snapshot under way ─▶ answer ─▶ confirmed, in its epoch
 //! ```
@@ -11,62 +11,42 @@
 //! Each partition has a queue of its own in librdkafka, and is taken from while there is room in
 //! what is ready: a full partition holds up no other, and what was fetched is not fetched again
 //! (F05).
-//!
-//! # Rebalances (F04)
-//!
-//! The callback writes down what is assigned or revoked, and returns. What follows happens here, and
-//! librdkafka waits for it, however long that takes.
-//!
-//! * **Assigned**: the offsets are asked for on another thread; with the answer an epoch begins, and
-//!   the partitions are assigned.
-//! * **Revoked**: nothing more is taken, and what is ready is dropped. The engine is told, and gives
-//!   up what waits. Once nothing is in hand, or the budget has passed, a last commit is made. With
-//!   its answer the epoch ends, and only then the partitions are unassigned.
-//! * **Lost**: another member may have them already. The epoch ends at once, without a commit.
+
+mod committing;
+mod filling;
+mod rebalance;
 
 use std::{
     collections::{BTreeMap, VecDeque},
     mem,
-    sync::{Arc, Weak, atomic::Ordering, mpsc},
+    sync::{Arc, Weak, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
 use greenroom_bus::{
     source::Partition,
-    watermark::{Epoch, Received, Snapshot},
+    watermark::{Epoch, Snapshot},
 };
 use rdkafka::{
-    Message, Offset, TopicPartitionList,
-    consumer::{BaseConsumer, Consumer, RebalanceProtocol, base_consumer::PartitionQueue},
+    consumer::{BaseConsumer, Consumer, base_consumer::PartitionQueue},
     error::{KafkaError, RDKafkaErrorCode},
-    message::BorrowedMessage,
 };
 use tokio::sync::oneshot;
 
 use super::{
     context::{Context, Said},
     limits::Limits,
-    offsets::{self, Answer, Beginning},
+    offsets::Answer,
     options::KafkaSourceOptions,
     place::{Numbers, Place},
-    shared::{Part, Shared, Tracker},
-    storing::{Answers, Said as Stored, Storing},
+    shared::{Shared, Tracker},
+    storing::{Said as Stored, Storing},
 };
 use crate::client::advice;
 
 /// Between turns in which there is nothing to do. Records wake the thread; callbacks do not.
 const IDLE: Duration = Duration::from_millis(10);
-/// Records taken of one partition in a turn.
-const BATCH: usize = 256;
-/// Between looks at whether a set that was full fits again.
-const FULL_LOOK: Duration = Duration::from_millis(20);
-/// Between questions for offsets that were not answered.
-const ASK_AGAIN: Duration = Duration::from_secs(1);
-/// For so long the last commit of a partition that is taken away is waited for.
-const LAST_COMMIT: Duration = Duration::from_secs(5);
-/// And is tried again after so long, where it meets the group between two generations.
-const COMMIT_AGAIN: Duration = Duration::from_millis(50);
 /// The same error is told so far apart.
 const TOLD_EVERY: Duration = Duration::from_secs(30);
 /// After its source was dropped, a consumer waits for a last commit.
@@ -84,7 +64,8 @@ struct Reading {
     queue: Option<PartitionQueue<Context>>,
     /// The last commit that was confirmed.
     committed: Option<Stored>,
-    /// What is done no longer fits in a commit: nothing is taken since; and when that was looked at.
+    /// What is done no longer fits in a commit: nothing is taken since; and when that was looked
+    /// at.
     full: Option<Instant>,
 }
 
@@ -281,483 +262,5 @@ impl Poller {
         if let Err(error) = done {
             tracing::warn!("{}: other topics cannot be read: {error}", self.shared.name);
         }
-    }
-}
-
-// Rebalances.
-impl Poller {
-    fn rebalance(&mut self) {
-        self.rebalance = match self.rebalance.take() {
-            None => match self.later.pop_front() {
-                Some(Said::Assigned(places)) => Some(self.begin_assign(places)),
-                Some(Said::Revoked { places, is_lost }) => self.begin_revoke(places, is_lost),
-                _ => None,
-            },
-            // What was to be assigned is taken away before it was.
-            Some(Rebalance::Assigning { .. }) if !self.later.is_empty() => None,
-            Some(Rebalance::Assigning { places, answer, again, failed }) => {
-                self.go_on_to_assign(places, answer, again, failed)
-            }
-            Some(Rebalance::Revoking { places, numbers, since, last_commit }) => {
-                self.go_on_to_revoke(places, numbers, since, last_commit)
-            }
-        };
-    }
-
-    fn is_cooperative(&self) -> bool {
-        matches!(self.consumer.rebalance_protocol(), RebalanceProtocol::Cooperative)
-    }
-
-    fn begin_assign(&self, places: Vec<Place>) -> Rebalance {
-        let answer = offsets::ask(&self.consumer, &places, self.options.start);
-        Rebalance::Assigning { places, answer, again: None, failed: None }
-    }
-
-    fn go_on_to_assign(
-        &mut self,
-        places: Vec<Place>,
-        answer: mpsc::Receiver<Answer>,
-        again: Option<Instant>,
-        failed: Option<KafkaError>,
-    ) -> Option<Rebalance> {
-        if let Some(at) = again {
-            if Instant::now() < at {
-                return Some(Rebalance::Assigning { places, answer, again, failed });
-            }
-            let answer = offsets::ask(&self.consumer, &places, self.options.start);
-            return Some(Rebalance::Assigning { places, answer, again: None, failed });
-        }
-        match answer.try_recv() {
-            Ok(Ok(beginnings)) => {
-                self.assign(beginnings);
-                None
-            }
-            Ok(Err(error)) => {
-                if offsets::is_worth_saying(&error, failed.as_ref()) {
-                    let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
-                    let name = &self.shared.name;
-                    tracing::warn!(
-                        "{name}: where to begin is not known yet: {error}{}", advice(code)
-                    );
-                }
-                let again = Some(Instant::now() + ASK_AGAIN);
-                Some(Rebalance::Assigning { places, answer, again, failed: Some(error) })
-            }
-            Err(mpsc::TryRecvError::Empty) => {
-                Some(Rebalance::Assigning { places, answer, again, failed })
-            }
-            Err(mpsc::TryRecvError::Disconnected) => {
-                let again = Some(Instant::now() + ASK_AGAIN);
-                Some(Rebalance::Assigning { places, answer, again, failed })
-            }
-        }
-    }
-
-    fn assign(&mut self, beginnings: Vec<Beginning>) {
-        let mut list = TopicPartitionList::with_capacity(beginnings.len());
-        for beginning in beginnings {
-            let Place { topic, partition } = &beginning.place;
-            let from = i64::try_from(beginning.from).unwrap_or(i64::MAX);
-            if let Err(error) = list.add_partition_offset(topic, *partition, Offset::Offset(from)) {
-                tracing::warn!("{}: {topic}/{partition}: {error}", self.shared.name);
-                continue;
-            }
-            self.begin_reading(beginning);
-        }
-        let assigned = match self.is_cooperative() {
-            true => self.consumer.incremental_assign(&list),
-            false => self.consumer.assign(&list),
-        };
-        if let Err(error) = assigned {
-            tracing::warn!("{}: partitions cannot be assigned: {error}", self.shared.name);
-        }
-    }
-
-    /// An epoch begins.
-    fn begin_reading(&mut self, beginning: Beginning) {
-        let Beginning { place, positions, is_committed, remark, .. } = beginning;
-        let number = self.numbers.of(&place);
-        if let Some(remark) = remark {
-            tracing::warn!("{}: partition {place}: {remark}", self.shared.name);
-        }
-        let (lowest, done) = (positions.lowest(), positions.count_done());
-        tracing::info!(
-            "{}: partition {place} is read from offset {lowest} on, of which {done} behind it are done",
-            self.shared.name
-        );
-        // Its queue is split off before it is assigned: what is fetched comes there from the first
-        // record on, in order.
-        let queue = self.consumer.split_partition_queue(&place.topic, place.partition);
-        let queue = queue.map(|mut queue| {
-            let poller = thread::current();
-            queue.set_nonempty_callback(move || poller.unpark());
-            queue
-        });
-        let mut state = self.shared.state.lock();
-        let tracker = state.trackers.entry(number).or_default().clone();
-        let epoch = tracker.watermark.lock().assign(&positions);
-        tracker.is_watched.store(false, Ordering::Relaxed);
-        state.parts.insert(number, Part::new(epoch, tracker.clone()));
-        drop(state);
-        let committed =
-            is_committed.then(|| (lowest, self.limits.encode(&positions).text));
-        let reading = Reading { place, epoch, tracker, queue, committed, full: None };
-        self.reading.insert(number, reading);
-    }
-
-    fn begin_revoke(&mut self, places: Vec<Place>, is_lost: bool) -> Option<Rebalance> {
-        let is_one = |reading: &Reading| places.contains(&reading.place);
-        let numbers: Vec<Partition> =
-            self.reading.iter().filter(|(_, reading)| is_one(reading)).map(|(of, _)| *of).collect();
-        for number in &numbers {
-            self.stop_reading(*number);
-        }
-        self.shared.changed.notify_one();
-        if is_lost {
-            self.lose(&numbers);
-        }
-        if is_lost || numbers.is_empty() {
-            self.unassign(&places);
-            return None;
-        }
-        let since = Instant::now();
-        Some(Rebalance::Revoking { places, numbers, since, last_commit: None })
-    }
-
-    /// Nothing more of it is taken; what is ready and was not given is dropped.
-    fn stop_reading(&mut self, number: Partition) {
-        let Some(reading) = self.reading.get_mut(&number) else { return };
-        reading.queue = None;
-        reading.tracker.is_watched.store(true, Ordering::Relaxed);
-        let mut state = self.shared.state.lock();
-        let Some(part) = state.parts.remove(&number) else { return };
-        let mut watermark = reading.tracker.watermark.lock();
-        for taken in &part.ready {
-            watermark.refuse(reading.epoch, taken.position);
-        }
-        if part.has_given && state.dropped.is_none() {
-            state.leaving.insert(number, false);
-        }
-    }
-
-    fn lose(&mut self, numbers: &[Partition]) {
-        for number in numbers {
-            let Some(reading) = self.reading.get(number) else { continue };
-            let (name, place) = (&self.shared.name, &reading.place);
-            let open = reading.tracker.watermark.lock().in_hand();
-            tracing::warn!(
-                "{name}: partition {place} is lost: this member was not heard of for too long; whoever \
-                 has it next handles again what was not committed; {open} events of it are in hand"
-            );
-        }
-        self.finish(numbers);
-    }
-
-    fn go_on_to_revoke(
-        &mut self,
-        places: Vec<Place>,
-        numbers: Vec<Partition>,
-        since: Instant,
-        last_commit: Option<Instant>,
-    ) -> Option<Rebalance> {
-        let now = Instant::now();
-        if self.consumer.assignment_lost() {
-            self.lose(&numbers);
-            self.unassign(&places);
-            return None;
-        }
-        if last_commit.is_some_and(|until| now < until) {
-            return Some(Rebalance::Revoking { places, numbers, since, last_commit });
-        }
-        if last_commit.is_some() {
-            tracing::warn!(
-                "{}: the last commit of partitions that are given away is not answered; what it \
-                 would have said is handled again",
-                self.shared.name
-            );
-            self.finish(&numbers);
-            self.unassign(&places);
-            return None;
-        }
-        let in_hand = self.count_in_hand(&numbers);
-        let is_told = self.is_answered(&numbers);
-        let is_over = now - since > self.options.drain_budget;
-        if !is_over && (in_hand > 0 || !is_told) {
-            return Some(Rebalance::Revoking { places, numbers, since, last_commit });
-        }
-        if in_hand > 0 {
-            let (name, budget) = (&self.shared.name, self.options.drain_budget);
-            tracing::warn!(
-                "{name}: {in_hand} events of partitions that are given away are still in hand after \
-                 {budget:?}; their next owner handles them again, perhaps at the same time"
-            );
-        }
-        let last_commit = Some(now + LAST_COMMIT);
-        Some(Rebalance::Revoking { places, numbers, since, last_commit })
-    }
-
-    fn count_in_hand(&self, numbers: &[Partition]) -> u64 {
-        let readings = numbers.iter().filter_map(|number| self.reading.get(number));
-        readings.map(|reading| reading.tracker.watermark.lock().in_hand()).sum()
-    }
-
-    fn is_answered(&self, numbers: &[Partition]) -> bool {
-        let mut state = self.shared.state.lock();
-        if state.dropped.is_some() {
-            state.leaving.clear();
-        }
-        !numbers.iter().any(|number| state.leaving.contains_key(number))
-    }
-
-    /// Their epochs end.
-    fn finish(&mut self, numbers: &[Partition]) {
-        for number in numbers {
-            if let Some(reading) = self.reading.remove(number) {
-                reading.tracker.watermark.lock().revoke();
-                reading.tracker.is_watched.store(false, Ordering::Relaxed);
-            }
-        }
-    }
-
-    /// The last commit was answered, however that was.
-    fn is_last_committed(&mut self) {
-        match self.rebalance.take() {
-            Some(Rebalance::Revoking { places, numbers, last_commit: Some(_), .. }) => {
-                self.finish(&numbers);
-                self.unassign(&places);
-            }
-            other => self.rebalance = other,
-        }
-    }
-
-    fn unassign(&self, places: &[Place]) {
-        let mut list = TopicPartitionList::with_capacity(places.len());
-        for Place { topic, partition } in places {
-            list.add_partition(topic, *partition);
-        }
-        let done = match self.is_cooperative() {
-            true => self.consumer.incremental_unassign(&list),
-            false => self.consumer.unassign(),
-        };
-        if let Err(error) = done {
-            tracing::warn!("{}: partitions cannot be given away: {error}", self.shared.name);
-        }
-    }
-}
-
-// Commits.
-impl Poller {
-    /// Takes the answer to the last commit, and begins another where somebody asks for one.
-    fn commit(&mut self) {
-        if let Some(answers) = self.storing.as_ref().and_then(Storing::answer) {
-            self.is_committed(&answers);
-        }
-        if self.committing.is_some() {
-            return;
-        }
-        let is_due = self.again.is_none_or(|at| Instant::now() >= at);
-        let is_last = is_due
-            && matches!(self.rebalance, Some(Rebalance::Revoking { last_commit: Some(_), .. }));
-        let asks = mem::take(&mut self.shared.state.lock().asks);
-        if asks.is_empty() && !is_last {
-            return;
-        }
-        self.shared.begins_commit();
-        let snapshots = self.snapshots();
-        let (false, Some(storing)) = (snapshots.is_empty(), &self.storing) else {
-            return self.are_answered(asks, is_last);
-        };
-        let place = |(number, _, said): &(Partition, Snapshot, Stored)| {
-            (self.reading[number].place.clone(), said.clone())
-        };
-        storing.ask(snapshots.iter().map(place).collect());
-        self.committing = Some(UnderWay { snapshots, asks, is_last });
-    }
-
-    /// Of each partition that has something new to say: all of one moment (F02).
-    fn snapshots(&self) -> Vec<(Partition, Snapshot, Stored)> {
-        let mut snapshots = Vec::new();
-        for (number, reading) in &self.reading {
-            let snapshot = reading.tracker.watermark.lock().snapshot();
-            let Some(snapshot) = snapshot.filter(|of| of.epoch() == reading.epoch) else {
-                continue;
-            };
-            let lowest = snapshot.positions().lowest();
-            let said = (lowest, self.limits.encode(snapshot.positions()).text);
-            if reading.committed.as_ref() == Some(&said) {
-                reading.tracker.watermark.lock().confirm(&snapshot);
-                continue;
-            }
-            snapshots.push((*number, snapshot, said));
-        }
-        snapshots
-    }
-
-    fn is_committed(&mut self, answers: &Answers) {
-        let Some(UnderWay { snapshots, asks, is_last }) = self.committing.take() else { return };
-        let (mut is_too_large, mut is_again) = (false, false);
-        for ((number, snapshot, said), answer) in snapshots.into_iter().zip(answers) {
-            match answer {
-                Ok(()) => {
-                    // An answer of an epoch that has ended confirms nothing.
-                    if let Some(reading) = self.reading.get_mut(&number)
-                        && reading.tracker.watermark.lock().confirm(&snapshot)
-                    {
-                        reading.committed = Some(said);
-                    }
-                }
-                Err(RDKafkaErrorCode::OffsetMetadataTooLarge) => is_too_large = true,
-                Err(code) => {
-                    is_again |= may_pass(*code);
-                    self.cannot_commit(*code);
-                }
-            }
-        }
-        self.again = (is_last && is_again).then(|| Instant::now() + COMMIT_AGAIN);
-        if is_too_large {
-            let next = self.limits.shrink();
-            tracing::warn!(
-                "{}: the broker takes less metadata beside an offset than was thought; {next}",
-                self.shared.name
-            );
-            // At once, with what fits now.
-            self.shared.state.lock().asks.extend(asks);
-            return;
-        }
-        self.are_answered(asks, is_last && self.again.is_none());
-    }
-
-    fn cannot_commit(&mut self, code: RDKafkaErrorCode) {
-        use RDKafkaErrorCode as Code;
-        match code {
-            // Somebody else has the partition, or will have: that is said elsewhere.
-            Code::RebalanceInProgress
-            | Code::IllegalGeneration
-            | Code::UnknownMemberId
-            | Code::StaleMemberEpoch
-            | Code::AssignmentLost => {
-                tracing::debug!("{}: a commit came too late: {code}", self.shared.name);
-            }
-            code => self.tell(code, &format!("positions are not stored for now: {code}")),
-        }
-    }
-
-    fn are_answered(&mut self, asks: Vec<oneshot::Sender<()>>, is_last: bool) {
-        self.is_parting |= self.shared.state.lock().dropped.is_some() && !asks.is_empty();
-        // Whoever does not wait any more need not know.
-        asks.into_iter().for_each(|ask| _ = ask.send(()));
-        if is_last {
-            self.is_last_committed();
-        }
-    }
-}
-
-/// Whether a commit may succeed a little later. While a group goes from one generation to the next,
-/// a member may name the last one.
-fn may_pass(code: RDKafkaErrorCode) -> bool {
-    use RDKafkaErrorCode as Code;
-    !matches!(
-        code,
-        Code::UnknownMemberId
-            | Code::FencedInstanceId
-            | Code::FencedMemberEpoch
-            | Code::AssignmentLost
-            | Code::GroupAuthorizationFailed
-            | Code::TopicAuthorizationFailed
-    )
-}
-
-// Records.
-impl Poller {
-    /// Takes what there is room for. True where there was anything.
-    fn fill(&mut self) -> bool {
-        let mut any = false;
-        let mut reading = mem::take(&mut self.reading);
-        for (number, reading) in &mut reading {
-            let has_room = {
-                let state = self.shared.state.lock();
-                state.parts.get(number).is_some_and(Part::has_room)
-            };
-            if has_room && self.has_set_room(reading) {
-                any |= self.fill_one(*number, reading);
-            }
-        }
-        self.reading = reading;
-        any
-    }
-
-    fn fill_one(&mut self, number: Partition, reading: &Reading) -> bool {
-        let Some(queue) = &reading.queue else { return false };
-        let mut messages = Vec::new();
-        while messages.len() < BATCH {
-            match queue.poll(Duration::ZERO) {
-                Some(Ok(message)) => messages.push(message),
-                Some(Err(error)) => self.is_told(error),
-                None => break,
-            }
-        }
-        self.take(number, &reading.tracker, &messages);
-        !messages.is_empty()
-    }
-
-    /// One that came before its partition had a queue.
-    fn take_stray(&mut self, message: &BorrowedMessage<'_>) {
-        let place = Place::new(message.topic(), message.partition());
-        let found = self.reading.iter().find(|(_, reading)| reading.place == place);
-        if let Some((number, reading)) = found {
-            self.take(*number, &reading.tracker, std::slice::from_ref(message));
-        }
-    }
-
-    /// Decodes those that are not done, and makes them ready.
-    fn take(&self, number: Partition, tracker: &Tracker, messages: &[BorrowedMessage<'_>]) {
-        if messages.is_empty() {
-            return;
-        }
-        let is_new: Vec<bool> = {
-            let mut watermark = tracker.watermark.lock();
-            let receive = |message: &BorrowedMessage<'_>| {
-                watermark.receive(message.offset().unsigned_abs()) == Received::New
-            };
-            messages.iter().map(receive).collect()
-        };
-        let new = messages.iter().zip(is_new).filter(|(_, is_new)| *is_new);
-        let taken: Vec<_> =
-            new.map(|(message, _)| self.options.format.taken(message)).collect();
-        let bytes: usize = taken.iter().map(Part::bytes).sum();
-        if let Some(part) = self.shared.state.lock().parts.get_mut(&number) {
-            part.ready.extend(taken);
-            part.ready_bytes += bytes;
-        }
-        self.shared.changed.notify_one();
-    }
-
-    /// Whether what is done will fit in a commit, once the next are done in whatever order (F01).
-    fn has_set_room(&self, reading: &mut Reading) -> bool {
-        let (span, snapshot) = {
-            let watermark = reading.tracker.watermark.lock();
-            let span = watermark.next() - watermark.lowest();
-            if span < self.limits.sure() {
-                reading.full = None;
-                return true;
-            }
-            let looked = reading.full.is_some_and(|at| at.elapsed() < FULL_LOOK);
-            (span, if looked { None } else { watermark.snapshot() })
-        };
-        let Some(snapshot) = snapshot else { return false };
-        let (is_new, name, place) = (reading.full.is_none(), &self.shared.name, &reading.place);
-        if self.limits.has_room(snapshot.positions(), BATCH as u64) {
-            reading.full = None;
-            return true;
-        }
-        if is_new {
-            let lowest = snapshot.positions().lowest();
-            tracing::warn!(
-                "{name}: partition {place} is read no further until offset {lowest} is settled: what \
-                 is done of the {span} offsets from there on would no longer fit in a commit"
-            );
-        }
-        reading.full = Some(Instant::now());
-        false
     }
 }

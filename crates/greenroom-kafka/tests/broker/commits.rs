@@ -102,7 +102,9 @@ async fn f01_what_is_done_beyond_the_lowest_open_offset_outlives_the_source() {
     let (offset, text) = committed(&group(&broker, &name), &name, 0).unwrap();
     let stored = commit_set::decode(offset, &text).unwrap();
     assert_eq!(offset, 3);
-    assert!((0..100).all(|position| stored.is_done(position) == is_done(position) || position > 94));
+    assert!(
+        (0..100).all(|position| stored.is_done(position) == is_done(position) || position > 94)
+    );
     drop((before, commits));
     let mut after = KafkaSource::open(options(&broker, &name, &topics)).unwrap();
     let taken = pull(&mut after, 14).await;

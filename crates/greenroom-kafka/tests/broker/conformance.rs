@@ -110,7 +110,10 @@ impl Topics {
         producer.abort_transaction(PATIENCE).unwrap();
     }
 
-    fn change(&mut self, change: impl FnOnce(&mut Vec<String>)) -> BoxFuture<'_, Result<(), String>> {
+    fn change(
+        &mut self,
+        change: impl FnOnce(&mut Vec<String>),
+    ) -> BoxFuture<'_, Result<(), String>> {
         change(&mut self.read);
         if let Some(subscription) = &self.subscription {
             subscription.set_topics(self.read.clone());

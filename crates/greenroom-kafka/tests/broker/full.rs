@@ -47,7 +47,8 @@ async fn f01_intake_stops_while_what_is_done_would_not_fit_and_goes_on_when_it_d
     let (offset, text) = committed(&group(&broker, &name), &name, 0).unwrap();
     let stored = commit_set::decode(offset, &text).unwrap();
     assert!(text.encode_utf16().count() <= 64);
-    let all_are_stored = (0..received as u64).all(|at| stored.is_done(at) == (at % 2 == 1) || at + 1 == received as u64);
+    let all_are_stored = (0..received as u64)
+        .all(|at| stored.is_done(at) == (at % 2 == 1) || at + 1 == received as u64);
     assert!(all_are_stored, "all that is done is in the commit");
     let receipts = source.receipts().unwrap();
     let even = (0..received as u64).filter(|at| at % 2 == 0);

@@ -78,7 +78,8 @@ fn judge(protocol: &str, lines: &[Line]) {
             assert!(pair[0].until <= pair[1].from, "two at once of key {key}: {pair:?}");
         }
         let mut seen = HashSet::new();
-        let first: Vec<u64> = lines.iter().map(|line| line.id).filter(|id| seen.insert(*id)).collect();
+        let first: Vec<u64> =
+            lines.iter().map(|line| line.id).filter(|id| seen.insert(*id)).collect();
         assert!(first.is_sorted(), "key {key} is out of order: {first:?}");
     }
     let repeated = lines.len() as u64 - EVENTS;

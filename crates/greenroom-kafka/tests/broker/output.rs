@@ -13,13 +13,14 @@ use greenroom_kafka::{
     source::KafkaSource,
 };
 
-use super::support::{
-    broker, create_topic, create_topic_with, options, pull, unique, until,
-};
+use super::support::{broker, create_topic, create_topic_with, options, pull, unique, until};
 
 /// How events ended, by their ids.
 #[derive(Clone, Default)]
-struct Ends(Arc<Mutex<Vec<(String, Result<Settled, String>)>>>);
+struct Ends(Arc<Mutex<Vec<(String, How)>>>);
+
+/// Settled, or rejected with these words.
+type How = Result<Settled, String>;
 
 struct End(Ends, String);
 
@@ -40,7 +41,7 @@ impl Ends {
         Outgoing { event, pool: "p".into(), attempt: 1, line: None, ack }
     }
 
-    fn of(&self, id: &str) -> Vec<Result<Settled, String>> {
+    fn of(&self, id: &str) -> Vec<How> {
         let ends = self.0.lock().unwrap();
         ends.iter().filter(|(of, _)| of == id).map(|(_, end)| end.clone()).collect()
     }
@@ -154,9 +155,7 @@ async fn d13_a_topic_that_is_missing_pauses_the_output_until_it_is_there() {
     let mut source =
         KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name))).unwrap();
     let taken = pull(&mut source, 20).await;
-    let ids = taken
-        .into_iter()
-        .map(|(_, taken)| taken.event.unwrap().id().parse::<u64>().unwrap());
+    let ids = taken.into_iter().map(|(_, taken)| taken.event.unwrap().id().parse::<u64>().unwrap());
     assert!(ids.eq(0..20), "in the order in which they were accepted");
     assert_eq!(source.describe(), format!("kafka:{name}"));
 }

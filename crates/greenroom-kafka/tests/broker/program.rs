@@ -136,7 +136,8 @@ impl Drop for Process {
 fn consumes_as_it_is_told() {
     let Ok(task) = env::var(TASK) else { return };
     let task = Task::read(&task);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.unwrap().block_on(consume(task));
 }
 

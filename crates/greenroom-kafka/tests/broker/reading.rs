@@ -16,9 +16,7 @@ use rdkafka::{
     producer::BaseRecord,
 };
 
-use super::support::{
-    Publisher, broker, create_topic, event, options, positions, pull, unique,
-};
+use super::support::{Publisher, broker, create_topic, event, options, positions, pull, unique};
 
 fn numbered(publisher: &Publisher, topic: &str, numbers: std::ops::Range<u64>) {
     numbers.for_each(|number| publisher.event(topic, 0, &event(number, "k")));
@@ -103,15 +101,12 @@ async fn m05_tombstones_headers_and_keys_become_parts_of_events() {
     send(to().key("c-8").payload(b"{\n \"n\": 1}").headers(kind()));
     send(to().payload(b"no key").headers(OwnedHeaders::new().insert(header("kind", b"\xff\xfe"))));
     publisher.flush();
-    let mapping = Mapping::new(
-        Pick::of(RecordPart::Header("kind".into())),
-        Pick::of(RecordPart::Topic),
-    );
-    let mapping = mapping
-        .subject(Pick::of(RecordPart::Key).optional())
-        .time(Pick::of(RecordPart::Time));
+    let mapping =
+        Mapping::new(Pick::of(RecordPart::Header("kind".into())), Pick::of(RecordPart::Topic));
+    let mapping =
+        mapping.subject(Pick::of(RecordPart::Key).optional()).time(Pick::of(RecordPart::Time));
     let mut options = options(&broker, &name, std::slice::from_ref(&name));
-    options.format = RecordFormat::Mapped(mapping);
+    options.format = RecordFormat::Mapped(Box::new(mapping));
     let mut source = KafkaSource::open(options).unwrap();
     let taken = pull(&mut source, 3).await;
     let first = taken[0].1.event.as_ref().unwrap();

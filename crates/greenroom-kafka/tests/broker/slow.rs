@@ -11,7 +11,9 @@ use greenroom_bus::{
 use greenroom_kafka::source::KafkaSource;
 use tokio::sync::{Semaphore, mpsc};
 
-use super::support::{NoLetters, PATIENCE, Publisher, broker, create_topic, event, options, unique};
+use super::support::{
+    NoLetters, PATIENCE, Publisher, broker, create_topic, event, options, unique,
+};
 
 #[derive(Clone)]
 struct Gated {
@@ -83,7 +85,11 @@ async fn z13_a_handler_slower_than_the_poll_interval_costs_no_membership_and_hol
         view.partitions.iter().find(|of| of.partition == Partition(number)).unwrap().clone()
     };
     assert!(of(0).is_paused && !of(1).is_paused, "{view:?}");
-    assert_eq!(of(0).standing.unwrap().epoch.to_string(), "1", "it is still of the first assignment");
+    assert_eq!(
+        of(0).standing.unwrap().epoch.to_string(),
+        "1",
+        "it is still of the first assignment"
+    );
     gate.add_permits(slow as usize);
     let mut last = None;
     for _ in 0..slow {

@@ -99,7 +99,8 @@ pub(crate) fn create_topic_with(
     panic!("topic {name} does not come");
 }
 
-/// Waits for a future of rdkafka, which needs no runtime: on a thread of its own, as tests have one.
+/// Waits for a future of rdkafka, which needs no runtime: on a thread of its own, as tests have
+/// one.
 fn wait<T: Send>(future: impl Future<Output = T> + Send) -> T {
     let run = || tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future);
     thread::scope(|scope| scope.spawn(run).join().unwrap())
@@ -137,7 +138,11 @@ pub(crate) fn event(number: u64, key: &str) -> Event {
 }
 
 /// What a group has committed: the offset, and the text beside it.
-pub(crate) fn committed(group: &BaseConsumer, topic: &str, partition: i32) -> Option<(u64, String)> {
+pub(crate) fn committed(
+    group: &BaseConsumer,
+    topic: &str,
+    partition: i32,
+) -> Option<(u64, String)> {
     let mut list = TopicPartitionList::new();
     list.add_partition(topic, partition);
     let found = group.committed_offsets(list, PATIENCE).unwrap();

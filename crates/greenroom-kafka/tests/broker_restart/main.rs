@@ -34,7 +34,8 @@ use greenroom_kafka::{
 use tokio::sync::Notify;
 
 use self::support::{
-    NoLetters, PATIENCE, Publisher, broker, committed, create_topic, event, group, options, unique, until,
+    NoLetters, PATIENCE, Publisher, broker, committed, create_topic, event, group, options, unique,
+    until,
 };
 
 const EVENTS: u64 = 3_000;
@@ -135,7 +136,11 @@ async fn z07_a_broker_that_was_away_is_gone_on_with_and_nothing_is_lost() {
         ..HandlerConfig::new(on(), Arc::new(works.clone()))
     };
     let engine = Engine::builder()
-        .input_named("input", InputConfig { run_ahead: 100, ..InputConfig::default() }, Box::new(source))
+        .input_named(
+            "input",
+            InputConfig { run_ahead: 100, ..InputConfig::default() },
+            Box::new(source),
+        )
         .pool("default", PoolConfig { workers: 8, queue: 16, ..PoolConfig::default() })
         .handler("all", config)
         .output("out", on(), Arc::new(sink))
@@ -149,7 +154,10 @@ async fn z07_a_broker_that_was_away_is_gone_on_with_and_nothing_is_lost() {
     let before = processor_seconds();
     tokio::time::sleep(AWAY).await;
     let used = processor_seconds() - before;
-    assert!(used < AWAY.as_secs_f64() / 4.0, "{used} s of processor time while nothing could be done");
+    assert!(
+        used < AWAY.as_secs_f64() / 4.0,
+        "{used} s of processor time while nothing could be done"
+    );
     script("up", &broker);
     works.until(EVENTS).await;
     // The partitions were lost meanwhile, and come back: what was not committed is handled again.
