@@ -1,0 +1,192 @@
+//! What consumers and producers have in common: how they are configured, and what they say.
+
+use std::{collections::BTreeMap, fmt};
+
+use rdkafka::{
+    ClientConfig,
+    config::RDKafkaLogLevel,
+    error::{KafkaError, RDKafkaErrorCode},
+    util::get_rdkafka_version,
+};
+
+/// Before this version, librdkafka loses its assignment when it commits during a cooperative
+/// rebalance.
+const OLDEST: i32 = 0x02_0a_00_00;
+
+/// Properties of librdkafka, by their names.
+///
+/// What a value says is shown nowhere, in no log and no error: it may be a secret.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Properties(BTreeMap<String, String>);
+
+impl Properties {
+    /// Sets one, whatever it was before.
+    pub fn set(&mut self, name: impl Into<String>, value: impl Into<String>) -> &mut Self {
+        self.0.insert(name.into(), value.into());
+        self
+    }
+
+    /// Leaves one to its default.
+    pub fn unset(&mut self, name: &str) -> &mut Self {
+        self.0.remove(name);
+        self
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+}
+
+impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Properties {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(from: I) -> Self {
+        Self(from.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+}
+
+impl fmt::Debug for Properties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.names()).finish()
+    }
+}
+
+/// The configuration of a client: what is ours, and behind that what the user has set.
+///
+/// # Errors
+/// The linked librdkafka is too old, or a property is ours to set; what to do next.
+pub(crate) fn config(
+    brokers: &str,
+    properties: &Properties,
+    ours: &[(&'static str, String)],
+    defaults: &[(&'static str, &'static str)],
+) -> Result<ClientConfig, String> {
+    let (version, name) = get_rdkafka_version();
+    if version < OLDEST {
+        return Err(format!(
+            "this program is linked with librdkafka {name}, which may lose partitions in a \
+             rebalance; build it with 2.10 or newer"
+        ));
+    }
+    let mut config = ClientConfig::new();
+    // What a broker should know us by, unless it is told otherwise.
+    config.set("client.id", "greenroom").set("bootstrap.servers", brokers);
+    config.extend(defaults.iter().map(|(name, value)| (name.to_string(), value.to_string())));
+    for (name, value) in &properties.0 {
+        let is_ours = ours.iter().any(|(ours, _)| ours == name)
+            || ["bootstrap.servers", "metadata.broker.list"].contains(&name.as_str());
+        if is_ours {
+            return Err(format!(
+                "property `{name}` cannot be set here: Greenroom sets it itself, by its own options"
+            ));
+        }
+        config.set(name, value);
+    }
+    config.extend(ours.iter().map(|(name, value)| (name.to_string(), value.clone())));
+    Ok(config)
+}
+
+/// Why a client could not be made, without the value of any property.
+pub(crate) fn creation_error(error: KafkaError, properties: &Properties) -> String {
+    match error {
+        KafkaError::ClientConfig(_, _, name, _) => format!(
+            "librdkafka does not take property `{name}`: it does not know it, or not this value, or \
+             this program was built without what it needs (cargo features `tls` and `zstd`)"
+        ),
+        // It may quote a value.
+        other => {
+            let text = other.to_string();
+            let is_quoted = |value: &&String| value.len() > 3 && text.contains(value.as_str());
+            match properties.0.values().find(is_quoted) {
+                Some(_) => "the client could not be made with these properties".to_owned(),
+                None => text,
+            }
+        }
+    }
+}
+
+/// What librdkafka says of itself.
+pub(crate) fn log(client: &str, level: RDKafkaLogLevel, facility: &str, message: &str) {
+    match level {
+        RDKafkaLogLevel::Emerg
+        | RDKafkaLogLevel::Alert
+        | RDKafkaLogLevel::Critical
+        | RDKafkaLogLevel::Error
+        | RDKafkaLogLevel::Warning => {
+            tracing::warn!("{client}: librdkafka: {facility}: {message}");
+        }
+        RDKafkaLogLevel::Notice | RDKafkaLogLevel::Info | RDKafkaLogLevel::Debug => {
+            tracing::debug!("{client}: librdkafka: {facility}: {message}");
+        }
+    }
+}
+
+/// What an error means for an operator, where librdkafka's own words do not say what to do.
+pub(crate) fn advice(code: RDKafkaErrorCode) -> &'static str {
+    use RDKafkaErrorCode as Code;
+    match code {
+        Code::UnknownTopicOrPartition | Code::UnknownTopic | Code::UnknownPartition => {
+            "; it is looked for again until it is there: create it, or correct its name"
+        }
+        Code::TopicAuthorizationFailed
+        | Code::GroupAuthorizationFailed
+        | Code::ClusterAuthorizationFailed
+        | Code::SaslAuthenticationFailed
+        | Code::Authentication => {
+            "; it is tried again until the broker allows it: correct the credentials or the \
+             broker's access rules"
+        }
+        Code::AllBrokersDown
+        | Code::BrokerTransportFailure
+        | Code::Resolve
+        | Code::OperationTimedOut
+        | Code::RequestTimedOut => "; it is tried again, and nothing is lost meanwhile",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rdkafka::consumer::BaseConsumer;
+
+    use super::*;
+
+    fn failed(properties: &Properties) -> String {
+        let config = match config("127.0.0.1:1", properties, &[("group.id", "g".into())], &[]) {
+            Ok(config) => config,
+            Err(why) => return why,
+        };
+        match config.create::<BaseConsumer>() {
+            Ok(_) => panic!("it is taken"),
+            Err(error) => creation_error(error, properties),
+        }
+    }
+
+    #[test]
+    fn f09_no_value_of_a_property_is_shown() {
+        for (name, value) in [
+            ("security.protocol", "hunter2-secret"),
+            ("sasl.pasword", "hunter2-secret"),
+            ("socket.timeout.ms", "hunter2-secret"),
+            ("group.id", "hunter2-secret"),
+        ] {
+            let properties = Properties::from_iter([(name, value)]);
+            let shown = format!("{properties:?}");
+            assert!(shown.contains(name) && !shown.contains("hunter2"), "{shown}");
+            let why = failed(&properties);
+            assert!(!why.contains("hunter2") && why.len() > 20, "{why}");
+            assert!(why.contains(name), "{why}");
+        }
+    }
+
+    #[test]
+    fn f09_what_has_an_option_of_its_own_is_refused_as_a_property() {
+        let properties = Properties::from_iter([("bootstrap.servers", "x:1")]);
+        assert!(failed(&properties).contains("`bootstrap.servers` cannot be set here"));
+        let properties = Properties::from_iter([("group.id", "x")]);
+        assert!(failed(&properties).contains("`group.id` cannot be set here"));
+    }
+}

@@ -1,0 +1,153 @@
+//! Events from records, and records from events.
+
+use std::{
+    str,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use bytes::Bytes;
+use greenroom_bus::{
+    event::Event,
+    record::{Mapping, Record},
+    source::{Malformed, Taken},
+};
+use rdkafka::{
+    Timestamp,
+    message::{BorrowedMessage, Headers, Message},
+};
+
+/// The prefix of the headers of an event in binary mode.
+const PREFIX: &str = "ce_";
+pub(crate) const CONTENT_TYPE: &str = "content-type";
+const STRUCTURED: &str = "application/cloudevents";
+/// The extension that carries the key of a record, by the Kafka binding of CloudEvents.
+pub(crate) const PARTITION_KEY: &str = "partitionkey";
+
+/// How the records of a topic become events.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum RecordFormat {
+    /// By the Kafka binding of CloudEvents 1.0.2: with `ce_` headers in binary mode, otherwise as
+    /// JSON in the value. The key of a record becomes the extension `partitionkey` in binary mode,
+    /// unless there is one.
+    #[default]
+    CloudEvents,
+    /// Any record, by this rule (M05). A tombstone is an event without data.
+    Mapped(Box<Mapping>),
+}
+
+impl RecordFormat {
+    /// What a record is. Its bytes are copied: they lie in a buffer of up to some megabytes, which
+    /// one record that is held would keep.
+    pub(crate) fn taken(&self, message: &BorrowedMessage<'_>) -> Taken {
+        let event = match self {
+            Self::CloudEvents => cloud_event(message),
+            Self::Mapped(mapping) => mapped(mapping, message),
+        };
+        let position = message.offset() as u64;
+        let event = event
+            .map_err(|why| Malformed::new(message.payload().unwrap_or_default().to_vec(), why));
+        Taken { position, event }
+    }
+}
+
+fn copied(message: &BorrowedMessage<'_>) -> Option<Bytes> {
+    message.payload().map(Bytes::copy_from_slice)
+}
+
+fn headers<'m>(message: &'m BorrowedMessage<'_>) -> Vec<(&'m str, &'m [u8])> {
+    let Some(headers) = message.headers() else { return Vec::new() };
+    headers.iter().map(|header| (header.key, header.value.unwrap_or_default())).collect()
+}
+
+fn published(message: &BorrowedMessage<'_>) -> Option<SystemTime> {
+    match message.timestamp() {
+        Timestamp::CreateTime(millis) | Timestamp::LogAppendTime(millis) => {
+            UNIX_EPOCH.checked_add(Duration::from_millis(u64::try_from(millis).ok()?))
+        }
+        Timestamp::NotAvailable => None,
+    }
+}
+
+fn mapped(mapping: &Mapping, message: &BorrowedMessage<'_>) -> Result<Event, String> {
+    let headers = headers(message);
+    let content_type = headers.iter().rev().find(|(name, _)| is_content_type(name));
+    let position = format_args!("{}-{}-{}", message.topic(), message.partition(), message.offset());
+    let record = Record {
+        key: message.key(),
+        headers: &headers,
+        topic: Some(message.topic()),
+        content_type: content_type.and_then(|(_, value)| str::from_utf8(value).ok()),
+        time: published(message),
+        ..Record::new(copied(message), &position)
+    };
+    mapping.event(&record).map_err(|error| error.to_string())
+}
+
+fn is_content_type(name: &str) -> bool {
+    name.eq_ignore_ascii_case(CONTENT_TYPE)
+}
+
+fn cloud_event(message: &BorrowedMessage<'_>) -> Result<Event, String> {
+    let headers = headers(message);
+    let is_structured = |(name, value): &(&str, &[u8])| {
+        is_content_type(name)
+            && value
+                .get(..STRUCTURED.len())
+                .is_some_and(|it| it.eq_ignore_ascii_case(STRUCTURED.as_bytes()))
+    };
+    let is_binary = headers.iter().any(|(name, _)| *name == "ce_specversion");
+    if is_binary && !headers.iter().any(is_structured) {
+        return binary(message, &headers);
+    }
+    match message.payload() {
+        Some(json) => Event::parse(json).map_err(|error| error.to_string()),
+        None => Err("it has no value (a tombstone) and no `ce_` headers; map records, to make \
+                     events of tombstones"
+            .to_owned()),
+    }
+}
+
+fn binary(message: &BorrowedMessage<'_>, headers: &[(&str, &[u8])]) -> Result<Event, String> {
+    let text = |name: &str, value| {
+        str::from_utf8(value).map_err(|_| format!("header `{name}` is not UTF-8 text"))
+    };
+    let required = |name: &str| {
+        let header = headers.iter().find(|(known, _)| *known == name);
+        let (name, value) = header.ok_or_else(|| format!("header `{name}` is missing"))?;
+        text(name, value)
+    };
+    match required("ce_specversion")? {
+        "1.0" => {}
+        other => return Err(format!("header `ce_specversion` is {other:?}, and has to be 1.0")),
+    }
+    let mut event =
+        Event::builder(required("ce_id")?, required("ce_source")?, required("ce_type")?);
+    let mut has_key = false;
+    for (name, value) in headers {
+        let Some(attribute) = name.strip_prefix(PREFIX) else {
+            if is_content_type(name) {
+                event = event.datacontenttype(text(name, value)?);
+            }
+            continue;
+        };
+        event = match attribute {
+            "specversion" | "id" | "source" | "type" => event,
+            "subject" => event.subject(text(name, value)?),
+            "time" => event.time(text(name, value)?),
+            "dataschema" => event.dataschema(text(name, value)?),
+            extension => {
+                has_key |= extension == PARTITION_KEY;
+                event.extension(extension, text(name, value)?)
+            }
+        };
+    }
+    if let Some(key) = message.key().filter(|key| !has_key && !key.is_empty())
+        && let Ok(key) = str::from_utf8(key)
+    {
+        event = event.extension(PARTITION_KEY, key);
+    }
+    if let Some(payload) = copied(message) {
+        event = event.data_payload(payload);
+    }
+    event.build().map_err(|error| error.to_string())
+}

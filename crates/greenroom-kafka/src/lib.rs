@@ -1,0 +1,44 @@
+//! Kafka for Greenroom: consumer groups as [sources](source), topics as [outputs](output).
+//!
+//! Handled in order per key, with as many events of a partition at once as there are keys and
+//! workers; at least once; and a crash repeats little, because a commit [remembers](commit_set)
+//! what is done beyond the lowest open offset.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use greenroom_bus::{engine::{Engine, HandlerConfig}, handler::log::LogFactory};
+//! use greenroom_kafka::source::{KafkaSource, KafkaSourceOptions};
+//!
+//! # async fn run(letters: Arc<dyn greenroom_bus::dead_letter::DeadLetterStore>)
+//! # -> Result<(), Box<dyn std::error::Error>> {
+//! let mut options = KafkaSourceOptions::new("localhost:9092", "billing", ["orders"]);
+//! options.properties.set("group.instance.id", "billing-1");
+//! let handler = HandlerConfig {
+//!     order_by: Some("subject".parse()?),
+//!     ..HandlerConfig::new(vec!["order.**".parse()?], Arc::new(LogFactory))
+//! };
+//! let engine = Engine::builder()
+//!     .input(Box::new(KafkaSource::open(options)?))
+//!     .handler("orders", handler)
+//!     .dead_letters(letters)
+//!     .build()
+//!     .await?;
+//! engine.run().await;
+//! # Ok(()) }
+//! ```
+//!
+//! It is a member of the group by librdkafka, which is compiled along: a C compiler and `make` are
+//! needed, and nothing else. TLS and zstd are cargo features.
+//!
+//! Tests against a real broker: `GREENROOM_KAFKA=$(scripts/kafka up) cargo test -p
+//! greenroom-kafka`.
+
+mod client;
+pub mod commit_set;
+mod decode;
+pub mod output;
+pub mod source;
+
+pub use client::Properties;
+pub use decode::RecordFormat;

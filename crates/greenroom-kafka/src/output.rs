@@ -1,0 +1,125 @@
+//! Events to a topic (F07).
+//!
+//! ```text
+//! accept ──room──▶ librdkafka ──batches──▶ broker ── stored ──▶ confirmed
+//!            ▲       ▲                       │
+//!            │       └── one by one ◀────────┼─ for now, or something to be corrected: again
+//!            └ given back once settled       └─ too large, invalid: rejected for good
+//! ```
+//!
+//! The producer is idempotent: what it sends again after a lost answer is stored once, and the
+//! records of a partition are stored as they were accepted. Records of one key go to one partition.
+//!
+//! What the brokers do not answer, librdkafka sends again for as long as it takes. What they refuse
+//! is sent again one by one, with a backoff, and nothing else meanwhile: a topic that is missing or
+//! forbidden **pauses** the output until that is corrected; a record that is refused alone as too
+//! large or invalid is **rejected**, and its event becomes a dead letter.
+//!
+//! **Limits.** A broker refuses a batch as a whole. Where one record of it was too large, those of
+//! the same key that were under way behind it may be stored before the others are sent again. So
+//! where a topic takes less than librdkafka's `message.max.bytes` (1 MB), set that property to the
+//! topic's `max.message.bytes`: then each record is looked at before it is sent, and no batch is
+//! larger.
+//!
+//! **Bounds.** At most 16,384 events and 32 MiB are accepted and not settled.
+
+mod driver;
+mod options;
+mod record;
+mod shared;
+
+use std::{fmt, sync::Arc};
+
+use greenroom_bus::{
+    BoxFuture,
+    sink::{Outgoing, Sink, SinkError, Trouble},
+};
+use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
+
+pub use self::options::{KafkaSinkMode, KafkaSinkOptions};
+use self::{driver::Driver, record::Record, shared::Shared};
+
+/// Publishes events to a topic.
+pub struct KafkaSink {
+    shared: Arc<Shared>,
+    driver: Driver,
+}
+
+impl KafkaSink {
+    /// A sink that publishes by these options. It connects in the background: brokers that do not
+    /// answer are tried again.
+    ///
+    /// # Errors
+    /// An option or a property cannot be used. Values of properties are not shown.
+    pub fn open(options: KafkaSinkOptions) -> Result<Self, SinkError> {
+        let name = format!("kafka:{}", options.topic);
+        let failed = |why| SinkError::new(name.clone(), why);
+        let shared = Arc::new(Shared::new(name.clone(), options));
+        let driver = Driver::begin(&shared).map_err(failed)?;
+        Ok(Self { shared, driver })
+    }
+
+    fn push(&self, outgoing: Outgoing, room: OwnedSemaphorePermit) {
+        let record = Record::of(&outgoing.event, &self.shared.options);
+        self.driver.push(record, outgoing.ack, room);
+    }
+}
+
+impl Sink for KafkaSink {
+    fn describe(&self) -> String {
+        self.shared.name.clone()
+    }
+
+    fn try_accept(&self, outgoing: Outgoing) -> Result<(), Outgoing> {
+        let permits = shared::room_of(&outgoing.event);
+        match self.shared.room.clone().try_acquire_many_owned(permits) {
+            Ok(room) => {
+                self.push(outgoing, room);
+                Ok(())
+            }
+            Err(TryAcquireError::NoPermits) => Err(outgoing),
+            // Dropped, it is refused.
+            Err(TryAcquireError::Closed) => Ok(()),
+        }
+    }
+
+    fn accept<'a>(&'a self, outgoing: Outgoing) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let permits = shared::room_of(&outgoing.event);
+            if let Ok(room) = self.shared.room.clone().acquire_many_owned(permits).await {
+                self.push(outgoing, room);
+            }
+        })
+    }
+
+    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
+        self.shared.finish();
+        Box::pin(async move {
+            // The sender lives in `shared`, so the wait cannot fail.
+            let _ = self.shared.ended.subscribe().wait_for(|ended| *ended).await;
+            self.failure().map_or(Ok(()), Err)
+        })
+    }
+
+    fn failure(&self) -> Option<SinkError> {
+        self.shared.failure()
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn trouble(&self) -> Option<Trouble> {
+        self.shared.trouble()
+    }
+
+    fn resume(&self) -> bool {
+        self.shared.resume()
+    }
+}
+
+impl fmt::Debug for KafkaSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KafkaSink").field("name", &self.shared.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,223 @@
+//! The producer, and the thread that hears of what it has delivered.
+
+use std::{
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use greenroom_bus::settlement::Ack;
+use rdkafka::{
+    ClientContext, Message,
+    config::RDKafkaLogLevel,
+    error::{KafkaError, RDKafkaErrorCode},
+    producer::{BaseProducer, BaseRecord, DeliveryResult, Producer, ProducerContext},
+};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::{
+    record::Record,
+    shared::{Meaning, Sent, Shared},
+};
+use crate::client::{self, advice};
+
+/// For reports, which wake the thread, so long; for what waits to be sent again, which does not,
+/// less.
+const IDLE: Duration = Duration::from_millis(100);
+const WAITING: Duration = Duration::from_millis(10);
+
+/// What librdkafka does unless it is told otherwise.
+const DEFAULTS: [(&str, &str); 2] = [
+    // Batches of more than one record, at little cost to each.
+    ("linger.ms", "5"),
+    // How long a topic that is not there is looked for before that is said.
+    ("topic.metadata.propagation.max.ms", "5000"),
+];
+
+pub(super) struct Context(Arc<Shared>);
+
+impl ClientContext for Context {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        client::log(&self.0.name, level, facility, message);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
+        // A connection that was lost is nothing to speak of while another one is there.
+        if code == RDKafkaErrorCode::AllBrokersDown || Meaning::of(code) == Meaning::Pauses {
+            self.0.fails(format!("{reason}{}", advice(code)), Meaning::of(code));
+        }
+    }
+}
+
+impl ProducerContext for Context {
+    type DeliveryOpaque = Box<Sent>;
+
+    fn delivery(&self, result: &DeliveryResult<'_>, sent: Box<Sent>) {
+        let shared = &self.0;
+        let failed = result.as_ref().err().map(|(error, record)| {
+            let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
+            (code, record.payload().map_or(0, <[u8]>::len))
+        });
+        let mut state = shared.state.lock();
+        state.under_way -= 1;
+        let is_over = state.is_over;
+        let Some((code, bytes)) = failed else {
+            drop(state);
+            shared.works();
+            sent.ack.confirm();
+            let is_done = shared.state.lock().is_done();
+            return shared.tell_done(is_done);
+        };
+        if is_over {
+            // Dropped, it is refused.
+            return;
+        }
+        let meaning = Meaning::of(code);
+        if meaning == Meaning::Rejected && sent.is_alone {
+            drop(state);
+            shared.works();
+            reject(sent.ack, &shared.options.topic, code, bytes);
+            let is_done = shared.state.lock().is_done();
+            return shared.tell_done(is_done);
+        }
+        state.put_back(*sent);
+        drop(state);
+        if meaning != Meaning::Rejected {
+            shared.fails(format!("{code}{}", advice(code)), meaning);
+        }
+    }
+}
+
+fn reject(ack: Ack, topic: &str, code: RDKafkaErrorCode, bytes: usize) {
+    ack.reject(format!("topic {topic} does not take it ({bytes} bytes): {code}"));
+}
+
+pub(super) struct Driver {
+    shared: Arc<Shared>,
+    producer: Arc<BaseProducer<Context>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Driver {
+    /// # Errors
+    /// What cannot be used, for an operator.
+    pub(super) fn begin(shared: &Arc<Shared>) -> Result<Self, String> {
+        let options = &shared.options;
+        options.check()?;
+        let ours = [
+            ("enable.idempotence", "true".to_owned()),
+            // What brokers do not answer is sent again for as long as it takes.
+            ("message.timeout.ms", "0".to_owned()),
+        ];
+        let config = client::config(&options.brokers, &options.properties, &ours, &DEFAULTS)?;
+        let producer: BaseProducer<Context> =
+            config
+                .create_with_context(Context(shared.clone()))
+                .map_err(|error| client::creation_error(error, &options.properties))?;
+        let producer = Arc::new(producer);
+        let (polled, of) = (producer.clone(), shared.clone());
+        let thread = thread::Builder::new()
+            .name("kafka-produce".to_owned())
+            .spawn(move || drive(&polled, &of))
+            .map_err(|error| format!("no thread to hear of deliveries: {error}"))?;
+        Ok(Self { shared: shared.clone(), producer, thread: Some(thread) })
+    }
+
+    /// Takes a record. It goes to librdkafka at once, unless others wait.
+    pub(super) fn push(&self, record: Record, ack: Ack, room: OwnedSemaphorePermit) {
+        let mut state = self.shared.state.lock();
+        if !state.accepts() {
+            drop(state);
+            // It is refused outside the lock.
+            return drop(ack);
+        }
+        let number = state.next;
+        state.next += 1;
+        state.waiting.push_back(Sent { record, ack, number, is_alone: false, _room: room });
+        drop(state);
+        pump(&self.producer, &self.shared);
+    }
+}
+
+impl Drop for Driver {
+    /// What is not settled is refused.
+    fn drop(&mut self) {
+        self.shared.give_up(None);
+        if let Some(thread) = self.thread.take() {
+            // It never panics, and ends within a tenth of a second.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn drive(producer: &BaseProducer<Context>, shared: &Shared) {
+    loop {
+        let (is_over, waits) = {
+            let state = shared.state.lock();
+            (state.is_over, !state.waiting.is_empty())
+        };
+        if is_over {
+            return;
+        }
+        producer.poll(if waits { WAITING } else { IDLE });
+        if let Some((code, reason)) = producer.client().fatal_error() {
+            return shared.give_up(Some(format!(
+                "the producer cannot go on, and has to be started again: {code}: {reason}"
+            )));
+        }
+        pump(producer, shared);
+    }
+}
+
+/// Gives librdkafka what may be sent. Under the lock, so that all goes in order.
+fn pump(producer: &BaseProducer<Context>, shared: &Shared) {
+    let mut rejected = Vec::new();
+    {
+        let mut state = shared.state.lock();
+        while let Some(sent) = state.take_next() {
+            match send(producer, &shared.options.topic, sent) {
+                Ok(()) => state.under_way += 1,
+                Err((code, sent)) if Meaning::of(code) == Meaning::Rejected => {
+                    rejected.push((code, sent));
+                }
+                // Its queue is full, for now.
+                Err((_, sent)) => {
+                    state.waiting.push_front(*sent);
+                    break;
+                }
+            }
+        }
+    }
+    if rejected.is_empty() {
+        return;
+    }
+    for (code, sent) in rejected {
+        let bytes = sent.record.value.as_ref().map_or(0, bytes::Bytes::len);
+        reject(sent.ack, &shared.options.topic, code, bytes);
+    }
+    let is_done = shared.state.lock().is_done();
+    shared.tell_done(is_done);
+}
+
+fn send(
+    producer: &BaseProducer<Context>,
+    topic: &str,
+    sent: Sent,
+) -> Result<(), (RDKafkaErrorCode, Box<Sent>)> {
+    let headers = sent.record.native_headers();
+    // librdkafka copies both; these are shared, not copied.
+    let (key, value) = (sent.record.key.clone(), sent.record.value.clone());
+    let mut record =
+        BaseRecord::<str, [u8], _>::with_opaque_to(topic, Box::new(sent)).headers(headers);
+    if let Some(key) = &key {
+        record = record.key(key);
+    }
+    if let Some(value) = &value {
+        record = record.payload(value);
+    }
+    producer.send(record).map_err(|(error, record)| {
+        let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
+        (code, record.delivery_opaque)
+    })
+}

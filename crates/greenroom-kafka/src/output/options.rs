@@ -1,0 +1,58 @@
+//! What a Kafka output is told.
+
+use greenroom_bus::event::OrderBy;
+
+use crate::client::Properties;
+
+/// Where to publish, and how.
+#[derive(Debug, Clone)]
+pub struct KafkaSinkOptions {
+    /// Brokers to begin with, `HOST:PORT,HOST:PORT`.
+    pub brokers: String,
+    /// The topic.
+    pub topic: String,
+    /// The key of a record. Default, `None`: the extension `partitionkey`, which is the key that
+    /// the event came with; without one its subject; without that, none.
+    pub key: Option<OrderBy>,
+    /// How an event is written. Default: binary.
+    pub mode: KafkaSinkMode,
+    /// Any property of librdkafka that is not set by these options: TLS, SASL, `compression.type`,
+    /// `linger.ms`, `message.max.bytes`.
+    pub properties: Properties,
+}
+
+/// How an event is written, by the Kafka binding of CloudEvents 1.0.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KafkaSinkMode {
+    /// Attributes are headers, and the data is the value, as it is. An event without data is a
+    /// tombstone.
+    #[default]
+    Binary,
+    /// The event as JSON is the value.
+    Structured,
+}
+
+impl KafkaSinkOptions {
+    /// To this topic, in binary mode.
+    pub fn new(brokers: impl Into<String>, topic: impl Into<String>) -> Self {
+        Self {
+            brokers: brokers.into(),
+            topic: topic.into(),
+            key: None,
+            mode: KafkaSinkMode::Binary,
+            properties: Properties::default(),
+        }
+    }
+
+    /// # Errors
+    /// What is missing.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.brokers.trim().is_empty() {
+            return Err("`brokers` is empty; name at least one, as HOST:PORT".to_owned());
+        }
+        if self.topic.trim().is_empty() {
+            return Err("`topic` is empty; name the topic to publish to".to_owned());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,281 @@
+//! Kafka as a source: a member of a consumer group, whose partitions are the engine's.
+//!
+//! ```text
+//! broker ─▶ librdkafka ─▶ polling thread ─▶ ready, of each partition ─▶ pull ─▶ engine
+//!              ▲                │ ▲                                               │
+//!              │                ▼ └──────────────── settled ◀─────────────────────┘
+//!              └── commit: lowest open offset, and what is done beyond it
+//! ```
+//!
+//! * **At least once.** A commit covers only what is settled. It counts as made once the broker has
+//!   answered, in the epoch in which it was taken.
+//! * **Few repeats.** A commit [remembers](crate::commit_set) what is done beyond the lowest open
+//!   offset. A crash repeats what was in hand and what was settled since the last commit, however
+//!   long one event has been stuck. When what is done no longer fits in a commit, that partition is
+//!   read no further until its oldest event is settled.
+//! * **Order** is that of keys, not of partitions: the engine handles as many events of a partition
+//!   at once as there are keys and workers.
+//! * **Back-pressure** pauses partitions one by one. The consumer is polled in every state, so that
+//!   a slow handler does not cost its membership.
+//! * **Rebalances**: a partition that is taken away is drained within a
+//!   [budget](KafkaSourceOptions::drain_budget), committed, and only then given away. librdkafka
+//!   fetches nothing of the other partitions during that time; what it had fetched of them goes on.
+//!
+//! **Bounds.** For each partition at most 2,048 records or 4 MiB are decoded ahead, and librdkafka
+//! holds up to `queued.max.messages.kbytes` (8 MiB here) of what it has fetched. Both beside what
+//! the engine has in flight.
+//!
+//! **Limits.** Where a partition loses its newest records (an unclean election) while it is read,
+//! offsets are used twice, and new records at old offsets are taken for done.
+
+mod commits;
+mod context;
+mod limits;
+mod offsets;
+mod options;
+mod place;
+mod poller;
+mod shared;
+mod storing;
+
+use std::{
+    fmt,
+    sync::{Arc, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use greenroom_bus::{
+    BoxFuture,
+    source::{Committer, Partition, Pull, Receipts, Source, SourceError, Taken},
+    watermark::Epoch,
+};
+use rdkafka::consumer::{BaseConsumer, Consumer};
+
+pub use self::options::{KafkaSourceOptions, StartAt};
+use self::{
+    commits::Commits,
+    context::Context,
+    poller::{Lifeline, Poller},
+    shared::{Heard, Shared, Tracker},
+};
+use crate::client;
+
+/// Events of one pull.
+const BATCH: usize = 1_024;
+
+/// For so long whoever drops a source waits until it has left its group.
+const LEAVE: Duration = Duration::from_secs(2);
+
+/// What librdkafka does unless it is told otherwise.
+const DEFAULTS: [(&str, &str); 5] = [
+    ("partition.assignment.strategy", "cooperative-sticky"),
+    // Of each partition. The defaults, 100,000 records and 64 MiB, are for one queue of all.
+    ("queued.max.messages.kbytes", "8192"),
+    ("queued.min.messages", "10000"),
+    ("statistics.interval.ms", "1000"),
+    // Topics that match a pattern, and topics that were missing, are found within this time.
+    ("topic.metadata.refresh.interval.ms", "10000"),
+];
+
+/// Reads topics as a member of a consumer group. Positions are offsets. It never ends by itself.
+///
+/// Dropped, it leaves its group, after a last commit where the engine makes one; for that, the drop
+/// waits up to 2 s.
+pub struct KafkaSource {
+    shared: Arc<Shared>,
+    lifeline: Option<Arc<Lifeline>>,
+    /// What the last pull gave.
+    last: Option<Given>,
+    /// Disconnected when the consumer is closed.
+    closed: mpsc::Receiver<()>,
+}
+
+struct Given {
+    partition: Partition,
+    epoch: Epoch,
+    tracker: Arc<Tracker>,
+}
+
+impl KafkaSource {
+    /// Joins the group, in the background: brokers that do not answer, and topics that are not
+    /// there, are tried again.
+    ///
+    /// # Errors
+    /// An option or a property cannot be used. Values of properties are not shown.
+    pub fn open(options: KafkaSourceOptions) -> Result<Self, SourceError> {
+        let name = format!("kafka:{}", options.topics.join(","));
+        let failed = |why: String| SourceError::new(name.clone(), why);
+        let consumer = consumer(&name, &options).map_err(failed)?;
+        let topics: Vec<&str> = options.topics.iter().map(String::as_str).collect();
+        consumer
+            .subscribe(&topics)
+            .map_err(|error| failed(format!("these topics cannot be read: {error}")))?;
+        let (lifeline, shared) = (Arc::new(Lifeline), Arc::new(Shared::new(name.clone())));
+        let poller = Poller::new(shared.clone(), options, consumer, &lifeline);
+        let (closes, closed) = mpsc::channel::<()>();
+        let polls = move || {
+            poller.run();
+            drop(closes);
+        };
+        let thread = thread::Builder::new().name("kafka-poll".to_owned()).spawn(polls);
+        thread.map_err(|error| failed(format!("no thread to poll on: {error}")))?;
+        Ok(Self { shared, lifeline: Some(lifeline), last: None, closed })
+    }
+
+    /// Changes what it reads while it runs.
+    pub fn subscription(&self) -> Subscription {
+        Subscription(self.shared.clone())
+    }
+
+    /// What there is to give or to say.
+    fn next(&mut self, into: &mut Vec<Taken>) -> Option<Result<Pull, SourceError>> {
+        let mut state = self.shared.state.lock();
+        if let Some(why) = &state.failed {
+            return Some(Err(SourceError::new(self.shared.name.clone(), why.clone())));
+        }
+        if state.any_untold() {
+            return Some(Ok(Pull::Revoke));
+        }
+        let partition = state.next()?;
+        state.last = Some(partition);
+        let part = state.parts.get_mut(&partition)?;
+        let count = part.ready.len().min(BATCH);
+        let bytes: usize = part.ready.iter().take(count).map(shared::Part::bytes).sum();
+        into.extend(part.ready.drain(..count));
+        part.ready_bytes -= bytes;
+        part.has_given = true;
+        let (epoch, tracker) = (part.epoch, part.tracker.clone());
+        drop(state);
+        self.last = Some(Given { partition, epoch, tracker });
+        self.shared.wake();
+        Some(Ok(Pull::More))
+    }
+}
+
+fn consumer(name: &str, options: &KafkaSourceOptions) -> Result<BaseConsumer<Context>, String> {
+    options.check()?;
+    let ours = [
+        ("group.id", options.group.clone()),
+        // Commits are ours, and so is where to begin.
+        ("enable.auto.commit", "false".to_owned()),
+        ("enable.auto.offset.store", "false".to_owned()),
+        ("auto.offset.reset", "earliest".to_owned()),
+    ];
+    let mut defaults = DEFAULTS.to_vec();
+    // The broker assigns then, and librdkafka does not take both.
+    let is_brokers = options.properties.get("group.protocol").is_some_and(|it| it == "consumer");
+    defaults.retain(|(name, _)| !is_brokers || *name != "partition.assignment.strategy");
+    let config = client::config(&options.brokers, &options.properties, &ours, &defaults)?;
+    config
+        .create_with_context(Context::new(name.to_owned()))
+        .map_err(|error| client::creation_error(error, &options.properties))
+}
+
+impl Source for KafkaSource {
+    fn describe(&self) -> String {
+        self.shared.name.clone()
+    }
+
+    fn pull<'a>(
+        &'a mut self,
+        into: &'a mut Vec<Taken>,
+    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+        Box::pin(async move {
+            loop {
+                let shared = self.shared.clone();
+                let mut changed = std::pin::pin!(shared.changed.notified());
+                changed.as_mut().enable();
+                if let Some(pull) = self.next(into) {
+                    return pull;
+                }
+                changed.await;
+            }
+        })
+    }
+
+    fn replayable(&self) -> bool {
+        true
+    }
+
+    fn committer(&mut self) -> Option<Arc<dyn Committer>> {
+        let lifeline = self.lifeline.clone()?;
+        Some(Arc::new(Commits { shared: self.shared.clone(), _lifeline: lifeline }))
+    }
+
+    fn receipts(&self) -> Option<Arc<dyn Receipts>> {
+        let Given { epoch, tracker, .. } = self.last.as_ref()?;
+        let (shared, tracker) = (self.shared.clone(), tracker.clone());
+        Some(Arc::new(Heard { shared, tracker, epoch: *epoch }))
+    }
+
+    fn is_partitioned(&self) -> bool {
+        true
+    }
+
+    fn partition(&self) -> Partition {
+        self.last.as_ref().map_or(Partition::ONLY, |given| given.partition)
+    }
+
+    fn set_paused(&mut self, paused: &[Partition]) {
+        self.shared.state.lock().paused = paused.to_vec();
+    }
+
+    fn revoking(&mut self) -> Vec<Partition> {
+        let mut state = self.shared.state.lock();
+        let untold = state.leaving.iter_mut().filter(|(_, told)| !**told);
+        let untold = untold.map(|(partition, told)| {
+            *told = true;
+            *partition
+        });
+        untold.collect()
+    }
+
+    fn revoked(&mut self, partition: Partition) {
+        self.shared.state.lock().leaving.remove(&partition);
+        self.shared.wake();
+        self.shared.changed.notify_one();
+    }
+}
+
+impl Drop for KafkaSource {
+    fn drop(&mut self) {
+        self.lifeline = None;
+        let has_ended = {
+            let mut state = self.shared.state.lock();
+            state.dropped = Some(Instant::now());
+            state.has_ended
+        };
+        self.shared.wake();
+        // Without a committer, or after its last commit, nothing holds the consumer any more.
+        if has_ended {
+            // It is disconnected in either case.
+            let _ = self.closed.recv_timeout(LEAVE);
+        }
+    }
+}
+
+impl fmt::Debug for KafkaSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KafkaSource").field("name", &self.shared.name).finish_non_exhaustive()
+    }
+}
+
+/// Changes what a source reads while it runs.
+#[derive(Clone)]
+pub struct Subscription(Arc<Shared>);
+
+impl Subscription {
+    /// It reads these topics and patterns from now on, and no others. Those that it no longer reads
+    /// are given away as in a rebalance. None at all: it leaves its group, until it is given some.
+    pub fn set_topics<T: Into<String>>(&self, topics: impl IntoIterator<Item = T>) {
+        self.0.state.lock().topics = Some(topics.into_iter().map(Into::into).collect());
+        self.0.wake();
+    }
+}
+
+impl fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Subscription").field(&self.0.name).finish()
+    }
+}

@@ -1,0 +1,78 @@
+//! Commits, as the engine asks for them.
+
+use std::{sync::Arc, time::Duration};
+
+use greenroom_bus::{
+    BoxFuture,
+    source::{Committer, PartitionStanding, SourceError, Standing},
+};
+use tokio::{sync::oneshot, time::timeout};
+
+use super::{poller::Lifeline, shared::Shared};
+
+/// For an answer of the broker, so long. One that comes later counts all the same.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(super) struct Commits {
+    pub(super) shared: Arc<Shared>,
+    /// The consumer stays until this is gone: the last commit of a run may come after its source
+    /// was dropped.
+    pub(super) _lifeline: Arc<Lifeline>,
+}
+
+impl Committer for Commits {
+    /// Asks the polling thread, which commits one snapshot after the other, and waits until the
+    /// broker has answered. What the broker does not take for now stays for the next commit.
+    fn commit<'a>(&'a self) -> BoxFuture<'a, Result<(), SourceError>> {
+        let (ask, answered) = oneshot::channel();
+        {
+            let mut state = self.shared.state.lock();
+            // A closed consumer commits nothing, and answers nobody.
+            if !state.is_closed {
+                state.asks.push(ask);
+            }
+        }
+        self.shared.wake();
+        Box::pin(async move {
+            // However it was answered: what was not stored is committed again, or delivered again.
+            let _ = timeout(PATIENCE, answered).await;
+            Ok(())
+        })
+    }
+
+    fn due<'a>(&'a self) -> BoxFuture<'a, ()> {
+        Box::pin(self.shared.due.notified())
+    }
+
+    fn end(&self) {
+        self.shared.state.lock().has_ended = true;
+        self.shared.wake();
+    }
+
+    fn standing(&self) -> Standing {
+        let state = self.shared.state.lock();
+        let mut standing = Standing::default();
+        for tracker in state.trackers.values() {
+            let watermark = tracker.watermark.lock();
+            standing.skipped += watermark.counts().skipped;
+            standing.repeated_at_most += watermark.repeated_at_most();
+        }
+        standing
+    }
+
+    fn partitions(&self) -> Vec<PartitionStanding> {
+        let state = self.shared.state.lock();
+        let of = state.parts.iter().map(|(number, part)| {
+            let watermark = part.tracker.watermark.lock();
+            let given_below = part.ready.front().map_or(watermark.next(), |taken| taken.position);
+            PartitionStanding {
+                partition: *number,
+                epoch: part.epoch,
+                next: watermark.next(),
+                oldest_open: watermark.lowest(),
+                lag: part.end.map(|end| end.saturating_sub(given_below)),
+            }
+        });
+        of.collect()
+    }
+}

@@ -1,0 +1,124 @@
+//! What librdkafka calls back. Nothing is done here: it is written down for the polling thread,
+//! which has called it.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use parking_lot::Mutex;
+use rdkafka::{
+    ClientContext, Statistics, TopicPartitionList,
+    config::RDKafkaLogLevel,
+    consumer::{BaseConsumer, Consumer, ConsumerContext, RebalanceProtocol},
+    error::{KafkaError, RDKafkaErrorCode},
+    types::RDKafkaRespErr,
+};
+
+use super::place::Place;
+use crate::client;
+
+/// What librdkafka has said.
+pub(super) enum Said {
+    /// These are assigned, and wait to be read.
+    Assigned(Vec<Place>),
+    /// These are taken away, once we say so.
+    Revoked { places: Vec<Place>, is_lost: bool },
+    /// An error of the consumer as a whole.
+    Error(RDKafkaErrorCode, String),
+    /// How far the records of partitions go.
+    Ends(HashMap<Place, u64>),
+}
+
+pub(super) struct Context {
+    name: String,
+    said: Mutex<VecDeque<Said>>,
+    /// The consumer goes: what is assigned or revoked is let go at once.
+    closes: AtomicBool,
+}
+
+impl Context {
+    pub(super) fn new(name: String) -> Self {
+        Self { name, said: Mutex::default(), closes: AtomicBool::new(false) }
+    }
+
+    pub(super) fn next(&self) -> Option<Said> {
+        self.said.lock().pop_front()
+    }
+
+    pub(super) fn close(&self) {
+        self.closes.store(true, Ordering::SeqCst);
+    }
+
+    fn say(&self, said: Said) {
+        self.said.lock().push_back(said);
+    }
+}
+
+/// Of a list whose texts are not looked at: they may be anything. In order, so that partitions are
+/// numbered alike in every run.
+fn places(list: &TopicPartitionList) -> Vec<Place> {
+    let elements = list.elements();
+    let places = elements.iter().map(|element| Place::new(element.topic(), element.partition()));
+    let mut places: Vec<_> = places.collect();
+    places.sort_unstable();
+    places
+}
+
+fn code(error: &KafkaError) -> RDKafkaErrorCode {
+    error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail)
+}
+
+impl ClientContext for Context {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        client::log(&self.name, level, facility, message);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        self.say(Said::Error(code(&error), reason.to_owned()));
+    }
+
+    fn stats(&self, statistics: Statistics) {
+        let mut ends = HashMap::new();
+        for (name, topic) in &statistics.topics {
+            for (number, partition) in &topic.partitions {
+                // Behind the last record of a transaction that is open, nothing can be read.
+                let end = match partition.ls_offset {
+                    stable if stable >= 0 => stable,
+                    _ => partition.hi_offset,
+                };
+                if let Ok(end) = u64::try_from(end) {
+                    ends.insert(Place::new(name, *number), end);
+                }
+            }
+        }
+        self.say(Said::Ends(ends));
+    }
+}
+
+impl ConsumerContext for Context {
+    fn rebalance(
+        &self,
+        consumer: &BaseConsumer<Self>,
+        what: RDKafkaRespErr,
+        list: &mut TopicPartitionList,
+    ) {
+        let is_assigned = what == RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS;
+        if self.closes.load(Ordering::SeqCst) {
+            let is_cooperative =
+                matches!(consumer.rebalance_protocol(), RebalanceProtocol::Cooperative);
+            // The consumer is closed either way.
+            let _ = match (is_cooperative, is_assigned) {
+                (true, false) => consumer.incremental_unassign(list),
+                (true, true) => consumer.incremental_assign(list),
+                (false, _) => consumer.unassign(),
+            };
+            return;
+        }
+        let places = places(list);
+        self.say(match is_assigned {
+            true => Said::Assigned(places),
+            false => Said::Revoked { places, is_lost: consumer.assignment_lost() },
+        });
+    }
+}

@@ -1,0 +1,164 @@
+//! Where to begin in partitions that were assigned: asked on a thread of its own, because a broker
+//! may take its time, and the consumer has to be polled meanwhile.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, mpsc},
+    thread,
+    time::{Duration, UNIX_EPOCH},
+};
+
+use greenroom_bus::watermark::Positions;
+use rdkafka::{
+    Offset, TopicPartitionList,
+    consumer::{BaseConsumer, Consumer},
+    error::{KafkaError, KafkaResult},
+    topic_partition_list::TopicPartitionListElem,
+};
+
+use super::{context::Context, options::StartAt, place::Place};
+use crate::commit_set;
+
+/// For how long a broker may think about each question.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where to begin in one partition.
+pub(super) struct Beginning {
+    pub(super) place: Place,
+    /// What is done.
+    pub(super) positions: Positions,
+    /// The first offset to fetch.
+    pub(super) from: u64,
+    /// What is committed is just that.
+    pub(super) is_committed: bool,
+    /// What an operator should know.
+    pub(super) remark: Option<String>,
+}
+
+pub(super) type Answer = KafkaResult<Vec<Beginning>>;
+
+/// Asks for all of these.
+pub(super) fn ask(
+    consumer: &Arc<BaseConsumer<Context>>,
+    places: &[Place],
+    start: StartAt,
+) -> mpsc::Receiver<Answer> {
+    let (answer, answered) = mpsc::channel();
+    let (consumer, places) = (consumer.clone(), places.to_vec());
+    let wakes = thread::current();
+    let asks = move || {
+        // Nobody listens any more if the partitions were taken away meanwhile.
+        let _ = answer.send(begin(&consumer, &places, start));
+        wakes.unpark();
+    };
+    // Without a thread, nobody answers, and it is asked again.
+    let _ = thread::Builder::new().name("kafka-offsets".to_owned()).spawn(asks);
+    answered
+}
+
+fn begin(consumer: &BaseConsumer<Context>, places: &[Place], start: StartAt) -> Answer {
+    let mut list = TopicPartitionList::with_capacity(places.len());
+    for place in places {
+        list.add_partition(&place.topic, place.partition);
+    }
+    let committed = consumer.committed_offsets(list, PATIENCE)?;
+    let begin = |place: &Place| {
+        let found = committed.find_partition(&place.topic, place.partition);
+        let committed = match &found {
+            Some(element) => {
+                element.error()?;
+                match element.offset() {
+                    Offset::Offset(offset) => Some((offset.unsigned_abs(), text(element))),
+                    _ => None,
+                }
+            }
+            None => None,
+        };
+        let (low, high) = consumer.fetch_watermarks(&place.topic, place.partition, PATIENCE)?;
+        let ends = (low.unsigned_abs(), high.unsigned_abs());
+        match committed {
+            Some((offset, text)) if offset <= ends.1 => Ok(go_on(place, (offset, text), ends)),
+            beyond => {
+                let remark = beyond.map(|(offset, _)| {
+                    format!(
+                        "the group has committed offset {offset}, and its records end at {}: the topic \
+                         was made anew, or has lost records; it is read from where a new group begins",
+                        ends.1
+                    )
+                });
+                let from = first(consumer, place, start, ends)?;
+                let positions = Positions::starting_at(from);
+                Ok(Beginning { place: place.clone(), positions, from, is_committed: false, remark })
+            }
+        }
+    };
+    places.iter().map(begin).collect()
+}
+
+/// The text beside an offset. rdkafka panics where it is not UTF-8, which no broker of Apache's
+/// gives; another one might.
+fn text(element: &TopicPartitionListElem<'_>) -> Option<String> {
+    catch_unwind(AssertUnwindSafe(|| element.metadata().to_owned())).ok()
+}
+
+fn go_on(
+    place: &Place,
+    (offset, text): (u64, Option<String>),
+    (low, high): (u64, u64),
+) -> Beginning {
+    let read = match &text {
+        Some(text) => commit_set::decode(offset, text).map_err(|why| why.to_string()),
+        None => Err("it is not UTF-8".to_owned()),
+    };
+    let read = read.and_then(|positions| match positions.next() <= high {
+        true => Ok(positions),
+        false => {
+            Err(format!("it names offset {}, and records end at {high}", positions.next() - 1))
+        }
+    });
+    let is_committed = read.is_ok();
+    let mut remark = None;
+    let positions = read.unwrap_or_else(|why| {
+        remark = Some(format!(
+            "the metadata of its commit is ignored, and everything from offset {offset} on is handled: \
+             {why}"
+        ));
+        Positions::starting_at(offset)
+    });
+    if offset < low {
+        let gone = low - offset;
+        remark = Some(format!(
+            "{gone} offsets from {offset} on were removed by retention before they were handled"
+        ));
+    }
+    let from = offset.max(low);
+    Beginning { place: place.clone(), positions, from, is_committed, remark }
+}
+
+fn first(
+    consumer: &BaseConsumer<Context>,
+    place: &Place,
+    start: StartAt,
+    (low, high): (u64, u64),
+) -> KafkaResult<u64> {
+    let time = match start {
+        StartAt::Earliest => return Ok(low),
+        StartAt::Latest => return Ok(high),
+        StartAt::Time(time) => time.duration_since(UNIX_EPOCH).unwrap_or_default(),
+    };
+    let mut list = TopicPartitionList::with_capacity(1);
+    let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    list.add_partition_offset(&place.topic, place.partition, Offset::Offset(millis))?;
+    let found = consumer.offsets_for_times(list, PATIENCE)?;
+    let element = found.find_partition(&place.topic, place.partition);
+    match element.map(|element| (element.error(), element.offset())) {
+        Some((Ok(()), Offset::Offset(offset))) => Ok(offset.unsigned_abs()),
+        Some((Ok(()), _)) | None => Ok(high),
+        Some((Err(error), _)) => Err(error),
+    }
+}
+
+/// Whether it is worth saying why, at a second asking.
+pub(super) fn is_worth_saying(error: &KafkaError, last: Option<&KafkaError>) -> bool {
+    last.is_none_or(|last| last.rdkafka_error_code() != error.rdkafka_error_code())
+}

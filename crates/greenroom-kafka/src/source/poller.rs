@@ -1,0 +1,266 @@
+//! The thread that polls the consumer. It waits for nobody: not for the engine, a handler or a
+//! broker (D11), so `max.poll.interval.ms` never passes.
+//!
+//! ```text
+//!          ┌─────────────────────────── each turn ───────────────────────────┐
+//! librdkafka ─ callbacks ─▶ written down ─▶ rebalance: assign │ drain, commit, unassign
+//!          ├─ queue of each partition ─▶ receive, decode ─▶ ready, bounded ─▶ pull
+//!          └─ commit: one snapshot under way ─▶ answer ─▶ confirmed, in its epoch
+//! ```
+//!
+//! Each partition has a queue of its own in librdkafka, and is taken from while there is room in
+//! what is ready: a full partition holds up no other, and what was fetched is not fetched again
+//! (F05).
+
+mod committing;
+mod filling;
+mod rebalance;
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    mem,
+    sync::{Arc, Weak, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use greenroom_bus::{
+    source::Partition,
+    watermark::{Epoch, Snapshot},
+};
+use rdkafka::{
+    consumer::{BaseConsumer, Consumer, base_consumer::PartitionQueue},
+    error::{KafkaError, RDKafkaErrorCode},
+};
+use tokio::sync::oneshot;
+
+use super::{
+    context::{Context, Said},
+    limits::Limits,
+    offsets::Answer,
+    options::KafkaSourceOptions,
+    place::{Numbers, Place},
+    shared::{Shared, Tracker},
+    storing::{Said as Stored, Storing},
+};
+use crate::client::advice;
+
+/// Between turns in which there is nothing to do. Records wake the thread; callbacks do not.
+const IDLE: Duration = Duration::from_millis(10);
+/// The same error is told so far apart.
+const TOLD_EVERY: Duration = Duration::from_secs(30);
+/// After its source was dropped, a consumer waits for a last commit.
+const AFTER_DROP: Duration = Duration::from_secs(30);
+
+/// While anybody holds this, the consumer stays.
+pub(super) struct Lifeline;
+
+/// A partition that is assigned.
+struct Reading {
+    place: Place,
+    epoch: Epoch,
+    tracker: Arc<Tracker>,
+    /// Until it is taken away.
+    queue: Option<PartitionQueue<Context>>,
+    /// The last commit that was confirmed.
+    committed: Option<Stored>,
+    /// What is done no longer fits in a commit: nothing is taken since; and when that was looked
+    /// at.
+    full: Option<Instant>,
+}
+
+/// What librdkafka waits for.
+enum Rebalance {
+    Assigning {
+        places: Vec<Place>,
+        answer: mpsc::Receiver<Answer>,
+        /// It is asked again then.
+        again: Option<Instant>,
+        failed: Option<KafkaError>,
+    },
+    Revoking {
+        /// All that it wants, also such as were never read.
+        places: Vec<Place>,
+        numbers: Vec<Partition>,
+        since: Instant,
+        /// Nothing is in hand, and a last commit has to be answered by then.
+        last_commit: Option<Instant>,
+    },
+}
+
+/// A commit under way.
+struct UnderWay {
+    snapshots: Vec<(Partition, Snapshot, Stored)>,
+    asks: Vec<oneshot::Sender<()>>,
+    /// It began when nothing of what is taken away was in hand any more.
+    is_last: bool,
+}
+
+pub(super) struct Poller {
+    shared: Arc<Shared>,
+    options: KafkaSourceOptions,
+    consumer: Arc<BaseConsumer<Context>>,
+    lifeline: Weak<Lifeline>,
+    numbers: Numbers,
+    reading: BTreeMap<Partition, Reading>,
+    rebalance: Option<Rebalance>,
+    /// Said while another rebalance was under way.
+    later: VecDeque<Said>,
+    /// Once it runs.
+    storing: Option<Storing>,
+    committing: Option<UnderWay>,
+    /// The last commit of what is taken away failed, and is tried again then.
+    again: Option<Instant>,
+    limits: Limits,
+    told: Vec<(RDKafkaErrorCode, Instant)>,
+    /// The source is gone, and its last commit is made.
+    is_parting: bool,
+}
+
+impl Poller {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        options: KafkaSourceOptions,
+        consumer: BaseConsumer<Context>,
+        lifeline: &Arc<Lifeline>,
+    ) -> Self {
+        Self {
+            shared,
+            consumer: Arc::new(consumer),
+            lifeline: Arc::downgrade(lifeline),
+            numbers: Numbers::new(&options.topics),
+            reading: BTreeMap::new(),
+            rebalance: None,
+            later: VecDeque::new(),
+            storing: None,
+            committing: None,
+            again: None,
+            limits: Limits::new(options.metadata_limit, options.remembers_done),
+            told: Vec::new(),
+            is_parting: false,
+            options,
+        }
+    }
+
+    /// Until nobody needs it any more. Leaves the group.
+    pub(super) fn run(mut self) {
+        self.shared.is_polled_by(&thread::current());
+        match Storing::begin(&self.consumer) {
+            Ok(storing) => self.storing = Some(storing),
+            Err(error) => self.fail(format!("no thread to commit on: {error}")),
+        }
+        while !self.is_over() {
+            let is_busy = self.turn();
+            if !is_busy {
+                thread::park_timeout(IDLE);
+            }
+        }
+        self.close();
+    }
+
+    fn is_over(&self) -> bool {
+        let state = self.shared.state.lock();
+        let is_left = state.dropped.is_some_and(|since| {
+            state.has_ended || self.is_parting || since.elapsed() > AFTER_DROP
+        });
+        is_left || self.lifeline.strong_count() == 0
+    }
+
+    fn close(self) {
+        let Self { shared, consumer, reading, rebalance, storing, committing, .. } = self;
+        consumer.context().close();
+        // Each of these holds on to the consumer.
+        drop((reading, rebalance, storing));
+        drop(consumer);
+        let asks = {
+            let mut state = shared.state.lock();
+            state.is_closed = true;
+            mem::take(&mut state.asks)
+        };
+        // Whoever waits for a commit is answered by this.
+        drop((asks, committing));
+        shared.changed.notify_waiters();
+    }
+
+    /// True where there may be more to do at once.
+    fn turn(&mut self) -> bool {
+        // Callbacks run in here. Records come here only before their partition has a queue.
+        let consumer = self.consumer.clone();
+        match consumer.poll(Duration::ZERO) {
+            Some(Ok(message)) => self.take_stray(&message),
+            Some(Err(error)) => self.is_told(error),
+            None => {}
+        }
+        while let Some(said) = consumer.context().next() {
+            self.hear(said);
+        }
+        self.subscribe_anew();
+        self.rebalance();
+        self.commit();
+        self.fill()
+    }
+
+    fn hear(&mut self, said: Said) {
+        match said {
+            Said::Assigned(_) | Said::Revoked { .. } => self.later.push_back(said),
+            Said::Error(code, reason) => self.tell(code, &reason),
+            Said::Ends(ends) => {
+                let mut state = self.shared.state.lock();
+                for (number, reading) in &self.reading {
+                    if let Some(part) = state.parts.get_mut(number) {
+                        part.end = ends.get(&reading.place).copied().or(part.end);
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_told(&mut self, error: KafkaError) {
+        match error {
+            KafkaError::MessageConsumptionFatal(code) => {
+                let why = format!(
+                    "the broker has put this consumer out for good: {code}; start it again, and \
+                     see that no other one has its `group.instance.id`"
+                );
+                self.fail(why);
+            }
+            // Told by the callback for errors already, where they are of the whole.
+            error => {
+                if let Some(code) = error.rdkafka_error_code() {
+                    self.tell(code, &error.to_string());
+                }
+            }
+        }
+    }
+
+    /// The source cannot go on.
+    fn fail(&self, why: String) {
+        self.shared.state.lock().failed.get_or_insert(why);
+        self.shared.changed.notify_one();
+    }
+
+    fn tell(&mut self, code: RDKafkaErrorCode, what: &str) {
+        let now = Instant::now();
+        self.told.retain(|(_, at)| now - *at <= TOLD_EVERY);
+        if !self.told.iter().any(|(told, _)| *told == code) {
+            self.told.push((code, now));
+            tracing::warn!("{}: {what}{}", self.shared.name, advice(code));
+        }
+    }
+
+    fn subscribe_anew(&mut self) {
+        let topics = self.shared.state.lock().topics.take();
+        let Some(topics) = topics else { return };
+        let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
+        let done = match topics.is_empty() {
+            true => {
+                self.consumer.unsubscribe();
+                Ok(())
+            }
+            false => self.consumer.subscribe(&topics),
+        };
+        if let Err(error) = done {
+            tracing::warn!("{}: other topics cannot be read: {error}", self.shared.name);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! One commit after the other, each a snapshot that counts with the broker's answer (F02).
+
+use std::{
+    mem,
+    time::{Duration, Instant},
+};
+
+use greenroom_bus::{source::Partition, watermark::Snapshot};
+use rdkafka::error::RDKafkaErrorCode;
+use tokio::sync::oneshot;
+
+use super::{
+    super::storing::{Answers, Said as Stored, Storing},
+    Poller, Rebalance, UnderWay,
+};
+
+/// The last commit is tried again after so long, where it meets the group between two generations.
+const COMMIT_AGAIN: Duration = Duration::from_millis(50);
+
+impl Poller {
+    /// Takes the answer to the last commit, and begins another where somebody asks for one.
+    pub(super) fn commit(&mut self) {
+        if let Some(answers) = self.storing.as_ref().and_then(Storing::answer) {
+            self.is_committed(&answers);
+        }
+        if self.committing.is_some() {
+            return;
+        }
+        let is_due = self.again.is_none_or(|at| Instant::now() >= at);
+        let is_last = is_due
+            && matches!(self.rebalance, Some(Rebalance::Revoking { last_commit: Some(_), .. }));
+        let asks = mem::take(&mut self.shared.state.lock().asks);
+        if asks.is_empty() && !is_last {
+            return;
+        }
+        self.shared.begins_commit();
+        let snapshots = self.snapshots();
+        let (false, Some(storing)) = (snapshots.is_empty(), &self.storing) else {
+            return self.are_answered(asks, is_last);
+        };
+        let place = |(number, _, said): &(Partition, Snapshot, Stored)| {
+            (self.reading[number].place.clone(), said.clone())
+        };
+        storing.ask(snapshots.iter().map(place).collect());
+        self.committing = Some(UnderWay { snapshots, asks, is_last });
+    }
+
+    /// Of each partition that has something new to say: all of one moment (F02).
+    fn snapshots(&self) -> Vec<(Partition, Snapshot, Stored)> {
+        let mut snapshots = Vec::new();
+        for (number, reading) in &self.reading {
+            let snapshot = reading.tracker.watermark.lock().snapshot();
+            let Some(snapshot) = snapshot.filter(|of| of.epoch() == reading.epoch) else {
+                continue;
+            };
+            let lowest = snapshot.positions().lowest();
+            let said = (lowest, self.limits.encode(snapshot.positions()).text);
+            if reading.committed.as_ref() == Some(&said) {
+                reading.tracker.watermark.lock().confirm(&snapshot);
+                continue;
+            }
+            snapshots.push((*number, snapshot, said));
+        }
+        snapshots
+    }
+
+    fn is_committed(&mut self, answers: &Answers) {
+        let Some(UnderWay { snapshots, asks, is_last }) = self.committing.take() else { return };
+        let (mut is_too_large, mut is_again) = (false, false);
+        for ((number, snapshot, said), answer) in snapshots.into_iter().zip(answers) {
+            match answer {
+                Ok(()) => {
+                    // An answer of an epoch that has ended confirms nothing.
+                    if let Some(reading) = self.reading.get_mut(&number)
+                        && reading.tracker.watermark.lock().confirm(&snapshot)
+                    {
+                        reading.committed = Some(said);
+                    }
+                }
+                Err(RDKafkaErrorCode::OffsetMetadataTooLarge) => is_too_large = true,
+                Err(code) => {
+                    is_again |= may_pass(*code);
+                    self.cannot_commit(*code);
+                }
+            }
+        }
+        self.again = (is_last && is_again).then(|| Instant::now() + COMMIT_AGAIN);
+        if is_too_large {
+            let next = self.limits.shrink();
+            tracing::warn!(
+                "{}: the broker takes less metadata beside an offset than was thought; {next}",
+                self.shared.name
+            );
+            // At once, with what fits now.
+            self.shared.state.lock().asks.extend(asks);
+            return;
+        }
+        self.are_answered(asks, is_last && self.again.is_none());
+    }
+
+    fn cannot_commit(&mut self, code: RDKafkaErrorCode) {
+        use RDKafkaErrorCode as Code;
+        match code {
+            // Somebody else has the partition, or will have: that is said elsewhere.
+            Code::RebalanceInProgress
+            | Code::IllegalGeneration
+            | Code::UnknownMemberId
+            | Code::StaleMemberEpoch
+            | Code::AssignmentLost => {
+                tracing::debug!("{}: a commit came too late: {code}", self.shared.name);
+            }
+            code => self.tell(code, &format!("positions are not stored for now: {code}")),
+        }
+    }
+
+    fn are_answered(&mut self, asks: Vec<oneshot::Sender<()>>, is_last: bool) {
+        self.is_parting |= self.shared.state.lock().dropped.is_some() && !asks.is_empty();
+        // Whoever does not wait any more need not know.
+        asks.into_iter().for_each(|ask| _ = ask.send(()));
+        if is_last {
+            self.is_last_committed();
+        }
+    }
+}
+
+/// Whether a commit may succeed a little later. While a group goes from one generation to the next,
+/// a member may name the last one.
+fn may_pass(code: RDKafkaErrorCode) -> bool {
+    use RDKafkaErrorCode as Code;
+    !matches!(
+        code,
+        Code::UnknownMemberId
+            | Code::FencedInstanceId
+            | Code::FencedMemberEpoch
+            | Code::AssignmentLost
+            | Code::GroupAuthorizationFailed
+            | Code::TopicAuthorizationFailed
+    )
+}

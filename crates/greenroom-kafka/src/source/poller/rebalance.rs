@@ -1,0 +1,300 @@
+//! Rebalances (F04).
+//!
+//! The callback writes down what is assigned or revoked, and returns. What follows happens here,
+//! and librdkafka waits for it, however long that takes.
+//!
+//! * **Assigned**: the offsets are asked for on another thread; with the answer an epoch begins,
+//!   and the partitions are assigned.
+//! * **Revoked**: nothing more is taken, and what is ready is dropped. The engine is told, and
+//!   gives up what waits. Once nothing is in hand, or the budget has passed, a last commit is made.
+//!   With its answer the epoch ends, and only then the partitions are unassigned.
+//! * **Lost**: another member may have them already. The epoch ends at once, without a commit.
+
+use std::{
+    sync::{atomic::Ordering, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use greenroom_bus::source::Partition;
+use rdkafka::{
+    Offset, TopicPartitionList,
+    consumer::{Consumer, RebalanceProtocol},
+    error::{KafkaError, RDKafkaErrorCode},
+};
+
+use super::{
+    super::{
+        context::Said,
+        offsets::{self, Answer, Beginning},
+        place::Place,
+        shared::Part,
+    },
+    Poller, Reading, Rebalance,
+};
+use crate::client::advice;
+
+/// Between questions for offsets that were not answered.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// For so long the last commit of a partition that is taken away is waited for.
+const LAST_COMMIT: Duration = Duration::from_secs(5);
+
+impl Poller {
+    pub(super) fn rebalance(&mut self) {
+        self.rebalance = match self.rebalance.take() {
+            None => match self.later.pop_front() {
+                Some(Said::Assigned(places)) => Some(self.begin_assign(places)),
+                Some(Said::Revoked { places, is_lost }) => self.begin_revoke(places, is_lost),
+                _ => None,
+            },
+            // What was to be assigned is taken away before it was.
+            Some(Rebalance::Assigning { .. }) if !self.later.is_empty() => None,
+            Some(Rebalance::Assigning { places, answer, again, failed }) => {
+                self.go_on_to_assign(places, answer, again, failed)
+            }
+            Some(Rebalance::Revoking { places, numbers, since, last_commit }) => {
+                self.go_on_to_revoke(places, numbers, since, last_commit)
+            }
+        };
+    }
+
+    fn is_cooperative(&self) -> bool {
+        matches!(self.consumer.rebalance_protocol(), RebalanceProtocol::Cooperative)
+    }
+
+    fn begin_assign(&self, places: Vec<Place>) -> Rebalance {
+        let answer = offsets::ask(&self.consumer, &places, self.options.start);
+        Rebalance::Assigning { places, answer, again: None, failed: None }
+    }
+
+    fn go_on_to_assign(
+        &mut self,
+        places: Vec<Place>,
+        answer: mpsc::Receiver<Answer>,
+        again: Option<Instant>,
+        failed: Option<KafkaError>,
+    ) -> Option<Rebalance> {
+        if let Some(at) = again {
+            if Instant::now() < at {
+                return Some(Rebalance::Assigning { places, answer, again, failed });
+            }
+            let answer = offsets::ask(&self.consumer, &places, self.options.start);
+            return Some(Rebalance::Assigning { places, answer, again: None, failed });
+        }
+        match answer.try_recv() {
+            Ok(Ok(beginnings)) => {
+                self.assign(beginnings);
+                None
+            }
+            Ok(Err(error)) => {
+                if offsets::is_worth_saying(&error, failed.as_ref()) {
+                    let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
+                    let name = &self.shared.name;
+                    tracing::warn!(
+                        "{name}: where to begin is not known yet: {error}{}",
+                        advice(code)
+                    );
+                }
+                let again = Some(Instant::now() + ASK_AGAIN);
+                Some(Rebalance::Assigning { places, answer, again, failed: Some(error) })
+            }
+            Err(mpsc::TryRecvError::Empty) => {
+                Some(Rebalance::Assigning { places, answer, again, failed })
+            }
+            Err(mpsc::TryRecvError::Disconnected) => {
+                let again = Some(Instant::now() + ASK_AGAIN);
+                Some(Rebalance::Assigning { places, answer, again, failed })
+            }
+        }
+    }
+
+    fn assign(&mut self, beginnings: Vec<Beginning>) {
+        let mut list = TopicPartitionList::with_capacity(beginnings.len());
+        for beginning in beginnings {
+            let Place { topic, partition } = &beginning.place;
+            let from = i64::try_from(beginning.from).unwrap_or(i64::MAX);
+            if let Err(error) = list.add_partition_offset(topic, *partition, Offset::Offset(from)) {
+                tracing::warn!("{}: {topic}/{partition}: {error}", self.shared.name);
+                continue;
+            }
+            self.begin_reading(beginning);
+        }
+        let assigned = match self.is_cooperative() {
+            true => self.consumer.incremental_assign(&list),
+            false => self.consumer.assign(&list),
+        };
+        if let Err(error) = assigned {
+            tracing::warn!("{}: partitions cannot be assigned: {error}", self.shared.name);
+        }
+    }
+
+    /// An epoch begins.
+    fn begin_reading(&mut self, beginning: Beginning) {
+        let Beginning { place, positions, is_committed, remark, .. } = beginning;
+        let number = self.numbers.of(&place);
+        if let Some(remark) = remark {
+            tracing::warn!("{}: partition {place}: {remark}", self.shared.name);
+        }
+        let (lowest, done) = (positions.lowest(), positions.count_done());
+        tracing::info!(
+            "{}: partition {place} is read from offset {lowest} on, of which {done} behind it are done",
+            self.shared.name
+        );
+        // Its queue is split off before it is assigned: what is fetched comes there from the first
+        // record on, in order.
+        let queue = self.consumer.split_partition_queue(&place.topic, place.partition);
+        let queue = queue.map(|mut queue| {
+            let poller = thread::current();
+            queue.set_nonempty_callback(move || poller.unpark());
+            queue
+        });
+        let mut state = self.shared.state.lock();
+        let tracker = state.trackers.entry(number).or_default().clone();
+        let epoch = tracker.watermark.lock().assign(&positions);
+        tracker.is_watched.store(false, Ordering::Relaxed);
+        state.parts.insert(number, Part::new(epoch, tracker.clone()));
+        drop(state);
+        let committed = is_committed.then(|| (lowest, self.limits.encode(&positions).text));
+        let reading = Reading { place, epoch, tracker, queue, committed, full: None };
+        self.reading.insert(number, reading);
+    }
+
+    fn begin_revoke(&mut self, places: Vec<Place>, is_lost: bool) -> Option<Rebalance> {
+        let is_one = |reading: &Reading| places.contains(&reading.place);
+        let numbers: Vec<Partition> =
+            self.reading.iter().filter(|(_, reading)| is_one(reading)).map(|(of, _)| *of).collect();
+        for number in &numbers {
+            self.stop_reading(*number);
+        }
+        self.shared.changed.notify_one();
+        if is_lost {
+            self.lose(&numbers);
+        }
+        if is_lost || numbers.is_empty() {
+            self.unassign(&places);
+            return None;
+        }
+        let since = Instant::now();
+        Some(Rebalance::Revoking { places, numbers, since, last_commit: None })
+    }
+
+    /// Nothing more of it is taken; what is ready and was not given is dropped.
+    fn stop_reading(&mut self, number: Partition) {
+        let Some(reading) = self.reading.get_mut(&number) else { return };
+        reading.queue = None;
+        reading.tracker.is_watched.store(true, Ordering::Relaxed);
+        let mut state = self.shared.state.lock();
+        let Some(part) = state.parts.remove(&number) else { return };
+        let mut watermark = reading.tracker.watermark.lock();
+        for taken in &part.ready {
+            watermark.refuse(reading.epoch, taken.position);
+        }
+        if part.has_given && state.dropped.is_none() {
+            state.leaving.insert(number, false);
+        }
+    }
+
+    fn lose(&mut self, numbers: &[Partition]) {
+        for number in numbers {
+            let Some(reading) = self.reading.get(number) else { continue };
+            let (name, place) = (&self.shared.name, &reading.place);
+            let open = reading.tracker.watermark.lock().in_hand();
+            tracing::warn!(
+                "{name}: partition {place} is lost: this member was not heard of for too long; whoever \
+                 has it next handles again what was not committed; {open} events of it are in hand"
+            );
+        }
+        self.finish(numbers);
+    }
+
+    fn go_on_to_revoke(
+        &mut self,
+        places: Vec<Place>,
+        numbers: Vec<Partition>,
+        since: Instant,
+        last_commit: Option<Instant>,
+    ) -> Option<Rebalance> {
+        let now = Instant::now();
+        if self.consumer.assignment_lost() {
+            self.lose(&numbers);
+            self.unassign(&places);
+            return None;
+        }
+        if last_commit.is_some_and(|until| now < until) {
+            return Some(Rebalance::Revoking { places, numbers, since, last_commit });
+        }
+        if last_commit.is_some() {
+            tracing::warn!(
+                "{}: the last commit of partitions that are given away is not answered; what it \
+                 would have said is handled again",
+                self.shared.name
+            );
+            self.finish(&numbers);
+            self.unassign(&places);
+            return None;
+        }
+        let in_hand = self.count_in_hand(&numbers);
+        let is_told = self.is_answered(&numbers);
+        let is_over = now - since > self.options.drain_budget;
+        if !is_over && (in_hand > 0 || !is_told) {
+            return Some(Rebalance::Revoking { places, numbers, since, last_commit });
+        }
+        if in_hand > 0 {
+            let (name, budget) = (&self.shared.name, self.options.drain_budget);
+            tracing::warn!(
+                "{name}: {in_hand} events of partitions that are given away are still in hand after \
+                 {budget:?}; their next owner handles them again, perhaps at the same time"
+            );
+        }
+        let last_commit = Some(now + LAST_COMMIT);
+        Some(Rebalance::Revoking { places, numbers, since, last_commit })
+    }
+
+    fn count_in_hand(&self, numbers: &[Partition]) -> u64 {
+        let readings = numbers.iter().filter_map(|number| self.reading.get(number));
+        readings.map(|reading| reading.tracker.watermark.lock().in_hand()).sum()
+    }
+
+    fn is_answered(&self, numbers: &[Partition]) -> bool {
+        let mut state = self.shared.state.lock();
+        if state.dropped.is_some() {
+            state.leaving.clear();
+        }
+        !numbers.iter().any(|number| state.leaving.contains_key(number))
+    }
+
+    /// Their epochs end.
+    fn finish(&mut self, numbers: &[Partition]) {
+        for number in numbers {
+            if let Some(reading) = self.reading.remove(number) {
+                reading.tracker.watermark.lock().revoke();
+                reading.tracker.is_watched.store(false, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The last commit was answered, however that was.
+    pub(super) fn is_last_committed(&mut self) {
+        match self.rebalance.take() {
+            Some(Rebalance::Revoking { places, numbers, last_commit: Some(_), .. }) => {
+                self.finish(&numbers);
+                self.unassign(&places);
+            }
+            other => self.rebalance = other,
+        }
+    }
+
+    fn unassign(&self, places: &[Place]) {
+        let mut list = TopicPartitionList::with_capacity(places.len());
+        for Place { topic, partition } in places {
+            list.add_partition(topic, *partition);
+        }
+        let done = match self.is_cooperative() {
+            true => self.consumer.incremental_unassign(&list),
+            false => self.consumer.unassign(),
+        };
+        if let Err(error) = done {
+            tracing::warn!("{}: partitions cannot be given away: {error}", self.shared.name);
+        }
+    }
+}

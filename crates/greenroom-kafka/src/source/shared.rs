@@ -1,0 +1,183 @@
+//! What the source, its receipts, its commits and the polling thread share.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread::Thread,
+    time::Instant,
+};
+
+use greenroom_bus::{
+    settlement::Settled,
+    source::{Partition, Receipts, Taken},
+    watermark::{Epoch, Told, Watermark},
+};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, oneshot};
+
+/// Records of a partition that are decoded ahead.
+const READY: usize = 2_048;
+/// And their bytes; one record always fits.
+const READY_BYTES: usize = 4 * 1024 * 1024;
+/// With so many settlements since the last commit, the next does not wait for its time.
+const DUE: u64 = 10_000;
+
+pub(super) struct Shared {
+    pub(super) name: String,
+    pub(super) state: Mutex<State>,
+    /// Told when a pull has something to give or to say.
+    pub(super) changed: Notify,
+    /// Told when a commit is due.
+    pub(super) due: Notify,
+    settled: AtomicU64,
+    poller: OnceLock<Thread>,
+}
+
+impl Shared {
+    pub(super) fn new(name: String) -> Self {
+        Self {
+            name,
+            state: Mutex::default(),
+            changed: Notify::new(),
+            due: Notify::new(),
+            settled: AtomicU64::new(0),
+            poller: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn is_polled_by(&self, thread: &Thread) {
+        // Told once.
+        let _ = self.poller.set(thread.clone());
+    }
+
+    /// The polling thread looks again at once.
+    pub(super) fn wake(&self) {
+        if let Some(poller) = self.poller.get() {
+            poller.unpark();
+        }
+    }
+
+    pub(super) fn begins_commit(&self) {
+        self.settled.store(0, Ordering::Relaxed);
+    }
+
+    fn counts_settled(&self) {
+        if self.settled.fetch_add(1, Ordering::Relaxed) + 1 == DUE {
+            self.due.notify_one();
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    /// Those that are read.
+    pub(super) parts: BTreeMap<Partition, Part>,
+    /// Taken away, and the engine has not answered yet; true once it was told.
+    pub(super) leaving: BTreeMap<Partition, bool>,
+    /// Of these, nothing is given.
+    pub(super) paused: Vec<Partition>,
+    /// Of which the last batch was.
+    pub(super) last: Option<Partition>,
+    /// Every partition that was ever assigned.
+    pub(super) trackers: BTreeMap<Partition, std::sync::Arc<Tracker>>,
+    /// Why the source cannot go on.
+    pub(super) failed: Option<String>,
+    /// Who waits for a commit.
+    pub(super) asks: Vec<oneshot::Sender<()>>,
+    /// Other topics are to be read.
+    pub(super) topics: Option<Vec<String>>,
+    /// When the source was dropped: nobody pulls any more.
+    pub(super) dropped: Option<Instant>,
+    /// Nobody commits any more.
+    pub(super) has_ended: bool,
+    /// The consumer is closed.
+    pub(super) is_closed: bool,
+}
+
+/// A partition that is read.
+pub(super) struct Part {
+    pub(super) epoch: Epoch,
+    pub(super) tracker: std::sync::Arc<Tracker>,
+    /// Decoded, and not given.
+    pub(super) ready: VecDeque<Taken>,
+    pub(super) ready_bytes: usize,
+    /// Something of it was given: the engine knows it.
+    pub(super) has_given: bool,
+    /// How far its records go, as the broker said last.
+    pub(super) end: Option<u64>,
+}
+
+impl Part {
+    pub(super) fn new(epoch: Epoch, tracker: std::sync::Arc<Tracker>) -> Self {
+        let ready = VecDeque::new();
+        Self { epoch, tracker, ready, ready_bytes: 0, has_given: false, end: None }
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.ready.len() < READY && self.ready_bytes < READY_BYTES
+    }
+
+    /// About as many bytes as it takes.
+    pub(super) fn bytes(taken: &Taken) -> usize {
+        match &taken.event {
+            Ok(event) => event.approximate_bytes(),
+            Err(malformed) => malformed.raw.len(),
+        }
+    }
+}
+
+impl State {
+    /// The one to give of next: the one after the last that has anything, and is not paused.
+    pub(super) fn next(&self) -> Option<Partition> {
+        let is_open = |(number, part): &(&Partition, &Part)| {
+            !part.ready.is_empty()
+                && !self.paused.contains(number)
+                && !self.leaving.contains_key(number)
+        };
+        let behind = self.parts.iter().filter(|(number, _)| Some(**number) > self.last);
+        let next = behind.into_iter().find(is_open).or_else(|| self.parts.iter().find(is_open));
+        next.map(|(number, _)| *number)
+    }
+
+    /// The engine is to be told of some that are taken away.
+    pub(super) fn any_untold(&self) -> bool {
+        self.leaving.values().any(|told| !told)
+    }
+}
+
+/// How far a partition has come, over all its assignments.
+#[derive(Default)]
+pub(super) struct Tracker {
+    pub(super) watermark: Mutex<Watermark>,
+    /// The polling thread waits for settlements.
+    pub(super) is_watched: AtomicBool,
+}
+
+/// Hears of the settlements of one assignment of a partition.
+pub(super) struct Heard {
+    pub(super) shared: std::sync::Arc<Shared>,
+    pub(super) tracker: std::sync::Arc<Tracker>,
+    pub(super) epoch: Epoch,
+}
+
+impl Receipts for Heard {
+    fn settled(&self, position: u64, how: Settled) {
+        let Self { shared, tracker, epoch } = self;
+        let told = {
+            let mut watermark = tracker.watermark.lock();
+            match how {
+                Settled::Acknowledged(_) => watermark.settle(*epoch, position),
+                Settled::Refused(_) => watermark.refuse(*epoch, position),
+            }
+        };
+        if told == Told::Counted && how.is_acknowledged() {
+            shared.counts_settled();
+        }
+        if tracker.is_watched.load(Ordering::Relaxed) {
+            shared.wake();
+        }
+    }
+}

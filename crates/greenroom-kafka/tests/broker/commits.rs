@@ -1,0 +1,131 @@
+//! What a broker takes beside an offset, and what others have left there.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use greenroom_bus::{
+    settlement::{Outcome, Settled},
+    source::{Committer, Source},
+    watermark::Positions,
+};
+use greenroom_kafka::{
+    commit_set::{self, Alphabet, Limit},
+    source::KafkaSource,
+};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+
+use super::support::{
+    Publisher, broker, commit, committed, create_topic, event, group, options, positions, pull,
+    unique,
+};
+
+const HANDLED: Settled = Settled::Acknowledged(Outcome::Handled);
+
+fn publish(broker: &str, topic: &str, partitions: i32, events: u64) {
+    create_topic(broker, topic, partitions);
+    let publisher = Publisher::new(broker);
+    for number in 0..events {
+        for partition in 0..partitions {
+            publisher.event(topic, partition, &event(number, "k"));
+        }
+    }
+    publisher.flush();
+}
+
+#[test]
+fn f12_the_broker_counts_utf16_units_and_gives_back_what_it_took() {
+    let Some(broker) = broker() else { return };
+    let name = unique("f12");
+    publish(&broker, &name, 1, 1);
+    let group = group(&broker, &name);
+    let take = |text: &str| match commit(&group, &name, 0, 0, text) {
+        Ok(()) => {
+            assert_eq!(committed(&group, &name, 0).unwrap().1, text);
+            true
+        }
+        Err(KafkaError::ConsumerCommit(RDKafkaErrorCode::OffsetMetadataTooLarge)) => false,
+        Err(error) => panic!("{error}"),
+    };
+    assert!(take(&"\u{4e00}".repeat(4_096)));
+    assert!(!take(&"a".repeat(4_097)));
+    assert!(take(&"\u{1f600}".repeat(2_048)));
+    assert!(!take(&"\u{1f600}".repeat(2_049)));
+    // Every character that a set can have.
+    let all: Vec<char> = (0x800..0x8800).filter_map(char::from_u32).collect();
+    assert_eq!(all.len(), 1 << 15);
+    all.chunks(4_096).for_each(|chunk| assert!(take(&chunk.iter().collect::<String>())));
+    // The largest set that fits.
+    let open = (0..30_500).map(|at| at * 2..at * 2 + 1);
+    let largest = Positions::new(61_000, open).unwrap();
+    let encoded = commit_set::encode(&largest, Limit { units: 4_096, alphabet: Alphabet::Wide });
+    assert!(encoded.is_whole && take(&encoded.text));
+}
+
+#[tokio::test]
+async fn f03_the_metadata_of_others_is_ignored_and_that_of_the_parallel_consumer_is_read() {
+    let Some(broker) = broker() else { return };
+    let name = unique("f03");
+    publish(&broker, &name, 5, 10);
+    let client = group(&broker, &name);
+    // From offset 2 on: open 2, done 3 and 4, open 5 and 6, done 7 to 9.
+    let theirs = STANDARD.encode([b'l', 0, 8, 0b1110_0110]);
+    let beyond = STANDARD.encode([b'l', 0, 9, 0, 0b1]);
+    let ours = Positions::new(9, [2..3, 5..6]).unwrap();
+    let ours = commit_set::encode(&ours, Limit { units: 4_096, alphabet: Alphabet::Ascii }).text;
+    for (partition, text) in [(0, "hello"), (1, &*theirs), (2, "Gx"), (3, &*beyond), (4, &*ours)] {
+        commit(&client, &name, partition, 2, text).unwrap();
+    }
+    let mut source =
+        KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name))).unwrap();
+    let taken = pull(&mut source, 8 + 3 + 8 + 8 + 3).await;
+    for partition in [0, 2, 3] {
+        assert!(positions(&taken, partition).into_iter().eq(2..10), "{partition}");
+    }
+    assert_eq!(positions(&taken, 1), [2, 5, 6]);
+    assert_eq!(positions(&taken, 4), [2, 5, 9]);
+}
+
+#[tokio::test]
+async fn f01_what_is_done_beyond_the_lowest_open_offset_outlives_the_source() {
+    let Some(broker) = broker() else { return };
+    let name = unique("f01");
+    publish(&broker, &name, 1, 100);
+    let topics = [name.clone()];
+    let mut before = KafkaSource::open(options(&broker, &name, &topics)).unwrap();
+    let commits = before.committer().unwrap();
+    let taken = pull(&mut before, 100).await;
+    let receipts = before.receipts().unwrap();
+    let is_done = |position: u64| position % 7 != 3;
+    let settled = positions(&taken, 0).into_iter().filter(|position| is_done(*position));
+    settled.for_each(|position| receipts.settled(position, HANDLED));
+    assert_eq!(commits.standing().repeated_at_most, 100);
+    commits.commit().await.unwrap();
+    assert_eq!(commits.standing().repeated_at_most, 14);
+    let (offset, text) = committed(&group(&broker, &name), &name, 0).unwrap();
+    let stored = commit_set::decode(offset, &text).unwrap();
+    assert_eq!(offset, 3);
+    assert!(
+        (0..100).all(|position| stored.is_done(position) == is_done(position) || position > 94)
+    );
+    drop((before, commits));
+    let mut after = KafkaSource::open(options(&broker, &name, &topics)).unwrap();
+    let taken = pull(&mut after, 14).await;
+    assert!(positions(&taken, 0).into_iter().eq((0..100).filter(|position| !is_done(*position))));
+    // A result that comes when its source is gone changes nothing.
+    receipts.settled(3, HANDLED);
+}
+
+#[tokio::test]
+async fn d08_a_partition_says_how_far_it_is_behind() {
+    let Some(broker) = broker() else { return };
+    let name = unique("d08");
+    publish(&broker, &name, 1, 50);
+    let mut source =
+        KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name))).unwrap();
+    let commits = source.committer().unwrap();
+    let taken = pull(&mut source, 50).await;
+    assert_eq!(taken.len(), 50);
+    source.receipts().unwrap().settled(0, HANDLED);
+    let standing = |commits: &dyn Committer| commits.partitions().pop().unwrap();
+    super::support::until("a figure of the broker", || standing(&*commits).lag.is_some());
+    let standing = standing(&*commits);
+    assert_eq!((standing.next, standing.oldest_open, standing.lag), (50, 1, Some(0)));
+}

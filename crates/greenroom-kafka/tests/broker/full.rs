@@ -1,0 +1,89 @@
+//! What is done and no longer fits in a commit (F01).
+
+use std::time::Duration;
+
+use greenroom_bus::{
+    settlement::{Outcome, Settled},
+    source::Source,
+};
+use greenroom_kafka::{commit_set, source::KafkaSource};
+
+use super::support::{
+    Publisher, broker, committed, create_topic, event, group, options, positions, pull, unique,
+};
+
+const HANDLED: Settled = Settled::Acknowledged(Outcome::Handled);
+
+fn publish(broker: &str, topic: &str, events: u64) {
+    create_topic(broker, topic, 1);
+    let publisher = Publisher::new(broker);
+    (0..events).for_each(|number| publisher.event(topic, 0, &event(number, "k")));
+    publisher.flush();
+}
+
+#[tokio::test]
+async fn f01_intake_stops_while_what_is_done_would_not_fit_and_goes_on_when_it_does() {
+    let Some(broker) = broker() else { return };
+    let name = unique("full");
+    publish(&broker, &name, 5_000);
+    let mut source_options = options(&broker, &name, std::slice::from_ref(&name));
+    source_options.metadata_limit = 64;
+    let mut source = KafkaSource::open(source_options).unwrap();
+    let commits = source.committer().unwrap();
+    let mut received = 0;
+    // As long as anything comes; of that, the first and every other one stays open.
+    loop {
+        let mut taken = Vec::new();
+        let pulled = tokio::time::timeout(Duration::from_secs(2), source.pull(&mut taken)).await;
+        let Ok(pulled) = pulled else { break };
+        pulled.unwrap();
+        received += taken.len();
+        let receipts = source.receipts().unwrap();
+        let odd = taken.iter().filter(|taken| taken.position % 2 == 1);
+        odd.for_each(|taken| receipts.settled(taken.position, HANDLED));
+    }
+    assert!((500..1_500).contains(&received), "{received} came before it stopped");
+    commits.commit().await.unwrap();
+    let (offset, text) = committed(&group(&broker, &name), &name, 0).unwrap();
+    let stored = commit_set::decode(offset, &text).unwrap();
+    assert!(text.encode_utf16().count() <= 64);
+    let all_are_stored = (0..received as u64)
+        .all(|at| stored.is_done(at) == (at % 2 == 1) || at + 1 == received as u64);
+    assert!(all_are_stored, "all that is done is in the commit");
+    let receipts = source.receipts().unwrap();
+    let even = (0..received as u64).filter(|at| at % 2 == 0);
+    even.for_each(|at| receipts.settled(at, HANDLED));
+    let mut next = received as u64;
+    while next < 5_000 {
+        let taken = pull(&mut source, 1).await;
+        let receipts = source.receipts().unwrap();
+        for position in positions(&taken, 0) {
+            assert_eq!(position, next);
+            next += 1;
+            receipts.settled(position, HANDLED);
+        }
+    }
+}
+
+#[tokio::test]
+async fn f01_a_broker_that_takes_less_than_was_thought_gets_less() {
+    let Some(broker) = broker() else { return };
+    let name = unique("less");
+    publish(&broker, &name, 70_000);
+    let mut source_options = options(&broker, &name, std::slice::from_ref(&name));
+    source_options.metadata_limit = 100_000;
+    let mut source = KafkaSource::open(source_options).unwrap();
+    let commits = source.committer().unwrap();
+    let taken = pull(&mut source, 70_000).await;
+    let receipts = source.receipts().unwrap();
+    // As good as random: its entropy is more than the broker takes.
+    let is_done = |at: u64| at > 0 && at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 1;
+    let done = positions(&taken, 0).into_iter().filter(|at| is_done(*at));
+    done.for_each(|at| receipts.settled(at, HANDLED));
+    commits.commit().await.unwrap();
+    let (offset, text) = committed(&group(&broker, &name), &name, 0).unwrap();
+    let stored = commit_set::decode(offset, &text).unwrap();
+    assert!((2_000..=4_096).contains(&text.encode_utf16().count()));
+    assert!((0..stored.next()).all(|at| stored.is_done(at) == is_done(at)));
+    assert!(stored.next() > 30_000, "{}", stored.next());
+}

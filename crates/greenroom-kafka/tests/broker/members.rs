@@ -1,0 +1,109 @@
+//! Several processes of one group, which come and go under load (Z02, F04, F11).
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    io::{self, Write},
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{
+    program::{Line, Process, Task},
+    support::{PATIENCE, Publisher, broker, create_topic, event, unique},
+};
+
+const EVENTS: u64 = 12_000;
+const KEYS: u64 = 200;
+/// Between two changes of the group.
+const BETWEEN: Duration = Duration::from_secs(3);
+
+fn rebalances(broker: &str, protocol: &str) {
+    let name = unique("z02");
+    create_topic(broker, &name, 12);
+    let publisher = Publisher::new(broker);
+    for number in 0..EVENTS {
+        let key = number * number % KEYS;
+        publisher.event(&name, (key % 12) as i32, &event(number, &format!("k{key}")));
+    }
+    publisher.flush();
+    let task = Task {
+        topic: name.clone(),
+        group: name,
+        stuck: "none".to_owned(),
+        remembers: true,
+        latency: Duration::from_millis(15),
+        workers: 8,
+        protocol: protocol.to_owned(),
+    };
+    let (mut lines, mut members) = (Vec::<Line>::new(), vec![Process::start(&task)]);
+    let mut done = HashSet::new();
+    let begun = Instant::now();
+    for change in 0.. {
+        let next = Instant::now() + BETWEEN;
+        while Instant::now() < next && done.len() < EVENTS as usize {
+            for member in &members {
+                for line in member.lines.try_iter() {
+                    done.insert(line.id);
+                    lines.push(line);
+                }
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        if done.len() == EVENTS as usize {
+            break;
+        }
+        assert!(begun.elapsed() < PATIENCE * 3, "{} of {EVENTS} events are done", done.len());
+        // Two join; then the first leaves and another one joins, and so on.
+        if change >= 2 {
+            lines.extend(members.remove(0).ended());
+            done.extend(lines.iter().map(|line| line.id));
+        }
+        members.push(Process::start(&task));
+    }
+    members.iter_mut().for_each(Process::asks_to_end);
+    lines.extend(members.into_iter().flat_map(Process::ended));
+    judge(protocol, &lines);
+}
+
+fn judge(protocol: &str, lines: &[Line]) {
+    let ids: HashSet<u64> = lines.iter().map(|line| line.id).collect();
+    assert_eq!(ids.len() as u64, EVENTS, "none is lost");
+    let mut by_key = BTreeMap::<&str, Vec<&Line>>::new();
+    for line in lines {
+        by_key.entry(&line.key).or_default().push(line);
+    }
+    for (key, lines) in &mut by_key {
+        lines.sort_by_key(|line| line.from);
+        for pair in lines.windows(2) {
+            assert!(pair[0].until <= pair[1].from, "two at once of key {key}: {pair:?}");
+        }
+        let mut seen = HashSet::new();
+        let first: Vec<u64> =
+            lines.iter().map(|line| line.id).filter(|id| seen.insert(*id)).collect();
+        assert!(first.is_sorted(), "key {key} is out of order: {first:?}");
+    }
+    let repeated = lines.len() as u64 - EVENTS;
+    // Past the capture of test output: this is counted, and not judged.
+    let _ = writeln!(io::stderr(), "Z02 {protocol}: {repeated} of {EVENTS} events were done twice");
+}
+
+#[test]
+fn z02_members_come_and_go_and_nothing_is_lost_or_done_at_once_cooperative() {
+    if let Some(broker) = broker() {
+        rebalances(&broker, "cooperative-sticky");
+    }
+}
+
+#[test]
+fn z02_members_come_and_go_and_nothing_is_lost_or_done_at_once_eager() {
+    if let Some(broker) = broker() {
+        rebalances(&broker, "range");
+    }
+}
+
+#[test]
+fn z02_members_come_and_go_and_nothing_is_lost_or_done_at_once_consumer_protocol() {
+    if let Some(broker) = broker() {
+        rebalances(&broker, "consumer");
+    }
+}
