@@ -605,10 +605,42 @@ fn o09_an_admin_listener_that_others_can_reach_needs_a_token() {
 }
 
 #[test]
+fn c02_a_key_that_was_written_one_level_too_high_is_told_where_it_belongs() {
+    for (text, expected) in [
+        (handler("pass: {}, rate: 5/s"), "it belongs inside `layers[]`"),
+        (handler("exec: { command: [sh] }, timeout: 5s"), "inside `layers[]` or `exec` or `http`"),
+        (handler("pass: {}, attempts: 5"), "it belongs inside `retry`"),
+        (root("workers: 5"), "it belongs inside `pools.NAME`"),
+    ] {
+        let loaded = load(&text);
+        assert_eq!(loaded.problems.errors(), 1, "{}", loaded.text());
+        assert!(loaded.text().contains("unknown key"), "{}", loaded.text());
+        assert!(loaded.text().contains(expected), "{}", loaded.text());
+    }
+}
+
+#[test]
+fn c02_what_no_version_has_is_an_unknown_key() {
+    for (text, expected) in [
+        (pool("autotune: act"), "unknown key `autotune` in a pool"),
+        (
+            root("outputs: { o: { all: true, file: { path: o } } }"),
+            "unknown key `all` in an output",
+        ),
+        (
+            root("").replace("generator: { count: 1, types: [a] }", "memory: {}"),
+            "unknown key `memory` in an input",
+        ),
+    ] {
+        let loaded = load(&text);
+        assert!(loaded.problems.errors() > 0, "{}", loaded.text());
+        assert!(loaded.text().contains(expected), "{}", loaded.text());
+    }
+}
+
+#[test]
 fn what_belongs_to_later_versions_is_refused_by_name() {
     for (text, expected) in [
-        (pool("autotune: on"), "`autotune` is not part"),
-        (handler("pass: {}, rate: 5/s"), "the rate of a handler is one of its layers"),
         (root("dead_letters: { kafka: {} }"), "`kafka` dead letters"),
         (root("dead_letters: { nats: {} }"), "`nats` dead letters"),
         (root("outputs: { o: { kafka: {} } }"), "`kafka` outputs"),

@@ -45,12 +45,13 @@ shutdwon: {}
 }
 
 #[test]
-fn kinds_and_keys_that_are_not_built_are_refused_by_check_and_run() {
+fn kinds_that_are_not_built_and_keys_that_are_unknown_are_refused_by_check_and_run() {
     let good = "inputs: { i: { generator: { count: 1 } } }\nhandlers: { h: { on: '**', pass: } }\n";
     for (setting, says) in [
-        ("inputs.i={kafka: {}}", "`kafka` inputs"),
-        ("pools.default.autotune=on", "`autotune`"),
-        ("outputs.o={nats: {}}", "`nats` outputs"),
+        ("inputs.i={kafka: {}}", "`kafka` inputs are not part of this version"),
+        ("outputs.o={nats: {}}", "`nats` outputs are not part of this version"),
+        ("inputs.i={memory: {}}", "unknown key `memory` in an input"),
+        ("pools.default.autotune=act", "unknown key `autotune` in a pool"),
     ] {
         let stage = Stage::with(good);
         for command in ["check", "run"] {
@@ -59,11 +60,7 @@ fn kinds_and_keys_that_are_not_built_are_refused_by_check_and_run() {
             let output = command.args(["greenroom.yaml", "--set", setting]).output().unwrap();
             let run = Run::of(output, started);
             assert_eq!(run.code, 2, "{setting}: {run:?}");
-            assert!(
-                run.stderr.contains(says) && run.stderr.contains("version"),
-                "{setting}: {}",
-                run.stderr
-            );
+            assert!(run.stderr.contains(says), "{setting}: {}", run.stderr);
         }
     }
 }

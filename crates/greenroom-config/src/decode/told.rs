@@ -84,6 +84,10 @@ pub(super) fn unknown(entry: &Entry, group: &Group) -> Problem {
     if let Some(kind) = named_kind(entry, group) {
         return problem.help(format!("the kind is a key itself: write `{}: {{ … }}`", kind.name));
     }
+    let inside = inside(&entry.key, group);
+    if !inside.is_empty() {
+        return problem.help(format!("it belongs inside {}", inside.join(" or ")));
+    }
     match nearest(&entry.key, group) {
         Some((_, name)) => problem.help(near::did_you_mean(&entry.key, &name)),
         None => {
@@ -95,6 +99,13 @@ pub(super) fn unknown(entry: &Entry, group: &Group) -> Problem {
             }
         }
     }
+}
+
+/// Where a key belongs that was written one level too high, as the reference page writes it.
+fn inside(key: &str, group: &Group) -> Vec<String> {
+    let inner = group.built().filter_map(|opt| Some((opt, opt.kind.inner()?)));
+    let known = inner.filter(|(_, (_, inner))| inner.built().any(|opt| opt.is_named(key)));
+    known.map(|(opt, (form, _))| format!("`{}{form}`", opt.name)).collect()
 }
 
 /// The option that was probably meant by this key, and the spelling of it that is nearest.

@@ -67,10 +67,6 @@ options! {
         layers: Vec<LayerConfig> = list().or_empty();
         .. /// What it does.
         kind: HandlerKind;
-        refused {
-            "timeout": "`timeout` belongs inside `exec` or `http`, or among the layers: `layers: [{ timeout: 5s }]`";
-            "rate": "the rate of a handler is one of its layers: write `layers: [{ rate: 20/s }]`; a pool has a `rate`, too";
-        }
     }
 }
 

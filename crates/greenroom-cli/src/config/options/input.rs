@@ -29,7 +29,6 @@ options! {
         refused {
             "kafka": "`kafka` inputs are not part of this version";
             "nats": "`nats` inputs are not part of this version";
-            "memory": "`memory` inputs are for programs that use the library; they have no configuration";
         }
     }
 }

@@ -30,7 +30,6 @@ options! {
         refused {
             "kafka": "`kafka` outputs are not part of this version";
             "nats": "`nats` outputs are not part of this version";
-            "all": "`all` holds for all outputs: write `all_outputs: true`, at the top";
         }
     }
 }

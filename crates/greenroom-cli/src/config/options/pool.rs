@@ -93,9 +93,6 @@ options! {
         /// batch of CloudEvents; other handlers get them one after the other, without a turn of
         /// the pool between them.
         batch: Option<Batch> = group().optional();
-        refused {
-            "autotune": "`autotune` is not part of this version";
-        }
     }
 }
 

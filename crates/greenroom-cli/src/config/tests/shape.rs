@@ -87,7 +87,7 @@ pass = {}
     assert_eq!(
         loaded.lines(),
         [
-            "7:1 `autotune` is not part of this version",
+            "7:1 unknown key `autotune` in a pool",
             "11:8 there is no pool `er`",
             "12:42 `attempts` has to be a whole number from 1 to 1000000, but this is the text `x`",
         ]

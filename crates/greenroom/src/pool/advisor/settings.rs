@@ -75,7 +75,7 @@ impl Default for Advisor {
 }
 
 impl Advisor {
-    /// Lets the pool follow the advice, live: `autotune: act` in a configuration. Set [`bounds`](crate::PoolBuilder::bounds) and
+    /// Lets the pool follow the advice, live. Set [`bounds`](crate::PoolBuilder::bounds) and
     /// [`inbox_within`](Self::inbox_within) to what the machine and what the handlers call can bear.
     #[must_use]
     pub const fn act(self) -> Self {
