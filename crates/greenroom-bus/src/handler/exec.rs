@@ -36,8 +36,8 @@
 //! |---|---|---|
 //! | idle | code 0 | a recycle: a fresh one at the next event, not counted |
 //! | idle | anything else | a restart: a fresh one at the next event, which is not blamed |
-//! | with an event in hand, after earlier answers | code 0 | taken as a recycle that crossed the event: the event goes to a fresh process, not blamed |
-//! | with an event in hand, of a program that works | anything else | a crash: the event goes to a fresh process at once, in place, so that the order of its key holds; the second crash in a row is [`FailureKind::Crash`] |
+//! | with an event in hand of which it has read nothing, after earlier answers | code 0 | a recycle that crossed the event: the event goes to a fresh process, not blamed |
+//! | with an event in hand, of a program that works | anything else, or code 0 | a crash: the event goes to a fresh process at once, in place, so that the order of its key holds; the second crash in a row is [`FailureKind::Crash`] |
 //! | before it could work | anything | a failed start: once more at once; the second in a row is [`FailureKind::Pause`], and no event is blamed |
 //! | ended at its timeout | | gone before [`FailureKind::Timeout`] is returned, or [`FailureKind::Pause`] where it could not have worked; a fresh one at the next event |
 //!

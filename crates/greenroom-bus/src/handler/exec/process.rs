@@ -96,7 +96,8 @@ pub(super) struct End {
 /// What the end of a process means.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum How {
-    /// It asked to be replaced: code 0, after an answer.
+    /// It asked to be replaced: code 0, after an answer, and it has read nothing of the event that
+    /// was on its way.
     Recycled,
     /// It died, or was killed for what it answered; the words are for the operator.
     Crashed(String),
@@ -202,7 +203,9 @@ impl Process {
         let (had_event, had_answered) = (self.may_have_read(), self.answered > 0);
         self.group.end(END_GRACE).await;
         let how = match (status, broken) {
-            (Some(status), _) if status.success() && had_answered => How::Recycled,
+            // With an event that it has read, it is no recycle: restarted for nothing, it could go on
+            // like that for ever, and the event with it.
+            (Some(status), _) if status.success() && had_answered && !had_event => How::Recycled,
             (Some(status), _) => {
                 How::Crashed(format!("it ended with {status}{}", last_words(self.stderr).await))
             }

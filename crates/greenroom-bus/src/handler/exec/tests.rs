@@ -285,6 +285,32 @@ async fn u02_an_exit_with_code_0_between_events_is_a_recycle() {
 }
 
 #[tokio::test]
+async fn u02_an_exit_with_code_0_with_an_event_in_hand_is_a_crash_of_that_event() {
+    let mut worker = Worker::proven("exit 0").await;
+    let failure = worker.failure("poison").await;
+    assert_eq!((failure.kind, failure.effect), (FailureKind::Crash, Effect::Unknown), "{failure}");
+    assert!(failure.error.contains("twice in a row with this event in hand"), "{failure}");
+    assert_eq!(worker.counts(), (1, 2, 0));
+    assert!(worker.handle("good").await.is_ok());
+}
+
+#[tokio::test]
+async fn u02_processes_that_swallow_every_second_event_with_code_0_use_up_the_restarts() {
+    let mut worker = Worker::shell(r#"[ -z "$first" ] || exit 0; first=1; reply pass"#);
+    let mut handled = 0;
+    let failure = loop {
+        match worker.handle("a").await {
+            Ok(_) => handled += 1,
+            Err(failure) => break failure,
+        }
+        assert!(handled < 10, "it goes on without bound");
+    };
+    assert_eq!((failure.kind, failure.effect), (FailureKind::Pause, Effect::None), "{failure}");
+    assert!(failure.error.contains("crashed more than 3 times"), "{failure}");
+    assert_eq!((handled, worker.counts()), (4, (3, 4, 0)));
+}
+
+#[tokio::test]
 async fn u02_a_first_event_swallowed_with_code_0_is_a_program_that_does_not_work() {
     let mut worker = Worker::shell("exit 0");
     let failure = worker.failure("a").await;
@@ -538,7 +564,7 @@ async fn a_process_that_ends_with_an_event_it_has_read_may_have_handled_it() {
     let once = r#"[ -e "$DIR/done" ] || { : > "$DIR/done"; exit 0; }; reply pass"#;
     let mut worker = Worker::has_answered(with_dir(except_good(once), &dir)).await;
     assert!(worker.handle("a").await.is_ok());
-    assert_eq!(worker.factory.unanswered(), 1, "a recycle as it says, and nobody knows");
+    assert_eq!(worker.factory.unanswered(), 1, "nobody knows, whatever its code says");
     let mut idle = Worker::shell("reply pass; exit 0");
     for id in ["a", "b", "c"] {
         assert!(idle.handle(id).await.is_ok());
