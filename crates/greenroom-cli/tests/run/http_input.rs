@@ -185,6 +185,68 @@ fn b02_an_input_that_is_gone_from_the_file_takes_nothing_more() {
 }
 
 #[test]
+fn b02_an_input_that_was_removed_comes_back_on_its_log_while_the_daemon_runs() {
+    // An address that is taken again as well.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let with = PASS
+        .replace("127.0.0.1:0', store: kept } }", &format!("{port}', store: kept }} }}"))
+        .replace("store: kept } }", "store: kept } }, g: { generator: { rate: 1/s, types: [g] } }");
+    let without = {
+        let (before, rest) = with.split_once("i: { http:").unwrap();
+        let (_, after) = rest.split_once("} }, ").unwrap();
+        format!("{before}{after}")
+    };
+    let stage = Stage::with(&with);
+    let daemon = Daemon::start(&stage);
+    let ended = || daemon.log().matches("the input has ended").count();
+    let mut posted = Vec::new();
+    for round in 0..4 {
+        let mut posts = wait(|| Posts::to(&port.to_string()).ok());
+        let batch: Vec<_> =
+            (0..50).map(|n| event(&format!("{round}-{n}"), "t", "s", json!(n))).collect();
+        assert_eq!(posts.batch(&batch).unwrap().body, json!({ "stored": 50, "repeated": 0 }));
+        posted.extend(batch);
+        // It goes with a sender that is still connected, and in the midst of its events.
+        stage.write("greenroom.yaml", &without);
+        let (_, told) = daemon.post("/api/reload");
+        assert_eq!(told["changed"], json!(["inputs.i (removed)"]), "{told}");
+        wait(|| (ended() == round + 1).then_some(()));
+        stage.write("greenroom.yaml", &with);
+        let (_, told) = daemon.post("/api/reload");
+        assert_eq!((&told["changed"], &told["left"]), (&json!(["inputs.i (added)"]), &json!([])));
+    }
+    let mut posts = wait(|| Posts::to(&port.to_string()).ok());
+    let told = posts.batch(&posted[..1]).unwrap();
+    assert_eq!(told.body, json!({ "stored": 0, "repeated": 1 }), "the log is the same one");
+    let handled = || std::fs::read_to_string(stage.path("done")).unwrap_or_default();
+    wait(|| (handled().matches(r#""type":"t""#).count() >= posted.len()).then_some(()));
+    drained(daemon);
+    let done: Vec<_> =
+        stage.read("done").into_iter().filter(|event| event["type"] == "t").collect();
+    assert_all_in_order(&posted, &done, Repeats::None);
+}
+
+#[test]
+fn b02_a_log_that_a_removed_input_is_not_done_with_is_given_to_nobody() {
+    let second = "run_ahead: 1 }, g: { generator: { rate: 1/h, types: [g] } } }";
+    let two = STUCK.replace("run_ahead: 1 } }", second);
+    assert_ne!(two, STUCK);
+    let stage = Stage::with(&two);
+    let daemon = Daemon::start(&stage);
+    let at = address(&daemon);
+    Posts::to(&at).unwrap().event(&event("a", "t", "s", json!(1))).unwrap();
+    daemon.wait_for("/api/run", |run| run["inputs"][0]["partitions"][0]["next"] == 2);
+    stage.write("greenroom.yaml", two.replace("i: { http:", "other: { http:"));
+    // What is new is added first, and meets the log in use; then it is left by what is gone.
+    for why in ["its log is read by `inputs.i`", "still read by an input that was removed"] {
+        let (_, told) = daemon.post("/api/reload");
+        assert_eq!(told["left"][0]["what"], "inputs.other", "{told}");
+        assert!(told["left"][0]["why"].as_str().unwrap().contains(why), "{told}");
+    }
+    daemon.signal(Signal::KILL);
+}
+
+#[test]
 fn m05_a_webhook_becomes_an_event_by_its_headers_and_path() {
     let hooks = PASS.replace(
         "store: kept } }",

@@ -18,7 +18,7 @@ use super::{
     identities::Identities,
     retention::{Moment, retain},
     roll::{NoSegment, begin_segment},
-    shared::{Shared, Writer},
+    shared::{Held, Shared, Writer},
     waiting::{Append, Waiting, Work},
 };
 
@@ -38,6 +38,7 @@ pub(super) struct LogCommitter {
     pub(super) clock: LogClock,
     pub(super) identities: Identities,
     pub(super) has_spare: bool,
+    pub(super) held: Held,
 }
 
 impl LogCommitter {
@@ -46,6 +47,8 @@ impl LogCommitter {
         thread::Builder::new().name("greenroom-log".to_owned()).spawn(move || {
             let ending = Ending(self.shared.clone());
             let writer = self.run();
+            // Let go of before anybody hears of the end: the directory is to be free then.
+            drop(self.held);
             ending.has_come(writer);
         })
     }

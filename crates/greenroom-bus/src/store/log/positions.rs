@@ -1,16 +1,13 @@
 //! How far one consumer has come in this run: told by settlements, stored by commits.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
 use super::{
     consumers::Stored,
-    shared::{Durable, Shared},
+    shared::{Durable, Held, Shared},
 };
 use crate::{
     BoxFuture,
@@ -40,8 +37,8 @@ struct Inner {
     epoch: Epoch,
     resumed: Option<Resumed>,
     durable: watch::Receiver<Durable>,
-    /// Another source may read for the consumer.
-    is_given_back: AtomicBool,
+    /// Until another source may read for the consumer: from then on nothing is stored.
+    held: Mutex<Option<Held>>,
     state: Mutex<State>,
     /// Locked by one commit at a time.
     committing: Mutex<()>,
@@ -69,7 +66,7 @@ struct State {
 
 impl LogPositions {
     pub(super) fn new(
-        log: Arc<Shared>,
+        (log, held): (Arc<Shared>, Held),
         (consumer, name): (String, String),
         (stored, is_new): (&Stored, bool),
     ) -> Self {
@@ -93,7 +90,7 @@ impl LogPositions {
             epoch,
             resumed,
             durable,
-            is_given_back: AtomicBool::new(false),
+            held: Mutex::new(Some(held)),
             state: Mutex::new(state),
             committing: Mutex::default(),
             due: Notify::new(),
@@ -147,6 +144,8 @@ impl LogPositions {
     /// Takes as long as the disk takes.
     fn store(&self) -> std::io::Result<()> {
         let _one_at_a_time = self.0.committing.lock();
+        // Kept to the end of this, whoever gives it back meanwhile.
+        let Some(_held) = self.0.held.lock().clone() else { return Ok(()) };
         let Some((snapshot, room)) = self.snapshot() else { return Ok(()) };
         let stored = Stored { positions: snapshot.positions().clone(), taken_below: room };
         self.0.log.store_consumer(&self.0.consumer, stored)?;
@@ -196,7 +195,8 @@ impl State {
 
 impl Inner {
     fn give_back(&self) {
-        if !self.is_given_back.swap(true, Ordering::Relaxed) {
+        let held = self.held.lock().take();
+        if held.is_some() {
             self.log.consumers.give_back(&self.consumer);
         }
     }

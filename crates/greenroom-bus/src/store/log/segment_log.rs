@@ -26,7 +26,7 @@ use super::{
     recovery::{Recovered, recover},
     roll::{NoSegment, begin_segment},
     segment::{SPARE, Segments},
-    shared::{Durable, Shared, Writer},
+    shared::{Durable, Held, Shared, Writer},
     source::LogSource,
     waiting::{Append, Prepared, Waiting},
 };
@@ -39,7 +39,8 @@ pub(super) const LOCK: &str = "lock";
 /// its consumers.
 ///
 /// Clones are the same log. It is closed by [`close`](Self::close), or when the last clone is
-/// dropped; its directory is free once its sources are dropped, too.
+/// dropped; its directory is free once its sources are dropped, too. A source whose
+/// [committer](crate::source::Committer::end) was told that it has ended counts as dropped.
 ///
 /// ```
 /// use greenroom_bus::{
@@ -74,6 +75,7 @@ struct Handle {
     shared: Arc<Shared>,
     /// Until somebody has waited for its end.
     committer: Mutex<Option<JoinHandle<()>>>,
+    held: Held,
 }
 
 impl Drop for Handle {
@@ -151,12 +153,13 @@ impl SegmentLog {
             disk.make_directory(path).map_err(LogError::io(path))?;
         }
         let lock_path = directory.join(LOCK);
-        let lock = disk.lock(&lock_path).map_err(|error| match error.kind() {
+        let held = disk.lock(&lock_path).map_err(|error| match error.kind() {
             std::io::ErrorKind::ResourceBusy => {
                 LogError::InUse { directory: directory.clone(), by: error.to_string() }
             }
             _ => LogError::Io { path: lock_path, error },
         })?;
+        let held: Held = held.into();
         let found = match recover(&*disk, &directory, &options)? {
             Some(found) => found,
             None => begin(&*disk, &directory, &options)?,
@@ -178,7 +181,6 @@ impl SegmentLog {
             consumers,
             durable: watch::Sender::new(durable),
             syncs: Default::default(),
-            _lock: lock,
         });
         let committer = LogCommitter {
             shared: shared.clone(),
@@ -188,9 +190,10 @@ impl SegmentLog {
             clock: clock(found.time),
             identities: found.identities,
             has_spare: found.has_spare,
+            held: held.clone(),
         };
-        let committer = committer.spawn().map_err(LogError::io(directory))?;
-        Ok(Self { handle: Arc::new(Handle { shared, committer: Mutex::new(Some(committer)) }) })
+        let committer = Mutex::new(Some(committer.spawn().map_err(LogError::io(directory))?));
+        Ok(Self { handle: Arc::new(Handle { shared, committer, held }) })
     }
 
     fn shared(&self) -> &Arc<Shared> {
@@ -221,7 +224,8 @@ impl SegmentLog {
             let segments = shared.segments.lock();
             shared.consumers.take(consumer, segments.first())?
         };
-        Ok(LogSource::new(shared.clone(), consumer, self.describe(), (&stored, is_new)))
+        let log = (shared.clone(), self.handle.held.clone());
+        Ok(LogSource::new(log, consumer, self.describe(), (&stored, is_new)))
     }
 
     /// Forgets a consumer: what only it needs may be removed.

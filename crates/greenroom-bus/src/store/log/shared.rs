@@ -51,9 +51,11 @@ pub(super) struct Shared {
     pub(super) durable: watch::Sender<Durable>,
     /// Syncs of blocks so far.
     pub(super) syncs: AtomicU64,
-    /// Held for as long as anything of this log is in use.
-    pub(super) _lock: Box<dyn Any + Send + Sync>,
 }
+
+/// Keeps others out of the directory. Held by the log, by its writer, and by each consumer that is
+/// read for: none of them can meet the writer of another process, or of a later log.
+pub(super) type Held = Arc<dyn Any + Send + Sync>;
 
 impl Shared {
     pub(super) fn durable(&self) -> watch::Receiver<Durable> {

@@ -9,7 +9,7 @@ use super::{
     error::LogError,
     positions::LogPositions,
     reader::Reader,
-    shared::{Durable, Shared, Writer},
+    shared::{Durable, Held, Shared, Writer},
 };
 use crate::{
     BoxFuture,
@@ -45,14 +45,14 @@ pub struct LogSource {
 
 impl LogSource {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        (shared, held): (Arc<Shared>, Held),
         consumer: &str,
         name: String,
         (stored, is_new): (&Stored, bool),
     ) -> Self {
         let reader = Reader::new(shared.clone(), stored.positions.lowest());
         let (durable, names) = (shared.durable(), (consumer.to_owned(), name.clone()));
-        let positions = LogPositions::new(shared, names, (stored, is_new));
+        let positions = LogPositions::new((shared, held), names, (stored, is_new));
         Self {
             name,
             durable,

@@ -1,6 +1,6 @@
 //! `http` inputs: a log, the server that appends to it, and the source that reads it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use greenroom_bus::{
     source::{
@@ -19,6 +19,40 @@ const CONSUMER: &str = "greenroom";
 /// Segments are a fourth of what the log may have at most: retention removes whole ones.
 const SEGMENTS: u64 = 4;
 
+/// The server of an input, with the log that it appends to.
+#[derive(Clone)]
+pub(super) struct HttpIntake {
+    server: Arc<Intake>,
+    log: SegmentLog,
+}
+
+impl HttpIntake {
+    /// Takes nothing more. What is being stored is stored and answered.
+    pub(super) fn close(&self) {
+        self.server.close();
+    }
+
+    /// Closes, and waits until what was being stored is answered, but no longer than this.
+    pub(super) async fn answered(&self, within: Duration) {
+        self.server.closed(within).await;
+    }
+
+    /// As [`answered`](Self::answered), and until nothing more is written. With its source ended,
+    /// another input can have its address and its log then.
+    pub(super) async fn ended(self, within: Duration) {
+        self.answered(within).await;
+        self.log.close().await;
+    }
+
+    /// Goes by other settings from now on; false where they are the same.
+    ///
+    /// # Errors
+    /// Why they cannot be used; those from before hold.
+    pub(super) fn reconfigure(&self, settings: HttpSettings) -> Result<bool, String> {
+        self.server.reconfigure(settings)
+    }
+}
+
 /// Opens the log and takes the address; events are taken in from the first pull on.
 ///
 /// # Errors
@@ -26,15 +60,16 @@ const SEGMENTS: u64 = 4;
 pub(super) fn source(
     input: &InputConfig,
     http: &HttpInput,
-) -> Result<(Box<dyn Source>, Arc<Intake>), String> {
+) -> Result<(Box<dyn Source>, HttpIntake), String> {
     // Taken first: who cannot listen has opened nothing.
     let listener = listen(http.listen.0).map_err(|error| error.to_string())?;
     let settings = settings(input, http)?;
     let log = log(http)?;
     let source = log.source(CONSUMER).map_err(|error| error.to_string())?;
-    let intake = Intake::new(listener, &http.path, settings, Arc::new(log));
-    let intake = Arc::new(intake.map_err(|error| error.to_string())?);
-    Ok((Box::new(HttpSource::new(intake.clone(), Box::new(source))), intake))
+    let server = Intake::new(listener, &http.path, settings, Arc::new(log.clone()));
+    let server = Arc::new(server.map_err(|error| error.to_string())?);
+    let source = HttpSource::new(server.clone(), Box::new(source));
+    Ok((Box::new(source), HttpIntake { server, log }))
 }
 
 /// What is stored and not handled, up to its end. Nobody is listened to, and nothing is settled.

@@ -25,7 +25,8 @@ use crate::{
 const BEFORE_THE_START: &str =
     "it can only be set before the start: stop greenroom and start it anew";
 
-/// The files of outputs that were removed and store what they accepted.
+/// The files of outputs that were removed and store what they accepted, and the logs of inputs that
+/// were removed and are not settled.
 type Leaving = Arc<Mutex<HashSet<PathBuf>>>;
 
 /// Reads the configuration again when it is told to.

@@ -15,12 +15,11 @@ use greenroom_bus::{
         file::{FileSink, FileSinkOptions},
         http::{Batching, HttpSink, HttpSinkConfig, HttpSinkMode},
     },
-    source::http::Intake,
 };
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::intakes;
+use super::intakes::{self, HttpIntake};
 use crate::config::{
     DurationRange, HttpAuth, HttpBatch, HttpConfig, HttpInput, HttpMode, HttpOutput,
     HttpOutputMode, HttpTls, InputConfig, OutputConfig, OutputKind, RotateConfig,
@@ -31,7 +30,7 @@ use crate::config::{
 pub(crate) struct Targets {
     handlers: Mutex<HashMap<String, HttpFactory>>,
     outputs: Mutex<HashMap<String, Arc<HttpSink>>>,
-    intakes: Mutex<HashMap<String, Arc<Intake>>>,
+    intakes: Mutex<HashMap<String, HttpIntake>>,
 }
 
 impl Targets {
@@ -102,15 +101,15 @@ impl Targets {
 
 impl Targets {
     /// The server of an input, which is there from now on.
-    pub(super) fn intake(&self, name: &str, intake: Arc<Intake>) {
+    pub(super) fn intake(&self, name: &str, intake: HttpIntake) {
         self.intakes.lock().insert(name.to_owned(), intake);
     }
 
     /// It was not added, or is removed: what it is storing is stored, and it takes nothing more.
-    pub(super) fn forget_intake(&self, name: &str) {
-        if let Some(intake) = self.intakes.lock().remove(name) {
-            intake.close();
-        }
+    pub(super) fn forget_intake(&self, name: &str) -> Option<HttpIntake> {
+        let intake = self.intakes.lock().remove(name)?;
+        intake.close();
+        Some(intake)
     }
 
     /// Judges what is posted by other options from now on; false where they are the same.
@@ -133,7 +132,7 @@ impl Targets {
         all.iter().for_each(|intake| intake.close());
         let until = Instant::now() + within;
         for intake in all {
-            intake.closed(until.saturating_duration_since(Instant::now())).await;
+            intake.answered(until.saturating_duration_since(Instant::now())).await;
         }
     }
 }

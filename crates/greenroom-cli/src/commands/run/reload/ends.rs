@@ -9,6 +9,7 @@
 use std::{
     path::{Path, PathBuf},
     slice,
+    time::Duration,
 };
 
 use greenroom_bus::{engine::ChangeError, router::Interest, source::file::FileSet};
@@ -23,6 +24,18 @@ use crate::config::{
 
 /// Why the last input stays.
 const NOTHING_TO_READ: &str = "it is gone from the file, and goes on: without it nothing would be read, and the run would end";
+
+/// How long senders may take for their last answers where an input is removed: longer than its
+/// server waits for them.
+const LAST_ANSWERS: Duration = Duration::from_secs(10);
+
+/// The directory of its log, where it has one.
+fn store_of(input: &InputConfig) -> Option<PathBuf> {
+    match &input.kind {
+        InputKind::Http(http) => Some(identity(&http.store)),
+        InputKind::File(_) | InputKind::Generator(_) => None,
+    }
+}
 
 impl Turn<'_> {
     pub(super) fn ends(&mut self, wanted: &Config) {
@@ -211,13 +224,36 @@ impl Turn<'_> {
                 }
             }
         }
+        self.store_is_free(input)?;
         let _on_its_runtime = self.runtime.enter();
         let source = assemble::source(input, self.targets)?;
         let added = self.control.add_input(&input.name, assemble::input_config(input), source);
         added.map_err(|error| {
-            self.targets.forget_intake(&input.name);
+            drop(self.targets.forget_intake(&input.name));
             error.to_string()
         })
+    }
+
+    /// A log has one input that reads it.
+    fn store_is_free(&self, input: &InputConfig) -> Result<(), String> {
+        let Some(store) = store_of(input) else { return Ok(()) };
+        let mut others = self.config.inputs.iter();
+        let reader = others.find(|is| store_of(is).as_ref() == Some(&store));
+        if let Some(other) = reader {
+            return Err(format!(
+                "its log is read by `inputs.{}`: reload again once that was removed, and the log of \
+                 greenroom says that it has ended",
+                other.name
+            ));
+        }
+        if self.leaving.lock().contains(&store) {
+            return Err(
+                "its log is still read by an input that was removed: reload again once the \
+                        log of greenroom says that it has ended"
+                    .to_owned(),
+            );
+        }
+        Ok(())
     }
 
     fn remove_inputs(&mut self, wanted: &[InputConfig]) {
@@ -230,7 +266,7 @@ impl Turn<'_> {
                 self.leave(what, NOTHING_TO_READ);
                 continue;
             }
-            match self.remove_input(&input.name) {
+            match self.remove_input(&input) {
                 Ok(()) => {
                     self.config.inputs.retain(|is| is.name != input.name);
                     self.changed.push(format!("{what} (removed)"));
@@ -241,11 +277,19 @@ impl Turn<'_> {
     }
 
     /// The log tells when all that it gave is settled; nobody waits for it.
-    fn remove_input(&self, name: &str) -> Result<(), ChangeError> {
-        let removal = self.control.remove_input(name)?;
-        self.targets.forget_intake(name);
+    fn remove_input(&self, input: &InputConfig) -> Result<(), ChangeError> {
+        let removal = self.control.remove_input(&input.name)?;
+        let intake = self.targets.forget_intake(&input.name);
+        let (leaving, store) = (self.leaving.clone(), store_of(input));
+        leaving.lock().extend(store.clone());
         drop(self.runtime.spawn(async move {
             let gone = removal.done().await;
+            if let Some(intake) = intake {
+                intake.ended(LAST_ANSWERS).await;
+            }
+            if let Some(store) = store {
+                leaving.lock().remove(&store);
+            }
             let (input, taken) = (gone.name, gone.taken);
             tracing::info!(input, taken, "the input has ended: all that it gave is settled");
         }));
