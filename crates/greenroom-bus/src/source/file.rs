@@ -50,12 +50,12 @@ use std::{
 use tokio::sync::{mpsc, oneshot};
 
 use self::{
-    checkpoint::{Checkpoint, Contents},
+    checkpoint::{Checkpoint, Contents, Stored, StoredSet},
     chunks::Chunks,
     demand::Demand,
     form::Form,
     input::{Counted, Pipe, Regular},
-    keeper::Keeper,
+    keeper::{Keeper, Kept},
     lines::{Batch, Items, Lines},
     marks::Mark,
     positions::FilePositions,
@@ -226,10 +226,12 @@ impl FileSource {
             return Err(not_regular());
         }
         let mut opened = OpenedFile::at(path)?;
-        let start = start(path, &mut opened, &checkpoint)?;
-        let keeper = Keeper::of_one(name.clone(), checkpoint, start.resumed);
+        let known = known(path, &mut opened, &checkpoint)?;
+        let (start, keeper, place) = known.kept(name.clone(), checkpoint);
         let resume = Resume::of(path, &mut opened, start, &keeper)?;
-        keeper.opened(0, resume.positions.clone());
+        // Positions are the numbers of its lines, whatever the checkpoint knows beside it.
+        resume.positions.begins_behind(0);
+        keeper.opened(place, resume.positions.clone());
         let prepared = Prepared { name, path: path.to_owned(), opened, resume: Some(resume) };
         let mut source = prepared.read(options).map_err(|error| unreadable(&error))?;
         source.keeper = Some(keeper);
@@ -422,27 +424,94 @@ impl Prepared {
     }
 }
 
-/// What the checkpoint says of a file that is an input by itself.
-fn start(path: &Path, opened: &mut OpenedFile, checkpoint: &Checkpoint) -> Result<Start, String> {
+/// What a checkpoint says of a file that is an input by itself.
+struct Known {
+    start: Start,
+    /// Where it was followed: what names it, and the files that it has taken the place of, of which
+    /// nothing is lost for the day on which it is followed again.
+    followed: Option<(String, Vec<Stored>)>,
+}
+
+impl Known {
+    /// Where to begin, who keeps the positions, and the place of this file there.
+    fn kept(self, name: String, checkpoint: Checkpoint) -> (Start, Keeper, usize) {
+        let Self { start, followed } = self;
+        let Some((input, others)) = followed else {
+            let keeper = Keeper::of_one(name, checkpoint, start.resumed);
+            return (start, keeper, 0);
+        };
+        let place = others.len();
+        let others = others.into_iter().map(|other| Some(Kept::Stored(Arc::new(other), 0)));
+        let files = others.chain([None]).collect();
+        let keeper = Keeper::of_several(name, checkpoint, input, files, start.resumed);
+        (start, keeper, place)
+    }
+}
+
+fn known(path: &Path, opened: &mut OpenedFile, checkpoint: &Checkpoint) -> Result<Known, String> {
     let unusable = |why: String| checkpoint.unusable(&why);
-    let stored = match checkpoint.read().map_err(|why| unusable(why.to_string()))? {
-        None => return Ok(Start::at_the_beginning()),
-        Some(Contents::One(stored)) => stored,
-        Some(Contents::Several(set)) => {
-            return Err(unusable(format!("it is of several files, {}", set.input)));
-        }
-    };
-    match Start::after(&stored, &mut opened.beside, opened.is_plain) {
-        Ok(start) => Ok(start),
-        Err(NoStart::Differs(why)) => {
+    match checkpoint.read().map_err(|why| unusable(why.to_string()))? {
+        None => Ok(Known { start: Start::at_the_beginning(), followed: None }),
+        Some(Contents::Several(set)) => known_of_followed(path, opened, checkpoint, set),
+        Some(Contents::One(stored)) => {
             let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-            if Path::new(&stored.input) != path {
-                return Err(unusable(format!("it is of another input, {}", stored.input)));
-            }
-            checkpoint.tell_other_content(&path, &why);
-            Ok(Start::at_the_beginning())
+            let start = go_on_behind(&stored, opened, checkpoint, |why| {
+                if Path::new(&stored.input) != path {
+                    return Err(unusable(format!("it is of another input, {}", stored.input)));
+                }
+                checkpoint.tell_other_content(&path, why);
+                Ok(())
+            })?;
+            Ok(Known { start, followed: None })
         }
-        Err(NoStart::Unusable(why)) => Err(unusable(why.to_string())),
+    }
+}
+
+/// What was stored while it was followed: a record of this file, unless it is a new one, and those
+/// of files that it has taken the place of.
+fn known_of_followed(
+    path: &Path,
+    opened: &mut OpenedFile,
+    checkpoint: &Checkpoint,
+    set: StoredSet,
+) -> Result<Known, String> {
+    let input = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if Path::new(&set.input) != input {
+        return Err(checkpoint.unusable(&format!("it is of several files, {}", set.input)));
+    }
+    let inode = identity::inode(&opened.beside).map_err(|error| unreadable(&error))?;
+    let is_of_it = |record: &Stored| record.identity.inode() == inode;
+    let (own, others): (Vec<_>, Vec<_>) = set.files.into_iter().partition(is_of_it);
+    let open = others.iter().filter(|other| !other.is_complete()).count();
+    if open > 0 {
+        tracing::warn!(
+            input = %path.display(),
+            files = open,
+            "files that it has taken the place of are not done: they are read when it is followed again"
+        );
+    }
+    let start = match own.first() {
+        None => Start::at_the_beginning(),
+        Some(record) => go_on_behind(record, opened, checkpoint, |why| {
+            checkpoint.tell_other_content(path, why);
+            Ok(())
+        })?,
+    };
+    Ok(Known { start, followed: Some((set.input, others)) })
+}
+
+/// Behind what is done, or at the beginning of a file that is not what was stored: `differs` is
+/// told why.
+fn go_on_behind(
+    stored: &Stored,
+    opened: &mut OpenedFile,
+    checkpoint: &Checkpoint,
+    differs: impl FnOnce(&str) -> Result<(), String>,
+) -> Result<Start, String> {
+    match Start::after(stored, &mut opened.beside, opened.is_plain) {
+        Ok(start) => Ok(start),
+        Err(NoStart::Differs(why)) => differs(&why).map(|()| Start::at_the_beginning()),
+        Err(NoStart::Unusable(why)) => Err(checkpoint.unusable(&why.to_string())),
         Err(NoStart::Unreadable(error)) => Err(unreadable(&error)),
     }
 }

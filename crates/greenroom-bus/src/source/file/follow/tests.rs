@@ -368,6 +368,117 @@ async fn b01_a_restart_goes_on_behind_what_is_done_also_after_rotations() {
     assert_eq!(third.handle().await, [10]);
 }
 
+/// What a source that ends gives; of that it settles what has these ids.
+async fn settled(mut source: Box<dyn Source>, done: &[u64]) -> Vec<u64> {
+    let committer = source.committer().unwrap();
+    let mut all = Vec::new();
+    loop {
+        let mut taken = Vec::new();
+        let commits = async {
+            loop {
+                committer.due().await;
+                committer.commit().await.unwrap();
+            }
+        };
+        let pulled = tokio::select! {
+            pulled = source.pull(&mut taken) => pulled.unwrap(),
+            () = commits => unreachable!("it never ends"),
+        };
+        let receipts = source.receipts();
+        for (item, id) in taken.iter().zip(ids(&taken)) {
+            if done.contains(&id) {
+                let settled = Settled::Acknowledged(Outcome::Handled);
+                receipts.as_ref().unwrap().settled(item.position, settled);
+            }
+            all.push(id);
+        }
+        if pulled == Pull::End {
+            break;
+        }
+    }
+    drop(source);
+    committer.commit().await.unwrap();
+    committer.end();
+    all
+}
+
+impl Stage {
+    /// As a file that is not followed.
+    fn once(&self, name: &str) -> Box<dyn Source> {
+        let options = FileSourceOptions::default();
+        let (path, checkpoint) = (self.path(name), self.path("checkpoint"));
+        Box::new(super::super::FileSource::with_checkpoint(path, checkpoint, options).unwrap())
+    }
+
+    /// As files that are not followed.
+    fn set_once(&self, name: &str) -> Box<dyn Source> {
+        let options = FileSourceOptions::default();
+        let (path, checkpoint) = (self.path(name), self.path("checkpoint"));
+        let set = super::super::FileSet::at(&path).unwrap().unwrap();
+        let source = super::super::FileSetSource::with_checkpoint(path, &set, checkpoint, options);
+        Box::new(source.unwrap())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn b01_follow_is_switched_off_and_on_again_and_each_goes_on_behind_what_is_done() {
+    let stage = Stage::new();
+    stage.append("log", &some(1..=4));
+    let mut followed = stage.run("log");
+    assert_eq!(followed.handle().await, [1, 2, 3, 4]);
+    followed.end().await;
+    stage.append("log", &some(5..=7));
+    assert_eq!(settled(stage.once("log"), &[5, 7]).await, [5, 6, 7]);
+    let mut source = stage.once("log");
+    let resumed = source.committer().unwrap().standing().resumed.unwrap();
+    assert_eq!((resumed.files, resumed.done, resumed.again_at_most), (1, 1, 1));
+    assert_eq!(settled(source, &[]).await, [6]);
+    let mut followed = stage.run("log");
+    assert_eq!(followed.handle().await, [6]);
+    stage.append("log", &some(8..=8));
+    assert_eq!(followed.handle().await, [8]);
+    followed.end().await;
+    assert!(settled(stage.once("log"), &[]).await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn b01_what_is_open_of_a_file_that_was_replaced_waits_until_it_is_followed_again() {
+    let stage = Stage::new();
+    stage.append("log", &some(1..=2));
+    let mut followed = stage.run("log");
+    assert_eq!(followed.handle().await, [1, 2]);
+    stage.append("log", &some(3..=4));
+    assert_eq!(followed.take().await, [3, 4]);
+    followed.end().await;
+    stage.rename("log", "log.1");
+    stage.append("log", &some(5..=6));
+    assert_eq!(settled(stage.once("log"), &[5]).await, [5, 6]);
+    stage.append("log.1", &some(10..=10));
+    stage.append("log", &some(7..=7));
+    assert_eq!(settled(stage.once("log"), &[6]).await, [6, 7]);
+    let mut followed = stage.run("log");
+    assert_eq!(followed.handle().await, [3, 4, 10, 7], "in the order in which they were begun");
+    followed.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn b01_follow_is_switched_off_and_on_again_for_several_files() {
+    let stage = Stage::new();
+    stage.append("log.1", &some(1..=2));
+    stage.append("log.2", &some(11..=12));
+    let mut followed = stage.run("log*");
+    let mut all = followed.handle().await;
+    all.sort_unstable();
+    assert_eq!(all, [1, 2, 11, 12]);
+    followed.end().await;
+    stage.append("log.1", &some(3..=4));
+    stage.append("log.3", &some(21..=21));
+    assert_eq!(settled(stage.set_once("log*"), &[4, 21]).await, [3, 4, 21]);
+    let mut followed = stage.run("log*");
+    assert_eq!(followed.handle().await, [3]);
+    followed.end().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn b01_a_checkpoint_of_a_file_goes_on_when_it_is_followed() {
     let stage = Stage::new();
