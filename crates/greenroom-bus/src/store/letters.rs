@@ -37,7 +37,7 @@ mod writer;
 mod tests;
 
 pub use self::{
-    care::{Checked, backup, check, compact, is_letter_store},
+    care::{Checked, backup, check, compact, give_reserve_back, is_letter_store},
     change::{Dropped, Edit, Marked},
     error::LetterError,
     filter::Filter,

@@ -85,11 +85,7 @@ impl From<io::Error> for NotOpened {
 /// written.
 pub(crate) fn own(directory: &Path, schema: &Schema) -> Result<Owned, NotOpened> {
     make(directory, schema)?;
-    let lock = open_locked(&directory.join("lock"), |path| private(path, true));
-    let lock = lock.map_err(|error| NotOpened {
-        is_held: error.kind() == io::ErrorKind::ResourceBusy,
-        reason: error.to_string(),
-    })?;
+    let lock = lock(directory)?;
     let path = schema.path(directory);
     if !path.try_exists()? {
         private(&path, true)?.sync_all()?;
@@ -109,6 +105,18 @@ pub(crate) fn own(directory: &Path, schema: &Schema) -> Result<Owned, NotOpened>
     })?;
     migrate(&mut connection, schema)?;
     Ok(Owned { connection, lock })
+}
+
+/// Keeps others from writing the store in this directory, until it is dropped.
+///
+/// # Errors
+/// Another process writes it.
+pub(crate) fn lock(directory: &Path) -> Result<Locked, NotOpened> {
+    let lock = open_locked(&directory.join("lock"), |path| private(path, true));
+    lock.map_err(|error| NotOpened {
+        is_held: error.kind() == io::ErrorKind::ResourceBusy,
+        reason: error.to_string(),
+    })
 }
 
 /// Opens a store to read it, whoever writes it meanwhile.

@@ -106,6 +106,9 @@ fn failed(error: &LetterError) -> Refusal {
         LetterError::NoReplay(_) => {
             (StatusCode::NOT_FOUND, "`/api/dead-letters/replays` lists them")
         }
+        LetterError::Full(_) => {
+            (StatusCode::INSUFFICIENT_STORAGE, "dropping letters makes room, too")
+        }
         LetterError::InReplay(_) => (StatusCode::CONFLICT, "wait until its replay has ended"),
         _ => (StatusCode::INTERNAL_SERVER_ERROR, "`/healthz` says how the store is"),
     };

@@ -148,7 +148,10 @@ fn replay(arguments: &ReplayArgs) -> Result<String, String> {
 fn drop_letters(arguments: &DropArgs) -> Result<String, String> {
     let place = Place::of(&arguments.place)?;
     named(&arguments.filter, arguments.all)?;
-    let totals = place.totals(&arguments.filter)?;
+    let totals = place.totals(&arguments.filter).or_else(|why| match place.makes_room() {
+        true => place.totals(&arguments.filter),
+        false => Err(why),
+    })?;
     let count = totals["letters"].as_u64().unwrap_or_default();
     let newest = totals["newest"].as_u64().unwrap_or_default();
     if count == 0 {

@@ -6,8 +6,8 @@ use std::{
     path::Path,
 };
 
-use super::{error::LetterError, schema::SCHEMA};
-use crate::store::sqlite::{NotOpened, own, private, private_directory, read};
+use super::{error::LetterError, reserve::Reserve, schema::SCHEMA};
+use crate::store::sqlite::{NotOpened, lock, own, private, private_directory, read};
 
 /// What was found in a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,13 @@ pub struct Checked {
 /// True where this directory is a store of dead letters.
 pub fn is_letter_store(directory: &Path) -> bool {
     SCHEMA.path(directory).is_file()
+}
+
+/// Gives the room that a store keeps for letters back to the disk, so that it can be opened on one
+/// that is full. False where none was kept, or somebody writes the store. Whoever writes it next
+/// keeps room again, once there is some.
+pub fn give_reserve_back(directory: &Path) -> bool {
+    is_letter_store(directory) && lock(directory).is_ok_and(|_held| Reserve::remove(directory))
 }
 
 /// Looks at every page of the store, whoever writes it meanwhile.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::store::sqlite::{NotOpened, in_words};
+use crate::store::sqlite::{Failed, NotOpened, in_words};
 
 /// Why a store of dead letters cannot do what it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -21,6 +21,9 @@ pub enum LetterError {
     /// It cannot be read or changed.
     #[error("{0}")]
     Failed(String),
+    /// There is no room for the change: nothing was changed.
+    #[error("{0}")]
+    Full(String),
     /// There is no such letter.
     #[error("there is no dead letter {0}")]
     NoLetter(u64),
@@ -41,6 +44,9 @@ impl LetterError {
 
 impl From<rusqlite::Error> for LetterError {
     fn from(error: rusqlite::Error) -> Self {
-        Self::Failed(in_words(&error))
+        match Failed::of(&error) {
+            Failed::Full => Self::Full(in_words(&error)),
+            Failed::Busy | Failed::ForGood => Self::Failed(in_words(&error)),
+        }
     }
 }

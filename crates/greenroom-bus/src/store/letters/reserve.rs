@@ -39,6 +39,11 @@ impl Reserve {
         std::mem::take(&mut self.is_kept) && fs::remove_file(&self.path).is_ok()
     }
 
+    /// Removes what is kept in a directory that nobody has open. False where there was none.
+    pub(super) fn remove(directory: &Path) -> bool {
+        fs::remove_file(directory.join(NAME)).is_ok()
+    }
+
     /// Keeps room again.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
 
 use super::{
+    care::give_reserve_back,
     change::{self, Dropped, Edit, Marked},
     error::LetterError,
     filter::Filter,
@@ -31,7 +32,7 @@ use crate::{
     },
     settlement::Refusal,
     sink::{SinkError, Trouble},
-    store::sqlite,
+    store::sqlite::{self, Owned},
 };
 
 /// Dead letters in a directory of their own. Clones are the same store. It is let go of once the
@@ -72,17 +73,33 @@ impl LetterStore {
         Self::start(directory, None)
     }
 
-    fn start(directory: &Path, options: Option<LetterStoreOptions>) -> Result<Self, LetterError> {
+    /// Opens it, and marks again what was being replayed: so much.
+    fn own_and_recover(
+        directory: &Path,
+        options: Option<&LetterStoreOptions>,
+    ) -> Result<(Owned, u64), LetterError> {
         let not_opened = |error| LetterError::not_opened(directory, error);
         let mut owned = sqlite::own(directory, &SCHEMA).map_err(not_opened)?;
-        let reserve = Reserve::new(directory);
         let tables = owned.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let recovered = jobs::recover(&tables)?;
-        if let Some(options) = &options {
+        if let Some(options) = options {
             let written = serde_json::Value::from(options.mask.written()).to_string();
             change::note_mask(&tables, &written)?;
         }
         tables.commit()?;
+        Ok((owned, recovered))
+    }
+
+    fn start(directory: &Path, options: Option<LetterStoreOptions>) -> Result<Self, LetterError> {
+        let opened = match Self::own_and_recover(directory, options.as_ref()) {
+            // An operator may want to make room on a disk that is full.
+            Err(_) if options.is_none() && give_reserve_back(directory) => {
+                Self::own_and_recover(directory, None)
+            }
+            opened => opened,
+        };
+        let (owned, recovered) = opened?;
+        let reserve = Reserve::new(directory);
         let name = format!("letters:{}", directory.display());
         if recovered > 0 {
             tracing::warn!(
@@ -156,7 +173,8 @@ impl LetterStore {
     }
 
     /// Drops these letters, for good, but for those that are being replayed. What is stored
-    /// meanwhile is among them, unless the filter has a last number.
+    /// meanwhile is among them, unless the filter has a last number. On a disk that is full, the room
+    /// that is kept for letters is used.
     ///
     /// # Errors
     /// It could not be stored: some may be gone.
@@ -167,7 +185,8 @@ impl LetterStore {
         let mut all = Dropped::default();
         loop {
             let filter = filter.clone();
-            let some = self.ask(move |tables| Ok(change::drop_some(tables, &filter)?)).await?;
+            let some = move |tables: &Transaction<'_>| Ok(change::drop_some(tables, &filter)?);
+            let some = self.ask_with_reserve(some).await?;
             all = Dropped { letters: all.letters + some.letters, ..some };
             if some.letters == 0 {
                 return Ok(all);
@@ -183,7 +202,25 @@ impl LetterStore {
         self.ask_as(Order::Do, change).await
     }
 
-    /// The same, of a change that leaves as many bytes as there were.
+    /// The same, of a change that makes room: where there is none for itself, the reserve is given
+    /// back.
+    pub(super) async fn ask_with_reserve<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&Transaction<'_>) -> Result<T, LetterError> + Clone + Send + 'static,
+    ) -> Result<T, LetterError> {
+        match self.ask(change.clone()).await {
+            Err(LetterError::Full(_)) if self.gives_reserve_back().await => self.ask(change).await,
+            done => done,
+        }
+    }
+
+    async fn gives_reserve_back(&self) -> bool {
+        let (tell, told) = oneshot::channel();
+        self.order(Order::GiveBack(tell));
+        told.await.unwrap_or(false)
+    }
+
+    /// As [`ask`](Self::ask), of a change that leaves as many bytes as there were.
     async fn ask_quietly<T: Send + 'static>(
         &self,
         change: impl FnOnce(&Transaction<'_>) -> Result<T, LetterError> + Send + 'static,

@@ -476,6 +476,48 @@ async fn z03_letters_that_find_no_room_wait_and_their_events_stay_open() {
 }
 
 #[tokio::test]
+async fn d06_letters_are_dropped_on_a_full_disk_with_the_room_that_was_kept() {
+    let desk = Desk::new();
+    let store = desk.open();
+    desk.put(&store, desk.letter("1", "x"));
+    fill(&store, true).await;
+    // A change that needs room as long as the reserve takes it.
+    let reserve = desk.path.join("reserve");
+    let change = move |tables: &rusqlite::Transaction<'_>| {
+        if reserve.exists() {
+            tables.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (zeroblob(1000000))")?;
+        }
+        Ok(tables.execute("DELETE FROM letters", [])?)
+    };
+    assert_eq!(store.ask_with_reserve(change).await, Ok(1));
+    let trouble = store.trouble().unwrap();
+    assert!(!trouble.paused && trouble.error.contains("the disk is full"), "{trouble:?}");
+    assert_eq!(all(&desk.letters()).len(), 0);
+    // With nothing kept, it is said what is to be done.
+    let large = |tables: &rusqlite::Transaction<'_>| {
+        tables.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (zeroblob(1000000))")?;
+        Ok(())
+    };
+    let full = store.ask_with_reserve(large).await.unwrap_err();
+    assert!(matches!(&full, LetterError::Full(why) if why.contains("make room")), "{full}");
+    store.finish().await.unwrap();
+}
+
+#[tokio::test]
+async fn d06_the_reserve_of_a_store_that_somebody_has_is_left_alone() {
+    let desk = Desk::new();
+    let store = desk.open();
+    let reserve = desk.path.join("reserve");
+    assert!(!give_reserve_back(&desk.path) && reserve.exists());
+    store.finish().await.unwrap();
+    drop(store);
+    assert!(give_reserve_back(&desk.path) && !reserve.exists());
+    assert!(!give_reserve_back(&desk.path), "there is none any more");
+    drop(LetterStore::open_offline(&desk.path).unwrap());
+    assert!(reserve.exists(), "it is kept again");
+}
+
+#[tokio::test]
 async fn z03_what_found_no_room_by_the_end_is_refused() {
     let desk = Desk::new();
     let store = desk.open();

@@ -57,6 +57,8 @@ pub(super) enum Order {
     Do(Change),
     /// As that, where it does not.
     Mark(Change),
+    /// Gives the reserve back to the disk. Told: whether there was one.
+    GiveBack(oneshot::Sender<bool>),
     Finish(oneshot::Sender<Result<(), SinkError>>),
 }
 
@@ -217,6 +219,8 @@ impl Writer {
                 self.asked.push(order);
             }
             Order::Mark(order) => self.asked.push(order),
+            // Whoever has dropped the receiver wants to hear of nothing.
+            Order::GiveBack(tell) => drop(tell.send(self.gives_reserve_back())),
             Order::Finish(tell) => self.finish = Some(tell),
         }
     }
@@ -346,7 +350,12 @@ impl Writer {
         if let Err(error) = self.retire() {
             tracing::warn!(store = self.name, error = in_words(&error), "nothing was removed");
         }
-        if !self.reserve.is_kept() && self.again.is_none() && self.reserve.keep().is_ok() {
+        if self.reserve.is_kept() {
+            return;
+        }
+        // What letters that were dropped have left is room for the reserve. Without any, it stays.
+        let _ = self.vacuum();
+        if self.again.is_none() && self.reserve.keep().is_ok() {
             tracing::info!(store = self.name, "room for dead letters is kept again");
             self.shown.trouble.lock().take();
         }
@@ -371,10 +380,13 @@ impl Writer {
                 letters = removed,
                 "dead letters were removed: `retention` says how many are kept, and for how long"
             );
-            let vacuum = format!("PRAGMA incremental_vacuum({VACUUM})");
-            self.tables.execute_batch(&vacuum)?;
+            self.vacuum()?;
         }
         Ok(())
+    }
+
+    fn vacuum(&self) -> rusqlite::Result<()> {
+        self.tables.execute_batch(&format!("PRAGMA incremental_vacuum({VACUUM})"))
     }
 
     fn end(mut self, tell: Option<oneshot::Sender<Result<(), SinkError>>>) {

@@ -7,7 +7,9 @@ use std::{
 
 use greenroom_bus::{
     dead_letter::DeadLetterStore,
-    store::letters::{By, Edit, Filter, JobChange, LetterError, LetterStore, WriteError},
+    store::letters::{
+        By, Edit, Filter, JobChange, LetterError, LetterStore, WriteError, give_reserve_back,
+    },
 };
 use serde_json::{Value, json};
 use url::form_urlencoded::Serializer;
@@ -102,6 +104,15 @@ impl Place {
                 let by = by.unwrap_or(By::Group);
                 letters::groups(&letters, &of(filter), by).map_err(in_words)
             }
+        }
+    }
+
+    /// Gives the room that a store keeps for letters back to the disk: on one that is full, nothing
+    /// could be read. False where none was kept, or a greenroom has the store.
+    pub(super) fn makes_room(&self) -> bool {
+        match self {
+            Self::Daemon(_) => false,
+            Self::Store(path) => give_reserve_back(path),
         }
     }
 
