@@ -4,7 +4,7 @@ use std::{fmt::Write, time::Duration};
 
 use greenroom_bus::{engine::RunReport, source::PartitionStanding};
 
-use crate::cli::ReportFormat;
+use crate::{cli::ReportFormat, commands::run::AllAnswers};
 
 /// So many slow keys are enough for a reader; JSON has all that were kept.
 const KEYS_IN_TEXT: usize = 5;
@@ -12,9 +12,9 @@ const KEYS_IN_TEXT: usize = 5;
 const KEY_LENGTH: usize = 45;
 
 /// The report as it is printed, with a newline at its end.
-pub fn render(report: &RunReport, format: ReportFormat) -> String {
+pub(crate) fn render(report: &RunReport, answers: &AllAnswers, format: ReportFormat) -> String {
     match format {
-        ReportFormat::Text => Text(report).whole(),
+        ReportFormat::Text => Text(report, answers).whole(),
         ReportFormat::Json => json(report),
     }
 }
@@ -26,8 +26,8 @@ fn json(report: &RunReport) -> String {
     text + "\n"
 }
 
-/// The report for people.
-struct Text<'a>(&'a RunReport);
+/// The report for people, with what `http` inputs have answered.
+struct Text<'a>(&'a RunReport, &'a AllAnswers);
 
 impl Text<'_> {
     fn whole(&self) -> String {
@@ -49,6 +49,7 @@ impl Text<'_> {
         self.reasons(&mut out);
         self.pool_table(&mut out);
         self.input_table(&mut out);
+        self.answer_table(&mut out);
         self.output_table(&mut out);
         self.positions_table(&mut out);
         self.slowest(&mut out);
@@ -160,6 +161,20 @@ impl Text<'_> {
             vec![format!("{} ({}{removed})", input.name, input.source), grouped(input.taken)]
         });
         table_of(out, &["input", "taken"], table.collect());
+    }
+
+    /// Of `http` inputs that were there at the end.
+    fn answer_table(&self, out: &mut String) {
+        if self.1.is_empty() {
+            return;
+        }
+        out.push('\n');
+        let table = self.1.iter().map(|(input, answers)| {
+            let count = |(status, count): &(u16, u64)| format!("{status}: {}", grouped(*count));
+            let counts: Vec<_> = answers.iter().map(count).collect();
+            vec![input.clone(), if counts.is_empty() { "-".to_owned() } else { counts.join(", ") }]
+        });
+        table_of(out, &["http input", "requests by answer"], table.collect());
     }
 
     fn output_table(&self, out: &mut String) {
@@ -369,13 +384,14 @@ mod tests {
 
     #[test]
     fn c16_what_is_delivered_again_is_told() {
-        let text = render(&report(), ReportFormat::Text);
+        let text = render(&report(), &AllAnswers::new(), ReportFormat::Text);
         assert!(text.contains("\nfile:orders.ndjson    4,321        at most 2\n"), "{text}");
         let value: serde_json::Value =
-            serde_json::from_str(&render(&report(), ReportFormat::Json)).unwrap();
+            serde_json::from_str(&render(&report(), &AllAnswers::new(), ReportFormat::Json))
+                .unwrap();
         assert_eq!(value["positions"][0]["delivered_again_at_most"], 2);
         let without = with(|report| report.positions.clear());
-        assert!(!render(&without, ReportFormat::Text).contains("positions"));
+        assert!(!render(&without, &AllAnswers::new(), ReportFormat::Text).contains("positions"));
     }
 
     #[test]
@@ -391,7 +407,7 @@ mod tests {
             let rows = [(0, 5_000, Some(0)), (1, 17, None), (2, 5_000, Some(3))];
             report.positions[0].partitions = rows.map(|(a, b, c)| standing(a, b, c)).into();
         });
-        let text = render(&report, ReportFormat::Text);
+        let text = render(&report, &AllAnswers::new(), ReportFormat::Text);
         assert!(
             text.contains("\nfile:orders.ndjson 1           17        5,000      unknown\n"),
             "{text}"
@@ -404,8 +420,18 @@ mod tests {
     }
 
     #[test]
+    fn b02_what_http_inputs_have_answered_is_told() {
+        let some = ("orders".to_owned(), vec![(202, 12_345), (401, 2)]);
+        let answers = AllAnswers::from([some, ("hooks".to_owned(), Vec::new())]);
+        let text = render(&report(), &answers, ReportFormat::Text);
+        for row in ["requests by answer\n", "\norders", " 202: 12,345, 401: 2\n", "\nhooks"] {
+            assert!(text.contains(row), "{row} in {text}");
+        }
+    }
+
+    #[test]
     fn o11_json_has_every_key_on_one_line() {
-        let text = render(&report(), ReportFormat::Json);
+        let text = render(&report(), &AllAnswers::new(), ReportFormat::Json);
         assert_eq!(text.matches('\n').count(), 1);
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         for key in [
@@ -443,7 +469,7 @@ mod tests {
 
     #[test]
     fn o11_text_is_aligned_and_escapes_keys() {
-        let text = render(&report(), ReportFormat::Text);
+        let text = render(&report(), &AllAnswers::new(), ReportFormat::Text);
         assert!(
             text.contains("taken             1,234,567\nhandled           1,234,560\n"),
             "{text}"

@@ -22,6 +22,7 @@
 
 mod access;
 mod answer;
+mod answers;
 mod body;
 mod guard;
 mod intake;

@@ -81,7 +81,7 @@ pub(super) fn all(daemon: Arc<Daemon>, guard: Arc<Guard>) -> Router {
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/api", get(async || Json::ok(paths())))
-        .route("/api/run", get(async |State(daemon): Asked| Json::ok(views::run(&daemon.control))))
+        .route("/api/run", get(async |State(daemon): Asked| Json::ok(views::run(&daemon))))
         .route("/api/pools", get(pools))
         .route("/api/pools/{name}", get(pool))
         .route("/api/pools/{name}/{order}", post(order_pool))

@@ -8,18 +8,19 @@ use greenroom::{
     stats::LatencySummary,
 };
 use greenroom_bus::engine::{
-    Control, Decided, HandlerView, HotView, InputView, KeyPartition, KeyView, OnFull, OutageView,
+    Decided, HandlerView, HotView, InputView, KeyPartition, KeyView, OnFull, OutageView,
     OutputView, ParkedView, PartitionView, Phase, PoolConfig, PoolView,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::sentence;
+use super::{daemon::Daemon, sentence};
 use crate::{
-    commands::run::layers::HandlerLayers,
+    commands::run::{intakes::Answers, layers::HandlerLayers},
     config::{Config, Kinds},
 };
 
-pub(super) fn run(control: &Control) -> Value {
+pub(super) fn run(daemon: &Daemon) -> Value {
+    let control = &daemon.control;
     let progress = control.progress();
     json!({
         "phase": match control.phase() {
@@ -37,12 +38,16 @@ pub(super) fn run(control: &Control) -> Value {
         "parked_events": progress.parked_events,
         "standstill": control.standstill(),
         "in_flight_bytes": progress.in_flight_bytes,
-        "inputs": control.input_views().iter().map(input).collect::<Value>(),
+        "inputs": control.input_views().iter().map(|view| input(view, daemon)).collect::<Value>(),
         "read": progress.read,
     })
 }
 
-fn input(view: &InputView) -> Value {
+fn input(view: &InputView, daemon: &Daemon) -> Value {
+    let answers = daemon.reload.answers(&view.name);
+    let by_status = |answers: Answers| -> Map<String, Value> {
+        answers.into_iter().map(|(status, count)| (status.to_string(), count.into())).collect()
+    };
     json!({
         "name": view.name,
         "source": view.source,
@@ -55,6 +60,8 @@ fn input(view: &InputView) -> Value {
         "parked": view.parked,
         "refuses_parked": view.refuses_parked,
         "last_settled_ms": view.last_settled.map(millis),
+        // Of `http` inputs: requests by the status that they were answered with.
+        "answers": answers.map(by_status),
         "partitions": view.partitions.iter().map(partition).collect::<Value>(),
     })
 }

@@ -2,20 +2,20 @@
 
 pub(crate) mod assemble;
 mod dry;
-mod intakes;
+pub(crate) mod intakes;
 mod interrupt;
 pub(crate) mod layers;
 pub(crate) mod reload;
 pub(crate) mod targets;
 
-use std::{io::IsTerminal, process::ExitCode, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, io::IsTerminal, process::ExitCode, sync::Arc, time::Duration};
 
 use greenroom_bus::{
     engine::{Control, RunReport},
     handler::exec::kill_all,
 };
 
-use self::{reload::Reload, targets::Targets};
+use self::{intakes::Answers, reload::Reload, targets::Targets};
 use crate::{
     admin::{Daemon, Listener, Open},
     cli::{ReportFormat, RunArgs, Source},
@@ -25,6 +25,9 @@ use crate::{
     progress::{self, Snapshot},
     report,
 };
+
+/// What each `http` input has answered, by its name.
+pub(crate) type AllAnswers = BTreeMap<String, Answers>;
 
 /// How long senders are still answered once all is handled.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
@@ -52,12 +55,15 @@ fn run(config: Config, source: &Source, format: ReportFormat) -> ExitCode {
     // Those of handlers that could not be dropped, because a thread is held up.
     kill_all();
     match ended {
-        Ok(report) => conclude(&report, format, has_standard_output),
+        Ok((report, answers)) => conclude(&report, &answers, format, has_standard_output),
         Err(why) => Exit::CouldNotRun.because(why),
     }
 }
 
-async fn run_to_the_end(config: Config, source: &Source) -> Result<RunReport, String> {
+async fn run_to_the_end(
+    config: Config,
+    source: &Source,
+) -> Result<(RunReport, AllAnswers), String> {
     // Taken first: who cannot listen has opened nothing.
     let listener = config.admin.as_ref().map(Listener::bind).transpose()?;
     let targets = Arc::new(Targets::default());
@@ -78,9 +84,9 @@ async fn run_to_the_end(config: Config, source: &Source) -> Result<RunReport, St
         biased;
         report = engine.run() => {
             // What was being stored is answered; the next run handles it.
-            intakes.close_intakes(LAST_ANSWERS).await;
+            let answers = intakes.close_intakes(LAST_ANSWERS).await;
             layers.conclude();
-            Ok(report)
+            Ok((report, answers))
         }
         () = progress::show(may_draw, move || snapshot(&control, has_admin, outage_limit)) => unreachable!("progress is shown until it is dropped"),
     }
@@ -112,8 +118,13 @@ fn snapshot(control: &Control, has_admin: bool, outage_limit: Duration) -> Snaps
 }
 
 /// Events on standard output stand alone there: the report then goes to standard error.
-fn conclude(report: &RunReport, format: ReportFormat, has_standard_output: bool) -> ExitCode {
-    let text = report::render(report, format);
+fn conclude(
+    report: &RunReport,
+    answers: &AllAnswers,
+    format: ReportFormat,
+    has_standard_output: bool,
+) -> ExitCode {
+    let text = report::render(report, answers, format);
     let printed = if has_standard_output { exit::answer_aside(&text) } else { exit::answer(&text) };
     if report.is_clean() { printed } else { Exit::Refused.into() }
 }

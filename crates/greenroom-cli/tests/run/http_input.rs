@@ -163,6 +163,39 @@ fn b02_tokens_are_reloaded_and_what_needs_a_restart_is_named() {
 }
 
 #[test]
+fn b02_requests_are_counted_by_the_status_that_they_were_answered_with() {
+    let small = "store: kept, max_event: 1KiB, auth: { bearer: sesame }";
+    let stage = Stage::with(&PASS.replace("store: kept", small));
+    let daemon = Daemon::start(&stage);
+    let at = address(&daemon);
+    assert_eq!(daemon.get("/api/run").1["inputs"][0]["answers"], json!({}));
+    let posted = |token: &str, body: &str| {
+        let headers = format!("authorization: Bearer {token}\r\ncontent-type: {STRUCTURED}\r\n");
+        Posts::to(&at).unwrap().post(&headers, body).unwrap().status
+    };
+    let good = event("a", "t", "s", json!(1)).to_string();
+    let large = event("b", "t", "s", json!("x".repeat(2_000))).to_string();
+    let answered = [
+        posted("sesame", &good),
+        posted("sesame", &good),
+        posted("other", &good),
+        posted("sesame", "{}"),
+        posted("sesame", &large),
+    ];
+    assert_eq!(answered, [202, 202, 401, 400, 413]);
+    let answers = daemon.get("/api/run").1["inputs"][0]["answers"].clone();
+    assert_eq!(answers, json!({ "202": 2, "400": 1, "401": 1, "413": 1 }));
+    drained(daemon);
+    // An input of another kind answers nobody.
+    let other =
+        PASS.replace("http: { listen: '127.0.0.1:0', store: kept }", "generator: { rate: 1/s }");
+    let other = Stage::with(&other);
+    let daemon = Daemon::start(&other);
+    assert_eq!(daemon.get("/api/run").1["inputs"][0]["answers"], Value::Null);
+    drained(daemon);
+}
+
+#[test]
 fn b02_an_input_that_is_gone_from_the_file_takes_nothing_more() {
     let two = PASS.replace("store: kept } }", "store: kept } }, g: { generator: { rate: 1/s } }");
     let stage = Stage::with(&two);

@@ -74,6 +74,7 @@ impl Intake {
             log,
             connections: Connections::up_to(most),
             budget: Arc::default(),
+            answers: Default::default(),
             closing: watch::Sender::new(false),
             failed: false.into(),
             current: RwLock::new(Arc::new(current)),
@@ -90,6 +91,12 @@ impl Intake {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// How many requests it has answered with each status, as far as there were any, by status;
+    /// those for its health included. What is no HTTP is not counted.
+    pub fn answers(&self) -> Vec<(u16, u64)> {
+        self.shared.answers.counts()
     }
 
     /// Answers from now on, on the runtime that this is called on. Done by the first pull of its

@@ -105,7 +105,11 @@ where
     let (answering, answers) = (place.clone(), shared.clone());
     let service = service_fn(move |request| {
         let (place, shared) = (answering.clone(), answers.clone());
-        async move { Ok::<_, Infallible>(answer(&shared, &place, request).await) }
+        async move {
+            let answer = answer(&shared, &place, request).await;
+            shared.answers.count(answer.status());
+            Ok::<_, Infallible>(answer)
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

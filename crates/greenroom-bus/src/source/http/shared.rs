@@ -7,6 +7,7 @@ use rustls::ServerConfig;
 use tokio::sync::watch;
 
 use super::{
+    answers::Answers,
     body::Budget,
     guard::Guard,
     settings::{HttpSettings, ServerTls},
@@ -21,6 +22,7 @@ pub(super) struct Shared {
     pub(super) log: Arc<dyn EventLog>,
     pub(super) connections: Arc<Connections>,
     pub(super) budget: Arc<Budget>,
+    pub(super) answers: Answers,
     pub(super) closing: watch::Sender<bool>,
     /// The log has said that it can store nothing any more.
     pub(super) failed: AtomicBool,

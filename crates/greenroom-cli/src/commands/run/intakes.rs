@@ -19,6 +19,9 @@ const CONSUMER: &str = "greenroom";
 /// Segments are a fourth of what the log may have at most: retention removes whole ones.
 const SEGMENTS: u64 = 4;
 
+/// How many requests were answered with each status.
+pub(crate) type Answers = Vec<(u16, u64)>;
+
 /// The server of an input, with the log that it appends to.
 #[derive(Clone)]
 pub(super) struct HttpIntake {
@@ -42,6 +45,11 @@ impl HttpIntake {
     pub(super) async fn ended(self, within: Duration) {
         self.answered(within).await;
         self.log.close().await;
+    }
+
+    /// How many requests it has answered with each status.
+    pub(super) fn answers(&self) -> Answers {
+        self.server.answers()
     }
 
     /// Goes by other settings from now on; false where they are the same.

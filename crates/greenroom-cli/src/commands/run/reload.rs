@@ -15,7 +15,7 @@ use greenroom_bus::engine::{ChangeError, Control, PoolControl};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
-use super::{assemble, targets::Targets};
+use super::{assemble, intakes::Answers, targets::Targets};
 use crate::{
     cli::Source,
     config::{self, Config, HandlerConfig, HandlerKind, Options, PoolConfig, Problems},
@@ -81,6 +81,11 @@ impl Reload {
     /// The configuration that holds.
     pub(crate) fn config(&self) -> Arc<Config> {
         self.config.lock().clone()
+    }
+
+    /// How many requests an `http` input has answered with each status.
+    pub(crate) fn answers(&self, input: &str) -> Option<Answers> {
+        self.targets.answers(input)
     }
 
     /// Has outputs looked at, which may have been rotated, reads the configuration again and

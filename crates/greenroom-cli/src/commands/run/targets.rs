@@ -1,7 +1,11 @@
 //! What is posted to: the targets of `http` handlers and outputs, and greenroom itself by `http`
 //! inputs. Their options change while greenroom runs.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
 use greenroom::Backoff;
 use greenroom_bus::{
@@ -19,7 +23,7 @@ use greenroom_bus::{
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::intakes::{self, HttpIntake};
+use super::intakes::{self, Answers, HttpIntake};
 use crate::config::{
     DurationRange, HttpAuth, HttpBatch, HttpConfig, HttpInput, HttpMode, HttpOutput,
     HttpOutputMode, HttpTls, InputConfig, OutputConfig, OutputKind, RotateConfig,
@@ -125,15 +129,23 @@ impl Targets {
         intake.map_or(Ok(false), |intake| intake.reconfigure(intakes::settings(input, http)?))
     }
 
+    /// How many requests an `http` input has answered with each status.
+    pub(super) fn answers(&self, input: &str) -> Option<Answers> {
+        self.intakes.lock().get(input).map(HttpIntake::answers)
+    }
+
     /// Takes nothing more, and waits until what was being stored is answered, but no longer than
-    /// this.
-    pub(super) async fn close_intakes(&self, within: Duration) {
-        let all: Vec<_> = self.intakes.lock().drain().map(|(_, intake)| intake).collect();
-        all.iter().for_each(|intake| intake.close());
+    /// this. What each has answered, by its name.
+    pub(super) async fn close_intakes(&self, within: Duration) -> BTreeMap<String, Answers> {
+        let all: Vec<_> = self.intakes.lock().drain().collect();
+        all.iter().for_each(|(_, intake)| intake.close());
         let until = Instant::now() + within;
-        for intake in all {
+        let mut answers = BTreeMap::new();
+        for (name, intake) in all {
             intake.answered(until.saturating_duration_since(Instant::now())).await;
+            answers.insert(name, intake.answers());
         }
+        answers
     }
 }
 
