@@ -15,7 +15,7 @@ use crate::{
     seeds::JSON,
 };
 
-const MESSAGES: &[&[u8]] = &[
+pub const MESSAGES: &[&[u8]] = &[
     b"ce-specversion:1.0\nce-id:a1\nce-source:/shop\nce-type:order.placed\n\n",
     b"CE-SpecVersion: 1.0\nce-id: a%201\nce-source:/shop\nce-type:t\nce-subject:\"a b\"\nce-time:2026-01-31T12:00:00Z\nce-tenant:%F0%9F%98%80\nContent-Type:application/json; charset=utf-8\n\n{\"n\":1}",
     b"ce-specversion:1.0\nce-id:a\nce-source:s\nce-type:t\ncontent-type:text/plain\n\ntwo\nlines",
@@ -24,7 +24,7 @@ const MESSAGES: &[&[u8]] = &[
     b"content-type:application/cloudevents-batch+json\n\n[{\"specversion\":\"1.0\",\"id\":\"1\",\"source\":\"s\",\"type\":\"t\"}]",
 ];
 
-const TOKENS: &[&str] = &[
+pub const TOKENS: &[&str] = &[
     ":",
     "\n",
     "\n\n",
@@ -61,7 +61,8 @@ const TOKENS: &[&str] = &[
 const URLS: &[&[u8]] =
     &[b"http://localhost:9000/prices?a=b", b"https://user:pw@[::1]:443/%20#f", b"/relative"];
 
-fn split(message: &[u8]) -> (Vec<(&str, &[u8])>, Bytes) {
+/// Headers, and what is behind an empty line.
+pub fn split(message: &[u8]) -> (Vec<(&str, &[u8])>, Bytes) {
     let end = message.windows(2).position(|pair| pair == b"\n\n").unwrap_or(message.len());
     let (head, body) = message.split_at(end);
     let headers = head.split(|byte| *byte == b'\n').filter_map(|line| {

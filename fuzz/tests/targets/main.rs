@@ -3,9 +3,11 @@
 mod answers;
 mod checkpoints;
 mod configuration;
+mod durable_log;
 mod events;
 mod files;
 mod http;
+mod posts;
 mod records;
 mod routing;
 mod seeds;

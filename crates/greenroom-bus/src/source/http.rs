@@ -24,6 +24,8 @@ mod access;
 mod answer;
 mod answers;
 mod body;
+#[doc(hidden)]
+pub mod fuzzed;
 mod guard;
 mod intake;
 mod message;

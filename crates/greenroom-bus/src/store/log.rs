@@ -27,6 +27,8 @@ mod consumers;
 mod disk;
 mod error;
 mod format;
+#[doc(hidden)]
+pub mod fuzzed;
 mod identities;
 mod inspection;
 mod options;

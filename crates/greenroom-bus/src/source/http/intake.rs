@@ -7,22 +7,15 @@ use std::{
     time::Duration,
 };
 
-use parking_lot::{Mutex, RwLock};
-use tokio::{sync::watch, task::JoinHandle, time::timeout};
+use parking_lot::Mutex;
+use tokio::{task::JoinHandle, time::timeout};
 
 use super::{
     serve,
     settings::HttpSettings,
-    shared::{Current, Shared},
+    shared::{Current, SHARE, Shared},
 };
-use crate::{
-    http::server::{Connections, within_descriptors},
-    source::SourceError,
-    store::log::EventLog,
-};
-
-/// Connections take at most this part of the descriptors that the process may open.
-const SHARE: usize = 2;
+use crate::{http::server::within_descriptors, source::SourceError, store::log::EventLog};
 
 /// Takes an address to listen at. Nobody is answered yet; connections wait.
 ///
@@ -66,19 +59,8 @@ impl Intake {
         let address = listener.local_addr();
         let address = address.map_err(|error| SourceError::new("http", error.to_string()))?;
         let name = format!("http:{address}{path}");
-        let most = within_descriptors(settings.connections, SHARE);
-        let current = Current::new(settings).map_err(|why| SourceError::new(&*name, why))?;
-        let shared = Shared {
-            name,
-            path: path.to_owned(),
-            log,
-            connections: Connections::up_to(most),
-            budget: Arc::default(),
-            answers: Default::default(),
-            closing: watch::Sender::new(false),
-            failed: false.into(),
-            current: RwLock::new(Arc::new(current)),
-        };
+        let shared = Shared::new(name.clone(), path, settings, log)
+            .map_err(|why| SourceError::new(name, why))?;
         let state = Mutex::new(State::Bound(listener));
         Ok(Self { shared: Arc::new(shared), address, state })
     }

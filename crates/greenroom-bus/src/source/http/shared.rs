@@ -12,7 +12,13 @@ use super::{
     guard::Guard,
     settings::{HttpSettings, ServerTls},
 };
-use crate::{http::server::Connections, store::log::EventLog};
+use crate::{
+    http::server::{Connections, within_descriptors},
+    store::log::EventLog,
+};
+
+/// Connections take at most this part of the descriptors that the process may open.
+pub(super) const SHARE: usize = 2;
 
 /// What all connections share.
 pub(super) struct Shared {
@@ -48,6 +54,28 @@ impl Current {
 }
 
 impl Shared {
+    /// # Errors
+    /// Settings that cannot be used.
+    pub(super) fn new(
+        name: String,
+        path: &str,
+        settings: HttpSettings,
+        log: Arc<dyn EventLog>,
+    ) -> Result<Self, String> {
+        let most = within_descriptors(settings.connections, SHARE);
+        Ok(Self {
+            name,
+            path: path.to_owned(),
+            log,
+            connections: Connections::up_to(most),
+            budget: Arc::default(),
+            answers: Answers::default(),
+            closing: watch::Sender::new(false),
+            failed: false.into(),
+            current: RwLock::new(Arc::new(Current::new(settings)?)),
+        })
+    }
+
     pub(super) fn current(&self) -> Arc<Current> {
         self.current.read().clone()
     }

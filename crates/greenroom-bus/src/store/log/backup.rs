@@ -127,6 +127,9 @@ fn copy_segment(
 ) -> Result<Walk, LogError> {
     let path = Segment::path(directory, base);
     let (segment, file) = Segment::open(disk, &path, base, false)?;
+    if let Some(damage) = segment.is_cut() {
+        return Err(LogError::Damaged(damage));
+    }
     let copied = Segment::path(to, base);
     let failed = || LogError::io(copied.clone());
     let copy = disk.create(&copied, segment.length).map_err(failed())?;

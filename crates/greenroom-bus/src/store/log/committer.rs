@@ -154,10 +154,10 @@ impl LogCommitter {
             return Err(self.full(bytes));
         }
         let recycle = self.has_spare && length == usual;
-        let header =
-            SegmentHeader { log: self.log, base: self.next, created: time, salt: random() };
+        let (log, base, salt) = (self.log, self.next, random());
+        let header = SegmentHeader { log, base, created: time, salt, length };
         let Shared { disk, directory, .. } = &*self.shared;
-        let active = begin_segment(&**disk, directory, header, length, recycle);
+        let active = begin_segment(&**disk, directory, header, recycle);
         self.active = active.map_err(|why| match why {
             NoSegment::Full(error) => disk_full(&directory.display().to_string(), &error),
             NoSegment::Failed(error) => failed(&directory.display().to_string(), &error),

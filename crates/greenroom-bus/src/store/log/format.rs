@@ -43,6 +43,9 @@ pub(super) struct SegmentHeader {
     pub(super) created: u64,
     /// Another one for each use of a file.
     pub(super) salt: u32,
+    /// Bytes of the file, which is made as a whole: a shorter one has lost something. 0 where it is
+    /// not known: in segments that were made before it was written.
+    pub(super) length: u64,
 }
 
 /// Why bytes are not the header of a segment.
@@ -63,6 +66,7 @@ impl SegmentHeader {
         bytes[24..32].copy_from_slice(&self.base.to_le_bytes());
         bytes[32..40].copy_from_slice(&self.created.to_le_bytes());
         bytes[40..44].copy_from_slice(&self.salt.to_le_bytes());
+        bytes[44..52].copy_from_slice(&self.length.to_le_bytes());
         let sum = checksum_of_header(&bytes);
         bytes[12..16].copy_from_slice(&sum.to_le_bytes());
         bytes
@@ -81,7 +85,8 @@ impl SegmentHeader {
             return Err(NoHeader::Damaged);
         }
         let (log, base) = (u64_at(bytes, 16), u64_at(bytes, 24));
-        Ok(Self { log, base, created: u64_at(bytes, 32), salt: u32_at(bytes, 40) })
+        let (created, salt) = (u64_at(bytes, 32), u32_at(bytes, 40));
+        Ok(Self { log, base, created, salt, length: u64_at(bytes, 44) })
     }
 }
 
@@ -161,6 +166,36 @@ fn salted(salt: u32) -> Hasher {
     let mut crc = Hasher::new();
     crc.update(&salt.to_le_bytes());
     crc
+}
+
+/// Writes the checksum that a segment's header should have, and returns its salt; `None` where there
+/// is no room for a header.
+pub(super) fn seal_segment(segment: &mut [u8]) -> Option<u32> {
+    let header = segment.first_chunk_mut::<SEGMENT_HEADER>()?;
+    let sum = checksum_of_header(header);
+    header[12..16].copy_from_slice(&sum.to_le_bytes());
+    Some(u32_at(header, 40))
+}
+
+/// Writes the checksums that a block and its records should have. `bytes`: all of the block.
+pub(super) fn seal_block(bytes: &mut [u8], salt: u32) {
+    let Some(header) = BlockHeader::read(bytes) else { return };
+    let mut crc = salted(salt);
+    crc.update(&bytes[8..BLOCK_HEADER]);
+    let mut at = BLOCK_HEADER;
+    for _ in 0..header.count {
+        let Some((head, rest)) =
+            bytes.get_mut(at..).and_then(|bytes| bytes.split_at_mut_checked(RECORD_HEADER))
+        else {
+            break;
+        };
+        let length = u32_at(head, 0) as usize;
+        let Some(event) = rest.get(..length) else { break };
+        head[4..8].copy_from_slice(&checksum(event).to_le_bytes());
+        crc.update(head);
+        at += RECORD_HEADER + length;
+    }
+    bytes[4..8].copy_from_slice(&crc.sum().to_le_bytes());
 }
 
 /// The beginning of a block, which is not known to be right before its records were read.
@@ -303,7 +338,7 @@ mod tests {
 
     #[test]
     fn b03_every_changed_byte_of_a_segments_header_is_found() {
-        let header = SegmentHeader { log: 1, base: 2, created: 3, salt: 4 };
+        let header = SegmentHeader { log: 1, base: 2, created: 3, salt: 4, length: 5 };
         assert_eq!(SegmentHeader::read(&header.write()), Ok(header));
         for at in 0..SEGMENT_HEADER {
             let mut changed = header.write();

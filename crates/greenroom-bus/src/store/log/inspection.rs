@@ -84,6 +84,7 @@ pub fn inspect(
         log.get_or_insert(segment.header.log);
         found.segments += 1;
         found.bytes += segment.length;
+        found.damage.extend(segment.is_cut());
         segment_of(Walk::new(segment, file), following, &mut found, &mut each)?;
     }
     let Some(log) = log else { return Ok(found) };

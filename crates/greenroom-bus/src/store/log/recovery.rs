@@ -53,6 +53,9 @@ pub(super) fn recover(
     for base in bases(&names) {
         let path = Segment::path(directory, base);
         let (segment, file) = Segment::open(disk, &path, base, true)?;
+        if let Some(damage) = segment.is_cut() {
+            return Err(LogError::Damaged(damage));
+        }
         walks.push(Walk::new(segment, file));
     }
     let Some(last) = walks.last() else { return Ok(None) };

@@ -17,17 +17,16 @@ pub(super) enum NoSegment {
     Failed(io::Error),
 }
 
-/// Makes a segment of `length` bytes that begins with `header`. Until it has its name it is
+/// Makes the segment that `header` tells of. Until it has its name it is
 /// nothing to anybody, so a crash at any step leaves the log as it was.
 pub(super) fn begin_segment(
     disk: &dyn Disk,
     directory: &Path,
     header: SegmentHeader,
-    length: u64,
     recycle: bool,
 ) -> Result<Active, NoSegment> {
     let beside = directory.join(if recycle { SPARE } else { NEXT });
-    let made = make(disk, &beside, header, length, recycle);
+    let made = make(disk, &beside, header, recycle);
     let file = made.map_err(|error| {
         if !recycle {
             // What is left of it is removed when the log is opened the next time.
@@ -38,7 +37,7 @@ pub(super) fn begin_segment(
     let path = Segment::path(directory, header.base);
     disk.rename(&beside, &path).map_err(NoSegment::Failed)?;
     disk.sync_directory(directory).map_err(NoSegment::Failed)?;
-    let segment = Segment { path, header, length };
+    let segment = Segment { path, length: header.length, header };
     Ok(Active { segment, file, end: SEGMENT_HEADER as u64 })
 }
 
@@ -46,10 +45,9 @@ fn make(
     disk: &dyn Disk,
     path: &Path,
     header: SegmentHeader,
-    length: u64,
     recycle: bool,
 ) -> io::Result<Arc<dyn DiskFile>> {
-    let file = if recycle { disk.open(path, true)? } else { disk.create(path, length)? };
+    let file = if recycle { disk.open(path, true)? } else { disk.create(path, header.length)? };
     file.write_at(&header.write(), 0)?;
     file.sync()?;
     Ok(file)

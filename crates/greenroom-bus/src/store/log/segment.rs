@@ -45,11 +45,14 @@ impl Segment {
         let file = disk.open(path, to_write).map_err(LogError::io(path))?;
         let length = file.length().map_err(LogError::io(path))?;
         let mut bytes = [0; SEGMENT_HEADER];
-        file.read_at(&mut bytes, 0).map_err(LogError::io(path))?;
+        let count = file.read_at(&mut bytes, 0).map_err(LogError::io(path))?;
         let damaged = |what: &str| {
             let (file, what) = (path.to_owned(), what.to_owned());
             LogError::Damaged(Damage { file, offset: 0, sequence: base, what })
         };
+        if count < SEGMENT_HEADER {
+            return Err(damaged("it ends inside its header"));
+        }
         let header = SegmentHeader::read(&bytes).map_err(|why| match why {
             NoHeader::Damaged => damaged("its header is not that of a segment"),
             NoHeader::Later(form) => {
@@ -60,6 +63,18 @@ impl Segment {
             return Err(damaged("its header has another sequence number than its name"));
         }
         Ok((Self { path: path.to_owned(), header, length }, file))
+    }
+
+    /// The damage of a file that is shorter than it was made: what it has lost may have been
+    /// durable.
+    pub(super) fn is_cut(&self) -> Option<Damage> {
+        let (length, made) = (self.length, self.header.length);
+        (length < made).then(|| Damage {
+            file: self.path.clone(),
+            offset: length,
+            sequence: self.header.base,
+            what: format!("it has {length} bytes and was made with {made}: its end is missing"),
+        })
     }
 }
 

@@ -351,8 +351,9 @@ impl SegmentLog {
 /// A log that was never there.
 fn begin(disk: &dyn Disk, directory: &Path, options: &LogOptions) -> Result<Recovered, LogError> {
     let (clock, log) = (LogClock::after(0), random());
-    let header = SegmentHeader { log, base: 1, created: clock.now(), salt: random() };
-    let made = begin_segment(disk, directory, header, options.segment_bytes, false);
+    let (created, length) = (clock.now(), options.segment_bytes);
+    let header = SegmentHeader { log, base: 1, created, salt: random(), length };
+    let made = begin_segment(disk, directory, header, false);
     let active: Active = made.map_err(|why| match why {
         NoSegment::Full(error) | NoSegment::Failed(error) => {
             LogError::Io { path: directory.to_owned(), error }

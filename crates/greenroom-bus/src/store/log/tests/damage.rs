@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf, time::Duration};
 
 use super::{
-    super::{Damage, EventLog, LogError, LogOptions, SegmentLog},
+    super::{Damage, EventLog, LogError, LogOptions, SegmentLog, back_up, inspect},
     support::*,
 };
 
@@ -81,6 +81,23 @@ async fn b03_damage_before_the_tail_refuses_the_log_and_changes_nothing() {
     }
     fs::write(&segment, &whole).unwrap();
     assert_eq!(SegmentLog::open(&path, options()).unwrap().standing().next, 13);
+}
+
+#[tokio::test]
+async fn b03_a_segment_that_is_shorter_than_it_was_made_is_damage() {
+    let (directory, segment, blocks) = three_blocks().await;
+    let whole = fs::read(&segment).unwrap();
+    let path = directory.path().join("log");
+    for length in [0, 44, 63, 64, blocks[1], blocks[2], whole.len() - 1] {
+        fs::write(&segment, &whole[..length]).unwrap();
+        assert_eq!(damage(&path).file, segment, "{length} bytes");
+        let copy = directory.path().join(format!("copy-{length}"));
+        assert!(matches!(back_up(&path, &copy), Err(LogError::Damaged(_))), "{length} bytes");
+    }
+    // What is readable of it can be saved all the same.
+    fs::write(&segment, &whole[..blocks[2]]).unwrap();
+    let found = inspect(&path, |_, _| Ok(())).unwrap();
+    assert_eq!((found.events, found.damage.len()), (8, 1), "{found:?}");
 }
 
 #[tokio::test]
