@@ -96,37 +96,48 @@ impl Whole {
             && bytes[at..].starts_with(block)
     }
 
-    /// How many blocks stand whole where they were, one behind the other.
-    fn intact(&self, bytes: &[u8]) -> usize {
-        let is_whole = |n: &usize| self.fits(*n, self.blocks[*n].0.start, bytes);
-        (0..self.blocks.len()).take_while(is_whole).count()
+    /// Reads on from block to block, as far as whole ones of the next sequence number follow one
+    /// another. One without events may be there more than once, or not at all: nothing is missing.
+    fn read(&self, bytes: &[u8]) -> Read {
+        let mut read = Read { end: SEGMENT_HEADER, next: 1, events: Vec::new() };
+        let next = |read: &Read| {
+            let is_next = |n: &usize| self.first(*n) == read.next && self.fits(*n, read.end, bytes);
+            (0..self.blocks.len()).find(is_next)
+        };
+        while let Some(n) = next(&read) {
+            let (place, events) = &self.blocks[n];
+            read.end += place.len().next_multiple_of(ALIGNMENT);
+            read.next += events.len() as u64;
+            read.events.extend(events.iter().cloned());
+        }
+        read
     }
 
-    /// Where the first `count` blocks end.
-    fn end(&self, count: usize) -> usize {
-        let end = count.checked_sub(1).map(|last| self.blocks[last].0.end);
-        end.map_or(SEGMENT_HEADER, |end| end.next_multiple_of(ALIGNMENT))
-    }
-
-    /// A block that is not before the next one stands whole somewhere behind the first `count`.
-    fn has_later(&self, count: usize, bytes: &[u8]) -> bool {
-        let next = self.first(count);
-        let later: Vec<usize> =
-            (0..self.blocks.len()).filter(|n| *n >= count || self.first(*n) >= next).collect();
-        let places = (self.end(count)..bytes.len()).step_by(ALIGNMENT);
+    /// Something that was durable is missing before a whole block that stands behind it.
+    fn has_later(&self, read: &Read, bytes: &[u8]) -> bool {
+        let places = (read.end..bytes.len()).step_by(ALIGNMENT);
+        let is_later = |n: &usize| self.first(*n) >= read.next;
+        let later: Vec<usize> = (0..self.blocks.len()).filter(is_later).collect();
         let is_one = |at: usize| later.iter().any(|n| self.fits(*n, at, bytes));
         places.filter(|at| bytes[*at..].starts_with(b"GRBK")).any(is_one)
     }
 
-    /// The first sequence number behind so many blocks.
-    fn first(&self, count: usize) -> u64 {
+    /// The first sequence number of a block, or behind the last one.
+    fn first(&self, n: usize) -> u64 {
         let events = |(_, events): &(_, Vec<_>)| events.len() as u64;
-        1 + self.blocks[..count].iter().map(events).sum::<u64>()
+        1 + self.blocks[..n].iter().map(events).sum::<u64>()
     }
 
-    fn events(&self, count: usize) -> Vec<(u64, Vec<u8>)> {
-        self.blocks[..count].iter().flat_map(|(_, events)| events.clone()).collect()
+    fn next(&self) -> u64 {
+        self.first(self.blocks.len())
     }
+}
+
+/// What is to be read of a segment.
+struct Read {
+    end: usize,
+    next: u64,
+    events: Vec<(u64, Vec<u8>)>,
 }
 
 /// By salt: the seeds, of which none is taken for a part of another.
@@ -160,14 +171,14 @@ fn the_last_segment() {
             assert!(found.is_err(), "another header");
             return assert_it_says_what(&found.err().expect("an error"));
         };
-        let count = whole.intact(input);
-        if whole.has_later(count, input) || input.len() < whole.bytes.len() {
+        let read = whole.read(input);
+        if whole.has_later(&read, input) || input.len() < whole.bytes.len() {
             let error = found.err().expect("damage before the tail, or a file that is cut");
             return assert_it_says_what(&error);
         }
         let mut found = found.expect("at most a torn tail").expect("a log");
-        let events = whole.events(count);
-        assert_eq!(found.next, 1 + events.len() as u64);
+        let events = read.events;
+        assert_eq!(found.next, read.next);
         assert_eq!(found.events, events, "all of the blocks that are whole, and nothing else");
         let event = Event::builder("more", "/s", "t").build().expect("an event");
         if let Some(bytes) = found.append(&event).expect("memory") {
@@ -183,7 +194,7 @@ fn the_last_segment() {
 fn a_segment_before_the_last() {
     let follows: BTreeMap<u64, Vec<u8>> = WHOLE
         .values()
-        .map(|whole| 1 + whole.events(whole.blocks.len()).len() as u64)
+        .map(Whole::next)
         .map(|base| (base, Whole::new(base, 99, &[2, 1]).bytes.to_vec()))
         .collect();
     fuzz!(SEEDS.as_slice(), TOKENS, |input| {
@@ -191,9 +202,7 @@ fn a_segment_before_the_last() {
             let found = recover(&[(1, input), (1_000, follows.values().next().expect("one"))]);
             return assert!(found.is_err(), "another header");
         };
-        let all = whole.blocks.len();
-        let events = whole.events(all);
-        let base = 1 + events.len() as u64;
+        let (read, base) = (whole.read(input), whole.next());
         if base == 1 {
             // Two segments of one name are not there.
             return;
@@ -201,23 +210,19 @@ fn a_segment_before_the_last() {
         match recover(&[(1, input), (base, &follows[&base])]) {
             Ok(found) => {
                 let found = found.expect("a log");
-                assert_eq!(
-                    whole.intact(input),
-                    all,
-                    "something is missing before the last segment"
-                );
+                assert_eq!(read.next, base, "something is missing before the last segment");
                 assert_eq!(found.next, base + 3);
-                assert_eq!(found.events[..events.len()], events);
+                assert_eq!(found.events[..read.events.len()], read.events);
             }
             Err(error) => {
                 assert_it_says_what(&error);
-                let end = whole.end(all);
+                let end = read.end;
                 // Behind the last block stands one more that is not whole: that may have been lost.
                 let is_begun = input
                     .get(end..end + BLOCK_HEADER)
                     .is_some_and(|header| header.starts_with(b"GRBK") && number(header, 8) == base);
                 let is_cut = input.len() < whole.bytes.len();
-                let is_whole = whole.intact(input) == all && !is_begun && !is_cut;
+                let is_whole = read.next == base && !is_begun && !is_cut;
                 assert!(!is_whole, "nothing is missing: {error}");
             }
         }

@@ -61,7 +61,9 @@ fn assert_lines(content: &[u8], taken: &[Taken]) {
     let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
     let lines =
         content.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-    let lines = (1..).zip(lines).filter(|(_, line)| !line.trim_ascii().is_empty());
+    // Of a longer line nobody knows whether it is blank.
+    let is_blank = |line: &[u8]| line.len() <= LONGEST_EVENT && line.trim_ascii().is_empty();
+    let lines = (1..).zip(lines).filter(|(_, line)| !is_blank(line));
     let mut taken = taken.iter();
     for (number, line) in lines {
         let taken = taken.next().unwrap_or_else(|| panic!("line {number} is missing"));

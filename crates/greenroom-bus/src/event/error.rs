@@ -1,6 +1,6 @@
 //! What can be wrong with bytes that should be an event, and with data that should be of a type.
 
-use crate::codec::CodecError;
+use crate::{codec::CodecError, excerpt::excerpt};
 
 /// Why bytes are no CloudEvent. The text names the attribute, what was expected and what was found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -74,7 +74,8 @@ impl From<serde_json::Error> for EventError {
     fn from(error: serde_json::Error) -> Self {
         let text = error.to_string();
         let place = format!(" at line {} column {}", error.line(), error.column());
-        let message = text.strip_suffix(&place).unwrap_or(&text).to_owned();
+        // It repeats a text that stands where it should not, however long that is.
+        let message = excerpt(text.strip_suffix(&place).unwrap_or(&text)).into_owned();
         Self::Json { message, line: error.line(), column: error.column() }
     }
 }

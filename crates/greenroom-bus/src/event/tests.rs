@@ -55,6 +55,12 @@ fn m01_each_required_attribute_is_required() {
 }
 
 #[test]
+fn m01_an_error_is_short_however_long_the_text_in_place_of_an_event_is() {
+    let text = parse(&format!("\"{}\"", "x".repeat(100_000))).unwrap_err().to_string();
+    assert!(text.len() < 1_200 && text.contains("bytes more"), "{text}");
+}
+
+#[test]
 fn m01_wrong_types_are_named_with_what_was_found() {
     assert_eq!(
         error(r#""subject":17"#),

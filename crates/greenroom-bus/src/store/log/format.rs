@@ -195,7 +195,7 @@ pub(super) fn seal_block(bytes: &mut [u8], salt: u32) {
         crc.update(head);
         at += RECORD_HEADER + length;
     }
-    bytes[4..8].copy_from_slice(&crc.sum().to_le_bytes());
+    bytes[4..8].copy_from_slice(&crc.finalize().to_le_bytes());
 }
 
 /// The beginning of a block, which is not known to be right before its records were read.
