@@ -141,6 +141,83 @@ shutdown: { deadline: 20s }
     assert_eq!(daemon.ended().code, 0);
 }
 
+/// Says in `ledger` what it begins and ends, and ends nothing before there is a file `go`. A process
+/// whose parent was killed ends nothing.
+const HOLDS: &str = r#"
+while IFS= read -r line; do
+    token=${line#*\"token\":\"}; token=${token%%\"*}
+    id=${line#*\"id\":\"}; id=${id%%\"*}
+    echo "begin $id" >>ledger
+    while kill -0 $PPID && [ ! -e go ]; do sleep 0.02; done
+    kill -0 $PPID || exit 1
+    echo "end $id" >>ledger
+    printf '{"token":"%s","outcome":"pass"}\n' "$token"
+done
+"#;
+
+fn ledger(stage: &Stage) -> Vec<String> {
+    let text = fs::read_to_string(stage.path("ledger")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Posts what was posted before: it is known, and nothing of it is stored a second time.
+fn post_again(daemon: &Daemon<'_>, events: &[Value]) {
+    let told = Posts::to(&address(daemon)).unwrap().batch(events).unwrap();
+    assert_eq!(told.body, json!({ "stored": 0, "repeated": events.len() }));
+}
+
+/// Of one range, events are in hand, behind one that is, parked, and done. It is posted again, and
+/// given again after `kill -9`.
+#[test]
+fn z08_a_range_that_is_delivered_again_is_handled_where_it_was_not_done_and_never_twice_at_once() {
+    let stage = stage(
+        "
+pools: { default: { workers: 8, on_final_failure: park } }
+handlers:
+  held: { on: held, order_by: subject, exec: { command: [sh, w.sh], timeout: 1h } }
+  bad: { on: bad, order_by: subject, http: { url: 'http://127.0.0.1:1/' }, retry: { attempts: 1 } }
+  all: { on: test.happened, order_by: subject, pass: }
+outage: { failures: 1000000, window: 1h }
+shutdown: { deadline: 20s }
+",
+    );
+    stage.write("w.sh", HOLDS);
+    let held: Vec<Value> =
+        (1..=3).map(|n| event(&format!("h{n}"), "held", "held", json!(n))).collect();
+    let done = events(20);
+    let poison = event("poison", "bad", "poison", json!(0));
+    let all = [&held[..], &[poison], &done[..]].concat();
+    let is_parked = |run: &Value| run["parked_keys"] == 1;
+
+    let daemon = Daemon::start(&stage);
+    post_all(&daemon, &all);
+    wait_for_lines(&stage, "done", done.len());
+    daemon.wait_for("/api/run", is_parked);
+    wait(|| (ledger(&stage) == ["begin h1"]).then_some(()));
+    post_again(&daemon, &all);
+    // What is done is on disk: all but the first four of 24.
+    let checkpoint = stage.path("kept/consumers/greenroom.checkpoint");
+    let is_stored = |text: String| text.contains(r#""next":25,"open":[1,4]"#);
+    wait(|| fs::read_to_string(&checkpoint).is_ok_and(is_stored).then_some(()));
+    daemon.signal(Signal::KILL);
+    drop(daemon);
+
+    let daemon = Daemon::start(&stage);
+    daemon.wait_for("/api/run", is_parked);
+    wait(|| (ledger(&stage) == ["begin h1", "begin h1"]).then_some(()));
+    post_again(&daemon, &all);
+    stage.write("go", "");
+    wait_for_lines(&stage, "done", done.len() + held.len());
+    assert_eq!(daemon.post("/api/keys/skip?key=poison").0, 200);
+    wait_for_lines(&stage, "dead-letters.ndjson", 1);
+    daemon.signal(Signal::TERM);
+    let report = daemon.ended().counted(0, [4, 3, 1, 0]);
+    assert_eq!(report["positions"][0]["skipped"], 20, "{report}");
+    let once = ["begin h1", "end h1", "begin h2", "end h2", "begin h3", "end h3"];
+    assert_eq!(ledger(&stage)[1..], once, "one after the other, each once");
+    assert_all_in_order(&[&held[..], &done[..]].concat(), &stage.read("done"), Repeats::None);
+}
+
 /// 10,000 wait, and one handler never returns.
 #[test]
 fn z09_a_stop_under_load_ends_by_its_deadline_and_the_log_has_what_was_left() {
