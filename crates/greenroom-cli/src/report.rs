@@ -1,15 +1,21 @@
 //! The final report of a run (O11): a table for people, or one JSON object.
 
-use std::{fmt::Write, time::Duration};
+use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
 use greenroom_bus::{engine::RunReport, source::PartitionStanding};
 
-use crate::{cli::ReportFormat, commands::run::AllAnswers};
+use crate::cli::ReportFormat;
 
 /// So many slow keys are enough for a reader; JSON has all that were kept.
 const KEYS_IN_TEXT: usize = 5;
 /// The end of a key tells more than its beginning: paths and numbers differ there.
 const KEY_LENGTH: usize = 45;
+
+/// How many requests an `http` input has answered with each status.
+pub(crate) type Answers = Vec<(u16, u64)>;
+
+/// The same of each that was there at the end, by its name.
+pub(crate) type AllAnswers = BTreeMap<String, Answers>;
 
 /// The report as it is printed, with a newline at its end.
 pub(crate) fn render(report: &RunReport, answers: &AllAnswers, format: ReportFormat) -> String {
@@ -486,7 +492,11 @@ mod tests {
     #[test]
     fn o11_text_begins_with_a_verdict() {
         let first = |report: &RunReport| {
-            render(report, ReportFormat::Text).lines().next().unwrap_or_default().to_owned()
+            render(report, &AllAnswers::new(), ReportFormat::Text)
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_owned()
         };
         let good = with(|report| report.elapsed = Duration::from_millis(912));
         assert_eq!(
@@ -496,7 +506,7 @@ mod tests {
         let refused =
             with(|report| (report.refused, report.errors) = (3, vec!["disk full".into()]));
         assert!(first(&refused).starts_with("ended with 3 refused: 1,234,567 taken"));
-        let text = render(&refused, ReportFormat::Text);
+        let text = render(&refused, &AllAnswers::new(), ReportFormat::Text);
         assert!(text.contains("\nerror: disk full\nrefused events"), "{text}");
         let failed = with(|report| report.errors = vec!["an input failed".into()]);
         assert!(first(&failed).starts_with("ended with an error: "));
@@ -509,6 +519,7 @@ mod tests {
         let key = |n: usize| slow_key(&format!("{}{n}", "x".repeat(99)), "h", 500);
         let text = render(
             &with(|report| report.slowest_keys = (0..10).map(key).collect()),
+            &AllAnswers::new(),
             ReportFormat::Text,
         );
         let keys: Vec<_> = text.lines().filter(|line| line.contains("xx")).collect();

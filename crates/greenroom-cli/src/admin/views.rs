@@ -15,8 +15,9 @@ use serde_json::{Map, Value, json};
 
 use super::{daemon::Daemon, sentence};
 use crate::{
-    commands::run::{intakes::Answers, layers::HandlerLayers},
+    commands::run::layers::HandlerLayers,
     config::{Config, Kinds},
+    report::Answers,
 };
 
 pub(super) fn run(daemon: &Daemon) -> Value {

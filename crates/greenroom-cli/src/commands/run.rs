@@ -2,20 +2,20 @@
 
 pub(crate) mod assemble;
 mod dry;
-pub(crate) mod intakes;
+mod intakes;
 mod interrupt;
 pub(crate) mod layers;
 pub(crate) mod reload;
 pub(crate) mod targets;
 
-use std::{collections::BTreeMap, io::IsTerminal, process::ExitCode, sync::Arc, time::Duration};
+use std::{io::IsTerminal, process::ExitCode, sync::Arc, time::Duration};
 
 use greenroom_bus::{
     engine::{Control, RunReport},
     handler::exec::kill_all,
 };
 
-use self::{intakes::Answers, reload::Reload, targets::Targets};
+use self::{reload::Reload, targets::Targets};
 use crate::{
     admin::{Daemon, Listener, Open},
     cli::{ReportFormat, RunArgs, Source},
@@ -23,11 +23,8 @@ use crate::{
     config::Config,
     exit::{self, Exit, LAST_TASKS},
     progress::{self, Snapshot},
-    report,
+    report::{self, AllAnswers},
 };
-
-/// What each `http` input has answered, by its name.
-pub(crate) type AllAnswers = BTreeMap<String, Answers>;
 
 /// How long senders are still answered once all is handled.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);

@@ -11,16 +11,16 @@ use greenroom_bus::{
     store::log::{LogOptions, SegmentLog},
 };
 
-use crate::config::{HttpInput, InputConfig, RecordsConfig, ServerTlsConfig};
+use crate::{
+    config::{HttpInput, InputConfig, RecordsConfig, ServerTlsConfig},
+    report::Answers,
+};
 
 /// Who of the log is told what is done. There is one reader of each log.
 const CONSUMER: &str = "greenroom";
 
 /// Segments are a fourth of what the log may have at most: retention removes whole ones.
 const SEGMENTS: u64 = 4;
-
-/// How many requests were answered with each status.
-pub(crate) type Answers = Vec<(u16, u64)>;
 
 /// The server of an input, with the log that it appends to.
 #[derive(Clone)]

@@ -15,10 +15,11 @@ use greenroom_bus::engine::{ChangeError, Control, PoolControl};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
-use super::{assemble, intakes::Answers, targets::Targets};
+use super::{assemble, targets::Targets};
 use crate::{
     cli::Source,
     config::{self, Config, HandlerConfig, HandlerKind, Options, PoolConfig, Problems},
+    report::Answers,
 };
 
 /// Why a setting is left that can only be set before the start.

@@ -1,11 +1,7 @@
 //! What is posted to: the targets of `http` handlers and outputs, and greenroom itself by `http`
 //! inputs. Their options change while greenroom runs.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use greenroom::Backoff;
 use greenroom_bus::{
@@ -23,11 +19,12 @@ use greenroom_bus::{
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::intakes::{self, Answers, HttpIntake};
+use super::intakes::{self, HttpIntake};
 use crate::config::{
     DurationRange, HttpAuth, HttpBatch, HttpConfig, HttpInput, HttpMode, HttpOutput,
     HttpOutputMode, HttpTls, InputConfig, OutputConfig, OutputKind, RotateConfig,
 };
+use crate::report::{AllAnswers, Answers};
 
 /// Those that there are, by name.
 #[derive(Default)]
@@ -136,11 +133,11 @@ impl Targets {
 
     /// Takes nothing more, and waits until what was being stored is answered, but no longer than
     /// this. What each has answered, by its name.
-    pub(super) async fn close_intakes(&self, within: Duration) -> BTreeMap<String, Answers> {
+    pub(super) async fn close_intakes(&self, within: Duration) -> AllAnswers {
         let all: Vec<_> = self.intakes.lock().drain().collect();
         all.iter().for_each(|(_, intake)| intake.close());
         let until = Instant::now() + within;
-        let mut answers = BTreeMap::new();
+        let mut answers = AllAnswers::new();
         for (name, intake) in all {
             intake.answered(until.saturating_duration_since(Instant::now())).await;
             answers.insert(name, intake.answers());
